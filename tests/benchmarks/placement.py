@@ -34,6 +34,7 @@ from placement.placers.striped import StripedPlacer
 from placement.spec import PlacementSpec, ReplicaPlacer
 from tests.benchmarks.report import describe_machine, show
 from tests.kafka.jvm import KafkaJvm, KafkaUnavailableError
+from tests.kafka.releases import WITH_ADMIN_UTILS
 
 BROKER_COUNT: Final = 1_000
 PARTITION_COUNT: Final = 1_000_000
@@ -88,7 +89,7 @@ def main() -> int:
 def _start_kafka(stack: ExitStack) -> KafkaJvm | None:
     build_directory = Path(stack.enter_context(tempfile.TemporaryDirectory()))
     try:
-        return stack.enter_context(KafkaJvm.start(build_directory))
+        return stack.enter_context(KafkaJvm.start(build_directory, WITH_ADMIN_UTILS))
     except KafkaUnavailableError as missing:
         print(f"Kafka's own classes cannot be run here ({missing}); ours alone follows.", file=sys.stderr)
         return None

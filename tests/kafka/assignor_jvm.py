@@ -16,6 +16,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from broker.releases import NEWEST, Release
 from placement.consumer.group import Group
 from tests.kafka.jvm import JavaProcess, KafkaError, java_command
 
@@ -26,12 +27,13 @@ class AssignorJvm(JavaProcess[bytes]):
     """A running Java process with Kafka's assignors. Use it as a context manager, from one thread."""
 
     @classmethod
-    def start(cls, build_directory: Path) -> AssignorJvm:
+    def start(cls, build_directory: Path, release: Release = NEWEST) -> AssignorJvm:
         """Start Java; raise KafkaUnavailableError, with the reason, where that cannot be had."""
         # The largest groups measured take some gigabytes of Java's objects.
-        command = java_command(build_directory)
+        command = java_command(build_directory, release)
         command = [command[0], "-Xmx6g", *command[1:], "Assignors"]
-        return cls(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL))
+        pipe = subprocess.PIPE
+        return cls(subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL), release)
 
     def begin(self, assignor: str) -> None:
         """Let a new assignor of this name answer from now on."""

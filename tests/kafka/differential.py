@@ -31,11 +31,13 @@ from broker.entropy import JavaRandom, RandomSource
 from broker.errors import RefusedError
 from broker.ids import INT32_MAX, BrokerId
 from broker.java.string_hash import java_map_order, java_set_copy_order, java_string_hash
+from broker.releases import Release
 from placement.placers.broker_columns import BrokerColumns
 from placement.placers.classic import ClassicPlacer, ClassicStart, compiled_rows, rack_alternated_brokers, ring_of
 from placement.placers.striped import StripedPlacer, striped_positions
 from placement.spec import PlacementSpec, ReplicaPlacer
 from tests.kafka.jvm import KafkaError, KafkaJvm, Placed
+from tests.kafka.releases import WITH_ADMIN_UTILS
 
 GROWING_CASE_COUNT: Final = 1000  # Up to here inputs grow, so that the first mismatch is a small one.
 LARGE_EVERY: Final = 50
@@ -138,6 +140,15 @@ ALGORITHMS: Final[dict[str, Callable[[KafkaJvm, random.Random, int], None]]] = {
     "map_order": check_map_order,
     "set_copy_order": check_set_copy_order,
 }
+
+
+CLASSIC: Final = frozenset({"classic", "classic_overflow", "rack_alternated"})
+"""The algorithms of AdminUtils, which went after 4.0."""
+
+
+def algorithms_of(release: Release) -> list[str]:
+    """Return the algorithms that a release of Kafka has."""
+    return sorted(name for name in ALGORITHMS if name not in CLASSIC or release <= WITH_ADMIN_UTILS)
 
 
 @attrs.frozen

@@ -3,7 +3,7 @@
 What it decides: nothing. It lets the tests ask released Kafka classes what they would do.
 
 Goals, most important first
-1. What answers is Kafka's code, unmodified, from the jars that java/pom.xml names.
+1. What answers is Kafka's code, unmodified, of the release asked for, from the jars that java/pom.xml names.
 2. Where Java, its compiler, Maven or the jars cannot be had, it says so at once and does not hang.
 3. Fast enough for a hundred thousand random inputs: one process, one compact binary exchange each.
 
@@ -11,16 +11,17 @@ Constraints: no user of the library needs any of this. Nothing is written but in
 build directory given and Maven's own local repository.
 
 How
-Maven, first offline, resolves the class path; the system's javac compiles java/*.java; the
-program java/Oracle.java reads requests from standard input. Numbers are big-endian, strings
-are counted UTF-16 units, as java/Wire.java says.
+Maven, first offline, resolves the class path; the system's javac compiles the files that
+`tests.kafka.releases` chooses, once for a build directory and release; java/Oracle.java reads
+requests from standard input. Numbers are big-endian, strings are counted UTF-16 units, as
+java/Wire.java says.
 
 Example:
 
-    with KafkaJvm.start(build_directory) as kafka:
+    with KafkaJvm.start(build_directory, release=Release("4.0")) as kafka:
         reply = kafka.classic(brokers, spec, fixed_start_index=0, seed=0)
 
-Left out: a broker. These are calls of single classes.
+Left out: a broker. These are calls of single classes. The classic placer is in releases up to 4.0 alone.
 
 Source: java.io.DataInput for the encoding; the classes called are named in java/Placers.java.
 """
@@ -39,9 +40,10 @@ import attrs
 import numpy as np
 
 from broker.cluster import BrokerView, Int32Array
+from broker.releases import NEWEST, Release
 from placement.spec import PlacementSpec
+from tests.kafka.releases import JAVA_SOURCES, WITH_TOOLS, sources, text_for, version_of
 
-JAVA_SOURCES: Final = Path(__file__).parent / "java"
 OFFLINE_SECONDS_MAX: Final = 60  # A warm Maven takes two seconds; a cold disk and a busy machine are allowed for.
 ONLINE_SECONDS_MAX: Final = 600  # The first time, some 40 jars come from the network.
 COMPILE_SECONDS_MAX: Final = 180
@@ -71,18 +73,32 @@ class Versions:
     virtual_machine: str
 
 
-def java_command(build_directory: Path) -> list[str]:
-    """Find the jars, compile our few Java files into `build_directory`, and return how Java is started with both.
+def java_command(build_directory: Path, release: Release = NEWEST) -> list[str]:
+    """Find a release's jars, compile our few Java files below `build_directory`, and return how Java is started.
 
-    Raises KafkaUnavailableError, with the reason, when any of that cannot be had.
+    What was compiled there before is taken again. Raises KafkaUnavailableError, with the reason, when any of that
+    cannot be had.
     """
     java, javac, maven = (_tool(name) for name in ("java", "javac", "mvn"))
-    class_path = _kafka_class_path(maven, build_directory / "class-path.txt")
-    classes = build_directory / "classes"
-    classes.mkdir(parents=True, exist_ok=True)
-    sources = sorted(str(path) for path in JAVA_SOURCES.glob("*.java"))
-    _run([javac, "-cp", class_path, "-d", str(classes), *sources], COMPILE_SECONDS_MAX)
-    return [java, "-cp", f"{classes}:{class_path}"]
+    version = version_of(release)
+    built = build_directory / version
+    class_path_file, classes, compiled = built / "class-path.txt", built / "classes", built / "compiled"
+    if not compiled.exists():
+        classes.mkdir(parents=True, exist_ok=True)
+        tools = ["-Ptools"] if release >= WITH_TOOLS else []
+        class_path_of(maven, JAVA_SOURCES / "pom.xml", class_path_file, f"-Dkafka.version={version}", *tools)
+        texts = built / "sources"
+        for path in sources(release):
+            copy = texts / path.name
+            copy.parent.mkdir(exist_ok=True)
+            copy.write_text(text_for(release, path.read_text("utf-8")), "utf-8")
+        files = sorted(map(str, texts.iterdir()))
+        _run(
+            [javac, "-nowarn", "-cp", class_path_file.read_text().strip(), "-d", str(classes), *files],
+            COMPILE_SECONDS_MAX,
+        )
+        compiled.touch()
+    return [java, "-cp", f"{classes}:{class_path_file.read_text().strip()}"]
 
 
 Sent = TypeVar("Sent", bytes, str)
@@ -91,9 +107,10 @@ Sent = TypeVar("Sent", bytes, str)
 class JavaProcess(Generic[Sent]):
     """A running Java process that answers what it is asked. Use it as a context manager, from one thread."""
 
-    def __init__(self, process: subprocess.Popen[Sent]) -> None:
+    def __init__(self, process: subprocess.Popen[Sent], release: Release = NEWEST) -> None:
         assert process.stdin is not None
         assert process.stdout is not None
+        self.release: Release = release
         self._process: subprocess.Popen[Sent] = process
         self._to_java: IO[Sent] = process.stdin
         self._from_java: IO[Sent] = process.stdout
@@ -117,13 +134,13 @@ class KafkaJvm(JavaProcess[bytes]):
     """A running Java process with Kafka's classes. Use it as a context manager, from one thread."""
 
     @classmethod
-    def start(cls, build_directory: Path) -> KafkaJvm:
-        """Find the jars, compile our few Java files into `build_directory`, and start Java.
+    def start(cls, build_directory: Path, release: Release = NEWEST) -> KafkaJvm:
+        """Find the jars of a release, compile our few Java files below `build_directory`, and start Java.
 
         Raises KafkaUnavailableError, with the reason, when any of that cannot be had.
         """
-        command = [*java_command(build_directory), "Oracle"]
-        return cls(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE))
+        command = [*java_command(build_directory, release), "Oracle"]
+        return cls(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE), release)
 
     def versions(self) -> Versions:
         """Return which Kafka and which Java answer."""
@@ -133,7 +150,7 @@ class KafkaJvm(JavaProcess[bytes]):
     def classic(
         self, brokers: Sequence[BrokerView], spec: PlacementSpec, *, fixed_start_index: int, seed: int
     ) -> tuple[Placed, int]:
-        """Return what AdminUtils.assignReplicasToBrokers gives, and the generator's `nextInt()` after it.
+        """Return what AdminUtils.assignReplicasToBrokers gives, and the generator's `nextInt()` after it; up to 4.0.
 
         The generator inside AdminUtils is seeded with `seed` before; it is drawn from if the index is negative.
         """
@@ -230,16 +247,10 @@ def _tool(name: str) -> str:
     return found
 
 
-def _kafka_class_path(maven: str, answer: Path) -> str:
+def class_path_of(maven: str, pom: Path, answer: Path, *arguments: str) -> str:
+    """Let Maven, offline if it can, write the class path of a pom into `answer`, and return it."""
     answer.parent.mkdir(parents=True, exist_ok=True)
-    goal = [
-        "-B",
-        "-q",
-        "-f",
-        str(JAVA_SOURCES / "pom.xml"),
-        "dependency:build-classpath",
-        f"-Dmdep.outputFile={answer}",
-    ]
+    goal = ["-B", "-q", "-f", str(pom), "dependency:build-classpath", f"-Dmdep.outputFile={answer}", *arguments]
     try:
         _run([maven, "-o", *goal], OFFLINE_SECONDS_MAX)
     except KafkaUnavailableError:

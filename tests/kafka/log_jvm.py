@@ -30,6 +30,7 @@ from typing import Any
 
 import attrs
 
+from broker.releases import NEWEST, Release
 from tests.kafka.jvm import JavaProcess, java_command
 
 
@@ -54,11 +55,12 @@ class KafkaLogs(JavaProcess[str]):
     """A running Java process with Kafka's log classes. Use it as a context manager, from one thread."""
 
     @classmethod
-    def start(cls, build_directory: Path) -> KafkaLogs:
+    def start(cls, build_directory: Path, release: Release = NEWEST) -> KafkaLogs:
         """Start Java; raises KafkaUnavailableError, with the reason, where that cannot be had."""
-        command = [*java_command(build_directory), "LogOracle"]
+        command = [*java_command(build_directory, release), "LogOracle"]
         pipe = subprocess.PIPE
-        return cls(subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, encoding="utf-8"))
+        process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, encoding="utf-8")
+        return cls(process, release)
 
     def version(self) -> str:
         """Return the release of Kafka that answers."""

@@ -16,16 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from replication.mirror.sync_store import SYNC_COUNT
-from tests.kafka.jvm import (
-    COMPILE_SECONDS_MAX,
-    JAVA_SOURCES,
-    OFFLINE_SECONDS_MAX,
-    ONLINE_SECONDS_MAX,
-    JavaProcess,
-    KafkaUnavailableError,
-    _run,
-    _tool,
-)
+from tests.kafka.jvm import COMPILE_SECONDS_MAX, JAVA_SOURCES, JavaProcess, _run, _tool, class_path_of
 
 _SOURCES: Final = JAVA_SOURCES / "mirror"
 
@@ -40,14 +31,7 @@ class MirrorJvm(JavaProcess[str]):
         Raises KafkaUnavailableError, with the reason, when any of that cannot be had.
         """
         java, javac, maven = (_tool(name) for name in ("java", "javac", "mvn"))
-        answer = build_directory / "mirror-class-path.txt"
-        pom = str(_SOURCES / "pom.xml")
-        goal = ["-B", "-q", "-f", pom, "dependency:build-classpath", f"-Dmdep.outputFile={answer}"]
-        try:
-            _run([maven, "-o", *goal], OFFLINE_SECONDS_MAX)
-        except KafkaUnavailableError:
-            _run([maven, *goal], ONLINE_SECONDS_MAX)
-        class_path = answer.read_text().strip()
+        class_path = class_path_of(maven, _SOURCES / "pom.xml", build_directory / "mirror-class-path.txt")
         classes = build_directory / "mirror-classes"
         classes.mkdir()
         _run([javac, "-cp", class_path, "-d", str(classes), str(_SOURCES / "MirrorOracle.java")], COMPILE_SECONDS_MAX)

@@ -3,45 +3,30 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 
 import numpy as np
 import pytest
 
 from broker.entropy import RandomSource
 from broker.java.hash_table import HashTable
-from broker.releases import Release
 from placement.consumer.assignment import GroupAssignment
 from placement.consumer.client_range import RangeAssignor
 from placement.consumer.group import Group
 from tests.kafka import assignor_differential
 from tests.kafka.assignor_differential import ASSIGNORS, compare, compare_life
 from tests.kafka.assignor_jvm import AssignorJvm
-from tests.kafka.jvm import KafkaUnavailableError
 from tests.placement.consumer.groups import group
 
 pytestmark = pytest.mark.kafka
 
-RELEASE = Release("4.0")
 CASES = 400
 SEED = 20250909
-
-
-@pytest.fixture(scope="module")
-def assignors(tmp_path_factory: pytest.TempPathFactory) -> Iterator[AssignorJvm]:
-    """Kafka's assignors; tests that ask for them are skipped where they cannot be had."""
-    try:
-        running = AssignorJvm.start(tmp_path_factory.mktemp("assignors"))
-    except KafkaUnavailableError as missing:
-        pytest.skip(f"Kafka's own classes cannot be run here: {missing}")
-    with running:
-        yield running
 
 
 @pytest.mark.parametrize("assignor", ASSIGNORS)
 def test_ours_says_what_kafka_says_at_every_step_of_a_groups_life(assignors: AssignorJvm, assignor: str) -> None:
     for case in range(CASES):
-        difference, _ = compare_life(assignors, assignor, RELEASE, seed=SEED, case=case)
+        difference, _ = compare_life(assignors, assignor, assignors.release, seed=SEED, case=case)
         assert difference is None, str(difference)
 
 
@@ -52,7 +37,7 @@ def test_a_difference_is_found_and_made_small(assignors: AssignorJvm, monkeypatc
 
     monkeypatch.setattr(assignor_differential, "load_assignor", lambda *_, **__: Backwards())
     monkeypatch.setattr(assignor_differential, "ASSIGNORS", ("range",))
-    compared = compare(assignors, RELEASE, seed=SEED, case_count=100, difference_count_max=1)
+    compared = compare(assignors, assignors.release, seed=SEED, case_count=100, difference_count_max=1)
     found = compared.differences[0]
     assert [len(found.members), sum(topic.partition_count for topic in found.topics)] == [2, 1]
     assert compared.case_counts["range"] == found.case + 1

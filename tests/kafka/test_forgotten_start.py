@@ -12,10 +12,13 @@ from typing import Any, Final
 
 import pytest
 
+from broker.releases import Release
 from tests.golden.log.programs import run
 from tests.kafka.log_jvm import KafkaLogs
 
 pytestmark = pytest.mark.kafka
+
+RELEASES = (Release("4.0"),)
 
 START_MS: Final = 1_700_000_000_003
 DELETED_BEFORE: Final = 3

@@ -10,6 +10,7 @@ from typing import Any, Final
 import pytest
 
 from broker.ids import Offset
+from broker.releases import Release
 from log.partition.partition_log import PartitionLog
 from log.partition.recovery import LastShutdown
 from log.segments.file_names import LOG
@@ -21,6 +22,8 @@ from tests.kafka.log_programs import random_program
 from tests.log.samples import CONFIG, DIRECTORY, SAMPLES, SETTINGS, START_MS, write_sample
 
 pytestmark = pytest.mark.kafka
+
+RELEASES = (Release("4.0"),)
 
 PROGRAM_COUNT: Final = 200
 SEED: Final = 20250909

@@ -8,6 +8,7 @@ from typing import Final
 
 import pytest
 
+from broker.releases import Release
 from log.storage import FileStorage
 from log.tools.dump_options import DumpOptions
 from log.tools.dump_text import file_lines
@@ -17,6 +18,8 @@ from tests.kafka.log_jvm import Dumped, KafkaLogs
 from tests.log.samples import SAMPLES, write_sample
 
 pytestmark = pytest.mark.kafka
+
+RELEASES = (Release("4.0"),)
 
 LOG_OPTIONS: Final = {
     (): DumpOptions(),

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from broker.ids import Offset
+from broker.releases import Release
 from broker.units import TimeMs
 from log import BatchSpec, Record, build_batch
 from log.metadata import MetadataRecord, RecordType, decode_record
@@ -25,6 +26,8 @@ from tests.kafka.log_jvm import Dumped, KafkaLogs
 from tests.log.metadata.drawn import RECORDS, SEQUENCES, image_of, structures
 
 pytestmark = pytest.mark.kafka
+
+RELEASES = (Release("4.0"),)
 
 REAL: Final = Path(__file__).parents[1] / "real_data" / "kraft" / "__cluster_metadata-0"
 OPTIONS: Final = DumpOptions(deep=True, print_data=True, metadata=True)

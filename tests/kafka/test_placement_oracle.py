@@ -10,8 +10,9 @@ from broker.ids import BrokerId
 from placement.placers.classic import ClassicPlacer
 from placement.placers.striped import StripedPlacer
 from placement.spec import PlacementSpec
-from tests.kafka.differential import ALGORITHMS, check, placed_by
+from tests.kafka.differential import algorithms_of, check, placed_by
 from tests.kafka.jvm import KafkaError, KafkaJvm
+from tests.kafka.releases import DEFAULTS, VERSIONS, WITH_ADMIN_UTILS
 
 pytestmark = pytest.mark.kafka
 
@@ -19,20 +20,26 @@ CASES = 2000
 SEED = 20250909
 
 
-@pytest.mark.parametrize("algorithm", sorted(ALGORITHMS))
+@pytest.mark.parametrize(
+    ("kafka", "algorithm"),
+    [(release, algorithm) for release in DEFAULTS for algorithm in algorithms_of(release)],
+    indirect=["kafka"],
+    ids=str,
+)
 def test_ours_says_what_kafka_says_on_random_inputs(kafka: KafkaJvm, algorithm: str) -> None:
     for case in range(CASES):
         try:
             check(kafka, algorithm, seed=SEED, case=case)
         except AssertionError as mismatch:
-            replay = f"python -m tests.kafka --only {algorithm} --seed {SEED} --first {case} --cases 1"
-            raise AssertionError(f"replay with: {replay}\n{mismatch}") from None
+            options = f"--kafka {kafka.release} --only {algorithm} --seed {SEED} --first {case} --cases 1"
+            raise AssertionError(f"replay with: python -m tests.kafka {options}\n{mismatch}") from None
 
 
-def test_the_oracle_is_a_release_of_kafka_that_still_has_both_placers(kafka: KafkaJvm) -> None:
-    assert kafka.versions().kafka.startswith("4.0.")
+def test_the_oracle_is_the_release_that_was_asked_for(kafka: KafkaJvm) -> None:
+    assert kafka.versions().kafka == VERSIONS[kafka.release]
 
 
+@pytest.mark.parametrize("kafka", [WITH_ADMIN_UTILS], indirect=True, ids=str)
 def test_the_oracle_tells_a_wrong_row_from_a_right_one(kafka: KafkaJvm) -> None:
     brokers = [BrokerView(id=BrokerId(number)) for number in range(4)]
     spec = PlacementSpec(0, 9, 3)

@@ -4,8 +4,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Random;
 
-import org.apache.kafka.admin.AdminUtils;
-import org.apache.kafka.admin.BrokerMetadata;
 import org.apache.kafka.metadata.placement.ClusterDescriber;
 import org.apache.kafka.metadata.placement.TopicAssignment;
 
@@ -20,10 +18,9 @@ final class Baseline {
     private long checksum;
 
     long classicNanos(List<Placers.Broker> brokers, int partitions, int factor) {
-        List<BrokerMetadata> described = Placers.classicBrokers(brokers);
+        Object described = Classic.described(brokers);
         long begin = THREADS.getCurrentThreadCpuTime();
-        Map<Integer, List<Integer>> placed =
-                AdminUtils.assignReplicasToBrokers(described, partitions, factor, 0, 0);
+        Map<Integer, List<Integer>> placed = Classic.placed(described, partitions, factor, 0, 0);
         long nanos = THREADS.getCurrentThreadCpuTime() - begin;
         checksum += placed.get(partitions - 1).get(factor - 1);
         return nanos;

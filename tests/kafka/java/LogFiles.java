@@ -16,18 +16,18 @@ import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 
-import kafka.log.UnifiedLog;
-
 import org.apache.kafka.common.header.Header;
-import org.apache.kafka.common.record.ControlRecordType;
-import org.apache.kafka.common.record.EndTransactionMarker;
-import org.apache.kafka.common.record.FileLogInputStream.FileChannelRecordBatch;
-import org.apache.kafka.common.record.FileRecords;
-import org.apache.kafka.common.record.Record;
+import org.apache.kafka.common.record.internal.ControlRecordType;
+import org.apache.kafka.common.record.internal.EndTransactionMarker;
+import org.apache.kafka.common.record.internal.FileLogInputStream.FileChannelRecordBatch;
+import org.apache.kafka.common.record.internal.FileRecords;
+import org.apache.kafka.common.record.internal.Record;
+import org.apache.kafka.storage.internals.log.LogFields;
 import org.apache.kafka.storage.internals.log.LogSegment;
 import org.apache.kafka.storage.internals.log.ProducerStateEntry;
 import org.apache.kafka.storage.internals.log.ProducerStateManager;
 import org.apache.kafka.storage.internals.log.TimestampOffset;
+import org.apache.kafka.storage.internals.log.UnifiedLog;
 
 /** What Kafka's classes say of a log and of its files, in the JSON of the golden files. Batches are of magic 2. */
 final class LogFiles {
@@ -50,15 +50,17 @@ final class LogFiles {
         for (LogSegment segment : log.logSegments()) {
             TimestampOffset max = segment.readMaxTimestampAndOffsetSoFar();
             segments.addArray().add(segment.baseOffset()).add(segment.size()).add(segment.offsetIndex().entries())
-                    .add(segment.timeIndex().entries()).add(max.timestamp).add(max.offset);
+                    .add(segment.timeIndex().entries()).add(LogFields.timestamp(max)).add(LogFields.offset(max));
         }
         ArrayNode epochs = state.putArray("leaderEpochs");
-        log.leaderEpochCache().epochEntries().forEach(entry -> epochs.addArray().add(entry.epoch).add(entry.startOffset));
+        Logs.leaderEpochs(log).epochEntries().forEach(
+                entry -> epochs.addArray().add(LogFields.epoch(entry)).add(LogFields.startOffset(entry)));
         ArrayNode producers = JSON.arrayNode();
         log.producerStateManager().activeProducers().values().stream()
                 .sorted(Comparator.comparingLong(ProducerStateEntry::producerId))
                 .forEach(entry -> producers.addArray().add(entry.producerId()).add(entry.producerEpoch())
-                        .add(entry.lastSeq()).add(entry.lastDataOffset()).add(entry.lastOffsetDelta())
+                        .add(LogFields.lastSequence(entry)).add(entry.lastDataOffset())
+                        .add(LogFields.lastOffsetDelta(entry))
                         .add(entry.lastTimestamp()).add(entry.coordinatorEpoch())
                         .add(entry.currentTxnFirstOffset().orElse(-1)));
         if (!producers.isEmpty()) {
@@ -126,8 +128,8 @@ final class LogFiles {
         for (ProducerStateEntry entry : entries) {
             ObjectNode node = producers.addObject();
             node.put("producerId", entry.producerId()).put("producerEpoch", entry.producerEpoch());
-            node.put("lastSequence", entry.lastSeq()).put("lastDataOffset", entry.lastDataOffset());
-            node.put("lastOffsetDelta", entry.lastOffsetDelta()).put("lastTimestamp", entry.lastTimestamp());
+            node.put("lastSequence", LogFields.lastSequence(entry)).put("lastDataOffset", entry.lastDataOffset());
+            node.put("lastOffsetDelta", LogFields.lastOffsetDelta(entry)).put("lastTimestamp", entry.lastTimestamp());
             node.put("coordinatorEpoch", entry.coordinatorEpoch());
             node.put("currentTxnFirstOffset", entry.currentTxnFirstOffset().orElse(-1));
         }

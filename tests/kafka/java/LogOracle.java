@@ -14,11 +14,10 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 
-import kafka.log.UnifiedLog;
-import kafka.tools.DumpLogSegments;
-
 import org.apache.kafka.common.utils.AppInfoParser;
 import org.apache.kafka.common.utils.Exit;
+import org.apache.kafka.storage.internals.log.UnifiedLog;
+import org.apache.kafka.tools.DumpLogSegments;
 import org.slf4j.LoggerFactory;
 
 /**
@@ -76,10 +75,18 @@ final class LogOracle {
             System.setOut(captured);
             System.setErr(new PrintStream(err, true, StandardCharsets.UTF_8));
             scala.Console.withOut(captured, () -> {
-                DumpLogSegments.main(arguments);
+                try {
+                    DumpLogSegments.main(arguments);
+                } catch (RuntimeException thrown) {
+                    throw thrown;
+                } catch (Exception thrown) {  // An IOException, which the Scala of older releases does not declare.
+                    throw new IllegalStateException(thrown);
+                }
                 return null;
             });
-        } catch (RuntimeException thrown) {
+        } catch (RuntimeException caught) {
+            Throwable thrown = caught.getClass() == IllegalStateException.class && caught.getCause() != null
+                ? caught.getCause() : caught;
             answer.put("thrown", thrown.getClass().getName()).put("message", thrown.getMessage());
         } finally {
             System.setOut(outBefore);
@@ -91,7 +98,7 @@ final class LogOracle {
     /** Open a partition's directory as a broker does, tell the log's state, and close it again if asked. */
     private static ObjectNode open(ObjectNode request) throws IOException {
         ManualTime time = new ManualTime(request.get("nowMs").asLong());
-        UnifiedLog log = LogProgram.open(new File(request.get("directory").asText()),
+        UnifiedLog log = Logs.open(new File(request.get("directory").asText()),
                 LogProgram.config(request.get("config")), time, request.get("clean").asBoolean(),
                 request.get("recoveryPoint").asLong(), request.get("logStart").asLong(), Optional.empty());
         ObjectNode state = LogFiles.state(log);

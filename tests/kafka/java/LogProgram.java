@@ -11,20 +11,14 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 
-import kafka.log.UnifiedLog;
-
 import org.apache.kafka.common.Uuid;
-import org.apache.kafka.common.record.FileRecords.TimestampAndOffset;
-import org.apache.kafka.common.record.MemoryRecords;
-import org.apache.kafka.server.common.RequestLocal;
+import org.apache.kafka.common.record.internal.FileRecords.TimestampAndOffset;
+import org.apache.kafka.common.record.internal.MemoryRecords;
 import org.apache.kafka.storage.internals.log.AppendOrigin;
 import org.apache.kafka.storage.internals.log.LogAppendInfo;
 import org.apache.kafka.storage.internals.log.LogConfig;
-import org.apache.kafka.storage.internals.log.LogDirFailureChannel;
 import org.apache.kafka.storage.internals.log.LogStartOffsetIncrementReason;
-import org.apache.kafka.storage.internals.log.ProducerStateManagerConfig;
-import org.apache.kafka.storage.internals.log.VerificationGuard;
-import org.apache.kafka.storage.log.metrics.BrokerTopicStats;
+import org.apache.kafka.storage.internals.log.UnifiedLog;
 
 /**
  * A program of operations run on Kafka's UnifiedLog, written down as a golden case of kind `log`.
@@ -53,7 +47,7 @@ final class LogProgram {
         this.config = config;
         this.time = new ManualTime(startMs);
         this.topicId = topicId;
-        this.log = open(directory, config, time, true, 0, 0, topicId);
+        this.log = Logs.open(directory, config, time, true, 0, 0, topicId);
     }
 
     /** Run the case's operations in the folder's topic-0, write results and states into it, and keep the closed files. */
@@ -97,14 +91,6 @@ final class LogProgram {
         return asked.hasNonNull("topicId") ? Optional.of(Uuid.fromString(asked.get("topicId").asText())) : Optional.empty();
     }
 
-    static UnifiedLog open(File directory, LogConfig config, ManualTime time, boolean clean, long recoveryPoint,
-            long logStart, Optional<Uuid> topicId) {
-        return UnifiedLog.apply(directory, config, logStart, recoveryPoint, time, new BrokerTopicStats(), time,
-                TRANSACTION_TIMEOUT_MS, new ProducerStateManagerConfig(PRODUCER_ID_EXPIRATION_MS, false),
-                PRODUCER_ID_CHECK_MS, new LogDirFailureChannel(1), clean, scala.jdk.javaapi.OptionConverters.toScala(topicId),
-                true, UnifiedLog.apply$default$15(), false, UnifiedLog.apply$default$17());
-    }
-
     private ObjectNode result(ObjectNode operation) throws Exception {
         ObjectNode result = operation.objectNode();
         try {
@@ -121,7 +107,7 @@ final class LogProgram {
             case "appendAsLeader" -> appendAsLeader(operation, result);
             case "appendAsFollower" -> appendAsFollower(operation, result);
             case "sleep" -> time.sleep(operation.get("ms").asLong());
-            case "roll" -> result.put("newBaseOffset", log.roll(scala.Option.empty()).baseOffset());
+            case "roll" -> result.put("newBaseOffset", Logs.roll(log).baseOffset());
             case "flush" -> log.flush(true);
             case "truncateTo" -> withNames(result.put("truncated", log.truncateTo(offset(operation))));
             case "updateHighWatermark" -> result.put("highWatermark", log.updateHighWatermark(offset(operation)));
@@ -154,15 +140,14 @@ final class LogProgram {
         return operation.get("offset").asLong();
     }
 
-    private void appendAsLeader(ObjectNode operation, ObjectNode result) {
+    private void appendAsLeader(ObjectNode operation, ObjectNode result) throws IOException {
         long end = log.logEndOffset();
-        LogAppendInfo info = log.appendAsLeader(LogBatches.build(operation.get("batch")),
-                operation.get("leaderEpoch").asInt(), AppendOrigin.valueOf(operation.get("origin").asText()),
-                RequestLocal.noCaching(), VerificationGuard.SENTINEL);
+        LogAppendInfo info = Logs.appendAsLeader(log, LogBatches.build(operation.get("batch")),
+                operation.get("leaderEpoch").asInt(), AppendOrigin.valueOf(operation.get("origin").asText()));
         appended(operation, result, info, end);
     }
 
-    private void appendAsFollower(ObjectNode operation, ObjectNode result) {
+    private void appendAsFollower(ObjectNode operation, ObjectNode result) throws IOException {
         long end = log.logEndOffset();
         boolean fromEnd = operation.has("fromEnd");
         operation.remove("fromEnd");
@@ -178,7 +163,7 @@ final class LogProgram {
         appended(operation, result, log.appendAsFollower(LogBatches.concatenate(parts), epoch), end);
     }
 
-    private void appended(ObjectNode operation, ObjectNode result, LogAppendInfo info, long endBefore) {
+    private void appended(ObjectNode operation, ObjectNode result, LogAppendInfo info, long endBefore) throws IOException {
         result.put("firstOffset", info.firstOffset()).put("lastOffset", info.lastOffset());
         result.put("maxTimestamp", info.maxTimestamp()).put("duplicate", log.logEndOffset() == endBefore);
         if (operation.get("advanceHighWatermark").asBoolean()) {
@@ -193,7 +178,7 @@ final class LogProgram {
         long recoveryPoint = operation.get("recoveryPoint").asLong();
         long logStart = operation.get("logStart").asLong();
         try {
-            log = open(directory, config, time, operation.get("clean").asBoolean(),
+            log = Logs.open(directory, config, time, operation.get("clean").asBoolean(),
                     recoveryPoint < 0 ? end : recoveryPoint, logStart < 0 ? start : logStart, topicId);
         } catch (RuntimeException refusal) {
             throw new IOException("the log cannot be opened again", refusal);
@@ -205,8 +190,7 @@ final class LogProgram {
         ArrayNode lookups = result.putArray("lookups");
         for (JsonNode timestamp : operation.remove("timestamps")) {
             ObjectNode lookup = lookups.addObject().put("timestamp", timestamp.asLong());
-            Optional<TimestampAndOffset> found = log.fetchOffsetByTimestamp(timestamp.asLong(), scala.Option.empty())
-                    .timestampAndOffsetOpt();
+            Optional<TimestampAndOffset> found = Logs.fetchOffsetByTimestamp(log, timestamp.asLong());
             if (found.isEmpty()) {
                 lookup.putNull("found");
                 continue;
@@ -225,7 +209,7 @@ final class LogProgram {
             if (found.isEmpty()) {
                 lookup.putNull("result");
             } else {
-                lookup.putArray("result").add(found.get().leaderEpoch()).add(found.get().offset());
+                lookup.putArray("result").add(Logs.epochOf(found.get())).add(found.get().offset());
             }
         }
     }

@@ -18,30 +18,26 @@ import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.JsonNodeFactory;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 
-import kafka.log.Cleaner;
-import kafka.log.LogToClean;
-import kafka.log.UnifiedLog;
-
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.compress.Compression;
-import org.apache.kafka.common.record.CompressionType;
-import org.apache.kafka.common.record.FileLogInputStream.FileChannelRecordBatch;
-import org.apache.kafka.common.record.FileRecords;
-import org.apache.kafka.common.record.MemoryRecords;
-import org.apache.kafka.common.record.MemoryRecordsBuilder;
-import org.apache.kafka.common.record.Record;
-import org.apache.kafka.common.record.SimpleRecord;
+import org.apache.kafka.common.record.internal.CompressionType;
+import org.apache.kafka.common.record.internal.FileLogInputStream.FileChannelRecordBatch;
+import org.apache.kafka.common.record.internal.FileRecords;
+import org.apache.kafka.common.record.internal.MemoryRecords;
+import org.apache.kafka.common.record.internal.MemoryRecordsBuilder;
+import org.apache.kafka.common.record.internal.Record;
+import org.apache.kafka.common.record.internal.SimpleRecord;
 import org.apache.kafka.common.record.TimestampType;
 import org.apache.kafka.storage.internals.epoch.LeaderEpochFileCache;
 import org.apache.kafka.storage.internals.checkpoint.LeaderEpochCheckpointFile;
 import org.apache.kafka.storage.internals.log.LogConfig;
 import org.apache.kafka.storage.internals.log.LogDirFailureChannel;
+import org.apache.kafka.storage.internals.log.LogFields;
 import org.apache.kafka.storage.internals.log.LogFileUtils;
 import org.apache.kafka.storage.internals.log.LogSegment;
 import org.apache.kafka.storage.internals.log.ProducerStateManager;
 import org.apache.kafka.storage.internals.log.ProducerStateManagerConfig;
-import org.apache.kafka.storage.internals.log.SkimpyOffsetMap;
-import org.apache.kafka.storage.internals.utils.Throttler;
+import org.apache.kafka.storage.internals.log.UnifiedLog;
 
 /**
  * Times of Kafka's own log classes, each run told in wall time and in CPU time of the calling thread; the collector
@@ -184,7 +180,7 @@ final class LogTimings {
             LeaderEpochFileCache epochs = new LeaderEpochFileCache(PARTITION,
                     new LeaderEpochCheckpointFile(LeaderEpochCheckpointFile.newFile(directory.toFile()),
                             new LogDirFailureChannel(1)), time);
-            timed(() -> sink += segment.recover(producers, epochs));
+            timed(() -> sink += Logs.recover(segment, producers, epochs));
             told.put("bytes", segment.size());
             segment.close();
             remove(directory);
@@ -195,18 +191,17 @@ final class LogTimings {
     private void clean() throws Exception {
         for (int round = 0; round < repeats; round++) {
             Path directory = copied();
-            UnifiedLog log = LogProgram.open(directory.toFile(), LogProgram.config(request.get("config")),
-                    new ManualTime(request.get("nowMs").asLong()), true, 0, 0, Optional.empty());
+            ManualTime time = new ManualTime(request.get("nowMs").asLong());
+            UnifiedLog log = Logs.open(directory.toFile(), LogProgram.config(request.get("config")), time, true, 0, 0, Optional.empty());
             log.updateHighWatermark(log.logEndOffset());
-            LogToClean whole = new LogToClean(log.topicPartition(), log, 0, log.activeSegment().baseOffset(), false);
-            Cleaner cleaner = new Cleaner(0, new SkimpyOffsetMap(request.get("mapBytes").asInt()), 1 << 20, 1 << 20, 0.9,
-                    new Throttler(Double.MAX_VALUE, TimeUnit.DAYS.toMillis(1), "cleaner", "bytes", log.time()),
-                    log.time(), partition -> scala.runtime.BoxedUnit.UNIT);
-            timed(() -> {
-                var stats = cleaner.clean(whole)._2();
-                told.put("records", stats.messagesRead()).put("survivors", stats.messagesWritten());
-                told.put("bytes", stats.bytesRead()).put("bytesWritten", stats.bytesWritten());
-            });
+            Cleaning.Work work = Cleaning.Work.whole(log, time, request.get("mapBytes").asInt(), 0.9);
+            timed(work::run);
+            ObjectNode done = JsonNodeFactory.instance.objectNode();
+            work.tell(done);
+            told.set("records", done.get("messagesRead"));
+            told.set("survivors", done.get("messagesWritten"));
+            told.set("bytes", done.get("bytesRead"));
+            told.set("bytesWritten", done.get("bytesWritten"));
             log.close();
             remove(directory);
         }
@@ -227,7 +222,7 @@ final class LogTimings {
                     var index = segment.offsetIndex();
                     timed(() -> {
                         for (long target : targets) {
-                            sink += index.lookup(target).position;
+                            sink += LogFields.position(index.lookup(target));
                         }
                     });
                 }
@@ -235,7 +230,7 @@ final class LogTimings {
                     var index = segment.timeIndex();
                     timed(() -> {
                         for (long target : targets) {
-                            sink += index.lookup(target).offset;
+                            sink += LogFields.offset(index.lookup(target));
                         }
                     });
                 }

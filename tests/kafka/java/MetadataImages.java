@@ -10,12 +10,9 @@ import org.apache.kafka.common.protocol.ByteBufferAccessor;
 import org.apache.kafka.common.protocol.ObjectSerializationCache;
 import org.apache.kafka.image.MetadataDelta;
 import org.apache.kafka.image.MetadataImage;
-import org.apache.kafka.image.MetadataProvenance;
-import org.apache.kafka.image.writer.ImageWriterOptions;
 import org.apache.kafka.image.writer.RecordListWriter;
 import org.apache.kafka.metadata.MetadataRecordSerde;
 import org.apache.kafka.server.common.ApiMessageAndVersion;
-import org.apache.kafka.server.common.MetadataVersion;
 
 /** Kafka's image of a metadata log: records go in, the records that it writes of the image come out, all in Base64. */
 final class MetadataImages {
@@ -32,13 +29,12 @@ final class MetadataImages {
             byte[] value = Base64.getDecoder().decode(each.asText());
             ApiMessageAndVersion record =
                 MetadataRecordSerde.INSTANCE.read(new ByteBufferAccessor(ByteBuffer.wrap(value)), value.length);
-            MetadataDelta delta = new MetadataDelta(image);
+            MetadataDelta delta = new MetadataDelta.Builder().setImage(image).build();
             delta.replay(record.message());
-            image = delta.apply(new MetadataProvenance(offset++, 0, 0, true));
+            image = delta.apply(Images.provenance(offset++));
         }
         RecordListWriter writer = new RecordListWriter();
-        image.write(writer, new ImageWriterOptions.Builder(MetadataVersion.latestProduction())
-            .setEligibleLeaderReplicasEnabled(true).build());
+        image.write(writer, Images.options());
         ObjectNode answer = JSON.createObjectNode();
         ArrayNode records = answer.putArray("records");
         for (ApiMessageAndVersion record : writer.records()) {

@@ -41,7 +41,7 @@ public final class Oracle {
         switch (operation) {
             case 'V': versions(); break;
             case 'C': classic(); break;
-            case 'A': wire.writeInts(Placers.rackAlternated(readBrokers())); break;
+            case 'A': wire.writeInts(Classic.rackAlternated(readBrokers())); break;
             case 'S': striped(); break;
             case 'R': random(); break;
             case 'M': mapOrder(); break;
@@ -72,7 +72,7 @@ public final class Oracle {
 
     /** One call after seeding; then the generator's next number, which shows how often it was drawn from. */
     private void classic() throws Exception {
-        Random generator = Placers.classicGenerator();
+        Random generator = Classic.generator();
         generator.setSeed(wire.readLong());
         List<Placers.Broker> brokers = readBrokers();
         int partitions = wire.readInt();
@@ -81,7 +81,7 @@ public final class Oracle {
         int startPartition = wire.readInt();
         try {
             Map<Integer, List<Integer>> placed =
-                    Placers.classic(brokers, partitions, factor, fixedStartIndex, startPartition);
+                    Classic.rows(brokers, partitions, factor, fixedStartIndex, startPartition);
             wire.writeSuccess();
             wire.writeRows(new ArrayList<>(placed.values()));
         } catch (RuntimeException error) {

@@ -1,14 +1,9 @@
-import java.lang.reflect.Field;
 import java.util.Iterator;
 import java.util.List;
-import java.util.Map;
 import java.util.Optional;
 import java.util.Random;
-import java.util.TreeMap;
 import java.util.ArrayList;
 
-import org.apache.kafka.admin.AdminUtils;
-import org.apache.kafka.admin.BrokerMetadata;
 import org.apache.kafka.common.Uuid;
 import org.apache.kafka.metadata.placement.ClusterDescriber;
 import org.apache.kafka.metadata.placement.PartitionAssignment;
@@ -17,7 +12,7 @@ import org.apache.kafka.metadata.placement.StripedReplicaPlacer;
 import org.apache.kafka.metadata.placement.TopicAssignment;
 import org.apache.kafka.metadata.placement.UsableBroker;
 
-/** Calls of Kafka's own placers, in the values of this program. */
+/** Calls of Kafka's own striped placer, in the values of this program. */
 final class Placers {
     /** One broker as the tests describe it. */
     static final class Broker {
@@ -33,36 +28,6 @@ final class Placers {
     }
 
     private Placers() {
-    }
-
-    /** The unseeded generator inside AdminUtils, which is not public. */
-    static Random classicGenerator() throws ReflectiveOperationException {
-        Field field = AdminUtils.class.getDeclaredField("RAND");
-        field.setAccessible(true);
-        return (Random) field.get(null);
-    }
-
-    static List<BrokerMetadata> classicBrokers(List<Broker> brokers) {
-        List<BrokerMetadata> described = new ArrayList<>(brokers.size());
-        for (Broker broker : brokers) {
-            described.add(new BrokerMetadata(broker.id, Optional.ofNullable(broker.rack)));
-        }
-        return described;
-    }
-
-    /** Rows of the partitions in ascending order of id. */
-    static Map<Integer, List<Integer>> classic(
-            List<Broker> brokers, int partitions, int factor, int fixedStartIndex, int startPartition) {
-        return new TreeMap<>(AdminUtils.assignReplicasToBrokers(
-                classicBrokers(brokers), partitions, factor, fixedStartIndex, startPartition));
-    }
-
-    static List<Integer> rackAlternated(List<Broker> brokers) {
-        Map<Integer, String> racks = new java.util.HashMap<>();
-        for (Broker broker : brokers) {
-            racks.put(broker.id, broker.rack);
-        }
-        return AdminUtils.getRackAlternatedBrokerList(racks);
     }
 
     static ClusterDescriber describer(List<Broker> brokers) {

@@ -1,0 +1,58 @@
+import java.io.File;
+import java.io.IOException;
+import java.util.Optional;
+
+import org.apache.kafka.common.Uuid;
+import org.apache.kafka.common.record.internal.FileRecords.TimestampAndOffset;
+import org.apache.kafka.common.record.internal.MemoryRecords;
+import org.apache.kafka.server.common.OffsetAndEpoch;
+import org.apache.kafka.storage.internals.epoch.LeaderEpochFileCache;
+import org.apache.kafka.storage.internals.log.AppendOrigin;
+import org.apache.kafka.storage.internals.log.LogAppendInfo;
+import org.apache.kafka.storage.internals.log.LogConfig;
+import org.apache.kafka.storage.internals.log.LogDirFailureChannel;
+import org.apache.kafka.storage.internals.log.LogSegment;
+import org.apache.kafka.storage.internals.log.ProducerStateManager;
+import org.apache.kafka.storage.internals.log.ProducerStateManagerConfig;
+import org.apache.kafka.storage.internals.log.UnifiedLog;
+import org.apache.kafka.storage.log.metrics.BrokerTopicStats;
+
+/** Calls of UnifiedLog that look different in other releases; here the log is Java. */
+final class Logs {
+    private Logs() {
+    }
+
+    static UnifiedLog open(File directory, LogConfig config, ManualTime time, boolean clean, long recoveryPoint,
+            long logStart, Optional<Uuid> topicId) throws IOException {
+        return UnifiedLog.create(directory, config, logStart, recoveryPoint, time, new BrokerTopicStats(), time,
+                LogProgram.TRANSACTION_TIMEOUT_MS,
+                new ProducerStateManagerConfig(LogProgram.PRODUCER_ID_EXPIRATION_MS, false),
+                LogProgram.PRODUCER_ID_CHECK_MS, new LogDirFailureChannel(1), clean,
+                topicId);
+    }
+
+    static LogAppendInfo appendAsLeader(UnifiedLog log, MemoryRecords records, int leaderEpoch, AppendOrigin origin) {
+        return Appends.asLeader(log, records, leaderEpoch, origin);
+    }
+
+    static LogSegment roll(UnifiedLog log) throws IOException {
+        return log.roll(Optional.empty());
+    }
+
+    static Optional<TimestampAndOffset> fetchOffsetByTimestamp(UnifiedLog log, long timestamp) {
+        return log.fetchOffsetByTimestamp(timestamp, Optional.empty()).timestampAndOffsetOpt();
+    }
+
+    static LeaderEpochFileCache leaderEpochs(UnifiedLog log) {
+        return log.leaderEpochCache();
+    }
+
+    static int epochOf(OffsetAndEpoch end) {
+        return end.epoch();
+    }
+
+    static int recover(LogSegment segment, ProducerStateManager producers, LeaderEpochFileCache epochs)
+            throws IOException {
+        return segment.recover(producers, epochs);
+    }
+}

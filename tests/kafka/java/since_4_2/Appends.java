@@ -1,0 +1,19 @@
+import org.apache.kafka.common.record.internal.MemoryRecords;
+import org.apache.kafka.server.common.RequestLocal;
+import org.apache.kafka.storage.internals.log.AppendOrigin;
+import org.apache.kafka.storage.internals.log.LogAppendInfo;
+import org.apache.kafka.storage.internals.log.UnifiedLog;
+import org.apache.kafka.storage.internals.log.VerificationGuard;
+
+/** A leader's append, which tells the transaction version since 4.2; 0 is that of plain appends. */
+final class Appends {
+    private static final short TRANSACTION_VERSION_UNKNOWN = 0;
+
+    private Appends() {
+    }
+
+    static LogAppendInfo asLeader(UnifiedLog log, MemoryRecords records, int leaderEpoch, AppendOrigin origin) {
+        return log.appendAsLeader(records, leaderEpoch, origin, RequestLocal.noCaching(), VerificationGuard.SENTINEL,
+                TRANSACTION_VERSION_UNKNOWN);
+    }
+}
