@@ -64,12 +64,14 @@ import numpy as np
 from broker.cluster import BrokerView, Int32Array
 from broker.entropy import JavaRandom, RandomSource
 from broker.errors import IllegalCapacityError, InvalidReplicationFactorError, RefusedError
+from broker.releases import NEWEST, Release
 from placement.placers.broker_columns import BrokerColumns, PlacementCalls
 from placement.placers.striped_kernel import fill_striped
 from placement.spec import PlacementSpec
 
 COMPILED_REPLICA_COUNT_MIN: Final = 20_000  # Plain Python places these in less time than importing numba takes.
 NOTHING_LEFT: Final = -1
+CORDONING_SINCE: Final = Release("4.3")  # KIP-1066: a broker all of whose directories are cordoned gets no replicas.
 
 
 @attrs.define
@@ -130,8 +132,10 @@ class StripeLayout:
 class StripedPlacer:
     """Place as Kafka's `StripedReplicaPlacer` does; with a JavaRandom the placement is Kafka's own.
 
-    Several calls on one entropy give what several calls of one Kafka placer give.
+    Several calls on one entropy give what several calls of one Kafka placer give. Releases differ in two messages.
     """
+
+    release: Release = NEWEST
 
     def place(self, spec: PlacementSpec, brokers: Sequence[BrokerView], entropy: RandomSource) -> Int32Array:
         """Return int32[partition_count, replication_factor], the preferred leader of each row first.
@@ -141,8 +145,8 @@ class StripedPlacer:
         """
         columns = BrokerColumns.of(brokers)
         if spec.partition_count * spec.replication_factor < COMPILED_REPLICA_COUNT_MIN:
-            return columns.ids[_readable_call(spec, columns, entropy)]
-        return _fast_call(spec, columns, entropy, columns.ids)
+            return columns.ids[_readable_call(spec, columns, entropy, self.release)]
+        return _fast_call(spec, columns, entropy, columns.ids, self.release)
 
 
 @attrs.frozen(eq=False)
@@ -174,12 +178,14 @@ class Stripes:
         )
 
 
-def striped_positions(spec: PlacementSpec, columns: BrokerColumns, entropy: RandomSource) -> Int32Array:
+def striped_positions(
+    spec: PlacementSpec, columns: BrokerColumns, entropy: RandomSource, release: Release = NEWEST
+) -> Int32Array:
     """Return one call's rows as broker positions, int32[partition_count, replication_factor], compiled.
 
     Draws and raises as `StripedPlacer.place` does; entropy other than a JavaRandom takes the readable path.
     """
-    return _fast_call(spec, columns, entropy, np.arange(columns.count, dtype=np.int32))
+    return _fast_call(spec, columns, entropy, np.arange(columns.count, dtype=np.int32), release)
 
 
 def striped_topics(calls: PlacementCalls, stripes: Stripes, entropy: JavaRandom) -> Int32Array:
@@ -195,15 +201,23 @@ def striped_topics(calls: PlacementCalls, stripes: Stripes, entropy: JavaRandom)
     return _compiled_rows(calls, stripes, entropy)
 
 
-def _fast_call(spec: PlacementSpec, columns: BrokerColumns, entropy: RandomSource, values: Int32Array) -> Int32Array:
+def _fast_call(
+    spec: PlacementSpec,
+    columns: BrokerColumns,
+    entropy: RandomSource,
+    values: Int32Array,
+    release: Release = NEWEST,
+) -> Int32Array:
     if _refusal(spec, columns) is None and isinstance(entropy, JavaRandom):
         return _compiled_rows(PlacementCalls.of(spec), Stripes.of(columns, values), entropy)
-    return values[_readable_call(spec, columns, entropy)]
+    return values[_readable_call(spec, columns, entropy, release)]
 
 
-def _readable_call(spec: PlacementSpec, columns: BrokerColumns, entropy: RandomSource) -> Int32Array:
+def _readable_call(
+    spec: PlacementSpec, columns: BrokerColumns, entropy: RandomSource, release: Release = NEWEST
+) -> Int32Array:
     layout = StripeLayout.drawn(columns, entropy)
-    refusal = _refusal(spec, columns)
+    refusal = _refusal(spec, columns, release)
     if refusal is not None:
         raise refusal
     return readable_rows(spec, layout, entropy)
@@ -285,19 +299,22 @@ def _group(columns: BrokerColumns, code: int, entropy: RandomSource) -> RackGrou
     return RackGroup(fenced=lists[0], unfenced=lists[1])
 
 
-def _refusal(spec: PlacementSpec, columns: BrokerColumns) -> RefusedError | None:
+def _refusal(spec: PlacementSpec, columns: BrokerColumns, release: Release = NEWEST) -> RefusedError | None:
     """Return why these brokers cannot hold the request, or None; raise UsageError if the matrix is too large."""
     factor = spec.replication_factor
     if factor <= 0:
         return InvalidReplicationFactorError(
             f"Invalid replication factor {factor}: the replication factor must be positive."
         )
+    cordoning = release >= CORDONING_SINCE
     if columns.fenced.all():
-        return InvalidReplicationFactorError("All brokers are currently fenced.")
+        ending = ", or have all their log directories cordoned" if cordoning else ""
+        return InvalidReplicationFactorError(f"All brokers are currently fenced{ending}.")
     if factor > columns.count:
+        ending = " or some brokers have all their log directories cordoned" if cordoning else ""
         return InvalidReplicationFactorError(
             f"The target replication factor of {factor} cannot be reached because only "
-            f"{columns.count} broker(s) are registered."
+            f"{columns.count} broker(s) are registered{ending}."
         )
     if spec.partition_count < 0:
         return IllegalCapacityError(f"Illegal Capacity: {spec.partition_count}")

@@ -1,8 +1,10 @@
 """Find golden files below a folder, run them, and say what came of each.
 
-A golden file is JSON with the common envelope: `algorithm`, `schema_version`, `cases`. Anything
-that is not named *.json is passed over; a JSON file that cannot be run is a failure, since a
-vector that nobody looks at proves nothing. A damaged case fails; it never ends the run.
+A golden file is JSON with the common envelope: `algorithm`, `schema_version`, `source`, `cases`; it
+is answered as the release of Kafka that `source` names. Anything that is not named *.json is passed
+over; a JSON file that cannot be run is a failure, since a vector that nobody looks at proves
+nothing. A damaged case fails; it never ends the run.
+
 A folder that holds a `case.json` is a case of log storage, and a *.tar.xz an archive of such folders.
 """
 
@@ -20,6 +22,7 @@ from tests.golden.log import LOG_RUNNERS
 from tests.golden.log.cases import CASE_NAME, UnsafeArchiveError, archives, case_folders, unpacked
 from tests.golden.log.cases import run_case as run_log_case
 from tests.golden.runners import RUNNERS, Json, MalformedCaseError, Runner, first_difference
+from tests.golden.sources import UnknownSourceError, runners_of, source_of
 
 SCHEMA_VERSION: Final = 1
 
@@ -75,12 +78,15 @@ def load(path: Path) -> GoldenFile:
     if document.get("schema_version") != SCHEMA_VERSION:
         raise NotGoldenError(f"schema_version is {document.get('schema_version')!r}; {SCHEMA_VERSION} is known")
     algorithm = document.get("algorithm")
-    runner = RUNNERS.get(algorithm) if isinstance(algorithm, str) else None
-    if runner is None:
+    if not isinstance(algorithm, str) or algorithm not in RUNNERS:
         raise NotGoldenError(f"unknown algorithm {algorithm!r}; known are {', '.join(sorted(RUNNERS))}")
     if not document["cases"]:
         raise NotGoldenError("has no cases")
-    return GoldenFile(runner, tuple(document["cases"]))
+    try:
+        source = source_of(document.get("source"))
+    except UnknownSourceError as unknown:
+        raise NotGoldenError(str(unknown)) from unknown
+    return GoldenFile(runners_of(source)[algorithm], tuple(document["cases"]))
 
 
 def run_case(case: Json, runner: Runner) -> str | None:

@@ -20,6 +20,7 @@ from broker.cluster import BrokerView, Int32Array
 from broker.entropy import JavaRandom
 from broker.errors import RefusedError
 from broker.ids import broker_id
+from broker.releases import NEWEST, Release
 from placement.placers.classic import ClassicPlacer, rack_alternated_brokers
 from placement.placers.striped import StripedPlacer
 from placement.spec import PlacementSpec
@@ -67,7 +68,7 @@ def run_admin_utils(given: Mapping[str, Json]) -> Json:
     }
 
 
-def run_striped(given: Mapping[str, Json]) -> Json:
+def run_striped(given: Mapping[str, Json], release: Release = NEWEST) -> Json:
     """Answer several calls of one StripedReplicaPlacer, and one draw from its generator after them."""
     brokers = [
         BrokerView(id=broker_id(broker["id"]), rack=broker["rack"], fenced=broker["fenced"])
@@ -78,7 +79,7 @@ def run_striped(given: Mapping[str, Json]) -> Json:
     for call in given["calls"]:
         spec = PlacementSpec(call["start_partition"], call["partitions"], call["replication_factor"])
         try:
-            calls.append({"replicas": Rows(StripedPlacer().place(spec, brokers, random))})
+            calls.append({"replicas": Rows(StripedPlacer(release).place(spec, brokers, random))})
         except RefusedError as refusal:
             if len(given["calls"]) == 1:
                 raise

@@ -31,9 +31,14 @@ STRIPED: dict[str, Any] = {
 ONE_DRAW_LESS = {"calls": [{"replicas": [[5], [5]]}], "next_int_after": 1}
 
 
-def write(path: Path, cases: object, algorithm: str = "java_random", version: int = 1) -> None:
+RELEASED = "Apache Kafka 4.3.1, OpenJDK 17"
+
+
+def write(
+    path: Path, cases: object, algorithm: str = "java_random", version: int = 1, source: object = RELEASED
+) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    envelope = {"algorithm": algorithm, "schema_version": version, "source": "test", "cases": cases}
+    envelope = {"algorithm": algorithm, "schema_version": version, "source": source, "cases": cases}
     path.write_text(json.dumps(envelope), encoding="utf-8")
 
 
@@ -74,6 +79,39 @@ def test_the_number_of_draws_is_compared_too(tmp_path: Path, capsys: pytest.Capt
     status, lines = run(tmp_path, capsys)
     assert status == 1
     assert lines[-2:] == ["  one broker: next_int_after: is 1761283695, expected 1", "1 passed, 1 failed"]
+
+
+NO_BROKER: dict[str, Any] = {
+    "name": "no broker",
+    "input": {**STRIPED["input"], "brokers": []},
+    "expected_error": {
+        "class": "org.apache.kafka.common.errors.InvalidReplicationFactorException",
+        "message": "All brokers are currently fenced.",
+    },
+}
+
+
+@pytest.mark.parametrize(("version", "status"), [("3.9.1", 0), ("4.0.1", 0), ("4.2.0", 0), ("4.3.1", 1)])
+def test_the_answer_is_that_of_the_release_that_the_source_names(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], version: str, status: int
+) -> None:
+    write(tmp_path / "s.json", [NO_BROKER], "striped_replica_placer", source=f"Apache Kafka {version}, OpenJDK 17")
+    assert run(tmp_path, capsys)[0] == status
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["Apache Kafka 4.9.0, OpenJDK 17", "Apache Kafka 4.0.0-SNAPSHOT " + "0" * 40, "test", None],
+)
+def test_a_source_that_is_no_known_release_is_refused_in_one_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], source: object
+) -> None:
+    write(tmp_path / "a.json", [CASE], source=source)
+    status, lines = run(tmp_path, capsys)
+    assert status == 1
+    known = "is not known; it is 'Apache Kafka' and a released version, such as 4.3.1"
+    assert lines[0] == "a.json: 0 passed, 1 failed"
+    assert known in lines[1]
 
 
 @pytest.mark.parametrize(

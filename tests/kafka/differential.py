@@ -101,7 +101,7 @@ def check_striped(kafka: KafkaJvm, chance: random.Random, size: int) -> None:
     specs = [draw_spec(chance, len(brokers), size) for _ in range(chance.randint(1, 4))]
     seed = draw_java_long(chance)
     theirs, next_int = kafka.striped(brokers, specs, seed=seed)
-    placers: tuple[ReplicaPlacer, ...] = (StripedPlacer(), StripedFast())
+    placers: tuple[ReplicaPlacer, ...] = (StripedPlacer(kafka.release), StripedFast(kafka.release))
     for placer in placers:
         entropy = JavaRandom(seed)
         for number, (spec, their) in enumerate(zip(specs, theirs, strict=True)):
@@ -167,9 +167,11 @@ class ClassicFast:
 class StripedFast:
     """The striped placer by its fast path alone, which `place` takes for large topics only."""
 
+    release: Release
+
     def place(self, spec: PlacementSpec, brokers: Sequence[BrokerView], entropy: RandomSource) -> Int32Array:
         columns = BrokerColumns.of(brokers)
-        return columns.ids[striped_positions(spec, columns, entropy)]
+        return columns.ids[striped_positions(spec, columns, entropy, self.release)]
 
 
 def placed_by(

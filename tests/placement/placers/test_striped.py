@@ -11,6 +11,7 @@ from broker.cluster import BrokerView, Int32Array
 from broker.entropy import JAVA_INCREMENT, JAVA_MULTIPLIER, JavaRandom, RandomSource, SplitMix64
 from broker.errors import IllegalCapacityError, InvalidReplicationFactorError, RefusedError, UsageError
 from broker.ids import BrokerId
+from broker.releases import Release
 from placement.placers.broker_columns import BrokerColumns, PlacementCalls
 from placement.placers.striped import (
     StripedPlacer,
@@ -97,6 +98,9 @@ def test_no_partitions_is_no_rows() -> None:
     assert place(brokers("a"), 0, 1, JavaRandom(1)).shape == (0, 1)
 
 
+NO_BROKER = "All brokers are currently fenced, or have all their log directories cordoned."
+
+
 @pytest.mark.parametrize(
     ("racks", "fenced", "count", "factor", "error", "message"),
     [
@@ -108,15 +112,16 @@ def test_no_partitions_is_no_rows() -> None:
             InvalidReplicationFactorError,
             "Invalid replication factor 0: the replication factor must be positive.",
         ),
-        ("", "", -1, 1, InvalidReplicationFactorError, "All brokers are currently fenced."),
-        ("ab", "01", -1, 3, InvalidReplicationFactorError, "All brokers are currently fenced."),
+        ("", "", -1, 1, InvalidReplicationFactorError, NO_BROKER),
+        ("ab", "01", -1, 3, InvalidReplicationFactorError, NO_BROKER),
         (
             "ab",
             "0",
             -1,
             3,
             InvalidReplicationFactorError,
-            "The target replication factor of 3 cannot be reached because only 2 broker(s) are registered.",
+            "The target replication factor of 3 cannot be reached because only 2 broker(s) are registered "
+            "or some brokers have all their log directories cordoned.",
         ),
         ("ab", "0", -2, 2, IllegalCapacityError, "Illegal Capacity: -2"),
     ],
@@ -135,6 +140,19 @@ def test_refusals_come_in_kafka_s_order_and_words_after_the_first_draws(
         striped_positions(PlacementSpec(0, count, factor), columns, positioning)
     assert str(refusal.value) == message
     assert placing.state == positioning.state == drawn.state
+
+
+@pytest.mark.parametrize(
+    ("racks", "factor", "message"),
+    [
+        ("", 1, "All brokers are currently fenced."),
+        ("a", 2, "The target replication factor of 2 cannot be reached because only 1 broker(s) are registered."),
+    ],
+)
+def test_before_4_3_no_directory_can_be_cordoned(racks: str, factor: int, message: str) -> None:
+    with pytest.raises(InvalidReplicationFactorError) as refusal:
+        StripedPlacer(Release("4.2")).place(PlacementSpec(0, 1, factor), brokers(racks), JavaRandom(1))
+    assert str(refusal.value) == message
 
 
 def test_a_count_beyond_any_cluster_is_refused_before_memory_is_taken() -> None:
