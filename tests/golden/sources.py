@@ -23,10 +23,9 @@ import attrs
 
 from broker.errors import UsageError, shorten
 from broker.releases import Release
+from tests.golden.between_releases import COMMIT
+from tests.golden.consumers import run_released_uniform
 from tests.golden.runners import RUNNERS, Runner, run_striped
-
-COMMIT: Final = "1eb7644349cb07139d6a3c1ad1986979647cac99"
-"""The commit between releases whose vectors are known."""
 
 _KAFKA: Final = re.compile(r"Apache Kafka (\S+?)(?: ([0-9a-f]{40}))?(?:,.*)?", re.ASCII)
 
@@ -60,4 +59,11 @@ def source_of(text: Any) -> Source:
 
 def runners_of(source: Source) -> Mapping[str, Runner]:
     """Return by algorithm what answers as `source` did."""
-    return {**RUNNERS, "striped_replica_placer": partial(run_striped, release=source.release)}
+    striped = partial(run_striped, release=source.release)
+    if source.between:
+        return {**RUNNERS, "striped_replica_placer": striped}
+    return {
+        **RUNNERS,
+        "striped_replica_placer": striped,
+        "server_uniform": partial(run_released_uniform, release=source.release),
+    }
