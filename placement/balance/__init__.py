@@ -1,6 +1,7 @@
 """Measure how even and how safe a placement is: loads, measures, constraints, audits, changes.
 
 - loads: Count which brokers, racks and topics there are, and how much of each quantity stands on each.
+- reachable: Compute the most even load of brokers that can be reached without breaking a rule of Kafka.
 - measures: Measure how evenly whole units are spread over groups, beside the most even spread possible.
 - definitions: Define each measure and state in the words that reports print: formula, unit, range, optimum and source.
 - constraints: Decide which partitions break a named constraint of a placement.
@@ -8,4 +9,5 @@
 - audit: Find the partitions, topics and racks of a cluster that need attention.
 - changes: Compare two moments of one cluster and list what happened to each partition.
 - counts_kernel: Mark partitions on too few racks, in one compiled pass.
+- reachable_kernel: Split the groups of a cluster into blocks of equal reachable load, and count classes, compiled.
 """

@@ -2,8 +2,9 @@
 
 One table for the measures of `placement.balance.measures` and one for the states and audits of
 `placement.balance.audit`: formula, unit, range, optimum and source, so that every number on a page can be
-traced to a definition on the same page. x are the shares, n the groups, T their sum; floor and
-ceil are those of T / n, and r = T mod n.
+traced to a definition on the same page. x are the shares, n the groups, T their sum, fenced brokers and what they hold
+left out; best is the most even spread that can be reached (placement/balance/reachable.py), low and high what it
+gives a group.
 
 Example: MEASURES["moves"].optimum == "0".
 
@@ -34,6 +35,7 @@ class Definition:
 
 
 _OURS: Final = "placement.balance.measures"
+_BEST: Final = "placement.balance.reachable"
 _KAFKA: Final = "kafka-topics --describe, Kafka 4.0"
 _UNIT: Final = "replicas, leaders or bytes"
 _STATE_RANGE: Final = "0 to all partitions; unknown when the input does not say"
@@ -44,29 +46,28 @@ def _table(*definitions: Definition) -> Mapping[str, Definition]:
 
 
 MEASURES: Final = _table(
-    Definition("group_count", "n, groups that hold nothing included", "brokers, racks or topics", "0 and up", "none",
-               _OURS),
+    Definition("group_count", "n, groups that hold nothing included, fenced brokers not", "brokers, racks or topics",
+               "0 and up", "none", _OURS),
     Definition("total", "T = Σ x", _UNIT, "0 and up", "none", _OURS),
-    Definition("min", "least x", _UNIT, "0 to mean", "floor", _OURS),
+    Definition("min", "least x", _UNIT, "0 to mean", "low of the lowest block", _OURS),
     Definition("mean", "T / n", _UNIT, "0 and up", "none", _OURS),
-    Definition("max", "largest x", _UNIT, "mean to T", "ceil", _OURS),
+    Definition("max", "largest x", _UNIT, "mean to T", "largest x of best", _OURS),
     Definition("max_group", "the group whose x is the largest, the first of equals", "name", "a group", "none", _OURS),
-    Definition("max_over_mean", "max / mean; 1 when T is 0", "times", "1 to n", "best_max_over_mean = ceil / mean",
-               _OURS),
-    Definition("stdev", "sqrt(Σ (x - mean)² / n)", _UNIT, "0 to mean · sqrt(n - 1)",
-               "best_stdev = sqrt(r (n - r)) / n", _OURS),
-    Definition("cv", "stdev / mean; 0 when T is 0", "1", "0 to sqrt(n - 1)", "best_cv = sqrt(r (n - r)) / T", _OURS),
+    Definition("max_over_mean", "max / mean; 1 when T is 0", "times", "1 to n", "best_max_over_mean", _OURS),
+    Definition("stdev", "sqrt(Σ (x - mean)² / n)", _UNIT, "0 to mean · sqrt(n - 1)", "best_stdev", _OURS),
+    Definition("cv", "stdev / mean; 0 when T is 0", "1", "0 to sqrt(n - 1)", "best_cv", _OURS),
     Definition("gini", "Σ |x_i - x_j| over all ordered pairs / (2 n T); 0 when T is 0", "1", "0 to 1 - 1/n",
-               "best_gini = r (n - r) / (n T)", _OURS),
-    Definition("moves", "max(Σ max(x - ceil, 0), Σ max(floor - x, 0)): least units to move until every x is floor "
-               "or ceil; a lower bound for bytes, which move by whole partitions; none over topics", _UNIT,
-               "0 to T", "0", _OURS),
+               "best_gini", _OURS),
+    Definition("moves", "Σ over blocks of max(Σ max(x - high, 0), Σ max(low - x, 0) + Σ x - units of the block): no "
+               "fewer units move until the spread is at its best; 0 when it is, or is more even by breaking the rack "
+               "rule; none over topics", _UNIT, "0 to T", "0", _OURS),
     Definition("moves_share", "moves / T; 0 when T is 0", "1", "0 to 1 - 1/n", "0", _OURS),
-    Definition("best_max_over_mean", "ceil / mean: max_over_mean when every x is floor or ceil", "times", "1 to n",
-               "itself", _OURS),
-    Definition("best_stdev", "sqrt(r (n - r)) / n", _UNIT, "0 to 1/2", "itself", _OURS),
-    Definition("best_cv", "sqrt(r (n - r)) / T", "1", "0 to sqrt(n - 1)", "itself", _OURS),
-    Definition("best_gini", "r (n - r) / (n T)", "1", "0 to 1 - 1/n", "itself", _OURS),
+    Definition("best_max_over_mean", "max_over_mean of best", "times", "1 to n", "itself", _BEST),
+    Definition("best_stdev", "stdev of best", _UNIT, "0 to mean · sqrt(n - 1)", "itself", _BEST),
+    Definition("best_cv", "cv of best", "1", "0 to sqrt(n - 1)", "itself", _BEST),
+    Definition("best_gini", "gini of best", "1", "0 to 1 - 1/n", "itself", _BEST),
+    Definition("moves_exact", "whether that many moves are enough, without breaking the rack rule; otherwise they are "
+               "a lower bound, as always for bytes", "yes or no", "none over topics", "none", _OURS),
 )  # fmt: skip
 """The measures, by their column's name, in the order of the table of measures."""
 

@@ -28,15 +28,29 @@ from broker.cluster import PAD, ClusterView, Int32Array, Int64Array, PartitionTa
 from broker.ids import NO_LEADER
 from placement.balance.audit import PartitionStates
 from placement.balance.counts_kernel import rack_spread_shortfall
+from placement.balance.measures import best_over_brokers, best_over_racks
+from placement.balance.reachable import Classes, Groups, Reach
 from placement.placers.registry import KAFKAS
 from spark_analysis.fleet.generate import NO_RACK, SimulatedCluster
 from spark_analysis.fleet.loops import count_brokers, count_topics
 from spark_analysis.fleet.place import broker_views, topic_ends
 from spark_analysis.tables import schemas
-from spark_analysis.tables.staging import NOT_KNOWN, ClusterRows, Part, Rows, Shares
-from spark_analysis.tables.view_rows import Broken, broken_of, violation_rows
+from spark_analysis.tables.staging import (
+    BOUND,
+    FREE,
+    NOT_KNOWN,
+    QUANTITIES,
+    Best,
+    ClusterRows,
+    Part,
+    Rows,
+    Shares,
+    kind_of,
+)
+from spark_analysis.tables.view_rows import Broken, best_of_racks, broken_of, rack_sums, reached, violation_rows
 
 SIMULATED: Final = "simulated"
+_EMPTY: Final = np.empty(0, dtype=np.int64)
 _COUNTS: Final = (
     "broker_count",
     "fenced_broker_count",
@@ -49,13 +63,23 @@ _COUNTS: Final = (
 )
 
 
+@attrs.frozen(eq=False)
+class Uneven:
+    """Hold the groups of a cluster whose brokers are not all alike, and the best spreads over brokers and racks."""
+
+    groups: Groups
+    over_brokers: tuple[Reach | None, ...]
+    over_racks: tuple[Reach | None, ...]
+
+
 @attrs.frozen(eq=False, kw_only=True)
 class Placed:
     """Hold the counts of one cluster as placed by one placer.
 
     Shapes: `held` int64[3, B]: replicas, leaders and bytes of each broker, bytes -1 where the shape has none; `racks`
     int64[4, R]: brokers, replicas, leaders, bytes of each rack, the brokers without a rack last; `spread` int64[7, T]
-    as `count_topics` fills it, or None when topics are not listed.
+    as `count_topics` fills it, or None when topics are not listed. `uneven` is None where all groups of brokers are
+    alike, so that the best spread is that of whole shares.
     """
 
     cluster: SimulatedCluster
@@ -65,6 +89,7 @@ class Placed:
     racks: Int64Array
     spread: Int64Array | None
     broken: Broken
+    uneven: Uneven | None
 
     @property
     def row_count(self) -> int:
@@ -93,7 +118,32 @@ def count_placed(
         held=held,
         racks=_racks(cluster, held),
         spread=spread,
+        uneven=_uneven(cluster, rows, held),
         broken=_calm(len(cluster.rack_names)) if _is_calm(cluster, rows, placer) else _broken(cluster, rows, source),
+    )
+
+
+def _uneven(cluster: SimulatedCluster, rows: Int32Array, held: Int64Array) -> Uneven | None:
+    """Return the best spreads of a cluster with fenced brokers, or with racks that are uneven or not everywhere."""
+    fenced, racks = cluster.fenced, cluster.rack_index
+    if not fenced.any():
+        sizes = np.bincount(racks + 1)
+        if not cluster.rack_names or (not sizes[0] and (sizes[1:] == sizes[1]).all()):
+            return None
+    groups = Groups.make(racks, fenced)
+    counts, sized = cluster.grown_counts, cluster.size_bytes
+    if held[0, fenced].any():
+        led = np.asarray(((rows >= 0) & ~fenced[rows]).any(axis=1))
+        classes = Classes.of_rows(rows, groups, led, None if sized is None else np.repeat(sized, counts))
+    else:
+        classes = Classes.of_factors(cluster.factors, counts, size_bytes=sized)
+    known = [None if not one.size or one[0] == NOT_KNOWN else one for one in held]
+    by_rack = [None if one is None else rack_sums(groups, one) for one in known]
+    live = [None if one is None else one[~fenced] for one in known]
+    return Uneven(
+        groups,
+        reached(best_over_brokers, groups, classes, live),
+        reached(best_over_racks, groups, classes, by_rack),
     )
 
 
@@ -191,16 +241,12 @@ def describe_placed(placed: Sequence[Placed], source: str) -> ClusterRows:
     brokers = np.concatenate([_numbers(count) for count in broker_counts.tolist()])
     fenced = np.concatenate([one.cluster.fenced for one in placed])
     rack_names = [name for one in placed for name in _rack_names(one)]
-    is_named = np.array([name is not None for name in rack_names], dtype=np.bool_)
     tables = {
         schemas.BROKERS: Rows(broker_counts, (brokers, _racks_of_brokers(placed), fenced, *held)),
-        schemas.RACKS: Rows([one.racks.shape[1] for one in placed], (rack_names, *racks)),
+        schemas.RACKS: Rows([one.racks.shape[1] for one in placed], (rack_names, *racks, *_best_of_racks(placed))),
         schemas.VIOLATIONS: violation_rows([one.broken.listed for one in placed]),
     }
-    rack_counts = np.array([len(one.cluster.rack_names) for one in placed])
-    named = [name for name in rack_names if name is not None]
-    shares = [Shares("broker", broker_counts, brokers, tuple(held))]
-    shares += [Shares("rack", rack_counts, named, tuple(racks[1:, is_named]))]
+    shares = [_over_brokers(placed, held[:, ~fenced]), _over_racks(placed)]
     spreads = [one.spread for one in placed if one.spread is not None]
     if spreads:
         rows, spread_shares = _topics(placed, np.concatenate(spreads, axis=1))
@@ -209,6 +255,87 @@ def describe_placed(placed: Sequence[Placed], source: str) -> ClusterRows:
     firsts = np.cumsum(broker_counts) - broker_counts
     totals = {"replica_count": np.add.reduceat(held[0], firsts), "size_bytes": np.add.reduceat(held[2], firsts)}
     return ClusterRows([one.placer for one in placed], _facts(placed, source) | totals, tables, tuple(shares))
+
+
+def _over_brokers(placed: Sequence[Placed], held: Int64Array) -> Shares:
+    """Return what live brokers hold, `held`, and their best spreads."""
+    live = [np.flatnonzero(~one.cluster.fenced) for one in placed]
+    counts = np.array([numbers.size for numbers in live])
+    even = [_even_over_brokers(one) for one in placed]
+    given = [None if one.uneven is None else one.uneven.over_brokers for one in placed]
+    return Shares("broker", counts, np.concatenate(live), tuple(held), _bests(given, even, counts))
+
+
+def _over_racks(placed: Sequence[Placed]) -> Shares:
+    """Return what the live brokers of racks hold, and their best spreads; racks without any are left out."""
+    names, held = [], []
+    for one in placed:
+        count = len(one.cluster.rack_names)
+        if one.uneven is None:
+            names.append(one.cluster.rack_names)
+            held.append(one.racks[1:, :count])
+        else:
+            groups = one.uneven.groups
+            names.append(tuple(np.array(one.cluster.rack_names)[groups.of_rack[:count] >= 0].tolist()))
+            held.append(np.array([rack_sums(groups, column) for column in one.held]).reshape(3, -1))
+    counts = np.array([len(one) for one in names])
+    even = [_even_over_racks(one) for one in placed]
+    given = [None if one.uneven is None else one.uneven.over_racks for one in placed]
+    listed = [name for one in names for name in one]
+    return Shares("rack", counts, listed, tuple(np.concatenate(held, axis=1)), _bests(given, even, counts))
+
+
+def _even_over_brokers(one: Placed) -> tuple[Int64Array, int]:
+    """Return the group of each broker where groups are alike, and the kind of best spread of replicas."""
+    if not one.cluster.rack_names:
+        return _numbers(one.cluster.broker_count).astype(np.int64), FREE
+    ruled = 1 < len(one.cluster.rack_names) < one.cluster.broker_count
+    return one.cluster.rack_index.astype(np.int64), 0 if ruled else FREE
+
+
+def _even_over_racks(one: Placed) -> tuple[Int64Array, int]:
+    count = len(one.cluster.rack_names)
+    return np.arange(count), FREE if one.cluster.factors.max(initial=0) <= count else 0
+
+
+def _bests(
+    given: Sequence[tuple[Reach | None, ...] | None], even: Sequence[tuple[Int64Array, int]], counts: Int64Array
+) -> tuple[Best, ...]:
+    """Return the best spreads, quantity by quantity: those given, and where groups are alike those of whole shares."""
+    ends = np.cumsum(counts)
+    group = (
+        np.concatenate([_EMPTY, *(groups for groups, _ in even)]) if not any(given) else np.zeros(ends[-1], np.int64)
+    )
+    bests = []
+    for place in range(len(QUANTITIES)):
+        kinds = np.array([(kind, FREE, BOUND)[place] for _, kind in even], dtype=np.int64)
+        best = Best(kinds, group.copy(), np.zeros_like(group), np.zeros_like(group))
+        for row, (reaches, (groups, _)) in enumerate(zip(given, even, strict=True)):
+            run = slice(ends[row] - counts[row], ends[row])
+            if reaches is None:
+                best.group[run] = groups
+            elif (reach := reaches[place]) is not None:
+                kinds[row] = kind_of(reach)
+                best.group[run], best.block[run], best.target[run] = reach.group, reach.block, reach.target
+        bests.append(best)
+    return tuple(bests)
+
+
+def _best_of_racks(placed: Sequence[Placed]) -> Int64Array:
+    """Return what a broker of each rack holds at best, int64[6, R]: least and most replicas, leaders, bytes."""
+    columns = []
+    for one in placed:
+        count = one.racks.shape[1]
+        if one.uneven is not None:
+            columns.append(np.array(best_of_racks(one.uneven.groups, one.uneven.over_brokers))[:, :count])
+            continue
+        totals, brokers = one.held.sum(axis=1), one.cluster.broker_count
+        ends = np.repeat(totals // brokers, 2)
+        ends[1::2] += totals % brokers > 0
+        if one.cluster.size_bytes is None:
+            ends[4:] = NOT_KNOWN
+        columns.append(np.repeat(ends[:, None], count, axis=1))
+    return np.concatenate(columns, axis=1)
 
 
 def _facts(placed: Sequence[Placed], source: str) -> dict[str, Part]:

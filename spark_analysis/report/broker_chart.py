@@ -1,8 +1,8 @@
-"""Draw the load of each broker of one cluster in rack order, with the range of equal shares behind the bars.
+"""Draw the load of each broker of one cluster in rack order, with the best range of loads behind the bars.
 
-What it decides: one panel each for replicas, leaders and bytes, on a common axis of brokers. A bar up to the ceiling of
-total / brokers is grey, the part above it has the accent colour: the coloured part is what would have to move. The band
-behind spans floor to ceiling; it is a line when the two differ by one.
+What it decides: one panel each for replicas, leaders and bytes, on a common axis of brokers. The band behind spans what
+a broker of that rack holds at best, least to most; it is a line when the two differ by one. A bar is grey; the part
+above the band has the accent colour if it is more than `TOLERANCE` of it.
 
 How: the bars of a panel are at most three paths, not an element a broker; a hundred brokers take two kilobytes.
 
@@ -11,13 +11,16 @@ Left out: exact values, which stand in the table of brokers under the chart.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Final
+
+import attrs
 
 from broker.drawing.element import Content, Markup, tag
 from broker.drawing.figure import WIDTH, figure, line, text
 from broker.drawing.scale import clipped, number
+from placement.balance.measures import TOLERANCE
 from spark_analysis.report.figures import quantity as shown_quantity
 from spark_analysis.report.model import BrokerLoad, RackLoad, Spread
 
@@ -34,7 +37,9 @@ def load_of(holder: BrokerLoad | RackLoad, quantity: str) -> int | None:
     return {"replicas": holder.replica_count, "leaders": holder.leader_count, "bytes": holder.size_bytes}[quantity]
 
 
-def broker_chart(identifier: str, brokers: Sequence[BrokerLoad], spreads: Sequence[Spread]) -> Markup | None:
+def broker_chart(
+    identifier: str, brokers: Sequence[BrokerLoad], spreads: Sequence[Spread], racks: Sequence[RackLoad] = ()
+) -> Markup | None:
     """Return the chart of `brokers`, in rack order, with a panel for each spread; None without brokers or values."""
     panels = [spread for spread in spreads if any(load_of(broker, spread.quantity) is not None for broker in brokers)]
     if not panels or not brokers:
@@ -42,22 +47,29 @@ def broker_chart(identifier: str, brokers: Sequence[BrokerLoad], spreads: Sequen
     step = (RIGHT - LEFT) / len(brokers)
     drawn: list[Content] = []
     top = 18.0
-    for spread in panels:
-        drawn.append(_panel(brokers, spread, top, step))
+    bands = [Bands.of(spread, racks) for spread in panels]
+    for spread, band in zip(panels, bands, strict=True):
+        drawn.append(_panel(brokers, spread, band, top, step))
         top += _PANEL + _GAP
     bottom = top - _GAP
     drawn.append(_rack_axis(brokers, bottom, step))
     return figure(
         identifier,
         "Load of each broker, in rack order",
-        "; ".join(_in_words(spread) for spread in panels),
+        "; ".join(_in_words(spread, _ends(brokers, band)) for spread, band in zip(panels, bands, strict=True)),
         bottom + 56,
         *drawn,
     )
 
 
-def _in_words(spread: Spread) -> str:
-    low, high = band(spread)
+def _ends(brokers: Sequence[BrokerLoad], band: Bands) -> tuple[int, int]:
+    """Return the lowest and the highest end of all bands."""
+    ends = [band.at(broker.rack) for broker in brokers if not broker.fenced] or [band.equal]
+    return min(low for low, _ in ends), max(high for _, high in ends)
+
+
+def _in_words(spread: Spread, ends: tuple[int, int]) -> str:
+    low, high = ends
     return (
         f"{spread.quantity}: from {shown_quantity(spread.min, spread.quantity)} to "
         f"{shown_quantity(spread.max, spread.quantity)}, broker {spread.max_group} highest; best possible "
@@ -65,50 +77,96 @@ def _in_words(spread: Spread) -> str:
     )
 
 
-def band(spread: Spread) -> tuple[int, int]:
-    """Return floor and ceiling of total / groups, the range of an equal share."""
-    groups = max(1, spread.group_count)
-    return spread.total // groups, -(-spread.total // groups)
+@attrs.frozen
+class Bands:
+    """Hold the least and the most that a live broker holds at best, by rack; `equal` where racks make no difference."""
+
+    equal: tuple[int, int]
+    by_rack: Mapping[str | None, tuple[int, int]]
+
+    @classmethod
+    def of(cls, spread: Spread, racks: Sequence[RackLoad] = ()) -> Bands:
+        """Return the bands of a spread over brokers: from the table of racks, else floor and ceiling of the mean."""
+        groups = max(1, spread.group_count)
+        by_rack = {rack.rack: ends for rack in racks if (ends := _best_of(rack, spread.quantity)) is not None}
+        return cls((spread.total // groups, -(-spread.total // groups)), by_rack)
+
+    def at(self, rack: str | None) -> tuple[int, int]:
+        """Return the band of a broker of this rack."""
+        return self.by_rack.get(rack, self.equal)
+
+    def is_over(self, broker: BrokerLoad, load: int | None) -> bool:
+        """Return whether a live broker's load is above its band by more than `TOLERANCE`."""
+        return load is not None and not broker.fenced and load > self.at(broker.rack)[1] * (1 + TOLERANCE)
+
+    def distance(self, broker: BrokerLoad, load: int) -> int:
+        """Return how far a broker's load is outside its band."""
+        low, high = self.at(broker.rack)
+        return max(load - high, low - load, 0)
 
 
-def _panel(brokers: Sequence[BrokerLoad], spread: Spread, top: float, step: float) -> Markup:
+def _best_of(rack: RackLoad, quantity: str) -> tuple[int, int] | None:
+    least, most = {
+        "replicas": (rack.replica_count_best_min, rack.replica_count_best_max),
+        "leaders": (rack.leader_count_best_min, rack.leader_count_best_max),
+        "bytes": (rack.size_bytes_best_min, rack.size_bytes_best_max),
+    }[quantity]
+    return None if least is None or most is None else (least, most)
+
+
+def _panel(brokers: Sequence[BrokerLoad], spread: Spread, band: Bands, top: float, step: float) -> Markup:
     base = top + _PANEL
-    low, high = band(spread)
-    peak = max(1, high, *(load_of(broker, spread.quantity) or 0 for broker in brokers))
+    ends = _ends(brokers, band)
+    peak = max(1, ends[1], *(load_of(broker, spread.quantity) or 0 for broker in brokers))
     scale = _PANEL / peak
     bars: dict[str, list[str]] = {"load": [], "load fenced": [], "excess": []}
     for place, broker in enumerate(brokers):
         load = load_of(broker, spread.quantity) or 0
         x = number(LEFT + (place + 0.5) * step)
+        over, high = band.is_over(broker, load), band.at(broker.rack)[1]
         if load:
             kind = "load fenced" if broker.fenced else "load"
-            bars[kind].append(f"M{x} {number(base)}V{number(base - min(load, high) * scale)}")
-        if load > high:
+            bars[kind].append(f"M{x} {number(base)}V{number(base - (min(load, high) if over else load) * scale)}")
+        if over:
             bars["excess"].append(f"M{x} {number(base - high * scale)}V{number(base - load * scale)}")
     width = number(max(0.6, min(40.0, step * 0.72)))
-    band_height = max(1.5, (high - low) * scale)
     return tag(
         "g",
         text(LEFT, top - 6, spread.quantity, class_="strong"),
-        tag(
-            "rect",
-            x=LEFT,
-            y=number(base - high * scale),
-            width=number(RIGHT - LEFT),
-            height=number(band_height),
-            class_="band",
-        ),
+        *_band_rects(brokers, band, base, scale, step),
         *(tag("path", d="".join(parts), stroke_width=width, class_=kind) for kind, parts in bars.items() if parts),
         line(LEFT, base, RIGHT, base, "axis"),
-        *_value_axis(spread, high, peak, base, scale),
+        *_value_axis(spread, ends, peak, base, scale),
     )
 
 
-def _value_axis(spread: Spread, high: int, peak: int, base: float, scale: float) -> list[Content]:
+def _band_rects(brokers: Sequence[BrokerLoad], band: Bands, base: float, scale: float, step: float) -> list[Content]:
+    """Return a rectangle for each run of brokers with the same band."""
+    drawn: list[Content] = []
+    start = 0
+    for (low, high), members in groupby(brokers, key=lambda broker: band.at(broker.rack)):
+        size = len(list(members))
+        drawn.append(
+            tag(
+                "rect",
+                x=number(LEFT + start * step),
+                y=number(base - high * scale),
+                width=number(size * step),
+                height=number(max(1.5, (high - low) * scale)),
+                class_="band",
+            )
+        )
+        start += size
+    return drawn
+
+
+def _value_axis(spread: Spread, ends: tuple[int, int], peak: int, base: float, scale: float) -> list[Content]:
+    low, high = ends
     best_y = base - high * scale
     ticks: list[Content] = [text(LEFT - 6, base + 4, "0", anchor="end", class_="quiet")]
     if base - best_y > 14:
-        label = f"best {shown_quantity(high, spread.quantity)}"
+        label = f"best {shown_quantity(high, spread.quantity)}" if high - low <= 1 or spread.quantity == "bytes" else ""
+        label = label or f"best {shown_quantity(low, spread.quantity)} to {shown_quantity(high, spread.quantity)}"
         ticks.append(text(LEFT - 6, best_y + 4, label, anchor="end", class_="best-label"))
     if best_y - (base - peak * scale) > 14:
         most = shown_quantity(peak, spread.quantity)

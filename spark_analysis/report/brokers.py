@@ -10,11 +10,12 @@ Left out: the other brokers' numbers, which are in the Parquet table `brokers`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from broker.drawing.element import Markup, tag
-from spark_analysis.report.broker_chart import band, broker_chart, load_of
+from placement.balance.measures import TOLERANCE
+from spark_analysis.report.broker_chart import Bands, broker_chart, load_of
 from spark_analysis.report.figures import plural, quantity
 from spark_analysis.report.model import QUANTITIES, BrokerLoad, ClusterDetail, RackLoad, Spread
 from spark_analysis.report.parts import Cell, Header, chart_box, folded, note, table
@@ -38,7 +39,7 @@ def brokers_part(detail: ClusterDetail, *, shown_count: int) -> Markup | None:
         return None
     spreads = _over_brokers(detail)
     rows_max = BROKERS_MAX if shown_count <= MANY else BROKERS_OF_MANY_MAX
-    drawn = broker_chart(detail.row.anchor, detail.brokers, spreads)
+    drawn = broker_chart(detail.row.anchor, detail.brokers, spreads, detail.racks)
     chart = None
     if drawn is not None:
         fenced = " Paler bars are fenced brokers." if any(broker.fenced for broker in detail.brokers) else ""
@@ -46,19 +47,20 @@ def brokers_part(detail: ClusterDetail, *, shown_count: int) -> Markup | None:
             "figure",
             chart_box(drawn, "Chart of the brokers"),
             note(
-                "The green band runs from the floor to the ceiling of an equal share; what stands above it is in the "
-                f"accent colour.{fenced}"
+                "The green band is what a broker holds at best, without breaking the rack rule (for bytes, a bound); "
+                f"what stands more than {100 * TOLERANCE:g} % above it is in the accent colour.{fenced}"
             ),
         )
-    return tag("div", tag("h4", "Brokers"), chart, _broker_table(detail.brokers, spreads, rows_max))
+    return tag("div", tag("h4", "Brokers"), chart, _broker_table(detail, spreads, rows_max))
 
 
-def _broker_table(brokers: Sequence[BrokerLoad], spreads: Sequence[Spread], rows_max: int) -> Markup:
-    high = {spread.quantity: band(spread)[1] for spread in spreads}
+def _broker_table(detail: ClusterDetail, spreads: Sequence[Spread], rows_max: int) -> Markup:
+    brokers = detail.brokers
+    bands = {spread.quantity: Bands.of(spread, detail.racks) for spread in spreads}
     shown = list(brokers)
     if len(shown) > rows_max:
         means = [(spread.quantity, max(spread.mean, 1e-9)) for spread in spreads]
-        furthest = sorted(shown, key=lambda broker: (-_deviation(broker, means), broker.broker_id))[:rows_max]
+        furthest = sorted(shown, key=lambda broker: (_order(broker, means, bands), broker.broker_id))[:rows_max]
         chosen = {broker.broker_id for broker in furthest}
         shown = [broker for broker in shown if broker.broker_id in chosen]
     known = [
@@ -74,7 +76,7 @@ def _broker_table(brokers: Sequence[BrokerLoad], spreads: Sequence[Spread], rows
         [
             str(broker.broker_id),
             broker.rack if broker.rack is not None else "–",
-            *(load_cell(broker, name, high.get(name)) for name in known),
+            *(load_cell(broker, name, bands.get(name)) for name in known),
             *(("fenced" if broker.fenced else "",) if fenced else ()),
         ]
         for broker in shown
@@ -88,8 +90,15 @@ def _deviation(broker: BrokerLoad, means: Sequence[tuple[str, float]]) -> float:
     return max((abs((load_of(broker, name) or 0) - mean) / mean for name, mean in means), default=0.0)
 
 
-def load_cell(holder: BrokerLoad | RackLoad, name: str, high: int | None) -> Cell:
-    """Return the cell of a broker's or a rack's load, marked when the load is above `high`."""
+def _order(broker: BrokerLoad, means: Sequence[tuple[str, float]], bands: Mapping[str, Bands]) -> tuple[float, float]:
+    """Return what sorts the brokers furthest from their best first, then those furthest from the mean."""
+    outside = max((bands[name].distance(broker, load_of(broker, name) or 0) / mean for name, mean in means), default=0)
+    return -outside, -_deviation(broker, means)
+
+
+def load_cell(holder: BrokerLoad | RackLoad, name: str, band: Bands | None) -> Cell:
+    """Return the cell of a broker's or a rack's load, marked when a broker's load is over its band."""
     value = load_of(holder, name)
     order = float(value) if name == "bytes" and value is not None else None
-    return Cell(quantity(value, name), order, alert=value is not None and high is not None and value > high)
+    over = band is not None and isinstance(holder, BrokerLoad) and band.is_over(holder, value)
+    return Cell(quantity(value, name), order, alert=over)

@@ -26,6 +26,7 @@ from spark_analysis.report.model import (
     TopicSpread,
 )
 from spark_analysis.report.parts import Cell, Header, folded, note, section, table
+from spark_analysis.report.states import is_uneven
 from spark_analysis.report.violations import violations_part
 
 OPEN_MAX: Final = 1  # A page about one cluster shows it unfolded.
@@ -102,7 +103,7 @@ def _measures(detail: ClusterDetail) -> Markup | None:
         Header("share to move", "num", "moves_share"),
     )  # fmt: skip
     rows = [_measure_row(spread) for spread in ordered]
-    return table("Measures, each with the best value it could have in brackets", headers, rows)
+    return table("Measures, each with the best value that can be reached in brackets; for bytes a bound", headers, rows)
 
 
 def _measure_row(spread: Spread) -> tuple[Content | Cell, ...]:
@@ -122,8 +123,8 @@ def _measure_row(spread: Spread) -> tuple[Content | Cell, ...]:
         _with_best(decimal(spread.cv), decimal(spread.best_cv)),
         _with_best(stdev, best_stdev),
         _with_best(decimal(spread.gini), decimal(spread.best_gini)),
-        quantity(spread.moves, unit),
-        Cell(percent(ppm(spread.moves_share)), alert=bool(spread.moves) and spread.scope == "broker"),
+        ("≥ " if spread.moves and not spread.moves_exact else "") + quantity(spread.moves, unit),
+        Cell(percent(ppm(spread.moves_share)), alert=is_uneven(spread) and spread.scope == "broker"),
     )
 
 

@@ -1,8 +1,9 @@
 """Show how far the clusters are from the best possible spread, one chart each for replicas, leaders and bytes.
 
-What it decides: the distance of a cluster is the least number of moves until every broker holds the floor or the
-ceiling of an equal share, divided by the total. 0 is the optimum whatever the size of the cluster, so clusters and
-placers stand on one axis. A simulated fleet is split by shape and placer; a few clusters are shown one by one.
+What it decides: the distance of a cluster is what has to move, no less, until the spread over its live brokers is the
+most even that the rack rule allows, divided by the total. 0 is the optimum whatever the size and the racks of the
+cluster, so clusters and placers stand on one axis. A simulated fleet is split by shape and placer; a few clusters are
+shown one by one.
 
 Left out: spreads over racks and topics, which stand with each cluster.
 """
@@ -40,8 +41,9 @@ def distance_section(report: Report) -> Markup:
         note(
             "For each cluster, the ",
             definition_link("moves_share", "share that must move"),
-            " until every broker holds the floor or the ceiling of an equal share. 0 is the best possible; the "
-            "further to the right, the more there is to move.",
+            " until the load of the brokers is the most even that can be reached: no rack rule broken, nothing new on "
+            "fenced brokers. 0 is the best possible; the further to the right, the more there is to move. For bytes "
+            "the best is a bound, as partitions move whole.",
         ),
         *parts,
     )

@@ -65,7 +65,7 @@ def distribution(identifier: str, quantity: str, groups: Sequence[Group]) -> Mar
     drawn.append(_headings(dots))
     return figure(
         identifier,
-        f"{quantity.capitalize()} to move until every broker has its floor or ceiling share",
+        f"{quantity.capitalize()} to move until the load of brokers is the most even that can be reached",
         "; ".join(_in_words(group) for group in groups),
         bottom + 42,
         *drawn,

@@ -10,6 +10,7 @@ from typing import Final
 
 from broker.drawing.element import Markup, tag
 from placement.balance.definitions import DEFINITIONS, Definition
+from placement.balance.measures import TOLERANCE
 from spark_analysis.report.parts import Header, note, section, table
 from spark_analysis.report.states import STATES
 
@@ -18,8 +19,12 @@ WORDS: Final = (
     ("leaders", "how many partitions are led there; where the input does not say, the first replica of each "
                 "partition is taken to lead"),
     ("bytes", "the bytes of the replicas held there, where the input gives sizes"),
-    ("share of a broker", "the mean: total divided by brokers, those that hold nothing included"),
-    ("best possible", "every broker holds the floor or the ceiling of the mean: replicas cannot be halved"),
+    ("share of a broker", "the mean: total divided by brokers, those that hold nothing included, fenced ones not"),
+    ("best possible", "the most even load of the live brokers that can be reached: whole replicas, at most one of a "
+                      "partition on a broker, each partition on as many racks as it can be (a broker without a rack "
+                      "counts as a rack); fenced brokers keep what they hold and get nothing new. Without uneven racks "
+                      "it is the floor or the ceiling of the mean. For bytes it is a bound: partitions move whole"),
+    ("accent", f"what is more than {100 * TOLERANCE:g} % over its best, or needs more than that share to move"),
     ("rank", "clusters with the most urgent state first, then by the share of what must move"),
     ("placement", "one cluster as placed by one placer"),
 )  # fmt: skip
@@ -39,6 +44,7 @@ _TITLES: Final = {
     "best_stdev": "stdev, best",
     "best_cv": "CV, best",
     "best_gini": "Gini, best",
+    "moves_exact": "moves are enough",
 } | {state.key: state.title for state in STATES}
 
 
@@ -67,7 +73,10 @@ def glossary_section() -> Markup:
     return section(
         "definitions",
         "Definitions",
-        note("x are the shares, n the groups, T their sum; floor and ceil are those of T / n, and r is T mod n."),
+        note(
+            "x are the shares, n the groups, T their sum; best is the best possible, and a block of it the groups that "
+            "are as even as whole numbers allow, low and high being the floor and the ceiling of their mean."
+        ),
         note("In small print: the column of the Parquet tables, where counts of states end in _count."),
         table("Every measure and state on this page", headers, rows),
         tag("h3", "Words"),

@@ -173,7 +173,7 @@ def _cluster_rows(out: Path) -> tuple[ClusterRow, ...]:
     for place, fact in enumerate(facts, start=1):
         over_brokers = Spreads(**spreads.get(_key(fact), {}))
         worst = worst_in_words(fact, over_brokers)
-        rows.append(ClusterRow(place, fact, over_brokers, worst or calm_in_words(fact), worst is None))
+        rows.append(ClusterRow(place, fact, over_brokers, worst or calm_in_words(fact, over_brokers), worst is None))
     return tuple(rows)
 
 

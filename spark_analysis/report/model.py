@@ -104,6 +104,12 @@ class RackLoad:
     replica_count: int | None
     leader_count: int | None
     size_bytes: int | None
+    replica_count_best_min: int | None = None
+    replica_count_best_max: int | None = None
+    leader_count_best_min: int | None = None
+    leader_count_best_max: int | None = None
+    size_bytes_best_min: int | None = None
+    size_bytes_best_max: int | None = None
 
 
 @attrs.frozen

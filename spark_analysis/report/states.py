@@ -2,7 +2,8 @@
 
 What it decides: the order of urgency. A partition without a leader serves nobody now; one under min-ISR refuses writes
 of acks=all; one at min-ISR will after the next loss; and so on. After the states come skews: the one first that needs
-the largest share of its quantity to move.
+the largest share of its quantity to move, if it is more than `TOLERANCE`. Only what can be reached without breaking the
+rack rule is held against a cluster, and a number of moves that may not be enough is called "at least".
 
 Example: leaders of one cluster, 34 on broker 7 where the mean is 16.2, and 14 moves to the optimum: "broker 7 leads 2.1
 times its share; moving 14 leaders would mend it".
@@ -17,6 +18,7 @@ from typing import Final
 
 import attrs
 
+from placement.balance.measures import TOLERANCE
 from spark_analysis.report.figures import count, decimal, quantity
 from spark_analysis.report.model import QUANTITIES, ClusterFacts, Spread, Spreads
 
@@ -80,6 +82,8 @@ STATES: Final = (
 
 # A state comes before any skew; being at min-ISR or led by another replica is worth a word only after skews.
 _URGENT: Final = ("leaderless", "under_min_isr", "under_replicated", "fewer_racks")
+_BEST_WORTH_A_WORD: Final = 1.1  # From here on, some broker has more than an equal share even at best.
+NEARLY_EVEN: Final = f"within {100 * TOLERANCE:g} % of the best possible"
 _VERBS: Final = {
     "replicas": "holds {} times its share of replicas",
     "leaders": "leads {} times its share",
@@ -103,18 +107,30 @@ def worst_in_words(facts: ClusterFacts, spreads: Spreads) -> str | None:
     return None
 
 
-def calm_in_words(facts: ClusterFacts) -> str:
+def calm_in_words(facts: ClusterFacts, spreads: Spreads) -> str:
     """Return the sentence about a cluster without a finding; it praises the cluster only when every state is known."""
     known = facts.format == SIMULATED or all(state.of(facts) is not None for state in STATES)
-    return "nothing: as even as it can be" if known else "nothing that the input shows"
+    if not known:
+        return "nothing that the input shows"
+    return "nothing: as even as it can be" if is_at_best(spreads) else f"nothing: {NEARLY_EVEN}"
+
+
+def is_at_best(spreads: Spreads) -> bool:
+    """Return whether nothing at all has to move between the brokers, as far as the input says."""
+    return not any(spread.moves for name in QUANTITIES if (spread := spreads.of(name)) is not None)
+
+
+def is_uneven(spread: Spread | None) -> bool:
+    """Return whether more than `TOLERANCE` of a quantity has to move."""
+    return spread is not None and (spread.moves_share or 0.0) > TOLERANCE
 
 
 def most_skewed(spreads: Spreads) -> Spread | None:
-    """Return the spread over brokers that is furthest from its optimum, the first of equals; None at the optimum."""
+    """Return the spread over brokers furthest from its optimum, the first of equals; None if all are near it."""
     worst: Spread | None = None
     for name in QUANTITIES:
         spread = spreads.of(name)
-        if spread is not None and spread.moves and (worst is None or _share(spread) > _share(worst)):
+        if spread is not None and is_uneven(spread) and (worst is None or _share(spread) > _share(worst)):
             worst = spread
     return worst
 
@@ -124,11 +140,19 @@ def _share(spread: Spread) -> float:
 
 
 def skew_in_words(spread: Spread) -> str:
-    """Return the skew of a spread, such as "broker 7 leads 2.1 times its share; moving 14 leaders would mend it"."""
-    moves = quantity(spread.moves, spread.quantity)
-    noun = spread.quantity[:-1] if spread.moves == 1 and spread.quantity != "bytes" else spread.quantity
-    moved = f"at least {moves}" if spread.quantity == "bytes" else f"{moves} {noun}"
+    """Return the skew of a spread, such as "broker 7 leads 2.1 times its share; moving 14 leaders would mend it".
+
+    Where so many moves may not be enough: "mending it moves at least 14 leaders".
+    """
+    moved = quantity(spread.moves, spread.quantity)
+    if spread.quantity != "bytes":
+        moved += f" {spread.quantity[:-1] if spread.moves == 1 else spread.quantity}"
+    mended = f"moving {moved} would mend it" if spread.moves_exact else f"mending it moves at least {moved}"
     if spread.max_over_mean <= spread.best_max_over_mean:
-        return f"some brokers have too few {spread.quantity}; moving {moved} would mend it"
-    times = decimal(spread.max_over_mean, 1 if spread.max_over_mean >= 1.1 else 2)
-    return f"broker {spread.max_group} {_VERBS[spread.quantity].format(times)}; moving {moved} would mend it"
+        return f"some brokers have too few {spread.quantity}; {mended}"
+    best = spread.best_max_over_mean
+    places = 1 if spread.max_over_mean >= 1.1 and spread.max_over_mean - best >= 0.1 else 2
+    said = f"broker {spread.max_group} {_VERBS[spread.quantity].format(decimal(spread.max_over_mean, places))}"
+    if best >= _BEST_WORTH_A_WORD:
+        said += f" where {decimal(best, places)} is the best"
+    return f"{said}; {mended}"

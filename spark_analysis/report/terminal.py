@@ -22,7 +22,7 @@ from spark_analysis.report.figures import count, percent, plural, ppm, share_of
 from spark_analysis.report.model import QUANTITIES, ClusterRow, Report
 from spark_analysis.report.now import state_count
 from spark_analysis.report.overview import total_of, what_in_words
-from spark_analysis.report.states import STATES
+from spark_analysis.report.states import NEARLY_EVEN, STATES, is_at_best
 
 _WORST_SHOWN: Final = 3
 _LINE_LENGTH_MAX: Final = 118
@@ -33,9 +33,14 @@ def terminal_summary(report: Report) -> RenderableType:
     lines = [Text(_cut(what_in_words(report)), style="bold"), _rows_line(report), _states_line(report)]
     lines += [line for quantity in QUANTITIES if (line := _distance_line(report, quantity)) is not None]
     worst = [row for row in report.rows if not row.calm][:_WORST_SHOWN]
-    lines.append(Text("First to look at:" if worst else "Every cluster is as even as it can be.", style="bold"))
+    lines.append(Text("First to look at:" if worst else _calm(report), style="bold"))
     lines += [_worst_line(row, len(report.placers) > 1) for row in worst]
     return Group(*lines)
+
+
+def _calm(report: Report) -> str:
+    even = all(is_at_best(row.over_brokers) for row in report.rows)
+    return "Every cluster is as even as it can be." if even else f"Every cluster is {NEARLY_EVEN}."
 
 
 def _cut(text: str) -> str:

@@ -123,7 +123,7 @@ MEASURES: Final = Table(
         *_KEY,
         Column("scope", "string", "What the quantity is spread over: broker, rack or topic"),
         Column("quantity", "string", "What is spread: replicas, leaders or bytes"),
-        Column("group_count", "int", "Brokers, racks or topics, those with nothing included"),
+        Column("group_count", "int", "Brokers, racks or topics, those with nothing included, fenced brokers not"),
         Column("total", "long", "Sum over the groups", "replicas, leaders or bytes"),
         Column("min", "long", "Smallest share"),
         Column("mean", "double", "Total divided by groups"),
@@ -136,14 +136,22 @@ MEASURES: Final = Table(
         Column(
             "moves",
             "long",
-            "Least replicas, leaders or bytes to move until every share is floor or ceiling",
+            "Replicas, leaders or bytes that have to move, no fewer, until the spread is the best that can be reached",
             nullable=True,
         ),
         Column("moves_share", "double", "Moves divided by the total", "0..1", nullable=True),
-        Column("best_max_over_mean", "double", "max_over_mean when every share is floor or ceiling"),
-        Column("best_stdev", "double", "stdev when every share is floor or ceiling"),
-        Column("best_cv", "double", "cv when every share is floor or ceiling"),
-        Column("best_gini", "double", "gini when every share is floor or ceiling"),
+        Column(
+            "best_max_over_mean", "double", "max_over_mean of the best spread that can be reached; a bound for bytes"
+        ),
+        Column("best_stdev", "double", "stdev of the best spread"),
+        Column("best_cv", "double", "cv of the best spread"),
+        Column("best_gini", "double", "gini of the best spread"),
+        Column(
+            "moves_exact",
+            "boolean",
+            "Whether that many moves are enough under the rack rule; otherwise at least so many are needed",
+            nullable=True,
+        ),
     ),
 )
 
@@ -173,6 +181,21 @@ RACKS: Final = Table(
         Column("rack", "string", "broker.rack; null gathers brokers that have none", nullable=True),
         Column("broker_count", "int", "Brokers in the rack", "brokers"),
         *_LOAD,
+        *(
+            Column(
+                f"{name}_best_{end}",
+                "long",
+                f"{end.capitalize()} {word} of a live broker, at best",
+                unit,
+                nullable=True,
+            )
+            for name, word, unit in (
+                ("replica_count", "replicas", "replicas"),
+                ("leader_count", "leaders", "partitions"),
+                ("size_bytes", "bytes (a bound)", "bytes"),
+            )
+            for end in ("min", "max")
+        ),
     ),
 )
 
@@ -289,7 +312,11 @@ SUMS: Final = Table(
         Column("first", "string", "The group that has the largest share, the first of equals"),
         Column("squares", "double", "Sum of (share - floor)², floor being that of the mean"),
         Column("weighted", "double", "Sum of rank · (share - floor), rank 1 having most"),
-        Column("moves", "long", "Least units to move until every share is floor or ceiling"),
+        Column("moves", "long", "Least units to move until the spread is at its best", nullable=True),
+        Column("best_max", "long", "Largest share of the best spread"),
+        Column("best_squares", "double", "squares of the best spread"),
+        Column("best_weighted", "double", "weighted of the best spread"),
+        Column("moves_exact", "boolean", "Whether so many moves are enough", nullable=True),
     ),
 )
 

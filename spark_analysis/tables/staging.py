@@ -11,7 +11,10 @@ to the task's file of each table (tables/write.py). The table of sums, from whic
 the spread of a cluster over its brokers, racks or topics: so a million brokers stay in Arrow, and Spark's SQL gets the
 few sums that its formulas need (balance.py), each made in one order, whatever the number of cores.
 
-Example: shares 1, 4, 1 have the floor 2, squares 1 + 4 + 1, weighted 1·2 - 2·1 - 3·1 and 2 moves.
+The best spread that can be reached is that of placement/balance/reachable.py. A `Best` carries it where groups differ;
+where they do not (no racks, or even ones, and nobody fenced) it is that of whole shares, made by `fill_best`.
+
+Example: shares 1, 4, 1 have the floor 2, squares 1 + 4 + 1, weighted 1·2 - 2·1 - 3·1 and, at best 2, 2, 2, 2 moves.
 
 Left out: the placement itself, which never leaves the executor.
 """
@@ -28,7 +31,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from broker.cluster import Int64Array
-from broker.compiled import compiled
+from broker.compiled import compiled, compiled_with
+from placement.balance.measures import TOLERANCE
+from placement.balance.reachable import Reach
 from spark_analysis.tables import schemas
 from spark_analysis.tables.schemas import Table
 from spark_analysis.tables.write import COUNT_FOLDER, PartFile, Written
@@ -39,6 +44,13 @@ Part: TypeAlias = Any
 NOT_KNOWN: Final = -1
 QUANTITIES: Final = ("replicas", "leaders", "bytes")
 Float64Array: TypeAlias = NDArray[np.float64]
+
+GIVEN: Final = 1
+"""The best spread is given; else it is that of whole shares."""
+FREE: Final = 2
+"""No rule forbids a move."""
+BOUND: Final = 4
+"""The best spread is a bound, so moves are one too."""
 
 
 @attrs.frozen(eq=False)
@@ -55,13 +67,38 @@ class Shares:
 
     `counts` int64[clusters] cuts the groups; `names` are the groups' names or numbers, in the order in which equals are
     taken. `quantities` are replicas, leaders and bytes, int64[groups] each; None, or -1 in all groups of a cluster,
-    where not known.
+    where not known. `bests` are their best spreads; without them nothing can move.
     """
 
     scope: str
     counts: Int64Array
     names: Any
     quantities: tuple[Int64Array | None, ...]
+    bests: tuple[Best | None, ...] = ()
+
+
+@attrs.frozen(eq=False)
+class Best:
+    """Hold the best spread of one quantity of some clusters, one cluster after another.
+
+    `kinds` int64[clusters] adds up `GIVEN`, `FREE` and `BOUND`. The rest is int64[groups], as in `Reach`; `block` and
+    `target` are not read of a cluster that is not `GIVEN`.
+    """
+
+    kinds: Int64Array
+    group: Int64Array
+    block: Int64Array
+    target: Int64Array
+
+    @classmethod
+    def of(cls, reached: Reach) -> Best:
+        """Return the best spread of one cluster."""
+        return cls(np.array([kind_of(reached)]), reached.group, reached.block, reached.target)
+
+
+def kind_of(reached: Reach) -> int:
+    """Return the sum of `GIVEN`, `FREE` and `BOUND` for a best spread."""
+    return GIVEN + FREE * reached.free + BOUND * reached.is_bound
 
 
 @attrs.frozen(eq=False)
@@ -121,12 +158,15 @@ class TaskWriter:
         """Write the sums; return of each cluster the share of replicas plus that of leaders to move between brokers."""
         uneven = np.zeros(cluster_ids.size)
         for shares in clusters.shares:
-            for quantity, held in zip(QUANTITIES, shares.quantities, strict=True):
+            bests = shares.bests or (None,) * len(QUANTITIES)
+            for quantity, held, best in zip(QUANTITIES, shares.quantities, bests, strict=True):
                 if held is None:
                     continue
                 wholes, reals = sums(held, shares.counts)
+                at_best, reals_at_best = best_sums(held, shares.counts, best)
                 known = np.flatnonzero(wholes[0] != NOT_KNOWN)
-                total, least, most, moves, first = wholes[:, known]
+                total, least, most, first = wholes[:, known]
+                best_max, moves, exact = at_best[:, known]
                 self.append(
                     schemas.SUMS,
                     (
@@ -140,19 +180,33 @@ class TaskWriter:
                         most,
                         pa.array(shares.names).take(pa.array(first)).cast(pa.string()),
                         *reals[:, known],
-                        moves,
+                        moves if best is not None else None,
+                        best_max,
+                        *reals_at_best[:, known],
+                        exact > 0 if best is not None else None,
                     ),
                 )
                 if shares.scope == "broker" and quantity != "bytes":
-                    uneven[known] += moves / np.maximum(total, 1)
+                    share = moves / np.maximum(total, 1)
+                    uneven[known] += np.where(share > TOLERANCE, share, 0)
         return uneven
 
 
 def sums(shares: Int64Array, counts: Int64Array) -> tuple[Int64Array, Float64Array]:
     """Return the sums that `fill_sums` fills for each run of `counts` shares; -1 where a run is empty or unknown."""
-    wholes = np.full((5, counts.size), NOT_KNOWN, dtype=np.int64)
+    wholes = np.full((4, counts.size), NOT_KNOWN, dtype=np.int64)
     reals = np.zeros((2, counts.size))
     fill_sums(shares, counts, wholes, reals)
+    return wholes, reals
+
+
+def best_sums(shares: Int64Array, counts: Int64Array, best: Best | None) -> tuple[Int64Array, Float64Array]:
+    """Return what `fill_best` fills for each run of `counts` shares; without `best`, that of whole shares."""
+    wholes = np.full((3, counts.size), NOT_KNOWN, dtype=np.int64)
+    reals = np.zeros((2, counts.size))
+    if best is None:
+        best = Best(np.zeros_like(counts), *(np.zeros_like(shares) for _ in range(3)))
+    fill_best(shares, counts, (best.kinds, best.group, best.block, best.target), wholes, reals)
     return wholes, reals
 
 
@@ -160,8 +214,8 @@ def sums(shares: Int64Array, counts: Int64Array) -> tuple[Int64Array, Float64Arr
 def fill_sums(shares: Int64Array, counts: Int64Array, wholes: Int64Array, reals: Float64Array) -> None:
     """Sum each run of shares; pass over runs that are empty or begin with -1.
 
-    Fills int64[5, runs]: total, min, max, moves until each is floor or ceiling, place of the first largest; and
-    float64[2, runs]: squares and rank-weighted sum of the differences from the floor.
+    Fills int64[4, runs]: total, min, max, place of the first largest; and float64[2, runs]: squares and rank-weighted
+    sum of the differences from the floor.
     """
     end = 0
     for run in range(counts.shape[0]):
@@ -176,18 +230,91 @@ def fill_sums(shares: Int64Array, counts: Int64Array, wholes: Int64Array, reals:
             if shares[place] > shares[largest]:
                 largest = place
         floor = total // count
-        step = np.int64(total % count > 0)
-        excess = lack = np.int64(0)
         squares = weighted = 0.0
         ascending = np.sort(shares[first:end])
         for place in range(count):
             centred = ascending[count - 1 - place] - floor
             squares += float(centred) * float(centred)
             weighted += float(centred) * (place + 1)
-            excess += max(centred - step, 0)
-            lack += max(-centred, 0)
         wholes[0, run], wholes[1, run], wholes[2, run] = total, ascending[0], ascending[count - 1]
-        wholes[3, run], wholes[4, run] = max(excess, lack), largest
+        wholes[3, run] = largest
+        reals[0, run], reals[1, run] = squares, weighted
+
+
+def least_moves(shares: Int64Array, group: Int64Array, block: Int64Array, target: Int64Array) -> tuple[np.int64, bool]:
+    """Return the moves of one run, as `placement.balance.measures` counts them, and whether racks allow so many."""
+    count = shares.size
+    low, high = np.full(count, np.iinfo(np.int64).max), np.zeros(count, np.int64)
+    for place in range(count):
+        low[block[place]] = min(low[block[place]], target[place])
+        high[block[place]] = max(high[block[place]], target[place])
+    excess, lack, surplus = np.zeros(count, np.int64), np.zeros(count, np.int64), np.zeros(count, np.int64)
+    size = group.max() + 1
+    above, below, over, under = (
+        np.zeros(size, np.int64),
+        np.zeros(size, np.int64),
+        np.zeros(size, np.int64),
+        np.zeros(size, np.int64),
+    )
+    for place in range(count):
+        of, its, held = block[place], group[place], shares[place]
+        excess[of] += max(held - high[of], 0)
+        lack[of] += max(low[of] - held, 0)
+        surplus[of] += held - target[place]
+        above[its] += max(held - high[of], 0)
+        below[its] += max(low[of] - held, 0)
+        over[its] += held - high[of]
+        under[its] += low[of] - held
+    moves = inside = np.int64(0)
+    fits = True
+    for place in range(count):
+        moves += max(excess[place], lack[place] + surplus[place])
+        fits = fits and surplus[place] == 0
+    for place in range(size):
+        inside += max(above[place], below[place])
+        fits = fits and over[place] <= 0 and under[place] <= 0
+    return moves, bool(fits and inside == moves)
+
+
+@compiled_with(least_moves)
+def fill_best(
+    shares: Int64Array,
+    counts: Int64Array,
+    best: tuple[Int64Array, Int64Array, Int64Array, Int64Array],
+    wholes: Int64Array,
+    reals: Float64Array,
+) -> None:
+    """Sum the best spread of each run, `best` being the columns of a `Best`; pass over runs as `fill_sums` does.
+
+    Fills int64[3, runs]: max, moves, 1 if they are enough; and float64[2, runs]: squares and rank-weighted sum of the
+    best shares' differences from the floor of the mean.
+    """
+    kinds, groups, blocks, targets = best
+    end = 0
+    for run in range(counts.shape[0]):
+        count = counts[run]
+        first, end = end, end + count
+        if count == 0 or shares[first] < 0:
+            continue
+        total = shares[first:end].sum()
+        floor = total // count
+        if kinds[run] & GIVEN:
+            target, block = targets[first:end], blocks[first:end]
+        else:
+            target, block = np.full(count, floor), np.zeros(count, np.int64)
+            target[: total % count] += 1
+        squares = weighted = squares_now = 0.0
+        ascending, held = np.sort(target), np.sort(shares[first:end])
+        for place in range(count):
+            centred = ascending[count - 1 - place] - floor
+            squares += float(centred) * float(centred)
+            weighted += float(centred) * (place + 1)
+            squares_now += float(held[count - 1 - place] - floor) * float(held[count - 1 - place] - floor)
+        moves, exact = np.int64(0), True
+        if squares_now > squares:
+            moves, exact = least_moves(shares[first:end], groups[first:end], block, target)
+            exact = (exact or kinds[run] & FREE > 0) and kinds[run] & BOUND == 0
+        wholes[0, run], wholes[1, run], wholes[2, run] = ascending[count - 1], moves, exact
         reals[0, run], reals[1, run] = squares, weighted
 
 

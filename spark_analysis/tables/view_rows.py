@@ -7,7 +7,7 @@ Left out: the rank, which compares clusters, and the measures, which SQL compute
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import attrs
@@ -17,10 +17,12 @@ from broker.cluster import PAD, BrokerView, ClusterView, Int32Array, Int64Array
 from placement.balance.audit import assignment_of, explain_states, partition_states, rack_audit, topic_spread
 from placement.balance.constraints import RACK_SPREAD, Violation, check
 from placement.balance.loads import GroupLoads, loads
+from placement.balance.measures import best_over_brokers, best_over_racks
+from placement.balance.reachable import Classes, Groups, Reach
 from spark_analysis.tables import schemas
 from spark_analysis.tables.limits import VIOLATIONS_MAX
 from spark_analysis.tables.pairs_kernel import count_shared
-from spark_analysis.tables.staging import ClusterRows, Part, Rows, Shares
+from spark_analysis.tables.staging import NOT_KNOWN, QUANTITIES, Best, ClusterRows, Part, Rows, Shares
 
 PAIR_BROKER_COUNT_MAX: Final = 100  # 4,950 pairs: what a heat map can still show.
 DUMP: Final = "dump"
@@ -40,10 +42,19 @@ def describe_view(view: ClusterView, *, min_insync_replicas: int | None = None, 
         schemas.BROKERS: Rows([len(racks)], (view.broker_ids, racks, fenced, *_quantities(brokers))),
         schemas.VIOLATIONS: violation_rows([broken.listed]),
     }
-    shares = [_shares(brokers, range(len(view.brokers)))]
+    groups = Groups.of_view(view)
+    classes = Classes.of_view(view, groups)
+    live = np.flatnonzero(groups.of >= 0)
+    counted = tuple(None if column is None else column[live] for column in _quantities(brokers))
+    over_brokers = reached(best_over_brokers, groups, classes, counted)
+    names = [brokers.names[row] for row in live.tolist()]
+    shares = [Shares("broker", np.array([live.size]), names, counted, bests_of(over_brokers))]
     if held.racks is not None:
-        tables[schemas.RACKS] = _racks(held.racks, view.brokers)
-        shares.append(_shares(held.racks, [row for row, name in enumerate(held.racks.names) if name is not None]))
+        tables[schemas.RACKS] = _racks(held.racks, view.brokers, best_of_racks(groups, over_brokers))
+        in_racks = tuple(None if column is None else rack_sums(groups, column) for column in _quantities(brokers))
+        over_racks = reached(best_over_racks, groups, classes, in_racks)
+        names = [name for name, group in zip(held.racks.names, groups.of_rack.tolist(), strict=False) if group >= 0]
+        shares.append(Shares("rack", np.array([len(names)]), names, in_racks, bests_of(over_racks)))
     if held.topics is not None:
         by_name = sorted(range(len(view.topics)), key=lambda row: view.topics[row].name)
         tables[schemas.TOPICS] = _topics_of_view(view, np.array(by_name, dtype=np.int64))
@@ -65,8 +76,40 @@ def describe_view(view: ClusterView, *, min_insync_replicas: int | None = None, 
     return ClusterRows([DUMP], {name: [value] for name, value in facts.items()}, tables, tuple(shares))
 
 
+def reached(
+    best: Callable[[Groups, Classes | None, str, Int64Array], Reach],
+    groups: Groups,
+    classes: Classes | None,
+    shares: Sequence[Int64Array | None],
+) -> tuple[Reach | None, ...]:
+    """Return the best spread of replicas, of leaders and of bytes, None where not known."""
+    known = zip(QUANTITIES, shares, strict=True)
+    return tuple(None if held is None else best(groups, classes, quantity, held) for quantity, held in known)
+
+
+def bests_of(reaches: Sequence[Reach | None]) -> tuple[Best | None, ...]:
+    """Return the best spreads of one cluster, quantity by quantity."""
+    return tuple(None if one is None else Best.of(one) for one in reaches)
+
+
+def rack_sums(groups: Groups, shares: Int64Array) -> Int64Array:
+    """Return what the live brokers of each rack hold; racks without one are left out."""
+    sums = np.zeros(groups.sizes.size, dtype=np.int64)
+    live = groups.of >= 0
+    np.add.at(sums, groups.of[live], shares[live])
+    return sums[: groups.rack_count]
+
+
+def best_of_racks(groups: Groups, over_brokers: Sequence[Reach | None]) -> tuple[Int64Array, ...]:
+    """Return the columns of the table of racks that say what a broker holds at best; -1 where not known."""
+    unknown = np.full(groups.of_rack.size + 1, NOT_KNOWN, dtype=np.int64)
+    return tuple(
+        column for best in over_brokers for column in ((unknown, unknown) if best is None else best.of_racks(groups))
+    )
+
+
 def _shares(group: GroupLoads, rows: Sequence[int]) -> Shares:
-    """Return what these groups hold, in this order."""
+    """Return what these groups hold, in this order; between them nothing can move."""
     order = np.array(rows, dtype=np.int64)
     replicas, leaders, sizes = (None if column is None else column[order] for column in _quantities(group))
     names = [group.names[row] for row in rows]
@@ -87,12 +130,13 @@ def _quantities(group: GroupLoads) -> tuple[Int64Array | None, ...]:
     return group.replica_count, group.leader_count, group.size_bytes
 
 
-def _racks(racks: GroupLoads, brokers: tuple[BrokerView, ...]) -> Rows:
+def _racks(racks: GroupLoads, brokers: tuple[BrokerView, ...], best: Sequence[Int64Array]) -> Rows:
     counts = dict.fromkeys(racks.names, 0)
     for broker in brokers:
         counts[broker.rack] += 1
     names = list(racks.names)
-    return Rows([len(names)], (names, [counts[name] for name in names], *_quantities(racks)))
+    of_best = (column[: len(names)] for column in best)
+    return Rows([len(names)], (names, [counts[name] for name in names], *_quantities(racks), *of_best))
 
 
 def _topics_of_view(view: ClusterView, order: Int64Array) -> Rows:

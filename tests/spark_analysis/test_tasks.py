@@ -26,7 +26,7 @@ from spark_analysis.fleet.recipe import RackPlan
 from spark_analysis.sources.dumps import DumpInput
 from spark_analysis.tables import schemas
 from spark_analysis.tables.limits import VIOLATIONS_MAX
-from spark_analysis.tables.staging import ClusterRows, Shares, TaskWriter
+from spark_analysis.tables.staging import FREE, Best, ClusterRows, Shares, TaskWriter
 from spark_analysis.tables.view_rows import count_pairs, describe_view
 from spark_analysis.tables.write import COUNT_FOLDER
 from spark_analysis.tasks import TaskFunction, dumps_task, fleet_task
@@ -147,13 +147,14 @@ def test_pairs_are_counted_as_a_plain_loop_does(seed: int) -> None:
 def test_sums_are_each_clusters_own_and_leave_out_what_is_unknown() -> None:
     """The first has no known bytes, the second no brokers, the third both; leaders are not known of any."""
     quantities = np.array([1, 4, 1, 3, 0]), None, np.array([-1, -1, -1, 0, 9])
-    shares = Shares("broker", np.array([3, 0, 2]), np.array([5, 6, 7, 1, 2]), quantities)
+    best = Best(np.full(3, FREE), *(np.zeros(5, dtype=np.int64) for _ in range(3)))
+    shares = Shares("broker", np.array([3, 0, 2]), np.array([5, 6, 7, 1, 2]), quantities, (best, best, best))
     facts = {column.name: ["" if column.type == "string" else 0] * 3 for column in schemas.CLUSTERS.columns[2:-1]}
     tables = tables_of([ClusterRows(["x", "y", "z"], facts, {}, (shares,))])
     assert [tuple(row.values()) for row in tables[schemas.SUMS].to_pylist()] == [
-        (0, "x", "broker", "replicas", 3, 6, 1, 4, "6", 6.0, -3.0, 2),
-        (2, "z", "broker", "replicas", 2, 3, 0, 3, "1", 5.0, 0.0, 1),
-        (2, "z", "broker", "bytes", 2, 9, 0, 9, "2", 41.0, -3.0, 4),
+        (0, "x", "broker", "replicas", 3, 6, 1, 4, "6", 6.0, -3.0, 2, 2, 0.0, 0.0, True),
+        (2, "z", "broker", "replicas", 2, 3, 0, 3, "1", 5.0, 0.0, 1, 2, 1.0, 1.0, True),
+        (2, "z", "broker", "bytes", 2, 9, 0, 9, "2", 41.0, -3.0, 4, 5, 1.0, 1.0, True),
     ]
     assert tables[schemas.FACTS]["uneven"].to_pylist() == [2 / 6, 0.0, 1 / 3]
 

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from placement.balance import measures as balance
-from spark_analysis.report.broker_chart import band, broker_chart
+from spark_analysis.report.broker_chart import Bands, broker_chart
 from spark_analysis.report.distribution_chart import BINS, Group, distribution
 from spark_analysis.report.heat_map import heat_map, indexed_png, levels_of, pairs_in_words, shared_matrix
-from spark_analysis.report.model import BrokerLoad, PairCounts, Spread
+from spark_analysis.report.model import BrokerLoad, PairCounts, RackLoad, Spread
 
 
 def brokers_of(loads: list[int], racks: int = 2) -> list[BrokerLoad]:
@@ -60,7 +60,7 @@ def test_one_cluster_a_row_is_drawn_as_dots() -> None:
 
 def test_what_stands_above_the_ceiling_is_drawn_apart() -> None:
     loads = [4, 2, 2, 2]  # The mean is 2.5: floor 2, ceiling 3.
-    assert band(spread_of(loads)) == (2, 3)
+    assert Bands.of(spread_of(loads)).at("r0") == (2, 3)
     drawn = broker_chart("c", brokers_of(loads), [spread_of(loads)])
     assert drawn is not None
     paths = dict(re.findall(r'd="(M[^"]*)" stroke-width="[^"]*" class="(load|excess)"', drawn.text))
@@ -72,6 +72,26 @@ def test_what_stands_above_the_ceiling_is_drawn_apart() -> None:
 
 def test_an_even_cluster_has_no_excess() -> None:
     drawn = broker_chart("c", brokers_of([3, 2, 2]), [spread_of([3, 2, 2])])
+    assert drawn is not None
+    assert "excess" not in drawn.text
+
+
+def test_each_rack_has_the_band_that_its_brokers_can_reach() -> None:
+    """The lone broker of r1 must hold 6; above the band and by more than the tolerance is only broker 0."""
+    brokers = [BrokerLoad(0, "dump", place, rack, False, load, None, None) for place, rack, load in (
+        (0, "r0", 4), (2, "r0", 2), (1, "r1", 6))]  # fmt: skip
+    racks = [RackLoad(0, "dump", "r0", 2, 6, None, None, 3, 3), RackLoad(0, "dump", "r1", 1, 6, None, None, 6, 6)]
+    drawn = broker_chart("c", brokers, [spread_of([4, 6, 2])], racks)
+    assert drawn is not None
+    assert drawn.text.count('class="band"') == 2
+    excess = re.findall(r'd="(M[^"]*)" stroke-width="[^"]*" class="excess"', drawn.text)
+    assert [path.count("M") for path in excess] == [1]
+    assert "best possible 3 to 6" in drawn.text
+
+
+def test_a_load_within_the_tolerance_of_its_band_has_no_accent() -> None:
+    loads = [1009, 1000, 991]
+    drawn = broker_chart("c", brokers_of(loads), [spread_of(loads)])
     assert drawn is not None
     assert "excess" not in drawn.text
 

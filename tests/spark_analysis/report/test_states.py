@@ -18,7 +18,9 @@ def facts(fleet: Report) -> ClusterFacts:
     return attrs.evolve(fleet.rows[0].facts, **calm)
 
 
-def spread(quantity: str, *, moves: int, total: int = 100, ratio: float = 2.1, best: float = 1.0) -> Spread:
+def spread(
+    quantity: str, *, moves: int, total: int = 100, ratio: float = 2.1, best: float = 1.0, exact: bool = True
+) -> Spread:
     return Spread(
         cluster_id=0,
         placer="dump",
@@ -40,6 +42,7 @@ def spread(quantity: str, *, moves: int, total: int = 100, ratio: float = 2.1, b
         best_stdev=0,
         best_cv=0,
         best_gini=0,
+        moves_exact=exact,
     )
 
 
@@ -54,8 +57,28 @@ def test_one_move_is_singular() -> None:
 
 
 def test_moved_bytes_are_a_lower_bound_and_say_so() -> None:
-    said = skew_in_words(spread("bytes", moves=2048, total=4096))
-    assert said == "broker 7 holds 2.1 times its share of bytes; moving at least 2 KiB would mend it"
+    said = skew_in_words(spread("bytes", moves=2048, total=4096, exact=False))
+    assert said == "broker 7 holds 2.1 times its share of bytes; mending it moves at least 2 KiB"
+
+
+def test_moves_that_the_rack_rule_may_forbid_are_a_lower_bound() -> None:
+    said = skew_in_words(spread("replicas", moves=14, exact=False))
+    assert said == "broker 7 holds 2.1 times its share of replicas; mending it moves at least 14 replicas"
+
+
+def test_a_best_above_an_equal_share_is_said() -> None:
+    said = skew_in_words(spread("replicas", moves=14, best=1.84))
+    assert said == (
+        "broker 7 holds 2.1 times its share of replicas where 1.8 is the best; moving 14 replicas would mend it"
+    )
+
+
+def test_a_skew_within_the_tolerance_is_not_a_finding(facts: ClusterFacts) -> None:
+    """1 % may move without a word; the sentence does not say that nothing could be better."""
+    near, far = Spreads(leaders=spread("leaders", moves=1)), Spreads(leaders=spread("leaders", moves=2))
+    assert worst_in_words(facts, near) is None
+    assert calm_in_words(facts, near) == "nothing: within 1 % of the best possible"
+    assert worst_in_words(facts, far) is not None
 
 
 def test_too_few_somewhere_is_not_blamed_on_the_fullest_broker() -> None:
@@ -78,7 +101,7 @@ def test_a_state_comes_before_any_skew(facts: ClusterFacts) -> None:
 def test_a_mild_state_comes_after_skews(facts: ClusterFacts) -> None:
     mild = attrs.evolve(facts, not_preferred_leader_count=2)
     assert worst_in_words(mild, Spreads()) == "2 partitions are not led by their preferred replica"
-    assert (worst_in_words(mild, Spreads(leaders=spread("leaders", moves=1))) or "").startswith("broker 7")
+    assert (worst_in_words(mild, Spreads(leaders=spread("leaders", moves=2))) or "").startswith("broker 7")
 
 
 def test_a_cluster_at_its_best_has_no_worst_thing(facts: ClusterFacts) -> None:
@@ -95,7 +118,7 @@ def test_every_state_has_a_definition_and_knows_its_constraint() -> None:
 
 def test_only_what_is_known_in_full_is_called_even(facts: ClusterFacts) -> None:
     dump = attrs.evolve(facts, format="kafka-topics")
-    assert calm_in_words(dump) == "nothing that the input shows"
+    assert calm_in_words(dump, Spreads()) == "nothing that the input shows"
     known: dict[str, Any] = {state.field: 0 for state in STATES}
-    assert calm_in_words(attrs.evolve(dump, **known)) == "nothing: as even as it can be"
-    assert calm_in_words(facts) == "nothing: as even as it can be"
+    assert calm_in_words(attrs.evolve(dump, **known), Spreads()) == "nothing: as even as it can be"
+    assert calm_in_words(facts, Spreads()) == "nothing: as even as it can be"

@@ -8,7 +8,7 @@ import json
 import attrs
 from rich.console import Console
 
-from spark_analysis.report.model import Report
+from spark_analysis.report.model import Report, Spreads
 from spark_analysis.report.terminal import summary_json, terminal_summary
 
 
@@ -39,7 +39,9 @@ def test_the_summary_of_successive_dumps_is_of_the_last(dumps: Report) -> None:
 
 def test_a_fleet_at_its_best_is_called_so(fleet: Report) -> None:
     calm = attrs.evolve(fleet, rows=tuple(attrs.evolve(row, calm=True) for row in fleet.rows))
-    assert printed(calm).splitlines()[-1] == "Every cluster is as even as it can be."
+    assert printed(calm).splitlines()[-1] == "Every cluster is within 1 % of the best possible."
+    best = attrs.evolve(calm, rows=tuple(attrs.evolve(row, over_brokers=Spreads()) for row in calm.rows))
+    assert printed(best).splitlines()[-1] == "Every cluster is as even as it can be."
 
 
 def test_names_reach_the_terminal_as_text_only(hostile: Report) -> None:

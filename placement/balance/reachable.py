@@ -1,0 +1,312 @@
+"""Compute the most even load of brokers that can be reached without breaking a rule of Kafka.
+
+What it decides: for replicas, leaders and bytes, how much each unfenced broker would hold in the most even placement
+that the rules allow, and how many units have to move to get there.
+
+Constraints:
+
+1. A broker holds at most one replica of a partition.
+2. The rack rule: a partition stands on as many racks as it can. With a factor up to the number of racks, its replicas
+   are on different racks; with a greater one, each rack has at least one and the rest are anywhere.
+3. A fenced broker receives nothing. What it holds stays, for it may be back in a minute: such a broker and its load are
+   left out of the measures, and its rack is barred to the partition's other replicas.
+4. A broker without a rack is a rack of its own, as nothing says that it shares one. Without any rack there is no rule.
+
+Groups and classes. A group is the live brokers of one rack, or one live broker without a rack. A class is the
+partitions with the same number f of replicas on live brokers and the same barred groups; a of the groups are open to
+them. If f <= a a partition gives an open group at most one replica; else it gives each open group one, and f - a more
+go wherever a broker is left. So the loads of groups are those of a flow from classes to groups, and inside a group any
+even share is possible.
+
+The optimum. The loads that can be reached form an M-convex set: one of them, sorted, is majorised by all others, so it
+has the least maximum, variance and Gini coefficient at once. It is water poured into groups: blocks of groups, each as
+even as whole numbers allow (floor and ceiling of units / brokers), a lower block taking all that the rule lets it take.
+With equal factors f <= R and no fenced broker, rack r of n_r brokers holds min(P, λ n_r), the sum being f P.
+
+    replicas  exact: the vector is reached by some placement
+    leaders   exact, replicas being free to move: a group leads any partition that it is open to
+    bytes     a bound: bytes are taken as divisible, while the exact optimum of whole partitions is NP-hard
+
+Each quantity is taken by itself: a placement that is best for one need not be best for another.
+
+Moves. Let x be the loads, low and high the floor and ceiling of a block with T units. At least
+
+    max( Σ max(x - high, 0), Σ max(low - x, 0) + Σ x - T )
+
+units leave the brokers of each block. So many are enough (`exact`) in two cases: the rule cannot forbid a move (each
+group is one broker, or there is one group; for leaders always, unless a group is barred, because a partition can swap
+the replica in the new leader's rack for it); or all of them can stay inside their rack, where a move keeps the rule.
+Otherwise the number is a lower bound: a unit may need several moves, or a placement that breaks the rule must be mended
+first. A spread that is already as even as the optimum, or more (by breaking the rule), needs none.
+
+Example: topicmappr's published case "addBroker_rack_1": rack a of brokers 1001 and 1004, b of 1002, c of 1003, and four
+partitions of factor 3. The rule puts each partition on b and on c, so the best is 2, 4, 4, 2; not 3, 3, 3, 3:
+
+    >>> groups = Groups.make(np.array([0, 1, 2, 0]), fenced=np.zeros(4, dtype=np.bool_))
+    >>> best = reach(groups, Classes.of_factors([3], [4]), "replicas")
+    >>> best.target.tolist(), best.block.tolist()
+    ([2, 4, 4, 2], [0, 1, 1, 0])
+
+Left out: the moves themselves; the spread of one topic (audit.py).
+
+Source: the rules: KIP-36 and org.apache.kafka.admin.AdminUtils 4.3, which refuses a partly racked cluster or ignores
+its racks, so that 4. is ours. The optimum: Frank & Murota, "Decreasing minimization on M-convex sets", Mathematical
+Programming, 2021.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import attrs
+import numpy as np
+from numpy.typing import NDArray
+
+from broker.cluster import ClusterView, Int32Array, Int64Array
+from placement.balance.loads import broker_rows, leaders
+from placement.balance.reachable_kernel import BARRED_MAX, FACTOR_BITS, FLOW_MAX, count_classes, fill_blocks
+
+FENCED: Final = -1
+"""Stands for the group of a broker that is fenced."""
+
+
+@attrs.frozen(eq=False)
+class Groups:
+    """The live brokers of a cluster, grouped by rack.
+
+    `of` int64[B] is the group of each broker, -1 when it is fenced; `barred_by` int64[B] is the group of a fenced
+    broker's rack, -1 where that has no live broker; `sizes` int64[G] are live brokers; `of_rack` int64[R] is the group
+    of each rack, -1 where no broker is live. Racks are the first groups.
+    """
+
+    of: Int64Array
+    barred_by: Int64Array
+    sizes: Int64Array
+    of_rack: Int64Array
+
+    @classmethod
+    def make(cls, racks: Int32Array | Int64Array, fenced: NDArray[np.bool_]) -> Groups:
+        """Return the groups of brokers whose racks are numbered from 0; -1 is no rack."""
+        live = ~fenced
+        named = np.unique(racks[live & (racks >= 0)])
+        by_rack = np.full(int(racks.max(initial=-1)) + 2, FENCED, dtype=np.int64)
+        by_rack[named] = np.arange(named.size)
+        of = np.where(live, by_rack[racks], FENCED)
+        alone = np.flatnonzero(live & (racks < 0))
+        of[alone] = named.size + np.arange(alone.size)
+        sizes = np.bincount(of[live], minlength=named.size + alone.size).astype(np.int64)
+        return cls(of, np.where(live, FENCED, by_rack[racks]), sizes, by_rack[:-1])
+
+    @classmethod
+    def of_view(cls, view: ClusterView) -> Groups:
+        """Return the groups of the brokers of `view`; racks are in the order of their names."""
+        number = {name: place for place, name in enumerate(sorted(view.racks))}  # By code point, as in `loads`.
+        racks = np.array([-1 if one.rack is None else number[one.rack] for one in view.brokers], dtype=np.int64)
+        return cls.make(racks, np.array([one.fenced for one in view.brokers], dtype=np.bool_))
+
+    @property
+    def rack_count(self) -> int:
+        """Return the number of racks with a live broker."""
+        return int(np.count_nonzero(self.of_rack >= 0))
+
+    @property
+    def is_even(self) -> bool:
+        """Return whether all groups are of one size, so that none is different from the next."""
+        return not self.sizes.size or bool((self.sizes == self.sizes[0]).all())
+
+    @property
+    def is_ruled(self) -> bool:
+        """Return whether the rack rule can forbid a move that constraint 1 allows."""
+        return self.sizes.size > 1 and bool((self.sizes > 1).any())
+
+
+@attrs.frozen(eq=False)
+class Classes:
+    """The partitions of a cluster by class: `factors` int64[C] and `barred` bool[C, G].
+
+    `replicas`, `leaders` and `bytes`, int64[C], are partitions, led partitions, and the bytes of one replica of each,
+    added up; None where the input does not say.
+    """
+
+    factors: Int64Array
+    barred: NDArray[np.bool_]
+    replicas: Int64Array
+    leaders: Int64Array | None = None
+    bytes: Int64Array | None = None
+
+    @classmethod
+    def of_factors(
+        cls,
+        factors: Sequence[int] | Int32Array,
+        counts: Sequence[int] | Int32Array,
+        *,
+        led: Sequence[int] | Int64Array | None = None,
+        size_bytes: Int64Array | None = None,
+    ) -> Classes:
+        """Return the classes of `counts` partitions of each of `factors`, no group barred.
+
+        `led` are led partitions, all of them if not given; `size_bytes` is the size of one replica of each partition.
+        """
+        distinct, place = np.unique(np.asarray(factors, dtype=np.int64), return_inverse=True)
+        many = np.asarray(counts, dtype=np.int64)
+        replicas = _summed(place, many, distinct.size)
+        return cls(
+            distinct,
+            np.zeros((distinct.size, 0), dtype=np.bool_),
+            replicas,
+            replicas if led is None else _summed(place, np.asarray(led, dtype=np.int64), distinct.size),
+            None if size_bytes is None else _summed(place, many * size_bytes, distinct.size),
+        )
+
+    @classmethod
+    def of_rows(
+        cls, rows: Int32Array, groups: Groups, led: NDArray[np.bool_] | None, size_bytes: Int64Array | None
+    ) -> Classes:
+        """Return the classes of partitions whose replicas are `rows`, places of brokers, -1 padded.
+
+        `led` tells whether a live broker leads the partition; `size_bytes` is the size of one replica.
+        """
+        keys, barrable, place = _keys_of(rows, groups)
+        bits = (keys[:, None] >> (FACTOR_BITS + np.arange(barrable.size))) & 1 > 0
+        barred = np.zeros((keys.size, groups.sizes.size), dtype=np.bool_)
+        barred[:, barrable] = bits
+        return cls(
+            keys & ((1 << FACTOR_BITS) - 1),
+            barred,
+            np.bincount(place, minlength=keys.size).astype(np.int64),
+            None if led is None else np.bincount(place[led], minlength=keys.size).astype(np.int64),
+            None if size_bytes is None else _summed(place, size_bytes, keys.size),
+        )
+
+    @classmethod
+    def of_view(cls, view: ClusterView, groups: Groups, *, assume_preferred: bool = False) -> Classes | None:
+        """Return the classes of the partitions of `view`; None when it does not list them all."""
+        if not view.partitions_complete:
+            return None
+        table, ids = view.partitions, view.broker_ids
+        leader = leaders(table, assume_preferred=assume_preferred)
+        led = None
+        if leader is not None:
+            rows = broker_rows(ids, leader)
+            led = (rows >= 0) & (groups.of[rows] >= 0) if ids.size else np.zeros(table.count, dtype=np.bool_)
+        sizes = table.size_bytes
+        known = sizes is not None and not (sizes < 0).any()
+        places = broker_rows(ids, table.replicas).astype(np.int32)
+        return cls.of_rows(places, groups, led, sizes if known else None)
+
+    def of(self, quantity: str) -> Int64Array | None:
+        """Return what each class counts of replicas, leaders or bytes."""
+        return {"replicas": self.replicas, "leaders": self.leaders, "bytes": self.bytes}[quantity]
+
+
+@attrs.frozen(eq=False)
+class Reach:
+    """The optimum of one quantity over live brokers, or over racks.
+
+    Entry i belongs to the i-th of them: `block` int64[n], `target` int64[n] one optimal load (which broker of a block
+    has the floor and which the ceiling is open), `group` int64[n] the group. `free` tells that no rule forbids a move;
+    `is_bound` that the optimum is a bound, which may be out of reach.
+    """
+
+    block: Int64Array
+    target: Int64Array
+    group: Int64Array
+    free: bool
+    is_bound: bool = False
+
+    def of_racks(self, groups: Groups) -> tuple[Int64Array, Int64Array]:
+        """Return what a broker of each rack has at best, at least and at most, and of those without a rack last.
+
+        Each is int64[R + 1]; -1 where no such broker is live.
+        """
+        first = np.full(groups.sizes.size + 1, -1, dtype=np.int64)
+        first[self.group[::-1]] = np.arange(self.group.size)[::-1]
+        alone = groups.rack_count if groups.rack_count < groups.sizes.size else -1
+        unit = first[np.append(groups.of_rack, alone)]
+        low, high = (np.append(column, -1)[unit] for column in self.ranges())
+        return low, high
+
+    def ranges(self) -> tuple[Int64Array, Int64Array]:
+        """Return the floor and the ceiling of each one's block, int64[n] twice."""
+        low = np.full(int(self.block.max(initial=-1)) + 1, np.iinfo(np.int64).max)
+        high = np.zeros(low.size, dtype=np.int64)
+        np.minimum.at(low, self.block, self.target)
+        np.maximum.at(high, self.block, self.target)
+        return low[self.block], high[self.block]
+
+
+def reach(groups: Groups, classes: Classes, quantity: str, *, over_racks: bool = False) -> Reach | None:
+    """Return the optimum of replicas, leaders or bytes over live brokers, in their order, or over the racks.
+
+    None when the input does not say, and where sums would pass an int64.
+    """
+    counts = classes.of(quantity)
+    if counts is None or float(counts.sum(dtype=np.float64)) * float(classes.factors.max(initial=1)) >= FLOW_MAX:
+        return None
+    barred = classes.barred if classes.barred.shape[1] else np.zeros((counts.size, groups.sizes.size), dtype=np.bool_)
+    factors = classes.factors
+    if quantity == "leaders":
+        # A partition with more replicas than open groups may have one, so its leader, in a barred group too.
+        barred = barred & (factors <= np.count_nonzero(~barred, axis=1))[:, None]
+        factors = np.minimum(factors, 1)
+    weights = np.ones_like(groups.sizes) if over_racks else groups.sizes
+    group = np.arange(groups.sizes.size) if over_racks else groups.of[groups.of >= 0]
+    narrow = bool((factors <= groups.sizes.size).all())
+    block, totals = _blocks(groups, factors, counts, barred, weights)
+    ruled = not narrow if over_racks else groups.is_ruled and quantity != "leaders"
+    return _of_blocks(block[group], totals, group, free=not ruled and not barred.any(), is_bound=quantity == "bytes")
+
+
+def _blocks(
+    groups: Groups, factors: Int64Array, counts: Int64Array, barred: NDArray[np.bool_], weights: Int64Array
+) -> tuple[Int64Array, Int64Array]:
+    """Return the block of each group, and the units of each block."""
+    is_open = ~barred
+    open_count = is_open.sum(axis=1)
+    few = factors <= open_count
+    more = np.minimum(groups.sizes[None, :] - is_open, factors[:, None])  # What a partition can add to a group.
+    each = np.where(few[:, None], is_open, more)
+    extra = np.where(few, factors, np.minimum(factors - open_count, more.sum(axis=1)))
+    block, totals = np.zeros_like(groups.sizes), np.zeros_like(groups.sizes)
+    base = (counts[:, None] * (is_open & ~few[:, None])).sum(axis=0)
+    count = fill_blocks(extra * counts, each * counts[:, None], base, weights, block, totals) if block.size else 0
+    return block, totals[:count]
+
+
+def _of_blocks(unit_block: Int64Array, totals: Int64Array, group: Int64Array, *, free: bool, is_bound: bool) -> Reach:
+    """Return the optimum of these blocks; blocks of the same floor become one, as their brokers can be exchanged."""
+    brokers = np.bincount(unit_block, minlength=totals.size)
+    floors = totals // np.maximum(brokers, 1)
+    _, merged = np.unique(floors, return_inverse=True)
+    block = merged[unit_block]
+    rest = _summed(merged, totals - floors * brokers, floors.size)
+    order = np.argsort(block, kind="stable")
+    starts = np.searchsorted(block[order], np.arange(floors.size))
+    place = np.empty_like(unit_block)
+    place[order] = np.arange(block.size) - starts[block[order]]
+    target = floors[unit_block] + (place < rest[block])
+    return Reach(block, target, group, free, is_bound)
+
+
+def _keys_of(rows: Int32Array, groups: Groups) -> tuple[Int64Array, Int64Array, Int32Array]:
+    """Return the key of each class, the groups that can be barred, and the class of each row."""
+    barrable = np.unique(groups.barred_by[groups.barred_by >= 0])
+    if barrable.size > BARRED_MAX:
+        barrable = barrable[:0]  # More racks with fenced brokers than anyone runs: their rule is left out.
+    bit = np.full(groups.sizes.size + 1, -1, dtype=np.int64)
+    bit[barrable] = np.arange(barrable.size)
+    place = np.empty(rows.shape[0], dtype=np.int32)
+    room = 1 << 10
+    while True:
+        keys = np.empty(room, dtype=np.int64)
+        count = count_classes(rows, groups.of, bit[groups.barred_by], keys, place)
+        if count >= 0:
+            return keys[:count], barrable, place
+        room *= 8
+
+
+def _summed(places: NDArray[np.integer], values: Int64Array, count: int) -> Int64Array:
+    sums = np.zeros(count, dtype=np.int64)
+    np.add.at(sums, places, values)
+    return sums
