@@ -34,6 +34,7 @@ from broker.java.tree_bin import TreeKey
 
 _LIST_KEY_COUNT_MAX: Final = 8  # HashMap.TREEIFY_THRESHOLD, as in `broker.java.hash_table`.
 _COLUMN_COUNT_MAX: Final = 300  # Longer strings are hashed one by one: columns would be mostly empty.
+_COLUMN_NAME_COUNT_MIN: Final = 24  # Fewer strings are hashed faster one by one than column by column.
 
 UInt32Array = NDArray[np.uint32]
 
@@ -65,6 +66,8 @@ def uuid_key(uuid: bytes) -> bytes:
 
 def string_hashes(names: Sequence[str]) -> UInt32Array:
     """Return Java's `hashCode()` of each string as uint32[names]."""
+    if len(names) < _COLUMN_NAME_COUNT_MIN:
+        return np.array([java_string_hash(name) % 2**32 for name in names], np.uint32)
     encoded = [java_string_key(name) for name in names]
     lengths = np.array([len(one) // 2 for one in encoded], np.int64)
     longest = int(lengths.max(initial=0))

@@ -52,6 +52,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 import attrs
 import numpy as np
@@ -68,8 +69,10 @@ from broker.errors import (
 from broker.ids import INT32_MAX, BrokerId
 from placement.placers.broker_columns import NO_RACK, BrokerColumns, PlacementCalls
 from placement.placers.classic_kernel import fill_classic, fill_classic_unracked
-from placement.placers.striped import COMPILED_REPLICA_COUNT_MIN
 from placement.spec import PlacementSpec
+
+COMPILED_STEP_COUNT_MIN: Final = 500
+"""Fewer steps take plain Python less than a millisecond, and need no kernel to be loaded, which takes half a second."""
 
 
 @attrs.frozen(kw_only=True)
@@ -245,7 +248,8 @@ def _is_eligible(place: int, row: list[int], ring: Ring) -> bool:
 
 
 def _rows(spec: PlacementSpec, ring: Ring, start: ClassicStart, ids: Int32Array) -> Int32Array:
-    if spec.partition_count * spec.replication_factor < COMPILED_REPLICA_COUNT_MIN:
+    # Each candidate is compared with the replicas that its row has, and a small rack rejects many candidates.
+    if spec.partition_count * spec.replication_factor**2 < COMPILED_STEP_COUNT_MIN:
         return ids[readable_rows(spec, ring, start)]
     return compiled_rows(spec, ring, start, ids)
 

@@ -69,7 +69,9 @@ from placement.placers.broker_columns import BrokerColumns, PlacementCalls
 from placement.placers.striped_kernel import fill_striped
 from placement.spec import PlacementSpec
 
-COMPILED_REPLICA_COUNT_MIN: Final = 20_000  # Plain Python places these in less time than importing numba takes.
+COMPILED_REPLICA_COUNT_MIN: Final = 1_000
+"""Fewer replicas take plain Python less than a millisecond, and need no kernel to be loaded, which takes half a second.
+"""
 NOTHING_LEFT: Final = -1
 CORDONING_SINCE: Final = Release("4.3")  # KIP-1066: a broker all of whose directories are cordoned gets no replicas.
 

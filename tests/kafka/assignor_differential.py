@@ -183,8 +183,8 @@ def _smaller(
         if topic.replica_racks is not None:
             yield members, (*topics[:place], attrs.evolve(topic, replica_racks=None), *topics[place + 1 :])
     for place, member in enumerate(members):
-        for less in _smaller_member(member):
-            yield (*members[:place], less, *members[place + 1 :]), topics
+        for fewer in _smaller_member(member):
+            yield (*members[:place], fewer, *members[place + 1 :]), topics
 
 
 def _without(member: Member, topic: str) -> Member:
@@ -197,6 +197,6 @@ def _smaller_member(member: Member) -> Iterator[Member]:
         yield attrs.evolve(member, topics=member.topics[:place] + member.topics[place + 1 :])
     for place in range(len(member.owned)):
         yield attrs.evolve(member, owned=member.owned[:place] + member.owned[place + 1 :])
-    for name in ("instance_id", "rack", "subscription_generation"):
-        if getattr(member, name) is not None:
-            yield attrs.evolve(member, **{name: None})
+    plain = attrs.evolve(member, instance_id=None, rack=None, subscription_generation=None)
+    if plain != member:
+        yield plain

@@ -31,7 +31,8 @@ class AssignorJvm(JavaProcess[bytes]):
         """Start Java; raise KafkaUnavailableError, with the reason, where that cannot be had."""
         # The largest groups measured take some gigabytes of Java's objects.
         command = java_command(build_directory, release)
-        command = [command[0], "-Xmx6g", *command[1:], "Assignors"]
+        # Without the option, Java leaves out the message of an exception that its compiler finds to be thrown often.
+        command = [command[0], "-Xmx6g", "-XX:-OmitStackTraceInFastThrow", *command[1:], "Assignors"]
         pipe = subprocess.PIPE
         return cls(subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL), release)
 

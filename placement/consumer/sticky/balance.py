@@ -44,20 +44,21 @@ class Balancing:
         raise EndlessBalancingError(f"partitions still move after {PASS_COUNT_MAX} passes")
 
     def _one_pass(self, partitions: Sequence[int]) -> bool:
-        topics, counts, moved = self.holdings.group.partition_topics, self.holdings.counts, False
+        holdings, older_owners, moved = self.holdings, self.older, False
+        topics, sizes, owner = holdings.topics, holdings.sizes, holdings.owner
         for partition in partitions:
             # Kafka asks isBalanced before each partition. With sound claims the answer cannot stop a pass early, and
             # asking costs more than the pass; with unsound ones isBalanced may throw, so it has to be asked where Kafka
             # asks.
-            if self.unsound and is_balanced(self.holdings):
+            if self.unsound and is_balanced(holdings):
                 break
-            member = self.holdings.owner[partition]
+            size, topic = sizes[owner[partition]], topics[partition]
             # Kafka prefers the owner of an older generation (prevAssignment), if that makes sizes more even, to
             # the least loaded subscriber.
-            older = self.older.get(partition)
-            if older is not None and counts[member] > self._count_of(older) + 1:
+            older = older_owners.get(partition) if older_owners else None
+            if older is not None and size > self._count_of(older) + 1:
                 self._move(partition, older)
-            elif self._improves(member, topic := int(topics[partition])):
+            elif self._improves(size, topic):
                 self._move(partition, self._target(topic))
             else:
                 continue
@@ -67,17 +68,17 @@ class Balancing:
     def _count_of(self, member: int) -> int:
         if not self.holdings.active[member]:
             raise _null_pointer()
-        return int(self.holdings.counts[member])
+        return self.holdings.sizes[member]
 
-    def _improves(self, member: int, topic: int) -> bool:
-        """Return whether some subscriber of `topic` has at least two partitions fewer than `member`."""
-        count = self.holdings.counts[member]
+    def _improves(self, size: int, topic: int) -> bool:
+        """Return whether some subscriber of `topic` has at least two partitions fewer than `size`."""
         if self.unsound:
-            return any(count > self._count_of(other) + 1 for other in self.holdings.potential[topic])
+            return any(size > self._count_of(other) + 1 for other in self.holdings.potential[topic])
         # The least count among a topic's subscribers changes only when something moves: kept until `_move` clears it.
-        if topic not in self.floors:
-            self.floors[topic] = int(self.holdings.counts[self.holdings.candidates[topic]].min())
-        return bool(count > self.floors[topic] + 1)
+        floor = self.floors.get(topic)
+        if floor is None:
+            floor = self.floors[topic] = int(self.holdings.counts[self.holdings.candidates[topic]].min())
+        return size > floor + 1
 
     def _target(self, topic: int) -> int:
         members = self.holdings.candidates[topic]
@@ -160,8 +161,8 @@ def assign_general(
 
 def _shared(holdings: Holdings, partitions: Sequence[int]) -> list[int]:
     """Return the partitions whose topic has several subscribers."""
-    topics = holdings.group.partition_topics
-    return [partition for partition in partitions if len(holdings.potential[topics[partition]]) > 1]
+    topics, shared = holdings.topics, [len(members) > 1 for members in holdings.potential]
+    return [partition for partition in partitions if shared[topics[partition]]]
 
 
 def _unsound(group: Group, older: Mapping[int, int]) -> bool:

@@ -47,7 +47,8 @@ class Holdings:
     """Track owners and possible owners during an assignment: lists in Kafka's order, lengths as int64[M].
 
     `potential` has for each topic its subscribers in the order of Java's map, as often as they name it; `candidates`
-    has them once and by member id. `active` are the members that have not been set aside.
+    has them once and by member id. `active` are the members that have not been set aside; `topics` has the topic
+    of each partition and phantom, and `sizes` what `counts` has, as numbers that Python reads faster.
     """
 
     group: Group
@@ -58,6 +59,8 @@ class Holdings:
     potential: list[list[int]]
     candidates: list[Int64Array]
     active: NDArray[np.bool_]
+    topics: list[int]
+    sizes: list[int]
 
     @classmethod
     def of(cls, group: Group, racks: StickyRacks, held: Iterable[list[int]]) -> Holdings:
@@ -77,24 +80,32 @@ class Holdings:
             potential,
             [np.array(members, np.int64) for members in by_rank],
             np.ones(len(lists), np.bool_),
+            group.partition_topics.tolist(),
+            [len(one) for one in lists],
         )
 
     def drop_invalid(self) -> bool:
         """Remove partitions that a member does not subscribe to or that mismatch its rack; return whether any were."""
         any_dropped = False
-        topics = self.group.partition_topics
+        topics = self.topics
         for member, held in enumerate(self.lists):
+            if not held:
+                continue
             subscribed = set(self.group.subscribed.row(member).tolist())
-            kept = [one for one in held if int(topics[one]) in subscribed and not self.racks.mismatch(member, one)]
+            kept = [one for one in held if topics[one] in subscribed and not self.racks.mismatch(member, one)]
             any_dropped |= len(kept) < len(held)
             self.lists[member] = kept
-            self.counts[member] = len(kept)
+            self.counts[member] = self.sizes[member] = len(kept)
         return any_dropped
 
     def in_order(self, partitions: Iterable[int]) -> list[int]:
         """Return the partitions ordered by (subscribers of the topic, topic, number), as sortPartitions."""
-        topics, numbers = self.group.partition_topics, self.group.partition_numbers
-        return sorted(partitions, key=lambda one: (len(self.potential[topics[one]]), topics[one], numbers[one]))
+        topics, sharers = self.topics, [len(members) for members in self.potential]
+        if not self.group.phantom_count:
+            # Ids are in order of (topic, number), and sorting is stable.
+            return sorted(sorted(partitions), key=lambda one: sharers[topics[one]])
+        numbers = self.group.partition_numbers
+        return sorted(partitions, key=lambda one: (sharers[topics[one]], topics[one], numbers[one]))
 
     def least_loaded(self, topic: int) -> int:
         """Return the subscriber with the least (count, member id)."""
@@ -105,6 +116,7 @@ class Holdings:
         """Append an unowned partition to a member's list."""
         self.lists[member].append(partition)
         self.counts[member] += 1
+        self.sizes[member] += 1
         self.owner[partition] = member
 
     def take(self, partition: int) -> int:
@@ -112,11 +124,12 @@ class Holdings:
         member = self.owner[partition]
         self.lists[member].remove(partition)
         self.counts[member] -= 1
+        self.sizes[member] -= 1
         return member
 
     def assign_free(self, partitions: Sequence[int]) -> None:
         """Assign each free partition to the least loaded subscriber; if rack-aware, first to one in its racks."""
-        topics = self.group.partition_topics
+        topics = self.topics
         left = []
         for partition in partitions if self.racks.looked_at else ():
             members = self.candidates[topics[partition]].tolist()
@@ -124,7 +137,7 @@ class Holdings:
             # Kafka keeps subscribers sorted by (size, member id); `candidates` are in order of id, and min keeps the
             # first.
             if fitting:
-                self.give(partition, min(fitting, key=self.counts.__getitem__))
+                self.give(partition, min(fitting, key=self.sizes.__getitem__))
             else:
                 left.append(partition)
         for partition in left if self.racks.looked_at else partitions:
@@ -132,11 +145,11 @@ class Holdings:
 
     def set_aside(self) -> None:
         """Set aside members that hold all they can and nothing that another could hold (Kafka's fixed assignments)."""
-        topics = self.group.partition_topics
+        topics = self.topics
         # canParticipateInReassignment: a member that can neither take nor give would only weigh in the score.
         for member, held in enumerate(self.lists):
             shared = any(len(self.potential[topics[one]]) > 1 for one in held)
-            self.active[member] = len(held) < self.most_of(member) or shared
+            self.active[member] = shared or len(held) < self.most_of(member)
 
     def topics_of(self, member: int) -> list[int]:
         """Return the subscribed topics with metadata; a topic that the member lists twice comes twice."""

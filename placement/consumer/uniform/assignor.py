@@ -34,6 +34,7 @@ from placement.consumer.assignment import GroupAssignment
 from placement.consumer.group import Group
 from placement.consumer.ragged import Ragged
 from placement.consumer.subscribers import same_sets
+from placement.consumer.topic_ids import topic_ids
 from placement.consumer.uniform.heterogeneous import assign_heterogeneous
 from placement.consumer.uniform.holdings import topic_order, walked
 from placement.consumer.uniform.homogeneous import assign_homogeneous
@@ -65,8 +66,9 @@ class UniformAssignor:
         if not len(group.subscribed.values):
             return GroupAssignment(group, Ragged.of([] for _ in group.members), silent=True)
         if same_sets(group):
-            topics = topic_order(group)
-            return GroupAssignment(group, assign_homogeneous(walked(group, topics), topics, release=self.release))
+            ids = topic_ids(group)
+            topics = topic_order(group, ids)
+            return GroupAssignment(group, assign_homogeneous(walked(group, topics, ids), topics, release=self.release))
         if self.release < BALANCED_SINCE:
             raise UsageError(
                 f"the uniform assignor of Kafka {self.release} is known for equal subscriptions only; "

@@ -67,6 +67,8 @@ class Shares:
         """Make `member` the owner of the partition."""
         if self.owners[partition] != NOBODY:
             self.sizes[self.owners[partition]] -= 1
+            # Kafka takes it out of the giver's set, also if another member's claim had put it there before.
+            self.extras[self.owners[partition]].discard(partition)
         self.owners[partition] = member
         self.sizes[member] += 1
 

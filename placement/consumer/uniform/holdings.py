@@ -39,32 +39,29 @@ from broker.java.string_hash import java_set_copy_order, java_string_key
 from broker.java.tree_bin import TreeKey
 from placement.consumer.group import Group
 from placement.consumer.ragged import Ragged
-from placement.consumer.topic_ids import topic_ids
 
 
-def topic_order(group: Group) -> Int64Array:
-    """Return the topics of a homogeneous group, int64, in the order in which the coordinator's set is walked.
+def topic_order(group: Group, ids: Sequence[bytes]) -> Int64Array:
+    """Return the topics of a homogeneous group, int64, in the order in which the coordinator's set of `ids` is walked.
 
     A member's names are sent in ascending order, kept in a HashSet, and looked up for the HashSet of ids.
     """
     named = sorted({group.topics[topic] for topic in group.subscribed.row(0).tolist()}, key=java_string_key)
     index = {group.topics[topic]: topic for topic in group.subscribed.row(0).tolist()}
     first = np.array([index[str(name)] for name in java_set_copy_order(named)], np.int64)
-    ids = topic_ids(group)
     return first[uuid_places([ids[topic] for topic in first.tolist()], copied=True)]
 
 
-def walked(group: Group, topics: Int64Array) -> Group:
+def walked(group: Group, topics: Int64Array, ids: Sequence[bytes]) -> Group:
     """Return the group with each partition that a member holds listed once, in the order in which Kafka meets it.
 
-    `topics` are those subscribed, in the order of `topic_order`.
+    `topics` are those subscribed, in the order of `topic_order`; `ids` are those of all topics.
     """
     claimed, numbers = _listed_once(group.owned_topics, group.owned_numbers)
     if not len(numbers):
         return group
     ranks = len(topics) + np.arange(len(group.topics), dtype=np.int64)
     ranks[topics] = np.arange(len(topics))
-    ids = topic_ids(group)
     spread = uuid_hashes(ids)
     spread ^= spread >> np.uint32(16)
     order = np.empty(len(numbers), np.int64)

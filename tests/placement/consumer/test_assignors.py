@@ -188,6 +188,25 @@ def test_a_partition_that_two_members_hold_stays_with_both_in_uniform() -> None:
     assert [member for member, row in held.items() if "t-0" in row] == ["a", "b"]
 
 
+def test_a_partition_that_two_members_hold_is_lost_to_the_one_that_gives_it_up_in_uniform() -> None:
+    # What Kafka 4.3.1 answers: t-15, which both hold, moves to "consumer-76" and back while t is balanced.
+    ids = {"7WbAjY0Cc8zfMmvt12WKIw": 3, "V2-5_jokDh7aTjSqKVLHDg": 16}
+    small, t = ids
+    asked = group(
+        ids,
+        {"consumer-926": f"{small} {t}", "consumer-76": t, "consumer-141": small},
+        {
+            "consumer-926": " ".join([f"{t}-{k}" for k in range(1, 16, 2)] + [f"{small}-{k}" for k in range(3)]),
+            "consumer-76": f"{t}-15",
+        },
+    )
+    assert answer(UniformAssignor(), asked) == {
+        "consumer-926": " ".join(f"{t}-{k}" for k in range(1, 16, 2)),
+        "consumer-76": " ".join(f"{t}-{k}" for k in range(0, 16, 2)),
+        "consumer-141": " ".join(f"{small}-{k}" for k in range(3)),
+    }
+
+
 def test_levels_are_filled_from_the_left_round_by_round() -> None:
     levels = Levels.of([1, 1, 3], [0, 1, 2])
     assert [levels.next_least_loaded() for _ in range(7)] == [0, 1, 0, 1, 0, 1, 2]

@@ -35,12 +35,12 @@ def colliding_group(chance: random.Random) -> Group:
 @pytest.mark.parametrize("case", range(40))
 def test_the_compiled_walk_is_that_of_javas_tables(case: int) -> None:
     asked = colliding_group(random.Random(f"holdings/{case}"))
-    order = topic_order(asked)
-    fast = walked(asked, order)
+    ids = topic_ids(asked)
+    order = topic_order(asked, ids)
+    fast = walked(asked, order, ids)
     pairs = sorted(zip(asked.owned_topics.values.tolist(), asked.owned_numbers.tolist(), strict=True))
     ranks = len(order) + np.arange(len(asked.topics))
     ranks[order] = np.arange(len(order))
-    ids = topic_ids(asked)
     spread = uuid_hashes(ids)
     spread ^= spread >> np.uint32(16)
     topics, numbers = [topic for topic, _ in pairs], [number for _, number in pairs]
@@ -55,7 +55,8 @@ def test_crowded_bins_are_left_to_the_readable_twin(monkeypatch: pytest.MonkeyPa
     crowded = colliding_group(random.Random("crowded"))
     numbers = np.arange(0, 32 * 12, 32, dtype=np.int32)
     topics = attrs.evolve(crowded.owned_topics, starts=np.array([0, 12]), values=np.zeros(12, np.int32))
-    walked(attrs.evolve(crowded, owned_topics=topics, owned_numbers=numbers), topic_order(crowded))
+    ids = topic_ids(crowded)
+    walked(attrs.evolve(crowded, owned_topics=topics, owned_numbers=numbers), topic_order(crowded, ids), ids)
     assert len(asked_of) == 1
 
 
