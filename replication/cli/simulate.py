@@ -22,6 +22,7 @@ from broker.cli import EXIT_REFUSED, check_chart, printable
 from broker.cli_options import chart_option, minutes_option, seed_option, seeds_option, shape_options
 from broker.diagrams import FORMS
 from broker.errors import UsageError
+from broker.releases import NEWEST
 from broker.units import MINUTE_MS, DurationMs
 from broker.wording import counted
 from placement.placers.registry import load_placer
@@ -43,7 +44,7 @@ from replication.simulation.shrink import shrink
 from replication.simulation.trace import discard_line
 
 _KINDS: Final = {"quiet": quiet, "swarm": swarm, "harsh": harsh}
-_RELEASES: Final = {False: "current", True: "3.5"}
+_RELEASES: Final = {False: NEWEST.name, True: "3.5"}
 _SHOWN_COUNT_MAX: Final = 10
 
 
@@ -59,10 +60,11 @@ _SHOWN_COUNT_MAX: Final = 10
 @minutes_option(0.01, MINUTES_MAX)
 @seeds_option()
 @click.option(
+    "--kafka",
     "--rules",
     "release",
     metavar="RELEASE",
-    help="Kafka release whose rules apply, 0.10.2 to 4.1 (default current; 3.5 with --zookeeper).",
+    help=f"Kafka release whose rules apply, 0.10.2 to {NEWEST} (default {NEWEST}; 3.5 with --zookeeper).",
 )
 @click.option("--without", "left_out", metavar="RULE", multiple=True, help="Switch a rule off; may be repeated.")
 @click.option(
@@ -115,7 +117,7 @@ def simulate(
       brokerside simulate --groups 3 --minutes 5
       brokerside simulate --retention --minutes 10
       brokerside simulate --quiet --compact --retention-ms 20000 --reset earliest
-      brokerside simulate --zookeeper --rules 2.8 --seed 18
+      brokerside simulate --zookeeper --kafka 2.8 --seed 18
       brokerside simulate --seed 3 --without strict_min_isr --shrink
       brokerside simulate --diagram replica --format mermaid
       brokerside simulate --harsh --seed 3 --chart run.html
@@ -193,7 +195,7 @@ def _command(kind: str, minutes: float, release: str | None, left_out: tuple[str
     if groups:
         parts.append(f"--groups {groups}")
     if release:
-        parts.append(f"--rules {release}")
+        parts.append(f"--kafka {release}")
     return " ".join([*parts, *(f"--without {name}" for name in left_out)])
 
 

@@ -21,6 +21,7 @@ import click
 
 from broker.cli import EXIT_REFUSED
 from broker.errors import UsageError
+from broker.releases import NEWEST
 from broker.wording import counted
 from replication.explore import (
     ElrModel,
@@ -64,11 +65,12 @@ def _bound(name: str, text: str, **ranges: str) -> Callable[[Callable[..., int]]
     "(default truncation).",
 )
 @click.option(
+    "--kafka",
     "--rules",
     "release",
     metavar="RELEASE",
-    default="current",
-    help="Kafka release whose rules apply, 0.10.2 to 4.1 (default current).",
+    default=NEWEST.name,
+    help=f"Kafka release whose rules apply, 0.10.2 to {NEWEST} (default {NEWEST}).",
 )
 @click.option("--without", "left_out", metavar="RULE", multiple=True, help="Switch a rule off; may be repeated.")
 @_bound("records", "Records that are ever written", truncation="1 to 5", elr="1 to 4", quorum="0 to 4")

@@ -1,17 +1,17 @@
-"""Define the fixes of Kafka's replication as named switches, and the rules of each release from 0.10.2 to 4.1.
+"""Define the fixes of Kafka's replication as named switches, and the rules of each release since 0.10.2.
 
 What it decides: nothing itself: every decision function of this package takes a `Rules` and does what its switches
 say. A switch that is on is today's behaviour; turned off, it is the behaviour before the fix that introduced it,
 so a run can be made under the rules of any release since 0.10.2, or under today's rules less one.
 
 Goals, most important first:
-1. The default is current Kafka.
+1. The default is the newest release of Kafka, `broker.releases.NEWEST`.
 2. A switch is one fix: off, it brings back one bug and no other.
 3. Each switch says by itself where it comes from and what goes wrong without it (`SWITCHES`).
 
 Constraints: a `Rules` is frozen and hashable; decision functions read its fields and nothing else of a release.
 What is a configuration in Kafka (min.insync.replicas, unclean.leader.election.enable, replica.lag.time.max.ms) is an
-argument of the functions and not a switch; `Release` holds the two defaults that changed over time.
+argument of the functions and not a switch; `ReleaseDefaults` holds the two defaults that changed over time.
 
 How: a release's rules are computed from the table: a switch is on if its first release is not above the release. A
 fix that went into a bug-fix release of an older line counts from the first release x.y.0 that has it. Roles keep one
@@ -29,7 +29,8 @@ False
 Left out: the message formats and the other features of a release; only what reaches replication is here.
 
 Source: the KIPs and issues named by each switch; the release numbers were read in Kafka's tagged sources
-(core Partition.scala, AbstractFetcherThread.scala, ReplicaManager.scala; metadata org.apache.kafka.controller).
+(core Partition.scala, AbstractFetcherThread.scala, ReplicaManager.scala; metadata org.apache.kafka.controller). Of 4.3,
+Partition, DelayedFetch and PartitionChangeBuilder of 4.3.1 were compared with those of 4.1.2.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ from typing import Any, Final
 import attrs
 
 from broker.errors import UsageError
+from broker.releases import KNOWN, Release
 from broker.units import DurationMs
 
 
@@ -77,8 +79,11 @@ def _rule(since: str, source: str, without: str, *, default: bool = True) -> Any
     return attrs.field(default=default, metadata={SWITCH_METADATA: Switch(since, source, without)})
 
 
+BEFORE_ALL: Final = "0.8"
+"""The release of a rule that every release has."""
+
 NEVER: Final = "never"
-"""The release of a rule that no release has yet."""
+"""The release of a rule that no release has, up to `NEWEST`; it is off in `CURRENT`."""
 
 
 @attrs.frozen(kw_only=True)
@@ -161,7 +166,7 @@ class Rules:
 
     # The controller.
     isr_write_epoch_check: bool = _rule(
-        "0.8", "AlterPartitionRequest, and LeaderAndIsr in ZooKeeper before", "a deposed leader changes the ISR"
+        BEFORE_ALL, "AlterPartitionRequest, and LeaderAndIsr in ZooKeeper before", "a deposed leader changes the ISR"
     )
     isr_write_ahead_refused: bool = _rule(
         "3.3", "KAFKA-14154", "a controller that was replaced answers a leader that knows more than it"
@@ -197,7 +202,7 @@ class Rules:
 
 
 CURRENT: Final = Rules()
-"""Current Kafka: 4.1, and the fixes since then."""
+"""The rules of the newest release, `NEWEST`."""
 
 SWITCHES: Final[Mapping[str, Switch]] = MappingProxyType(
     {field.name: field.metadata[SWITCH_METADATA] for field in attrs.fields(Rules) if SWITCH_METADATA in field.metadata}
@@ -206,57 +211,49 @@ SWITCHES: Final[Mapping[str, Switch]] = MappingProxyType(
 
 
 @attrs.frozen
-class Release:
-    """Describe one release of Kafka: its rules, and the two configuration defaults that changed over time."""
+class ReleaseDefaults:
+    """The rules of one release of Kafka, and the two configuration defaults that changed over time."""
 
-    name: str
+    release: Release
     rules: Rules
     lag_ms_max: DurationMs
     unclean_election: bool
 
 
-_NAMES: Final = (
-    *("0.10.2", "0.11", "1.0", "1.1", "2.0", "2.1", "2.2", "2.3", "2.4", "2.5", "2.6", "2.7", "2.8"),
-    *("3.0", "3.1", "3.2", "3.3", "3.4", "3.5", "3.6", "3.7", "3.8", "3.9", "4.0", "4.1"),
-)
-
 _TRUNCATIONS: Final = (
-    ("2.8", Truncation.ON_FETCH),
-    ("2.0", Truncation.BY_COMMON_EPOCH),
-    ("0.11", Truncation.BY_LEADER_EPOCH),
-    ("0.10.2", Truncation.TO_HIGH_WATERMARK),
+    (Release("2.8"), Truncation.ON_FETCH),
+    (Release("2.0"), Truncation.BY_COMMON_EPOCH),
+    (Release("0.11"), Truncation.BY_LEADER_EPOCH),
+    (Release("0.10.2"), Truncation.TO_HIGH_WATERMARK),
 )
 
 
-def _number(name: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in name.split("."))
+def _has(release: Release, since: str) -> bool:
+    # isr_write_epoch_check is older than the first release that has a name here.
+    return since != NEVER and (since == BEFORE_ALL or Release(since) <= release)
 
 
-def _release(name: str) -> Release:
-    number = _number(name)
-    on = {key: switch.since != NEVER and _number(switch.since) <= number for key, switch in SWITCHES.items()}
-    truncation = next(mode for since, mode in _TRUNCATIONS if _number(since) <= number)
-    return Release(
-        name=name,
+def _defaults(release: Release) -> ReleaseDefaults:
+    on = {key: _has(release, switch.since) for key, switch in SWITCHES.items()}
+    truncation = next(mode for since, mode in _TRUNCATIONS if since <= release)
+    return ReleaseDefaults(
+        release=release,
         rules=Rules(truncation=truncation, **on),
         # KIP-537 trebled the lag that is allowed; KIP-106 turned unclean election off.
-        lag_ms_max=DurationMs(30_000 if number >= (2, 5) else 10_000),
-        unclean_election=number < (0, 11),
+        lag_ms_max=DurationMs(30_000 if release >= Release("2.5") else 10_000),
+        unclean_election=release < Release("0.11"),
     )
 
 
-RELEASES: Final[Mapping[str, Release]] = MappingProxyType({name: _release(name) for name in _NAMES})
-"""The releases by name, oldest first."""
+RELEASES: Final[Mapping[str, ReleaseDefaults]] = MappingProxyType({name: _defaults(Release(name)) for name in KNOWN})
+"""The rules and defaults of the releases by name, oldest first."""
 
 
-def rules_of(release: str) -> Rules:
-    """Return the rules of a release such as "2.0", or of "current"; raise UsageError for any other name."""
+def rules_of(release: Release | str) -> Rules:
+    """Return the rules of a release such as "2.0", the newest for "current"; raise UsageError for any other name."""
     if release == "current":
         return CURRENT
-    found = RELEASES.get(release)
-    if found is None:
-        raise UsageError(f"release {release!r} is not known; allowed are current, {', '.join(RELEASES)}")
-    return found.rules
+    return RELEASES[(release if isinstance(release, Release) else Release(release)).name].rules
 
 
 def without(rules: Rules, *names: str) -> Rules:

@@ -25,7 +25,7 @@ def test_a_broken_run_says_how_to_have_it_again_and_which_faults_are_enough(caps
     arguments = ["--swarm", "--seed", "1", "--minutes", "1", "--rules", "0.10.2", "--shrink"]
     assert run(simulate, "simulate", arguments) == 1
     lines = capsys.readouterr().out.splitlines()
-    assert "again: brokerside simulate --swarm --minutes 1 --rules 0.10.2 --seed 1" in lines
+    assert "again: brokerside simulate --swarm --minutes 1 --kafka 0.10.2 --seed 1" in lines
     line = next(line for line in lines if line.endswith(" enough:"))
     enough, _, of = line.split()[:3]
     assert int(enough) < int(of)

@@ -257,5 +257,5 @@ def test_what_is_drawn_cannot_be_set_too(capsys: pytest.CaptureFixture[str]) -> 
 def test_a_broken_run_is_had_again_with_the_same_retention(capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["--swarm", "--seed", "1", "--minutes", "1", "--rules", "0.10.2", "--compact", "--retention-bytes", "9"]
     assert run_command(simulate, "simulate", arguments) == 1
-    again = "again: brokerside simulate --swarm --minutes 1 --rules 0.10.2 --retention-bytes 9 --compact --seed 1"
+    again = "again: brokerside simulate --swarm --minutes 1 --kafka 0.10.2 --retention-bytes 9 --compact --seed 1"
     assert again in capsys.readouterr().out.splitlines()

@@ -8,6 +8,7 @@ import attrs
 import pytest
 
 from broker.errors import UsageError
+from broker.releases import KNOWN, NEWEST
 from replication.rules.settings import PartitionSettings
 from replication.rules.switches import CURRENT, NEVER, RELEASES, SWITCHES, Rules, Truncation, rules_of, without
 
@@ -15,6 +16,19 @@ from replication.rules.switches import CURRENT, NEVER, RELEASES, SWITCHES, Rules
 def test_current_rules_have_everything_that_a_release_has() -> None:
     assert all(getattr(CURRENT, name) is (switch.since != NEVER) for name, switch in SWITCHES.items())
     assert CURRENT.truncation is Truncation.ON_FETCH
+
+
+def test_current_rules_are_those_of_the_newest_release() -> None:
+    assert rules_of(NEWEST) == RELEASES["4.3"].rules == rules_of("4.3.1") == CURRENT == rules_of("current")
+    assert list(RELEASES) == list(KNOWN)
+
+
+def test_a_rule_that_no_release_has_is_in_none() -> None:
+    assert not any(release.rules.isr_join_caught_up_under_min_isr for release in RELEASES.values())
+
+
+def test_changes_of_directories_keep_who_is_eligible_since_4_2() -> None:
+    assert [rules_of(release).elr_kept_by_every_change for release in ("4.1", "4.2", "4.3")] == [False, True, True]
 
 
 def test_rules_only_ever_come_and_never_go() -> None:
@@ -73,7 +87,7 @@ def test_rules_can_be_looked_up() -> None:
 def test_an_unknown_release_is_refused() -> None:
     with pytest.raises(UsageError) as caught:
         rules_of("0.9")
-    assert str(caught.value) == f"release '0.9' is not known; allowed are current, {', '.join(RELEASES)}"
+    assert str(caught.value) == "release '0.9' of Kafka is not known; allowed are 0.10.2 to 4.3"
 
 
 def test_an_unknown_rule_is_refused() -> None:
