@@ -19,6 +19,7 @@ The rooms in reading order; each imports only what stands above it:
     compaction/  Remove records that newer ones with the same key supersede.
     log_dir      Open, create and delete the logs of a broker's log directory.
     metadata/    Replay the KRaft metadata log to the cluster that it describes.
+    internal_topics/  Define and read the records of Kafka's internal topics other than the metadata log.
     tools/       Dump, verify, measure and rework files without a broker.
     cli/         Run `brokerside log`, one module a command.
     strategies   Draw records, batches and logs for property tests with Hypothesis.

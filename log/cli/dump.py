@@ -16,7 +16,7 @@ from typing import TypeAlias
 import attrs
 import click
 
-from broker.cli import EXIT_REFUSED, takes
+from broker.cli import EXIT_REFUSED, kafka_option, takes
 from broker.errors import CorruptDataError, InputError, UsageError
 from broker.ids import INT32_MAX
 from log.cli.options import JSON, KEEP_GOING, PATHS, QUIET, check_out
@@ -25,6 +25,7 @@ from log.segments.file_names import LOG
 from log.tools.dump_options import DECODERS, DumpOptions
 from log.tools.dump_rows import file_rows
 from log.tools.dump_text import file_lines
+from log.tools.dump_topics import TOPIC_DECODERS
 from log.tools.findings import of_error, of_refusal
 from log.tools.problems import Problems
 from log.tools.sources import SourceFile, SourceFolder, expand_all, segment_folders, segments_size_bytes
@@ -41,6 +42,10 @@ class DumpCommand(DumpOptions):
     as_json: bool
     out: Path | None
     quiet: bool
+    offsets: bool
+    transactions: bool
+    share: bool
+    remote: bool
 
 
 _DECODER = click.Choice(sorted(DECODERS))
@@ -56,6 +61,10 @@ _DECODER = click.Choice(sorted(DECODERS))
 @click.option("--key-decoder", type=_DECODER, default="utf-8", help="Decoder of record keys (default utf-8).")
 @click.option("--value-decoder", type=_DECODER, default="utf-8", help="Decoder of record values (default utf-8).")
 @click.option("--cluster-metadata-decoder", "metadata", is_flag=True, help="Decode values as cluster metadata records.")
+@click.option("--offsets-decoder", "offsets", is_flag=True, help="Decode records of __consumer_offsets.")
+@click.option("--transaction-log-decoder", "transactions", is_flag=True, help="Decode records of __transaction_state.")
+@click.option("--share-group-state-decoder", "share", is_flag=True, help="Decode records of __share_group_state.")
+@click.option("--remote-log-metadata-decoder", "remote", is_flag=True, help="Decode records of __remote_log_metadata.")
 @click.option("--start-offset", type=click.IntRange(0), default=0, help="First offset to print (default 0).")
 @click.option("--end-offset", type=click.IntRange(0), help="Offset to stop before (default: the end of the log).")
 @click.option(
@@ -65,6 +74,7 @@ _DECODER = click.Choice(sorted(DECODERS))
     default=INT32_MAX,
     help=f"Bytes to read of each segment (default {INT32_MAX}).",
 )
+@kafka_option()
 @KEEP_GOING
 @JSON
 @click.option(
@@ -88,8 +98,10 @@ def command(options: DumpCommand) -> int:
     if options.end_offset is not None and options.end_offset < options.start_offset:
         raise UsageError(f"--end-offset {options.end_offset} is below --start-offset {options.start_offset}")
     # Decoded records are data too, and data is printed record by record.
-    print_data = options.print_data or options.metadata
-    options = attrs.evolve(options, print_data=print_data, deep=options.deep or print_data)
+    decoder = _topic_decoder(options)
+    print_data = options.print_data or options.metadata or decoder is not None
+    deep = options.deep or print_data
+    options = attrs.evolve(options, print_data=print_data, deep=deep, topic_decoder=decoder)
     folders = expand_all(options.paths)
     problems = Problems()
     if options.out is None:
@@ -100,6 +112,15 @@ def command(options: DumpCommand) -> int:
     for line in (*problems.lines(), *problems.damage_lines()):
         print_error(line)
     return EXIT_REFUSED if problems.has_damage else 0
+
+
+def _topic_decoder(options: DumpCommand) -> str | None:
+    """Return the decoder for internal topics that the options name; raise UsageError for several decoders."""
+    asked = (options.offsets, options.transactions, options.remote, options.share)
+    named = [name for name, is_asked in zip(TOPIC_DECODERS, asked, strict=True) if is_asked]
+    if len(named) + options.metadata > 1:
+        raise UsageError("a topic has records of one kind: name one decoder, not several")
+    return named[0] if named else None
 
 
 def _print_file(file: SourceFile, options: DumpCommand, problems: Problems) -> None:
@@ -116,10 +137,10 @@ def _print_file(file: SourceFile, options: DumpCommand, problems: Problems) -> N
 
 
 def _write_tables(folders: Sequence[SourceFolder], out: Path, options: DumpCommand, problems: Problems) -> None:
-    if not options.is_whole or options.start_offset or options.metadata:
+    if not options.is_whole or options.start_offset or options.metadata or options.topic_decoder:
         raise UsageError(
             "--out writes whole segments, values as bytes; --start-offset, --end-offset, --max-bytes and"
-            " --cluster-metadata-decoder do not go with it"
+            " decoders of internal topics do not go with it"
         )
     check_out(options.paths, out)
     with_segments = segment_folders(folders)

@@ -10,7 +10,7 @@ of the size plus one, 0 for null, and every structure ends with tagged fields.
 Example: Field("isr", Kind.INT32, is_array=True, tag=0, is_nullable=True, default=None) may be left out of a record,
 which means None.
 
-Left out: versions that end, since no field of these records was ever dropped; fixed-length lengths.
+Left out: fixed-length lengths, which `log.internal_topics.messages` reads.
 
 Source: the *.json files of Kafka's message generator, their README, and KIP-482.
 """
@@ -77,6 +77,8 @@ class Field:
     name: str
     kind: Kind
     since: int = attrs.field(default=0, kw_only=True)
+    until: int | None = attrs.field(default=None, kw_only=True)
+    """The last version with the field, None if the newest has it; no record of the metadata log has such a field."""
     is_array: bool = attrs.field(default=False, kw_only=True)
     is_nullable: bool = attrs.field(default=False, kw_only=True)
     tag: int | None = attrs.field(default=None, kw_only=True)

@@ -59,14 +59,29 @@ def control_json(record: ControlRecord) -> str:
 def fields_json(fields: tuple[Field, ...], version: int, values: Fields) -> str:
     """Return the fields of a structure as JSON."""
     shown = (
-        f'"{field.name}":{_value_json(field, version, values[field.name])}'
+        f'"{field.name}":{value_json(field, version, values[field.name])}'
         for field in fields
-        if field.since <= version and (field.tag is None or values[field.name] != field.default)
+        if field.since <= version
+        and (field.until is None or version <= field.until)
+        and _is_shown(field, values[field.name])
     )
     return "{" + ",".join(shown) + "}"
 
 
-def _value_json(field: Field, version: int, value: Any) -> str:
+def _is_shown(field: Field, value: Any) -> bool:
+    """Return whether a field is printed: a tagged one only if it is not its default.
+
+    Kafka compares a tagged structure with an empty one, so that null is printed.
+    """
+    if field.tag is None:
+        return True
+    if field.kind is Kind.STRUCT and not field.is_array:
+        return value is None or any(value[each.name] != each.default for each in field.fields)
+    return bool(value != field.default)
+
+
+def value_json(field: Field, version: int, value: Any) -> str:
+    """Return the value of one field as JSON."""
     if value is None:
         return "null"
     if field.is_array:

@@ -56,18 +56,7 @@ class MetadataRecord:
 def decode_record(data: bytes) -> MetadataRecord:
     """Return the record encoded in `data`; raise CorruptDataError with the position in `data`."""
     reader = FieldReader(data)
-    frame_version = _int16(reader, "frame version")
-    if frame_version == 0:
-        raise reader.corrupt(
-            "Could not deserialize metadata record with frame version 0. "
-            "Note that upgrades from the preview release of KRaft in 2.8 to newer versions are not supported."
-        )
-    if frame_version != FRAME_VERSION:
-        raise reader.corrupt(
-            f"Could not deserialize metadata record due to unknown frame version {frame_version}"
-            f"(only frame version {FRAME_VERSION} is supported)"
-        )
-    number, version = _int16(reader, "type"), _int16(reader, "version")
+    number, version = read_frame(reader)
     kind = _TYPES.get(number)
     if kind is None:
         raise reader.corrupt(
@@ -81,6 +70,22 @@ def decode_record(data: bytes) -> MetadataRecord:
     if reader.left:
         raise GarbageError(kind, f"Found {reader.left} byte(s) of garbage after {number}", position=reader.position)
     return MetadataRecord(kind, version, fields)
+
+
+def read_frame(reader: FieldReader) -> tuple[int, int]:
+    """Return the type and the version before a record's fields; raise CorruptDataError in Kafka's words."""
+    frame_version = _int16(reader, "frame version")
+    if frame_version == 0:
+        raise reader.corrupt(
+            "Could not deserialize metadata record with frame version 0. "
+            "Note that upgrades from the preview release of KRaft in 2.8 to newer versions are not supported."
+        )
+    if frame_version != FRAME_VERSION:
+        raise reader.corrupt(
+            f"Could not deserialize metadata record due to unknown frame version {frame_version}"
+            f"(only frame version {FRAME_VERSION} is supported)"
+        )
+    return _int16(reader, "type"), _int16(reader, "version")
 
 
 class GarbageError(CorruptDataError):

@@ -16,6 +16,8 @@ which files a path names.
 - dump_text: Print a segment's files in the format of kafka-dump-log.
 - dump_rows: Print a log's files as JSON, one object per line.
 - dump_index: Print a segment's indexes and producer snapshots in the format of kafka-dump-log.
+- dump_remote: Print the records of `__remote_log_metadata` as --remote-log-metadata-decoder does.
+- dump_topics: Print the records of internal topics as the decoders of kafka-dump-log do.
 - dump_metadata: Print the values of `__cluster_metadata` as `--cluster-metadata-decoder` does: JSON, and no keys.
 - problems: Collect the problems that kafka-dump-log prints after the dump.
 - small_files: Print the small files of a log directory: checkpoints, metadata and the clean-shutdown marker.

@@ -13,6 +13,7 @@ import attrs
 
 from broker.errors import CorruptDataError
 from broker.ids import INT32_MAX
+from broker.releases import NEWEST, Release
 from log.batches.batch import RecordBatch
 from log.batches.in_buffer import batches_in
 from log.batches.scan import ScanOptions, scan
@@ -47,6 +48,10 @@ class DumpOptions:
     keep_going: bool = False
     metadata: bool = False
     """Whether values are records of the cluster's metadata, to be shown decoded."""
+    release: Release = NEWEST
+    """The release of Kafka whose tool's words are printed."""
+    topic_decoder: str | None = None
+    """The decoder of `log.tools.dump_topics` for an internal topic's records, None for none."""
 
     @property
     def is_whole(self) -> bool:

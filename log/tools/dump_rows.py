@@ -34,6 +34,7 @@ from log.record import Record, control_type, marker_of
 from log.segments.file_names import LOG, OFFSET_INDEX, PRODUCER_SNAPSHOT, TIME_INDEX, TXN_INDEX
 from log.tools.dump_metadata import payload_row
 from log.tools.dump_options import DECODERS, DumpOptions, wanted_batches
+from log.tools.dump_topics import decoded
 from log.tools.problems import Problems
 from log.tools.small_files import small_file_rows
 from log.tools.sources import SMALL_FILES, SourceFile
@@ -110,6 +111,8 @@ def _record_row(batch: RecordBatch, record: Record, options: DumpOptions) -> dic
             row["data"] = json.loads(control_json(control))
     elif options.metadata:
         row["payload"] = payload_row(record)
+    elif options.topic_decoder is not None:
+        row["key"], row["payload"] = decoded(record, options.topic_decoder)
     elif options.print_data:
         row["key"] = _shown(record.key, options.key_decoder)
         row["value"] = _shown(record.value, options.value_decoder)

@@ -17,9 +17,7 @@ How: each kind of file has one generator of lines. A batch is one line; with `de
 
 Example: offset: 7 position: 4096
 
-Left out: decoders of internal topics (offsets, transaction state, share groups).
-
-Source: kafka.tools.DumpLogSegments, trunk 1eb7644 (2024-10) and 4.0.1.
+Source: the DumpLogSegments of kafka-tools, 4.0.1, 4.1.2 and 4.3.1.
 """
 
 from __future__ import annotations
@@ -28,6 +26,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from broker.errors import InputError
+from broker.releases import Release
 from log.batches.batch import RecordBatch
 from log.batches.in_buffer import BatchReader, batches_in
 from log.batches.legacy import LegacyBatch
@@ -39,12 +38,15 @@ from log.segments.file_names import LOG, OFFSET_INDEX, PRODUCER_SNAPSHOT, TIME_I
 from log.tools.dump_index import offset_index_lines, optional_long, snapshot_lines, time_index_lines, txn_index_lines
 from log.tools.dump_metadata import metadata_payload
 from log.tools.dump_options import DECODERS, DumpOptions, wanted_batches
+from log.tools.dump_topics import decoded
 from log.tools.problems import ProblemKind, Problems
 from log.tools.small_files import small_file_lines
 from log.tools.sources import SMALL_FILES, SourceFile
 
 V2: Final = 2
 RECORD_START: Final = "| "
+SHOWS_LEADER_CHANGE: Final = Release("4.1")
+"""The first release that prints a leader change's fields; those before print its type's name and number."""
 
 
 def file_lines(file: SourceFile, options: DumpOptions, problems: Problems) -> Iterator[str]:
@@ -116,7 +118,7 @@ def batch_line(batch: RecordBatch) -> str:
 def record_lines(batch: RecordBatch, options: DumpOptions) -> Iterator[tuple[Record, str]]:
     """Yield the records in the range of offsets, each with its line; raise CorruptDataError at damage."""
     records, wants_all = batch.records(), options.wants_all_of(batch)
-    metadata = [""] * len(records) if options.skip_record_metadata else _metadata(batch, records)
+    metadata = [""] * len(records) if options.skip_record_metadata else _metadata(batch, records, options.release)
     for record, line in zip(records, metadata, strict=True):
         if wants_all or options.wants_record(record):
             yield record, line + _data(record, options, line) if options.print_data and not batch.is_control else line
@@ -126,6 +128,11 @@ def _data(record: Record, options: DumpOptions, line: str) -> str:
     """Return what follows `line`, which may be empty."""
     if options.metadata:
         return f" payload: {metadata_payload(record)}"
+    if options.topic_decoder is not None:
+        key, payload = decoded(record, options.topic_decoder)
+        parts = [] if key is None else [f"key: {key}"]
+        parts += [] if payload is None else [f"payload: {payload}"]
+        return f"{' ' if line else RECORD_START}{' '.join(parts)}"
     data = ""
     if record.key is not None:
         data = f"{' ' if line else RECORD_START}key: {DECODERS[options.key_decoder](record.key)}"
@@ -134,7 +141,7 @@ def _data(record: Record, options: DumpOptions, line: str) -> str:
     return data
 
 
-def _metadata(batch: RecordBatch, records: Sequence[Record]) -> list[str]:
+def _metadata(batch: RecordBatch, records: Sequence[Record], release: Release) -> list[str]:
     """Return of each record what is not data."""
     name = batch.timestamp_type.value  # Asked once: an enumeration's attribute costs as much as half the line.
     lines = [
@@ -150,7 +157,7 @@ def _metadata(batch: RecordBatch, records: Sequence[Record]) -> list[str]:
         for line, record in zip(lines, records, strict=True)
     ]
     if batch.is_control:
-        return [f"{line} {_control(record)}" for line, record in zip(lines, records, strict=True)]
+        return [f"{line} {_control(record, release)}" for line, record in zip(lines, records, strict=True)]
     return lines
 
 
@@ -160,12 +167,14 @@ def _checks(batch: LegacyBatch) -> Iterator[str]:
         yield f"isValid: {_bool(message.is_valid())} crc: {message.crc}}}"
 
 
-def _control(record: Record) -> str:
+def _control(record: Record, release: Release) -> str:
     marker = marker_of(record)
     if marker is not None:
         return f"endTxnMarker: {marker.control_type.name} coordinatorEpoch: {marker.coordinator_epoch}"
     assert record.key is not None
     control = decode_control(record)
+    if control.type is ControlType.LEADER_CHANGE and release >= SHOWS_LEADER_CHANGE:
+        return f"LeaderChange: {control_json(control)}"
     if control.type in CONTROL_SCHEMAS and control.type is not ControlType.LEADER_CHANGE:
         return f"{CONTROL_SCHEMAS[control.type].name} {control_json(control)}"
     return f"controlType: {control_type(record.key).name}({int.from_bytes(record.key[2:4], 'big', signed=True)})"
