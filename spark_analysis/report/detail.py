@@ -184,7 +184,15 @@ def _topics(detail: ClusterDetail) -> Markup | None:
         if shown == detail.topics.count
         else f"The {shown} of {count(detail.topics.count)} topics that skew most"
     )
-    return tag("div", tag("h4", "Topics that skew most"), table(caption, headers, rows, sortable=True))
+    return tag(
+        "div",
+        tag("h4", "Topics that skew most"),
+        note(
+            "Each topic is held against equal shares over all brokers, "
+            "which uneven racks or fenced brokers can put out of reach."
+        ),
+        table(caption, headers, rows, sortable=True),
+    )
 
 
 def _topic_row(topic: TopicSpread, groups: int, *, sized: bool) -> tuple[Content | Cell, ...]:
@@ -195,9 +203,9 @@ def _topic_row(topic: TopicSpread, groups: int, *, sized: bool) -> tuple[Content
         count(topic.replication_factor),
         count(topic.broker_count),
         _count_with_best(topic.replica_max, topic.replica_count, groups),
-        Cell(count(topic.replica_moves), alert=topic.replica_moves > 0),
+        count(topic.replica_moves),
         _count_with_best(topic.leader_max, topic.partition_count, groups),
-        Cell(count(topic.leader_moves), alert=bool(topic.leader_moves)),
+        count(topic.leader_moves),
         *((size,) if sized else ()),
     )
 
