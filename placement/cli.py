@@ -33,7 +33,7 @@ from placement.placers.classic import ClassicPlacer, grow_topic
 from placement.placers.create_topic import check_create_topic
 from placement.placers.manual import parse_replica_assignment, validate_manual_assignment
 from placement.placers.registry import load_placer
-from placement.spec import Assignment, PlacementSpec, ReplicaPlacer, concatenate
+from placement.spec import Assignment, PlacementSpec, ReplicaPlacer, concatenate, rows_placed
 
 BROKER_COUNT_MAX: Final = 100_000  # Fifty times the largest clusters known; refused before memory is taken.
 TOPIC_FORM: Final = "the form is NAME:PARTITIONS:FACTOR, or --partitions and --replication-factor for all"
@@ -115,7 +115,7 @@ def place_topics(
         spec = topic.spec()
         if not isinstance(placer, ClassicPlacer):
             check_create_topic(spec)
-        return Assignment.of_topic(topic.name, placer.place(spec, brokers, entropy))
+        return Assignment.of_topic(topic.name, rows_placed(placer, spec, brokers, entropy))
 
     return concatenate(placed(topic) for topic in topics)
 
@@ -164,7 +164,8 @@ def grown(
         raise UsageError(f"topic {topic.name!r} has {counted(count, 'partition')}; growing it needs more than that")
     else:
         factor = int((existing[0] >= 0).sum())
-        matrix = placer.place(PlacementSpec(count, topic.partition_count - count, factor), brokers, JavaRandom(seed))
+        spec = PlacementSpec(count, topic.partition_count - count, factor)
+        matrix = rows_placed(placer, spec, brokers, JavaRandom(seed))
     return Assignment.of_topic(topic.name, matrix, start_partition=count)
 
 

@@ -60,6 +60,23 @@ class ReplicaPlacer(Protocol):
         ...
 
 
+def rows_placed(
+    placer: ReplicaPlacer, spec: PlacementSpec, brokers: Sequence[BrokerView], entropy: RandomSource
+) -> Int32Array:
+    """Return what a placer answers, int32[partition_count, replication_factor].
+
+    Raises what the placer raises, and UsageError if its answer is no array of whole numbers of this shape.
+    """
+    answer: object = placer.place(spec, brokers, entropy)
+    found = type(answer).__name__
+    if isinstance(answer, np.ndarray):
+        found = f"an array of {answer.dtype} of shape {answer.shape}"
+        if answer.dtype.kind == "i" and answer.shape == (spec.partition_count, spec.replication_factor):
+            return _matrix(answer)
+    shape = (spec.partition_count, spec.replication_factor)
+    raise UsageError(f"placer {type(placer).__name__} answers {found}; needed is an array of int32 of shape {shape}")
+
+
 def _matrix(value: Any) -> Int32Array:
     matrix = np.ascontiguousarray(value, dtype=np.int32)
     return matrix if matrix.ndim == 2 else matrix.reshape(len(matrix), -1)

@@ -257,6 +257,9 @@ def _check_case(placer: ReplicaPlacer, case: Case, constraints: Sequence[Constra
     except RefusedError:
         reject()
     asked = (case.spec.partition_count, case.spec.replication_factor)
+    if not isinstance(rows, np.ndarray) or rows.dtype.kind != "i":
+        kind = f"an array of {rows.dtype}" if isinstance(rows, np.ndarray) else type(rows).__name__
+        raise PlacerFailure(case, None, (_broken("array", f"{kind} where an array of int32 is asked for"),))
     if rows.shape != asked:
         raise PlacerFailure(case, None, (_broken("shape", f"shape {rows.shape} where {asked} is asked for"),))
     again = placer.place(case.spec, case.brokers, SplitMix64(case.seed))

@@ -27,7 +27,7 @@ import attrs
 from broker.cluster import BrokerView
 from broker.entropy import JavaRandom, derive
 from broker.ids import BrokerId
-from placement.spec import PlacementSpec, ReplicaPlacer
+from placement.spec import PlacementSpec, ReplicaPlacer, rows_placed
 from replication.simulation.options import Options
 
 _PLACING_STREAM: Final = 9
@@ -41,5 +41,5 @@ def placed(options: Options, placer: ReplicaPlacer) -> Options:
     """
     brokers = [BrokerView(id=BrokerId(b), rack=f"rack-{b % options.racks}") for b in range(options.brokers)]
     spec = PlacementSpec(0, options.partition_count, options.replication_factor)
-    rows = placer.place(spec, brokers, JavaRandom(derive(options.seed, _PLACING_STREAM))).tolist()
+    rows = rows_placed(placer, spec, brokers, JavaRandom(derive(options.seed, _PLACING_STREAM))).tolist()
     return attrs.evolve(options, assignment=tuple(tuple(map(BrokerId, row)) for row in rows))

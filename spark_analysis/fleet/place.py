@@ -36,7 +36,7 @@ from placement.placers.classic import Ring, ring_of
 from placement.placers.classic_kernel import fill_classic, fill_classic_unracked
 from placement.placers.registry import load_placer
 from placement.placers.striped import Stripes, striped_topics
-from placement.spec import PlacementSpec, ReplicaPlacer
+from placement.spec import PlacementSpec, ReplicaPlacer, rows_placed
 from spark_analysis.fleet.generate import NO_RACK, SimulatedCluster, seeds_of
 from spark_analysis.fleet.loops import java_draws
 
@@ -89,7 +89,7 @@ def _place_by_calls(cluster: SimulatedCluster, policy: ReplicaPlacer, random: Ja
     for topic, start, end in calls:
         factor = int(factors[topic])
         spec = PlacementSpec(start_partition=start, partition_count=end - start, replication_factor=factor)
-        rows[firsts[topic] + start : firsts[topic] + end, :factor] = policy.place(spec, brokers, random)
+        rows[firsts[topic] + start : firsts[topic] + end, :factor] = rows_placed(policy, spec, brokers, random)
     return rows
 
 

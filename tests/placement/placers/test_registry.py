@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib.metadata import EntryPoint
+from typing import Any
 
+import numpy as np
 import pytest
 
+from broker.cluster import BrokerView
+from broker.entropy import JavaRandom, RandomSource
 from broker.errors import UsageError
+from broker.ids import BrokerId
+from placement.cli import TopicRequest, place_topics
 from placement.examples.least_loaded import LeastLoadedPlacer
 from placement.placers.classic import ClassicPlacer
 from placement.placers.registry import PLACER_GROUP, load_placer
+from placement.spec import PlacementSpec, rows_placed
+from placement.strategies import PlacerFailure, check_placer
 
 
 def test_the_example_is_offered_as_any_package_would_offer_its_own() -> None:
@@ -29,3 +38,28 @@ def test_what_is_no_placer_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UsageError) as refusal:
         load_placer("odd")
     assert str(refusal.value) == "placer 'odd' has no method place(spec, brokers, entropy)"
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        ([[1, 2], [2, 1]], "list"),
+        (None, "NoneType"),
+        (np.array([[1.0, 2.0], [2.0, 1.0]]), "an array of float64 of shape (2, 2)"),
+        (np.array([1, 2], np.int32), "an array of int32 of shape (2,)"),
+    ],
+)
+def test_a_placer_that_answers_no_matrix_is_refused_in_one_sentence(answer: object, said: str) -> None:
+    class Odd:
+        def place(self, spec: PlacementSpec, brokers: Sequence[BrokerView], entropy: RandomSource) -> Any:
+            return answer
+
+    brokers = [BrokerView(id=BrokerId(number)) for number in (1, 2)]
+    sentence = f"placer Odd answers {said}; needed is an array of int32 of shape (2, 2)"
+    with pytest.raises(UsageError) as refusal:
+        place_topics([TopicRequest("t", 2, 2)], brokers, Odd(), seed=1)
+    assert str(refusal.value) == sentence
+    with pytest.raises(UsageError):
+        rows_placed(Odd(), PlacementSpec(0, 2, 2), brokers, JavaRandom(1))
+    with pytest.raises(PlacerFailure):
+        check_placer(Odd())
