@@ -42,7 +42,7 @@ from log.batches.batch_v2 import BatchV2
 from log.batches.build import build_batch, sealed
 from log.batches.build_spec import spec_of
 from log.codecs.compression import CODEC_MASK
-from log.record import NO_TIMESTAMP
+from log.record import NO_TIMESTAMP, TimestampType
 
 HORIZON_AND_CODEC: Final = 0x40 | CODEC_MASK
 
@@ -57,8 +57,12 @@ def emptied(batch: RecordBatch) -> bytes:
     return sealed(header, b"")
 
 
-def rebuild(batch: RecordBatch, kept: NDArray[np.bool_], *, delete_horizon_ms: TimeMs | None = None) -> bytes:
+def rebuild(
+    batch: RecordBatch, kept: NDArray[np.bool_], *, delete_horizon_ms: TimeMs | None = None, upgrades: bool = False
+) -> bytes:
     """Return `batch` with only the records marked in `kept` (bool[record count], at least one true).
+
+    `upgrades` writes messages of magic 0 or 1 as a batch of magic 2; a message without a time gets CreateTime.
 
     As the cleaner does: same codec, offsets, producer fields, epoch and timestamp type; base timestamp the first
     survivor's, or the delete horizon (`delete_horizon_ms`, else the batch's own); CreateTime maximum computed anew.
@@ -67,7 +71,13 @@ def rebuild(batch: RecordBatch, kept: NDArray[np.bool_], *, delete_horizon_ms: T
     assert survivors, "a batch without survivors is dropped or emptied"
     spec = spec_of(batch)
     if not isinstance(batch, BatchV2):
-        return build_batch(attrs.evolve(spec, base_offset=survivors[0].offset, last_offset=None), survivors)
+        spec = attrs.evolve(spec, base_offset=survivors[0].offset, last_offset=None)
+        if not upgrades:
+            return build_batch(spec, survivors)
+        is_timeless = spec.timestamp_type is TimestampType.NO_TIMESTAMP_TYPE
+        spec = attrs.evolve(
+            spec, magic=2, timestamp_type=TimestampType.CREATE_TIME if is_timeless else spec.timestamp_type
+        )
     if delete_horizon_ms is not None:
         spec = attrs.evolve(spec, delete_horizon_ms=delete_horizon_ms)
     return build_batch(spec, survivors)

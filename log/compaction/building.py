@@ -101,7 +101,7 @@ class Building:
                 rows, horizon_ms = rows[1:], horizon_ms[1:]
 
     def build_wrappers(self, rows: Int64Array) -> None:
-        """Build the compressed messages of `rows`, of magic 0 or 1, from their retained records.
+        """Build the compressed messages of `rows`, of magic 0 or 1, from their retained records, as before Kafka 4.0.
 
         A message without compression holds one record, so it is copied or discarded and never comes here.
         """
@@ -110,12 +110,19 @@ class Building:
             # A wrapper's offset is that of its last inner message, so it moves down with the retained records.
             self.timestamp_offset[row] = self.max_offset[row]
 
-    def _rebuild(self, row: int, horizon_ms: TimeMs) -> None:
+    def upgrade(self, rows: Int64Array, horizon_ms: Int64Array) -> None:
+        """Build batches of magic 2 from the retained records of messages of magic 0 or 1, one batch a message."""
+        for row, horizon in zip(rows.tolist(), horizon_ms.tolist(), strict=True):
+            self._rebuild(row, TimeMs(horizon), upgrades=True)
+            self.timestamp_offset[row] = self.max_offset[row]
+
+    def _rebuild(self, row: int, horizon_ms: TimeMs, *, upgrades: bool = False) -> None:
         """Build one batch with `log.batches.rewrite`; raises the error that Kafka's builder would raise."""
         batch = self._source.batch_at(int(self._chunk.batches.position[row]))
         start, end = int(self._first[row]), int(self._first[row + 1])
         kept = self._kept[start:end]
-        piece = rebuild(batch, kept, delete_horizon_ms=None if horizon_ms == NO_HORIZON else horizon_ms)
+        horizon = None if horizon_ms == NO_HORIZON else horizon_ms
+        piece = rebuild(batch, kept, delete_horizon_ms=horizon, upgrades=upgrades)
         built = SourceLog(memoryview(piece), self._source.name).batch_at(0)
         self.pieces[row] = piece
         self.max_timestamp[row] = built.max_timestamp

@@ -36,6 +36,7 @@ import attrs
 
 from broker.errors import BrokersideError, UsageError
 from broker.ids import Offset
+from broker.releases import Release
 from broker.units import SizeBytes, TimeMs
 from log.compaction.cleaner_stats import CleanerStats
 from log.compaction.fates import Fates, LastOfProducer
@@ -52,6 +53,9 @@ from log.partition.partition_log import PartitionLog
 from log.segments.file_names import LOG
 from log.segments.segment import Segment
 
+UPGRADES_SINCE: Final = Release("4.0")
+"""Since then the cleaner writes old messages as magic 2, and keeps the last batch of a pass though it is empty."""
+NO_LAST_BATCH: Final = -1
 NO_CLEAN_SEGMENT_HORIZON_MS: Final = TimeMs(0)
 
 
@@ -141,8 +145,10 @@ class _Rewrite:
             broker_message_size_bytes_max=options.message_size_bytes_max,
             topic_message_size_bytes_max=log.config.message_size_bytes_max,
         )
-        self._rule = TombstoneRule.of_pass(now_ms, log.config.delete_retention_ms)
-        self._fates = Fates(target.end_offset, now_ms)
+        is_since_4_0 = log.config.release >= UPGRADES_SINCE
+        rule = TombstoneRule.of_pass(now_ms, log.config.delete_retention_ms)
+        self._rule = attrs.evolve(rule, upgrades_messages=is_since_4_0)
+        self._fates = Fates(target.end_offset if is_since_4_0 else NO_LAST_BATCH, now_ms)
         clean_segments = log.local.segments.between(LOG_START, target.first_dirty_offset)
         self._legacy_horizon_ms = (
             clean_segments[-1].modified_ms - log.config.delete_retention_ms

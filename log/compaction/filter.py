@@ -6,6 +6,7 @@ batch that holds them.
   expired. A record without key is dropped. A record above the last offset of the map stays, as its key is not known.
 - A tombstone of magic 2 expires at its batch's delete horizon, now + delete.retention.ms of the first pass that keeps
   it; a tombstone of magic 0 or 1 expires when its segment is old enough.
+- Messages of magic 0 and 1 are written anew as batches of magic 2, all that stay (before Kafka 4.0 in their own magic).
 - A batch that keeps all its records and gets no horizon is copied byte for byte; a batch that keeps some is rebuilt; a
   batch that keeps none is discarded, or becomes an empty batch if `log.compaction.fates` demands one.
 Whole batches are decided before, by transactions and producers, in `log.compaction.fates`.
@@ -21,7 +22,7 @@ Left out: compressed messages whose wrapper has a different magic from its conte
 in passing, stay as they are. Names of headers that are not UTF-8 are copied; Kafka's would be U+FFFD.
 
 Source: kafka.log.Cleaner.shouldRetainRecord, org.apache.kafka.common.record.MemoryRecords.
-filterTo, trunk 1eb7644 (2024-10); KIP-534 for the horizon.
+filterTo, 4.3.1 and 3.9.1; KIP-534 for the horizon.
 """
 
 from __future__ import annotations
@@ -57,6 +58,8 @@ class TombstoneRule:
     """The delete horizon that is given in this pass."""
     keeps_legacy_tombstones: bool = True
     """Whether tombstones of magic 0 and 1 stay in this segment."""
+    upgrades_messages: bool = True
+    """Whether messages of magic 0 and 1 are written anew as magic 2, as since Kafka 4.0."""
 
     @classmethod
     def of_pass(cls, now_ms: TimeMs, delete_retention_ms: DurationMs) -> TombstoneRule:
@@ -130,8 +133,9 @@ def filter_chunk(
     has_horizon = is_v2 & (headers.attributes & _HORIZON_BIT != 0)
     # A horizon is set once, by the first pass that keeps a tombstone or the marker of an emptied transaction (KIP-534):
     # a later pass must not extend the time in which consumers can see it.
-    is_stamped = is_v2 & ~has_horizon & (has_tombstone | fates.is_stamped)
-    is_whole = (kept_count == np.diff(first)) & ~is_stamped
+    is_new = is_v2 | rule.upgrades_messages
+    is_stamped = is_new & ~has_horizon & (has_tombstone | fates.is_stamped)
+    is_whole = (kept_count == np.diff(first)) & ~is_stamped & (is_v2 | (not rule.upgrades_messages))
     horizon_ms = np.where(is_stamped, rule.horizon_ms, np.where(has_horizon, headers.base_timestamp, NO_HORIZON))
     # Four outcomes: copied byte for byte, left as an empty batch, built anew, or (none of these) gone.
     building = Building(chunk, first, latest.kept, source)
@@ -139,7 +143,11 @@ def filter_chunk(
     building.empty(np.flatnonzero((kept_count == 0) & fates.keeps_empty))
     cut = (kept_count > 0) & ~is_whole
     building.build(np.flatnonzero(cut & is_v2), np.maximum(horizon_ms[cut & is_v2], NO_HORIZON))
-    building.build_wrappers(np.flatnonzero(cut & ~is_v2))
+    old = cut & ~is_v2
+    if rule.upgrades_messages:
+        building.upgrade(np.flatnonzero(old), np.maximum(horizon_ms[old], NO_HORIZON))
+    else:
+        building.build_wrappers(np.flatnonzero(old))
     sizes = np.fromiter(map(len, building.pieces), np.int64, len(building.pieces))
     return FilteredBatches(
         end_position=headers.position + headers.size_bytes,

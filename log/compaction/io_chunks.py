@@ -109,11 +109,13 @@ class Appender:
     def _append(self, next_position: int) -> None:
         """Write the portion, if any of it is left, and begin the next one at `next_position` of the old segment."""
         if self._written_bytes:
+            sizes = np.fromiter(map(len, self._pieces), np.int64, len(self._pieces))
+            is_left = sizes > 0  # A discarded batch has no bytes, and counts for nothing.
             run = BatchRun(
                 memoryview(b"".join(self._pieces)),
-                np.cumsum([len(piece) for piece in self._pieces]),
-                np.concatenate(self._last_offsets),
-                np.concatenate(self._timestamps),
+                np.cumsum(sizes)[is_left],
+                np.concatenate(self._last_offsets)[is_left],
+                np.concatenate(self._timestamps)[is_left],
             )
             self._destination.append_set(run, last_offset=Offset(self._max_offset))
         self._position = self._end_position = next_position

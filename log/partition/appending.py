@@ -155,7 +155,7 @@ class Appending:
             max_timestamp=records.max_timestamp,
             batches=records.batches,
         )
-        settle(segment, self._log.producers, analysis)
+        settle(segment, self._log.producers, analysis, is_appended=True)
         self._ends_at(Offset(records.last_offset + 1), now_ms)
         return self._append_info(records, now_ms)
 

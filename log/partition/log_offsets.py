@@ -3,24 +3,35 @@
 What it decides: where a log starts and ends, up to where it is replicated, stable and on disk; and what a new log
 start or high watermark changes in the leader epochs and producers.
 
-Constraints: those of `log.partition.log_invariants`, at every moment. The high watermark starts at the log start and
-is set by replication; the log start only grows, except when the log is truncated below it.
+Constraints: those of `log.partition.log_invariants`, at every moment, but for one: since Kafka 4.0 high watermark and
+last stable offset may come to lie below a log start that is inside a batch. The high watermark starts at the log start
+and is set by replication; the log start only grows, except when the log is truncated below it.
 
-Example: a log from 0 to 10 with high watermark 8 and a transaction open since 5 has the last stable offset 5.
+How: Kafka keeps an offset with its place in the file, or without. One without is looked up when its place is needed,
+and since 4.0 the answer is the base offset of the batch that holds it.
+
+Example: a log from 0 to 10 with high watermark 8 and a transaction open since 5 has the last stable offset 5. With its
+log start raised to 7, inside the batch that begins at 5, the last stable offset stays 5, as Kafka's before 4.0 was 7.
 
 Left out: what changes files: `log.partition.appending`, `flushing`, `truncation` and `retention` do.
 
-Source: kafka.log.UnifiedLog, trunk 1eb7644 (2024-10).
+Source: org.apache.kafka.storage.internals.log.{UnifiedLog,LocalLog,LogSegment}, 4.3.1; kafka.log.UnifiedLog, 3.9.1.
 """
 
 from __future__ import annotations
 
+from typing import Final
+
 from broker.ids import LeaderEpoch, Offset
+from broker.releases import Release
 from log.errors import OffsetOutOfRangeError
 from log.partition.epoch_cache import LeaderEpochCache
 from log.partition.local_log import LocalLog
 from log.producers.state import ProducerState
 from log.storage.protocol import Storage
+
+BASE_OFFSETS_SINCE: Final = Release("4.0")
+"""Since then a look-up of an offset answers with the base offset of its batch: LogSegment.read."""
 
 
 class LogOffsets:
@@ -34,6 +45,7 @@ class LogOffsets:
         self.high_watermark = Offset(0)
         self.topic_id: str | None = None
         self._first_unstable_offset: Offset | None = None
+        self._is_high_watermark_placed = False
 
     def __repr__(self) -> str:
         return f"LogOffsets({self.directory!r}, {self.log_start_offset} to {self.log_end_offset})"
@@ -61,10 +73,44 @@ class LogOffsets:
 
     def update_high_watermark(self, offset: Offset) -> Offset:
         """Set the high watermark to `offset`, bounded by log start and log end; return the new value."""
-        self.high_watermark = max(self.log_start_offset, min(offset, self.log_end_offset))
-        self.producers.on_high_watermark_updated(self.high_watermark)
-        self.update_first_unstable_offset()
+        self._set_high_watermark(
+            max(self.log_start_offset, min(offset, self.log_end_offset)), is_placed=offset >= self.log_end_offset
+        )
         return self.high_watermark
+
+    def placed_high_watermark(self) -> Offset:
+        """Return the high watermark for a consumer's read, which first looks up where it stands in the file.
+
+        Since Kafka 4.0 the high watermark then is the base offset of the batch found, for all from then on.
+        """
+        if not self._is_high_watermark_placed:
+            self._set_high_watermark(self._looked_up(self.high_watermark), is_placed=True)
+        return self.high_watermark
+
+    def _set_high_watermark(self, offset: Offset, *, is_placed: bool) -> None:
+        self.high_watermark = offset
+        self._is_high_watermark_placed = is_placed
+        self.producers.on_high_watermark_updated(offset)
+        self.update_first_unstable_offset()
+
+    def _looked_up(self, offset: Offset) -> Offset:
+        """Return the offset that a look-up of `offset` in the segments answers with.
+
+        That is the base offset of the batch found, since Kafka 4.0 (before, `offset` itself); the log's end if no
+        batch is left at or after `offset`; `offset` itself outside the log.
+        """
+        segments = self.local.segments
+        segment = segments.floor(offset)
+        if offset >= self.log_end_offset or segment is None:
+            # At the end there is nothing to look for, and no index file of an empty segment to be made by looking.
+            return offset
+        while segment is not None:
+            found = segment.translate_offset(offset)
+            if found is not None:
+                answers_base = self.local.config.release >= BASE_OFFSETS_SINCE
+                return segment.batch_at(found.position).base_offset if answers_base else offset
+            segment = segments.higher(segment.base_offset)
+        return self.log_end_offset
 
     def increment_log_start_offset(self, offset: Offset) -> bool:
         """Raise the log start to `offset`; return False if it is already at or above `offset`.
@@ -93,15 +139,12 @@ class LogOffsets:
     def update_first_unstable_offset(self) -> None:
         """Update the first offset of the open transactions, which bounds the last stable offset.
 
-        An open transaction that began below the log start counts from the log start; if no batch is left there, from
-        the log's end.
+        One below the log start counts from the log start; and where its place in the file is not known, that is looked
+        up, as for the high watermark.
         """
         # Kafka keeps the answer too, and not only for speed: a truncation does not ask again, so the old answer holds
         # until the next append or high watermark.
         first, start = self.producers.first_unstable_offset, self.log_start_offset
-        if first is not None and first < start:
-            # At the end there is nothing to look for, and no index file of an empty segment to be made by looking.
-            later = self.local.segments.between(start) if start < self.log_end_offset else ()
-            has_data = any(segment.translate_offset(start) is not None for segment in later)
-            first = start if has_data else self.log_end_offset
+        if first is not None and (first < start or not self.producers.is_first_unstable_placed):
+            first = self._looked_up(max(first, start))
         self._first_unstable_offset = first

@@ -58,10 +58,13 @@ def rebuild_producer_state(producers: ProducerState, segments: Segments, request
     producers.take_snapshot()
 
 
-def settle(segment: Segment, producers: ProducerState, analysis: AppendAnalysis) -> None:
-    """Update `producers` with an append, and add its aborted transactions to the segment's index."""
+def settle(segment: Segment, producers: ProducerState, analysis: AppendAnalysis, *, is_appended: bool = False) -> None:
+    """Update `producers` with batches, and add their aborted transactions to the segment's index.
+
+    `is_appended` tells a new append from batches that recovery reads again.
+    """
     for append in analysis.appends:
-        producers.update(append)
+        producers.update(append, is_placed=is_appended)
     for completed in analysis.completed:
         if completed.is_aborted:
             segment.txn_index.append(

@@ -225,7 +225,8 @@ class Reading:
             )
         segments, limit = log.local.segments, end
         if isolation is not _LOG_END:
-            limit = place_of(segments, log.last_stable_offset if request.with_aborted else log.high_watermark, end)
+            high_watermark = log.placed_high_watermark()
+            limit = place_of(segments, log.last_stable_offset if request.with_aborted else high_watermark, end)
         return read_log(segments, request, limit, end)
 
     def offset_by_timestamp(self, timestamp_ms: int) -> FoundOffset | None:

@@ -69,6 +69,7 @@ class ProducerState:
         self._producers = ProducerTable()
         self._ongoing: SortedDict[Offset, StartedTransaction] = SortedDict()
         self._unreplicated: SortedDict[Offset, CompletedTransaction] = SortedDict()
+        self._placed: set[Offset] = set()
         self._snapshots = snapshots
         self._last_snapshot_offset = Offset(0)
         self.map_end_offset = Offset(0)
@@ -109,6 +110,14 @@ class ProducerState:
         return min(firsts)
 
     @property
+    def is_first_unstable_placed(self) -> bool:
+        """Return whether the oldest unstable transaction began by an append, which told its place in the file.
+
+        One that was read from a snapshot or replayed has its offset only.
+        """
+        return self.first_unstable_offset in self._placed
+
+    @property
     def first_undecided_offset(self) -> Offset | None:
         """Return the first offset of the oldest open transaction."""
         return self._ongoing.peekitem(0)[0] if self._ongoing else None
@@ -142,8 +151,8 @@ class ProducerState:
                 completed.append(ended)
         return AppendAnalysis(tuple(appends.values()), tuple(completed)) if appends else NOTHING_FOR_PRODUCERS
 
-    def update(self, append: ProducerAppend) -> None:
-        """Apply the effects of an append that the log has written."""
+    def update(self, append: ProducerAppend, *, is_placed: bool = False) -> None:
+        """Apply the effects of batches of a producer; `is_placed` tells that they are being appended to the log."""
         entry = self._producers.get(append.producer_id)
         if entry is None:
             self._producers.put(append.updated)
@@ -151,6 +160,8 @@ class ProducerState:
             entry.continue_with(append.updated)
         for started in append.started:
             self._ongoing[started.first_offset] = started
+            if is_placed:
+                self._placed.add(started.first_offset)
 
     def last_stable_offset_after(self, completed: CompletedTransaction) -> Offset:
         """Return the last stable offset after `completed`: an older open transaction's start, or its end."""
@@ -277,6 +288,7 @@ class ProducerState:
         self._producers.clear()
         self._ongoing.clear()
         self._unreplicated.clear()
+        self._placed.clear()
 
     def _is_expired(self, entry: ProducerEntry, now_ms: TimeMs) -> bool:
         return entry.current_txn_first_offset is None and now_ms - entry.last_timestamp >= self._expiration_ms
@@ -286,3 +298,4 @@ class ProducerState:
             for completed in tuple(self._unreplicated.values()):
                 if completed.last_offset < offset:
                     del self._unreplicated[completed.first_offset]
+                    self._placed.discard(completed.first_offset)

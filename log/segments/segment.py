@@ -129,6 +129,10 @@ class Segment(SegmentFiles):
             source=self.place.path(LOG),
         )
 
+    def batch_at(self, position: int) -> RecordBatch:
+        """Return the batch at a position that `translate_offset` found."""
+        return next(self.batches(position))
+
     def translate_offset(self, offset: Offset, start_position: int = 0) -> BatchPlace | None:
         """Return the first batch, from `start_position` on, that ends at or after `offset`; None past the end."""
         position = max(self.offset_index.lookup(offset).position, start_position)

@@ -62,7 +62,7 @@ from replication.roles.states.write import (
     end_of_write,
 )
 from replication.rules.alter_partition import Reaction, react
-from replication.rules.fetch import FetchAnswer, FollowerFetchHandler, check_leader_epoch
+from replication.rules.fetch import FetchAnswer, FollowerFetchHandler, check_leader_epoch, is_sent_at_once
 from replication.rules.follower_read import latest_offset
 from replication.rules.high_watermark import leader_high_watermark
 from replication.rules.isr import lagging, propose_shrink
@@ -150,8 +150,8 @@ class LeaderRole:
         records = b""
         if answer.error is _NO_ERROR:
             has_data = answer.diverging is None and request.offset < answer.end_offset
-            is_new = answer.high_watermark > self._sent_high_watermarks.get(request.replica, _NOTHING_SENT)
-            if may_wait and not has_data and not is_new and answer.diverging is None:
+            sent = self._sent_high_watermarks.get(request.replica, _NOTHING_SENT)
+            if may_wait and not has_data and not is_sent_at_once(answer, sent, self._role_settings.settings.rules):
                 return False
             if has_data:
                 records = self.log.read(request.offset, self._role_settings.fetch_bytes_max)

@@ -191,6 +191,17 @@ def decide_fetch(
     return FetchDecision(answer, is_recorded)
 
 
+def is_sent_at_once(answer: FetchAnswer, sent_high_watermark: Offset, rules: Rules) -> bool:
+    """Return whether an answer without records goes to the follower without waiting for records.
+
+    So does one that tells it to truncate; and, in 2.4 and 2.5 only, a high watermark above the last one sent to it.
+    """
+    if answer.diverging is not None:
+        return True
+    tells_news = rules.follower_reads and not rules.new_high_watermark_waits
+    return tells_news and answer.high_watermark > sent_high_watermark
+
+
 class FollowerFetchHandler:
     """Answer followers' fetches for one leader, and cache the last decision for each follower.
 

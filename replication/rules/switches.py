@@ -162,6 +162,11 @@ class Rules:
         "2.2", "KIP-207", "a new leader tells clients an end of the log that goes backwards"
     )
     follower_reads: bool = _rule("2.4", "KIP-392", "consumers read from the leader only")
+    new_high_watermark_waits: bool = _rule(
+        "2.6",
+        "KAFKA-9731",
+        "an idle follower's fetch is answered at once, in 2.4 and 2.5, if the high watermark is new",
+    )
     fenced_never_preferred: bool = _rule("3.7", "KAFKA-15390", "consumers are sent to a fenced broker")
 
     # The controller.

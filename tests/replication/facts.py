@@ -14,7 +14,7 @@ from replication.rules.alter_partition import alter
 from replication.rules.controller_events import directories_assigned, fenced, fenced_together, restarted_uncleanly
 from replication.rules.epochs import UNDEFINED_END, end_offset_for
 from replication.rules.fencing import StopProof, check_control_request, is_clean_registration, proof_while_loading
-from replication.rules.fetch import FetchAnswer, FollowerFetchHandler, after_answer, answer_fetch
+from replication.rules.fetch import FetchAnswer, FollowerFetchHandler, after_answer, answer_fetch, is_sent_at_once
 from replication.rules.follower_read import latest_offset, preferred_replica
 from replication.rules.high_watermark import leader_high_watermark, restarted_high_watermark
 from replication.rules.isr import lagging, may_join, propose_expand, propose_shrink
@@ -167,6 +167,10 @@ RACKS = {1: "b", 2: "a", 3: "a"}
 def a_consumer_is_sent_to_a_follower_in_its_rack(rules: Rules) -> None:
     state = leader(follower(2, 9), follower(3, 8))
     assert preferred_replica(state, Offset(8), "a", moment(statuses(racks=RACKS)), rules) == 2
+
+
+def an_idle_follower_waits_for_a_new_high_watermark(rules: Rules) -> None:
+    assert not is_sent_at_once(FetchAnswer(high_watermark=Offset(9)), Offset(8), rules)
 
 
 def a_consumer_is_not_sent_to_a_fenced_broker(rules: Rules) -> None:

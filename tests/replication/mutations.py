@@ -39,6 +39,7 @@ FACTS: Final[Mapping[str, Fact]] = {
     "effective_min_isr": facts.a_partition_needs_no_more_than_its_replicas,
     "offset_not_available": facts.a_new_leader_does_not_tell_an_end_that_goes_back,
     "follower_reads": facts.a_consumer_is_sent_to_a_follower_in_its_rack,
+    "new_high_watermark_waits": facts.an_idle_follower_waits_for_a_new_high_watermark,
     "fenced_never_preferred": facts.a_consumer_is_not_sent_to_a_fenced_broker,
     "isr_write_epoch_check": facts.a_leader_of_an_older_epoch_does_not_change_the_isr,
     "isr_write_ahead_refused": facts.a_controller_behind_the_leader_says_so,

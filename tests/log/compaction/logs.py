@@ -9,6 +9,7 @@ import attrs
 
 from broker.clock import ManualClock
 from broker.ids import LeaderEpoch, Offset, ProducerEpoch, ProducerId
+from broker.releases import NEWEST, Release
 from broker.units import DurationMs, TimeMs
 from log.batches.build import build_batch, build_marker
 from log.batches.build_spec import BatchSpec
@@ -50,9 +51,10 @@ class Written:
     _open: dict[int, list[int]] = attrs.field(factory=dict)
 
     @classmethod
-    def empty(cls, storage: Storage | None = None, **settings: Any) -> Written:
+    def empty(cls, storage: Storage | None = None, *, release: Release = NEWEST, **settings: Any) -> Written:
         clock = ManualClock(START_MS)
-        log = PartitionLog.open(storage or MemoryStorage(clock), DIRECTORY, config_of(**settings), now_ms=START_MS)
+        config = attrs.evolve(config_of(**settings), release=release)
+        log = PartitionLog.open(storage or MemoryStorage(clock), DIRECTORY, config, now_ms=START_MS)
         return cls(log, clock)
 
     @property

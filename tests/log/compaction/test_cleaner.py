@@ -6,6 +6,7 @@ import pytest
 
 from broker.errors import CorruptDataError, UsageError
 from broker.ids import Offset
+from broker.releases import Release
 from broker.units import TimeMs
 from log.batches.build import build_batch
 from log.batches.build_spec import BatchSpec
@@ -224,7 +225,8 @@ def test_a_small_map_ends_the_pass_early_and_the_next_one_goes_on() -> None:
 @pytest.mark.parametrize("codec", [Codec.NONE, Codec.GZIP])
 @pytest.mark.parametrize("magic", [0, 1])
 def test_a_tombstone_of_an_older_message_goes_by_the_age_of_its_segment(magic: int, codec: Codec) -> None:
-    written = Written.empty(message_format_version="0.10.2" if magic else "0.9.0")
+    """As before Kafka 4.0, whose cleaner writes old messages as magic 2."""
+    written = Written.empty(release=Release("3.9"), message_format_version="0.10.2" if magic else "0.9.0")
     written.append((b"a", b"1"), (b"b", b"2"), magic=magic, codec=codec)
     written.append((b"a", None), (b"c", b"3"), magic=magic, codec=codec)
     written.roll()
@@ -242,6 +244,23 @@ def test_a_tombstone_of_an_older_message_goes_by_the_age_of_its_segment(magic: i
     first.set_modified_ms(TimeMs(START_MS))
     written.clean(checkpoint=5)
     assert (2, b"a", None) in pairs_of(written.log)
+
+
+@pytest.mark.parametrize("codec", [Codec.NONE, Codec.GZIP])
+@pytest.mark.parametrize("magic", [0, 1])
+def test_the_cleaner_writes_older_messages_as_magic_2_with_a_horizon_for_tombstones(magic: int, codec: Codec) -> None:
+    written = Written.empty(message_format_version="0.10.2" if magic else "0.9.0")
+    written.append((b"a", b"1"), (b"b", b"2"), magic=magic, codec=codec)
+    written.append((b"a", None), (b"c", b"3"), magic=magic, codec=codec)
+    written.roll()
+    written.clean()
+    assert pairs_of(written.log) == [(1, b"b", b"2"), (2, b"a", None), (3, b"c", b"3")]
+    cleaned = tuple(written.log.segments[0].batches())
+    assert {(batch.magic, batch.codec, batch.timestamp_type) for batch in cleaned} == {
+        (2, codec, TimestampType.CREATE_TIME)
+    }
+    horizons = [batch.delete_horizon_ms for batch in cleaned if 2 in {record.offset for record in batch.records()}]
+    assert horizons == [START_MS + RETENTION_MS]
 
 
 def test_older_messages_cannot_be_left_empty_at_the_end_of_a_pass() -> None:
@@ -338,3 +357,15 @@ def test_a_log_with_both_policies_is_compacted_and_deleted() -> None:
     written.sleep(401)
     assert written.log.delete_old_segments(now_ms=written.now_ms) == 1
     assert (written.log.log_start_offset, pairs_of(written.log)) == (3, [])
+
+
+def test_a_discarded_batch_leaves_no_index_entry() -> None:
+    written = Written.empty(index_interval_bytes=0)
+    for number in range(4):
+        written.append((b"a", b"%d" % number))
+    written.append((b"b", b"4"))
+    written.roll()
+    written.clean()
+    cleaned = written.log.segments[0]
+    assert [batch.base_offset for batch in cleaned.batches()] == [3, 4]
+    assert cleaned.offset_index.entries().offsets.tolist() == [4]

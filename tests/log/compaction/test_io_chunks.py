@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from broker.units import SizeBytes
+from log.batches.batch_run import BatchRun
 from log.compaction.filter import FilteredBatches
 from log.compaction.io_chunks import Appender, IoLimits
 from log.record import TimestampOffset
@@ -19,8 +20,11 @@ class Appends:
     def __init__(self) -> None:
         self.made: list[tuple[int, int, TimestampOffset]] = []
 
-    def append(self, data: bytes, *, last_offset: int, max_timestamp: TimestampOffset) -> None:
-        self.made.append((len(data), last_offset, max_timestamp))
+    def append_set(self, run: BatchRun, *, last_offset: int) -> None:
+        assert run.ends[-1] == len(run.data)
+        assert len(run.ends) == len(run.last_offsets) == len(run.max_timestamps)
+        assert (np.diff(run.ends, prepend=0) > 0).all()  # What is gone is no batch of the append.
+        self.made.append((len(run.data), last_offset, run.largest_timestamp))
 
 
 def filtered(*batches: tuple[int, int], start: int = 0, first_offset: int = 0, times: tuple[int, ...] = ()) -> Any:

@@ -273,8 +273,8 @@ def test_a_transaction_that_began_below_the_log_start_holds_back_what_is_left_of
     log = opened()
     appended(log, transactional(0, 2), batch(4))
     assert log.last_stable_offset == 0
-    log.increment_log_start_offset(Offset(3))
-    assert (log.last_stable_offset, log.high_watermark) == (3, 6)
+    log.increment_log_start_offset(Offset(3))  # Inside the second batch, which begins at 2.
+    assert (log.last_stable_offset, log.high_watermark) == (2, 6)
 
 
 def test_a_cut_inside_a_batch_takes_it_whole_and_the_next_append_is_at_the_cut() -> None:

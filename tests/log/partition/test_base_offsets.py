@@ -1,0 +1,58 @@
+"""The last stable offset and the high watermark inside a batch: where Kafka of each release puts them.
+
+What UnifiedLog of 4.3.1 answered for these calls is in the comments; before 4.0 an offset stays as it was asked for.
+"""
+
+from __future__ import annotations
+
+import attrs
+import pytest
+
+from broker.ids import Offset, ProducerEpoch, ProducerId
+from broker.releases import NEWEST, Release
+from log.partition.partition_log import PartitionLog
+from log.partition.reading import Isolation
+from tests.log.made import EPOCH, NOW, batch, config, opened
+
+IDS = {"producer_id": ProducerId(7), "producer_epoch": ProducerEpoch(0), "base_sequence": 0}
+RELEASES = (Release("3.9"), Release("4.0"), NEWEST)
+
+
+def log_of(release: Release, *sets: bytes) -> PartitionLog:
+    """A log that starts at 0 and is replicated up to its end, segments of one size."""
+    log = opened(settings=attrs.evolve(config(segment_bytes=100_000), release=release))
+    for each in sets:
+        log.append_as_leader(each, leader_epoch=EPOCH, now_ms=NOW)
+    log.update_high_watermark(log.log_end_offset)
+    return log
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_a_log_start_inside_the_batch_that_opened_a_transaction(release: Release) -> None:
+    log = log_of(release, batch(2), batch(8, is_transactional=True, **IDS))
+    assert log.last_stable_offset == 2
+    log.increment_log_start_offset(Offset(7))
+    assert log.last_stable_offset == (7 if release < Release("4.0") else 2)
+    assert log.high_watermark == 10
+    log.check_invariants()
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_a_consumer_s_read_moves_a_high_watermark_inside_a_batch_to_its_begin(release: Release) -> None:
+    log = log_of(release, batch(2), batch(8), batch(3))
+    assert log.update_high_watermark(Offset(7)) == 7
+    assert log.high_watermark == 7
+    log.read(Offset(0), 1, isolation=Isolation.LOG_END)
+    assert log.high_watermark == 7
+    log.read(Offset(0), 1, isolation=Isolation.HIGH_WATERMARK)
+    assert log.high_watermark == (7 if release < Release("4.0") else 2)
+    log.check_invariants()
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_a_high_watermark_at_the_end_or_a_batch_s_begin_stays(release: Release) -> None:
+    log = log_of(release, batch(2), batch(8))
+    for offset in (0, 2, 10):
+        log.update_high_watermark(Offset(offset))
+        log.read(Offset(0), 1, isolation=Isolation.COMMITTED)
+        assert log.high_watermark == offset
