@@ -111,9 +111,9 @@ class ProducerState:
 
     @property
     def is_first_unstable_placed(self) -> bool:
-        """Return whether the oldest unstable transaction began by an append, which told its place in the file.
+        """Return whether the place in the file of the oldest unstable transaction is known, as it was just appended.
 
-        One that was read from a snapshot or replayed has its offset only.
+        A transaction read from a snapshot or replayed has its offset only.
         """
         return self.first_unstable_offset in self._placed
 

@@ -86,6 +86,40 @@ def first_ending_at_or_after(
     return None
 
 
+def first_holding(
+    data: memoryview, position: int, offset: Offset, batches_from: Callable[[int], Iterable[RecordBatch]]
+) -> BatchPlace | None:
+    """Return the batch at or after `position` that holds `offset`, else the next one; as Kafka since 4.1.
+
+    A batch that begins at `offset` wins over one before it that reaches beyond `offset`: they overlap then.
+    """
+    found = first_ending_at_or_after(data, position, offset, batches_from)
+    if found is None:
+        return None
+    following = found.position + found.size_bytes
+    if len(data) - following < _BEGINNING.size:
+        return found
+    base_offset, size, magic, _ = _BEGINNING.unpack_from(data, following)
+    if base_offset > offset or magic < 2 or OFFSET_AND_SIZE.size + size > len(data) - following:
+        return found  # Nearly always: the next batch begins later.
+    return _by_base_offset(batches_from(position), offset)
+
+
+def _by_base_offset(batches: Iterable[RecordBatch], offset: Offset) -> BatchPlace | None:
+    """Return the place of the batch that a walk by base offsets ends at."""
+    previous: RecordBatch | None = None
+    for batch in batches:
+        if batch.base_offset == offset:
+            return BatchPlace(batch.last_offset, batch.position, batch.size_bytes)
+        if batch.base_offset > offset:
+            held = previous if previous is not None and previous.last_offset >= offset else batch
+            return BatchPlace(held.last_offset, held.position, held.size_bytes)
+        previous = batch
+    if previous is None or previous.last_offset < offset:
+        return None
+    return BatchPlace(previous.last_offset, previous.position, previous.size_bytes)
+
+
 def first_record_since(
     batches: Iterable[RecordBatch], timestamp_ms: int, starting_offset: Offset
 ) -> FoundOffset | None:

@@ -39,6 +39,7 @@ import numpy as np
 
 from broker.errors import RefusedError
 from broker.ids import Offset
+from broker.releases import Release
 from broker.units import DurationMs, TimeMs
 from log.batches.batch import RecordBatch
 from log.batches.batch_run import BatchRun
@@ -54,6 +55,7 @@ from log.segments.search import (
     FoundOffset,
     SegmentRead,
     first_ending_at_or_after,
+    first_holding,
     first_record_since,
     largest_timestamp,
 )
@@ -61,6 +63,8 @@ from log.segments.segment_files import SEGMENT_SIZE_BYTES_MAX, SegmentFiles, Seg
 from log.storage.protocol import Buffer
 
 NO_JITTER: Final = DurationMs(0)
+SEARCHES_BASE_OFFSETS_SINCE: Final = Release("4.1")
+"""Since then FileRecords.searchForOffsetFromPosition compares base offsets before last offsets."""
 
 
 class Segment(SegmentFiles):
@@ -74,6 +78,7 @@ class Segment(SegmentFiles):
         "_first_timestamp_ms",
         "_indexes_each_batch",
         "_max_timestamp",
+        "_searches_base_offsets",
         "created_ms",
         "index_interval_bytes",
         "jitter_ms",
@@ -88,6 +93,7 @@ class Segment(SegmentFiles):
         self.jitter_ms = jitter_ms
         self.index_interval_bytes = config.index_interval_bytes
         self._indexes_each_batch = not config.indexes_whole_appends
+        self._searches_base_offsets = config.release >= SEARCHES_BASE_OFFSETS_SINCE
         self._bytes_since_index_entry = 0
         self._max_timestamp: TimestampOffset | None = None  # Read from the time index when it is first asked for.
         self._first_timestamp_ms: TimeMs | None = None
@@ -134,8 +140,13 @@ class Segment(SegmentFiles):
         return next(self.batches(position))
 
     def translate_offset(self, offset: Offset, start_position: int = 0) -> BatchPlace | None:
-        """Return the first batch, from `start_position` on, that ends at or after `offset`; None past the end."""
+        """Return the first batch, from `start_position` on, that ends at or after `offset`; None past the end.
+
+        Since Kafka 4.1 base offsets are compared first, which matters where batches overlap.
+        """
         position = max(self.offset_index.lookup(offset).position, start_position)
+        if self._searches_base_offsets:
+            return first_holding(self.records.view(), position, offset, self.batches)
         return first_ending_at_or_after(self.records.view(), position, offset, self.batches)
 
     def read(

@@ -239,3 +239,15 @@ def test_a_segment_above_the_size_that_positions_can_hold_is_refused() -> None:
     storage.open(place.path(".log"), create=True).truncate(2**31)
     with pytest.raises(IllegalArgumentError, match="has 2147483648 bytes, too many for a segment"):
         Segment(place, LogConfig(), now_ms=NOW)
+
+
+@pytest.mark.parametrize(("release", "position_of_2"), [("4.0", 0), ("4.1", 1), ("4.3", 1)])
+def test_of_batches_that_overlap_kafka_since_4_1_finds_the_one_that_begins_there(
+    release: str, position_of_2: int
+) -> None:
+    """A follower takes batches 0-3 and 2-4 in one append: only their last offsets must grow."""
+    made = segment(attrs.evolve(config(), release=Release(release)))
+    put(made, batch(4) + batch(3, base_offset=2))
+    found = made.translate_offset(Offset(2))
+    assert found is not None
+    assert found.position == position_of_2 * len(batch(4))
