@@ -63,6 +63,21 @@ class BrokerView:
     host: str | None = None
 
 
+@attrs.frozen(kw_only=True)
+class LogDirView:
+    """Describe one log directory of a broker; `error` is None where the directory answers.
+
+    `size_bytes` counts its current and its future replicas; a future replica is on its way from another directory.
+    """
+
+    broker_id: BrokerId
+    path: str
+    error: str | None = None
+    replica_count: int
+    future_replica_count: int
+    size_bytes: int
+
+
 @attrs.frozen
 class TopicView:
     """Describe one topic; `partition_count` is the count that the dump declares, `settings` are those it shows."""
@@ -104,7 +119,9 @@ class PartitionTable:
     Shapes: `topic_index`, `partition_ids`, `leader` int32[P]; `replicas` int32[P, W],
     preferred leader first, -1 pads; `isr`, `elr`, `last_known_elr`, `offline`, `observers`,
     `adding`, `removing` int32[P, any width], -1 pads; `size_bytes` int64[P], the bytes of
-    one replica, -1 where unknown. A column that the dump does not have is None. `leader` is
+    one replica, -1 where unknown; `replica_size_bytes` int64[P, W], the bytes of each replica
+    where they are known one by one, and `size_bytes` is then the largest. A column that the dump
+    does not have is None. `leader` is
     -1 where the partition has none, and -2 where this row of the dump does not say.
     """
 
@@ -120,12 +137,13 @@ class PartitionTable:
     adding: Int32Array | None = attrs.field(default=None, converter=_optional_int32)
     removing: Int32Array | None = attrs.field(default=None, converter=_optional_int32)
     size_bytes: Int64Array | None = attrs.field(default=None, converter=_optional_int64)
+    replica_size_bytes: Int64Array | None = attrs.field(default=None, converter=_optional_int64)
 
     def __attrs_post_init__(self) -> None:
         count = self.topic_index.shape[0]
         for attribute in attrs.fields(type(self)):
             column = getattr(self, attribute.name)
-            if column is None:
+            if column is None or attribute.name == "replica_size_bytes":
                 continue
             matrix = attribute.name in MATRIX_COLUMNS
             if column.ndim != (2 if matrix else 1) or column.shape[0] != count:
@@ -134,6 +152,9 @@ class PartitionTable:
                     if matrix
                     else f"column {attribute.name} has shape {column.shape}; {count} partitions need ({count},)"
                 )
+        sizes = self.replica_size_bytes
+        if sizes is not None and sizes.shape != self.replicas.shape:
+            raise UsageError(f"column replica_size_bytes has shape {sizes.shape}; replicas has {self.replicas.shape}")
 
     @property
     def count(self) -> int:
@@ -186,6 +207,7 @@ class ClusterView:
     partitions: PartitionTable = attrs.field(factory=PartitionTable.empty)
     totals: BrokerTotals | None = None
     partitions_complete: bool = True
+    log_dirs: tuple[LogDirView, ...] = ()
     facts: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()
 

@@ -55,7 +55,7 @@ from spark_analysis.tasks import RESULT_SCHEMA, TaskFunction, dumps_task, fleet_
 TASK_COUNT_MIN: Final = 8  # Work for as many cores, however small the fleet.
 CLUSTERS_PER_TASK_MAX: Final = 1_000  # A second of work at most; a task itself costs a tenth of one.
 CLUSTERS_PER_PAIRS_TASK: Final = 50
-OF_CLUSTERS: Final = (schemas.BROKERS, schemas.RACKS, schemas.TOPICS, schemas.VIOLATIONS)
+OF_CLUSTERS: Final = (schemas.BROKERS, schemas.LOG_DIRS, schemas.RACKS, schemas.TOPICS, schemas.VIOLATIONS)
 PER_INPUT: Final = (schemas.INPUTS, schemas.REJECTS, schemas.CHANGES)
 Progress: TypeAlias = Callable[..., AbstractContextManager[Bar]]
 
@@ -113,6 +113,8 @@ def analyse_dumps(
     """
     for dump_input in inputs:
         check_readable(dump_input.path)
+        if dump_input.sizes is not None:
+            check_readable(dump_input.sizes)
     series = _series(inputs)
     tables = (*OF_CLUSTERS, *PER_INPUT)
     with staged_run(tables, (*schemas.WORK, schemas.PAIRS), out, overwrite=overwrite) as run:

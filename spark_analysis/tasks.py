@@ -36,7 +36,7 @@ from placement.formats.racks import Racks
 from spark_analysis.fleet.describe import Placed, count_placed, describe_placed
 from spark_analysis.fleet.generate import Fleet, make_cluster, make_clusters
 from spark_analysis.fleet.place import place_cluster
-from spark_analysis.sources.dumps import LAST, DumpInput, read_input
+from spark_analysis.sources.dumps import LAST, DumpInput, read_input, with_sizes
 from spark_analysis.tables import schemas
 from spark_analysis.tables.staging import TaskWriter
 from spark_analysis.tables.view_rows import PAIR_BROKER_COUNT_MAX, count_pairs, describe_view
@@ -118,8 +118,11 @@ def dumps_task(
     def read_one(
         index: int, dump_input: DumpInput, before: ClusterView | None, writer: TaskWriter
     ) -> ClusterView | None:
-        parsed = _with_racks(_read(dump_input), racks)
+        sized = with_sizes(_with_racks(_read(dump_input), racks), dump_input.sizes)
+        parsed = sized.parsed
         _write_account(writer, parsed)
+        if sized.account is not None:
+            _write_account(writer, sized.account)
         if before is not None and parsed.clusters:
             _write_changes(writer, before, parsed.clusters[0])
         if dump_input.moments != LAST:

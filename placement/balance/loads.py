@@ -18,7 +18,7 @@ Cost: O(R log B) time and 8 bytes a replica, R replicas on B brokers.
 Example: partitions [[1, 2], [2, 1], [2, 3]] on brokers 1, 2, 3 and 4, leaders as preferred:
 replicas 2, 3, 1, 0 and leaders 1, 2, 0, 0.
 
-Left out: log directories, network and processor load; no dump that we read has them by partition.
+Left out: network and processor load, which no dump that we read has by partition; moves between log directories.
 
 Source: ours. Which broker leads a placement that has not run yet is Kafka's preferred-replica
 rule: the first of the replicas (kafka.controller, KIP-460).
@@ -165,19 +165,27 @@ def _topic_loads(view: ClusterView, leader: Int32Array | None) -> GroupLoads:
 
 def partition_bytes(partitions: PartitionTable) -> Int64Array | None:
     """Return the bytes of all replicas of each partition, int64[P]; None unless every size is known."""
+    sizes = _replica_sizes(partitions)
+    return None if sizes is None else np.where(partitions.replicas >= 0, sizes, 0).sum(axis=1, dtype=np.int64)
+
+
+def _replica_sizes(partitions: PartitionTable) -> Int64Array | None:
+    """Return the bytes of each replica, int64[P, W]; None unless all are known. Padding holds any number."""
+    if partitions.replica_size_bytes is not None:
+        unknown = (partitions.replicas >= 0) & (partitions.replica_size_bytes == SIZE_UNKNOWN)
+        return None if unknown.any() else partitions.replica_size_bytes
     sizes = partitions.size_bytes
     if sizes is None or (sizes == SIZE_UNKNOWN).any():
         return None
-    factors: Int64Array = np.count_nonzero(partitions.replicas >= 0, axis=1).astype(np.int64)
-    return sizes * factors
+    return np.broadcast_to(sizes[:, None], partitions.replicas.shape)
 
 
 def _replica_bytes(partitions: PartitionTable, rows: Int64Array, group_count: int) -> Int64Array | None:
-    sizes = partitions.size_bytes
-    if sizes is None or (sizes == SIZE_UNKNOWN).any():
+    sizes = _replica_sizes(partitions)
+    if sizes is None:
         return None
     held = rows >= 0
-    return _regroup(np.broadcast_to(sizes[:, None], rows.shape)[held], rows[held], group_count)
+    return _regroup(sizes[held], rows[held], group_count)
 
 
 def _count(rows: Int64Array | Int32Array, group_count: int) -> Int64Array:

@@ -11,6 +11,8 @@
 - cruise_control: Read responses of Cruise Control's REST API, recognised by their content.
 - cruise_control_cluster: Read `/kafka_cluster_state`: counts per broker, and lists of problem partitions.
 - cruise_control_load: Read Cruise Control's `/load`: total replicas, leaders and megabytes of each broker.
+- sizes: Read the sizes of replicas from a separate file, because no dump of a cluster's placement contains them.
+- log_dirs: Read `kafka-log-dirs --describe`: the size of every replica, in the log directory that holds it.
 - racks: Read the racks of brokers from a separate file, because most dumps contain none.
 - documents: Find JSON documents in a text, bound their size, parse them, and look values up.
 - entries: Turn the entries of JSON formats into partition rows, with the checks that all of them share.
@@ -26,5 +28,17 @@ from placement.formats.parsed import ParsedDump, Reject
 from placement.formats.racks import Racks, read_racks
 from placement.formats.read import FORMATS, read_dump
 from placement.formats.reassign import write_reassignment
+from placement.formats.sizes import SIZE_FORMATS, Sizes, read_sizes
 
-__all__ = ("FORMATS", "ParsedDump", "Racks", "Reject", "read_dump", "read_racks", "write_reassignment")
+__all__ = (
+    "FORMATS",
+    "SIZE_FORMATS",
+    "ParsedDump",
+    "Racks",
+    "Reject",
+    "Sizes",
+    "read_dump",
+    "read_racks",
+    "read_sizes",
+    "write_reassignment",
+)

@@ -36,8 +36,11 @@ _OTHERS: Final = (
     ({"topics"}, "a list of topics to move, for kafka-reassign-partitions --generate; nothing is placed in it"),
     ({"brokercapacities"}, "Cruise Control's capacity file; nothing is placed in it"),
     ({"brokersets"}, "Cruise Control's broker sets; nothing is placed in it"),
-    ({"records"}, "Cruise Control's /partition_load, which names no replica's place in order"),
-    ({"brokers"}, "a list of brokers without counts of replicas, such as kafka-log-dirs prints"),
+    ({"records"}, "Cruise Control's /partition_load, which lists no replicas in order; give it as sizes of a dump"),
+    (
+        {"brokers"},
+        "a list of brokers without counts of replicas; kafka-log-dirs' answer is given as sizes of a dump",
+    ),
 )
 
 

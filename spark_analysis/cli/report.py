@@ -15,7 +15,7 @@ from spark_analysis.cli.commands import PROGRAM
 from spark_analysis.cli.interrupts import ending_at_once
 from spark_analysis.cli.running import RunOptions, run_info, run_job, run_options
 from spark_analysis.sources.dumps import FORMATS, DumpInput
-from spark_analysis.sources.inputs import check_inputs, dump_inputs, moment
+from spark_analysis.sources.inputs import check_inputs, dump_inputs, moment, with_sizes_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -29,6 +29,7 @@ class ReportOptions(RunOptions):
 
     dumps: tuple[str, ...]
     racks: Path | None
+    sizes: tuple[str, ...]
     named_format: str | None
     min_isr: int | None
     moments: bool | None
@@ -39,6 +40,13 @@ class ReportOptions(RunOptions):
 @click.command()
 @click.argument("dumps", nargs=-1, required=True, metavar="DUMP...")
 @click.option("--racks", type=_FILE, help='Racks of the brokers: JSON {"1": "west"}, or CSV lines broker,rack.')
+@click.option(
+    "--sizes",
+    multiple=True,
+    metavar="[NAME=]FILE",
+    help="Sizes of the replicas: what kafka-log-dirs --describe printed, topicmappr's partition metadata, or Cruise "
+    "Control's /partition_load. NAME is the cluster, when there are several. May be repeated.",
+)
 @click.option(
     "--format",
     "named_format",
@@ -79,6 +87,7 @@ def report(options: ReportOptions) -> int:
     """
     racks = None if options.racks is None else read_racks(options.racks.read_bytes(), source=options.racks.name)
     inputs = dump_inputs(options.dumps, options.named_format, options.moments, tuple(map(moment, options.at)))
+    inputs = with_sizes_of(inputs, options.sizes)
     check_inputs(inputs)
     with ending_at_once():
         from spark_analysis.jobs import analyse_dumps

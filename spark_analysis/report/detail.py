@@ -62,6 +62,7 @@ def _cluster(detail: ClusterDetail, report: Report) -> Markup:
         brokers_part(detail, shown_count=shown),
         _racks(detail),
         _shared(detail),
+        _log_dirs(detail),
         _topics(detail),
         violations_part(detail),
         identifier=row.anchor,
@@ -163,6 +164,33 @@ def _racks(detail: ClusterDetail) -> Markup | None:
 def _shared(detail: ClusterDetail) -> Markup | None:
     drawn = heat_map(detail.row.anchor, detail.brokers, detail.pairs)
     return None if drawn is None else tag("div", tag("h4", "Partitions shared by two brokers"), drawn)
+
+
+def _log_dirs(detail: ClusterDetail) -> Markup | None:
+    """Return the table of log directories, those with errors first, then the fullest."""
+    listed = detail.log_dirs
+    if not listed.rows:
+        return None
+    of_broker = {broker.broker_id: broker.size_bytes for broker in detail.brokers}
+    headers = (
+        Header("broker", "num"), Header("log directory"), Header("replicas", "num"), Header("future replicas", "num"),
+        Header("size", "num"), Header("size / broker's bytes", "num"), Header("state"),
+    )  # fmt: skip
+    rows = [
+        (
+            str(each.broker_id),
+            each.log_dir,
+            count(each.replica_count),
+            count(each.future_replica_count),
+            Cell(quantity(each.size_bytes, "bytes"), float(each.size_bytes)),
+            share_of(each.size_bytes, of_broker.get(each.broker_id) or 0),
+            Cell(each.error or "usable", alert=each.error is not None),
+        )
+        for each in listed.rows
+    ]
+    shown = len(rows)
+    caption = "All log directories" if shown == listed.count else f"The {shown} fullest of {count(listed.count)}"
+    return tag("div", tag("h4", "Log directories"), table(caption, headers, rows, sortable=True))
 
 
 def _topics(detail: ClusterDetail) -> Markup | None:

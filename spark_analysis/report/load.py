@@ -34,6 +34,7 @@ from spark_analysis.report.model import (
     ClusterRow,
     DumpComparison,
     InputCount,
+    LogDir,
     PairCounts,
     PartitionChange,
     RackLoad,
@@ -164,6 +165,10 @@ def _topic_order(row: TopicSpread) -> tuple[Any, ...]:
     return -(row.replica_moves + (row.leader_moves or 0)), row.topic
 
 
+def _log_dir_order(row: LogDir) -> tuple[Any, ...]:
+    return row.error is None, -row.size_bytes, row.broker_id, row.log_dir
+
+
 def _cluster_rows(out: Path) -> tuple[ClusterRow, ...]:
     spreads: dict[Key, dict[str, Spread]] = {}
     for spread in _scan(out, schemas.MEASURES, Spread, ds.field("scope") == "broker"):
@@ -196,6 +201,7 @@ def _details(out: Path, shown: tuple[ClusterRow, ...]) -> tuple[ClusterDetail, .
     for (cluster_id, placer, _), kept in violations.items():
         of_cluster.setdefault((cluster_id, placer), []).append(kept)
     pairs = _pairs(out, where)
+    log_dirs = _grouped(scan(schemas.LOG_DIRS, LogDir), _key, _log_dir_order, LIST_MAX)
     return tuple(
         ClusterDetail(
             row=row,
@@ -205,6 +211,7 @@ def _details(out: Path, shown: tuple[ClusterRow, ...]) -> tuple[ClusterDetail, .
             topics=topics.get(key, ShortenedList(0, ())),
             violations=tuple(of_cluster.get(key, ())),
             pairs=pairs.get(key, PairCounts()),
+            log_dirs=log_dirs.get(key, ShortenedList(0, ())),
         )
         for row, key in ((row, _key(row.facts)) for row in shown)
     )

@@ -113,6 +113,20 @@ class RackLoad:
 
 
 @attrs.frozen
+class LogDir:
+    """Hold one row of the table of log directories."""
+
+    cluster_id: int
+    placer: str
+    broker_id: int
+    log_dir: str
+    error: str | None
+    replica_count: int
+    future_replica_count: int
+    size_bytes: int
+
+
+@attrs.frozen
 class TopicSpread:
     """Hold one row of the table of topics."""
 
@@ -243,6 +257,7 @@ class ClusterDetail:
     topics: ShortenedList[TopicSpread]
     violations: tuple[ShortenedList[Violation], ...]
     pairs: PairCounts
+    log_dirs: ShortenedList[LogDir] = ShortenedList(0, ())
 
 
 @attrs.frozen

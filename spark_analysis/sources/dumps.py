@@ -11,7 +11,7 @@ by one.
 
 Example: read_input("__cluster_metadata-0").clusters[0].racks == ("east", "west")
 
-Left out: sizes, which no metadata log has.
+Left out: sizes, which no metadata log has; they are in a file of their own (`with_sizes`).
 
 Source: the modules of the formats.
 """
@@ -45,6 +45,7 @@ from placement.balance.changes import changes
 from placement.formats.parsed import ParsedDump, RowCounts
 from placement.formats.read import FORMATS as TEXT_FORMATS
 from placement.formats.read import read_dump
+from placement.formats.sizes import read_sizes
 from spark_analysis.sources.files import read_chunks
 
 FORMATS: Final = (*TEXT_FORMATS, FORMAT)
@@ -65,7 +66,8 @@ LAST: Final = Moments()
 class DumpInput:
     """Name one input to read; `name` and `format` override its own, a `series` is one cluster at successive moments.
 
-    `moments` chooses the moments of a metadata log, which are one cluster at successive moments, too.
+    `moments` chooses the moments of a metadata log, which are one cluster at successive moments, too. `sizes` is the
+    path of a file with the sizes of the replicas, at the last of several moments.
     """
 
     path: str
@@ -73,6 +75,15 @@ class DumpInput:
     format: str | None = None
     series: str | None = None
     moments: Moments = LAST
+    sizes: str | None = None
+
+
+@attrs.frozen
+class SizedDump:
+    """Hold what an input describes, with sizes, and the account of the rows of the file of sizes, if there is one."""
+
+    parsed: ParsedDump
+    account: ParsedDump | None = None
 
 
 def is_metadata(path: str) -> bool:
@@ -107,6 +118,20 @@ def read_input(
     if moments != LAST and not moments.by_brokers:
         raise InputError("is no metadata log, of which alone moments can be asked", source=path)
     return read_dump(read_chunks(path), source=path, format=format, name=name)
+
+
+def with_sizes(parsed: ParsedDump, path: str | None) -> SizedDump:
+    """Return the input with the sizes in the file `path`, if it is given, which are those of the last cluster.
+
+    Raises InputError when the file cannot be used, or holds no size of this cluster.
+    """
+    if path is None or not parsed.clusters:
+        return SizedDump(parsed)
+    sizes = read_sizes(read_chunks(path), source=path)
+    last = parsed.clusters[-1]
+    sized = sizes.apply(last)
+    account = attrs.evolve(sizes.account, notes=sizes.account.notes + sized.notes[len(last.notes) :])
+    return SizedDump(attrs.evolve(parsed, clusters=(*parsed.clusters[:-1], sized)), account)
 
 
 def read_metadata(path: str, *, name: str, moments: Moments) -> ParsedDump:

@@ -20,13 +20,14 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
+import attrs
 import numpy as np
 
 from broker.errors import InputError, NothingUsableError, UsageError
 from broker.ids import Offset
 from broker.units import TimeMs
 from log.metadata import Moment
-from spark_analysis.sources.dumps import LAST, DumpInput, Moments, read_input, size_bytes
+from spark_analysis.sources.dumps import LAST, DumpInput, Moments, read_input, size_bytes, with_sizes
 from spark_analysis.sources.files import check_readable
 
 QUICK_SIZE_BYTES_MAX: Final = 1 << 20  # Read in about a tenth of a second.
@@ -56,6 +57,28 @@ def dump_inputs(
     )
 
 
+def with_sizes_of(inputs: Sequence[DumpInput], sizes: Sequence[str]) -> tuple[DumpInput, ...]:
+    """Return the inputs with the files of the `FILE` and `NAME=FILE` arguments of `--sizes`.
+
+    A file without a name belongs to the only cluster, at its last moment. Raises UsageError where the cluster of a file
+    is not clear, or has another file already.
+    """
+    found = list(inputs)
+    names = [dump.name for dump in found]
+    for text in sizes:
+        name, path = _named_path(text)
+        if name is None and len(found) > 1 and found[0].series is None:
+            raise UsageError(f"--sizes {text!r}: of {len(found)} clusters; name one of them, as in --sizes NAME=FILE")
+        if name is not None and name not in names:
+            known = ", ".join(str(each) for each in names[:10])
+            raise UsageError(f"--sizes {text!r}: no cluster is called {name!r}; there are {known}")
+        place = len(found) - 1 if name is None else names.index(name)
+        if found[place].sizes is not None:
+            raise UsageError(f"--sizes {text!r}: cluster {names[place]!r} has sizes already")
+        found[place] = attrs.evolve(found[place], sizes=path)
+    return tuple(found)
+
+
 def moment(text: str) -> Moment:
     """Return the moment of one `--at`: an offset, or a time of UTC; raise UsageError for any other text."""
     if text.isascii() and text.isdecimal() and len(text) <= OFFSET_DIGITS_MAX:
@@ -82,10 +105,14 @@ def check_inputs(inputs: Sequence[DumpInput]) -> None:
             raise InputError(
                 "not a regular file; executors read files, so save the dump to one first", source=dump.path
             )
+        if dump.sizes is not None:
+            check_readable(dump.sizes)
         if size_bytes(dump.path) > QUICK_SIZE_BYTES_MAX:
             continue
         try:
-            read_input(dump.path, format=dump.format, name=dump.name, moments=dump.moments)
+            parsed = read_input(dump.path, format=dump.format, name=dump.name, moments=dump.moments)
+            if dump.sizes is not None and size_bytes(dump.sizes) <= QUICK_SIZE_BYTES_MAX:
+                with_sizes(parsed, dump.sizes)
         except NothingUsableError as error:
             unusable.append(error)
     if unusable and len(unusable) == len(inputs):

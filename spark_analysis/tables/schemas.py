@@ -173,6 +173,20 @@ BROKERS: Final = Table(
     ),
 )
 
+LOG_DIRS: Final = Table(
+    "log_dirs",
+    "one row per cluster, placer, broker and log directory, where a file of sizes lists directories",
+    (
+        *_KEY,
+        Column("broker_id", "int", "Broker"),
+        Column("log_dir", "string", "Path of the log directory"),
+        Column("error", "string", "Error with which the directory answers; null where it is usable", nullable=True),
+        Column("replica_count", "long", "Replicas held", "replicas"),
+        Column("future_replica_count", "long", "Replicas on their way from another directory", "replicas"),
+        Column("size_bytes", "long", "Bytes of both", "bytes"),
+    ),
+)
+
 RACKS: Final = Table(
     "racks",
     "one row per cluster, placer and rack; brokers without a rack stand under a null rack",
@@ -323,4 +337,4 @@ SUMS: Final = Table(
 WORK: Final = (FACTS, SUMS)
 """Tables of a run's own, gone when it ends."""
 
-TABLES: Final = (CLUSTERS, MEASURES, BROKERS, RACKS, TOPICS, VIOLATIONS, REJECTS, INPUTS, CHANGES, PAIRS)
+TABLES: Final = (CLUSTERS, MEASURES, BROKERS, LOG_DIRS, RACKS, TOPICS, VIOLATIONS, REJECTS, INPUTS, CHANGES, PAIRS)

@@ -13,7 +13,7 @@ from typing import Any, Final
 import attrs
 import numpy as np
 
-from broker.cluster import PAD, BrokerView, ClusterView, Int32Array, Int64Array
+from broker.cluster import PAD, BrokerView, ClusterView, Int32Array, Int64Array, LogDirView
 from placement.balance.audit import assignment_of, explain_states, partition_states, rack_audit, topic_spread
 from placement.balance.constraints import RACK_SPREAD, Violation, check
 from placement.balance.loads import GroupLoads, loads
@@ -42,6 +42,8 @@ def describe_view(view: ClusterView, *, min_insync_replicas: int | None = None, 
         schemas.BROKERS: Rows([len(racks)], (view.broker_ids, racks, fenced, *_quantities(brokers))),
         schemas.VIOLATIONS: violation_rows([broken.listed]),
     }
+    if view.log_dirs:
+        tables[schemas.LOG_DIRS] = _log_dirs(view.log_dirs)
     groups = Groups.of_view(view)
     classes = Classes.of_view(view, groups)
     live = np.flatnonzero(groups.of >= 0)
@@ -137,6 +139,11 @@ def _racks(racks: GroupLoads, brokers: tuple[BrokerView, ...], best: Sequence[In
     names = list(racks.names)
     of_best = (column[: len(names)] for column in best)
     return Rows([len(names)], (names, [counts[name] for name in names], *_quantities(racks), *of_best))
+
+
+def _log_dirs(dirs: Sequence[LogDirView]) -> Rows:
+    names = ("broker_id", "path", "error", "replica_count", "future_replica_count", "size_bytes")
+    return Rows([len(dirs)], tuple([getattr(each, name) for each in dirs] for name in names))
 
 
 def _topics_of_view(view: ClusterView, order: Int64Array) -> Rows:

@@ -30,6 +30,7 @@ from spark_analysis.tables.staging import FREE, Best, ClusterRows, Shares, TaskW
 from spark_analysis.tables.view_rows import count_pairs, describe_view
 from spark_analysis.tables.write import COUNT_FOLDER
 from spark_analysis.tasks import TaskFunction, dumps_task, fleet_task
+from tests.placement.formats.samples import PRINTED
 from tests.spark_analysis.fleet.test_fleet import RACKS, SEEDS, recipe
 
 DESCRIBE = (
@@ -211,6 +212,20 @@ def test_inputs_of_no_series_are_not_compared(tmp_path: Path) -> None:
     root = run_root(tmp_path / "run")
     assert "changes" not in {row["table"] for row in results_of(dumps_task(inputs, root, None, None), 0, 1)}
     assert [row["cluster_id"] for row in written(root, schemas.FACTS)] == [0, 1]
+
+
+def test_sizes_fill_the_bytes_of_the_brokers_and_the_log_directories(tmp_path: Path) -> None:
+    root = run_root(tmp_path)
+    dump = DumpInput(str(PRINTED / "topics-describe.txt"), sizes=str(PRINTED / "log-dirs.txt"))
+    assert {row["failure"] for row in results_of(dumps_task([[(0, dump)]], root, None, None), 0)} == {None}
+    held = pq.read_table(root / "brokers").to_pylist()
+    directories = pq.read_table(root / "log_dirs").to_pylist()
+    assert [row["size_bytes"] for row in held] == [
+        sum(row["size_bytes"] for row in directories if row["broker_id"] == broker) for broker in (1, 2, 3)
+    ]
+    assert pq.read_table(root / "facts").to_pylist()[0]["size_bytes"] == sum(row["size_bytes"] for row in held) > 0
+    inputs = [(row["format"], row["cluster_count"]) for row in pq.read_table(root / "inputs").to_pylist()]
+    assert inputs == [("kafka-topics", 1), ("kafka-log-dirs", 0)]
 
 
 @pytest.mark.parametrize("text", ["", "no dump\n"])

@@ -12,6 +12,7 @@ from placement.formats.parsed import ParsedDump
 from placement.formats.read import read_dump
 
 REAL_DATA = Path(__file__).parents[2] / "real_data"
+PRINTED = Path(__file__).parent / "printed"
 
 PartitionValues = tuple[str, int, int | None, dict[str, tuple[int, ...]]]
 

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from broker.cli import run
+from broker.errors import UsageError
 from spark_analysis.cli.commands import brokerside
-from spark_analysis.sources.inputs import dump_inputs
+from spark_analysis.sources.inputs import dump_inputs, with_sizes_of
 
 MULTIREGION = Path(__file__).parents[2] / "real_data" / "multiregion"
 RACKS = MULTIREGION.parent / "multiregion-racks.csv"
@@ -37,6 +38,29 @@ def test_numbered_dumps_of_one_folder_are_moments_of_one_cluster(
 ) -> None:
     series = {dump.series for dump in dump_inputs(names, None, moments)}
     assert series == ({"moments"} if one_series else {None})
+
+
+def test_sizes_go_to_the_only_cluster_to_the_last_moment_or_to_the_one_named() -> None:
+    one = with_sizes_of(dump_inputs(("a.txt",), None, None), ("s.json",))
+    assert [dump.sizes for dump in one] == ["s.json"]
+    moments = with_sizes_of(dump_inputs(("1-a.txt", "2-b.txt"), None, None), ("s.json",))
+    assert [dump.sizes for dump in moments] == [None, "s.json"]
+    named = with_sizes_of(dump_inputs(("a.txt", "b.txt"), None, None), ("a=s.json",))
+    assert [dump.sizes for dump in named] == ["s.json", None]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "message"),
+    [
+        (("s.json",), "--sizes 's.json': of 2 clusters; name one of them, as in --sizes NAME=FILE"),
+        (("c=s.json",), "--sizes 'c=s.json': no cluster is called 'c'; there are a, b"),
+        (("a=s.json", "a=t.json"), "--sizes 'a=t.json': cluster 'a' has sizes already"),
+    ],
+)
+def test_sizes_of_no_clear_cluster_are_refused(sizes: tuple[str, ...], message: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        with_sizes_of(dump_inputs(("a.txt", "b.txt"), None, None), sizes)
+    assert str(caught.value) == message
 
 
 def test_every_shipped_recipe_is_listed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,202 @@
+"""Read the sizes of replicas from a separate file, because no dump of a cluster's placement contains them.
+
+What it decides: the bytes of each replica of a view, and what to take where the file does not say.
+
+Goals, most important first: a size that was measured is used as it is; the bytes of a broker are known as soon as every
+partition has one measured replica; what was not measured is said.
+
+Constraints: a partition without any size stays unknown, and with it the bytes of the cluster: a sum over the rest
+would understate some broker.
+
+How: kafka-log-dirs names each replica's broker. topicmappr's partition metadata and Cruise Control's /partition_load
+give one size a partition, which each of its replicas takes. A replica that a log-dirs file does not list (its broker
+was away) takes the largest of its partition, the size to which it will catch up.
+
+Example: orders-0 on brokers 1 and 3, of which only 1 was asked and has 7 bytes: 7 bytes on each, and a note.
+
+Left out: which directory a replica moves to; the directories are shown as they are.
+
+Source: Kafka tools/LogDirsCommand; kafka-kit kafkazk PartitionMeta (Size in bytes); Cruise Control PartitionLoadState
+(disk in MB of 2^20 bytes).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+import attrs
+import numpy as np
+
+from broker.cluster import SIZE_UNKNOWN, ClusterView, Int64Array, LogDirView, PartitionTable
+from broker.errors import InputError
+from broker.units import MIB, SIZE_BYTES_MAX
+from placement.formats import log_dirs
+from placement.formats.checks import PARTITION_ID_MAX, fault_of_number, fault_of_topic_name
+from placement.formats.documents import brief, collect, find_documents, folded
+from placement.formats.log_dirs import ReplicaSizes
+from placement.formats.parsed import ParsedDump, RowCounts, first_few
+from placement.formats.text import utf8_chunks
+
+PARTITION_META: Final = "topicmappr-partitionmeta"
+PARTITION_LOAD: Final = "cruise-control-partition-load"
+SIZE_FORMATS: Final = (log_dirs.FORMAT, PARTITION_META, PARTITION_LOAD)
+EVERY_BROKER: Final = -1  # Stands for the broker where a file gives one size a partition.
+
+
+@attrs.frozen(eq=False)
+class Sizes:
+    """Hold the sizes of one file: bytes by partition and broker, log directories, and the account of its rows."""
+
+    account: ParsedDump
+    by_partition: ReplicaSizes
+    log_dirs: tuple[LogDirView, ...] = ()
+
+    def apply(self, view: ClusterView) -> ClusterView:
+        """Return `view` with these sizes, the log directories, and notes on the replicas without a size of their own.
+
+        Raises InputError when the file has no size of any partition of the view.
+        """
+        table = view.partitions
+        measured = self._measured(view, table)
+        held = table.replicas >= 0
+        largest = measured.max(axis=1, initial=SIZE_UNKNOWN)
+        if not (largest >= 0).any():
+            raise InputError(f"has no size of any partition of cluster {view.name}", source=self.account.source)
+        taken = held & (measured == SIZE_UNKNOWN) & (largest >= 0)[:, None]
+        filled = np.where(taken, largest[:, None], measured)
+        partitions = attrs.evolve(table, size_bytes=largest, replica_size_bytes=filled)
+        notes = [*view.notes, *self._notes(view, taken, int(np.count_nonzero(largest < 0)))]
+        return attrs.evolve(view, partitions=partitions, log_dirs=self.log_dirs, notes=tuple(notes))
+
+    def _measured(self, view: ClusterView, table: PartitionTable) -> Int64Array:
+        """Return the size of each replica, int64[P, W], as the file gives it; -1 where it does not."""
+        sizes = np.full(table.replicas.shape, SIZE_UNKNOWN, dtype=np.int64)
+        topics, ids = table.topic_index.tolist(), table.partition_ids.tolist()
+        for row, replicas in enumerate(table.replicas.tolist()):
+            by_broker = self.by_partition.get((view.topics[topics[row]].name, ids[row]))
+            if by_broker is None:
+                continue
+            everywhere = by_broker.get(EVERY_BROKER, SIZE_UNKNOWN)
+            for place, broker in enumerate(replicas):
+                if broker >= 0:
+                    sizes[row, place] = by_broker.get(broker, everywhere)
+        return sizes
+
+    def _notes(self, view: ClusterView, taken: Any, unknown_count: int) -> Iterator[str]:
+        source = self.account.source
+        if unknown_count:
+            yield (
+                f"{unknown_count} of {view.partitions.count} partitions have no size in {source}, so the bytes of the "
+                "cluster are not known"
+            )
+        if taken.any():
+            brokers = sorted(set(view.partitions.replicas[taken].tolist()))
+            yield (
+                f"{source} lists no size of {int(np.count_nonzero(taken))} replicas (on brokers "
+                f"{', '.join(map(str, brokers[:20]))}{', …' if len(brokers) > 20 else ''}); the largest of the "
+                "partition's other replicas is taken"
+            )
+        yield from self._strays(view)
+        offline = [
+            f"broker {each.broker_id}: log directory {each.path} answers with {each.error}"
+            for each in self.log_dirs
+            if each.error
+        ]
+        yield from first_few(offline)
+
+    def _strays(self, view: ClusterView) -> Iterator[str]:
+        """Yield a note on replicas that stand on a disk and in no partition's list of replicas."""
+        if not view.partitions_complete:
+            return
+        table = view.partitions
+        topics, ids = table.topic_index.tolist(), table.partition_ids.tolist()
+        placed = {
+            (view.topics[topics[row]].name, ids[row]): set(replicas)
+            for row, replicas in enumerate(table.replicas.tolist())
+        }
+        strays = [
+            f"{topic}-{partition} on broker {broker}"
+            for (topic, partition), by_broker in sorted(self.by_partition.items())
+            for broker in sorted(by_broker)
+            if broker != EVERY_BROKER and broker not in placed.get((topic, partition), ())
+        ]
+        if strays:
+            shown = ", ".join(strays[:5]) + (", …" if len(strays) > 5 else "")
+            yield f"{len(strays)} replicas in {self.account.source} belong to no partition of the cluster: {shown}"
+
+
+def read_sizes(chunks: Iterable[bytes], *, source: str) -> Sizes:
+    """Return the sizes in the bytes of one file, recognised by its content.
+
+    Raises InputError for a file of no known format of sizes, or in which nothing can be used.
+    """
+    found = find_documents(collect(utf8_chunks(chunks), source=source), source=source)
+    if not found.documents:
+        raise InputError(f"holds no JSON object; sizes are read from {', '.join(SIZE_FORMATS)}", source=source)
+    if len(found.documents) > 1:
+        raise InputError("a second document after the sizes", source=source, line=found.documents[1].line)
+    value = found.documents[0].value
+    format_name = sizes_format(value)
+    if format_name is None:
+        what = f"a JSON object without sizes; sizes are read from {', '.join(SIZE_FORMATS)}"
+        raise InputError(what, source=source, line=found.documents[0].line, value=brief(value))
+    row_counts = RowCounts(source, format_name, lines_passed_over=found.lines_passed_over)
+    directories: tuple[LogDirView, ...] = ()
+    if format_name == log_dirs.FORMAT:
+        by_partition, directories = log_dirs.read_log_dirs(value, row_counts)
+    elif format_name == PARTITION_LOAD:
+        by_partition = _partition_load(value, row_counts)
+    else:
+        by_partition = _partition_meta(value, row_counts)
+    return Sizes(row_counts.dump(()), by_partition, directories)
+
+
+def sizes_format(value: dict[str, Any]) -> str | None:
+    """Return the format of sizes that this JSON object has, or None."""
+    if log_dirs.is_log_dirs(value):
+        return log_dirs.FORMAT
+    records = folded(value).get("records")
+    if isinstance(records, list) and any({"topic", "partition", "disk"} <= folded(item).keys() for item in records):
+        return PARTITION_LOAD
+    first = next(iter(value.values()), None)
+    inner = next(iter(first.values()), None) if isinstance(first, dict) else None
+    return PARTITION_META if isinstance(inner, dict) and "size" in folded(inner) else None
+
+
+def _partition_load(value: dict[str, Any], row_counts: RowCounts) -> ReplicaSizes:
+    sizes: ReplicaSizes = {}
+    for number, raw in enumerate(folded(value)["records"]):
+        item = folded(raw)
+        size = item.get("disk")
+        scaled = size * MIB if isinstance(size, int | float) and not isinstance(size, bool) else size
+        _add(f"records[{number}]", raw, (item.get("topic"), item.get("partition"), scaled), sizes, row_counts)
+    return sizes
+
+
+def _partition_meta(value: dict[str, Any], row_counts: RowCounts) -> ReplicaSizes:
+    sizes: ReplicaSizes = {}
+    for topic, partitions in value.items():
+        if not isinstance(partitions, dict):
+            row_counts.reject(f"{topic}: a topic is an object of partitions", brief(partitions))
+            continue
+        for name, raw in partitions.items():
+            number = int(name) if name.isascii() and name.isdecimal() and len(name) <= 10 else None
+            _add(f"{topic}.{name}", raw, (topic, number, folded(raw).get("size")), sizes, row_counts)
+    return sizes
+
+
+def _add(where: str, raw: Any, row: tuple[Any, Any, Any], sizes: ReplicaSizes, row_counts: RowCounts) -> None:
+    """Hold one size of a whole partition, or reject the row."""
+    topic, partition, size = row
+    fault = fault_of_topic_name(topic) or fault_of_number(partition, "partition", high=PARTITION_ID_MAX)
+    if isinstance(size, float) and 0 <= size <= SIZE_BYTES_MAX:
+        size = round(size)
+    fault = fault or fault_of_number(size, "size", high=SIZE_BYTES_MAX)
+    if fault is None and (topic, partition) in sizes:
+        fault = "the partition already has a size"
+    if fault:
+        row_counts.reject(f"{where}: {fault}", brief(raw))
+        return
+    sizes[topic, partition] = {EVERY_BROKER: size}
+    row_counts.rows_analysed += 1
