@@ -67,7 +67,9 @@ def to_svg(outcome: Outcome) -> str:
         else:
             parts.extend(_band(outcome, axis, partition, panels_top + place * _BAND))
     if hidden_count:
-        parts.append(_quiet(LEFT, bottom + 46, f"{counted(hidden_count, 'partition')} that changed less not shown"))
+        hidden = counted(hidden_count, "partition")
+        verb = "is" if hidden_count == 1 else "are"
+        parts.append(_quiet(LEFT, bottom + 46, f"{hidden} that changed less {verb} not shown"))
     parts.extend(_findings(outcome, axis, bottom))
     size = (LEFT + WIDTH + RIGHT, bottom + (60 if hidden_count else 40))
     return svg.document("run", heading(outcome), size, svg.style("run", *_ROLES, rules=_RULES), parts) + "\n"
