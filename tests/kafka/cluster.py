@@ -1,0 +1,272 @@
+"""Released brokers in processes of their own, and a client of theirs.
+
+What it decides: how a KRaft cluster for a test is set up, started, killed and stopped. Nodes 1, 2 and 3 are brokers
+and controllers, the others brokers alone; racks are dealt round-robin, so that nodes 1 and 4 share rack `a`.
+
+Goals, most important first
+1. No process outlives the context manager, whatever happens in it.
+2. Every wait is bounded, and one that ends says what the broker printed last.
+
+Constraints: a node's files are below the folder given, one directory a node; ports are free ones of 127.0.0.1.
+
+How
+Maven resolves the class path of java/cluster/pom.xml; every node runs `kafka.Kafka` with a small heap. One process,
+java/cluster/ClusterClient.java, is producer, consumer, Admin client and kafka-topics.
+
+Example:
+
+    with Cluster.start(folder, release=NEWEST, node_count=6) as cluster:
+        cluster.client.call("create", topic="orders", partitions=6, factor=3, replicas=[], settings={})
+        cluster.kill(4)
+
+Left out: listeners with security, and nodes that are controllers alone.
+
+Source: Kafka's config/server.properties and kafka.Kafka.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self
+
+import attrs
+
+from broker.releases import NEWEST, Release
+from tests.kafka.jvm import COMPILE_SECONDS_MAX, JavaProcess, KafkaUnavailableError, _run, _tool, class_path_of
+from tests.kafka.releases import JAVA_SOURCES, version_of
+
+CONTROLLER_COUNT: Final = 3
+RACKS: Final = ("a", "b", "c")
+CLUSTER_ID: Final = "brokersideTestCluster1"
+START_SECONDS_MAX: Final = 120
+STOP_SECONDS_MAX: Final = 40
+CLASS: Final = "org.apache.kafka.tools.ClusterClient"
+MEMORY: Final = ("-Xms64m", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+"""Little memory, and the compiler that is fast at once: a node lives for a minute or two."""
+
+SETTINGS: Final = {
+    "process.roles": "broker",
+    "controller.listener.names": "CONTROLLER",
+    "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+    "inter.broker.listener.name": "PLAINTEXT",
+    "num.network.threads": "2",
+    "num.io.threads": "2",
+    "log.cleaner.threads": "1",
+    "log.cleaner.dedupe.buffer.size": "2097152",
+    "background.threads": "2",
+    "broker.heartbeat.interval.ms": "500",
+    "broker.session.timeout.ms": "6000",
+    "replica.fetch.wait.max.ms": "100",
+    "replica.lag.time.max.ms": "6000",
+    "offsets.topic.num.partitions": "2",
+    "offsets.topic.replication.factor": "3",
+    "transaction.state.log.num.partitions": "2",
+    "transaction.state.log.replication.factor": "3",
+    "transaction.state.log.min.isr": "1",
+    "share.coordinator.state.topic.num.partitions": "1",
+    "controlled.shutdown.enable": "true",
+    "log.index.size.max.bytes": "65536",
+    "log.retention.ms": "-1",
+    "log.cleaner.enable": "false",
+}
+"""What differs from Kafka's defaults: small threads and tables, quick to see a broker gone, nothing cleaned or lost."""
+
+
+class ClusterError(AssertionError):
+    """A node or the client did not do what was asked; the message says what it printed last."""
+
+
+class KafkaThrewError(Exception):
+    """The client answered with an exception of Kafka's."""
+
+
+@attrs.define
+class Node:
+    """One broker: its folder, and its process while it runs."""
+
+    id: int
+    folder: Path
+    port: int
+    process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def logs(self) -> Path:
+        """Return the log directory."""
+        return self.folder / "logs"
+
+    @property
+    def rack(self) -> str:
+        """Return the rack."""
+        return RACKS[(self.id - 1) % len(RACKS)]
+
+    def printed(self) -> str:
+        """Return the end of what the broker printed."""
+        path = self.folder / "output.txt"
+        return path.read_text("utf-8", "replace")[-2000:] if path.exists() else ""
+
+
+class ClusterClient(JavaProcess[str]):
+    """A Java process with Kafka's clients and kafka-topics; one call at a time."""
+
+    def call(self, name: str, **arguments: Any) -> dict[str, Any]:
+        """Return the answer to a call of java/cluster/ClusterClient.java; raise KafkaThrewError for an exception."""
+        self._to_java.write(json.dumps({"call": name, **arguments}) + "\n")
+        self._to_java.flush()
+        line = self._from_java.readline()
+        if not line:
+            raise ClusterError("the client's process ended")
+        answer: dict[str, Any] = json.loads(line)
+        if "exception" in answer:
+            raise KafkaThrewError(f"{name}: {answer['exception']}: {answer.get('message')}")
+        return answer
+
+
+class Cluster:
+    """Nodes of one release and their client. Use it as a context manager."""
+
+    def __init__(self, java: list[str], nodes: tuple[Node, ...], client: ClusterClient) -> None:
+        self.java = java
+        self.nodes = {node.id: node for node in nodes}
+        self.client = client
+
+    @classmethod
+    def start(cls, folder: Path, release: Release = NEWEST, *, node_count: int) -> Cluster:
+        """Format the directories of `node_count` nodes, start all at once, and wait until they serve.
+
+        Raises KafkaUnavailableError, with the reason, where Java, Maven or the jars cannot be had.
+        """
+        java = _java(folder, release)
+        ports = _free_ports(node_count + CONTROLLER_COUNT)
+        nodes = tuple(Node(1 + place, folder / f"node-{1 + place}", ports[place]) for place in range(node_count))
+        voters = ",".join(f"{1 + place}@127.0.0.1:{ports[node_count + place]}" for place in range(CONTROLLER_COUNT))
+        for node in nodes:
+            node.folder.mkdir(parents=True)
+            (node.folder / "server.properties").write_text(_properties(node, voters), "utf-8")
+        servers = ",".join(f"127.0.0.1:{node.port}" for node in nodes)
+        client = subprocess.Popen(
+            [*java, CLASS, servers],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            encoding="utf-8",
+        )
+        cluster = cls(java, nodes, ClusterClient(client, release))
+        with ExitStack() as unless_started:
+            unless_started.push(cluster)
+            files = [str(node.folder / "server.properties") for node in nodes]
+            cluster.client.call("format", cluster=CLUSTER_ID, properties=files)
+            cluster.run(node.id for node in nodes)
+            unless_started.pop_all()
+        return cluster
+
+    def run(self, node_ids: Iterable[int]) -> None:
+        """Start nodes together and wait until each has printed that it started."""
+        started = [self.nodes[each] for each in node_ids]
+        for node in started:
+            assert node.process is None, node.id
+            with (node.folder / "output.txt").open("wb") as output:
+                command = [*self.java, "kafka.Kafka", str(node.folder / "server.properties")]
+                node.process = subprocess.Popen(
+                    command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, cwd=node.folder
+                )
+        for node in started:
+            self.wait(lambda node=node: _is_serving(node), f"node {node.id} to serve", START_SECONDS_MAX)  # type: ignore[misc]
+
+    def kill(self, *node_ids: int) -> None:
+        """End nodes as kill -9 does, all before any is waited for."""
+        for each in node_ids:
+            self._process(each).kill()
+        for each in node_ids:
+            self._process(each).wait()
+            self.nodes[each].process = None
+
+    def stop(self, *node_ids: int) -> None:
+        """Shut nodes down in order, together."""
+        for each in node_ids:
+            self._process(each).send_signal(signal.SIGTERM)
+        for each in node_ids:
+            try:
+                self._process(each).wait(STOP_SECONDS_MAX)
+            except subprocess.TimeoutExpired:
+                raise ClusterError(f"node {each} does not stop: {self.nodes[each].printed()}") from None
+            self.nodes[each].process = None
+
+    def wait(self, condition: Callable[[], bool], what: str, seconds_max: float = 60) -> None:
+        """Return when a condition holds; raise ClusterError with what the nodes printed if it does not in time."""
+        deadline = time.monotonic() + seconds_max
+        while not condition():
+            if time.monotonic() > deadline:
+                said = "\n".join(f"node {node.id}: {node.printed()[-600:]}" for node in self.nodes.values())
+                raise ClusterError(f"waited {seconds_max} seconds for {what}\n{said}")
+            time.sleep(0.2)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.kill(*(node.id for node in self.nodes.values() if node.process is not None))
+        self.client.__exit__(kind, error, trace)
+
+    def _process(self, node_id: int) -> subprocess.Popen[bytes]:
+        process = self.nodes[node_id].process
+        assert process is not None, f"node {node_id} does not run"
+        return process
+
+
+def _java(folder: Path, release: Release) -> list[str]:
+    """Return the command that starts Java with the release's jars and our compiled client."""
+    java, javac, maven = (_tool(name) for name in ("java", "javac", "mvn"))
+    sources = JAVA_SOURCES / "cluster"
+    path = folder / "class-path.txt"
+    class_path = class_path_of(maven, sources / "pom.xml", path, f"-Dkafka.version={version_of(release)}")
+    classes = folder / "classes"
+    classes.mkdir()
+    files = [str(each) for each in sorted(sources.glob("*.java"))]
+    _run([javac, "-nowarn", "-cp", class_path, "-d", str(classes), *files], COMPILE_SECONDS_MAX)
+    return [java, *MEMORY, "-cp", f"{classes}:{class_path}"]
+
+
+def _properties(node: Node, voters: str) -> str:
+    settings: Mapping[str, str] = {
+        **SETTINGS,
+        "node.id": str(node.id),
+        "broker.rack": node.rack,
+        "log.dirs": str(node.logs),
+        "controller.quorum.voters": voters,
+        "listeners": f"PLAINTEXT://127.0.0.1:{node.port}",
+    }
+    if node.id <= CONTROLLER_COUNT:
+        port = voters.split(",")[node.id - 1].rpartition(":")[2]
+        both = {"process.roles": "broker,controller"}
+        settings = {**settings, **both, "listeners": f"{settings['listeners']},CONTROLLER://127.0.0.1:{port}"}
+    return "".join(f"{name}={value}\n" for name, value in settings.items())
+
+
+def _is_serving(node: Node) -> bool:
+    assert node.process is not None
+    if node.process.poll() is not None:
+        raise ClusterError(f"node {node.id} ended with status {node.process.returncode}: {node.printed()}")
+    with socket.socket() as trial:
+        trial.settimeout(1)
+        return trial.connect_ex(("127.0.0.1", node.port)) == 0
+
+
+def _free_ports(count: int) -> list[int]:
+    with ExitStack() as held:
+        sockets = [held.enter_context(socket.socket()) for _ in range(count)]
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return [each.getsockname()[1] for each in sockets]
+
+
+__all__ = ("Cluster", "ClusterClient", "ClusterError", "KafkaThrewError", "KafkaUnavailableError", "Node")
