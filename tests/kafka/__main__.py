@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 
 from broker.releases import NEWEST, Release
-from tests.kafka.differential import ALGORITHMS, algorithms_of, check
+from tests.kafka.differential.placers import ALGORITHMS, algorithms_of, check
 from tests.kafka.jvm import KafkaJvm, KafkaUnavailableError
 
 

@@ -23,7 +23,7 @@ import attrs
 
 from broker.ids import PartitionId, TopicPartition
 from placement.consumer.group import Member, Topic
-from tests.kafka.differential import ONE_BIN_NAMES, RACK_NAMES
+from tests.kafka.differential.placers import ONE_BIN_NAMES, RACK_NAMES
 
 COLLIDING: Final = ("Aa", "BB", "AaAa", "BBBB", "AaBB", "BBAa", "é", "\U0001f600", "z", "Z", "_")
 # The hash of a partition is 31 * (31 + number) plus that of the topic's name, and these names are 1 and 31 apart.

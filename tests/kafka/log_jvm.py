@@ -97,6 +97,16 @@ class KafkaLogs(JavaProcess[str]):
         """Run the operations of `case` below `folder`; return it as a golden case, closed files kept in `folder`."""
         return self._call("program", case=dict(case), folder=str(folder))
 
+    def build(self, batches: Sequence[Mapping[str, Any]]) -> list[bytes]:
+        """Return the bytes of batches that are described as golden files describe them, built by Kafka."""
+        return [b64decode(text) for text in self._call("build", batches=[dict(each) for each in batches])["built"]]
+
+    def read(self, data: Sequence[bytes]) -> list[dict[str, Any]]:
+        """Read each of `data` with MemoryRecords; return its `batches`, and the `exception` that ended the reading."""
+        answer = self._call("read", data=[b64encode(each).decode("ascii") for each in data])
+        outcomes: list[dict[str, Any]] = answer["outcomes"]
+        return outcomes
+
     def metadata_image(self, records: Sequence[bytes]) -> list[bytes]:
         """Replay the values of metadata records; return those that Kafka writes of the image that comes out."""
         asked = [b64encode(record).decode("ascii") for record in records]

@@ -10,7 +10,7 @@ from broker.ids import BrokerId
 from placement.placers.classic import ClassicPlacer
 from placement.placers.striped import StripedPlacer
 from placement.spec import PlacementSpec
-from tests.kafka.differential import algorithms_of, check, placed_by
+from tests.kafka.differential.placers import algorithms_of, check, placed_by
 from tests.kafka.jvm import KafkaError, KafkaJvm
 from tests.kafka.releases import DEFAULTS, VERSIONS, WITH_ADMIN_UTILS
 

@@ -52,6 +52,8 @@ final class LogOracle {
                 case "dump" -> dump(request);
                 case "open" -> open(request);
                 case "program" -> program(request);
+                case "build" -> LogReads.build(request);
+                case "read" -> LogReads.read(request);
                 case "metadata" -> MetadataImages.replay(request);
                 case "timing" -> LogTimings.measure(request);
                 default -> throw new IllegalArgumentException("no call " + request.get("call"));

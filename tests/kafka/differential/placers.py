@@ -20,7 +20,7 @@ Left out: start indexes near 2^31 together with racks, for which Kafka needs min
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 import attrs
@@ -36,6 +36,7 @@ from placement.placers.broker_columns import BrokerColumns
 from placement.placers.classic import ClassicPlacer, ClassicStart, compiled_rows, rack_alternated_brokers, ring_of
 from placement.placers.striped import StripedPlacer, striped_positions
 from placement.spec import PlacementSpec, ReplicaPlacer
+from tests.kafka.differential.areas import Area
 from tests.kafka.jvm import KafkaError, KafkaJvm, Placed
 from tests.kafka.releases import WITH_ADMIN_UTILS
 
@@ -55,8 +56,7 @@ ONE_BIN_NAMES: Final = [
 def check(kafka: KafkaJvm, algorithm: str, *, seed: int, case: int) -> None:
     """Draw case number `case` of `algorithm`, ask both, and raise AssertionError unless they agree."""
     chance = random.Random(f"{seed}/{algorithm}/{case}")
-    size = LARGE_SIZE if case % LARGE_EVERY == LARGE_EVERY - 1 else 2 + min(case, GROWING_CASE_COUNT) // 50
-    ALGORITHMS[algorithm](kafka, chance, size)
+    ALGORITHMS[algorithm](kafka, chance, _size(case))
 
 
 def check_classic(kafka: KafkaJvm, chance: random.Random, size: int) -> None:
@@ -258,3 +258,36 @@ def places(order: Sequence[str | None], keys: Sequence[str | None]) -> list[int]
     """Return where each key of `order` stands among the distinct keys, as the Java program answers."""
     place = {key: number for number, key in enumerate(dict.fromkeys(keys))}
     return [place[key] for key in order]
+
+
+Drawn = tuple[int, int]
+"""A seed and the number of a case."""
+
+
+def areas(kafka: KafkaJvm) -> list[Area[Drawn]]:
+    """Return an area for each algorithm that the release has."""
+    return [_area(kafka, algorithm) for algorithm in algorithms_of(kafka.release)]
+
+
+def _area(kafka: KafkaJvm, algorithm: str) -> Area[Drawn]:
+    def difference(drawn: Drawn) -> str | None:
+        try:
+            check(kafka, algorithm, seed=drawn[0], case=drawn[1])
+        except AssertionError as mismatch:
+            return str(mismatch)
+        return None
+
+    return Area(name=algorithm, draw=lambda seed, number: (seed, number), difference=difference, smaller=_smaller)
+
+
+def _smaller(drawn: Drawn) -> Iterator[Drawn]:
+    """Yield cases whose inputs are smaller: of numbers in which inputs have not grown as far."""
+    seed, number = drawn
+    size = _size(number)
+    for smaller_number in range(GROWING_CASE_COUNT):
+        if _size(smaller_number) < size:
+            yield seed, smaller_number
+
+
+def _size(case: int) -> int:
+    return LARGE_SIZE if case % LARGE_EVERY == LARGE_EVERY - 1 else 2 + min(case, GROWING_CASE_COUNT) // 50

@@ -1,0 +1,9 @@
+"""Compare ours with Kafka's own classes in every area, on new random cases: `python -m tests.kafka.differential`.
+
+- areas: Define what an area offers, the loop over all of them, and how a difference is made small.
+- placers: Draw clusters and topics for the placers, and keys for Java's hash tables.
+- assignors: Draw lives of consumer groups for the six assignors.
+- batches: Draw batches of every magic, built and read by both, whole and damaged.
+- logs: Draw programs of operations for UnifiedLog and the cleaner.
+- metadata: Draw sequences of metadata records for Kafka's images, and any records for kafka-dump-log.
+"""

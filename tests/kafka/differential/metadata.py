@@ -1,0 +1,133 @@
+"""Random metadata records: sequences replayed to an image, and any records printed by kafka-dump-log.
+
+How: Hypothesis draws, a hundred cases at once from a seed of their own, as tests.log.metadata.drawn says. A sequence is
+made smaller by leaving out records; one that then contradicts itself is passed over.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import hypothesis
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from broker.errors import CorruptDataError
+from broker.ids import Offset
+from broker.units import TimeMs
+from log import BatchSpec, Record, build_batch
+from log.metadata import MetadataRecord, decode_record
+from log.metadata.state import MetadataState
+from log.storage import FileStorage
+from log.tools.dump_options import DumpOptions
+from log.tools.dump_text import file_lines
+from log.tools.problems import Problems
+from log.tools.sources import SourceFile
+from tests.kafka.differential.areas import Area, fewer
+from tests.kafka.log_jvm import Dumped, KafkaAnswerError, KafkaLogs
+from tests.log.metadata.drawn import RECORDS, SEQUENCES, image_of
+
+Drawn = TypeVar("Drawn")
+Records = tuple[MetadataRecord, ...]
+
+CHUNK: Final = 100
+VERSION_DIFFERS: Final = "features: metadata.version"
+OPTIONS: Final = DumpOptions(deep=True, print_data=True, metadata=True)
+
+
+def areas(kafka: KafkaLogs) -> list[Area[Records]]:
+    """Return the areas of images and of dumps."""
+    lists = st.lists(RECORDS, min_size=1, max_size=30).map(tuple)
+    return [
+        Area(
+            name="metadata images",
+            draw=_drawer(SEQUENCES),
+            difference=lambda records: image_difference(kafka, records),
+            smaller=_fitting,
+        ),
+        Area(
+            name="metadata dumps",
+            draw=_drawer(lists),
+            difference=lambda records: dump_difference(kafka, records),
+            smaller=_fewer,
+        ),
+    ]
+
+
+def image_difference(kafka: KafkaLogs, records: Records) -> str | None:
+    """Return what differs between our image and the one that Kafka writes."""
+    ours, theirs = MetadataState(), MetadataState()
+    for record in records:
+        ours.apply(record)
+    try:
+        values = kafka.metadata_image([record.to_bytes() for record in records])
+    except KafkaAnswerError as refusal:
+        return f"Kafka refused: {refusal}"
+    for value in values:
+        theirs.apply(decode_record(value))
+    # The writer writes the version of the metadata that it is asked for, which is the release's newest.
+    differences = [each for each in image_of(ours).differences(image_of(theirs)) if each != VERSION_DIFFERS]
+    return "; ".join(differences) if differences else None
+
+
+def dump_difference(kafka: KafkaLogs, records: Records) -> str | None:
+    """Return the first lines that differ between our dump and kafka-dump-log's."""
+    values = [Record(Offset(place), TimeMs(0), None, record.to_bytes()) for place, record in enumerate(records)]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "00000000000000000000.log"
+        path.write_bytes(build_batch(BatchSpec(), values))
+        theirs = kafka.dump([path], "--cluster-metadata-decoder")
+        problems = Problems()
+        file = SourceFile(FileStorage(path.parent, read_only=True), path.name, str(path))
+        out = "".join(f"{line}\n" for line in file_lines(file, OPTIONS, problems))
+        ours = Dumped(out, "".join(f"{line}\n" for line in problems.lines()))
+    if ours == theirs:
+        return None
+    pairs = zip(f"{ours.out}{ours.err}".splitlines(), f"{theirs.out}{theirs.err}".splitlines(), strict=False)
+    return next((f"ours {our}, Kafka {their}" for our, their in pairs if our != their), f"{ours}, Kafka {theirs}")
+
+
+def _drawer(strategy: st.SearchStrategy[Drawn]) -> Callable[[int, int], Drawn]:
+    @lru_cache(maxsize=2)
+    def chunk(seed: int, number: int) -> tuple[Drawn, ...]:
+        found: list[Drawn] = []
+
+        @hypothesis.seed(seed * 1_000_003 + number)
+        @settings(
+            max_examples=CHUNK,
+            database=None,
+            deadline=None,
+            phases=(Phase.generate,),
+            suppress_health_check=list(HealthCheck),
+        )
+        @given(strategy)
+        def keep(drawn: Any) -> None:
+            found.append(drawn)
+
+        keep()
+        return tuple(found)
+
+    # Hypothesis may draw fewer than it was asked for; the case then comes again.
+    return lambda seed, number: (cases := chunk(seed, number // CHUNK))[number % CHUNK % len(cases)]
+
+
+def _fewer(records: Records) -> Iterator[Records]:
+    for less in fewer(records):
+        if less:
+            yield tuple(less)
+
+
+def _fitting(records: Records) -> Iterator[Records]:
+    first, *rest = records
+    for less in fewer(rest):
+        state = MetadataState()
+        try:
+            for record in (first, *less):
+                state.apply(record)
+        except CorruptDataError:
+            continue
+        yield (first, *less)
