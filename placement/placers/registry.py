@@ -9,7 +9,7 @@ packages came as a zip and no entry point is known.
 Example:
 
     >>> load_placer("striped")
-    StripedPlacer()
+    StripedPlacer(release=Release(name='4.3'))
 
 Left out: placers with arguments; whoever needs one calls it from Python.
 
