@@ -36,7 +36,8 @@ from placement.formats.racks import Racks
 from spark_analysis.fleet.describe import Placed, count_placed, describe_placed
 from spark_analysis.fleet.generate import Fleet, make_cluster, make_clusters
 from spark_analysis.fleet.place import place_cluster
-from spark_analysis.sources.dumps import LAST, DumpInput, read_input, with_sizes
+from spark_analysis.sources.dumps import LAST, DumpInput, read_named, with_sizes
+from spark_analysis.sources.series import is_later_moment, with_series_note
 from spark_analysis.tables import schemas
 from spark_analysis.tables.staging import TaskWriter
 from spark_analysis.tables.view_rows import PAIR_BROKER_COUNT_MAX, count_pairs, describe_view
@@ -118,12 +119,12 @@ def dumps_task(
     def read_one(
         index: int, dump_input: DumpInput, before: ClusterView | None, writer: TaskWriter
     ) -> ClusterView | None:
-        sized = with_sizes(_with_racks(_read(dump_input), racks), dump_input.sizes)
-        parsed = sized.parsed
+        sized = with_sizes(_with_racks(read_named(dump_input), racks), dump_input.sizes)
+        parsed = with_series_note(sized.parsed, dump_input, before)
         _write_account(writer, parsed)
         if sized.account is not None:
             _write_account(writer, sized.account)
-        if before is not None and parsed.clusters:
+        if before is not None and parsed.clusters and is_later_moment(dump_input, before, parsed.clusters[0]):
             _write_changes(writer, before, parsed.clusters[0])
         if dump_input.moments != LAST:
             for earlier, later in pairwise(parsed.clusters):
@@ -169,10 +170,6 @@ def _numbers(given: Iterable[pa.RecordBatch]) -> Iterator[int]:
     for batch in given:
         numbers: Any = batch.column(0)
         yield from numbers.to_pylist()
-
-
-def _read(dump_input: DumpInput) -> ParsedDump:
-    return read_input(dump_input.path, format=dump_input.format, name=dump_input.name, moments=dump_input.moments)
 
 
 def _with_racks(parsed: ParsedDump, racks: Racks | None) -> ParsedDump:

@@ -64,7 +64,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from broker.cluster import ClusterView, Int32Array, Int64Array
-from placement.balance.loads import broker_rows, leaders
+from placement.balance.loads import broker_rows, leaders, partition_bytes
 from placement.balance.reachable_kernel import BARRED_MAX, FACTOR_BITS, FLOW_MAX, count_classes, fill_blocks
 
 FENCED: Final = -1
@@ -190,10 +190,11 @@ class Classes:
         if leader is not None:
             rows = broker_rows(ids, leader)
             led = (rows >= 0) & (groups.of[rows] >= 0) if ids.size else np.zeros(table.count, dtype=np.bool_)
-        sizes = table.size_bytes
-        known = sizes is not None and not (sizes < 0).any()
+        sizes = partition_bytes(table)
+        if sizes is not None:  # The mean of a partition's replicas, so that all together keep their bytes.
+            sizes = sizes // np.maximum(np.count_nonzero(table.replicas >= 0, axis=1), 1)
         places = broker_rows(ids, table.replicas).astype(np.int32)
-        return cls.of_rows(places, groups, led, sizes if known else None)
+        return cls.of_rows(places, groups, led, sizes)
 
     def of(self, quantity: str) -> Int64Array | None:
         """Return what each class counts of replicas, leaders or bytes."""

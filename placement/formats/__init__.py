@@ -13,6 +13,7 @@
 - cruise_control_load: Read Cruise Control's `/load`: total replicas, leaders and megabytes of each broker.
 - sizes: Read the sizes of replicas from a separate file, because no dump of a cluster's placement contains them.
 - log_dirs: Read `kafka-log-dirs --describe`: the size of every replica, in the log directory that holds it.
+- printed: Recognise the output of Kafka's tools that places no replica, to say what it is and what to give instead.
 - racks: Read the racks of brokers from a separate file, because most dumps contain none.
 - documents: Find JSON documents in a text, bound their size, parse them, and look values up.
 - entries: Turn the entries of JSON formats into partition rows, with the checks that all of them share.

@@ -9,7 +9,7 @@ through describe_line. When the text ends, duplicates are rejected (the first st
 is compared with the partitions seen.
 
 `partitions_complete` is False when no topic line was seen: Kafka prints none when a
-filter such as --under-replicated-partitions is given.
+filter such as --under-replicated-partitions is given; and when no partition line was, as with --topics-with-overrides.
 
 Example: "Topic: a\\tPartitionCount: 1\\tReplicationFactor: 2\\tConfigs: min.insync.replicas=2" and
 "\\tTopic: a\\tPartition: 0\\tLeader: 1\\tReplicas: 1,2\\tIsr: 1" give a view of two brokers and one partition.
@@ -167,6 +167,11 @@ def _unknown(source: str, first_text: str) -> NoDescribeError:
     return NoDescribeError("no line describes a topic or a partition", source=source, line=1, value=first_line)
 
 
+def _lists_topics_alone(declared: Declared, closed: Closed) -> bool:
+    """Return whether there are topic lines and no partitions: the output of --topics-with-overrides."""
+    return bool(declared.line.size) and not closed.table.count
+
+
 def _order(topic_count: int, declared: Declared, closed: Closed) -> Int64Array:
     """Return the topics' numbers in the order of their first lines, without unused topics."""
     never = np.iinfo(np.int64).max
@@ -188,7 +193,7 @@ def _view(reader: _DescribeParser, declared: Declared, closed: Closed, name: str
         format=FORMAT,
         partitions=attrs.evolve(closed.table, topic_index=rank[closed.table.topic_index]),
         topics=declared.views(names, order, reader.min_insync_replicas_default),
-        partitions_complete=bool(declared.line.size),
+        partitions_complete=bool(declared.line.size) and not _lists_topics_alone(declared, closed),
         notes=tuple(notes),
     )
 
@@ -198,6 +203,8 @@ def _notes(reader: _DescribeParser, declared: Declared, closed: Closed) -> list[
     notes = []
     if not declared.line.size:
         notes.append("no topic lines: a filtered describe lists only some partitions")
+    if _lists_topics_alone(declared, closed):
+        return [*notes, "no partition lines, as with --topics-with-overrides: nothing is known of the brokers"]
     notes += _count_notes(names, declared, closed)
     notes += _stray_notes(names, declared, closed)
     notes += first_few([f"topic {topic} is marked for deletion" for topic in dict.fromkeys(reader.marked)])

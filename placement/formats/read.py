@@ -15,7 +15,7 @@ Source: the formats' own modules.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any, Final
 
@@ -26,6 +26,7 @@ from placement.formats import cruise_control, describe, kcat, reassign
 from placement.formats.describe_line import is_ours
 from placement.formats.documents import Document, brief, collect, find_documents, folded
 from placement.formats.parsed import ParsedDump
+from placement.formats.printed import what_is
 from placement.formats.text import escaped, utf8_chunks
 
 FORMATS: Final = (describe.FORMAT, kcat.FORMAT, reassign.FORMAT, cruise_control.FORMAT)
@@ -51,12 +52,14 @@ def read_dump(
     format: str | None = None,  # noqa: A002 - the field's word, and the command line's.
     name: str | None = None,
     min_insync_replicas_default: int | None = None,
+    known: Sequence[str] = FORMATS,
 ) -> ParsedDump:
     """Return the clusters that the bytes of one file describe.
 
     `source` names the file in errors and rejects; `name` is the cluster's, or `source`; `format` is one
     of FORMATS, or None to recognise it; `min_insync_replicas_default` stands for topics whose setting the
-    dump does not show. Raises InputError for a file of no known format or in which nothing can
+    dump does not show; `known` are the formats that an error lists, of a caller who reads more than these.
+    Raises InputError for a file of no known format or in which nothing can
     be used, UsageError for an unknown `format`. Text is read in one pass and bounded memory.
     """
     if format is not None and format not in FORMATS:
@@ -71,15 +74,18 @@ def read_dump(
                 whole, source=source, name=title, min_insync_replicas_default=min_insync_replicas_default
             )
         except describe.NoDescribeError as error:
+            what = what_is(escaped(b"".join(head)))
+            if what is not None:
+                raise InputError(f"this is {what}", source=source) from None
             if format is not None or error.line is None:
                 raise
             raise InputError(
-                f"not a dump of a known format; known are {', '.join(FORMATS)}",
+                f"not a dump of a known format; known are {', '.join(known)}",
                 source=source,
                 line=error.line,
                 value=error.value,
             ) from None
-    return _read_json(whole, format, source, title, min_insync_replicas_default)
+    return _read_json(whole, format, source, title, min_insync_replicas_default, known)
 
 
 def _head(stream: Iterator[bytes]) -> list[bytes]:
@@ -102,18 +108,20 @@ def _is_json(head: bytes) -> bool:
     return False
 
 
-def _read_json(chunks: Iterable[bytes], named: str | None, source: str, name: str, default: int | None) -> ParsedDump:
+def _read_json(
+    chunks: Iterable[bytes], named: str | None, source: str, name: str, default: int | None, known: Sequence[str]
+) -> ParsedDump:
     found = find_documents(collect(chunks, source=source), source=source)
     if not found.documents:
         raise InputError("the input holds no JSON object", source=source)
     first = found.documents[0]
     kind = _kind(first.value) if named is None else named
     if kind is None or not _fits(kind, first.value):
-        raise _unknown(first, kind, source)
+        raise _unknown(first, kind, source, known)
     if kind == reassign.FORMAT:
         for document in found.documents:
             if not reassign.is_reassignment(document.value):
-                raise _unknown(document, kind, source)
+                raise _unknown(document, kind, source, known)
         dump = reassign.read_reassignment(
             found.documents, source=source, name=name, min_insync_replicas_default=default
         )
@@ -141,12 +149,12 @@ def _fits(kind: str, value: dict[str, Any]) -> bool:
     return cruise_control.is_cruise_control(value)
 
 
-def _unknown(document: Document, kind: str | None, source: str) -> InputError:
+def _unknown(document: Document, kind: str | None, source: str, known: Sequence[str]) -> InputError:
     keys = folded(document.value).keys()
     what = next((sentence for needed, sentence in _OTHERS if needed <= keys), None)
     if what is not None:
         return InputError(f"this is {what}", source=source, line=document.line)
-    expected = f"known are {', '.join(FORMATS)}" if kind is None else f"it was to be {kind}"
+    expected = f"known are {', '.join(known)}" if kind is None else f"it was to be {kind}"
     return InputError(
         f"a JSON object of no known format; {expected}", source=source, line=document.line, value=brief(document.value)
     )

@@ -9,17 +9,25 @@ from typing import TYPE_CHECKING, Any, Final
 import attrs
 import click
 
-from broker.cli import EXIT_REFUSED, takes
-from placement.formats.racks import read_racks
+from broker.cli import EXIT_REFUSED, printable, takes
+from placement.formats.racks import Racks, read_racks
 from spark_analysis.cli.commands import PROGRAM
 from spark_analysis.cli.interrupts import ending_at_once
 from spark_analysis.cli.running import RunOptions, run_info, run_job, run_options
 from spark_analysis.sources.dumps import FORMATS, DumpInput
-from spark_analysis.sources.inputs import check_inputs, dump_inputs, moment, with_sizes_of
+from spark_analysis.sources.inputs import are_empty, check_inputs, dump_inputs, moment, standard_input, with_sizes_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+_EMPTY: Final = (
+    "is empty: with a filter such as --under-replicated-partitions, kafka-topics --describe prints nothing when no "
+    "partition is concerned. Nothing to report."
+)
+_RACKS: Final = (
+    'Racks of the brokers: JSON {"1": "west"}, or CSV lines broker,rack; for several clusters '
+    '{"prod": {"1": "west"}}, or cluster,broker,rack.'
+)
 _FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
@@ -39,7 +47,7 @@ class ReportOptions(RunOptions):
 
 @click.command()
 @click.argument("dumps", nargs=-1, required=True, metavar="DUMP...")
-@click.option("--racks", type=_FILE, help='Racks of the brokers: JSON {"1": "west"}, or CSV lines broker,rack.')
+@click.option("--racks", type=_FILE, help=_RACKS)
 @click.option(
     "--sizes",
     multiple=True,
@@ -59,7 +67,8 @@ class ReportOptions(RunOptions):
     "--moments/--separate",
     default=None,
     help="Take the dumps as one cluster at successive moments, or as separate clusters (default: moments if numbered "
-    "1-…, 2-…). With --moments, a single metadata log gives the moments before its live brokers changed.",
+    "1-…, 2-… and with a topic in common). With --moments, a single metadata log gives the "
+    "moments before its live brokers changed.",
 )
 @click.option(
     "--at",
@@ -80,14 +89,25 @@ def report(options: ReportOptions) -> int:
     Control's /load, /kafka_cluster_state and rebalance answers.
     Or it is a KRaft metadata log: the directory __cluster_metadata-0, a segment
     of it or a snapshot (*.checkpoint), with racks and settings in it.
+    Files may be compressed (gzip, Zstandard); - is standard input, a pattern or a
+    directory stands for its files.
 
     \b
     brokerside report prod.txt stage.txt --racks racks.csv --out today
     brokerside report /var/lib/kafka/__cluster_metadata-0 --moments
     """
     racks = None if options.racks is None else read_racks(options.racks.read_bytes(), source=options.racks.name)
-    inputs = dump_inputs(options.dumps, options.named_format, options.moments, tuple(map(moment, options.at)))
-    inputs = with_sizes_of(inputs, options.sizes)
+    named = dump_inputs(options.dumps, options.named_format, options.moments, tuple(map(moment, options.at)))
+    with standard_input(with_sizes_of(named, options.sizes)) as inputs:
+        empty = are_empty(inputs)
+        for dump in empty:
+            click.echo(f"{printable(dump.source or dump.path)} {_EMPTY}", err=len(empty) < len(inputs))
+        if len(empty) == len(inputs):
+            return 0
+        return _report(tuple(dump for dump in inputs if dump not in empty), racks, options)
+
+
+def _report(inputs: Sequence[DumpInput], racks: Racks | None, options: ReportOptions) -> int:
     check_inputs(inputs)
     with ending_at_once():
         from spark_analysis.jobs import analyse_dumps

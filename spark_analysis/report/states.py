@@ -110,7 +110,7 @@ def worst_in_words(facts: ClusterFacts, spreads: Spreads) -> str | None:
 def calm_in_words(facts: ClusterFacts, spreads: Spreads) -> str:
     """Return the sentence about a cluster without a finding; it praises the cluster only when every state is known."""
     known = facts.format == SIMULATED or all(state.of(facts) is not None for state in STATES)
-    if not known:
+    if not known or facts.replica_count is None:
         return "nothing that the input shows"
     return "nothing: as even as it can be" if is_at_best(spreads) else f"nothing: {NEARLY_EVEN}"
 

@@ -39,6 +39,8 @@ def terminal_summary(report: Report) -> RenderableType:
 
 
 def _calm(report: Report) -> str:
+    if any(row.facts.replica_count is None for row in report.rows):
+        return "Nothing to look at in what the dumps show."
     even = all(is_at_best(row.over_brokers) for row in report.rows)
     return "Every cluster is as even as it can be." if even else f"Every cluster is {NEARLY_EVEN}."
 

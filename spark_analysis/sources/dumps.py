@@ -46,7 +46,7 @@ from placement.formats.parsed import ParsedDump, RowCounts
 from placement.formats.read import FORMATS as TEXT_FORMATS
 from placement.formats.read import read_dump
 from placement.formats.sizes import read_sizes
-from spark_analysis.sources.files import read_chunks
+from spark_analysis.sources.files import check_readable, codec_of, read_chunks
 
 FORMATS: Final = (*TEXT_FORMATS, FORMAT)
 
@@ -60,6 +60,8 @@ class Moments:
 
 
 LAST: Final = Moments()
+EXPANSION: Final = 16  # Dumps shrink to about a twentieth in gzip and Zstandard.
+BY_NAME: Final = "numbered"  # The series of dumps whose file names alone say that they are moments.
 
 
 @attrs.frozen
@@ -67,7 +69,8 @@ class DumpInput:
     """Name one input to read; `name` and `format` override its own, a `series` is one cluster at successive moments.
 
     `moments` chooses the moments of a metadata log, which are one cluster at successive moments, too. `sizes` is the
-    path of a file with the sizes of the replicas, at the last of several moments.
+    path of a file with the sizes of the replicas, at the last of several moments. `source` is what errors and tables
+    call the input, if not its path.
     """
 
     path: str
@@ -76,6 +79,7 @@ class DumpInput:
     series: str | None = None
     moments: Moments = LAST
     sizes: str | None = None
+    source: str | None = None
 
 
 @attrs.frozen
@@ -90,6 +94,9 @@ def is_metadata(path: str) -> bool:
     """Return whether `path` is to be read as a metadata log; raise InputError if it cannot be opened."""
     if Path(path).is_dir():
         return True
+    check_readable(path)
+    if codec_of(path) is not None:
+        return False
     head = next(read_chunks(path, chunk_size_bytes=HEAD_SIZE_BYTES), b"")
     return looks_like_metadata(head)
 
@@ -98,7 +105,7 @@ def size_bytes(path: str) -> int:
     """Return the size in bytes of what is read of an input; raise InputError for a directory without a log."""
     found = Path(path)
     if not found.is_dir():
-        return found.stat().st_size
+        return found.stat().st_size * (1 if codec_of(path) is None else EXPANSION)
     return sum(len(each.data) for each in metadata_files(found).all)
 
 
@@ -108,6 +115,7 @@ def read_input(
     format: str | None = None,  # noqa: A002 - the field's word, and the command line's.
     name: str | None = None,
     moments: Moments = LAST,
+    source: str | None = None,
 ) -> ParsedDump:
     """Return the clusters of an input and the account of its rows; `format` and `name` override the input's own.
 
@@ -117,7 +125,17 @@ def read_input(
         return read_metadata(path, name=path if name is None else name, moments=moments)
     if moments != LAST and not moments.by_brokers:
         raise InputError("is no metadata log, of which alone moments can be asked", source=path)
-    return read_dump(read_chunks(path), source=path, format=format, name=name)
+    return read_dump(read_chunks(path), source=source or path, format=format, name=name, known=FORMATS)
+
+
+def read_named(dump: DumpInput) -> ParsedDump:
+    """Return what an input describes, as `read_input` does."""
+    return read_input(dump.path, format=dump.format, name=dump.name, moments=dump.moments, source=dump.source)
+
+
+def is_empty(path: str) -> bool:
+    """Return whether an input is a file of blanks alone; raise InputError if it cannot be read."""
+    return not Path(path).is_dir() and not next(read_chunks(path, chunk_size_bytes=HEAD_SIZE_BYTES), b"").strip()
 
 
 def with_sizes(parsed: ParsedDump, path: str | None) -> SizedDump:

@@ -5,30 +5,64 @@ is one clear sentence.
 
 Constraints: only paths that the user gave are opened; nothing read from a file ever becomes a path.
 
+How: a file that begins as gzip or Zstandard does is decompressed while it is read, a piece at a time.
+
 Example: b"".join(read_chunks("dump.txt")) is the whole content of the file.
 
-Left out: compressed files, URLs and standard input: executors read files, not pipes.
+Left out: URLs; standard input, which executors do not have (inputs.py saves it to a file).
 """
 
 from __future__ import annotations
 
+import gzip
+import zlib
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from broker.errors import InputError
 
 CHUNK_SIZE_BYTES: Final = 1_048_576
+_MAGICS: Final = ((b"\x1f\x8b", "gzip"), (b"\x28\xb5\x2f\xfd", "zstd"))
 
 
 def read_chunks(path: str, *, chunk_size_bytes: int = CHUNK_SIZE_BYTES) -> Iterator[bytes]:
-    """Yield a file's bytes in order, at most `chunk_size_bytes` at a time; raise InputError if it cannot be read."""
+    """Yield a file's bytes in order, decompressed, at most `chunk_size_bytes` at a time.
+
+    Raises InputError if the file cannot be read, or its compressed data is damaged.
+    """
     try:
-        with Path(path).open("rb") as file:
+        with _opened(path) as file:
             while chunk := file.read(chunk_size_bytes):
-                yield chunk
-    except OSError as error:
+                yield bytes(chunk)
+    except FileNotFoundError as error:
         raise _unreadable(path, error) from None
+    except (EOFError, zlib.error, gzip.BadGzipFile, ValueError) as error:
+        raise InputError(f"the compressed data is damaged: {str(error).lower()}", source=path) from None
+    except OSError as error:
+        if error.errno is None:  # Arrow reports damaged zstd data like this.
+            raise InputError(f"the compressed data is damaged: {str(error).lower()}", source=path) from None
+        raise _unreadable(path, error) from None
+
+
+def codec_of(path: str) -> str | None:
+    """Return how a file is compressed, gzip or zstd, by its first bytes; None if it is not. Raises OSError."""
+    with Path(path).open("rb") as file:
+        head = file.read(4)
+    return next((codec for magic, codec in _MAGICS if head.startswith(magic)), None)
+
+
+def _opened(path: str) -> AbstractContextManager[Any]:
+    codec = codec_of(path)
+    if codec == "gzip":
+        return gzip.open(path, "rb")
+    if codec == "zstd":
+        import pyarrow as pa  # Late: recipes are read without it.
+
+        opened: AbstractContextManager[Any] = pa.input_stream(path, compression="zstd")
+        return opened
+    return Path(path).open("rb")
 
 
 def read_small_file(path: str, *, size_bytes_max: int) -> bytes:

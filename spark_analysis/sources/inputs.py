@@ -8,16 +8,20 @@ executors. Dumps whose file names begin with rising numbers, in one folder, are 
 
 Example: dump_inputs(("1-before.txt", "2-after.txt"), None, None) are two inputs of one series.
 
-Left out: standard input; executors read files, not pipes.
+Left out: pipes other than standard input, which is saved to a file first: executors read files.
 """
 
 from __future__ import annotations
 
 import re
+import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from glob import glob
 from itertools import pairwise
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final
 
 import attrs
@@ -26,10 +30,23 @@ import numpy as np
 from broker.errors import InputError, NothingUsableError, UsageError
 from broker.ids import Offset
 from broker.units import TimeMs
-from log.metadata import Moment
-from spark_analysis.sources.dumps import LAST, DumpInput, Moments, read_input, size_bytes, with_sizes
-from spark_analysis.sources.files import check_readable
+from log.metadata import Moment, is_metadata_file
+from log.tools.sources import METADATA_DIRECTORY
+from placement.formats.describe import FORMAT as TOPICS_FORMAT
+from spark_analysis.sources.dumps import (
+    BY_NAME,
+    LAST,
+    DumpInput,
+    Moments,
+    is_empty,
+    read_named,
+    size_bytes,
+    with_sizes,
+)
+from spark_analysis.sources.files import CHUNK_SIZE_BYTES, check_readable
 
+STDIN: Final = "-"
+STDIN_SIZE_BYTES_MAX: Final = 8 << 30  # A describe of ten million partitions is a fifth of this.
 QUICK_SIZE_BYTES_MAX: Final = 1 << 20  # Read in about a tenth of a second.
 OFFSET_DIGITS_MAX: Final = 18  # Below 2**63.
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,3})?)?Z?)?", re.ASCII)
@@ -41,20 +58,52 @@ def dump_inputs(
 ) -> tuple[DumpInput, ...]:
     """Return the inputs of `FILE` and `NAME=FILE` arguments, of one series when they are moments of one cluster.
 
-    A file without a name takes its own without folder and ending, or its path where two would be alike. `at` are
+    A pattern (*.txt) stands for the files that match it, a directory without a metadata log for the files in it, in
+    order of name. A file without a name takes its own without folder and ending, or its path where two would be alike.
+    `at` are
     moments of a metadata log; with `moments`, a single log without any takes the moments before its live brokers
     changed.
     """
-    by_brokers = moments is True and not at and len(dumps) == 1
+    pairs = [pair for text in dumps for pair in _expanded(*_named_path(text))]
+    by_brokers = moments is True and not at and len(pairs) == 1
     of_log = Moments(at=at) if at else Moments(by_brokers=True) if by_brokers else LAST
-    pairs = [_named_path(text) for text in dumps]
-    series = "moments" if (_are_numbered([path for _, path in pairs]) if moments is None else moments) else None
-    stems = Counter(Path(path).stem for name, path in pairs if name is None)
-    names = [name or (Path(path).stem if stems[Path(path).stem] == 1 else path) for name, path in pairs]
+    numbered = moments is None and _are_numbered([path for _, path in pairs])
+    series = BY_NAME if numbered else "moments" if moments else None
+    stems = Counter(_stem(path) for name, path in pairs if name is None)
+    names = [name or (_stem(path) if stems[_stem(path)] == 1 else path) for name, path in pairs]
     return tuple(
         DumpInput(path=path, name=name, format=named_format, series=series, moments=of_log)
         for name, (_, path) in zip(names, pairs, strict=True)
     )
+
+
+@contextmanager
+def standard_input(inputs: Sequence[DumpInput]) -> Iterator[tuple[DumpInput, ...]]:
+    """Yield the inputs, the one called "-" as a temporary file with what standard input holds.
+
+    Raises UsageError when two are "-", InputError when there are more than `STDIN_SIZE_BYTES_MAX` bytes.
+    """
+    if sum(dump.path == STDIN for dump in inputs) > 1:
+        raise UsageError("standard input (-) can be one DUMP only")
+    with TemporaryDirectory(prefix="brokerside-") as folder:
+        saved = Path(folder) / "stdin"
+        yield tuple(_saved(dump, saved) if dump.path == STDIN else dump for dump in inputs)
+
+
+def _saved(dump: DumpInput, path: Path) -> DumpInput:
+    size = 0
+    with path.open("wb") as file:
+        while chunk := sys.stdin.buffer.read(CHUNK_SIZE_BYTES):
+            size += file.write(chunk)
+            if size > STDIN_SIZE_BYTES_MAX:
+                raise InputError(f"is larger than {STDIN_SIZE_BYTES_MAX} bytes; save it to a file", source=STDIN)
+    return attrs.evolve(dump, path=str(path), source=STDIN, name="stdin" if dump.name == STDIN else dump.name)
+
+
+def are_empty(inputs: Sequence[DumpInput]) -> tuple[DumpInput, ...]:
+    """Return the inputs that are empty files: a filtered kafka-topics --describe that found no partition."""
+    of_text = [dump for dump in inputs if dump.format in (None, TOPICS_FORMAT) and Path(dump.path).is_file()]
+    return tuple(dump for dump in of_text if is_empty(dump.path))
 
 
 def with_sizes_of(inputs: Sequence[DumpInput], sizes: Sequence[str]) -> tuple[DumpInput, ...]:
@@ -110,13 +159,39 @@ def check_inputs(inputs: Sequence[DumpInput]) -> None:
         if size_bytes(dump.path) > QUICK_SIZE_BYTES_MAX:
             continue
         try:
-            parsed = read_input(dump.path, format=dump.format, name=dump.name, moments=dump.moments)
+            parsed = read_named(dump)
             if dump.sizes is not None and size_bytes(dump.sizes) <= QUICK_SIZE_BYTES_MAX:
                 with_sizes(parsed, dump.sizes)
         except NothingUsableError as error:
             unusable.append(error)
     if unusable and len(unusable) == len(inputs):
         raise unusable[0]
+
+
+def _stem(path: str) -> str:
+    """Return a file's name without folder and ending, and without the ending of a compressed file."""
+    name = Path(path)
+    return Path(name.stem).stem if name.suffix in (".gz", ".zst") else name.stem
+
+
+def _expanded(name: str | None, path: str) -> list[tuple[str | None, str]]:
+    """Return the files that an argument stands for, each with the name given to it."""
+    found = [path]
+    if Path(path).is_dir():
+        inside = sorted(str(each) for each in Path(path).iterdir() if each.is_file() and not each.name.startswith("."))
+        if inside and not any(is_metadata_file(Path(each).name) for each in inside) and not _holds_log(path):
+            found = inside
+    elif not Path(path).exists() and any(mark in path for mark in "*?["):
+        found = sorted(glob(path))
+        if not found:
+            raise InputError("no file matches the pattern", source=path)
+    if name is not None and len(found) > 1:
+        raise UsageError(f"{name}={path}: {len(found)} files cannot have one name")
+    return [(name, each) for each in found]
+
+
+def _holds_log(path: str) -> bool:
+    return (Path(path) / METADATA_DIRECTORY).is_dir()
 
 
 def _named_path(text: str) -> tuple[str | None, str]:

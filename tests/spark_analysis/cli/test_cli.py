@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 
 import pytest
 
 from broker.cli import run
-from broker.errors import UsageError
+from broker.errors import InputError, UsageError
 from spark_analysis.cli.commands import brokerside
-from spark_analysis.sources.inputs import dump_inputs, with_sizes_of
+from spark_analysis.sources.inputs import dump_inputs, standard_input, with_sizes_of
 
 MULTIREGION = Path(__file__).parents[2] / "real_data" / "multiregion"
 RACKS = MULTIREGION.parent / "multiregion-racks.csv"
@@ -37,7 +38,46 @@ def test_numbered_dumps_of_one_folder_are_moments_of_one_cluster(
     names: tuple[str, ...], moments: bool | None, one_series: bool
 ) -> None:
     series = {dump.series for dump in dump_inputs(names, None, moments)}
-    assert series == ({"moments"} if one_series else {None})
+    assert series == ({"moments" if moments else "numbered"} if one_series else {None})
+
+
+@pytest.mark.parametrize("text", [b"", b"\n \n"])
+def test_an_empty_filtered_describe_is_said_to_be_well_with_status_0(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: bytes
+) -> None:
+    dump = tmp_path / "urp.txt"
+    dump.write_bytes(text)
+    assert run(brokerside, "brokerside", ["report", str(dump), "--out", str(tmp_path / "out")]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith(f"{dump} is empty: with a filter such as --under-replicated-partitions, kafka-topics")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_pattern_and_a_directory_stand_for_their_files_and_a_metadata_log_for_itself(tmp_path: Path) -> None:
+    for name in ("b.txt", "a.txt.gz", ".hidden"):
+        (tmp_path / name).write_text("x")
+    of_directory = dump_inputs((str(tmp_path),), None, None)
+    assert [(dump.name, dump.path) for dump in of_directory] == [
+        ("a", str(tmp_path / "a.txt.gz")),
+        ("b", str(tmp_path / "b.txt")),
+    ]
+    assert [dump.name for dump in dump_inputs((str(tmp_path / "*.txt"),), None, None)] == ["b"]
+    log = str(MULTIREGION.parent / "kraft")
+    assert [dump.path for dump in dump_inputs((log,), None, None)] == [log]
+    with pytest.raises(InputError, match="no file matches the pattern"):
+        dump_inputs((str(tmp_path / "*.json"),), None, None)
+    with pytest.raises(UsageError, match="2 files cannot have one name"):
+        dump_inputs((f"prod={tmp_path}",), None, None)
+
+
+def test_standard_input_is_saved_for_executors_and_called_by_its_sign(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"some bytes")))
+    with standard_input(dump_inputs(("-", "a.txt"), None, None)) as inputs:
+        assert Path(inputs[0].path).read_bytes() == b"some bytes"
+        assert [(dump.name, dump.source) for dump in inputs] == [("stdin", "-"), ("a", None)]
+    assert not Path(inputs[0].path).exists()
+    with pytest.raises(UsageError, match="can be one DUMP only"), standard_input(dump_inputs(("-", "x=-"), None, None)):
+        pass
 
 
 def test_sizes_go_to_the_only_cluster_to_the_last_moment_or_to_the_one_named() -> None:
@@ -73,7 +113,6 @@ def test_every_shipped_recipe_is_listed(capsys: pytest.CaptureFixture[str]) -> N
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (b"", "the input is empty"),
         (b"hello\nworld\n", "not a dump of a known format"),
         (b'{"version":1,"partitions":[]}', "nothing"),
         (b'{"errorMessage":"no windows"}', "Cruise Control answered with an error"),

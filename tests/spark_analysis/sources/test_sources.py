@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 from broker.errors import InputError
@@ -15,6 +17,27 @@ def test_chunks_are_bounded_and_join_to_the_file(tmp_path: Path) -> None:
     path.write_bytes(b"0123456789")
     chunks = list(read_chunks(str(path), chunk_size_bytes=4))
     assert chunks == [b"0123", b"4567", b"89"]
+
+
+@pytest.mark.parametrize("codec", ["gzip", "zstd"])
+def test_a_compressed_file_is_read_in_bounded_pieces_as_if_it_were_not(tmp_path: Path, codec: str) -> None:
+    text = b"0123456789" * 1000
+    path = tmp_path / "dump.any"
+    with pa.output_stream(str(path), compression=codec) as file:
+        file.write(text)
+    assert path.stat().st_size < 500
+    chunks = list(read_chunks(str(path), chunk_size_bytes=64))
+    assert b"".join(chunks) == text
+    assert max(map(len, chunks)) <= 64
+    path.write_bytes(path.read_bytes()[:-12])
+    with pytest.raises(InputError, match=f"^{path}: the compressed data is damaged: "):
+        list(read_chunks(str(path)))
+
+
+def test_members_of_gzip_one_after_another_are_one_file(tmp_path: Path) -> None:
+    path = tmp_path / "a.gz"
+    path.write_bytes(gzip.compress(b"one ") + gzip.compress(b"two"))
+    assert b"".join(read_chunks(str(path))) == b"one two"
 
 
 def test_an_empty_file_has_no_chunks(tmp_path: Path) -> None:

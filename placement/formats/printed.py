@@ -1,0 +1,46 @@
+"""Recognise the output of Kafka's tools that places no replica, to say what it is and what to give instead.
+
+How: the first lines decide, by the headings and phrases that the tools print.
+
+Example: what_is("GROUP  TOPIC  PARTITION  CURRENT-OFFSET …") names kafka-consumer-groups --describe.
+
+Left out: lists of bare names (kafka-topics --list), which could be any text.
+
+Source: Kafka 4.3.1 tools: ConsumerGroupCommand, GetOffsetShell, MetadataQuorumCommand, ReassignPartitionsCommand.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_LINES: Final = 20  # A tool's warnings may stand before its heading.
+_INSTEAD: Final = "give what kafka-topics --describe prints"
+_GROUPS: Final = f"which tells of a group's members and offsets and places no replica; {_INSTEAD}"
+_QUORUM: Final = f"which tells of voters and places no replica; {_INSTEAD}, or the metadata log itself"
+_MOVING: Final = f"which names reassignments without all replicas; {_INSTEAD}, or the plan's JSON"
+_PRINTED: Final = tuple(
+    (re.compile(pattern), f"what {tool} prints, {sentence}")
+    for pattern, tool, sentence in (
+        (r"GROUP +TOPIC +PARTITION ", "kafka-consumer-groups --describe", _GROUPS),
+        (r"GROUP +CONSUMER-ID ", "kafka-consumer-groups --describe --members", _GROUPS),
+        (r"GROUP +COORDINATOR \(ID\) ", "kafka-consumer-groups --describe --state", _GROUPS),
+        (r"Consumer group '.*' (has no active members|is rebalancing)\.", "kafka-consumer-groups --describe", _GROUPS),
+        (r"[a-zA-Z0-9._-]{1,249}:\d{1,10}:-?\d*$", "kafka-get-offsets", f"which places no replica; {_INSTEAD}"),
+        (r"NodeId\s.*LogEndOffset\s", "kafka-metadata-quorum describe --replication", _QUORUM),
+        (r"(LeaderEpoch|HighWatermark|CurrentVoters): ", "kafka-metadata-quorum describe --status", _QUORUM),
+        (r"Status of partition reassignment:", "kafka-reassign-partitions --verify", _MOVING),
+        (r"Current partition reassignments:", "kafka-reassign-partitions --list", _MOVING),
+        (
+            r"No partition reassignments found\.",
+            "kafka-reassign-partitions --list",
+            f"and says that none is under way; {_INSTEAD}",
+        ),
+    )
+)
+
+
+def what_is(text: str) -> str | None:
+    """Return what a text is that a tool printed, and what to give instead; None for any other text."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()][:_LINES]
+    return next((what for pattern, what in _PRINTED for line in lines if pattern.match(line)), None)
