@@ -117,7 +117,7 @@ class _Reader:
             return self._one(field)
         count = self._length(32)
         if count < 0:
-            return _null(field)
+            return _null(field.name, is_nullable=field.is_nullable)
         left = self.left
         if count > left:
             raise MessageError(
@@ -135,13 +135,14 @@ class _Reader:
             return encode_uuid(self._take(UUID_SIZE_BYTES))
         if field.kind is Kind.STRUCT:
             return self._nested(field)
+        shown = f"{field.name} element" if field.is_array else field.name
         length = self._length(16 if field.kind is Kind.STRING else 32)
         if length < 0:
-            return _null(field)
+            return _null(shown, is_nullable=field.is_nullable and not field.is_array)
         if field.kind is Kind.BYTES:
             return self._take_array(length)
         if length > STRING_SIZE_MAX:
-            raise MessageError(f"string field {field.name} had invalid length {length}")
+            raise MessageError(f"string field {shown} had invalid length {length}")
         return decode_java_utf8(self._take_array(length))
 
     def _nested(self, field: Field) -> Any:
@@ -194,6 +195,7 @@ def _absent(field: Field) -> Any:
     return field.default
 
 
-def _null(field: Field) -> None:
-    if not field.is_nullable:
-        raise MessageError(f"non-nullable field {field.name} was serialized as null")
+def _null(shown: str, *, is_nullable: bool) -> None:
+    """Take null as a value; raise MessageError where it is not allowed. No element of an array may be null."""
+    if not is_nullable:
+        raise MessageError(f"non-nullable field {shown} was serialized as null")
