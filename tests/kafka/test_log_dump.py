@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+import attrs
 import pytest
 
 from broker.releases import Release
@@ -18,8 +19,6 @@ from tests.kafka.log_jvm import Dumped, KafkaLogs
 from tests.log.samples import SAMPLES, write_sample
 
 pytestmark = pytest.mark.kafka
-
-RELEASES = (Release("4.0"),)
 
 LOG_OPTIONS: Final = {
     (): DumpOptions(),
@@ -44,7 +43,8 @@ OPTIONS: Final = {
 GOLDEN_FILE_COUNT_MIN: Final = 4000
 
 
-def ours(path: Path, options: DumpOptions) -> Dumped:
+def ours(path: Path, options: DumpOptions, release: Release) -> Dumped:
+    options = attrs.evolve(options, release=release)
     file = SourceFile(FileStorage(path.parent, read_only=True), path.name, str(path))
     problems = Problems()
     out = "".join(f"{line}\n" for line in file_lines(file, options, problems))
@@ -64,7 +64,7 @@ def differences(kafka_logs: KafkaLogs, paths: Sequence[Path]) -> list[str]:
         f"{path} with {arguments}"
         for path in paths
         for arguments, options in OPTIONS[path.suffix].items()
-        if ours(path, options) != kafka_logs.dump([path], *arguments)
+        if ours(path, options, kafka_logs.release) != kafka_logs.dump([path], *arguments)
     ]
 
 
@@ -103,5 +103,5 @@ def test_the_comparison_tells_a_changed_byte(kafka_logs: KafkaLogs, tmp_path: Pa
     content = bytearray(path.read_bytes())
     content[-3] ^= 1
     path.write_bytes(content)
-    assert ours(path, DumpOptions(deep=True, print_data=True)) != before
-    assert "isvalid: false" in ours(path, DumpOptions()).out
+    assert ours(path, DumpOptions(deep=True, print_data=True), kafka_logs.release) != before
+    assert "isvalid: false" in ours(path, DumpOptions(), kafka_logs.release).out

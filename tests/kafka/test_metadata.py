@@ -23,14 +23,11 @@ from log.tools.dump_text import file_lines
 from log.tools.problems import Problems
 from log.tools.sources import SourceFile
 from tests.kafka.log_jvm import Dumped, KafkaLogs
-from tests.log.metadata.drawn import RECORDS, SEQUENCES, image_of, structures
+from tests.log.metadata.drawn import METADATA_LEVELS, image_of, records_of, sequences_of, structures
 
 pytestmark = pytest.mark.kafka
 
-RELEASES = (Release("4.0"),)
-
 REAL: Final = Path(__file__).parents[1] / "real_data" / "kraft" / "__cluster_metadata-0"
-OPTIONS: Final = DumpOptions(deep=True, print_data=True, metadata=True)
 NAME: Final = "00000000000000000000.log"
 ONE_FOLDER: Final = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 CONTROLS: Final = st.sampled_from(sorted(set(CONTROL_SCHEMAS) - {ControlType.LEADER_CHANGE})).flatmap(
@@ -40,10 +37,11 @@ CONTROLS: Final = st.sampled_from(sorted(set(CONTROL_SCHEMAS) - {ControlType.LEA
 )
 
 
-def ours(path: Path) -> Dumped:
+def ours(path: Path, release: Release) -> Dumped:
+    options = DumpOptions(deep=True, print_data=True, metadata=True, release=release)
     file = SourceFile(FileStorage(path.parent, read_only=True), path.name, str(path))
     problems = Problems()
-    out = "".join(f"{line}\n" for line in file_lines(file, OPTIONS, problems))
+    out = "".join(f"{line}\n" for line in file_lines(file, options, problems))
     return Dumped(out, "".join(f"{line}\n" for line in problems.lines()))
 
 
@@ -55,20 +53,19 @@ def theirs(kafka_logs: KafkaLogs, path: Path) -> Dumped:
 def test_a_real_log_and_its_snapshots_are_dumped_as_kafka_dumps_them(kafka_logs: KafkaLogs, name: str) -> None:
     found = theirs(kafka_logs, REAL / name)
     assert '"type":"FEATURE_LEVEL_RECORD"' in found.out or "SnapshotHeader" in found.out
-    assert ours(REAL / name) == found
+    assert ours(REAL / name, kafka_logs.release) == found
 
 
 @ONE_FOLDER
-@given(records=st.lists(RECORDS, min_size=1, max_size=30))
-def test_any_record_is_dumped_as_kafka_dumps_it(
-    kafka_logs: KafkaLogs, tmp_path: Path, records: list[MetadataRecord]
-) -> None:
+@given(data=st.data())
+def test_any_record_is_dumped_as_kafka_dumps_it(kafka_logs: KafkaLogs, tmp_path: Path, data: st.DataObject) -> None:
+    records = data.draw(st.lists(records_of(kafka_logs.release), min_size=1, max_size=30))
     path = tmp_path / NAME
     values = [Record(Offset(place), TimeMs(0), None, record.to_bytes()) for place, record in enumerate(records)]
     path.write_bytes(build_batch(BatchSpec(), values))
     found = theirs(kafka_logs, path)
     assert "Error at" not in found.out
-    assert ours(path) == found
+    assert ours(path, kafka_logs.release) == found
 
 
 @ONE_FOLDER
@@ -79,7 +76,7 @@ def test_any_control_record_is_dumped_as_kafka_dumps_it(
     path = tmp_path / NAME
     values = [Record(Offset(place), TimeMs(0), each.key(), each.value()) for place, each in enumerate(controls)]
     path.write_bytes(build_batch(BatchSpec(is_control=True), values))
-    assert ours(path) == theirs(kafka_logs, path)
+    assert ours(path, kafka_logs.release) == theirs(kafka_logs, path)
 
 
 def test_what_cannot_be_read_is_told_in_kafkas_words(kafka_logs: KafkaLogs, tmp_path: Path) -> None:
@@ -90,13 +87,12 @@ def test_what_cannot_be_read_is_told_in_kafkas_words(kafka_logs: KafkaLogs, tmp_
     )
     found = theirs(kafka_logs, path)
     assert found.out.count("Error at") == len(values)
-    assert ours(path) == found
+    assert ours(path, kafka_logs.release) == found
 
 
-@given(records=SEQUENCES)
-def test_the_same_records_make_the_image_that_kafka_makes_of_them(
-    kafka_logs: KafkaLogs, records: tuple[MetadataRecord, ...]
-) -> None:
+@given(data=st.data())
+def test_the_same_records_make_the_image_that_kafka_makes_of_them(kafka_logs: KafkaLogs, data: st.DataObject) -> None:
+    records = data.draw(sequences_of(kafka_logs.release))
     state, theirs = MetadataState(), MetadataState()
     for record in records:
         state.apply(record)
@@ -106,7 +102,8 @@ def test_the_same_records_make_the_image_that_kafka_makes_of_them(
 
 
 def test_the_comparison_of_images_tells_a_change(kafka_logs: KafkaLogs) -> None:
-    record = MetadataRecord(RecordType.FEATURE_LEVEL_RECORD, 0, {"name": "metadata.version", "featureLevel": 25})
+    level = METADATA_LEVELS[kafka_logs.release]
+    record = MetadataRecord(RecordType.FEATURE_LEVEL_RECORD, 0, {"name": "metadata.version", "featureLevel": level})
     (value,) = kafka_logs.metadata_image([record.to_bytes()])
     theirs = MetadataState()
     theirs.apply(decode_record(value))

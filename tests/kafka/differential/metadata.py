@@ -29,23 +29,22 @@ from log.tools.problems import Problems
 from log.tools.sources import SourceFile
 from tests.kafka.differential.areas import Area, fewer
 from tests.kafka.log_jvm import Dumped, KafkaAnswerError, KafkaLogs
-from tests.log.metadata.drawn import RECORDS, SEQUENCES, image_of
+from tests.log.metadata.drawn import image_of, records_of, sequences_of
 
 Drawn = TypeVar("Drawn")
 Records = tuple[MetadataRecord, ...]
 
 CHUNK: Final = 100
 VERSION_DIFFERS: Final = "features: metadata.version"
-OPTIONS: Final = DumpOptions(deep=True, print_data=True, metadata=True)
 
 
 def areas(kafka: KafkaLogs) -> list[Area[Records]]:
     """Return the areas of images and of dumps."""
-    lists = st.lists(RECORDS, min_size=1, max_size=30).map(tuple)
+    lists = st.lists(records_of(kafka.release), min_size=1, max_size=30).map(tuple)
     return [
         Area(
             name="metadata images",
-            draw=_drawer(SEQUENCES),
+            draw=_drawer(sequences_of(kafka.release)),
             difference=lambda records: image_difference(kafka, records),
             smaller=_fitting,
         ),
@@ -76,6 +75,7 @@ def image_difference(kafka: KafkaLogs, records: Records) -> str | None:
 
 def dump_difference(kafka: KafkaLogs, records: Records) -> str | None:
     """Return the first lines that differ between our dump and kafka-dump-log's."""
+    options = DumpOptions(deep=True, print_data=True, metadata=True, release=kafka.release)
     values = [Record(Offset(place), TimeMs(0), None, record.to_bytes()) for place, record in enumerate(records)]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "00000000000000000000.log"
@@ -83,7 +83,7 @@ def dump_difference(kafka: KafkaLogs, records: Records) -> str | None:
         theirs = kafka.dump([path], "--cluster-metadata-decoder")
         problems = Problems()
         file = SourceFile(FileStorage(path.parent, read_only=True), path.name, str(path))
-        out = "".join(f"{line}\n" for line in file_lines(file, OPTIONS, problems))
+        out = "".join(f"{line}\n" for line in file_lines(file, options, problems))
         ours = Dumped(out, "".join(f"{line}\n" for line in problems.lines()))
     if ours == theirs:
         return None

@@ -1,7 +1,7 @@
 """Metadata records at random: any record of a schema, and sequences of records that fit one another.
 
 The second draws ids from a handful, so that records meet, and leaves out those that our state refuses: what is left is
-what a controller may write, which Kafka must take.
+what a controller may write, which Kafka must take. Both are drawn as a release of Kafka knows them.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from broker.errors import CorruptDataError
 from broker.ids import LeaderEpoch, Offset
+from broker.releases import NEWEST, Release
 from broker.units import TimeMs
 from log.files.java_text import encode_uuid
 from log.metadata import MetadataImage, MetadataRecord, RecordType
@@ -40,6 +41,13 @@ TOPICS: Final = tuple(encode_uuid(bytes([number] * 16)) for number in range(1, 5
 DIRECTORIES: Final = st.sampled_from([encode_uuid(bytes(15) + bytes([number])) for number in (0, 1, 2, 100, 101)])
 
 
+CORDONS: Final = Release("4.3")
+"""The first release with cordoned directories (KIP-1066); what else metadata records hold, 4.0 has too."""
+CORDONED: Final = "cordonedLogDirs"
+METADATA_LEVELS: Final = {Release("4.0"): 25, Release("4.1"): 27, Release("4.2"): 29, Release("4.3"): 30}
+"""The feature level of the newest metadata.version that a release has."""
+
+
 def values_of(field: Field, version: int) -> st.SearchStrategy[Any]:
     """Return what a field may hold."""
     one = structures(field.fields, version) if field.kind is Kind.STRUCT else VALUES[field.kind]
@@ -52,14 +60,25 @@ def structures(fields: tuple[Field, ...], version: int) -> st.SearchStrategy[dic
     return st.fixed_dictionaries({field.name: values_of(field, version) for field in fields if field.since <= version})
 
 
-def of_schema(kind: RecordType, schema: Schema) -> st.SearchStrategy[MetadataRecord]:
-    """Return records of one type, of every version."""
-    return st.integers(0, schema.version_max).flatmap(
+def version_max(kind: RecordType, release: Release) -> int:
+    """Return the highest version of a record type that a release reads."""
+    has_cordons = any(field.name == CORDONED for field in SCHEMAS[kind].fields)
+    return SCHEMAS[kind].version_max - (has_cordons and release < CORDONS)
+
+
+def of_schema(kind: RecordType, schema: Schema, release: Release) -> st.SearchStrategy[MetadataRecord]:
+    """Return records of one type, of every version that a release reads."""
+    return st.integers(0, version_max(kind, release)).flatmap(
         lambda version: structures(schema.fields, version).map(lambda data: MetadataRecord(kind, version, data))
     )
 
 
-RECORDS: Final = st.sampled_from(sorted(SCHEMAS)).flatmap(lambda kind: of_schema(kind, SCHEMAS[kind]))
+def records_of(release: Release) -> st.SearchStrategy[MetadataRecord]:
+    """Return any records of any type that a release reads."""
+    return st.sampled_from(sorted(SCHEMAS)).flatmap(lambda kind: of_schema(kind, SCHEMAS[kind], release))
+
+
+RECORDS: Final = records_of(NEWEST)
 
 
 def _made(kind: RecordType, **fields: st.SearchStrategy[Any]) -> st.SearchStrategy[MetadataRecord]:
@@ -113,6 +132,9 @@ _CHANGES: Final = st.fixed_dictionaries(
 ).map(_change)
 _EPOCHS: Final = st.integers(0, 1)
 _NAMES: Final = st.sampled_from(("a", "b", "c"))
+_LOG_DIRS: Final = st.lists(
+    st.sampled_from([encode_uuid(bytes(15) + bytes([number])) for number in (100, 101, 102)]), max_size=3, unique=True
+).map(tuple)
 _REGISTRATIONS: Final = _made(
     RecordType.REGISTER_BROKER_RECORD,
     brokerId=BROKERS,
@@ -120,7 +142,8 @@ _REGISTRATIONS: Final = _made(
     rack=st.none() | _NAMES,
     fenced=st.booleans(),
     inControlledShutdown=st.booleans(),
-    logDirs=st.lists(UUIDS, max_size=2, unique=True).map(tuple),
+    logDirs=_LOG_DIRS,
+    cordonedLogDirs=st.none() | _LOG_DIRS,
 )
 _CREATIONS: Final = st.integers(0, 3).map(
     lambda number: MetadataRecord(RecordType.TOPIC_RECORD, 0, {"name": f"t{number}", "topicId": TOPICS[number]})
@@ -136,7 +159,8 @@ _FITTING: Final = st.one_of(
         brokerEpoch=_EPOCHS,
         fenced=st.sampled_from((-1, 0, 1)),
         inControlledShutdown=st.sampled_from((0, 1)),
-        logDirs=st.lists(UUIDS, max_size=2, unique=True).map(tuple),
+        logDirs=_LOG_DIRS,
+        cordonedLogDirs=st.none() | _LOG_DIRS,
     ),
     _CREATIONS,
     _made(RecordType.REMOVE_TOPIC_RECORD, topicId=st.sampled_from(TOPICS)),
@@ -187,7 +211,6 @@ _FITTING: Final = st.one_of(
     _made(RecordType.REMOVE_ACCESS_CONTROL_ENTRY_RECORD, id=st.sampled_from(TOPICS)),
     _made(RecordType.NO_OP_RECORD),
 )
-_FIRST: Final = MetadataRecord(RecordType.FEATURE_LEVEL_RECORD, 0, {"name": "metadata.version", "featureLevel": 25})
 
 
 def image_of(state: MetadataState) -> MetadataImage:
@@ -195,17 +218,24 @@ def image_of(state: MetadataState) -> MetadataImage:
     return state.image(offset=Offset(0), epoch=LeaderEpoch(0), time_ms=TimeMs(0))
 
 
-def _fit(records: list[MetadataRecord]) -> tuple[MetadataRecord, ...]:
+def _known(record: MetadataRecord, release: Release) -> MetadataRecord:
+    """Return a record as a release before cordoned directories writes it, or the record itself."""
+    if release >= CORDONS or CORDONED not in record.data:
+        return record
+    data = {name: value for name, value in record.data.items() if name != CORDONED}
+    return MetadataRecord(record.type, version_max(record.type, release), data)
+
+
+def _fit(records: list[MetadataRecord], release: Release) -> tuple[MetadataRecord, ...]:
     """Leave out what contradicts the records before it, and topics that are there already."""
+    level = METADATA_LEVELS[release]
+    first = MetadataRecord(RecordType.FEATURE_LEVEL_RECORD, 0, {"name": "metadata.version", "featureLevel": level})
     state = MetadataState()
     kept: list[MetadataRecord] = []
     topics: set[str] = set()
-    for record in (_FIRST, *records):
-        whole = MetadataRecord(
-            record.type,
-            record.version,
-            {field.name: field.default for field in SCHEMAS[record.type].fields} | dict(record.data),
-        )
+    for record in (first, *(_known(each, release) for each in records)):
+        defaults = {field.name: field.default for field in SCHEMAS[record.type].fields if field.since <= record.version}
+        whole = MetadataRecord(record.type, record.version, defaults | dict(record.data))
         if record.type is RecordType.TOPIC_RECORD and record.data["name"] in topics:
             continue
         try:
@@ -217,9 +247,14 @@ def _fit(records: list[MetadataRecord]) -> tuple[MetadataRecord, ...]:
     return tuple(kept)
 
 
-SEQUENCES: Final = st.tuples(
+_PARTS: Final = st.tuples(
     st.lists(_REGISTRATIONS, max_size=5),
     st.lists(_CREATIONS, min_size=1, max_size=6),
     st.lists(_PARTITIONS, min_size=2, max_size=8),
     st.lists(_FITTING, max_size=40),
-).map(lambda parts: _fit([record for part in parts for record in part]))
+)
+
+
+def sequences_of(release: Release) -> st.SearchStrategy[tuple[MetadataRecord, ...]]:
+    """Return sequences of records that a controller of a release may write."""
+    return _PARTS.map(lambda parts: _fit([record for part in parts for record in part], release))
