@@ -16,9 +16,10 @@ from log.tools.rework_plan import Rework
 
 @attrs.frozen(kw_only=True)
 class RecoverCommand(ReworkOptions):
-    """Hold the options of `brokerside log recover`: partitions, recovery point (None: the checkpoint's)."""
+    """Hold the options of `brokerside log recover`: partitions, recovery point (None: the checkpoint's), marker."""
 
     recovery_point: int | None
+    clean_shutdown: bool
 
 
 @click.command("recover")
@@ -28,6 +29,11 @@ class RecoverCommand(ReworkOptions):
     type=click.IntRange(0),
     metavar="OFFSET",
     help="Offset to recover from (default: the one in recovery-point-offset-checkpoint).",
+)
+@click.option(
+    "--clean-shutdown",
+    is_flag=True,
+    help="Write .kafka_cleanshutdown into the log directory, so that a broker does not recover its logs again.",
 )
 @takes(RecoverCommand)
 def command(options: RecoverCommand) -> int:
@@ -42,4 +48,5 @@ def command(options: RecoverCommand) -> int:
     brokerside log recover orders-0 --in-place --recovery-point 0
     """
     point = None if options.recovery_point is None else Offset(options.recovery_point)
-    return run_rework(Rework(kind="recover", now_ms=options.now_ms, recovery_point=point), options)
+    rework = Rework(kind="recover", now_ms=options.now_ms, recovery_point=point, clean_shutdown=options.clean_shutdown)
+    return run_rework(rework, options)

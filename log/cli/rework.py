@@ -22,7 +22,15 @@ from broker.units import TimeMs
 from log.cli.options import NOW, PATHS, QUIET, check_out, time_ms
 from log.cli.output import print_error, print_lines, progress
 from log.log_config import LogConfig
-from log.tools.rework_plan import Plan, Rework, brokers_kept_out, check_copies, plan_lines, run_plans
+from log.tools.rework_plan import (
+    Plan,
+    Rework,
+    brokers_kept_out,
+    check_clean_shutdown,
+    check_copies,
+    plan_lines,
+    run_plans,
+)
 from log.tools.sources import expand_all
 
 
@@ -87,6 +95,7 @@ def run_rework(rework: Rework, options: ReworkOptions) -> int:
         raise UsageError("no partition's directory is named that the options select")
     if out is not None:
         check_copies(plans, out)
+    check_clean_shutdown(plans, rework)
     with brokers_kept_out(plans, rework):
         for plan in plans:
             print_lines(plan_lines(plan, rework))

@@ -30,8 +30,10 @@ from broker.wording import counted
 from log.compaction import CleanerOptions, SourceLog, estimate_compaction
 from log.files.directory_lock import DirectoryLock
 from log.files.directory_names import DirectoryRole, parse_directory_name
+from log.files.metadata_files import CLEAN_SHUTDOWN_FILE, write_clean_shutdown
 from log.indexes.txn_index import aborted_transactions
 from log.log_config import LogConfig
+from log.log_dir import NO_BROKER_EPOCH, partition_directories
 from log.segments.file_names import LOG, TXN_INDEX
 from log.storage import FileStorage, Storage
 from log.tools.rework import (
@@ -63,6 +65,8 @@ class Rework:
     include_active: bool = False
     cleaner: CleanerOptions = attrs.field(factory=CleanerOptions)
     recovery_point: Offset | None = None
+    clean_shutdown: bool = False
+    """Whether the log directory gets the marker of a clean shutdown once all its partitions are recovered."""
 
 
 @attrs.frozen
@@ -129,6 +133,33 @@ def check_copies(plans: Sequence[Plan], out: Path) -> None:
             raise InputError("is there already; a copy goes to a new directory", source=str(out / name))
 
 
+def check_clean_shutdown(plans: Sequence[Plan], rework: Rework) -> None:
+    """Raise UsageError if a marker would vouch for partitions in its log directory that are not recovered.
+
+    Kafka's metadata log is recovered at every start, whatever the marker says, and logs to delete are never read.
+    """
+    for log_dir in _marked(plans, rework):
+        recovered = {plan.name for plan in plans if rework.out is not None or plan.log_dir == log_dir}
+        trusted = [
+            each.name
+            for each in (partition_directories(FileStorage(log_dir, read_only=True)) if log_dir.exists() else ())
+            if each.role is not DirectoryRole.DELETE
+        ]
+        others = sorted(set(trusted) - recovered)
+        if others:
+            more = f" and {len(others) - 1} more" if len(others) > 1 else ""
+            raise UsageError(
+                f"--clean-shutdown speaks for every log in {log_dir}; these would not be recovered: {others[0]}{more}"
+            )
+
+
+def _marked(plans: Sequence[Plan], rework: Rework) -> Sequence[Path]:
+    """Return the log directories that get the marker of a clean shutdown."""
+    if not rework.clean_shutdown:
+        return ()
+    return [rework.out] if rework.out is not None else sorted({plan.log_dir for plan in plans})
+
+
 @contextmanager
 def brokers_kept_out(plans: Sequence[Plan], rework: Rework) -> Iterator[None]:
     """Hold the locks of the log directories to change; raise LockedError where a broker runs."""
@@ -150,6 +181,9 @@ def run_plans(plans: Sequence[Plan], rework: Rework, advance: Advance) -> Iterat
                 copy_folder(plan.folder, storage, plan.name, advance)
                 change = _changed(storage, plan, rework)
         yield from _change_lines(change)
+    for log_dir in _marked(plans, rework):  # Last: after a failure the broker has to check everything.
+        write_clean_shutdown(FileStorage(log_dir), CLEAN_SHUTDOWN_FILE, NO_BROKER_EPOCH)
+        yield f"{log_dir / CLEAN_SHUTDOWN_FILE}: written, without the epoch of a broker"
 
 
 def _changed(storage: Storage, plan: Plan, rework: Rework) -> ReworkResult:

@@ -264,6 +264,32 @@ def test_recover_says_what_it_did_not_look_at(partition: Path, tmp_path: Path) -
     assert "recovery point" not in looking.out
 
 
+def test_recover_writes_the_marker_of_a_clean_shutdown_when_it_is_asked_to(partition: Path, tmp_path: Path) -> None:
+    """The content is what CleanShutdownFileHandler.write(-1) of 4.3.1 writes."""
+    marker = tmp_path / "out" / ".kafka_cleanshutdown"
+    assert answer("recover", partition, "--out", tmp_path / "plain").status == 0
+    assert not (tmp_path / "plain" / marker.name).exists()
+    found = answer("recover", partition, "--out", tmp_path / "out", "--clean-shutdown")
+    assert (found.status, found.lines[-1]) == (0, f"{marker}: written, without the epoch of a broker")
+    assert marker.read_bytes() == b'{"version":0,"brokerEpoch":-1}'
+    damaged(partition)
+    assert answer("recover", partition.parent, "--in-place", "--yes", "--clean-shutdown").status == 0
+    assert (partition.parent / marker.name).read_bytes() == marker.read_bytes()
+
+
+def test_recover_marks_no_log_directory_of_which_it_leaves_logs_alone(partition: Path, tmp_path: Path) -> None:
+    for name in ("other-0", "other-1", "__cluster_metadata-0", "gone-0.0123456789abcdef0123456789abcdef-delete"):
+        (partition.parent / name).mkdir()
+    found = answer("recover", partition, "--in-place", "--yes", "--clean-shutdown")
+    sentence = f"{partition.parent}; these would not be recovered: other-0 and 1 more"
+    assert found.status == EXIT_USAGE
+    assert sentence in found.err
+    assert not (partition.parent / ".kafka_cleanshutdown").exists()
+    (tmp_path / "out" / "other-0").mkdir(parents=True)
+    found = answer("recover", partition, "--out", tmp_path / "out", "--clean-shutdown")
+    assert (found.status, "not be recovered: other-0\n" in found.err) == (EXIT_USAGE, True)
+
+
 def test_a_file_that_the_system_refuses_is_named_as_the_user_named_it(partition: Path) -> None:
     path = sorted(partition.glob(f"*{LOG}"))[1]
     path.unlink()
