@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Any, Final
 import attrs
 import click
 
-from broker.cli import EXIT_REFUSED, printable, takes
+from broker.cli import EXIT_REFUSED, FiniteRange, printable, takes
+from placement.balance.measures import TOLERANCE
 from placement.formats.racks import Racks, read_racks
 from spark_analysis.cli.commands import PROGRAM
 from spark_analysis.cli.interrupts import ending_at_once
 from spark_analysis.cli.running import RunOptions, run_info, run_job, run_options
+from spark_analysis.report.gates import GATES, failures, gates_of
 from spark_analysis.sources.dumps import FORMATS, DumpInput
 from spark_analysis.sources.inputs import are_empty, check_inputs, dump_inputs, moment, standard_input, with_sizes_of
 
@@ -43,6 +45,8 @@ class ReportOptions(RunOptions):
     moments: bool | None
     at: tuple[str, ...]
     strict: bool
+    fail_on: str | None
+    tolerance: float
 
 
 @click.command()
@@ -77,6 +81,20 @@ class ReportOptions(RunOptions):
     metavar="OFFSET|TIME",
     help="A moment of a metadata log: an offset, or a UTC time such as 2026-11-21T18:30. May be repeated.",
 )
+@click.option(
+    "--fail-on",
+    metavar="GATES",
+    help=f"Exit with status 1 when a cluster fails a gate; a list with commas of {', '.join(GATES)}. A state that the "
+    "input does not show fails its gate.",
+)
+@click.option(
+    "--tolerance",
+    type=FiniteRange(0, 100),
+    metavar="PERCENT",
+    default=100 * TOLERANCE,
+    show_default=True,
+    help="Share of replicas, leaders or bytes that may have to move without failing the gate uneven.",
+)
 @click.option("--strict", is_flag=True, help="Exit with status 1 when any row was rejected.")
 @run_options
 @takes(ReportOptions)
@@ -109,6 +127,7 @@ def report(options: ReportOptions) -> int:
 
 def _report(inputs: Sequence[DumpInput], racks: Racks | None, options: ReportOptions) -> int:
     check_inputs(inputs)
+    gates = () if options.fail_on is None else gates_of(options.fail_on)
     with ending_at_once():
         from spark_analysis.jobs import analyse_dumps
 
@@ -130,7 +149,10 @@ def _report(inputs: Sequence[DumpInput], racks: Racks | None, options: ReportOpt
             f"{options.out / 'report.html'} and {options.out / 'tables' / 'rejects'}",
             err=True,
         )
-    return EXIT_REFUSED if options.strict and result.rows_rejected else 0
+    failed = failures(result, gates, tolerance=options.tolerance / 100)
+    for sentence in failed:
+        click.echo(f"{PROGRAM}: failed: {printable(sentence)}", err=True)
+    return EXIT_REFUSED if failed or (options.strict and result.rows_rejected) else 0
 
 
 def _title(inputs: Sequence[DumpInput]) -> str:

@@ -20,7 +20,7 @@ from spark_analysis.cli.interrupts import ending_at_once
 from spark_analysis.report.load import load_report
 from spark_analysis.report.model import Report, RunInfo
 from spark_analysis.report.terminal import summary_json, terminal_summary
-from spark_analysis.report.write import write_page
+from spark_analysis.report.write import write_for_programs, write_page
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -46,7 +46,7 @@ def run_options(command: Callable[..., int]) -> Callable[..., int]:
             type=click.Path(file_okay=False, path_type=Path),
             default=OUT_DEFAULT,
             show_default=True,
-            help="Folder for tables/ (Parquet) and report.html; an earlier run's are replaced.",
+            help="Folder for tables/, report.html, report.json, report.prom; an earlier run's are replaced.",
         ),
         click.option(
             "--master", metavar="URL", help="Spark master; local[*], all cores of this machine, if not given."
@@ -84,6 +84,7 @@ def run_job(job: Callable[[SparkSession, Any], None], info: RunInfo, options: Ru
 
 def _finish(result: Report, options: RunOptions) -> None:
     page = write_page(options.out, result)
+    write_for_programs(options.out, result)
     if options.as_json:
         click.echo(summary_json(result))
     else:

@@ -15,6 +15,8 @@
 - overview: Show the inputs of the analysis, every row of them accounted for, and the command that repeats the run.
 - glossary: Define every number on the page: formula, unit, range, optimum and source.
 - terminal: Summarise the report in ten lines for a terminal, and as JSON for programs.
+- gates: Decide whether a report passes the gates that a script asks for with `--fail-on`.
+- prometheus: Write the figures of a report as Prometheus text, for a node exporter's textfile collector.
 - write: Write the page beside the tables that it was made from, whole or not at all.
 - parts: Build the pieces that several sections of the page share: sections, tables, cells, notes.
 - figures: Format numbers for people: one function for each kind of number.

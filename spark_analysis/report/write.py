@@ -15,8 +15,12 @@ from typing import Final
 from spark_analysis.report.html import report_html
 from spark_analysis.report.load import load_report
 from spark_analysis.report.model import Report, RunInfo
+from spark_analysis.report.prometheus import prometheus_text
+from spark_analysis.report.terminal import summary_json
 
 REPORT_NAME: Final = "report.html"
+JSON_NAME: Final = "report.json"
+PROMETHEUS_NAME: Final = "report.prom"
 
 
 def write_report(out: Path, run: RunInfo) -> Path:
@@ -29,10 +33,19 @@ def write_report(out: Path, run: RunInfo) -> Path:
 
 def write_page(out: Path, report: Report) -> Path:
     """Write the page of a loaded report to `out`/report.html and return its path."""
-    path = out / REPORT_NAME
-    beside = out / f".{REPORT_NAME}.{os.getpid()}.part"
+    return _write(out / REPORT_NAME, report_html(report))
+
+
+def write_for_programs(out: Path, report: Report) -> None:
+    """Write the summary as `out`/report.json and the figures of every cluster as `out`/report.prom."""
+    _write(out / JSON_NAME, summary_json(report) + "\n")
+    _write(out / PROMETHEUS_NAME, prometheus_text(report))
+
+
+def _write(path: Path, text: str) -> Path:
+    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        beside.write_text(report_html(report), encoding="utf-8", newline="\n")
+        beside.write_text(text, encoding="utf-8", newline="\n")
         beside.replace(path)
     finally:
         beside.unlink(missing_ok=True)

@@ -1,0 +1,74 @@
+"""Decide whether a report passes the gates that a script asks for with `--fail-on`.
+
+What it decides: a gate is the name of a state of partitions (leaderless, under-min-isr, …) or "uneven". A cluster fails
+the gate of a state if it has a partition in it, and "uneven" if more than the tolerated share of a quantity must move.
+
+Constraints: a state that the input does not show fails its gate, for nothing says that all is well. Of moments of one
+cluster only the last is judged.
+
+Example: with the gate leaderless, a cluster of two partitions without a leader fails: "prod: 2 partitions have no
+leader".
+
+Left out: thresholds by state.
+
+Source: ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from broker.errors import UsageError
+from spark_analysis.report.figures import percent, ppm
+from spark_analysis.report.model import QUANTITIES, ClusterRow, Report
+from spark_analysis.report.states import STATES
+
+UNEVEN: Final = "uneven"
+_STATES: Final = {state.key.replace("_", "-"): state for state in STATES}
+GATES: Final = (*_STATES, UNEVEN)
+
+
+def gates_of(text: str) -> tuple[str, ...]:
+    """Return the gates in a list with commas; raise UsageError for a name that is none.
+
+    >>> gates_of("leaderless, uneven")
+    ('leaderless', 'uneven')
+    """
+    names = tuple(name.strip() for name in text.split(",") if name.strip())
+    wrong = next((name for name in names if name not in GATES), None)
+    if wrong is not None or not names:
+        raise UsageError(f"--fail-on is {wrong or text!r}; allowed are {', '.join(GATES)}")
+    return names
+
+
+def failures(report: Report, gates: Sequence[str], *, tolerance: float) -> tuple[str, ...]:
+    """Return a sentence for each cluster and gate that it fails, in order of rank and gate.
+
+    `tolerance` is the share of replicas, leaders or bytes, 0 to 1, that may have to move.
+    """
+    return tuple(
+        f"{row.facts.cluster}: {found}"
+        for row in report.current_rows
+        for gate in gates
+        for found in (_uneven(row, tolerance) if gate == UNEVEN else _in_state(row, gate))
+    )
+
+
+def _in_state(row: ClusterRow, gate: str) -> Iterator[str]:
+    state = _STATES[gate]
+    found = state.of(row.facts)
+    if found is None:
+        yield f"the input does not show which partitions are {state.title}"
+    elif found:
+        yield state.sentence(found)
+
+
+def _uneven(row: ClusterRow, tolerance: float) -> Iterator[str]:
+    spreads = [row.over_brokers.of(name) for name in QUANTITIES]
+    if not any(spreads):
+        yield "the input does not show what the brokers hold"
+    for spread in spreads:
+        share = None if spread is None else spread.moves_share
+        if spread is not None and share is not None and share > tolerance:
+            yield f"{percent(ppm(share))} of {spread.quantity} have to move, more than {100 * tolerance:g} %"
