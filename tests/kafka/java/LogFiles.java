@@ -22,6 +22,7 @@ import org.apache.kafka.common.record.internal.EndTransactionMarker;
 import org.apache.kafka.common.record.internal.FileLogInputStream.FileChannelRecordBatch;
 import org.apache.kafka.common.record.internal.FileRecords;
 import org.apache.kafka.common.record.internal.Record;
+import org.apache.kafka.common.record.internal.RecordBatch;
 import org.apache.kafka.storage.internals.log.LogFields;
 import org.apache.kafka.storage.internals.log.LogSegment;
 import org.apache.kafka.storage.internals.log.ProducerStateEntry;
@@ -141,9 +142,11 @@ final class LogFiles {
         try (FileRecords records = FileRecords.open(file, false)) {
             for (FileChannelRecordBatch batch : records.batches()) {
                 ObjectNode node = decoded(batch);
-                node.put("attributes", content.getShort(batch.position() + ATTRIBUTES_AT));
-                node.put("lastOffsetDelta", content.getInt(batch.position() + LAST_OFFSET_DELTA_AT));
-                node.put("baseTimestamp", content.getLong(batch.position() + BASE_TIMESTAMP_AT));
+                if (batch.magic() >= RecordBatch.MAGIC_VALUE_V2) {
+                    node.put("attributes", content.getShort(batch.position() + ATTRIBUTES_AT));
+                    node.put("lastOffsetDelta", content.getInt(batch.position() + LAST_OFFSET_DELTA_AT));
+                    node.put("baseTimestamp", content.getLong(batch.position() + BASE_TIMESTAMP_AT));
+                }
                 batches.add(node);
             }
         }
