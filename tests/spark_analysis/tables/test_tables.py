@@ -20,9 +20,9 @@ from spark_analysis.tables.schemas import RACKS, REJECTS, TABLES, VIOLATIONS, Ta
 from spark_analysis.tables.write import arrow_to_table, read_table, spark_schema, table_path, write_table
 
 RACK_ROWS = [
-    (1, "striped", "b", 2, 6, None, 12),
-    (0, "classic", None, 1, 3, 1, 9),
-    (0, "classic", "a", 2, 5, 2, None),
+    (1, "striped", "b", 2, 6, None, 12, 3, 3, None, None, 5, 7),
+    (0, "classic", None, 1, 3, 1, 9, 3, 3, 1, 1, 9, 9),
+    (0, "classic", "a", 2, 5, 2, None, 2, 3, 1, 1, None, None),
 ]
 
 
@@ -75,7 +75,11 @@ def test_meanings_are_seen_by_spark_pyarrow_and_duckdb(spark: SparkSession, tmp_
 
 
 def test_equal_rows_give_equal_bytes_whatever_their_order_and_partitions(spark: SparkSession, tmp_path: Path) -> None:
-    rows = [(cluster, "classic", f"r{rack}", 1, rack, cluster, None) for cluster in range(40) for rack in range(3)]
+    rows = [
+        (cluster, "classic", f"r{rack}", 1, rack, cluster, None, rack, rack, cluster, cluster, None, None)
+        for cluster in range(40)
+        for rack in range(3)
+    ]
     write_table(racks(spark, rows), RACKS, tmp_path / "a")
     write_table(racks(spark, rows[::-1]).repartition(5), RACKS, tmp_path / "b")
     parts = [
@@ -126,7 +130,9 @@ def test_a_null_in_a_driver_made_table_is_refused_alike(tmp_path: Path) -> None:
 def test_columns_other_than_the_schemas_are_refused(spark: SparkSession, tmp_path: Path) -> None:
     wanted = (
         "table racks has the columns cluster_id bigint, placer string, rack string, broker_count int, "
-        "replica_count bigint, leader_count bigint, size_bytes bigint; not "
+        "replica_count bigint, leader_count bigint, size_bytes bigint, replica_count_best_min bigint, "
+        "replica_count_best_max bigint, leader_count_best_min bigint, leader_count_best_max bigint, "
+        "size_bytes_best_min bigint, size_bytes_best_max bigint; not "
     )
     with pytest.raises(UsageError) as caught:
         write_table(racks(spark).select("placer", "cluster_id"), RACKS, tmp_path)
