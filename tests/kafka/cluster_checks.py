@@ -19,8 +19,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-import attrs
-
 from broker.ids import Offset
 from broker.units import TimeMs
 from log import Isolation, PartitionLog, batches_in
@@ -69,9 +67,8 @@ def moment_differences(evidence: Evidence) -> Iterator[str]:
 def dump_differences(evidence: Evidence, kafka_logs: KafkaLogs, kind: str) -> Iterator[str]:
     """Yield the files of a kind, a suffix or METADATA, that kafka-dump-log and ours print otherwise."""
     arguments, options = DUMPED[kind]
-    options = attrs.evolve(options, release=evidence.release)
     for path in dumped_files(evidence, kind):
-        if dumped_by_us(path, options) != kafka_logs.dump([path], *arguments):
+        if dumped_by_us(path, options, evidence.release) != kafka_logs.dump([path], *arguments):
             yield f"{path} with {arguments}"
 
 
