@@ -95,7 +95,8 @@ def test_broken_constraints_are_named_and_make_the_status_1(capsys: pytest.Captu
         (
             ("t:3:9", "--brokers", "0-5"),
             1,
-            "The target replication factor of 9 cannot be reached because only 6 broker(s) are registered.",
+            "The target replication factor of 9 cannot be reached because only 6 broker(s) are registered "
+            "or some brokers have all their log directories cordoned.",
         ),
         (
             ("t:1000000000000:3", "--brokers", "0-5"),
