@@ -5,6 +5,7 @@ The last test holds the list of what was broken against the catalogue, so that n
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -359,14 +360,20 @@ def test_a_record_that_nobody_has_any_more_is_found_in_a_whole_run() -> None:
     outcome = run(last_standing("elr"), LAST_STANDING, expected=OPTIONS.settings)
     assert "I9" in {finding.code for finding in outcome.findings}
     assert {record.is_anywhere for record in outcome.durability.lost_for_no_reason} == {False}
-    assert outcome.durability.lost[0].event.startswith("broker 0, the last to have it, cut its log to 0 to follow")
+    # Brokers 0 and 1 come back at the same time; the network decides which of them cuts its log last.
+    event = outcome.durability.lost[0].event
+    assert re.match(r"broker [01], the last to have it, cut its log to 0 to follow broker 2 in epoch ", event), event
     assert run(last_standing(), LAST_STANDING).is_clean
 
 
 def test_a_record_that_only_others_have_than_the_leader_is_found_in_a_whole_run() -> None:
     # On a slow network the run ends before the others have come back and cut off what the leader has lost.
-    options = attrs.evolve(last_standing("elr"), heal_ms_max=DurationMs(1), network=NetworkOptions(delay_ms_max=900))
+    # With this seed two records are acknowledged before broker 2 loses its disk; with seed 1 none is, nor is any lost.
+    options = attrs.evolve(
+        last_standing("elr"), seed=4, heal_ms_max=DurationMs(1), network=NetworkOptions(delay_ms_max=900)
+    )
     outcome = run(options, LAST_STANDING, expected=OPTIONS.settings)
+    assert outcome.durability.acked_count == 2, "the seed no longer shows a loss"
     assert "I10" in {finding.code for finding in outcome.findings}
     assert {record.is_anywhere for record in outcome.durability.lost_for_no_reason} == {True}
 
