@@ -48,6 +48,7 @@ from log.compaction.offset_map import LOAD_FACTOR, SLOT_COUNT, OffsetMap
 from log.compaction.selection import LogToClean
 from log.compaction.source import SourceLog
 from log.compaction.transactions import CleanedTransactions
+from log.errors import SegmentOffsetOverflowError
 from log.indexes.txn_index import AbortedTransaction
 from log.partition.partition_log import PartitionLog
 from log.segments.file_names import LOG
@@ -166,8 +167,12 @@ class _Rewrite:
                 aborted = _aborted_transactions(self._log, segment.base_offset, end_offset)
                 self._fates.transactions.add_aborted(aborted)
                 self._clean_into(cleaned, segment)
-        except BrokersideError:
+        except SegmentOffsetOverflowError:
             cleaned.delete_files()
+            raise
+        except BrokersideError:
+            # Kafka leaves the files too: the next pass writes them anew, the next opening removes them.
+            cleaned.abandon()
             raise
         cleaned.become_inactive()
         cleaned.flush()
@@ -181,9 +186,15 @@ class _Rewrite:
         rule = attrs.evolve(self._rule, keeps_legacy_tombstones=keeps_tombstones)
         appender = Appender(cleaned, self._limits)
         for batches in filter_source(source, self._fates, self._offset_map, rule):
+            # As Kafka: transactions are indexed as their markers are read, batches when a portion of them is full.
+            self._index_retained(cleaned)
             appender.feed(batches)
             self.stats = self.stats.plus(batches)
         appender.finish()
+        self._index_retained(cleaned)
+
+    def _index_retained(self, cleaned: Segment) -> None:
+        """Add the aborted transactions whose markers stay to the new segment's index."""
         for transaction in self._fates.take_retained():
             cleaned.txn_index.append(transaction)
 

@@ -157,6 +157,10 @@ class IndexFile(ABC):
         self.trim()
         self._file.close()
 
+    def abandon(self) -> None:
+        """Close the file at its reserved size."""
+        self._file.close()
+
     def remove(self) -> bool:
         """Close and remove the file; return whether it existed."""
         self._file.close()

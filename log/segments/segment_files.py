@@ -172,6 +172,14 @@ class SegmentFiles:
             self._time_index.path = self.place.path(TIME_INDEX)
         self.txn_index.path = self.place.path(TXN_INDEX)
 
+    def abandon(self) -> None:
+        """Close all files as they are, with untrimmed indexes; the segment must not be used afterwards."""
+        self.records.close()
+        for index in (self._offset_index, self._time_index):
+            if index is not None:
+                index.abandon()
+        self.txn_index.close()
+
     def delete_files(self) -> None:
         """Close and remove all files; the segment must not be used afterwards."""
         assert self.suffix in (DELETED, CLEANED), self

@@ -14,7 +14,7 @@ Example:
     with KafkaLogs.start(build_directory) as kafka:
         text = kafka.dump([segment], "--deep-iteration").out
 
-Left out: a broker, and programs with batches of magic 0 or 1, which no UnifiedLog of 4.0 writes.
+Left out: a broker.
 
 Source: the classes called are named in java/Log*.java.
 """
@@ -32,6 +32,7 @@ import attrs
 
 from broker.releases import NEWEST, Release
 from tests.kafka.jvm import JavaProcess, java_command
+from tests.kafka.releases import version_of
 
 
 class KafkaAnswerError(Exception):
@@ -95,7 +96,7 @@ class KafkaLogs(JavaProcess[str]):
 
     def program(self, case: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         """Run the operations of `case` below `folder`; return it as a golden case, closed files kept in `folder`."""
-        return self._call("program", case=dict(case), folder=str(folder))
+        return {**self._call("program", case=dict(case), folder=str(folder)), "source": version_of(self.release)}
 
     def build(self, batches: Sequence[Mapping[str, Any]]) -> list[bytes]:
         """Return the bytes of batches that are described as golden files describe them, built by Kafka."""

@@ -7,6 +7,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any, Final
 
+import attrs
 import pytest
 
 from broker.ids import Offset
@@ -22,8 +23,6 @@ from tests.kafka.log_programs import random_program
 from tests.log.samples import CONFIG, DIRECTORY, SAMPLES, SETTINGS, START_MS, write_sample
 
 pytestmark = pytest.mark.kafka
-
-RELEASES = (Release("4.0"),)
 
 PROGRAM_COUNT: Final = 200
 SEED: Final = 20250909
@@ -41,9 +40,10 @@ OPERATIONS: Final = frozenset(
 )
 
 
-def opened_by_us(root: Path, *, clean: bool, recovery_point: int) -> dict[str, Any]:
+def opened_by_us(root: Path, release: Release, *, clean: bool, recovery_point: int) -> dict[str, Any]:
     last_shutdown = LastShutdown(clean=clean, recovery_point=Offset(recovery_point))
-    log = PartitionLog.open(FileStorage(root), DIRECTORY, CONFIG, last_shutdown, now_ms=START_MS)
+    config = attrs.evolve(CONFIG, release=release)
+    log = PartitionLog.open(FileStorage(root), DIRECTORY, config, last_shutdown, now_ms=START_MS)
     state: dict[str, Any] = state_json(log.state())
     log.close(now_ms=START_MS)
     return state
@@ -61,7 +61,7 @@ def test_kafka_opens_what_we_wrote_to_the_state_that_we_open_it_to(
         tmp_path / "theirs" / DIRECTORY, SETTINGS, clean=clean, recovery_point=point, now_ms=START_MS
     )
     assert theirs["logEndOffset"] == log.log_end_offset
-    assert theirs == opened_by_us(tmp_path / "ours", clean=clean, recovery_point=point)
+    assert theirs == opened_by_us(tmp_path / "ours", kafka_logs.release, clean=clean, recovery_point=point)
 
 
 @pytest.mark.parametrize("cut_bytes", [1, 30, 61, 75])
@@ -71,7 +71,7 @@ def test_both_recover_a_torn_tail_to_the_same_end(kafka_logs: KafkaLogs, tmp_pat
     last.write_bytes(last.read_bytes()[:-cut_bytes])
     shutil.copytree(tmp_path / "ours", tmp_path / "theirs")
     theirs = kafka_logs.open(tmp_path / "theirs" / DIRECTORY, SETTINGS, clean=False, recovery_point=0, now_ms=START_MS)
-    assert theirs == opened_by_us(tmp_path / "ours", clean=False, recovery_point=0)
+    assert theirs == opened_by_us(tmp_path / "ours", kafka_logs.release, clean=False, recovery_point=0)
 
 
 def test_random_programs_leave_the_same_states_and_the_same_bytes(kafka_logs: KafkaLogs, tmp_path: Path) -> None:

@@ -19,7 +19,6 @@ from tests.golden.log.programs import run
 from tests.kafka.differential.areas import Area, fewer
 from tests.kafka.log_jvm import KafkaAnswerError, KafkaLogs
 from tests.kafka.log_programs import random_program
-from tests.kafka.releases import version_of
 
 Program = dict[str, Any]
 
@@ -35,8 +34,7 @@ def difference(kafka: KafkaLogs, program: Program) -> str | None:
     """Return the first difference between Kafka's run of a program and ours."""
     folder = Path(tempfile.mkdtemp())
     try:
-        case = kafka.program(copy.deepcopy(program), folder)
-        return run({**case, "source": version_of(kafka.release)}, folder)
+        return run(kafka.program(copy.deepcopy(program), folder), folder)
     except KafkaAnswerError as refusal:
         if "the log cannot be opened again" in str(refusal):
             return None

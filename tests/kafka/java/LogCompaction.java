@@ -12,6 +12,8 @@ import org.apache.kafka.storage.internals.log.UnifiedLog;
 /** One pass of Kafka's cleaner over the log of a program, told as the golden operation `clean` tells it. */
 final class LogCompaction {
     private static final int BYTES_PER_SLOT = 24;
+    /** When every file was last written, as the golden runner has it. */
+    private static final long FILE_TIME_MS = 1_900_000_000_000L;
 
     private final LogProgram program;
 
@@ -21,6 +23,9 @@ final class LogCompaction {
 
     void clean(ObjectNode operation, ObjectNode result) throws Exception {
         UnifiedLog log = program.log;
+        for (LogSegment segment : log.logSegments()) {
+            segment.setLastModified(FILE_TIME_MS);  // The fate of old tombstones is the files', not the machine's clock's.
+        }
         Cleaning cleaning = new Cleaning(log, program.time);
         result.put("currentTimeMs", program.time.milliseconds());
         if (!cleaning.describe(result)) {
