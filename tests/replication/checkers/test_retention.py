@@ -80,9 +80,9 @@ def test_a_record_that_compaction_has_changed_is_found() -> None:
     assert "K6" in broken_by(flip_a_bit, attrs.evolve(COMPACT, check_ms=DurationMs(60_000)))
 
 
-def faulty(retention: Retention, *plan: Fault, delay_ms_max: int = 4) -> set[str]:
+def faulty(retention: Retention, *plan: Fault, delay_ms_max: int = 4, seed: int = QUIET.seed) -> set[str]:
     """The codes of what a run under these faults breaks."""
-    options: Options = attrs.evolve(QUIET, acks=(-1, 1), network=NetworkOptions(delay_ms_max=delay_ms_max))
+    options: Options = attrs.evolve(QUIET, seed=seed, acks=(-1, 1), network=NetworkOptions(delay_ms_max=delay_ms_max))
     return {finding.code for finding in run(with_retention(options, retention), plan).findings}
 
 
@@ -125,14 +125,15 @@ def test_compaction_of_what_is_not_committed_is_found(monkeypatch: Patch) -> Non
 
 def test_tombstones_that_go_too_early_are_found(monkeypatch: Patch) -> None:
     retention = attrs.evolve(COMPACT, delete_retention_ms=DurationMs(120_000), tombstones_one_in=2)
-    assert faulty(retention) == set()
+    # Seeds 2, 3 and 6 show a tombstone that goes too early; seeds 1, 4 and 5 break nothing in 30 s.
+    assert faulty(retention, seed=2) == set()
     log_config = Retention.log_config
 
     def at_once(self: Retention, config: LogConfig) -> LogConfig:
         return attrs.evolve(log_config(self, config), delete_retention_ms=DurationMs(0))
 
     monkeypatch.setattr(Retention, "log_config", at_once)
-    assert "K7" in faulty(retention)
+    assert "K7" in faulty(retention, seed=2)
 
 
 def truth(*keys: bytes) -> dict[int, ReferenceLog]:
