@@ -224,7 +224,7 @@ DURABILITY: Final = (
         expected_states=(
             ExpectedState(14_880, leader=0, isr=(0, 1, 2), high_watermarks=(0, 0, 0)),
             ExpectedState(15_500, leader=0, isr=(0,), elr=(1, 2), high_watermarks=(0, 0, 0)),
-            ExpectedState(59_000, leader=0, isr=(0, 1, 2), elr=(), high_watermarks=(1, 1, 1)),
+            ExpectedState(59_000, leader=0, isr=(0, 2, 1), elr=(), high_watermarks=(1, 1, 1)),
         ),
         lost_values=(),
     ),

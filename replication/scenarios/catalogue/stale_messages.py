@@ -64,11 +64,11 @@ _S07: Final = attrs.evolve(
         SendRecord(5_100, 1),
         *reassign_and_elect(5_200, 0, 2, 1),
         HoldMessages(5_220, 30_000, "Fetch", sender=2),
-        Crash(5_400, 0, 35_000),
+        Crash(6_600, 0, 35_000),
     ),
     expected_states=(
         ExpectedState(5_190, leader=1, logs=((0,), (0, 1), (0, 1))),
-        ExpectedState(5_390, leader=0, leader_epoch=2, logs=((0,), (0,), (0,))),
+        ExpectedState(6_590, leader=0, leader_epoch=2, logs=((0,), (0,), (0,))),
         ExpectedState(20_000, leader=2, isr=(1, 2), logs=((0,), (0,), (0,))),
     ),
     lost_values=(),
@@ -205,7 +205,7 @@ STALE_MESSAGES: Final = (
         settings=attrs.evolve(DEFAULT_PARTITION_SETTINGS, rules=without(COMMON_EPOCH, "epoch_cached_on_election")),
         expected_states=(
             _S07.expected_states[0],
-            ExpectedState(5_390, leader=0, leader_epoch=2, logs=((0,), (0,), ())),
+            ExpectedState(6_590, leader=0, leader_epoch=2, logs=((0,), (0,), ())),
             ExpectedState(20_000, leader=2),
         ),
         breaks=LOSS,
