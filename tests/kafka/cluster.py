@@ -26,6 +26,7 @@ Source: Kafka's config/server.properties and kafka.Kafka.
 
 from __future__ import annotations
 
+import functools
 import json
 import signal
 import socket
@@ -178,7 +179,7 @@ class Cluster:
                     command, stdin=subprocess.DEVNULL, stdout=output, stderr=output, cwd=node.folder
                 )
         for node in started:
-            self.wait(lambda node=node: _is_serving(node), f"node {node.id} to serve", START_SECONDS_MAX)  # type: ignore[misc]
+            self.wait(functools.partial(_is_serving, node), f"node {node.id} to serve", START_SECONDS_MAX)
 
     def kill(self, *node_ids: int) -> None:
         """End nodes as kill -9 does, all before any is waited for."""

@@ -138,8 +138,8 @@ REASSIGNMENT: Final = (
         _S53,
         name="S53-unclean",
         title="Cancelled reassignment that loses records",
-        how="As S53 with unclean election on: the first of the former replicas counts as in sync, and leads without the "
-        "record when it is back.",
+        how="As S53 with unclean election on: the first of the former replicas counts as in sync, and leads without "
+        "the record when it is back.",
         settings=UNCLEAN,
         producers=0,
         consumers=0,

@@ -78,7 +78,10 @@ def test_without_faults_every_write_is_acknowledged_and_nothing_is_lost() -> Non
 
 def test_a_few_runs_pass_through_most_rare_states() -> None:
     seen: Counter[Rare] = Counter()
-    for options in (harsh(1, THREE_MINUTES), harsh(5, THREE_MINUTES), swarm(2, THREE_MINUTES), swarm(3, THREE_MINUTES)):
+    for options in (
+        *(harsh(seed, THREE_MINUTES) for seed in (1, 5, 17)),
+        *(swarm(seed, THREE_MINUTES) for seed in (2, 3, 23)),
+    ):
         seen.update(run(options).rare)
     # What a longer run finds: `python -m tests.replication.simulation` counts them all.
     seldom = {Rare.ISR_INELIGIBLE, Rare.ISR_STALE_BROKER, Rare.WRITE_AFTER_APPEND, Rare.READ_NOT_AVAILABLE}
@@ -159,7 +162,7 @@ def test_a_partition_cut_off_from_its_followers_takes_no_acks_all_writes() -> No
     # The followers are silent for more than 30 s: both leave the ISR; the first of them stays eligible.
     state = cluster.controller.image.partitions[0]
     assert (state.leader, state.isr, state.elr) == (BrokerId(0), (BrokerId(0),), (BrokerId(1), BrokerId(2)))
-    late = [write for write in cluster.history.writes if write.partition == 0 and write.sent_ms > 50_000]
+    late = [write for write in cluster.history.writes if write.partition == 0 and write.sent_ms > 45_000]
     assert late
     assert all(write.fate is not Fate.ACKED for write in late)
 
