@@ -15,6 +15,7 @@
 - log_dirs: Read `kafka-log-dirs --describe`: the size of every replica, in the log directory that holds it.
 - printed: Recognise the output of Kafka's tools that places no replica, to say what it is and what to give instead.
 - racks: Read the racks of brokers from a separate file, because most dumps contain none.
+- capacity: Read the capacities of brokers from a separate file: disk bytes, network bytes a second, producers' rates.
 - documents: Find JSON documents in a text, bound their size, parse them, and look values up.
 - entries: Turn the entries of JSON formats into partition rows, with the checks that all of them share.
 - rows: Gather partitions in columns while a dump is read, and close them into one PartitionTable.
@@ -25,6 +26,7 @@
 
 from __future__ import annotations
 
+from placement.formats.capacity import Capacities, Capacity, read_capacities
 from placement.formats.parsed import ParsedDump, Reject
 from placement.formats.racks import Racks, read_racks
 from placement.formats.read import FORMATS, read_dump
@@ -34,10 +36,13 @@ from placement.formats.sizes import SIZE_FORMATS, Sizes, read_sizes
 __all__ = (
     "FORMATS",
     "SIZE_FORMATS",
+    "Capacities",
+    "Capacity",
     "ParsedDump",
     "Racks",
     "Reject",
     "Sizes",
+    "read_capacities",
     "read_dump",
     "read_racks",
     "read_sizes",

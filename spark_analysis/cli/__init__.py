@@ -6,6 +6,7 @@ fleet       brokerside fleet
 report      brokerside report
 recipes     brokerside recipes
 running     what fleet and report share: their options, Spark's start, the report's end
+cluster_inputs  what the what-if commands share: one cluster in, tables, JSON and files out
 interrupts  what Ctrl-C does before, during and after a command
 """
 

@@ -4,6 +4,7 @@
 - write: Write and read result tables: Parquet folders that Spark, pyarrow and DuckDB read alike.
 - view_rows: Turn the cluster of a dump into rows of the tables: its loads, its spreads, its violations.
 - log: Write log files as Parquet tables, for `brokerside log dump --out`.
+- answers: Write the files of one answer, Parquet tables and texts, into a folder: each file whole.
 - staging: Write what executors find into one file of rows per task and table; Spark receives only the file names.
 - limits: Hold the limits that the jobs and the report must agree on.
 - pairs_kernel: Count the partitions that brokers share, in one compiled loop over replicas.

@@ -1,0 +1,267 @@
+"""Share the options, the reading and the output of the what-if commands, which take one cluster each.
+
+What it decides: how `DUMP` with its options becomes one `ClusterView`, and how an answer leaves: tables for people,
+JSON on standard output with --json, files in the folder of --out.
+
+Constraints: pyspark is not imported. Exit status 0 is an answer, 1 bad news, 2 wrong input.
+
+How: a command is written as
+
+    @attrs.frozen(kw_only=True)
+    class OutageOptions(ClusterOptions):
+        dump: str
+        lose: tuple[str, ...]
+
+    @click.command()
+    @click.argument("dump", metavar="DUMP")
+    @click.option("--lose", multiple=True, help="…")
+    @cluster_options
+    @answer_options
+    @takes(OutageOptions)
+    def outage(options: OutageOptions) -> int:
+        with read_cluster(options.dump, options) as cluster:
+            …
+        give_answer(options, kind="outage", summary={…}, tables={"outages": table}, shown=[rich table, …])
+
+`read_cluster` yields a `Cluster`: the view with racks, sizes and the default of min.insync.replicas, and the
+capacities. Every column of the view is in memory when it is yielded; the block only keeps a saved standard input.
+
+Left out: several clusters at once, which `brokerside report` takes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import attrs
+import click
+import pyarrow as pa
+from rich.console import Console, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from broker.cli import printable
+from broker.cluster import ClusterView
+from broker.errors import InputError, UsageError
+from placement.formats.capacity import CAPACITY_BYTES_MAX, Capacities, read_capacities
+from placement.formats.parsed import ParsedDump
+from placement.formats.racks import RACKS_BYTES_MAX, read_racks
+from spark_analysis.cli.commands import PROGRAM
+from spark_analysis.sources.dumps import FORMATS, DumpInput, read_named, with_sizes
+from spark_analysis.sources.files import read_small_file
+from spark_analysis.sources.inputs import are_empty, dump_inputs, moment, standard_input
+from spark_analysis.tables.answers import write_answer
+
+_SUMMARY: Final = "{kind}.json"
+_NAMES_SHOWN_MAX: Final = 10
+
+
+@attrs.frozen(kw_only=True)
+class AnswerOptions:
+    """Hold the options that say where an answer goes."""
+
+    out: Path | None
+    as_json: bool
+
+
+@attrs.frozen(kw_only=True)
+class ClusterOptions(AnswerOptions):
+    """Hold the options that turn a DUMP into one cluster, and those of its answer."""
+
+    cluster: str | None
+    racks: str | None
+    sizes: str | None
+    capacity: str | None
+    at: str | None
+    named_format: str | None
+    min_isr: int | None
+
+
+@attrs.frozen(kw_only=True)
+class Cluster:
+    """Hold one cluster as read: its view, its capacities, and the account of the rows of its dump."""
+
+    view: ClusterView
+    capacities: Capacities
+    account: ParsedDump
+
+
+def cluster_options(command: Callable[..., int]) -> Callable[..., int]:
+    """Add the options of `ClusterOptions` to a command; the argument DUMP is the command's own."""
+    for option in reversed(
+        (
+            click.option(
+                "--racks",
+                metavar="FILE",
+                help='Racks of the brokers: JSON {"1": "west"}, or CSV lines broker,rack.',
+            ),
+            click.option(
+                "--sizes",
+                metavar="FILE",
+                help="Sizes of the replicas: what kafka-log-dirs --describe printed, topicmappr's partition metadata, "
+                "or Cruise Control's /partition_load.",
+            ),
+            click.option(
+                "--capacity",
+                metavar="FILE",
+                help="Capacities of the brokers: Cruise Control's capacity.json, or CSV lines "
+                "broker,disk_bytes,network_in,network_out (bytes, bytes a second; -1 is every other broker).",
+            ),
+            click.option("--cluster", metavar="NAME", help="Cluster to take where DUMP describes several."),
+            click.option(
+                "--at",
+                metavar="OFFSET|TIME",
+                help="Moment of a metadata log: an offset, or a UTC time such as 2026-11-21T18:30 (default: its end).",
+            ),
+            click.option(
+                "--format",
+                "named_format",
+                type=click.Choice(FORMATS),
+                metavar="FORMAT",
+                help=f"Format of the dump: {', '.join(FORMATS)} (default: by its content).",
+            ),
+            click.option(
+                "--min-isr", type=click.IntRange(1), help="min.insync.replicas of topics that do not show theirs."
+            ),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+def answer_options(command: Callable[..., int]) -> Callable[..., int]:
+    """Add the options of `AnswerOptions` to a command."""
+    for option in reversed(
+        (
+            click.option(
+                "--out",
+                type=click.Path(file_okay=False, path_type=Path),
+                help="Folder for the answer as JSON and Parquet tables: a new one, or one of an earlier answer.",
+            ),
+            click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON."),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+@contextmanager
+def read_cluster(dump: str, options: ClusterOptions) -> Iterator[Cluster]:
+    """Yield the one cluster that `dump` and the options describe.
+
+    Rows that were put aside are counted on standard error. Raises UsageError when several clusters are described and
+    --cluster names none of them, InputError for input that cannot be used or does not list every partition.
+    """
+    moments = () if options.at is None else (moment(options.at),)
+    with standard_input(dump_inputs((dump,), options.named_format, None, moments)) as inputs:
+        named = inputs if len(inputs) == 1 else _chosen_input(inputs, options.cluster)
+        if are_empty(named):
+            raise InputError("is empty; nothing describes a cluster", source=named[0].source or named[0].path)
+        account = read_named(named[0])
+        view = _chosen(account.clusters, options.cluster if len(inputs) == 1 else None, named[0])
+        _warn_of_rejects(account)
+        yield Cluster(view=_completed(view, account, options), capacities=_capacities(options), account=account)
+
+
+def give_answer(
+    options: AnswerOptions,
+    *,
+    kind: str,
+    summary: Mapping[str, Any],
+    tables: Mapping[str, pa.Table],
+    shown: Sequence[RenderableType],
+    texts: Mapping[str, str] | None = None,
+) -> None:
+    """Print `shown`, or `summary` as JSON with --json, and write both with `tables` and `texts` under --out.
+
+    `tables` are named without their ending. In `out` the summary is `kind`.json.
+    """
+    as_text = json.dumps(summary, indent=2, ensure_ascii=True, allow_nan=False)
+    if options.as_json:
+        click.echo(as_text)
+    else:
+        console = Console(highlight=False, soft_wrap=True)
+        for each in shown:
+            console.print(each)
+    if options.out is not None:
+        files: dict[str, pa.Table | str] = {f"{name}.parquet": table for name, table in tables.items()}
+        files |= {_SUMMARY.format(kind=kind): as_text + "\n", **(texts or {})}
+        write_answer(options.out, kind, files)
+        click.echo(f"Written: {printable(str(options.out))}", err=options.as_json)
+
+
+def shown_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, left_count: int = 1) -> Table:
+    """Return a table for the terminal: the first `left_count` columns flush left, numbers flush right."""
+    table = Table(title=Text(title), title_justify="left", title_style="bold", box=None, pad_edge=False)
+    for place, column in enumerate(columns):
+        table.add_column(column, justify="left" if place < left_count else "right", overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(printable(cell)) for cell in row))
+    return table
+
+
+def _chosen_input(inputs: Sequence[DumpInput], cluster: str | None) -> tuple[DumpInput, ...]:
+    """Return the one of several inputs that bears the name `cluster`."""
+    found = tuple(each for each in inputs if each.name == cluster)
+    if len(found) != 1:
+        raise UsageError(_which([str(each.name) for each in inputs], cluster, "DUMP"))
+    return found
+
+
+def _chosen(views: Sequence[ClusterView], cluster: str | None, dump: DumpInput) -> ClusterView:
+    found = [view for view in views if cluster in (None, view.name)]
+    if len(found) != 1:
+        raise UsageError(_which([view.name for view in views], cluster, dump.source or dump.path))
+    return found[0]
+
+
+def _which(names: Sequence[str], cluster: str | None, source: str) -> str:
+    listed = ", ".join(repr(name) for name in names[:_NAMES_SHOWN_MAX])
+    listed += f" and {len(names) - _NAMES_SHOWN_MAX} more" if len(names) > _NAMES_SHOWN_MAX else ""
+    if cluster is None:
+        return f"{source} describes {len(names)} clusters ({listed}); choose one with --cluster NAME"
+    return f"--cluster {cluster!r}: no single cluster of {source} bears this name; there are {listed}"
+
+
+def _completed(view: ClusterView, account: ParsedDump, options: ClusterOptions) -> ClusterView:
+    """Return the view with racks, sizes and the default of min.insync.replicas."""
+    if not view.partitions_complete or not view.partitions.count:
+        what = (
+            f"lists {view.partitions.count} partitions, not all of the cluster's; kafka-topics --describe without a "
+            "filter lists all"
+        )
+        raise InputError(what, source=account.source)
+    if options.racks is not None:
+        racks = read_racks(read_small_file(options.racks, size_bytes_max=RACKS_BYTES_MAX), source=options.racks)
+        view = view.with_racks(racks.for_cluster(view.name))
+    parsed = attrs.evolve(account, clusters=(view,))
+    (view,) = with_sizes(parsed, options.sizes).parsed.clusters
+    if options.min_isr is None:
+        return view
+    topics = tuple(
+        topic if topic.min_insync_replicas is not None else attrs.evolve(topic, min_insync_replicas=options.min_isr)
+        for topic in view.topics
+    )
+    return attrs.evolve(view, topics=topics)
+
+
+def _capacities(options: ClusterOptions) -> Capacities:
+    if options.capacity is None:
+        return Capacities()
+    data = read_small_file(options.capacity, size_bytes_max=CAPACITY_BYTES_MAX)
+    return read_capacities(data, source=options.capacity)
+
+
+def _warn_of_rejects(account: ParsedDump) -> None:
+    if account.rows_rejected:
+        first = account.rejects[0]
+        place = first.source if first.line is None else f"{first.source}:{first.line}"
+        text = (
+            f"{PROGRAM}: warning: {account.rows_rejected} of {account.rows_in} rows were put aside; "
+            f"the first: {place}: {first.reason}"
+        )
+        click.echo(printable(text), err=True)

@@ -1,0 +1,94 @@
+"""Write the files of one answer, Parquet tables and texts, into a folder: each file whole, earlier answers replaced.
+
+Goals, most important first: a file is whole or not there; a file that no earlier answer wrote is never replaced; equal
+answers give equal bytes.
+
+Constraints: nothing here imports pyspark, so that commands without Spark start at once.
+
+How: files are written in a hidden folder beside their places and then renamed into them, `answer.json` last, which
+lists them. A folder is written into if it is new, empty, or holds an `answer.json` of an earlier answer; the files that
+the earlier answer lists and this one does not write are removed.
+
+Example: write_answer(Path("out"), "outage", {"outages.parquet": table, "outage.json": "{…}"}) returns both paths.
+
+Left out: file systems that are not mounted.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from broker.errors import InputError, UsageError
+
+ANSWER_NAME: Final = "answer.json"
+_HIDDEN: Final = ".brokerside.part"
+
+
+def write_answer(out: Path, kind: str, files: Mapping[str, pa.Table | str]) -> tuple[Path, ...]:
+    """Write `files` (name to table or text) into the folder `out` and return their paths.
+
+    `kind` is the command whose answer it is. Raises InputError when `out` holds files of somebody else's.
+    """
+    if any("/" in name or name.startswith(".") or name == ANSWER_NAME for name in files):
+        raise UsageError(f"files are named without folders, and not {ANSWER_NAME}: {sorted(files)}")
+    stale = set(_earlier_files(out)) - set(files)
+    taken = [name for name in sorted(files) if (out / name).exists() and name not in _earlier_files(out)]
+    if taken:
+        raise InputError(f"holds a file {taken[0]} that no earlier answer wrote", source=str(out))
+    made = not out.exists()
+    hidden = out / _HIDDEN
+    try:
+        shutil.rmtree(hidden, ignore_errors=True)  # What an interrupted run left behind.
+        hidden.mkdir(parents=True)
+        for name, content in files.items():
+            _write(hidden / name, content)
+        _write(hidden / ANSWER_NAME, json.dumps({"kind": kind, "files": sorted(files)}, indent=2) + "\n")
+        for name in (*files, ANSWER_NAME):
+            (hidden / name).replace(out / name)
+        for name in sorted(stale):
+            (out / name).unlink(missing_ok=True)
+    finally:
+        shutil.rmtree(hidden, ignore_errors=True)
+        if made and out.is_dir() and not any(out.iterdir()):
+            out.rmdir()
+    return tuple(out / name for name in files)
+
+
+def _earlier_files(out: Path) -> tuple[str, ...]:
+    """Return the names of the files of an earlier answer; raise InputError for a folder with other files."""
+    if not out.exists():
+        return ()
+    if not out.is_dir():
+        raise InputError("is not a folder", source=str(out))
+    names = [path.name for path in out.iterdir() if path.name != _HIDDEN]
+    if not names:
+        return ()
+    listed = _listed(out / ANSWER_NAME)
+    if listed is None:
+        raise InputError("is not empty and holds no earlier answer; choose a new folder", source=str(out))
+    return listed
+
+
+def _listed(path: Path) -> tuple[str, ...] | None:
+    try:
+        found: Any = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    files = found.get("files") if isinstance(found, dict) else None
+    if not isinstance(files, list) or not all(isinstance(name, str) and Path(name).name == name for name in files):
+        return None
+    return tuple(files)
+
+
+def _write(path: Path, content: pa.Table | str) -> None:
+    if isinstance(content, str):
+        path.write_text(content, encoding="utf-8", newline="\n")
+    else:
+        pq.write_table(content, path, compression="zstd")

@@ -1,0 +1,116 @@
+"""The input side of the what-if commands: one DUMP and its options become one cluster, or one sentence."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import attrs
+import pyarrow as pa
+import pytest
+
+from broker.errors import InputError, UsageError
+from spark_analysis.cli.cluster_inputs import Cluster, ClusterOptions, give_answer, read_cluster, shown_table
+
+REAL = Path(__file__).parents[2] / "real_data"
+RESPONSE = REAL / "cruise-control" / "responses" / "CC-Rebalance-no-goals-verbose.json"
+DESCRIBE = (
+    "Topic: t\tTopicId: x\tPartitionCount: 2\tReplicationFactor: 2\tConfigs: \n"
+    "\tTopic: t\tPartition: 0\tLeader: 1\tReplicas: 1,2\tIsr: 1,2\n"
+    "\tTopic: t\tPartition: 1\tLeader: 2\tReplicas: 2,1\tIsr: 2\n"
+)
+NOTHING = ClusterOptions(
+    out=None,
+    as_json=False,
+    cluster=None,
+    racks=None,
+    sizes=None,
+    capacity=None,
+    at=None,
+    named_format=None,
+    min_isr=None,
+)
+
+
+def read(dump: Path | str, **given: object) -> Cluster:
+    with read_cluster(str(dump), attrs.evolve(NOTHING, **given)) as cluster:
+        return cluster
+
+
+def test_racks_sizes_capacity_and_min_isr_reach_the_cluster(tmp_path: Path) -> None:
+    dump, racks, sizes, capacity = (tmp_path / name for name in ("d.txt.gz", "r.csv", "s.json", "c.csv"))
+    dump.write_bytes(gzip.compress(DESCRIBE.encode()))
+    racks.write_text("1,a\n2,b\n3,b\n")
+    sizes.write_text(json.dumps({"t": {"0": {"size": 10}, "1": {"size": 20}}}))
+    capacity.write_text("-1,1000\n")
+    cluster = read(dump, racks=str(racks), sizes=str(sizes), capacity=str(capacity), min_isr=2)
+    assert [(broker.id, broker.rack) for broker in cluster.view.brokers] == [(1, "a"), (2, "b"), (3, "b")]
+    assert cluster.view.partitions.size_bytes is not None
+    assert cluster.view.partitions.size_bytes.tolist() == [10, 20]
+    assert cluster.view.topics[0].min_insync_replicas == 2
+    assert cluster.capacities.free_disk_bytes(cluster.view).tolist() == [970, 970, 1000]
+
+
+def test_a_metadata_log_is_read_at_its_end_or_at_a_moment() -> None:
+    at_end = read(REAL / "kraft")
+    assert at_end.view.partitions.count == read(REAL / "kraft" / "__cluster_metadata-0").view.partitions.count
+    assert 0 < read(REAL / "kraft", at="80").view.partitions.count < at_end.view.partitions.count
+
+
+def test_of_several_clusters_one_is_to_be_named(tmp_path: Path) -> None:
+    one = '{"version":1,"partitions":[{"topic":"t","partition":0,"replicas":[%s]}]}'
+    both = tmp_path / "both.txt"
+    both.write_text(f"Current partition replica assignment\n{one % 1}\nProposed partition reassignment\n{one % 2}\n")
+    with pytest.raises(UsageError) as caught:
+        read(both)
+    wanted = f"{both} describes 2 clusters ('both (current)', 'both (proposed)'); choose one with --cluster NAME"
+    assert str(caught.value) == wanted
+    assert read(both, cluster="both (proposed)").view.broker_ids.tolist() == [2]
+    with pytest.raises(UsageError, match=r"--cluster 'x': no single cluster of .* bears this name; there are 'both"):
+        read(both, cluster="x")
+
+
+def test_of_several_files_one_is_to_be_named(tmp_path: Path) -> None:
+    for name in ("prod.txt", "stage.txt"):
+        (tmp_path / name).write_text(DESCRIBE)
+    with pytest.raises(UsageError, match=r"^DUMP describes 2 clusters \('prod', 'stage'\); choose one with --cluster"):
+        read(tmp_path)
+    assert read(tmp_path, cluster="stage").view.name == "stage"
+
+
+def test_a_view_of_some_partitions_is_refused() -> None:
+    with pytest.raises(InputError, match="lists 0 partitions, not all of the cluster's"):
+        read(RESPONSE, cluster="CC-Rebalance-no-goals-verbose (before)")
+
+
+def test_an_empty_dump_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "empty.txt").write_text("\n")
+    with pytest.raises(InputError, match="is empty; nothing describes a cluster"):
+        read(tmp_path / "empty.txt")
+
+
+def test_rejected_rows_are_counted_on_standard_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "d.txt").write_text(DESCRIBE + "\tTopic: t\tPartition: x\tLeader: 2\tReplicas: 2,1\tIsr: 2\n")
+    read(tmp_path / "d.txt")
+    assert capsys.readouterr().err.startswith("brokerside: warning: 1 of 4 rows were put aside; the first: ")
+
+
+def test_an_answer_is_json_or_tables_and_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shown = [shown_table("Brokers", ("broker", "count"), [("1\x1b[31m", "7")])]
+    tables = {"rows": pa.table({"n": [1]})}
+    give_answer(NOTHING, kind="outage", summary={"a": None}, tables=tables, shown=shown)
+    out = capsys.readouterr().out
+    assert "Brokers" in out
+    assert "1\\x1b[31m" in out
+    options = attrs.evolve(NOTHING, as_json=True, out=tmp_path / "out")
+    give_answer(options, kind="outage", summary={"a": None}, tables=tables, shown=shown)
+    assert json.loads(capsys.readouterr().out) == {"a": None}
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["answer.json", "outage.json", "rows.parquet"]
+
+
+def test_nothing_here_loads_pyspark() -> None:
+    program = "import sys, spark_analysis.cli.cluster_inputs; assert 'pyspark' not in sys.modules"
+    subprocess.run([sys.executable, "-c", program], check=True)
