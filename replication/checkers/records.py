@@ -147,7 +147,10 @@ class RecordReader:
     def _completion(self, before: PartitionState, after: PartitionState) -> Iterator[tuple[str, str]]:
         if not before.is_reassigning or after.is_reassigning:
             return
-        kept = [broker for broker in before.replicas if broker not in before.removing]
-        needed = kept if self._settings.rules.reassignment_needs_all_targets else before.adding
-        if list(after.replicas) == kept and not set(needed) <= set(after.isr):
+        kept = tuple(broker for broker in before.replicas if broker not in before.removing)
+        rules = self._settings.rules
+        shrinks = len(before.adding) < len(before.removing)
+        waits_for_kept = rules.reassignment_needs_all_targets and (shrinks or not rules.reassignment_ignores_kept)
+        needed = kept if waits_for_kept else before.adding
+        if after.replicas == kept and not set(needed) <= set(after.isr):
             yield "I26", f"a reassignment ended with ISR {after.isr} of {after.replicas}"

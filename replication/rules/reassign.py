@@ -9,9 +9,10 @@ Goals, most important first:
 Constraints: the leader is never removed before another replica of the target can lead.
 
 How: a reassignment starts with the target's replicas followed by those to be removed. It is complete when, without the
-removed replicas, the ISR is not empty and holds every replica of the target (before 3.8: every added one). Cancelling
-removes the added replicas; if no other replica is in sync, the first one counts as in sync, which loses records and is
-refused unless unclean leader election is allowed.
+removed replicas, the ISR is not empty and holds every added replica, and if more are removed than added every replica
+of the target (3.8 to 4.2: every replica of the target always; before: the added ones always). Cancelling removes the
+added replicas; if no other replica is in sync, the first one counts as in sync, which loses records and is refused
+unless unclean leader election is allowed.
 
 Example: a move from (1, 2, 3) to (1, 2, 4). Once 1, 2 and 4 are in the ISR, the replicas are (1, 2, 4).
 
@@ -28,8 +29,8 @@ True
 
 Left out: directories; throttles; checks of the target against the registered brokers, which the controller makes.
 
-Source: Kafka metadata PartitionReassignmentReplicas and PartitionReassignmentRevert, commit 1eb7644 (2024-10), and
-3.7.0 for the older condition; KIP-455, KAFKA-15665.
+Source: Kafka metadata PartitionReassignmentReplicas and PartitionReassignmentRevert, 4.3.1, and 4.2.1 and 3.7.0 for the
+older conditions; KIP-455, KAFKA-15665, KAFKA-19975.
 """
 
 from __future__ import annotations
@@ -69,8 +70,7 @@ def completed(phase: Phase, rules: Rules) -> Phase | None:
     replicas = tuple(broker for broker in phase.replicas if broker not in phase.removing)
     if phase.removing and (not isr or not replicas):
         return None
-    needed = replicas if rules.reassignment_needs_all_targets else phase.adding
-    if not set(isr).issuperset(needed):
+    if not set(isr).issuperset(_needed_in_isr(phase, rules)):
         return None
     return Phase(replicas=replicas, isr=isr)
 
@@ -81,3 +81,14 @@ def cancelled(partition: PartitionState) -> Phase:
     replicas = tuple(broker for broker in partition.replicas if broker not in partition.adding)
     isr = tuple(broker for broker in partition.isr if broker not in partition.adding)
     return Phase(replicas=replicas, isr=isr or replicas[:1], loses=not isr)
+
+
+def _needed_in_isr(phase: Phase, rules: Rules) -> tuple[BrokerId, ...]:
+    """Return the replicas that must be in the ISR before a reassignment in progress can end."""
+    kept = tuple(broker for broker in phase.replicas if broker not in phase.removing)
+    if not rules.reassignment_needs_all_targets:
+        return phase.adding
+    if not rules.reassignment_ignores_kept:
+        return kept
+    # Fewer replicas than before: to wait for added ones alone could end with a smaller ISR than there was.
+    return (*phase.adding, *kept) if len(phase.adding) < len(phase.removing) else phase.adding

@@ -191,12 +191,15 @@ class Rules:
     reassignment_needs_all_targets: bool = _rule(
         "3.8", "KAFKA-15665", "a reassignment ends while kept replicas are out of sync"
     )
+    reassignment_ignores_kept: bool = _rule(
+        "4.3", "KAFKA-19975", "a reassignment never ends while a replica that it neither adds nor removes is unhealthy"
+    )
     elr: bool = _rule(
         "4.1", "KIP-966", "when the ISR has shrunk to one, only that one may lead, with or without its records"
     )
     elr_excludes_unclean: bool = _rule("4.0", "KIP-966", "a broker that lost the end of its log is elected as eligible")
     elr_kept_by_every_change: bool = _rule(
-        "4.2", "Kafka pull request 20716", "a change of directories forgets who was eligible"
+        "4.3", "Kafka pull request 20716", "a change of directories forgets who was eligible"
     )
     last_known_leader_alive: bool = _rule(
         "4.1", "KAFKA-19522", "a dead broker is made leader because it was the last one"

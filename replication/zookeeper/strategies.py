@@ -138,7 +138,8 @@ def without(partition: PartitionState, broker: BrokerId, settings: PartitionSett
 
 def with_all_targets(settings: PartitionSettings) -> PartitionSettings:
     """Return the settings under which a reassignment is complete only when its whole target is in sync."""
-    return attrs.evolve(settings, rules=attrs.evolve(settings.rules, reassignment_needs_all_targets=True))
+    rules = attrs.evolve(settings.rules, reassignment_needs_all_targets=True, reassignment_ignores_kept=False)
+    return attrs.evolve(settings, rules=rules)
 
 
 def moving_to(partition: PartitionState, target: tuple[BrokerId, ...]) -> Phase:

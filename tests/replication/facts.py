@@ -208,9 +208,15 @@ def of_two_fenced_together_neither_stays(rules: Rules) -> None:
     assert state.isr == ids(1)
 
 
-def a_reassignment_waits_for_every_target(rules: Rules) -> None:
-    moving = partition((1, 3), replicas=(1, 2, 4, 3), adding=(4,), removing=(3,))
+def a_reassignment_to_fewer_waits_for_every_target(rules: Rules) -> None:
+    moving = partition((1, 3), replicas=(1, 2, 4, 3, 5), adding=(4,), removing=(3, 5))
     assert alter(moving, request(1, 3, 4), statuses(), settings(rules)).partition.is_reassigning
+
+
+def a_reassignment_does_not_wait_for_a_kept_replica(rules: Rules) -> None:
+    moving = partition((1, 3), replicas=(1, 2, 4, 3), adding=(4,), removing=(3,))
+    after = alter(moving, request(1, 3, 4), statuses(), settings(rules)).partition
+    assert (after.replicas, after.isr, after.is_reassigning) == (ids(1, 2, 4), ids(1, 4), False)
 
 
 def who_fell_out_last_may_lead(rules: Rules) -> None:

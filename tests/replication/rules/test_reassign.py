@@ -38,7 +38,10 @@ def test_a_move_begins_with_all_replicas(
     [
         (phase((1, 2, 4, 3), (1, 2, 3), adding=(4,), removing=(3,)), None),
         (phase((1, 2, 4, 3), (1, 2, 4), adding=(4,), removing=(3,)), phase((1, 2, 4), (1, 2, 4))),
-        (phase((1, 2, 4, 3), (1, 3, 4), adding=(4,), removing=(3,)), None),
+        (phase((1, 2, 4, 3), (1, 3, 4), adding=(4,), removing=(3,)), phase((1, 2, 4), (1, 4))),
+        (phase((1, 2, 3, 4), (1, 3, 4), adding=(4,)), phase((1, 2, 3, 4), (1, 3, 4))),
+        (phase((2, 3, 4, 5, 0, 1), (0, 1, 5), adding=(5,), removing=(0, 1)), None),
+        (phase((2, 3, 0), (0, 2), removing=(0,)), None),
         (phase((1, 2, 3), (3,), removing=(3,)), None),
         (phase((1, 2, 3), (1, 2, 3), removing=(3,)), phase((1, 2), (1, 2))),
         (phase((1, 2, 3, 4), (1, 2, 3, 4), adding=(4,)), phase((1, 2, 3, 4), (1, 2, 3, 4))),
@@ -50,8 +53,21 @@ def test_when_a_move_is_complete(now: Phase, end: Phase | None) -> None:
 
 
 def test_before_3_8_the_added_ones_were_enough() -> None:
-    now = phase((1, 2, 4, 3), (1, 3, 4), adding=(4,), removing=(3,))
-    assert completed(now, rules_of("3.7")) == phase((1, 2, 4), (1, 4))
+    now = phase((2, 3, 4, 5, 0, 1), (0, 1, 5), adding=(5,), removing=(0, 1))
+    assert completed(now, rules_of("3.7")) == phase((2, 3, 4, 5), (5,))
+    assert completed(now, CURRENT) is None
+
+
+@pytest.mark.parametrize("release", ["3.8", "4.0", "4.2"])
+def test_from_3_8_to_4_2_an_unhealthy_kept_replica_holds_a_move_up(release: str) -> None:
+    """The examples of KAFKA-19975, with replica 2 out of sync."""
+    for now in (
+        phase((0, 1, 2, 3), (0, 1, 3), adding=(3,)),
+        phase((1, 2, 3, 0), (0, 1, 3), adding=(3,), removing=(0,)),
+        phase((2, 3, 4, 0, 1), (0, 1, 3, 4), adding=(3, 4), removing=(0, 1)),
+    ):
+        assert completed(now, rules_of(release)) is None
+        assert completed(now, CURRENT) is not None
 
 
 def test_shrinking_waits_for_the_kept_ones() -> None:
