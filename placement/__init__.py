@@ -4,6 +4,7 @@
     placers/        Place replicas as Kafka does: striped, classic or by hand.
     producer/       Choose a record's partition as Kafka's producer does, and model its batches.
     balance/        Measure loads and spread, check constraints, audit racks, list changes.
+    reassignment/   Plan moves of replicas and leaders, and say what a plan does before it is run.
     formats/        Read and write the text and JSON of Kafka's tools, one module a format.
     strategies      Generate clusters for Hypothesis tests and check any placer in one call.
     consumer/       Assign partitions to consumers as Kafka's assignors do.
@@ -43,6 +44,8 @@ from placement.placers.manual import (
     validate_manual_assignment,
 )
 from placement.placers.striped import StripedPlacer
+from placement.reassignment.completion import Completion, completed_view, completion
+from placement.reassignment.reassignment import LogDirTarget, Reassignment
 from placement.spec import Assignment, PlacementSpec, ReplicaPlacer, concatenate
 
 __all__ = (
@@ -59,15 +62,18 @@ __all__ = (
     "Assignment",
     "ClassicPlacer",
     "ClusterChange",
+    "Completion",
     "Constraint",
     "Definition",
     "Distribution",
     "Loads",
+    "LogDirTarget",
     "ManualPartition",
     "Measure",
     "PartitionStates",
     "PlacementSpec",
     "RackAudit",
+    "Reassignment",
     "ReplicaPlacer",
     "ShareBound",
     "StripedPlacer",
@@ -77,6 +83,8 @@ __all__ = (
     "broker_share",
     "changes",
     "check",
+    "completed_view",
+    "completion",
     "concatenate",
     "distribution",
     "factor_met",

@@ -7,6 +7,7 @@
 - describe_line: Parse one line of `kafka-topics --describe` with every check.
 - describe_declared: Hold the topic lines of one cluster in columns, and make TopicViews of them.
 - reassign: Read and write the JSON of kafka-reassign-partitions.
+- plans: Read a reassignment plan over a view: kafka-reassign-partitions JSON, topicmappr's maps, or proposals.
 - kcat: Read `kcat -L -J` (formerly kafkacat): a cluster's metadata as one JSON object.
 - cruise_control: Read responses of Cruise Control's REST API, recognised by their content.
 - cruise_control_cluster: Read `/kafka_cluster_state`: counts per broker, and lists of problem partitions.
@@ -28,6 +29,7 @@ from __future__ import annotations
 
 from placement.formats.capacity import Capacities, Capacity, read_capacities
 from placement.formats.parsed import ParsedDump, Reject
+from placement.formats.plans import ParsedPlan, read_plan
 from placement.formats.racks import Racks, read_racks
 from placement.formats.read import FORMATS, read_dump
 from placement.formats.reassign import write_reassignment
@@ -39,11 +41,13 @@ __all__ = (
     "Capacities",
     "Capacity",
     "ParsedDump",
+    "ParsedPlan",
     "Racks",
     "Reject",
     "Sizes",
     "read_capacities",
     "read_dump",
+    "read_plan",
     "read_racks",
     "read_sizes",
     "write_reassignment",

@@ -48,7 +48,7 @@ def read_reassignment(
     clusters = []
     for number, document in enumerate(documents):
         prefix = "" if len(documents) == 1 else f"document {number + 1}, "
-        _check_version(document, source)
+        check_version(document, source)
         entries = EntryRows(row_counts, PartitionRows(source))
         named_dirs = sum(
             _add(f"{prefix}partitions[{place}]", raw, entries) for place, raw in enumerate(_list(document))
@@ -80,7 +80,8 @@ def _list(document: Document) -> list[Any]:
     return partitions
 
 
-def _check_version(document: Document, source: str) -> None:
+def check_version(document: Document, source: str) -> None:
+    """Raise InputError unless the document's version is 1 or not given."""
     version = document.value.get("version", 1)
     if isinstance(version, bool) or version != 1:
         raise InputError(
@@ -106,7 +107,7 @@ def _add(place: str, raw: Any, entries: EntryRows) -> bool:
     item = raw if isinstance(raw, dict) else {}
     replicas = item.get("replicas")
     dirs = item.get("log_dirs")
-    fault = None if dirs is None else _fault_of_dirs(dirs, replicas)
+    fault = None if dirs is None else fault_of_dirs(dirs, replicas)
     if fault:
         entries.row_counts.reject(f"{place}: {fault}", brief(raw))
         return False
@@ -114,7 +115,8 @@ def _add(place: str, raw: Any, entries: EntryRows) -> bool:
     return entries.add(entry) and dirs is not None and any(path != "any" for path in dirs)
 
 
-def _fault_of_dirs(dirs: Any, replicas: Any) -> str | None:
+def fault_of_dirs(dirs: Any, replicas: Any) -> str | None:
+    """Return why `dirs` cannot be the log directories of `replicas`, or None."""
     if not isinstance(dirs, list) or not isinstance(replicas, list) or len(dirs) != len(replicas):
         return "log_dirs is not a list as long as replicas"
     if all(isinstance(path, str) and (path == "any" or path.startswith("/")) for path in dirs):

@@ -1,0 +1,157 @@
+"""Plans over a view: what is used, what is rejected and why, and what a plan says of the state before."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from broker.cluster import BrokerView, ClusterView, PartitionTable, TopicView
+from broker.errors import InputError
+from broker.ids import BrokerId
+from placement.formats.plans import ParsedPlan, read_plan
+from placement.formats.read import read_dump
+from placement.reassignment.reassignment import LogDirTarget
+from tests.placement.formats.samples import REAL_DATA
+from tests.placement.reassignment.cases import lists
+
+VIEW = ClusterView.build(
+    name="prod",
+    source="inline",
+    format="test",
+    brokers=[BrokerView(id=BrokerId(number)) for number in range(1, 6)],
+    topics=(TopicView("orders"), TopicView("eu.audit-log")),
+    partitions=PartitionTable(
+        topic_index=[0, 0, 1],
+        partition_ids=[0, 1, 0],
+        replicas=[[1, 2, 3], [2, 3, 1], [3, 4, -1]],
+        leader=[1, 2, 3],
+    ),
+)
+
+
+def read(*documents: object, captions: tuple[str, ...] = ("",)) -> ParsedPlan:
+    texts = [f"{caption}\n{json.dumps(each)}\n" for caption, each in zip(captions, documents, strict=False)]
+    return read_plan(["".join(texts).encode()], source="plan.json", view=VIEW)
+
+
+def entry(topic: object, partition: object, replicas: object, **rest: object) -> dict[str, object]:
+    return {"topic": topic, "partition": partition, "replicas": replicas, **rest}
+
+
+def plan_of(*entries: object) -> dict[str, object]:
+    return {"version": 1, "partitions": list(entries)}
+
+
+def test_entries_become_rows_of_the_view_in_the_order_of_the_plan() -> None:
+    found = read(plan_of(entry("eu.audit-log", 0, [5, 4, 1]), entry("orders", 1, [2, 3, 1])))
+    plan = found.reassignment
+    assert plan.rows.tolist() == [2, 1]
+    assert lists(plan.replicas) == [[5, 4, 1], [2, 3, 1]]
+    assert [plan.name(place) for place in range(2)] == ["eu.audit-log-0", "orders-1"]
+    assert (found.unchanged_count, found.stale_count, found.refusal) == (1, 0, None)
+
+
+@pytest.mark.parametrize(
+    ("bad", "reason"),
+    [
+        (entry("gone", 0, [1]), "topic gone is not in cluster prod"),
+        (entry("orders", 7, [1]), "topic orders has no partition 7 among its 2 in the cluster"),
+        (
+            entry("orders", 0, [1, 9]),
+            "broker 9 is not in cluster prod; a broker that holds nothing is named by its rack",
+        ),
+        (entry("orders", 0, []), "the list of replicas is empty"),
+        (entry("orders", 0, [1, 1]), "replicas names broker 1 twice"),
+        (
+            entry("orders", 0, ["1"]),
+            "a broker id in replicas is the text '1'; allowed are whole numbers from 0 to 2147483647",
+        ),
+        (
+            entry("orders", 0, [True]),
+            "a broker id in replicas is true; allowed are whole numbers from 0 to 2147483647",
+        ),
+        (entry("orders", True, [1]), "partition is true; allowed are whole numbers from 0 to 10000000"),
+        (entry(["orders"], 0, [1]), "topic is a list; a topic's name is text"),
+        (entry("orders", 0, [1, 2], log_dirs=["any"]), "log_dirs is not a list as long as replicas"),
+        (entry("orders", 0, [1], log_dirs=["d"]), 'log_dirs holds something other than "any" and absolute paths'),
+        (entry("orders", 1, [1]), "partition 1 of orders is already given by partitions[0]"),
+        ([], "topic is missing; a topic's name is text"),
+    ],
+)
+def test_an_entry_that_kafka_would_refuse_is_rejected_with_its_place(bad: object, reason: str) -> None:
+    found = read(plan_of(entry("orders", 1, [1, 2, 3]), bad))
+    assert [reject.reason for reject in found.rejects] == [f"partitions[1]: {reason}"]
+    assert (found.rows_in, found.rows_analysed, found.rows_rejected) == (2, 1, 1)
+    assert found.reassignment.rows.tolist() == [1]
+    assert found.refusal == f"kafka-reassign-partitions refuses the whole file plan.json: partitions[1]: {reason}"
+
+
+def test_log_directories_other_than_any_are_kept_with_their_broker() -> None:
+    found = read(plan_of(entry("orders", 0, [1, 2, 3], log_dirs=["any", "/d1/kafka", "any"])))
+    assert found.reassignment.log_dirs == (LogDirTarget(place=0, broker_id=BrokerId(2), path="/d1/kafka"),)
+    assert found.unchanged_count == 0
+
+
+def test_of_what_generate_prints_the_proposed_document_is_the_plan() -> None:
+    captions = ("Current partition replica assignment", "\nProposed partition reassignment configuration")
+    now, then = plan_of(entry("orders", 0, [1, 2, 4])), plan_of(entry("orders", 0, [4, 2, 1]))
+    found = read(now, then, captions=captions)
+    assert lists(found.reassignment.replicas) == [[4, 2, 1]]
+    assert found.stale_count == 1
+
+
+def test_two_plans_in_one_file_are_refused() -> None:
+    with pytest.raises(InputError) as raised:
+        read(plan_of(entry("orders", 0, [1])), plan_of(entry("orders", 1, [1])), captions=("", ""))
+    assert str(raised.value) == "plan.json:4: 2 plans in one file; give each batch a file of its own, in their order"
+
+
+def proposal(topic: str, partition: int, old: list[int], new: list[int]) -> dict[str, object]:
+    where = {"topic": topic, "partition": partition, "hash": 1}
+    return {"topicPartition": where, "oldLeader": old[0], "oldReplicas": old, "newReplicas": new}
+
+
+def test_proposals_of_cruise_control_are_a_plan_also_in_an_envelope_of_user_tasks() -> None:
+    answer = {"summary": {}, "proposals": [proposal("orders", 0, [1, 2, 5], [4, 2, 3]), {}], "version": 1}
+    envelope = {"userTasks": [{"originalResponse": json.dumps(answer)}, {"Status": "Active"}], "version": 1}
+    for given in (answer, envelope):
+        found = read(given)
+        assert found.format == "cruise-control-proposals"
+        assert lists(found.reassignment.replicas) == [[4, 2, 3]]
+        assert (found.rows_in, found.rows_rejected, found.stale_count, found.refusal) == (2, 1, 1, None)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (
+            {"summary": {}, "goalSummary": []},
+            "plan.json:2: a Cruise Control answer without proposals; ask for it with json=true and verbose=true",
+        ),
+        (
+            {"topics": [{"topic": "orders"}]},
+            "plan.json:2: a JSON object that is no plan; a plan is kafka-reassign-partitions or "
+            'cruise-control-proposals (found \'{"topics": [{"topic": "orders"}]}\')',
+        ),
+        (
+            {"version": 2, "partitions": []},
+            "plan.json:2: the reassignment's version is not 1, the only one there is (found '2')",
+        ),
+        (plan_of(), "plan.json: nothing in this kafka-reassign-partitions input describes a cluster"),
+    ],
+)
+def test_what_is_no_plan_is_refused(given: object, words: str) -> None:
+    with pytest.raises(InputError) as raised:
+        read(given)
+    assert str(raised.value) == words
+
+
+def test_a_real_map_of_topicmappr_is_a_plan_over_the_map_before() -> None:
+    folder = REAL_DATA / "topicmappr"
+    view = read_dump([(folder / "optimize_input.json").read_bytes()], source="before").clusters[0]
+    found = read_plan([(folder / "optimize_output.json").read_bytes()], source="map", view=view)
+    assert found.rows_rejected == 0
+    assert found.rows_in == view.partitions.count
+    assert not found.reassignment.added.any()  # topicmappr's optimize-leadership only reorders.
+    assert 0 < found.unchanged_count < found.rows_in

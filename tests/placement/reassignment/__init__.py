@@ -1,0 +1,1 @@
+"""Tests of placement.reassignment: plans, their completion, impact and schedules."""
