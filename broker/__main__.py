@@ -6,11 +6,12 @@ import sys
 
 import click
 
-from broker.cli import CommandGroup, run
-from broker.config import CATALOG, find
+from broker.cli import CommandGroup, kafka_option, run
+from broker.config import catalog, find
 from broker.config.table import render_json, render_one, render_table
 from broker.diagrams import FORMS, drawn
 from broker.registration import BROKER_TRANSITIONS, ZOOKEEPER_TRANSITIONS
+from broker.releases import Release
 
 
 @click.group(cls=CommandGroup)
@@ -20,10 +21,11 @@ def cli() -> None:
 
 @cli.command()
 @click.argument("name", required=False)
+@kafka_option()
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
-def config(name: str | None, as_json: bool) -> None:
+def config(name: str | None, release: Release, as_json: bool) -> None:
     """Print all of Kafka's broker, topic and group settings, or everything known about the setting NAME."""
-    settings = CATALOG if name is None else find(name)
+    settings = catalog(release) if name is None else find(name, release)
     if as_json:
         click.echo(render_json(settings))
     elif name is None:

@@ -18,8 +18,8 @@ Example: LogConfig.parse({"cleanup.policy": "compact,delete"}).compacts is True.
 Left out: what other parts of a broker read from a topic's settings (replication, remote storage, quotas), and
 preallocate, which only asks the file system for space early.
 
-Source: org.apache.kafka.storage.internals.log.LogConfig, trunk 1eb7644 (2024-10). `message.format.version` is a
-setting of Kafka before 4.0; what it decides is the magic that a leader writes.
+Source: org.apache.kafka.storage.internals.log.LogConfig of 4.3.1. `message.format.version` is a setting of Kafka
+before 4.0; what it decides is the magic that a leader writes.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from typing import Any, Final
 
 import attrs
 
-from broker.config import LONG_MAX, Settings
+from broker.config import LONG_MAX, OLDEST_SETTINGS, Scope, Settings, lookup
 from broker.errors import UsageError, shorten
 from broker.releases import NEWEST, Release
-from broker.units import DAY_MS, GIB, HOUR_MS, MIB, MINUTE_MS, DurationMs, SizeBytes
+from broker.units import DAY_MS, GIB, MIB, MINUTE_MS, DurationMs, SizeBytes
 
 PRODUCER_COMPRESSION: Final = "producer"
 """A leader keeps the codec that the producer chose."""
@@ -54,6 +54,7 @@ class LogConfig:
     `indexes_whole_appends` holds: an append of several batches gets one index entry at most.
     """
 
+    release: Release = NEWEST
     segment_size_bytes: SizeBytes = attrs.field(default=SizeBytes(GIB))
     segment_ms: DurationMs = attrs.field(default=DurationMs(7 * DAY_MS))
     segment_jitter_ms: DurationMs = attrs.field(default=DurationMs(0))
@@ -73,13 +74,14 @@ class LogConfig:
     message_size_bytes_max: SizeBytes = attrs.field(default=SizeBytes(MIB + 12))
     timestamp_type: str = CREATE_TIME
     timestamp_before_max_ms: DurationMs = attrs.field(default=DurationMs(LONG_MAX))
-    timestamp_after_max_ms: DurationMs = attrs.field(default=DurationMs(HOUR_MS))
+    timestamp_after_max_ms: DurationMs = attrs.field(
+        default=attrs.Factory(lambda self: _default("message.timestamp.after.max.ms", self.release), takes_self=True)
+    )
     compression_type: str = PRODUCER_COMPRESSION
     gzip_level: int = -1
     lz4_level: int = 9
     zstd_level: int = 3
     magic: int = 2
-    release: Release = NEWEST
     indexes_whole_appends: bool = attrs.field(
         default=attrs.Factory(lambda self: self.release < INDEXES_EACH_BATCH_SINCE, takes_self=True)
     )
@@ -97,7 +99,8 @@ class LogConfig:
     @classmethod
     def of(cls, settings: Settings) -> LogConfig:
         """Return the config of a topic with these settings."""
-        return cls.parse({name: settings[name] for name in settings if name in NAMES or name == "cleanup.policy"})
+        values = {name: settings[name] for name in settings if name in NAMES or name == "cleanup.policy"}
+        return cls.parse(values, settings.release)
 
     @classmethod
     def parse(cls, values: Mapping[str, Any], release: Release = NEWEST) -> LogConfig:
@@ -145,6 +148,11 @@ NAMES: Final[Mapping[str, str]] = {
     "compression.zstd.level": "zstd_level",
 }
 """Kafka's name of each field; `compacts` and `deletes` come from cleanup.policy."""
+
+
+def _default(name: str, release: Release) -> Any:
+    """Return a setting's default in a release; those before the oldest whose settings are known had the same."""
+    return lookup(name, Scope.TOPIC, max(release, OLDEST_SETTINGS)).default
 
 
 _TEXTS: Final = frozenset({"message.timestamp.type", "compression.type"})

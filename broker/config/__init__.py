@@ -1,12 +1,15 @@
 """Hold Kafka's broker, topic and group settings as data, and the effective values of one broker, topic or group.
 
-`setting` says what one setting is and reads its texts; `servers`, `logs` and `groups` are the tables;
-`catalog` finds a row; `settings` joins given values, synonyms and defaults; `table` prints.
+`setting` says what one setting is and reads its texts; `servers`, `logs` and `groups` are the tables of the newest
+release, `changes` says what was otherwise before, `removed` what is gone; `updates` what a running broker takes,
+`left_out` what no model reads; `catalog` joins them and finds a row; `settings` joins given values, synonyms and
+defaults; `table` prints.
 """
 
 from __future__ import annotations
 
-from broker.config.catalog import CATALOG, find, lookup, names
+from broker.config.catalog import CATALOG, catalog, find, lookup, names
+from broker.config.changes import OLDEST_SETTINGS
 from broker.config.setting import (
     INT_MAX,
     LONG_MAX,
@@ -26,6 +29,7 @@ __all__ = (
     "CATALOG",
     "INT_MAX",
     "LONG_MAX",
+    "OLDEST_SETTINGS",
     "PAIR_RULES",
     "UNLIMITED_MS",
     "PairRule",
@@ -35,6 +39,7 @@ __all__ = (
     "Unit",
     "Value",
     "ValueType",
+    "catalog",
     "check",
     "find",
     "format_for_people",

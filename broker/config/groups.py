@@ -3,7 +3,7 @@
 Left out: share groups and streams groups, whose coordinators are not modelled, and the moving of a
 group from one protocol to the other.
 
-Source: Kafka 4.1.1, GroupCoordinatorConfig and GroupConfig.
+Source: Kafka 4.3.1, GroupCoordinatorConfig and GroupConfig.
 """
 
 from __future__ import annotations
@@ -24,16 +24,34 @@ GROUPS: Final[tuple[Setting, ...]] = (
         "Group protocols that the coordinator speaks.",
         _NEXT,
         allowed=("consumer", "classic", "share", "streams"),
+        allows_empty=False,
         since="3.7",
+        deprecated="4.3",
     ),
-    whole("group.coordinator.threads", 4, "Threads of the coordinator; 1 before 4.0.", _NEXT, minimum=1, since="3.7"),
+    whole("group.coordinator.threads", 4, "Threads of the coordinator.", _NEXT, minimum=1, since="3.7"),
+    whole(
+        "group.coordinator.background.threads",
+        2,
+        "Threads that compute assignments beside the coordinator.",
+        "GroupCoordinatorConfig, KIP-1263",
+        minimum=1,
+        since="4.3",
+    ),
     whole(
         "group.coordinator.append.linger.ms",
-        5,
-        "How long the coordinator gathers records.",
+        -1,
+        "How long the coordinator gathers records; -1 lets it decide.",
         _NEXT,
-        minimum=0,
+        minimum=-1,
         since="3.9",
+    ),
+    whole(
+        "group.coordinator.cached.buffer.max.bytes",
+        MIB + 12,
+        "Greatest buffer that the coordinator keeps for its next batch.",
+        _GROUP,
+        minimum=512 * KIB,
+        since="4.3",
     ),
     whole("group.min.session.timeout.ms", 6000, "Shortest session that a classic member may ask for.", _GROUP),
     whole("group.max.session.timeout.ms", 1_800_000, "Longest session that a classic member may ask for.", _GROUP),
@@ -91,6 +109,7 @@ GROUPS: Final[tuple[Setting, ...]] = (
         ("uniform", "range"),
         "Assignors of the broker; the first serves who names none.",
         _NEXT,
+        allows_empty=False,
         since="3.7",
     ),
     whole(
@@ -99,8 +118,32 @@ GROUPS: Final[tuple[Setting, ...]] = (
         "How often topics are matched again with a subscription by pattern.",
         _NEXT,
         minimum=10_000,
-        since="4.0",
+        since="4.1",
         internal=True,
+    ),
+    whole(
+        "group.consumer.assignment.interval.ms",
+        1000,
+        "Shortest time between two assignments of a group.",
+        "GroupCoordinatorConfig, KIP-1263",
+        minimum=0,
+        since="4.3",
+    ),
+    whole(
+        "group.consumer.min.assignment.interval.ms",
+        0,
+        "Shortest such time that a group may be given.",
+        "GroupCoordinatorConfig, KIP-1263",
+        minimum=0,
+        since="4.3",
+    ),
+    whole(
+        "group.consumer.max.assignment.interval.ms",
+        15_000,
+        "Longest such time that a group may be given.",
+        "GroupCoordinatorConfig, KIP-1263",
+        minimum=0,
+        since="4.3",
     ),
 )
 
@@ -132,6 +175,7 @@ GROUP_OVERRIDES: Final[tuple[Setting, ...]] = (
         "GroupConfig, KIP-848",
         minimum=1,
         synonyms=("group.consumer.session.timeout.ms",),
+        since="4.0",
     ),
     group_whole(
         "consumer.heartbeat.interval.ms",
@@ -140,5 +184,15 @@ GROUP_OVERRIDES: Final[tuple[Setting, ...]] = (
         "GroupConfig, KIP-848",
         minimum=1,
         synonyms=("group.consumer.heartbeat.interval.ms",),
+        since="4.0",
+    ),
+    group_whole(
+        "consumer.assignment.interval.ms",
+        1000,
+        "Shortest time between two assignments of this group.",
+        "GroupConfig, KIP-1263",
+        minimum=0,
+        synonyms=("group.consumer.assignment.interval.ms",),
+        since="4.3",
     ),
 )

@@ -3,11 +3,10 @@
 Every topic setting lists the broker settings that hold where the topic says nothing, the first that
 is set wins; of those, Kafka has some in hours or minutes, which `Settings.duration_ms` converts.
 
-Left out: message.format.version and message.downconversion.enable (gone in 4.0), and the settings of
-remote storage other than the local retention that a log reads; the lists of throttled replicas, which are
-part of a reassignment, not of a log.
+Left out: the settings of remote storage but those that a topic may have; the lists of throttled replicas, which are
+part of a reassignment, not of a log. What was removed stands in `removed`, what was otherwise in `changes`.
 
-Source: Kafka 4.1.1, the classes named in each row, and ServerTopicConfigSynonyms.
+Source: Kafka 4.3.1, the classes named in each row, and ServerTopicConfigSynonyms.
 """
 
 from __future__ import annotations
@@ -37,13 +36,14 @@ _CLEANER: Final = "CleanerConfig"
 _CODECS: Final = ("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer")
 _STAMPS: Final = ("CreateTime", "LogAppendTime")
 _POLICIES: Final = ("compact", "delete")
+_LEVELS: Final = (("gzip", -1, 1, 9, -1), ("lz4", 9, 1, 17, None), ("zstd", 3, -(2**17), 22, None))
 _DOUBLE_MAX: Final = 1.7976931348623157e308  # Java's Double.MAX_VALUE: no limit.
 
 BROKER_LOGS: Final[tuple[Setting, ...]] = (
     whole(
         "log.segment.bytes",
         GIB,
-        "A segment is closed before it grows beyond this; from 14 bytes before 4.0.",
+        "A segment is closed before it grows beyond this.",
         f"{_SERVER}, KIP-1030",
         minimum=MIB,
     ),
@@ -126,7 +126,7 @@ BROKER_LOGS: Final[tuple[Setting, ...]] = (
     long(
         "log.message.timestamp.after.max.ms",
         3_600_000,
-        "A record stamped further in the future is refused; no limit before 4.0.",
+        "A record stamped further in the future is refused.",
         f"{_SERVER}, KIP-937, KIP-1030",
         minimum=0,
         since="3.6",
@@ -138,10 +138,23 @@ BROKER_LOGS: Final[tuple[Setting, ...]] = (
         "ServerConfigs",
         allowed=_CODECS,
     ),
+    *(
+        whole(
+            f"compression.{codec}.level",
+            default,
+            f"Level of {codec} where the broker compresses anew.",
+            "ServerConfigs, KIP-390",
+            minimum=minimum,
+            maximum=maximum,
+            besides=besides,
+            since="3.8",
+        )
+        for codec, default, minimum, maximum, besides in _LEVELS
+    ),
     whole(
         "num.recovery.threads.per.data.dir",
         2,
-        "Threads that load and flush one directory; 1 before 4.0.",
+        "Threads that load and flush one directory.",
         f"{_SERVER}, KIP-1030",
         minimum=1,
     ),
@@ -209,6 +222,14 @@ TOPICS: Final[tuple[Setting, ...]] = (
         f"{_LOG}, KIP-1030",
         minimum=MIB,
         synonyms=("log.segment.bytes",),
+    ),
+    topic_whole(
+        "internal.segment.bytes",
+        None,
+        "The same without the lower bound, for Kafka's own tests.",
+        _LOG,
+        since="4.1",
+        internal=True,
     ),
     topic_long(
         "segment.ms",
@@ -285,6 +306,20 @@ TOPICS: Final[tuple[Setting, ...]] = (
     ),
     topic_flag(
         "remote.storage.enable", False, "Closed segments also go to remote storage.", f"{_LOG}, KIP-405", since="3.6"
+    ),
+    topic_flag(
+        "remote.log.copy.disable",
+        False,
+        "No more segments go to remote storage, which is read only.",
+        f"{_LOG}, KIP-950",
+        since="3.9",
+    ),
+    topic_flag(
+        "remote.log.delete.on.disable",
+        False,
+        "Remote segments are deleted when remote storage is turned off.",
+        f"{_LOG}, KIP-950",
+        since="3.9",
     ),
     topic_whole(
         "max.message.bytes",
@@ -373,6 +408,20 @@ TOPICS: Final[tuple[Setting, ...]] = (
         _LOG,
         allowed=_CODECS,
         synonyms=("compression.type",),
+    ),
+    *(
+        topic_whole(
+            f"compression.{codec}.level",
+            default,
+            f"Level of {codec} where the leader compresses anew.",
+            f"{_LOG}, KIP-390",
+            minimum=minimum,
+            maximum=maximum,
+            besides=besides,
+            synonyms=(f"compression.{codec}.level",),
+            since="3.8",
+        )
+        for codec, default, minimum, maximum, besides in _LEVELS
     ),
     topic_flag(
         "preallocate",

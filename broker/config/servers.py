@@ -5,14 +5,14 @@ purgatory, the followers' fetches, the controller's duties, KRaft's heartbeats a
 
 Left out: listeners, security, metrics and ZooKeeper: no model reads them.
 
-Source: Kafka 4.1.1, the classes named in each row; values compared with what those classes print.
+Source: Kafka 4.3.1, the classes named in each row; values compared with what those classes print.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from broker.config.build import flag, long, small, text, whole
+from broker.config.build import flag, long, small, text, texts, whole
 from broker.config.setting import INT_MAX, Setting, Unit
 from broker.units import KIB, MIB
 
@@ -130,7 +130,7 @@ REPLICATION: Final[tuple[Setting, ...]] = (
     ),
     whole("replica.socket.timeout.ms", 30_000, "A follower's wait for the leader's answer.", _REPLICATION),
     whole("replica.socket.receive.buffer.bytes", 64 * KIB, "Receive buffer of a follower's socket.", _REPLICATION),
-    whole("num.replica.fetchers", 1, "Threads that fetch from one source broker.", _REPLICATION),
+    whole("num.replica.fetchers", 1, "Threads that fetch from one source broker.", _REPLICATION, minimum=1),
     text(
         "replica.selector.class",
         None,
@@ -178,7 +178,19 @@ REPLICATION: Final[tuple[Setting, ...]] = (
         True,
         "A stopping broker first hands its leaderships over.",
         _SERVER,
-        deprecated="4.0",
+    ),
+    whole(
+        "num.replica.alter.log.dirs.threads",
+        None,
+        "Threads that move replicas between directories; one a directory when not set.",
+        f"{_SERVER}, KIP-113",
+    ),
+    texts(
+        "cordoned.log.dirs",
+        (),
+        "Directories that get no new replicas; * for all.",
+        f"{_LOG}, KIP-1066",
+        since="4.3",
     ),
     whole("replication.quota.window.num", 11, "Samples that the replication throttle remembers.", _QUOTA, minimum=1),
     whole("replication.quota.window.size.seconds", 1, "Length of one such sample.", _QUOTA, minimum=1),
@@ -220,6 +232,22 @@ CONTROLLER: Final[tuple[Setting, ...]] = (
     ),
     whole(
         "controller.quorum.append.linger.ms", 25, "How long the quorum's leader gathers records.", _QUORUM, minimum=0
+    ),
+    whole(
+        "controller.quorum.fetch.max.bytes",
+        MIB,
+        "Bytes that one fetch of the quorum asks for.",
+        _QUORUM,
+        minimum=1,
+        since="4.3",
+    ),
+    whole(
+        "controller.quorum.fetch.snapshot.max.bytes",
+        MIB,
+        "Bytes that one fetch of a snapshot asks for.",
+        _QUORUM,
+        minimum=1,
+        since="4.3",
     ),
     whole("controller.quorum.request.timeout.ms", 2000, "A voter's wait for an answer.", _QUORUM, minimum=0),
     whole("controller.quorum.retry.backoff.ms", 20, "A voter's pause before it asks again.", _QUORUM, minimum=0),
@@ -280,6 +308,36 @@ TRANSACTIONS: Final[tuple[Setting, ...]] = (
         minimum=1,
     ),
     whole(
+        "transaction.remove.expired.transaction.cleanup.interval.ms",
+        3_600_000,
+        "How often idle transactional ids are looked for.",
+        "TransactionStateManagerConfig",
+        minimum=1,
+    ),
+    flag(
+        "transaction.two.phase.commit.enable",
+        False,
+        "A transaction may wait for its coordinator outside Kafka without time-out.",
+        "TransactionStateManagerConfig, KIP-939",
+        since="4.1",
+    ),
+    whole(
+        "add.partitions.to.txn.retry.backoff.ms",
+        20,
+        "First pause of the broker before it verifies a transaction again.",
+        "AddPartitionsToTxnConfig",
+        minimum=1,
+        since="4.0",
+    ),
+    whole(
+        "add.partitions.to.txn.retry.backoff.max.ms",
+        100,
+        "Longest time that the broker verifies a transaction again.",
+        "AddPartitionsToTxnConfig",
+        minimum=0,
+        since="4.0",
+    ),
+    whole(
         "transaction.state.log.num.partitions",
         50,
         "Partitions of __transaction_state.",
@@ -297,6 +355,13 @@ TRANSACTIONS: Final[tuple[Setting, ...]] = (
         "transaction.state.log.min.isr",
         2,
         "In-sync replicas that a write to it needs.",
+        "TransactionLogConfig",
+        minimum=1,
+    ),
+    whole(
+        "transaction.state.log.load.buffer.size",
+        5 * MIB,
+        "Bytes read at a time when transactions are loaded.",
         "TransactionLogConfig",
         minimum=1,
     ),

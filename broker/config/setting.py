@@ -17,7 +17,7 @@ Example:
 
 Left out: passwords and classes (no model reads them), and Java's digits outside ASCII.
 
-Source: clients/org.apache.kafka.common.config.ConfigDef, 4.1.
+Source: clients/org.apache.kafka.common.config.ConfigDef, 4.3.1; of lists, ConfigDef.ValidList (KIP-1161).
 """
 
 from __future__ import annotations
@@ -119,10 +119,12 @@ _FRACTION: Final = re.compile(r"[+-]?([0-9]{1,400}\.?[0-9]{0,400}|\.[0-9]{1,400}
 class Setting:
     """Describe one setting of Kafka: one row of the catalog.
 
-    `minimum` and `maximum` are both included and None where only the type bounds the number;
-    `allowed` lists the texts a string (or each item of a list) may be, empty for any.
-    `synonyms` are the broker's settings that hold where a topic or group says nothing, the first
-    that is set wins. `internal` marks what Kafka does not document.
+    `minimum` and `maximum` are both included and None where only the type bounds the number; `besides` is one
+    more number that is allowed. `allowed` lists the texts a string (or each item of a list) may be, empty for any.
+    `synonyms` are the broker's settings that hold where a topic or group says nothing, the first that is set wins.
+    `since`, `until` and `deprecated` are releases: the first and the last that have the setting, and the first that
+    discourages it. `update` says whether a running broker takes a new value: for one broker, for all of them, or,
+    empty, only at its start. `internal` marks what Kafka does not document.
     """
 
     name: str
@@ -132,12 +134,17 @@ class Setting:
     default: Value
     minimum: int | None = None
     maximum: int | None = None
+    besides: int | None = None
     allowed: tuple[str, ...] = ()
+    allows_empty: bool = True
+    allows_repeats: bool = False
     synonyms: tuple[str, ...] = ()
     sentence: str
     source: str
     since: str = ""
+    until: str = ""
     deprecated: str = ""
+    update: str = ""
     internal: bool = False
 
     @property
@@ -154,16 +161,18 @@ class Setting:
     def describe_allowed(self) -> str:
         """Return a sentence that lists the allowed values."""
         if self.range is not None:
-            return f"whole numbers from {self.range[0]} to {self.range[1]}"
+            besides = "" if self.besides is None else f", and {self.besides}"
+            return f"whole numbers from {self.range[0]} to {self.range[1]}{besides}"
         if self.type is ValueType.DOUBLE:
             if self.minimum is None or self.maximum is None:
                 return "numbers"
             return f"numbers from {self.minimum} to {self.maximum}"
         if self.type is ValueType.BOOLEAN:
             return "true and false"
-        if self.allowed:
-            return ("lists of " if self.type is ValueType.LIST else "") + ", ".join(self.allowed)
-        return "lists of texts" if self.type is ValueType.LIST else "any text"
+        if self.type is ValueType.LIST:
+            each = "" if self.allows_repeats else ", each at most once"
+            return f"{'' if self.allows_empty else 'non-empty '}lists of {', '.join(self.allowed) or 'texts'}{each}"
+        return ", ".join(self.allowed) or "any text"
 
 
 def parse(setting: Setting, text: str) -> Value:
@@ -248,11 +257,15 @@ def _whole_fits(setting: Setting, value: Value) -> bool:
     assert setting.range is not None, setting.name
     if isinstance(value, bool) or not isinstance(value, int):
         return False
-    return setting.range[0] <= value <= setting.range[1]
+    return value == setting.besides or setting.range[0] <= value <= setting.range[1]
 
 
 def _list_fits(setting: Setting, value: Value) -> bool:
     if not isinstance(value, tuple) or not all(isinstance(item, str) for item in value):
+        return False
+    if not value and not setting.allows_empty:
+        return False
+    if not setting.allows_repeats and ("" in value or len(set(value)) != len(value)):
         return False
     return not setting.allowed or all(item in setting.allowed for item in value)
 

@@ -18,7 +18,7 @@ Example: a topic without a retention of its own, on a broker with log.retention.
 
 Left out: dynamic changes while a broker runs; make a new Settings.
 
-Source: Kafka 4.1 ServerTopicConfigSynonyms, KafkaConfig.validateValues, LogConfig.validate,
+Source: Kafka 4.3.1 ServerTopicConfigSynonyms, KafkaConfig.validateValues, LogConfig.validate,
 GroupCoordinatorConfig, GroupConfig.
 """
 
@@ -30,23 +30,28 @@ from typing import Final
 import attrs
 
 from broker.config.catalog import lookup, names
+from broker.config.changes import OLDEST_SETTINGS
 from broker.config.setting import UNIT_MS, Scope, Setting, Unit, Value, ValueType, check, parse
 from broker.errors import UsageError
+from broker.releases import NEWEST, Release
 from broker.units import DurationMs, SizeBytes
 
 UNLIMITED_MS: Final = DurationMs(-1)
 """What Kafka takes every negative log.retention for: nothing is deleted for its age."""
 
+_BATCHING_SINCE: Final = Release("4.3")  # KIP-1263.
+
 
 @attrs.frozen(kw_only=True)
 class PairRule:
-    """Require of two settings of one scope that `lesser` <= `greater`, or `lesser` < `greater` if `strictly`."""
+    """Require of two settings of one scope that `lesser` <= `greater`, or, `strictly`, that `lesser` < `greater`."""
 
     scope: Scope
     lesser: str
     greater: str
     why: str
     strictly: bool = False
+    since: Release = OLDEST_SETTINGS
 
 
 PAIR_RULES: Final[tuple[PairRule, ...]] = (
@@ -68,15 +73,24 @@ PAIR_RULES: Final[tuple[PairRule, ...]] = (
             lesser=f"group.consumer.{lesser}.ms",
             greater=f"group.consumer.{greater}.ms",
             why=why,
-            strictly=strictly,
+            since=since,
         )
-        for lesser, greater, why, strictly in (
-            ("min.session.timeout", "session.timeout", "as it is the least that is allowed", False),
-            ("session.timeout", "max.session.timeout", "as that is the most that is allowed", False),
-            ("min.heartbeat.interval", "heartbeat.interval", "as it is the least that is allowed", False),
-            ("heartbeat.interval", "max.heartbeat.interval", "as that is the most that is allowed", False),
-            ("heartbeat.interval", "session.timeout", "or members expire between two heartbeats", True),
+        for lesser, greater, why, since in (
+            ("min.session.timeout", "session.timeout", "as it is the least that is allowed", OLDEST_SETTINGS),
+            ("session.timeout", "max.session.timeout", "as that is the most that is allowed", OLDEST_SETTINGS),
+            ("min.heartbeat.interval", "heartbeat.interval", "as it is the least that is allowed", OLDEST_SETTINGS),
+            ("heartbeat.interval", "max.heartbeat.interval", "as that is the most that is allowed", OLDEST_SETTINGS),
+            ("min.assignment.interval", "assignment.interval", "as it is the least that is allowed", _BATCHING_SINCE),
+            ("assignment.interval", "max.assignment.interval", "as that is the most that is allowed", _BATCHING_SINCE),
         )
+    ),
+    PairRule(
+        scope=Scope.BROKER,
+        lesser="group.consumer.heartbeat.interval.ms",
+        greater="group.consumer.session.timeout.ms",
+        why="or members expire between two heartbeats",
+        strictly=True,
+        since=Release("4.0"),
     ),
     PairRule(
         scope=Scope.TOPIC,
@@ -98,51 +112,79 @@ PAIR_RULES: Final[tuple[PairRule, ...]] = (
 class Settings(Mapping[str, Value]):
     """Map the name of every setting of one broker, topic or group to the effective value.
 
-    `given` are the values set here, sorted by name; `broker` is what a topic or group falls back to,
-    Kafka's defaults when None. Make one with `Settings.of` or `Settings.parse`.
+    `given` are the values set here, sorted by name; `broker` is what a topic or group falls back to, Kafka's defaults
+    when None; names, defaults and bounds are those of `release`. Make one with `Settings.of` or `Settings.parse`.
     """
 
     scope: Scope
     given: tuple[tuple[str, Value], ...] = ()
     broker: Settings | None = None
+    release: Release = NEWEST
 
     def __attrs_post_init__(self) -> None:
         if self.broker is not None and (self.broker.scope is not Scope.BROKER or self.scope is Scope.BROKER):
             raise UsageError(
                 f"settings of a {self.scope.value} cannot fall back to those of a {self.broker.scope.value}"
             )
+        if self.broker is not None and self.broker.release != self.release:
+            raise UsageError(
+                f"settings of a {self.scope.value} of Kafka {self.release} cannot fall back to "
+                f"those of a broker of Kafka {self.broker.release}"
+            )
         for name, value in self.given:
-            check(lookup(name, self.scope), value)
+            check(self._setting(name), value)
         for rule in PAIR_RULES:
-            if rule.scope is self.scope:
+            if rule.scope is self.scope and rule.since <= self.release and rule.lesser in self:
                 self._check_pair(rule)
 
     @classmethod
-    def of(cls, scope: Scope, given: Mapping[str, Value], *, broker: Settings | None = None) -> Settings:
-        """Return settings with these values; raise UsageError for an unknown name, a bad value or a broken PairRule."""
-        return cls(scope, tuple(sorted(given.items(), key=lambda item: item[0])), broker)
+    def of(
+        cls,
+        scope: Scope,
+        given: Mapping[str, Value],
+        *,
+        broker: Settings | None = None,
+        release: Release | None = None,
+    ) -> Settings:
+        """Return settings with these values, of the broker's release, or the newest, where none is given.
+
+        Raises UsageError for an unknown name, a bad value or a broken PairRule.
+        """
+        if release is None:
+            release = NEWEST if broker is None else broker.release
+        return cls(scope, tuple(sorted(given.items(), key=lambda item: item[0])), broker, release)
 
     @classmethod
-    def parse(cls, scope: Scope, texts: Mapping[str, str], *, broker: Settings | None = None) -> Settings:
+    def parse(
+        cls,
+        scope: Scope,
+        texts: Mapping[str, str],
+        *,
+        broker: Settings | None = None,
+        release: Release | None = None,
+    ) -> Settings:
         """Return settings parsed from texts, such as those of a properties file; raise the errors of `of`."""
-        return cls.of(scope, {name: parse(lookup(name, scope), text) for name, text in texts.items()}, broker=broker)
+        if release is None:
+            release = NEWEST if broker is None else broker.release
+        given = {name: parse(lookup(name, scope, release), text) for name, text in texts.items()}
+        return cls.of(scope, given, broker=broker, release=release)
 
     def __getitem__(self, name: str) -> Value:
         """Return the value in force, in the setting's own unit; raise UsageError for an unknown name."""
-        setting = lookup(name, self.scope)
+        setting = self._setting(name)
         given = self._given(name)
         if given is not None:
             return given
         return self._fallback(setting)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(names(self.scope))
+        return iter(names(self.scope, self.release))
 
     def __len__(self) -> int:
-        return len(names(self.scope))
+        return len(names(self.scope, self.release))
 
     def __contains__(self, name: object) -> bool:
-        return name in names(self.scope)
+        return name in names(self.scope, self.release)
 
     def flag(self, name: str) -> bool:
         """Return the value of a boolean setting."""
@@ -178,22 +220,25 @@ class Settings(Mapping[str, Value]):
 
     def duration_ms(self, name: str) -> DurationMs:
         """Return a duration setting in milliseconds, whatever its unit; raise UsageError for other settings."""
-        unit = lookup(name, self.scope).unit
+        unit = self._setting(name).unit
         if unit not in UNIT_MS:
             raise UsageError(f"{name} is not a duration")
         return DurationMs(self.count(name) * UNIT_MS[unit])
 
     def size_bytes(self, name: str) -> SizeBytes:
         """Return a size setting in bytes; raise UsageError for other settings."""
-        if lookup(name, self.scope).unit is not Unit.BYTES:
+        if self._setting(name).unit is not Unit.BYTES:
             raise UsageError(f"{name} is not a size in bytes")
         return SizeBytes(self.count(name))
+
+    def _setting(self, name: str) -> Setting:
+        return lookup(name, self.scope, self.release)
 
     def _given(self, name: str) -> Value:
         return next((value for given, value in self.given if given == name), None)
 
     def _typed(self, name: str, *types: ValueType) -> Value:
-        setting = lookup(name, self.scope)
+        setting = self._setting(name)
         if setting.type not in types:
             raise UsageError(f"{name} is of type {setting.type.value}, not {types[0].value}")
         return self[name]
@@ -204,7 +249,7 @@ class Settings(Mapping[str, Value]):
         for synonym in setting.synonyms:
             value = self.broker[synonym]
             if value is not None:
-                return _converted(value, from_unit=lookup(synonym, Scope.BROKER).unit, to_unit=setting.unit)
+                return _converted(value, from_unit=self.broker._setting(synonym).unit, to_unit=setting.unit)
         return setting.default
 
     def _check_pair(self, rule: PairRule) -> None:

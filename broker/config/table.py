@@ -11,6 +11,7 @@ Example:
       default        6000 (6 seconds)
       unit           ms
       allowed        whole numbers from -2147483648 to 2147483647
+      update         needs a restart
       source         GroupCoordinatorConfig
 """
 
@@ -18,8 +19,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from typing import Any
 
-from broker.config.setting import Setting, format_for_people, format_value
+from broker.config.changes import Change, changes_of
+from broker.config.setting import Scope, Setting, ValueType, format_for_people, format_value
 
 
 def render_table(settings: Sequence[Setting]) -> str:
@@ -50,8 +53,11 @@ def render_one(setting: Setting) -> str:
         ("unit", setting.unit.value),
         ("allowed", setting.describe_allowed()),
         ("falls back to", ", then ".join(setting.synonyms)),
+        ("update", setting.update or ("needs a restart" if setting.scope is Scope.BROKER else "")),
         ("since", setting.since),
+        ("until", setting.until),
         ("deprecated", setting.deprecated),
+        *((f"before {change.before}", _change(change)) for change in changes_of(setting.name)),
         ("documented", "no: internal to Kafka" if setting.internal else ""),
         ("source", setting.source),
     ]
@@ -70,6 +76,21 @@ def _default(setting: Setting) -> str:
     return exact if exact == words else f"{exact} ({words})" if exact else words
 
 
+def _change(change: Change) -> str:
+    """Return what a setting was before a release changed it: "default 5, minimum 0 (KAFKA-19826)"."""
+    was = ", ".join(_field(name, value) for name, value in change.was)
+    return f"{was} ({change.source})"
+
+
+def _field(name: str, value: Any) -> str:
+    word = name.replace("_", " ")
+    if value is None:
+        return f"no {word}"
+    if name.startswith("allows"):
+        return word if value else f"{word} not"
+    return f"{word} {format_value(value)}"
+
+
 def _record(setting: Setting) -> dict[str, object]:
     return {
         "name": setting.name,
@@ -81,7 +102,12 @@ def _record(setting: Setting) -> dict[str, object]:
         "maximum": setting.maximum,
         "allowed": list(setting.allowed),
         "synonyms": list(setting.synonyms),
+        "besides": setting.besides,
+        "allows_empty": setting.allows_empty if setting.type is ValueType.LIST else None,
+        "allows_repeats": setting.allows_repeats if setting.type is ValueType.LIST else None,
+        "update": setting.update or None,
         "since": setting.since or None,
+        "until": setting.until or None,
         "deprecated": setting.deprecated or None,
         "internal": setting.internal,
         "sentence": setting.sentence,

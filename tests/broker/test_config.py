@@ -24,6 +24,8 @@ from broker.config import (
     Settings,
     Unit,
     Value,
+    ValueType,
+    catalog,
     find,
     format_for_people,
     format_value,
@@ -32,21 +34,48 @@ from broker.config import (
     parse,
 )
 from broker.config.build import unit_of
+from broker.config.changes import CHANGES, Change
+from broker.config.left_out import LEFT_OUT, reason_of
 from broker.config.setting import UNIT_MS
 from broker.config.table import render_json, render_one, render_table
 from broker.errors import UsageError
+from broker.releases import KNOWN, Release
+from tests.kafka.settings import KafkaSetting, read
 
-GOLDEN = Path(__file__).with_name("kafka_settings.tsv")
-KAFKA = {
-    (scope, name): (kind, default, validator, internal)
-    for scope, name, kind, default, validator, internal in (
-        line.split("\t") for line in GOLDEN.read_text(encoding="utf-8").splitlines() if not line.startswith("#")
-    )
-}
+KAFKA = read(Path(__file__).with_name("kafka_settings.tsv").read_text(encoding="utf-8"))
+"""What the released classes print, by release, scope and name; `python -m tests.kafka.settings` writes it anew."""
+
+EVERY = [(release, setting) for release in KAFKA for setting in catalog(release)]
 
 
 def by_name(setting: Setting) -> str:
     return f"{setting.scope.value}-{setting.name}"
+
+
+def by_release(value: Release | Setting) -> str:
+    return str(value) if isinstance(value, Release) else by_name(value)
+
+
+def printed_by(setting: Setting) -> KafkaSetting:
+    """The setting as Kafka's ConfigDef prints one like it."""
+    lists = [word for word, takes in (("empty", setting.allows_empty), ("repeated", setting.allows_repeats)) if takes]
+    has_items = setting.type is ValueType.LIST and bool(setting.default)
+    return KafkaSetting(
+        scope=setting.scope.value,
+        name=setting.name,
+        type=setting.type.name,
+        default="null" if setting.default is None else java_text(setting.default),
+        validator=validator_of(setting),
+        lists=",".join(lists) if has_items else "empty" if setting.type is ValueType.LIST else "",
+        internal=str(setting.internal).lower(),
+        deprecated=str(bool(setting.deprecated)).lower(),
+        update=setting.update,
+        synonyms=",".join(setting.synonyms) if setting.scope is Scope.TOPIC else "",
+    )
+
+
+def java_text(value: Value) -> str:
+    return format_value(value).replace("e+", "E") if isinstance(value, float) else format_value(value)
 
 
 def validator_of(setting: Setting) -> str:
@@ -55,31 +84,60 @@ def validator_of(setting: Setting) -> str:
         return f"[{', '.join(setting.allowed)}]"
     if setting.minimum is None:
         return ""
-    return f"[{setting.minimum},...{'' if setting.maximum is None else f',{setting.maximum}'}]"
+    besides = "" if setting.besides is None else f" or {setting.besides}"
+    return f"[{setting.minimum},...{'' if setting.maximum is None else f',{setting.maximum}'}]{besides}"
 
 
-def test_every_setting_stands_once_in_the_catalog_and_in_what_kafka_prints() -> None:
-    ours = [(setting.scope.value, setting.name) for setting in CATALOG]
+def test_the_releases_of_the_table_are_those_whose_settings_are_known() -> None:
+    assert list(KAFKA) == [release for release in map(Release, KNOWN) if release >= Release("3.9")]
+    assert min(map(len, KAFKA.values())) > 300
+    with pytest.raises(UsageError, match=r"^the settings of Kafka 3\.8 are not known; allowed are 3\.9 to 4\.3$"):
+        catalog(Release("3.8"))
+
+
+@pytest.mark.parametrize("release", KAFKA, ids=str)
+def test_every_setting_of_kafka_stands_once_in_the_catalog_or_is_left_out(release: Release) -> None:
+    ours = [(setting.scope.value, setting.name) for setting in catalog(release)]
+    left_out = [(scope, name) for scope, name in KAFKA[release] if reason_of(name, Scope(scope)) is not None]
     assert len(set(ours)) == len(ours)
-    assert sorted(ours) == sorted(KAFKA)
+    assert sorted(ours + left_out) == sorted(KAFKA[release])
 
 
-@pytest.mark.parametrize("setting", CATALOG, ids=by_name)
-def test_type_default_range_and_internal_mark_are_those_kafka_prints(setting: Setting) -> None:
-    kind, default, validator, internal = KAFKA[setting.scope.value, setting.name]
-    assert setting.type.name == kind
-    assert setting.default == (None if default == "null" else parse(setting, default))
-    assert validator_of(setting).removesuffix("]") == validator.removesuffix("]")
-    assert setting.internal == (internal == "true")
+@pytest.mark.parametrize(
+    ("scope", "pattern"),
+    [(scope, name) for scope, subjects in LEFT_OUT.items() for _, held in subjects for name in held],
+)
+def test_whatever_is_left_out_is_a_setting_of_some_release(scope: Scope, pattern: str) -> None:
+    known = {name for held in KAFKA.values() for of, name in held if of == scope.value}
+    assert any(name == pattern or name.startswith(pattern.removesuffix("*")) for name in known)
+
+
+@pytest.mark.parametrize(("release", "setting"), EVERY, ids=by_release)
+def test_a_setting_is_what_the_release_prints(release: Release, setting: Setting) -> None:
+    assert printed_by(setting) == KAFKA[release][setting.scope.value, setting.name]
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=lambda change: f"{change.before}-{change.names[0]}")
+def test_a_change_is_one(change: Change) -> None:
+    older = max(release for release in KAFKA if release < change.before)
+    for name in change.names:
+        before, after = (
+            {setting.scope: setting for setting in find(name, release)}
+            for release in (older, change.before)
+            if any(setting.name == name for setting in catalog(release))
+        )
+        for scope in before:
+            for field, value in change.was:
+                assert getattr(before[scope], field) == value != getattr(after[scope], field)
 
 
 @pytest.mark.parametrize("setting", CATALOG, ids=by_name)
 def test_every_setting_says_what_it_does_and_where_it_is_defined(setting: Setting) -> None:
     assert re.fullmatch(r"[A-Z_].*\.", setting.sentence)
-    assert re.match(r"[A-Z]\w+Configs?\b", setting.source)
+    assert re.match(r"[A-Z]\w+Configs?\b|KIP-\d+", setting.source)
 
 
-@pytest.mark.parametrize("setting", CATALOG, ids=by_name)
+@pytest.mark.parametrize("setting", [setting for _, setting in EVERY], ids=by_name)
 def test_every_default_is_allowed_and_reads_back(setting: Setting) -> None:
     if setting.default is not None:
         assert parse(setting, format_value(setting.default)) == setting.default
@@ -135,7 +193,11 @@ def test_an_unknown_name_is_refused_with_the_nearest_one(scope: Scope, name: str
         ("preallocate", "yes", "preallocate is yes; allowed are true and false"),
         ("min.cleanable.dirty.ratio", "1.01", "min.cleanable.dirty.ratio is 1.01; allowed are numbers from 0 to 1"),
         ("min.cleanable.dirty.ratio", "nan", "min.cleanable.dirty.ratio is nan; allowed are numbers from 0 to 1"),
-        ("cleanup.policy", "delete,keep", "cleanup.policy is delete,keep; allowed are lists of compact, delete"),
+        (
+            "cleanup.policy",
+            "delete,keep",
+            "cleanup.policy is delete,keep; allowed are lists of compact, delete, each at most once",
+        ),
         (
             "message.timestamp.type",
             "createtime",
@@ -175,7 +237,7 @@ def test_texts_are_read_as_kafka_reads_them(name: str, text: str, value: Value) 
 def test_a_whole_number_is_kept_exactly_when_it_is_in_range(setting: Setting, number: int) -> None:
     assert setting.range is not None
     least, greatest = setting.range
-    if least <= number <= greatest:
+    if least <= number <= greatest or number == setting.besides:
         assert parse(setting, str(number)) == number
     else:
         with pytest.raises(UsageError, match=re.escape(setting.name)):
@@ -380,3 +442,84 @@ def test_the_command_prints_one_setting_in_every_scope_that_has_it() -> None:
 def test_the_command_prints_json_on_request() -> None:
     done = CliRunner().invoke(cli, ["config", "segment.ms", "--json"])
     assert [record["name"] for record in json.loads(done.output)] == ["segment.ms"]
+
+
+def test_settings_are_those_of_their_release() -> None:
+    older, newest = Settings.of(Scope.BROKER, {}, release=Release("3.9")), Settings.of(Scope.BROKER, {})
+    name = "log.message.timestamp.after.max.ms"
+    assert (older[name], newest[name]) == (LONG_MAX, 3_600_000)
+    assert "message.format.version" in Settings.of(Scope.TOPIC, {}, broker=older)
+    assert "message.format.version" not in Settings.of(Scope.TOPIC, {}, broker=newest)
+    assert Settings.parse(Scope.TOPIC, {"segment.bytes": "14"}, release=Release("4.0"))["segment.bytes"] == 14
+    with pytest.raises(UsageError, match=r"^segment\.bytes is 14; allowed are whole numbers from 1048576 to"):
+        Settings.parse(Scope.TOPIC, {"segment.bytes": "14"}, release=Release("4.1"))
+    assert not list(Settings.of(Scope.GROUP, {}, release=Release("3.9")))
+
+
+def test_a_topic_falls_back_to_a_broker_of_its_own_release_alone() -> None:
+    broker = Settings.of(Scope.BROKER, {}, release=Release("4.0"))
+    assert Settings.of(Scope.TOPIC, {}, broker=broker).release == Release("4.0")
+    with pytest.raises(UsageError) as caught:
+        Settings.of(Scope.TOPIC, {}, broker=broker, release=Release("4.1"))
+    assert str(caught.value) == ("settings of a topic of Kafka 4.1 cannot fall back to those of a broker of Kafka 4.0")
+
+
+def test_a_rule_of_two_settings_holds_since_its_release() -> None:
+    equal: dict[str, Value] = {
+        "group.consumer.heartbeat.interval.ms": 15_000,
+        "group.consumer.session.timeout.ms": 15_000,
+        "group.consumer.min.session.timeout.ms": 15_000,
+    }
+    assert Settings.of(Scope.BROKER, equal, release=Release("3.9"))
+    with pytest.raises(UsageError, match=r"or members expire between two heartbeats$"):
+        Settings.of(Scope.BROKER, equal, release=Release("4.0"))
+
+
+@pytest.mark.parametrize(
+    ("name", "release", "message"),
+    [
+        ("message.format.version", "4.3", "there is no setting 'message.format.version' in Kafka 4.3; 3.9 has it"),
+        (
+            "consumer.session.timeout.ms",
+            "3.9",
+            "there is no setting 'consumer.session.timeout.ms' in Kafka 3.9; 4.0 to 4.3 have it",
+        ),
+        ("ssl.keystore.type", "4.3", "there is no setting 'ssl.keystore.type' here: security is left out"),
+    ],
+)
+def test_a_name_that_is_a_setting_elsewhere_is_refused_with_where(name: str, release: str, message: str) -> None:
+    with pytest.raises(UsageError, match=f"^{re.escape(message)}$"):
+        find(name, Release(release))
+
+
+def test_lists_may_be_empty_or_name_an_item_twice_as_the_release_allows() -> None:
+    assert Settings.parse(Scope.TOPIC, {"cleanup.policy": "delete,delete"}, release=Release("4.1"))
+    for scope, name, text in (
+        (Scope.TOPIC, "cleanup.policy", "delete,delete"),
+        (Scope.BROKER, "group.consumer.assignors", ""),
+        (Scope.BROKER, "group.consumer.assignors", "uniform,,range"),
+    ):
+        with pytest.raises(UsageError, match=re.escape(name)):
+            Settings.parse(scope, {name: text})
+
+
+def test_a_number_besides_the_range_is_allowed() -> None:
+    setting = lookup("compression.gzip.level", Scope.TOPIC)
+    assert [parse(setting, text) for text in ("-1", "1", "9")] == [-1, 1, 9]
+    with pytest.raises(
+        UsageError, match=r"^compression\.gzip\.level is 0; allowed are whole numbers from 1 to 9, and -1$"
+    ):
+        parse(setting, "0")
+
+
+def test_a_setting_in_full_says_what_it_was_before() -> None:
+    lines = render_one(lookup("group.coordinator.append.linger.ms", Scope.BROKER, Release("4.1"))).splitlines()
+    assert "  default        5 (5 ms)" in lines
+    assert "  before 4.2     default 5, minimum 0 (KAFKA-19826)" in lines
+
+
+def test_the_command_answers_as_the_release_that_is_asked_for() -> None:
+    done = CliRunner().invoke(cli, ["config", "message.timestamp.after.max.ms", "--kafka", "3.9", "--json"])
+    assert [record["default"] for record in json.loads(done.output)] == [LONG_MAX]
+    older = CliRunner().invoke(cli, ["config", "--kafka", "3.9", "--json"])
+    assert len(json.loads(older.output)) == len(catalog(Release("3.9")))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from broker.config import Scope, Settings
+from broker.config import LONG_MAX, Scope, Settings, lookup
 from broker.errors import UsageError
+from broker.releases import Release
 from log.log_config import NAMES, LogConfig
 
 
@@ -54,3 +55,17 @@ def test_a_value_of_another_type_is_refused_by_name(name: str, value: object, wa
     with pytest.raises(UsageError) as caught:
         LogConfig.parse({name: value})
     assert str(caught.value) == f"setting {name} is {value!r}; {wanted} is needed"
+
+
+def test_a_log_has_the_defaults_of_its_release() -> None:
+    releases = ("2.0", "3.9", "4.0", "4.3")
+    ages = [LogConfig(release=Release(release)).timestamp_after_max_ms for release in releases]
+    assert ages == [LONG_MAX, LONG_MAX, 3_600_000, 3_600_000]
+    assert LogConfig.of(Settings.of(Scope.TOPIC, {}, release=Release("3.9"))) == LogConfig(release=Release("3.9"))
+
+
+def test_every_default_is_that_of_the_settings_of_its_release() -> None:
+    for release in ("3.9", "4.0", "4.1", "4.2", "4.3"):
+        defaults = LogConfig(release=Release(release))
+        for name, field in NAMES.items():
+            assert getattr(defaults, field) == lookup(name, Scope.TOPIC, Release(release)).default, (release, name)
