@@ -55,7 +55,14 @@ from spark_analysis.tasks import RESULT_SCHEMA, TaskFunction, dumps_task, fleet_
 TASK_COUNT_MIN: Final = 8  # Work for as many cores, however small the fleet.
 CLUSTERS_PER_TASK_MAX: Final = 1_000  # A second of work at most; a task itself costs a tenth of one.
 CLUSTERS_PER_PAIRS_TASK: Final = 50
-OF_CLUSTERS: Final = (schemas.BROKERS, schemas.LOG_DIRS, schemas.RACKS, schemas.TOPICS, schemas.VIOLATIONS)
+OF_CLUSTERS: Final = (
+    schemas.BROKERS,
+    schemas.LOG_DIRS,
+    schemas.RACKS,
+    schemas.TOPICS,
+    schemas.VIOLATIONS,
+    schemas.PARTITIONS,
+)
 PER_INPUT: Final = (schemas.INPUTS, schemas.REJECTS, schemas.CHANGES)
 Progress: TypeAlias = Callable[..., AbstractContextManager[Bar]]
 
@@ -68,14 +75,16 @@ def analyse_fleet(
     progress: Progress = show_progress,
     overwrite: bool = False,
     by_topic: bool = True,
+    partitions: bool = False,
     shown_in_full_max: int = DETAILED_CLUSTERS_MAX,
 ) -> None:
     """Make and place every cluster of `recipe`, and write all tables under `out`/tables.
 
     Without `by_topic` the table of topics is empty and nothing is measured over topics: a fleet of
-    10,000 clusters has millions of them. Pairs of brokers are counted for the `shown_in_full_max` clusters
-    that rank first. `progress` is spark_analysis.session.progress.progress, or it with some
-    arguments given. Raises UsageError when a placer is not installed, and what `write_table` raises.
+    10,000 clusters has millions of them. With `partitions` every partition has a row, too: that is hundreds of
+    millions. Pairs of brokers are counted for the `shown_in_full_max` clusters that rank first.
+    `progress` is spark_analysis.session.progress.progress, or it with some arguments given. Raises
+    UsageError when a placer is not installed, and what `write_table` raises.
     """
     for placer in sorted({placer for shape in recipe.shapes for placer in shape.placers}):
         load_placer(placer)
@@ -83,7 +92,7 @@ def analyse_fleet(
     count = recipe.cluster_count
     with staged_run((*OF_CLUSTERS, schemas.PAIRS), schemas.WORK, out, overwrite=overwrite) as run:
         with progress(f"Placing {recipe.name}", total=count, unit="clusters", done=run.done_count):
-            function = fleet_task(fleet, run.root, by_topic=by_topic)
+            function = fleet_task(fleet, run.root, by_topic=by_topic, partitions=partitions)
             results = _run(spark, function, count, task_count(count))
             _keep(run, (*OF_CLUSTERS, *schemas.WORK), results)
         _summarise(spark, run, progress, overwrite)

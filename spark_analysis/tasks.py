@@ -33,14 +33,14 @@ from broker.errors import InputError, NothingUsableError, UsageError
 from placement.balance.changes import changes
 from placement.formats.parsed import ParsedDump, Reject
 from placement.formats.racks import Racks
-from spark_analysis.fleet.describe import Placed, count_placed, describe_placed
+from spark_analysis.fleet.describe import Placed, count_placed, describe_placed, view_of
 from spark_analysis.fleet.generate import Fleet, make_cluster, make_clusters
 from spark_analysis.fleet.place import place_cluster
 from spark_analysis.sources.dumps import LAST, DumpInput, read_named, with_sizes
 from spark_analysis.sources.series import is_later_moment, with_series_note
 from spark_analysis.tables import schemas
 from spark_analysis.tables.staging import TaskWriter
-from spark_analysis.tables.view_rows import PAIR_BROKER_COUNT_MAX, count_pairs, describe_view
+from spark_analysis.tables.view_rows import PAIR_BROKER_COUNT_MAX, count_pairs, describe_view, every_partition
 from spark_analysis.tables.write import attempt_name
 
 TaskFunction: TypeAlias = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
@@ -62,10 +62,10 @@ RESULT_SCHEMA: Final = pa.schema(
 )
 
 
-def fleet_task(fleet: Fleet, root: Path, *, by_topic: bool = True) -> TaskFunction:
+def fleet_task(fleet: Fleet, root: Path, *, by_topic: bool = True, partitions: bool = False) -> TaskFunction:
     """Return the function that makes, places and describes the clusters of given numbers, once per placer.
 
-    Files go under `root`. Topics are listed if `by_topic`.
+    Files go under `root`. Topics are listed if `by_topic`, every partition of them with `partitions`.
     """
 
     def work(numbers: Iterable[int], writer: TaskWriter) -> Iterator[dict[str, Any]]:
@@ -76,6 +76,9 @@ def fleet_task(fleet: Fleet, root: Path, *, by_topic: bool = True) -> TaskFuncti
                 rows = place_cluster(cluster, placer, seed=recipe.seed)
                 held.append(count_placed(cluster, rows, placer=placer, source=recipe.source, by_topic=by_topic))
                 row_count += held[-1].row_count
+                if partitions:
+                    view = view_of(cluster, rows, recipe.source)
+                    writer.add_further(cluster.number, placer, every_partition(view))
             writer.tick()
             if len(held) >= HELD_CLUSTER_COUNT_MAX or row_count >= HELD_ROW_COUNT_MAX:
                 write(held, writer)
@@ -130,7 +133,7 @@ def dumps_task(
             for earlier, later in pairwise(parsed.clusters):
                 _write_changes(writer, earlier, later)
         for place, view in enumerate(parsed.clusters):
-            found = describe_view(view, min_insync_replicas=min_insync_replicas_default, pairs=True)
+            found = describe_view(view, min_insync_replicas=min_insync_replicas_default, pairs=True, partitions=True)
             writer.add(np.array([index + place * input_count]), found)
         return parsed.clusters[-1] if parsed.clusters else before
 

@@ -204,7 +204,7 @@ def partition_states(view: ClusterView, *, min_insync_replicas: int | None = Non
     leader_known = _leader_known(table)
     leaderless = None if table.leader is None else table.leader == NO_LEADER
     isr_size = None if table.isr is None else np.count_nonzero(table.isr >= 0, axis=1)
-    least = _least_isr(view, min_insync_replicas)
+    least = least_isr(view, min_insync_replicas)
     under_min = at_min = None
     if isr_size is not None and least is not None:
         missing = np.False_ if leaderless is None else leaderless
@@ -249,7 +249,7 @@ def _leader_known(table: PartitionTable) -> NDArray[np.bool_]:
     return np.asarray(table.leader != LEADER_NOT_SAID)
 
 
-def _least_isr(view: ClusterView, default: int | None) -> Int64Array | None:
+def least_isr(view: ClusterView, default: int | None) -> Int64Array | None:
     """Return min.insync.replicas of each partition, -1 where unknown; None when all are unknown."""
     fallback = -1 if default is None else default
     shown = [topic.min_insync_replicas for topic in view.topics]

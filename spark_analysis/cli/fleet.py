@@ -25,12 +25,18 @@ class FleetOptions(RunOptions):
     recipe_name: str
     clusters: int | None
     seed: int | None
+    partitions: bool
 
 
 @click.command()
 @click.argument("recipe_name", metavar="[RECIPE]", default=RECIPE_DEFAULT)
 @click.option("--clusters", type=click.IntRange(1), help="Number of clusters, instead of the recipe's.")
 @click.option("--seed", type=int, help="Seed of the fleet, instead of the recipe's.")
+@click.option(
+    "--partitions",
+    is_flag=True,
+    help="Write the table of partitions, too: a row per partition and placer, some 40 bytes each.",
+)
 @run_options
 @takes(FleetOptions)
 def fleet(options: FleetOptions) -> int:
@@ -48,7 +54,7 @@ def fleet(options: FleetOptions) -> int:
         from spark_analysis.jobs import analyse_fleet
 
     def job(spark: SparkSession, progress: Any) -> None:
-        analyse_fleet(spark, recipe, options.out, progress=progress, overwrite=True)
+        analyse_fleet(spark, recipe, options.out, progress=progress, overwrite=True, partitions=options.partitions)
 
     run_job(job, info, options)
     return 0

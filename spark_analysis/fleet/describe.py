@@ -163,8 +163,9 @@ def _is_calm(cluster: SimulatedCluster, rows: Int32Array, placer: str) -> bool:
 def _calm(rack_count: int) -> Broken:
     """Return the counts of violations of a cluster that has none, with `rack_count` racks."""
     states = [field.name for field in attrs.fields(PartitionStates)]
-    counts: dict[str, int | None] = dict.fromkeys((*(f"{state}_count" for state in states), "violation_count"), 0)
-    return Broken(counts | {"fewer_racks_count": 0 if rack_count else None}, ())
+    counts: dict[str, Any] = dict.fromkeys((*(f"{state}_count" for state in states), "violation_count"), 0)
+    nobody = {"out_of_sync_brokers": [], "out_of_sync_explained_count": 0}
+    return Broken(counts | nobody | {"fewer_racks_count": 0 if rack_count else None}, ())
 
 
 def _racks(cluster: SimulatedCluster, held: Int64Array) -> Int64Array:
@@ -242,7 +243,9 @@ def describe_placed(placed: Sequence[Placed], source: str) -> ClusterRows:
     fenced = np.concatenate([one.cluster.fenced for one in placed])
     rack_names = [name for one in placed for name in _rack_names(one)]
     tables = {
-        schemas.BROKERS: Rows(broker_counts, (brokers, _racks_of_brokers(placed), fenced, *held)),
+        schemas.BROKERS: Rows(
+            broker_counts, (brokers, _racks_of_brokers(placed), fenced, *held, np.where(fenced, held[0], 0))
+        ),
         schemas.RACKS: Rows([one.racks.shape[1] for one in placed], (rack_names, *racks, *_best_of_racks(placed))),
         schemas.VIOLATIONS: violation_rows([one.broken.listed for one in placed]),
     }

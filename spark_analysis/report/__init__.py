@@ -4,6 +4,8 @@
 - model: Define the values of the report: the rows of the tables, and the objects that the page is built from.
 - html: Write the page: sections in the order of a reader's questions, in one file that loads nothing.
 - now: Show the partitions in a bad state now: a tile for each bad state, and the partitions behind it.
+- out_of_sync: Show which brokers are missing from ISRs, and which of them explain the under-replicated partitions.
+- queries: Show where the rest of a shortened list of partitions is, with the query that reads it.
 - states: Decide which state or skew of a cluster is the worst, and name it in words.
 - distance: Show how far the clusters are from the best possible spread of replicas, leaders and bytes.
 - changes: Show what changed between successive dumps of one cluster, one comparison after the other.

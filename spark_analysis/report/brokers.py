@@ -16,7 +16,7 @@ from typing import Final
 from broker.drawing.element import Markup, tag
 from placement.balance.measures import TOLERANCE
 from spark_analysis.report.broker_chart import Bands, broker_chart, load_of
-from spark_analysis.report.figures import plural, quantity
+from spark_analysis.report.figures import count, plural, quantity
 from spark_analysis.report.model import QUANTITIES, BrokerLoad, ClusterDetail, RackLoad, Spread
 from spark_analysis.report.parts import Cell, Header, chart_box, folded, note, table
 
@@ -69,7 +69,10 @@ def _broker_table(detail: ClusterDetail, spreads: Sequence[Spread], rows_max: in
         if any(load_of(broker, name) is not None for broker in brokers)
     ]
     fenced = any(broker.fenced for broker in brokers)
+    missing = any(broker.missing_from_isr_count for broker in brokers)
     headers = [Header("broker", "num"), Header("rack"), *(Header(name, "num") for name in known)]
+    if missing:
+        headers.append(Header("missing from ISRs", "num"))
     if fenced:
         headers.append(Header("fenced"))
     rows = [
@@ -77,23 +80,29 @@ def _broker_table(detail: ClusterDetail, spreads: Sequence[Spread], rows_max: in
             str(broker.broker_id),
             broker.rack if broker.rack is not None else "–",
             *(load_cell(broker, name, bands.get(name)) for name in known),
+            *((_missing_cell(broker),) if missing else ()),
             *(("fenced" if broker.fenced else "",) if fenced else ()),
         ]
         for broker in shown
     ]
-    more = f"; the {rows_max} furthest from their share" if len(shown) < len(brokers) else ""
+    first = "missing from most ISRs or furthest" if missing else "furthest"
+    more = f"; the {rows_max} {first} from their share" if len(shown) < len(brokers) else ""
     title = f"{plural(len(brokers), 'broker')} in numbers{more}"
     return folded(title, table("Brokers, in rack order", headers, rows, sortable=True))
+
+
+def _missing_cell(broker: BrokerLoad) -> Cell:
+    return Cell(count(broker.missing_from_isr_count), alert=bool(broker.missing_from_isr_count))
 
 
 def _deviation(broker: BrokerLoad, means: Sequence[tuple[str, float]]) -> float:
     return max((abs((load_of(broker, name) or 0) - mean) / mean for name, mean in means), default=0.0)
 
 
-def _order(broker: BrokerLoad, means: Sequence[tuple[str, float]], bands: Mapping[str, Bands]) -> tuple[float, float]:
-    """Return what sorts the brokers furthest from their best first, then those furthest from the mean."""
+def _order(broker: BrokerLoad, means: Sequence[tuple[str, float]], bands: Mapping[str, Bands]) -> tuple[float, ...]:
+    """Return what sorts brokers: missing from most ISRs first, then furthest from their best, then from the mean."""
     outside = max((bands[name].distance(broker, load_of(broker, name) or 0) / mean for name, mean in means), default=0)
-    return -outside, -_deviation(broker, means)
+    return -(broker.missing_from_isr_count or 0), -outside, -_deviation(broker, means)
 
 
 def load_cell(holder: BrokerLoad | RackLoad, name: str, band: Bands | None) -> Cell:

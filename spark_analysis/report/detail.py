@@ -25,6 +25,7 @@ from spark_analysis.report.model import (
     Spread,
     TopicSpread,
 )
+from spark_analysis.report.out_of_sync import cause_line
 from spark_analysis.report.parts import Cell, Header, folded, note, section, table
 from spark_analysis.report.states import is_uneven
 from spark_analysis.report.violations import violations_part
@@ -58,13 +59,14 @@ def _cluster(detail: ClusterDetail, report: Report) -> Markup:
     return folded(
         summary,
         _facts(detail),
+        cause_line(detail),
         _measures(detail),
         brokers_part(detail, shown_count=shown),
         _racks(detail),
         _shared(detail),
         _log_dirs(detail),
         _topics(detail),
-        violations_part(detail),
+        violations_part(detail, report),
         identifier=row.anchor,
         open_=shown <= OPEN_MAX,
     )

@@ -89,6 +89,7 @@ def _load(out: Path, run: RunInfo) -> Report:
         rows_rejected=sum(row.rows_rejected for row in inputs),
         rejects=rejects,
         changes=_changes(out, rows),
+        lists_partitions=_has_rows(out, schemas.PARTITIONS),
     )
 
 
@@ -98,6 +99,11 @@ def _batches(out: Path, table: schemas.Table, where: ds.Expression | None = None
         return
     data = ds.dataset(folder, schema=table.arrow_schema(), format="parquet")
     yield from data.to_batches(columns=list(table.column_names), filter=where, batch_size=16_384)
+
+
+def _has_rows(out: Path, table: schemas.Table) -> bool:
+    folder = out / "tables" / table.name
+    return folder.is_dir() and ds.dataset(folder, schema=table.arrow_schema(), format="parquet").count_rows() > 0
 
 
 def _scan(out: Path, table: schemas.Table, kind: type[Row], where: ds.Expression | None = None) -> Iterator[Row]:

@@ -67,6 +67,8 @@ class ClusterFacts:
     fewer_racks_count: int | None
     violation_count: int
     rank: int
+    out_of_sync_brokers: tuple[int, ...] | None = None
+    out_of_sync_explained_count: int | None = None
 
 
 @attrs.frozen(kw_only=True)
@@ -91,6 +93,7 @@ class BrokerLoad:
     replica_count: int | None
     leader_count: int | None
     size_bytes: int | None
+    missing_from_isr_count: int | None = None
 
 
 @attrs.frozen
@@ -271,7 +274,10 @@ class DumpComparison:
 
 @attrs.frozen(kw_only=True)
 class Report:
-    """Hold all values of the page: `rows` in order of rank, and `details` of the first of them."""
+    """Hold all values of the page: `rows` in order of rank, and `details` of the first of them.
+
+    `lists_partitions` tells whether the table of partitions has rows.
+    """
 
     run: RunInfo
     rows: tuple[ClusterRow, ...]
@@ -282,6 +288,7 @@ class Report:
     rows_rejected: int
     rejects: ShortenedList[Reject]
     changes: tuple[DumpComparison, ...]
+    lists_partitions: bool = False
 
     @property
     def placers(self) -> tuple[str, ...]:

@@ -19,7 +19,9 @@ import attrs
 from broker.drawing.element import Markup, tag
 from spark_analysis.report.figures import count, plural, share_of
 from spark_analysis.report.model import ClusterRow, Report
+from spark_analysis.report.out_of_sync import out_of_sync_table
 from spark_analysis.report.parts import Cell, Header, brokers_in_racks, cluster_link, folded, note, section, table
+from spark_analysis.report.queries import rest_of
 from spark_analysis.report.states import STATES, State
 from spark_analysis.report.violations import partition_name
 
@@ -170,10 +172,12 @@ def _state_list(report: Report, current: Sequence[ClusterRow], state: State) -> 
         for row in rows[:LIST_MAX]
     ]
     more = "" if len(rows) <= LIST_MAX else f", the first {LIST_MAX} shown"
+    places = {row.place for row in current}
     return folded(
         f"Partitions {state.title}: {plural(len(rows), 'placement' if several else 'cluster')}{more}",
         table(f"Partitions {state.title}, by cluster", headers, body, sortable=True),
-        _partition_list(report, {row.place for row in current}, state),
+        out_of_sync_table(report, places) if state.key == "under_replicated" else None,
+        _partition_list(report, places, state),
         identifier=f"list-{state.key}",
     )
 
@@ -199,7 +203,13 @@ def _partition_list(report: Report, places: set[int], state: State) -> Markup | 
         )
         for row, violation in found[:LIST_MAX]
     ]
-    return table(f"Partitions {state.title}: the first of each cluster, worst cluster first", headers, rows)
+    whole = sum(state.of(row.facts) or 0 for row in report.rows if row.place in places)
+    title = f"Partitions {state.title}: the first of each cluster, worst cluster first"
+    return tag(
+        "div",
+        table(title if len(rows) < whole else f"Partitions {state.title}, worst cluster first", headers, rows),
+        rest_of(report, len(rows), whole, state.key) if len(rows) < whole else None,
+    )
 
 
 def _rack_list(report: Report, current: Sequence[ClusterRow]) -> Markup | None:

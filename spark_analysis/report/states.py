@@ -14,6 +14,7 @@ UnderMinIsrPartitionCount, AtMinIsrPartitionCount, UnderReplicatedPartitions, Pr
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import attrs
@@ -82,6 +83,8 @@ STATES: Final = (
 
 # A state comes before any skew; being at min-ISR or led by another replica is worth a word only after skews.
 _URGENT: Final = ("leaderless", "under_min_isr", "under_replicated", "fewer_racks")
+_OF_ISR: Final = ("leaderless", "under_min_isr", "under_replicated")
+_NAMED_MAX: Final = 3
 _BEST_WORTH_A_WORD: Final = 1.1  # From here on, some broker has more than an equal share even at best.
 NEARLY_EVEN: Final = f"within {100 * TOLERANCE:g} % of the best possible"
 _VERBS: Final = {
@@ -96,7 +99,8 @@ def worst_in_words(facts: ClusterFacts, spreads: Spreads) -> str | None:
     for state in STATES:
         found = state.of(facts)
         if state.key in _URGENT and found:
-            return state.sentence(found)
+            cause = cause_in_words(facts, of_them=state.key == "under_replicated")
+            return state.sentence(found) + (f"; {cause}" if state.key in _OF_ISR and cause else "")
     skew = most_skewed(spreads)
     if skew is not None:
         return skew_in_words(skew)
@@ -105,6 +109,39 @@ def worst_in_words(facts: ClusterFacts, spreads: Spreads) -> str | None:
         if found:
             return state.sentence(found)
     return None
+
+
+def cause_in_words(facts: ClusterFacts, *, of_them: bool = False) -> str | None:
+    """Return which brokers explain the under-replicated partitions; None where few brokers explain few of them.
+
+    "broker 4 explains 118 of 120 under-replicated": 118 of them miss no other replica. With `of_them` they
+    were spoken of just before.
+    """
+    brokers, explained = facts.out_of_sync_brokers, facts.out_of_sync_explained_count
+    total = facts.under_replicated_count
+    if not brokers or not explained or not total or 2 * explained < total:
+        return None
+    verb = "explains" if len(brokers) == 1 else "explain"
+    if of_them:
+        them = "it" if total == 1 else f"{'all' if explained == total else count(explained)} of them"
+    elif explained == total:
+        them = "the only under-replicated one" if total == 1 else f"all {count(total)} under-replicated"
+    else:
+        them = f"{count(explained)} of {count(total)} under-replicated"
+    return f"{brokers_in_words(sorted(brokers))} {verb} {them}"
+
+
+def brokers_in_words(brokers: Sequence[int]) -> str:
+    """Return brokers by name, such as "brokers 4, 5 and 6", the first ones of many.
+
+    >>> brokers_in_words([4]), brokers_in_words([4, 5, 6, 7, 8])
+    ('broker 4', 'brokers 4, 5, 6 and 2 more')
+    """
+    names = [str(broker) for broker in brokers[:_NAMED_MAX]]
+    if len(brokers) > _NAMED_MAX:
+        names.append(f"{count(len(brokers) - _NAMED_MAX)} more")
+    *heads, last = names
+    return f"brokers {', '.join(heads)} and {last}" if heads else f"broker {last}"
 
 
 def calm_in_words(facts: ClusterFacts, spreads: Spreads) -> str:

@@ -21,10 +21,12 @@ from spark_analysis.report.distance import groups_of, quantile
 from spark_analysis.report.figures import count, percent, plural, ppm, share_of
 from spark_analysis.report.model import QUANTITIES, ClusterRow, Report
 from spark_analysis.report.now import state_count
+from spark_analysis.report.out_of_sync import missing_most
 from spark_analysis.report.overview import total_of, what_in_words
 from spark_analysis.report.states import NEARLY_EVEN, STATES, is_at_best
 
 _WORST_SHOWN: Final = 3
+LISTED_MAX: Final = 100
 _LINE_LENGTH_MAX: Final = 118
 
 
@@ -120,7 +122,26 @@ def summary_json(report: Report) -> str:
         for row in report.rows[:10]
         if not row.calm
     ]
+    summary["out_of_sync"] = [one for row in report.current_rows if (one := _out_of_sync(report, row))][:LISTED_MAX]
     return json.dumps(summary, indent=2, ensure_ascii=True, allow_nan=False)
+
+
+def _out_of_sync(report: Report, row: ClusterRow) -> dict[str, Any] | None:
+    """Return which brokers are missing from the ISRs of a cluster, most first; None if none is."""
+    if not row.facts.under_replicated_count or row.facts.out_of_sync_brokers is None:
+        return None
+    missing = [broker for detail in report.details if detail.row.place == row.place for broker in missing_most(detail)]
+    return {
+        "cluster": row.facts.cluster,
+        "placer": row.facts.placer,
+        "under_replicated_count": row.facts.under_replicated_count,
+        "brokers": list(row.facts.out_of_sync_brokers),
+        "explained_count": row.facts.out_of_sync_explained_count,
+        "missing": [
+            {"broker_id": one.broker_id, "rack": one.rack, "missing_from_isr_count": one.missing_from_isr_count}
+            for one in missing[:LISTED_MAX]
+        ],
+    }
 
 
 def _distances(report: Report, quantity: str) -> list[dict[str, Any]] | None:

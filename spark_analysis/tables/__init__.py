@@ -3,6 +3,7 @@
 - schemas: List the tables that every job writes; this decides each column's type, unit and meaning.
 - write: Write and read result tables: Parquet folders that Spark, pyarrow and DuckDB read alike.
 - view_rows: Turn the cluster of a dump into rows of the tables: its loads, its spreads, its violations.
+- partition_rows: Turn the partitions of one cluster into rows of the table of partitions, a batch at a time.
 - log: Write log files as Parquet tables, for `brokerside log dump --out`.
 - answers: Write the files of one answer, Parquet tables and texts, into a folder: each file whole.
 - staging: Write what executors find into one file of rows per task and table; Spark receives only the file names.

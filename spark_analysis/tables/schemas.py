@@ -8,7 +8,8 @@ reader.
 
 Example:
     >>> BROKERS.column_names
-    ('cluster_id', 'placer', 'broker_id', 'rack', 'fenced', 'replica_count', 'leader_count', 'size_bytes')
+    ('cluster_id', 'placer', 'broker_id', 'rack', 'fenced', 'replica_count', 'leader_count', 'size_bytes', \
+'missing_from_isr_count')
     >>> BROKERS.arrow_schema().field("replica_count").metadata[b"unit"]
     b'replicas'
 
@@ -79,6 +80,14 @@ def _state(name: str, comment: str) -> Column:
     return Column(name, "long", comment + "; null when the input does not say", "partitions", nullable=True)
 
 
+def _brokers(name: str, comment: str) -> Column:
+    return Column(name, "ints", comment + "; null when the input does not say", nullable=True)
+
+
+def _is(name: str, comment: str) -> Column:
+    return Column(name, "boolean", comment + "; null when the input does not say", nullable=True)
+
+
 _KEY: Final = (
     Column("cluster_id", "long", "Number of the cluster in this run, from 0; numbers of dumps may have gaps"),
     Column("placer", "string", "Placement policy, or 'dump' for what a real cluster's dump says"),
@@ -113,6 +122,21 @@ CLUSTERS: Final = Table(
             "violation_count", "long", "Broken constraints in all; the table lists the first of each kind", "violations"
         ),
         Column("rank", "int", "1 is the cluster to look at first"),
+        Column(
+            "out_of_sync_brokers",
+            "ints",
+            "Brokers that explain the under-replicated partitions: those missing from most ISRs, as few as explain "
+            "nine tenths; null when the input does not say",
+            "brokers",
+            nullable=True,
+        ),
+        Column(
+            "out_of_sync_explained_count",
+            "long",
+            "Under-replicated partitions that miss nobody but these brokers; null when the input does not say",
+            "partitions",
+            nullable=True,
+        ),
     ),
 )
 
@@ -170,6 +194,13 @@ BROKERS: Final = Table(
         Column("rack", "string", "broker.rack", nullable=True),
         Column("fenced", "boolean", "Registered but not allowed to lead"),
         *_LOAD,
+        Column(
+            "missing_from_isr_count",
+            "long",
+            "Partitions that it has a replica of and from whose ISR it is missing",
+            "partitions",
+            nullable=True,
+        ),
     ),
 )
 
@@ -237,7 +268,7 @@ TOPICS: Final = Table(
 VIOLATIONS: Final = Table(
     "violations",
     f"one row per broken constraint; at most the first {VIOLATIONS_MAX} per cluster, placer and constraint, "
-    "the counts are whole",
+    "the counts are whole, and the table of partitions has all of them",
     (
         *_KEY,
         Column("constraint", "string", "Name of the constraint or state that is broken"),
@@ -246,6 +277,40 @@ VIOLATIONS: Final = Table(
         Column("brokers", "ints", "Brokers concerned"),
         Column("racks", "strings", "Their racks, in the same order; an empty string where unknown"),
         Column("detail", "string", "What is broken, in words"),
+    ),
+)
+
+PARTITIONS: Final = Table(
+    "partitions",
+    "one row per cluster, placer and partition that a dump lists; of a simulated fleet only where asked for",
+    (
+        *_KEY,
+        Column("cluster", "string", "Name of the cluster"),
+        Column("topic", "string", "Topic"),
+        Column("partition", "int", "Partition"),
+        Column(
+            "leader",
+            "int",
+            "Broker that leads it, -1 without a leader; null when the input does not say",
+            nullable=True,
+        ),
+        Column("replicas", "ints", "Brokers with a replica, the preferred leader first"),
+        Column("racks", "strings", "Their racks, in the same order; an empty string where unknown"),
+        _brokers("isr", "Brokers in sync"),
+        _brokers("missing_from_isr", "Replicas missing from the ISR, without those being added and observers"),
+        _brokers("elr", "Eligible leader replicas"),
+        _brokers("offline", "Replicas that are offline"),
+        _brokers("adding", "Replicas that a reassignment adds"),
+        _brokers("removing", "Replicas that a reassignment removes"),
+        Column("min_insync_replicas", "int", "min.insync.replicas of its topic", "replicas", nullable=True),
+        Column("size_bytes", "long", "Bytes of all its replicas", "bytes", nullable=True),
+        _is("leaderless", "It has no leader"),
+        _is("under_min_isr", "Its ISR is smaller than min.insync.replicas, or it has no leader"),
+        _is("at_min_isr", "Its ISR is exactly min.insync.replicas"),
+        _is("under_replicated", "A replica is out of sync"),
+        _is("not_preferred_leader", "Another than its first replica leads it"),
+        _is("fewer_racks", "It is on fewer racks than min(factor, racks)"),
+        Column("broken", "strings", "Names of all constraints and states that it breaks, as in violations"),
     ),
 )
 
@@ -307,7 +372,7 @@ FACTS: Final = Table(
     "facts",
     "one row per cluster and placer: the table of clusters, not ranked yet, and what ranks compare last",
     (
-        *CLUSTERS.columns[:-1],
+        *(column for column in CLUSTERS.columns if column.name != "rank"),
         Column("uneven", "double", "Shares of replicas and of leaders to move until brokers are even, added", "0..2"),
     ),
 )
@@ -337,4 +402,17 @@ SUMS: Final = Table(
 WORK: Final = (FACTS, SUMS)
 """Tables of a run's own, gone when it ends."""
 
-TABLES: Final = (CLUSTERS, MEASURES, BROKERS, LOG_DIRS, RACKS, TOPICS, VIOLATIONS, REJECTS, INPUTS, CHANGES, PAIRS)
+TABLES: Final = (
+    CLUSTERS,
+    MEASURES,
+    BROKERS,
+    LOG_DIRS,
+    RACKS,
+    TOPICS,
+    VIOLATIONS,
+    PARTITIONS,
+    REJECTS,
+    INPUTS,
+    CHANGES,
+    PAIRS,
+)

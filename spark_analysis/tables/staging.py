@@ -21,7 +21,8 @@ Left out: the placement itself, which never leaves the executor.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -106,12 +107,14 @@ class ClusterRows:
     """Hold some clusters, each as placed by one placer: their facts, their rows of other tables, and their shares.
 
     `facts` are columns by name, without `cluster_id`, which the whole run numbers; a column that is left out is null.
+    `further` are rows of other tables in batches, made while they are written, as they are too many to hold.
     """
 
     placers: Sequence[str]
     facts: dict[str, Part]
     tables: dict[Table, Rows]
     shares: tuple[Shares, ...]
+    further: Iterable[tuple[Table, Rows]] = ()
 
 
 class TaskWriter:
@@ -137,8 +140,13 @@ class TaskWriter:
         """Write the rows of these clusters, which arrive in order of number and placer; raise as `append` does."""
         facts = clusters.facts | {"placer": clusters.placers, "uneven": self._add_sums(cluster_ids, clusters)}
         self.append(schemas.FACTS, (cluster_ids, *(facts.get(name) for name in schemas.FACTS.column_names[1:])))
-        for table, rows in clusters.tables.items():
+        for table, rows in chain(clusters.tables.items(), clusters.further):
             self.append(table, (*_keys(cluster_ids, clusters.placers, rows.counts), *rows.parts))
+
+    def add_further(self, cluster_id: int, placer: str, batches: Iterable[tuple[Table, Rows]]) -> None:
+        """Write rows of one cluster that come in batches, beside those that `add` writes; raise as `append` does."""
+        for table, rows in batches:
+            self.append(table, (*_keys(np.array([cluster_id]), [placer], rows.counts), *rows.parts))
 
     def append(self, table: Table, parts: Sequence[Part]) -> None:
         """Write rows of a table, its columns in order; raise UsageError for a null in a column that may not be null."""

@@ -7,7 +7,7 @@ Left out: the rank, which compares clusters, and the measures, which SQL compute
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 import attrs
@@ -18,28 +18,35 @@ from placement.balance.audit import assignment_of, explain_states, partition_sta
 from placement.balance.constraints import RACK_SPREAD, Violation, check
 from placement.balance.loads import GroupLoads, loads
 from placement.balance.measures import best_over_brokers, best_over_racks
+from placement.balance.out_of_sync import OutOfSync, out_of_sync
 from placement.balance.reachable import Classes, Groups, Reach
 from spark_analysis.tables import schemas
 from spark_analysis.tables.limits import VIOLATIONS_MAX
 from spark_analysis.tables.pairs_kernel import count_shared
+from spark_analysis.tables.partition_rows import Found, partition_rows
+from spark_analysis.tables.schemas import Table
 from spark_analysis.tables.staging import NOT_KNOWN, QUANTITIES, Best, ClusterRows, Part, Rows, Shares
 
 PAIR_BROKER_COUNT_MAX: Final = 100  # 4,950 pairs: what a heat map can still show.
 DUMP: Final = "dump"
 
 
-def describe_view(view: ClusterView, *, min_insync_replicas: int | None = None, pairs: bool = False) -> ClusterRows:
+def describe_view(
+    view: ClusterView, *, min_insync_replicas: int | None = None, pairs: bool = False, partitions: bool = False
+) -> ClusterRows:
     """Return the rows of one dump's cluster; `min_insync_replicas` is for topics that do not show their own.
 
-    With `pairs`, brokers that share partitions are counted, if they are at most 100.
+    With `pairs`, brokers that share partitions are counted, if they are at most 100; with `partitions`, every partition
+    has a row.
     """
     held = loads(view)
     broken = broken_of(view, min_insync_replicas)
     complete = view.partitions_complete
     brokers = held.brokers
     racks, fenced = [broker.rack for broker in view.brokers], [broker.fenced for broker in view.brokers]
+    missing = None if broken.out_of_sync is None else broken.out_of_sync.counts
     tables = {
-        schemas.BROKERS: Rows([len(racks)], (view.broker_ids, racks, fenced, *_quantities(brokers))),
+        schemas.BROKERS: Rows([len(racks)], (view.broker_ids, racks, fenced, *_quantities(brokers), missing)),
         schemas.VIOLATIONS: violation_rows([broken.listed]),
     }
     if view.log_dirs:
@@ -75,7 +82,8 @@ def describe_view(view: ClusterView, *, min_insync_replicas: int | None = None, 
         "size_bytes": _total(brokers.size_bytes),
     }
     facts |= _racks_facts(view) | broken.counts
-    return ClusterRows([DUMP], {name: [value] for name, value in facts.items()}, tables, tuple(shares))
+    further = partition_rows(view, broken.found, min_insync_replicas) if partitions and broken.found else ()
+    return ClusterRows([DUMP], {name: [value] for name, value in facts.items()}, tables, tuple(shares), further)
 
 
 def reached(
@@ -165,10 +173,16 @@ def _total(shares: Int64Array | None) -> int | None:
 
 @attrs.frozen(eq=False)
 class Broken:
-    """Hold the violations of one cluster: counts by column of the table of clusters, and the first of each kind."""
+    """Hold the violations of one cluster: columns of the table of clusters, and the first of each kind.
 
-    counts: dict[str, int | None]
+    `found` has all of them, and `out_of_sync` the brokers that are missing from ISRs; both are None where `counts` is
+    known without looking.
+    """
+
+    counts: dict[str, Any]
     listed: tuple[Violation, ...]
+    found: Found | None = None
+    out_of_sync: OutOfSync | None = None
 
 
 def broken_of(view: ClusterView, min_insync_replicas: int | None) -> Broken:
@@ -176,14 +190,35 @@ def broken_of(view: ClusterView, min_insync_replicas: int | None) -> Broken:
     states = partition_states(view, min_insync_replicas=min_insync_replicas)
     broken = check(assignment_of(view), view.brokers)
     spread = next((found.count for found in broken if found.constraint is RACK_SPREAD), 0)
-    counts = {f"{field.name}_count": _size(getattr(states, field.name)) for field in attrs.fields(type(states))}
+    counts: dict[str, Any] = dict(states.counts())
+    counts = {f"{name}_count": count for name, count in counts.items()}
     violation_count = sum(found.count for found in broken) + sum(count or 0 for count in counts.values())
     racks_known = bool(view.racks) and (view.partitions_complete or spread > 0)
     listed = tuple(row for found in broken for row in found.explain(VIOLATIONS_MAX))
+    missing = out_of_sync(view, states.under_replicated)
     return Broken(
-        counts | {"fewer_racks_count": spread if racks_known else None, "violation_count": violation_count},
+        counts
+        | {"fewer_racks_count": spread if racks_known else None, "violation_count": violation_count}
+        | out_of_sync_facts(missing),
         listed + explain_states(view, states, VIOLATIONS_MAX),
+        Found(states, broken, racks_known=racks_known),
+        missing,
     )
+
+
+def every_partition(view: ClusterView) -> Iterator[tuple[Table, Rows]]:
+    """Yield the rows of all partitions of a view, in batches, as `describe_view` does."""
+    found = broken_of(view, None).found
+    assert found is not None
+    yield from partition_rows(view, found, None)
+
+
+def out_of_sync_facts(missing: OutOfSync | None) -> dict[str, Any]:
+    """Return the columns of the table of clusters that name the brokers missing from ISRs."""
+    return {
+        "out_of_sync_brokers": None if missing is None else list(missing.brokers),
+        "out_of_sync_explained_count": None if missing is None else missing.explained_count,
+    }
 
 
 def violation_rows(listed: Sequence[Sequence[Violation]]) -> Rows:
@@ -191,10 +226,6 @@ def violation_rows(listed: Sequence[Sequence[Violation]]) -> Rows:
     every = [row for rows in listed for row in rows]
     names = schemas.VIOLATIONS.column_names[2:]
     return Rows([len(rows) for rows in listed], tuple([getattr(row, name) for row in every] for name in names))
-
-
-def _size(rows: Int64Array | None) -> int | None:
-    return None if rows is None else int(rows.size)
 
 
 def count_pairs(replicas: Int32Array, broker_ids: Int32Array) -> Rows:

@@ -18,13 +18,14 @@ from hypothesis import strategies as st
 from broker.errors import UsageError
 from placement.balance.audit import partition_states, rack_audit, topic_spread
 from placement.balance.loads import loads
+from placement.formats.racks import read_racks
 from spark_analysis import tasks
 from spark_analysis.fleet.describe import count_placed, describe_placed, view_of
 from spark_analysis.fleet.generate import Fleet, SimulatedCluster, make_cluster
 from spark_analysis.fleet.place import place_cluster
 from spark_analysis.fleet.recipe import RackPlan
 from spark_analysis.sources.dumps import DumpInput
-from spark_analysis.tables import schemas
+from spark_analysis.tables import partition_rows, schemas
 from spark_analysis.tables.limits import VIOLATIONS_MAX
 from spark_analysis.tables.staging import FREE, Best, ClusterRows, Shares, TaskWriter
 from spark_analysis.tables.view_rows import count_pairs, describe_view
@@ -33,6 +34,8 @@ from spark_analysis.tasks import TaskFunction, dumps_task, fleet_task
 from tests.placement.formats.samples import PRINTED
 from tests.spark_analysis.fleet.test_fleet import RACKS, SEEDS, recipe
 
+REAL_DUMPS = Path("tests/real_data/multiregion").glob("*.txt")
+RACKS_FILE = Path("tests/real_data/multiregion-racks.csv")
 DESCRIBE = (
     "Topic: t\tPartitionCount: 1\tReplicationFactor: 2\tConfigs: \n"
     "\tTopic: t\tPartition: 0\tLeader: {}\tReplicas: 1,2\tIsr: {}\n"
@@ -150,7 +153,11 @@ def test_sums_are_each_clusters_own_and_leave_out_what_is_unknown() -> None:
     quantities = np.array([1, 4, 1, 3, 0]), None, np.array([-1, -1, -1, 0, 9])
     best = Best(np.full(3, FREE), *(np.zeros(5, dtype=np.int64) for _ in range(3)))
     shares = Shares("broker", np.array([3, 0, 2]), np.array([5, 6, 7, 1, 2]), quantities, (best, best, best))
-    facts = {column.name: ["" if column.type == "string" else 0] * 3 for column in schemas.CLUSTERS.columns[2:-1]}
+    facts = {
+        column.name: ["" if column.type == "string" else 0] * 3
+        for column in schemas.FACTS.columns[2:]
+        if not column.nullable
+    }
     tables = tables_of([ClusterRows(["x", "y", "z"], facts, {}, (shares,))])
     assert [tuple(row.values()) for row in tables[schemas.SUMS].to_pylist()] == [
         (0, "x", "broker", "replicas", 3, 6, 1, 4, "6", 6.0, -3.0, 2, 2, 0.0, 0.0, True),
@@ -203,6 +210,64 @@ def test_the_dumps_task_tells_the_rows_of_each_input_and_what_changed(tmp_path: 
     assert [(row["cluster_id"], row["under_min_isr_count"]) for row in facts] == [(0, 0), (1, 1)]
     pair = {"placer": "dump", "broker_id": 1, "other_broker_id": 2, "shared_count": 1}
     assert written(root, schemas.PAIRS) == [{"cluster_id": 0} | pair, {"cluster_id": 1} | pair]
+
+
+def test_every_partition_of_a_dump_has_a_row_with_all_that_is_wrong(tmp_path: Path) -> None:
+    """More under-replicated partitions than are explained, in several batches; the counts are those of the cluster."""
+    count, text = 2 * VIOLATIONS_MAX + 7, tmp_path / "d.txt"
+    lines = [
+        f"\tTopic: t\tPartition: {number}\tLeader: {'none' if number == 3 else 2}\tReplicas: 1,2\tIsr: 2\n"
+        for number in range(count)
+    ]
+    head = f"Topic: t\tPartitionCount: {count}\tReplicationFactor: 2\tConfigs: min.insync.replicas=1\n"
+    text.write_text(head + "".join(lines), encoding="utf-8")
+    root = run_root(tmp_path / "run")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(partition_rows, "BATCH_ROWS", 10)
+        assert {row["failure"] for row in results_of(dumps_task([[(0, DumpInput(str(text)))]], root, None, 2), 0)} == {
+            None
+        }
+    rows, (facts,) = written(root, schemas.PARTITIONS), written(root, schemas.FACTS)
+    assert [row["partition"] for row in rows] == list(range(count))
+    assert facts["under_replicated_count"] == sum(row["under_replicated"] for row in rows) == count
+    assert [row["partition"] for row in rows if row["leaderless"]] == [3]
+    assert (rows[3]["leader"], rows[4]["leader"]) == (-1, 2)
+    assert rows[3]["broken"] == ["leaderless", "under-min-isr", "at-min-isr", "under-replicated"]
+    assert rows[4]["broken"] == ["at-min-isr", "under-replicated", "not-preferred-leader"]
+    assert {tuple(row["missing_from_isr"]) for row in rows} == {(1,)}
+    assert {(row["cluster"], row["topic"], row["fewer_racks"], row["size_bytes"]) for row in rows} == {
+        (str(text), "t", None, None)
+    }
+    assert (facts["out_of_sync_brokers"], facts["out_of_sync_explained_count"]) == ([1], count)
+    held = written(root, schemas.BROKERS)
+    assert [(row["broker_id"], row["missing_from_isr_count"]) for row in held] == [(1, count), (2, 0)]
+
+
+@pytest.mark.parametrize("path", sorted(REAL_DUMPS), ids=lambda path: path.name)
+def test_partitions_and_counts_of_a_real_dump_agree(tmp_path: Path, path: Path) -> None:
+    racks = read_racks(RACKS_FILE.read_bytes(), source="racks")
+    root = run_root(tmp_path / "run")
+    assert {row["failure"] for row in results_of(dumps_task([[(0, DumpInput(str(path)))]], root, racks, None), 0)} == {
+        None
+    }
+    rows, (facts,) = written(root, schemas.PARTITIONS), written(root, schemas.FACTS)
+    for column in (one.name for one in schemas.PARTITIONS.columns if one.type == "boolean"):
+        known = [row[column] for row in rows if row[column] is not None]
+        assert facts[f"{column}_count"] == (sum(known) if known else None), column
+    assert facts["violation_count"] == sum(len(row["broken"]) for row in rows)
+    for row in rows:
+        assert set(row["missing_from_isr"]) <= set(row["replicas"]) - set(row["isr"])
+        assert len(row["racks"]) == len(row["replicas"])
+
+
+def test_a_fleet_lists_partitions_only_where_asked_for(tmp_path: Path) -> None:
+    fleet = Fleet.of(recipe(5, fenced=0.5))
+    results_of(fleet_task(fleet, run_root(tmp_path / "without")), 0, 1)
+    results_of(fleet_task(fleet, run_root(tmp_path / "with"), partitions=True), 0, 1)
+    assert written(tmp_path / "without", schemas.PARTITIONS) == []
+    rows, facts = written(tmp_path / "with", schemas.PARTITIONS), written(tmp_path / "with", schemas.FACTS)
+    assert len(rows) == sum(row["partition_count"] for row in facts)
+    assert sum(row["under_replicated"] for row in rows) == sum(row["under_replicated_count"] for row in facts) > 0
 
 
 def test_inputs_of_no_series_are_not_compared(tmp_path: Path) -> None:

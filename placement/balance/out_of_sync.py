@@ -1,0 +1,113 @@
+"""Name the brokers that are missing from ISRs, and the few that explain the under-replicated partitions.
+
+What it decides: a broker is missing from an ISR when it holds a replica of the partition and is out of the ISR.
+Replicas that a reassignment is adding are not expected there yet, and Confluent's observers never are: neither is
+missing.
+
+An under-replicated partition is explained by brokers that are all of those missing from its ISR. Brokers are taken by
+the number of under-replicated partitions that they are missing from, most first, until `EXPLAINED_MIN` of these
+partitions are explained. Where that needs several brokers and those of one rack do it, they are the rack's.
+
+Example: of 120 under-replicated partitions 118 lack broker 4 alone, and two lack 7 or 9: broker 4 explains 118 of 120.
+
+Left out: why a broker is missing; a dump shows states, not events.
+
+Source: Kafka 4.3 TopicCommand.PartitionDescription.isUnderReplicated for what is expected; the explanation is ours.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import attrs
+import numpy as np
+
+from broker.cluster import PAD, BrokerView, ClusterView, Int32Array, Int64Array
+
+EXPLAINED_MIN: Final = 0.9
+"""Share of the under-replicated partitions from which on the brokers taken explain them."""
+BROKERS_MAX: Final = 100  # A rack of more brokers is named by its first hundred.
+
+
+@attrs.frozen(eq=False, kw_only=True)
+class OutOfSync:
+    """Hold which brokers are missing from ISRs.
+
+    `missing` int32[P, W] has the missing brokers in the places of `replicas`, -1 elsewhere; `counts` int64[B] are the
+    partitions that each broker of the view is missing from. `brokers` explain `explained_count` of the
+    under-replicated partitions; there are none when no partition is under-replicated.
+    """
+
+    missing: Int32Array
+    counts: Int64Array
+    brokers: tuple[int, ...]
+    explained_count: int
+
+
+def out_of_sync(view: ClusterView, under_replicated: Int64Array | None) -> OutOfSync | None:
+    """Return which brokers are missing from ISRs; None when the view shows no ISR, or no partition out of sync.
+
+    `under_replicated` are the rows of the under-replicated partitions, None when they are not known: a view that lists
+    some partitions only says nothing of the others.
+    """
+    if view.partitions.isr is None or under_replicated is None:
+        return None
+    missing = missing_replicas(view)
+    rows = missing[under_replicated]
+    ids = view.broker_ids
+    brokers = _explaining(rows, view.brokers)
+    return OutOfSync(
+        missing=missing,
+        counts=_counts(missing, ids),
+        brokers=brokers,
+        explained_count=_explained_count(rows, brokers) if brokers else 0,
+    )
+
+
+def missing_replicas(view: ClusterView) -> Int32Array:
+    """Return the replicas that are missing from the ISR, in their columns, with -1 in place of the others."""
+    table = view.partitions
+    expected = table.replicas >= 0
+    for others in (table.isr, table.adding, table.observers):
+        if others is None:
+            continue
+        for column in others.T:
+            expected &= table.replicas != column[:, None]
+    return np.where(expected, table.replicas, PAD).astype(np.int32)
+
+
+def _counts(rows: Int32Array, ids: Int32Array) -> Int64Array:
+    places = np.searchsorted(ids, rows[rows >= 0])
+    return np.bincount(places, minlength=ids.size).astype(np.int64)
+
+
+def _explaining(rows: Int32Array, brokers: tuple[BrokerView, ...]) -> tuple[int, ...]:
+    ids = np.array([broker.id for broker in brokers], dtype=np.int32)
+    counts = _counts(rows, ids)
+    ordered = sorted(np.flatnonzero(counts).tolist(), key=lambda place: (-counts[place], place))[:BROKERS_MAX]
+    enough = EXPLAINED_MIN * rows.shape[0]
+    chosen = _fewest(rows, [int(ids[place]) for place in ordered], enough)
+    if len(chosen) < 2:
+        return chosen
+    for rack in sorted({broker.rack for broker in brokers if broker.rack is not None}):
+        of_rack = tuple(int(ids[place]) for place in ordered if brokers[place].rack == rack)
+        if of_rack and _explained_count(rows, of_rack) >= enough:
+            return of_rack
+    return chosen
+
+
+def _fewest(rows: Int32Array, ordered: list[int], enough: float) -> tuple[int, ...]:
+    """Return the shortest head of `ordered` that explains enough; all of it when none does."""
+    low, high = min(1, len(ordered)), len(ordered)
+    while low < high:  # A longer head explains no less.
+        middle = (low + high) // 2
+        if _explained_count(rows, tuple(ordered[:middle])) >= enough:
+            high = middle
+        else:
+            low = middle + 1
+    return tuple(ordered[:low])
+
+
+def _explained_count(rows: Int32Array, brokers: tuple[int, ...]) -> int:
+    known = np.isin(rows, np.array((*brokers, PAD), dtype=np.int32))
+    return int(np.count_nonzero(known.all(axis=1) & (rows >= 0).any(axis=1)))

@@ -1,0 +1,161 @@
+"""Turn the partitions of one cluster into rows of the table of partitions, a batch at a time.
+
+What it decides: each partition has a row, whatever is wrong with it, with every constraint and state that it breaks.
+The table of violations explains the first of each kind; this one has all of them.
+
+Constraints: memory holds one batch of rows; what the input does not say is null.
+
+How: matrices become Arrow lists without a Python object per partition: the numbers that are not pads, and where each
+row of them begins.
+
+Example: in DuckDB, all partitions that broker 4 is missing from
+    select topic, partition, isr from 'tables/partitions/*.parquet' where list_contains(missing_from_isr, 4)
+
+Left out: why a partition is in a state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import attrs
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from broker.cluster import ClusterView, Int32Array, Int64Array
+from placement.balance.audit import PartitionStates, least_isr
+from placement.balance.constraints import RACK_SPREAD, Violations
+from placement.balance.loads import LEADER_NOT_SAID, partition_bytes
+from placement.balance.out_of_sync import missing_replicas
+from spark_analysis.tables import schemas
+from spark_analysis.tables.schemas import Table
+from spark_analysis.tables.staging import Part, Rows
+
+BATCH_ROWS: Final = 1 << 16  # Some ten megabytes.
+_LEADER_STATES: Final = ("leaderless", "not_preferred_leader")
+_MIN_ISR_STATES: Final = ("under_min_isr", "at_min_isr")
+
+
+@attrs.frozen(eq=False)
+class Found:
+    """Hold the partitions of a cluster in each state, and those that break each constraint.
+
+    `racks_known` tells whether the rack rule could be judged.
+    """
+
+    states: PartitionStates
+    broken: tuple[Violations, ...]
+    racks_known: bool
+
+    def marks(self, count: int) -> dict[str, NDArray[np.bool_]]:
+        """Return which of `count` partitions break each constraint or state that some partition breaks, by name."""
+        rows = {found.constraint.name: found.subjects for found in self.broken}
+        known = attrs.asdict(self.states, recurse=False)
+        rows |= {name.replace("_", "-"): of_state for name, of_state in known.items() if of_state is not None}
+        return {name: _mask(found, count) for name, found in rows.items() if found.size}
+
+
+def partition_rows(view: ClusterView, found: Found, min_insync_replicas: int | None) -> Iterator[tuple[Table, Rows]]:
+    """Yield the rows of all partitions of `view`, in its order, in batches.
+
+    `min_insync_replicas` is for topics that do not show their own.
+    """
+    table = view.partitions
+    names: Any = pa.array([topic.name for topic in view.topics], type=pa.string())
+    racks = _Racks.of(view)
+    missing = None if table.isr is None else missing_replicas(view)
+    least, sizes = least_isr(view, min_insync_replicas), partition_bytes(table)
+    states = _states(view, found, least)
+    marks = found.marks(table.count)
+    for start in range(0, table.count, BATCH_ROWS):
+        run = slice(start, min(start + BATCH_ROWS, table.count))
+        replicas = table.replicas[run]
+        count = replicas.shape[0]
+        parts: tuple[Part, ...] = (
+            [view.name] * count,
+            names.take(pa.array(table.topic_index[run])),
+            table.partition_ids[run],
+            _leaders(table.leader, run),
+            _lists(replicas),
+            racks.lists(replicas),
+            *(_lists(_cut(rows, run)) for rows in (table.isr, missing, table.elr)),
+            *(_lists(_cut(rows, run)) for rows in (table.offline, table.adding, table.removing)),
+            _cut(least, run),
+            _cut(sizes, run),
+            *(None if mask is None else pa.array(mask[run], mask=~known[run]) for mask, known in states),
+            _names_of({name: mask[run] for name, mask in marks.items()}, count),
+        )
+        yield schemas.PARTITIONS, Rows([count], parts)
+
+
+def _states(
+    view: ClusterView, found: Found, least: Int64Array | None
+) -> list[tuple[NDArray[np.bool_] | None, NDArray[np.bool_]]]:
+    """Return for each state whether each partition is in it, and where that is known."""
+    table = view.partitions
+    whole = np.ones(table.count, dtype=np.bool_)
+    known = dict.fromkeys(_LEADER_STATES, whole if table.leader is None else table.leader != LEADER_NOT_SAID)
+    known |= dict.fromkeys(_MIN_ISR_STATES, whole if least is None else least >= 0)
+    states = []
+    for field in attrs.fields(PartitionStates):
+        rows = getattr(found.states, field.name)
+        states.append((None if rows is None else _mask(rows, table.count), known.get(field.name, whole)))
+    crowded = next((one.subjects for one in found.broken if one.constraint is RACK_SPREAD), np.empty(0, np.int64))
+    return [*states, (_mask(crowded, table.count) if found.racks_known else None, whole)]
+
+
+def _mask(rows: Int64Array, count: int) -> NDArray[np.bool_]:
+    mask = np.zeros(count, dtype=np.bool_)
+    mask[rows] = True
+    return mask
+
+
+def _cut(rows: Any, run: slice) -> Any:
+    return None if rows is None else rows[run]
+
+
+def _leaders(leader: Int32Array | None, run: slice) -> Part:
+    """Return the leaders as they are: -1 is no unknown value here."""
+    return None if leader is None else pa.array(leader[run], mask=leader[run] == LEADER_NOT_SAID)
+
+
+def _lists(rows: Int32Array | None) -> Part:
+    """Return each row of a padded matrix as a list."""
+    if rows is None:
+        return None
+    held = rows >= 0
+    return pa.ListArray.from_arrays(_offsets(held), pa.array(rows[held]))
+
+
+def _offsets(held: NDArray[np.bool_]) -> Any:
+    """Return where the held values of each row begin, and where the last ends."""
+    return pa.array(np.concatenate(([0], np.cumsum(np.count_nonzero(held, axis=1)))).astype(np.int32))
+
+
+def _names_of(marks: dict[str, NDArray[np.bool_]], count: int) -> Part:
+    """Return for each row the names of the marks that it has."""
+    held = np.column_stack([*marks.values()]) if marks else np.zeros((count, 0), dtype=np.bool_)
+    names: Any = pa.array(list(marks), type=pa.string())
+    return pa.ListArray.from_arrays(_offsets(held), names.take(pa.array(np.nonzero(held)[1])))
+
+
+@attrs.frozen(eq=False)
+class _Racks:
+    """Hold the rack of each broker: a place in `names` for each of the ascending `ids`."""
+
+    ids: Int32Array
+    places: Int64Array
+    names: Any
+
+    @classmethod
+    def of(cls, view: ClusterView) -> _Racks:
+        names = sorted({broker.rack or "" for broker in view.brokers})
+        places = np.array([names.index(broker.rack or "") for broker in view.brokers], dtype=np.int64)
+        return cls(view.broker_ids, places, pa.array(names, type=pa.string()))
+
+    def lists(self, replicas: Int32Array) -> Part:
+        held = replicas >= 0
+        places = self.places[np.searchsorted(self.ids, replicas[held])]
+        return pa.ListArray.from_arrays(_offsets(held), self.names.take(pa.array(places)))
