@@ -4,6 +4,7 @@
     placers/        Place replicas as Kafka does: striped, classic or by hand.
     producer/       Choose a record's partition as Kafka's producer does, and model its batches.
     balance/        Measure loads and spread, check constraints, audit racks, list changes.
+    outages/        Say what losing brokers or racks does, and in which batches brokers may restart.
     reassignment/   Plan moves of replicas and leaders, and say what a plan does before it is run.
     formats/        Read and write the text and JSON of Kafka's tools, one module a format.
     strategies      Generate clusters for Hypothesis tests and check any placer in one call.
@@ -36,6 +37,8 @@ from placement.balance.constraints import (
 from placement.balance.definitions import DEFINITIONS, Definition
 from placement.balance.loads import Loads, loads
 from placement.balance.measures import Distribution, Measure, distribution, measures
+from placement.outages.look_ahead import LookAhead, look_ahead
+from placement.outages.lost import Outage, outage
 from placement.placers.classic import ClassicPlacer, grow_topic, rack_alternated_brokers
 from placement.placers.manual import (
     ManualPartition,
@@ -68,8 +71,10 @@ __all__ = (
     "Distribution",
     "Loads",
     "LogDirTarget",
+    "LookAhead",
     "ManualPartition",
     "Measure",
+    "Outage",
     "PartitionStates",
     "PlacementSpec",
     "RackAudit",
@@ -90,7 +95,9 @@ __all__ = (
     "factor_met",
     "grow_topic",
     "loads",
+    "look_ahead",
     "measures",
+    "outage",
     "parse_replica_assignment",
     "partition_states",
     "rack_alternated_brokers",

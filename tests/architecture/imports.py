@@ -45,6 +45,8 @@ THIRD_PARTY_BY_FILE: Final[tuple[tuple[str, frozenset[str]], ...]] = (
     # A codec's kept state serves one thread.
     ("log/codecs/compression.py", frozenset({"threading"})),
     ("log/codecs/lz4_frame.py", frozenset({"threading"})),
+    # Tables that leave the house: outages and restart schedules.
+    ("placement/outages/*.py", frozenset({"pyarrow"})),
     ("*/strategies.py", frozenset({"hypothesis"})),
     ("*/__main__.py", frozenset({"click", "rich"})),
     ("*/cli.py", frozenset({"click", "rich"})),

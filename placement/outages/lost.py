@@ -1,0 +1,250 @@
+"""Say what a cluster looks like once any set of its brokers is lost: the readable form of every outage.
+
+What it decides: the counts of `Counts`, who leads each partition, how leadership piles up, and how many in-sync
+replicas are left above min.insync.replicas, after all of `lost` are fenced.
+
+How: the order of succession (succession.py) cut by the lost brokers, in numpy. Counts are those of the cluster after
+the outage, with what was wrong before; `outage(view, ())` gives what is wrong now.
+
+    leaderless_count     partitions without a leader
+    under_min_isr_count  leaderless, or fewer in-sync replicas than min.insync.replicas: acks=all is refused
+    at_min_isr_count     exactly min.insync.replicas in sync: the next loss puts them under
+    no_replica_count     partitions without a live replica
+    at_risk_count        partitions without a live replica that has every committed record; led or not, records are
+                         lost unless a lost broker returns
+    at_risk_bytes        their bytes, one replica each
+
+*Failover concentration*: of the leaders of the lost brokers, the largest share that one broker takes over
+(`failover_share`), and the leaders that the fullest broker has then.
+
+Cost: O(replicas). Example: brokers 1 and 2 each lead one of two partitions; 1 is lost, so 2 takes over all:
+
+    >>> from broker.cluster import PartitionTable, TopicView
+    >>> table = PartitionTable(topic_index=[0, 0], partition_ids=[0, 1], replicas=[[1, 2], [2, 1]])
+    >>> topics = [TopicView("t", min_insync_replicas=2)]
+    >>> view = ClusterView.build(name="n", source="s", format="f", partitions=table, topics=topics)
+    >>> found = outage(view, [BrokerId(1)])
+    >>> found.counts.leaderless_count, found.counts.under_min_isr_count, found.pile_up.failover_share
+    (0, 2, 1.0)
+
+Left out: what the loss of KRaft controllers does; a dump of topics does not show them.
+
+Source: the rules of succession.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import attrs
+import numpy as np
+
+from broker.cluster import ClusterView, Int32Array, Int64Array
+from broker.errors import UsageError
+from broker.ids import NO_LEADER, BrokerId
+from placement.outages.arrow import column_of, partition_columns, table_of
+from placement.outages.returning import Returns, returns
+from placement.outages.succession import BoolArray, Successions, successions
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@attrs.frozen(kw_only=True)
+class Counts:
+    """Hold the counts of one outage; None where the view does not show min.insync.replicas, or every size."""
+
+    leaderless_count: int
+    under_min_isr_count: int | None
+    at_min_isr_count: int | None
+    no_replica_count: int
+    at_risk_count: int
+    at_risk_bytes: int | None
+
+
+@attrs.frozen(kw_only=True)
+class PileUp:
+    """Hold who takes over the leaders of the lost brokers, and who leads most then; the lowest id of equals.
+
+    `lost_leader_count` are the leaders of the lost brokers, `failover_count` the most of them that one broker takes
+    over, `failover_share` its share of them; None if nothing is taken over.
+    """
+
+    lost_leader_count: int
+    failover_count: int
+    failover_broker: BrokerId | None
+    failover_share: float | None
+    leader_count_max: int
+    leader_count_max_broker: BrokerId | None
+    leader_max_over_mean: float | None
+
+
+@attrs.frozen(kw_only=True)
+class Headroom:
+    """Count the partitions with `headroom` in-sync replicas above min.insync.replicas; below 0 they are under it."""
+
+    headroom: int
+    partition_count: int
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class Outage:
+    """Hold what a cluster looks like once `lost` are lost, beside what it looks like now.
+
+    `leader` int32[P] is each partition's leader afterwards, -1 for none; `isr_count` int32[P] its in-sync replicas;
+    `leader_count` int64[B] what each broker leads then, `leader_count_now` what it leads now. `affected` holds the rows
+    of the partitions whose leader or in-sync replicas change, ascending; `coming_back` the partitions at risk, with the
+    brokers of which some must return.
+    """
+
+    lost: tuple[BrokerId, ...]
+    now: Counts
+    counts: Counts
+    pile_up: PileUp
+    headroom: tuple[Headroom, ...]
+    leader: Int32Array
+    isr_count: Int32Array
+    leader_count_now: Int64Array
+    leader_count: Int64Array
+    affected: Int64Array
+    coming_back: Returns
+    notes: tuple[str, ...]
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class After:
+    """Hold the state of every partition after a loss: the leader's row of `view.brokers`, -1 for none, and counts."""
+
+    leader: Int32Array
+    isr_count: Int32Array
+    clean: BoolArray
+    replica: BoolArray
+
+
+def outage(view: ClusterView, lost: Iterable[BrokerId]) -> Outage:
+    """Return what `view` looks like once the brokers `lost` are fenced; raise UsageError for an unknown broker."""
+    names = tuple(sorted(set(lost)))
+    known = {broker.id: row for row, broker in enumerate(view.brokers)}
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        listed = ", ".join(map(str, view.broker_ids[:20].tolist())) + (", …" if len(known) > 20 else "")
+        raise UsageError(f"broker {unknown[0]} is not one of cluster {view.name}; there are {listed}")
+    found = successions(view)
+    gone = np.zeros(len(known), dtype=np.bool_)
+    before = after_loss(found, gone)
+    gone[[known[name] for name in names]] = True
+    after = after_loss(found, gone)
+    changed = (before.leader != after.leader) | (before.isr_count != after.isr_count)
+    ids = np.append(view.broker_ids, NO_LEADER)
+    return Outage(
+        lost=names,
+        now=counts_of(found, before),
+        counts=counts_of(found, after),
+        pile_up=_pile_up(view, found, before, after, gone),
+        headroom=_headroom(found, after),
+        leader=ids[after.leader],
+        isr_count=after.isr_count,
+        leader_count_now=_leader_counts(before, gone.size),
+        leader_count=_leader_counts(after, gone.size),
+        affected=np.flatnonzero(changed).astype(np.int64),
+        coming_back=returns(view, found, gone),
+        notes=found.notes,
+    )
+
+
+def after_loss(found: Successions, gone: BoolArray) -> After:
+    """Return the state of every partition once the brokers marked in `gone` bool[B] are lost."""
+    width = found.order.shape[1]
+    left = (found.order >= 0) & ~np.append(gone, True)[found.order]  # Padding, -1, reads the last entry.
+    place = np.arange(width, dtype=np.int32)[None, :]
+    may_lead = left & (place < found.led_count[:, None])
+    leads = may_lead.any(axis=1)
+    rows = np.arange(leads.size)
+    leader = np.where(leads, found.order[rows, may_lead.argmax(axis=1)] if width else -1, -1).astype(np.int32)
+    isr_count = np.count_nonzero(left & (place < found.in_sync_count[:, None]), axis=1)
+    return After(
+        leader=leader,
+        # A leader that was not in the ISR becomes its only member.
+        isr_count=np.where(leads, np.maximum(isr_count, 1), 0).astype(np.int32),
+        clean=(left & (place < found.clean_count[:, None])).any(axis=1),
+        replica=left.any(axis=1),
+    )
+
+
+def counts_of(found: Successions, after: After) -> Counts:
+    """Return the counts of one state of a cluster's partitions."""
+    known = found.min_isr >= 0
+    judged = bool(known.any()) or not known.size
+    leaderless = after.leader < 0
+    under = known & (leaderless | (after.isr_count < found.min_isr))
+    at = known & ~under & (after.isr_count == found.min_isr)
+    at_risk = ~after.clean
+    sizes = found.size_bytes
+    return Counts(
+        leaderless_count=int(np.count_nonzero(leaderless)),
+        under_min_isr_count=int(np.count_nonzero(under)) if judged else None,
+        at_min_isr_count=int(np.count_nonzero(at)) if judged else None,
+        no_replica_count=int(np.count_nonzero(~after.replica)),
+        at_risk_count=int(np.count_nonzero(at_risk)),
+        at_risk_bytes=None if sizes is None else int(sizes[at_risk].sum()),
+    )
+
+
+def _leader_counts(after: After, broker_count: int) -> Int64Array:
+    return np.bincount(after.leader[after.leader >= 0], minlength=broker_count).astype(np.int64)
+
+
+def _pile_up(view: ClusterView, found: Successions, before: After, after: After, gone: BoolArray) -> PileUp:
+    lost = (before.leader >= 0) & gone[before.leader]
+    lost_count = int(np.count_nonzero(lost))
+    taken = np.bincount(after.leader[lost & (after.leader >= 0)], minlength=gone.size)
+    led = _leader_counts(after, gone.size)
+    left_count = int(np.count_nonzero(found.live & ~gone))
+    taker, fullest = (int(each.argmax()) if each.any() else None for each in (taken, led))
+    return PileUp(
+        lost_leader_count=lost_count,
+        failover_count=0 if taker is None else int(taken[taker]),
+        failover_broker=None if taker is None else view.brokers[taker].id,
+        failover_share=None if taker is None else float(taken[taker] / lost_count),
+        leader_count_max=0 if fullest is None else int(led[fullest]),
+        leader_count_max_broker=None if fullest is None else view.brokers[fullest].id,
+        leader_max_over_mean=None if fullest is None else float(led[fullest] * left_count / led.sum()),
+    )
+
+
+def _headroom(found: Successions, after: After) -> tuple[Headroom, ...]:
+    """Return how many partitions have how many in-sync replicas above min.insync.replicas, ascending."""
+    known = found.min_isr >= 0
+    above = after.isr_count[known] - found.min_isr[known]
+    values, counts = np.unique(above, return_counts=True)
+    pairs = zip(values.tolist(), counts.tolist(), strict=True)
+    return tuple(Headroom(headroom=value, partition_count=count) for value, count in pairs)
+
+
+def affected_table(view: ClusterView, found: Outage) -> pa.Table:
+    """Return one row for each partition whose leader or in-sync replicas an outage changes, as an Arrow table."""
+    rows = found.affected
+    before = outage(view, ())
+    leaders = [column_of(each[rows], absent=each[rows] < 0) for each in (before.leader, found.leader)]
+    return table_of(
+        partition_columns(view, rows)
+        | {
+            "leader_before": leaders[0],
+            "leader_after": leaders[1],
+            "isr_count_before": before.isr_count[rows],
+            "isr_count_after": found.isr_count[rows],
+        }
+    )
+
+
+def leaders_table(view: ClusterView, found: Outage) -> pa.Table:
+    """Return one row for each broker: whether it is lost, and the leaders it has now and after the outage."""
+    return table_of(
+        {
+            "broker_id": view.broker_ids,
+            "lost": np.isin(view.broker_ids, np.array(found.lost, dtype=np.int32)),
+            "leader_count_before": found.leader_count_now,
+            "leader_count_after": found.leader_count,
+        }
+    )

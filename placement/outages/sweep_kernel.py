@@ -1,0 +1,81 @@
+"""Count a state of partitions for every lost broker, pair, rack, and rack with one more broker, in one compiled pass.
+
+What it decides: a partition is in the state if at least q of k given brokers are lost (q <= 0: it is so already). For
+each set of lost brokers of the four kinds, how many partitions are, or how many bytes they have.
+
+How: of one partition with members T and need q, lost are
+
+    broker b         1 if b in T and q = 1
+    pair a, b        the counts of both, less 1 if both are in T and q = 1, plus 1 if both are in T and q = 2
+    rack r           1 if r holds q of T or more
+    rack r and b     that of r, plus 1 if b in T is not in r and r holds q - 1 of T
+
+so that a partition touches only pairs and racks of its own members; a rack without any of T needs q = 1 for the last
+case, which is the count of b alone, and `rack_extra` holds the difference from it.
+
+Cost: O(k^2) a partition. Memory: 8 bytes a pair of brokers, and a rack and broker.
+
+Source: ours; the readable twin is `lost.outage`, called for one set.
+"""
+
+from __future__ import annotations
+
+from broker.cluster import Int32Array, Int64Array
+from broker.compiled import compiled
+
+
+@compiled
+def fill_sweep(
+    order: Int32Array,
+    member_count: Int32Array,
+    needed: Int32Array,
+    weight: Int64Array,
+    rack_of_broker: Int32Array,
+    single: Int64Array,
+    pair: Int64Array,
+    rack: Int64Array,
+    rack_extra: Int64Array,
+) -> int:
+    """Fill int64[B], int64[B (B - 1) / 2], int64[R] and int64[R, B]; return the sum for no lost broker.
+
+    `weight` int64[P] is what a partition counts, or holds one number for all. `pair` may be empty: then it is not
+    filled. `rack_of_broker` int32[B] holds -1 for none.
+    """
+    base = 0
+    broker_count = single.shape[0]
+    with_pairs = pair.shape[0] > 0
+    for row in range(order.shape[0]):
+        need, members = needed[row], member_count[row]
+        amount = weight[row] if weight.shape[0] > 1 else weight[0]
+        if need <= 0:
+            base += amount
+            continue
+        for place in range(members):
+            broker = order[row, place]
+            if need == 1:
+                single[broker] += amount
+            if need <= 2 and with_pairs:
+                signed = -amount if need == 1 else amount
+                for other_place in range(place + 1, members):
+                    other = order[row, other_place]
+                    low, high = min(broker, other), max(broker, other)
+                    pair[low * (2 * broker_count - low - 1) // 2 + high - low - 1] += signed
+            its_rack = rack_of_broker[broker]
+            if its_rack < 0:
+                continue
+            held, is_first = 0, True
+            for other_place in range(members):
+                if rack_of_broker[order[row, other_place]] == its_rack:
+                    held += 1
+                    is_first = is_first and other_place >= place
+            if not is_first:
+                continue
+            if held >= need:
+                rack[its_rack] += amount
+            if held == need - 1 or need == 1:
+                change = -amount if need == 1 else amount
+                for other_place in range(members):
+                    other = order[row, other_place]
+                    if rack_of_broker[other] != its_rack:
+                        rack_extra[its_rack, other] += change
+    return base

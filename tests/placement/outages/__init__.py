@@ -1,0 +1,1 @@
+"""Outages and restarts."""
