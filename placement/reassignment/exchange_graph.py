@@ -1,0 +1,128 @@
+"""Define the arrays of an exchange graph: its shape, a solution on its way, and what a search over it holds.
+
+What it decides: nothing; exchange_kernel.py searches the graph and exchange.py builds it.
+
+Constraints: plain arrays in named tuples, as compiled functions take them.
+
+Example: with three brokers and one topic, nodes 0, 1 and 2 are the brokers, 3 is the root of their block, and 4 is
+`missing`.
+
+Source: ours.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from broker.cluster import Int32Array, Int64Array
+from broker.compiled import compiled
+
+
+class Shape(NamedTuple):
+    """Hold what a solution never changes: P partitions, B brokers, G groups, C classes, N nodes; brokers are positions.
+
+    `before` int32[P, W] the replicas that cost nothing; `kind` int32[P] the class, -1 where nothing may change;
+    `topic` int32[P]; `leader` int32[P], -1 for none; `factor` int64[C]; `must`, `room` int64[C, G]: replicas that a
+    group has at least (0 or 1) and at most; `must_count` int64[C] the groups that must have one; `group` int64[B], -1
+    for a broker that holds nothing; `receives` bool[B]; `parent` int64[N], -1 for a root; `first_child` int64[N + 1]
+    and `child`; `low` and `high` int64[N] bound the arc to the parent. Cells are nodes topic * B + broker; `missing` is
+    the last node.
+    """
+
+    before: Int32Array
+    kind: Int32Array
+    topic: Int32Array
+    leader: Int32Array
+    factor: Int64Array
+    must_count: Int64Array
+    must: Int64Array
+    room: Int64Array
+    group: Int64Array
+    receives: NDArray[np.bool_]
+    parent: Int64Array
+    first_child: Int64Array
+    child: Int64Array
+    low: Int64Array
+    high: Int64Array
+
+
+class State(NamedTuple):
+    """Hold a solution on its way: `now` int32[P, V] replicas, packed, -1 pads; the others are int64[N].
+
+    `carried` is what a node's arc to its parent carries, `excess` what it has beyond that; `moves` and `leads` are the
+    prices of the first and second level.
+    """
+
+    now: Int32Array
+    carried: Int64Array
+    excess: Int64Array
+    moves: Int64Array
+    leads: Int64Array
+
+
+class Holdings(NamedTuple):
+    """Hold the partitions of each node: `start` int64[N + 1] into `partition`; `missing` has those that lack one."""
+
+    start: Int64Array
+    partition: Int32Array
+
+
+class Buckets(NamedTuple):
+    """Hold cells by topic, key and group: bucket i is member[start[i]:end[i]]; `place` is where a cell stands in it."""
+
+    start: Int64Array
+    end: Int64Array
+    member: Int64Array
+    place: Int64Array
+
+
+class Search(NamedTuple):
+    """Hold levels, int64[N], -1 for nodes not reached; `key` int64[N] orders cells in buckets; `key_of` finds a key.
+
+    key_of[level, value] is -1 where no cell has both; `values` int64[5] holds the least price and the number of prices,
+    of the first and of the second kind, and the number of keys.
+    """
+
+    level: Int64Array
+    key: Int64Array
+    key_of: Int64Array
+    values: Int64Array
+
+
+@compiled
+def hold(shape: Shape, now: Int32Array, start: Int64Array, partition: Int32Array) -> None:
+    """Fill `start` and `partition` with the holdings of every node, partitions ascending."""
+    broker_count = shape.group.size
+    last = start.size - 2
+    start[:] = 0
+    for row in range(now.shape[0]):
+        kind = shape.kind[row]
+        if kind < 0:
+            continue
+        size = 0
+        base = np.int64(shape.topic[row]) * broker_count
+        while size < now.shape[1] and now[row, size] >= 0:
+            start[base + now[row, size] + 1] += 1
+            size += 1
+        if size < shape.factor[kind]:
+            start[last + 1] += 1
+    for node in range(start.size - 1):
+        start[node + 1] += start[node]
+    place = start[:-1].copy()
+    for row in range(now.shape[0]):
+        kind = shape.kind[row]
+        if kind < 0:
+            continue
+        size = 0
+        base = np.int64(shape.topic[row]) * broker_count
+        while size < now.shape[1] and now[row, size] >= 0:
+            node = base + now[row, size]
+            partition[place[node]] = row
+            place[node] += 1
+            size += 1
+        if size < shape.factor[kind]:
+            partition[place[last]] = row
+            place[last] += 1
