@@ -49,6 +49,8 @@ from placement.placers.manual import (
 from placement.placers.striped import StripedPlacer
 from placement.reassignment.completion import Completion, completed_view, completion
 from placement.reassignment.reassignment import LogDirTarget, Reassignment
+from placement.reassignment.rolling import Rolling, rolling
+from placement.reassignment.schedule import Limits, Schedule, ScheduleError, schedule
 from placement.spec import Assignment, PlacementSpec, ReplicaPlacer, concatenate
 
 __all__ = (
@@ -69,6 +71,7 @@ __all__ = (
     "Constraint",
     "Definition",
     "Distribution",
+    "Limits",
     "Loads",
     "LogDirTarget",
     "LookAhead",
@@ -80,6 +83,9 @@ __all__ = (
     "RackAudit",
     "Reassignment",
     "ReplicaPlacer",
+    "Rolling",
+    "Schedule",
+    "ScheduleError",
     "ShareBound",
     "StripedPlacer",
     "TopicSpread",
@@ -102,6 +108,8 @@ __all__ = (
     "partition_states",
     "rack_alternated_brokers",
     "rack_audit",
+    "rolling",
+    "schedule",
     "topic_spread",
     "validate_added_partitions",
     "validate_manual_assignment",

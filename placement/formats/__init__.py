@@ -8,6 +8,7 @@
 - describe_declared: Hold the topic lines of one cluster in columns, and make TopicViews of them.
 - reassign: Read and write the JSON of kafka-reassign-partitions.
 - plans: Read a reassignment plan over a view: kafka-reassign-partitions JSON, topicmappr's maps, or proposals.
+- plan_files: Write a plan as the files and commands that Kafka's own tools take.
 - kcat: Read `kcat -L -J` (formerly kafkacat): a cluster's metadata as one JSON object.
 - cruise_control: Read responses of Cruise Control's REST API, recognised by their content.
 - cruise_control_cluster: Read `/kafka_cluster_state`: counts per broker, and lists of problem partitions.

@@ -4,4 +4,10 @@ problem         Define partitions, the brokers that may hold them, and bounds on
 exchange        Find the solution of least cost, and the most even loads that can be reached.
 reassignment    Hold target replicas for some partitions of a view.
 completion      Decide when Kafka completes each partition of a reassignment, and what the cluster is then.
+moves           List the partitions that copy bytes, as columns of brokers, and bound how fast they can go.
+peak            Run batches through the disks of the brokers: what each holds at its fullest.
+batches_kernel  Split moves into batches that run one after the other, compiled.
+rolling_kernel  Run moves as soon as their brokers have free slots, compiled.
+rolling         Run the moves of a reassignment without batches, and say how long that takes.
+schedule        Cut a reassignment into batches, and say how far from the shortest time they are.
 """

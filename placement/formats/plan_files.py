@@ -1,0 +1,103 @@
+"""Write a plan as the files and commands that Kafka's own tools take.
+
+What it decides: the text of plan.json, batch-NN.json, rollback.json, preferred-election-NN.json, and the commands that
+run them with kafka-reassign-partitions and kafka-leader-election.
+
+Constraints: rows stand by topic, then partition, as Kafka prints them; the same plan gives the same bytes.
+
+How: the files of one step are executed, verified until complete (which also clears the throttle), and then the
+preferred election is held for the partitions whose first replica does not lead by itself.
+
+Example: reassignment_json of one row t-0 to brokers 3, 2 is
+{"version":1,"partitions":[{"topic":"t","partition":0,"replicas":[3,2],"log_dirs":["any","any"]}]}.
+
+Left out: running the commands.
+
+Source: Kafka 4.3.1 ReassignPartitionsCommand, LeaderElectionCommand (parseReplicaElectionData).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Final
+
+import attrs
+import numpy as np
+
+from broker.cluster import Int64Array
+from broker.java.string_hash import java_string_key
+from placement.reassignment.completion import Completion
+from placement.reassignment.reassignment import Reassignment
+
+BOOTSTRAP: Final = "$BOOTSTRAP"
+"""What the commands name the servers to connect to; the user sets it."""
+_TOOL: Final = f'kafka-reassign-partitions.sh --bootstrap-server "{BOOTSTRAP}" --reassignment-json-file'
+_ELECT: Final = (
+    f'kafka-leader-election.sh --bootstrap-server "{BOOTSTRAP}" --election-type preferred --path-to-json-file'
+)
+
+
+@attrs.frozen(kw_only=True)
+class Step:
+    """Name the files of one step: a reassignment, and a preferred election if one is needed."""
+
+    reassignment: str
+    election: str | None = None
+
+
+def reassignment_json(plan: Reassignment) -> str:
+    """Return a plan as kafka-reassign-partitions takes it: one line without a final newline."""
+    named = {(each.place, int(each.broker_id)): each.path for each in plan.log_dirs}
+    targets = plan.replicas.tolist()
+    partitions = []
+    for place in _in_order(plan):
+        topic, partition = _named(plan, place)
+        replicas = [broker for broker in targets[place] if broker >= 0]
+        dirs = [named.get((place, broker), "any") for broker in replicas] if named else ["any"] * len(replicas)
+        partitions.append({"topic": topic, "partition": partition, "replicas": replicas, "log_dirs": dirs})
+    return json.dumps({"version": 1, "partitions": partitions}, separators=(",", ":"))
+
+
+def needs_election(plan: Reassignment, done: Completion) -> Int64Array:
+    """Return the places whose preferred leader does not lead at completion, int64[n]: a preferred election mends it."""
+    return np.flatnonzero(done.leader != done.preferred)
+
+
+def election_json(plan: Reassignment, places: Int64Array) -> str:
+    """Return the partitions at `places` as kafka-leader-election --path-to-json-file takes them."""
+    part = plan.take(places)
+    rows = (_named(part, place) for place in _in_order(part))
+    partitions = [{"topic": topic, "partition": partition} for topic, partition in rows]
+    return json.dumps({"partitions": partitions}, separators=(",", ":"))
+
+
+def commands(steps: Sequence[Step], *, throttle: int | None = None, rollback: str | None = None) -> str:
+    """Return the commands for `steps` in order, as lines of a shell; `throttle` is in bytes a second."""
+    rate = "" if throttle is None else f" --throttle {throttle}"
+    lines = [f"# Set the servers first: export BOOTSTRAP=host:9092. There are {len(steps)} steps, one after the other."]
+    for number, step in enumerate(steps, start=1):
+        tool = f"{_TOOL} {step.reassignment}"
+        lines += ["", f"# Step {number}. Verify until every partition is complete; that clears the throttle too."]
+        lines += [f"{tool} --execute{rate}", f"{tool} --verify"]
+        if step.election is not None:
+            lines.append(f"{_ELECT} {step.election}")
+    if rollback is not None:
+        tool = f"{_TOOL} {rollback}"
+        lines += ["", "# Back to the replicas as they were, if need be:", f"# {tool} --execute{rate}"]
+    return "\n".join(lines) + "\n"
+
+
+def _named(plan: Reassignment, place: int) -> tuple[str, int]:
+    table, row = plan.view.partitions, int(plan.rows[place])
+    return plan.view.topics[int(table.topic_index[row])].name, int(table.partition_ids[row])
+
+
+def _in_order(plan: Reassignment) -> list[int]:
+    """Return the places of the rows by topic in Java's order of strings, then by partition."""
+    table = plan.view.partitions
+    by_name = sorted(range(len(plan.view.topics)), key=lambda index: java_string_key(plan.view.topics[index].name))
+    rank = np.empty(len(by_name), dtype=np.int64)
+    rank[by_name] = np.arange(len(by_name))
+    places: list[int] = np.lexsort((table.partition_ids[plan.rows], rank[table.topic_index[plan.rows]])).tolist()
+    return places
