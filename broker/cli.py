@@ -106,10 +106,13 @@ class ReleaseType(click.ParamType[Release]):
             self.fail(str(error), param, ctx)
 
 
-def kafka_option() -> Callable[[Command], Command]:
-    """Return the option `--kafka RELEASE`, which passes a Release named `release` to a command."""
+def kafka_option(*, default: Release | None = NEWEST) -> Callable[[Command], Command]:
+    """Return the option `--kafka RELEASE`, which passes a Release named `release` to a command.
+
+    A command whose answer depends on whether a release was named takes None as the default.
+    """
     text = f"Release of Kafka whose answer is given, such as 4.1 (default {NEWEST})."
-    return click.option("--kafka", "release", type=ReleaseType(), metavar="RELEASE", default=NEWEST, help=text)
+    return click.option("--kafka", "release", type=ReleaseType(), metavar="RELEASE", default=default, help=text)
 
 
 def check_chart(chart: Path | None) -> None:

@@ -19,7 +19,7 @@ Example:
     >>> shorten("x" * 100, 10)
     'xxxxxxxxx…'
 
-Source: org.apache.kafka.common.errors and org.apache.kafka.server.common, 4.0.
+Source: org.apache.kafka.common.errors and org.apache.kafka.server.common, 4.3.1.
 """
 
 from __future__ import annotations
@@ -100,6 +100,18 @@ class DivisionByZeroError(RefusedError):
     """Java divides by zero; Kafka's producer throws this for a topic without partitions."""
 
     kafka_class = "java.lang.ArithmeticException"
+
+
+class InvalidTopicError(RefusedError):
+    """A topic cannot have this name, or not beside the topics that there are."""
+
+    kafka_class = "org.apache.kafka.common.errors.InvalidTopicException"
+
+
+class PolicyViolationError(RefusedError):
+    """A request is larger than the controller takes."""
+
+    kafka_class = "org.apache.kafka.common.errors.PolicyViolationException"
 
 
 class InvalidRequestError(RefusedError):

@@ -6,38 +6,39 @@ generator, so the second topic stands where Kafka would have put it after the fi
 Goals, most important first: Kafka's answer to the letter; the same answer every time (the seed is 0 unless given, as
 Kafka's own is random); output that Kafka's tools read.
 
-Source: kafka-topics --create and --alter, kafka-reassign-partitions (Kafka 4.0) for words and formats.
+Source: kafka-topics --create and --alter, kafka-reassign-partitions (Kafka 4.3.1) for words and formats.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 import attrs
 import click
 
-from broker.cli import EXIT_REFUSED, printable, takes
+from broker.cli import EXIT_REFUSED, kafka_option, printable, takes
 from broker.cluster import BrokerView, ClusterView
 from broker.entropy import JavaRandom
 from broker.errors import InputError, UsageError
 from broker.ids import BrokerId, broker_id
-from broker.wording import counted
+from broker.releases import Release
 from placement.balance.constraints import check
 from placement.formats.racks import read_racks
 from placement.formats.read import read_dump
 from placement.formats.reassign import write_reassignment
 from placement.placers.classic import ClassicPlacer, grow_topic
-from placement.placers.create_topic import check_create_topic
+from placement.placers.create_topic import check_collision, check_growth, check_topic_name, create_topic
 from placement.placers.manual import parse_replica_assignment, validate_manual_assignment
 from placement.placers.registry import load_placer
 from placement.spec import Assignment, PlacementSpec, ReplicaPlacer, concatenate, rows_placed
 
 BROKER_COUNT_MAX: Final = 100_000  # Fifty times the largest clusters known; refused before memory is taken.
 TOPIC_FORM: Final = "the form is NAME:PARTITIONS:FACTOR, or --partitions and --replication-factor for all"
-_TOPIC: Final = re.compile(r"([A-Za-z0-9._-]{1,249})(?::(-?\d{1,30}))?(?::(-?\d{1,30}))?", re.ASCII)
+_TOPIC: Final = re.compile(r"([A-Za-z0-9._-]{1,1000})(?::(-?\d{1,30}))?(?::(-?\d{1,30}))?", re.ASCII)
 _FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
 _RANGE: Final = re.compile(r"(\d{1,10})(?:-(\d{1,10}))?", re.ASCII)
 
@@ -69,6 +70,7 @@ class AssignOptions:
     racks: Path | None
     fenced: str | None
     placer_name: str
+    release: Release | None
     seed: int
     start_index: int | None
     grow: Path | None
@@ -107,17 +109,17 @@ def place_topics(
 ) -> Assignment:
     """Return the assignments of the topics, placed in turn with one random generator.
 
-    Raises what `check_create_topic` raises; the classic placer, which is older, checks the numbers itself.
+    Raises what `create_topic` raises; the classic placer, which is older, checks and refuses by itself.
     """
     entropy = JavaRandom(seed)
 
-    def placed(topic: TopicRequest) -> Assignment:
+    def placed(topic: TopicRequest, before: Sequence[TopicRequest]) -> Assignment:
         spec = topic.spec()
-        if not isinstance(placer, ClassicPlacer):
-            check_create_topic(spec)
-        return Assignment.of_topic(topic.name, rows_placed(placer, spec, brokers, entropy))
+        check_collision(topic.name, [other.name for other in before])
+        place = rows_placed if isinstance(placer, ClassicPlacer) else partial(create_topic, topic.name)
+        return Assignment.of_topic(topic.name, place(placer, spec, brokers, entropy))
 
-    return concatenate(placed(topic) for topic in topics)
+    return concatenate(placed(topic, topics[:index]) for index, topic in enumerate(topics))
 
 
 def _read_view(path: Path) -> ClusterView:
@@ -160,9 +162,8 @@ def grown(
     count = len(existing)
     if isinstance(placer, ClassicPlacer):
         matrix = grow_topic(topic.name, existing, topic.partition_count, brokers)
-    elif topic.partition_count <= count:
-        raise UsageError(f"topic {topic.name!r} has {counted(count, 'partition')}; growing it needs more than that")
     else:
+        check_growth(topic.name, count, topic.partition_count)
         factor = int((existing[0] >= 0).sum())
         spec = PlacementSpec(count, topic.partition_count - count, factor)
         matrix = rows_placed(placer, spec, brokers, JavaRandom(seed))
@@ -174,6 +175,7 @@ def _assignment(options: AssignOptions, brokers: Sequence[BrokerView]) -> Assign
     if options.manual is not None:
         if len(topics) != 1:
             raise UsageError(f"--replica-assignment places one topic; {len(topics)} are named")
+        check_topic_name(topics[0])
         manual = validate_manual_assignment(parse_replica_assignment(options.manual), brokers)
         return Assignment.of_topic(topics[0], manual)
     asked = [
@@ -181,7 +183,7 @@ def _assignment(options: AssignOptions, brokers: Sequence[BrokerView]) -> Assign
         for text in topics
     ]
     _refuse_twice([topic.name for topic in asked])
-    placer = load_placer(options.placer_name)
+    placer = load_placer(options.placer_name, options.release)
     if options.start_index is not None:
         if not isinstance(placer, ClassicPlacer):
             raise UsageError(f"--start-index is for the classic placer; the placer is {options.placer_name}")
@@ -239,8 +241,9 @@ def broken_lines(assignment: Assignment, brokers: Sequence[BrokerView]) -> list[
     "placer_name",
     default="striped",
     show_default=True,
-    help="Placer: striped (KRaft), classic (before KRaft), or one that a package offers.",
+    help="Placer: striped (KRaft), classic (before KRaft; up to Kafka 4.0), or one that a package offers.",
 )
+@kafka_option(default=None)
 @click.option(
     "--seed", type=int, default=0, show_default=True, help="Seed of java.util.Random; equal seeds place alike."
 )

@@ -48,11 +48,11 @@ import numpy as np
 from broker.cluster import BrokerView, Int32Array
 from broker.errors import (
     InputError,
-    InvalidPartitionsError,
     InvalidReplicaAssignmentError,
     InvalidRequestError,
     UsageError,
 )
+from placement.placers.create_topic import check_growth
 from placement.spec import PARTITION_COUNT_MAX
 
 NOT_SET: Final = -1
@@ -138,13 +138,7 @@ def validate_added_partitions(
     existing_count = len(replicas)
     if existing_count == 0:
         raise UsageError(f"topic {topic} has no partition to take the replication factor from")
-    if partition_count == existing_count:
-        raise InvalidPartitionsError(f"Topic already has {existing_count} partition(s).")
-    if partition_count < existing_count:
-        raise InvalidPartitionsError(
-            f"The topic {topic} currently has {existing_count} partition(s); "
-            f"{partition_count} would not be an increase."
-        )
+    check_growth(topic, existing_count, partition_count)
     if len(added) != partition_count - existing_count:
         raise InvalidReplicaAssignmentError(
             f"Attempted to add {partition_count - existing_count} additional partition(s), "

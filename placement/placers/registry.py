@@ -24,6 +24,7 @@ from types import MappingProxyType
 from typing import Final
 
 from broker.errors import UsageError
+from broker.releases import Release
 from placement.placers.classic import ClassicPlacer
 from placement.placers.striped import StripedPlacer
 from placement.spec import ReplicaPlacer
@@ -46,9 +47,25 @@ def load_offered(kind: str, name: str, group: str, known: Iterable[str]) -> obje
     return made
 
 
+CLASSIC_UNTIL: Final = Release("4.0")
+"""The last release that has AdminUtils, the classic placer."""
+
+STRIPED_SINCE: Final = Release("3.0")
+"""The first release that has StripedReplicaPlacer (KAFKA-12788)."""
+
+
 @functools.cache
-def load_placer(name: str) -> ReplicaPlacer:
-    """Return the placer of this name; raise UsageError for an unknown name or one of no placer."""
+def load_placer(name: str, release: Release | None = None) -> ReplicaPlacer:
+    """Return the placer of this name as a release has it, the newest that has it where none is named.
+
+    Raises UsageError for an unknown name, one of no placer, and for a placer that the release has not.
+    """
+    if name == "classic" and release is not None and release > CLASSIC_UNTIL:
+        raise UsageError(f"Kafka {release} has no classic placer; the last release that has it is {CLASSIC_UNTIL}")
+    if name == "striped" and release is not None:
+        if release < STRIPED_SINCE:
+            raise UsageError(f"Kafka {release} has no striped placer; the first release that has it is {STRIPED_SINCE}")
+        return StripedPlacer(release)
     if name in KAFKAS:
         return KAFKAS[name]
     placer = load_offered("placer", name, PLACER_GROUP, KAFKAS)

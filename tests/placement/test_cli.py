@@ -69,6 +69,22 @@ def test_growing_prints_only_the_partitions_that_are_added(capsys: pytest.Captur
     assert np.array_equal([row["replicas"] for row in added], expected)
 
 
+@pytest.mark.parametrize(
+    ("count", "message"),
+    [
+        (2, "Topic already has 2 partition(s)."),
+        (1, "The topic t currently has 2 partition(s); 1 would not be an increase."),
+    ],
+)
+def test_a_topic_that_would_not_grow_is_refused_as_the_controller_does(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, count: int, message: str
+) -> None:
+    now = tmp_path / "now.json"
+    now.write_text(printed(capsys, "t:2:2", "--brokers", "0-3")[1])
+    arguments = (f"t:{count}", "--grow", str(now), "--brokers", "0-3")
+    assert printed(capsys, *arguments) == (1, "", f"assign: {message}\n")
+
+
 def test_a_table_shows_leader_replicas_and_racks(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     racks = tmp_path / "racks.csv"
     racks.write_text("0,left\n1,right\n")
@@ -95,13 +111,48 @@ def test_broken_constraints_are_named_and_make_the_status_1(capsys: pytest.Captu
         (
             ("t:3:9", "--brokers", "0-5"),
             1,
-            "The target replication factor of 9 cannot be reached because only 6 broker(s) are registered "
-            "or some brokers have all their log directories cordoned.",
+            "Unable to replicate the partition 9 time(s): The target replication factor of 9 cannot be reached because "
+            "only 6 broker(s) are registered or some brokers have all their log directories cordoned.",
         ),
+        (
+            ("t:3:9", "--brokers", "0-5", "--kafka", "4.2"),
+            1,
+            "Unable to replicate the partition 9 time(s): The target replication factor of 9 cannot be reached because "
+            "only 6 broker(s) are registered.",
+        ),
+        (
+            ("t:3:3", "--brokers", "0-5", "--fenced", "0-5"),
+            1,
+            "Unable to replicate the partition 3 time(s): All brokers are currently fenced, "
+            "or have all their log directories cordoned.",
+        ),
+        (
+            ("t:3:3", "--brokers", "0-5", "--placer", "classic", "--kafka", "4.1"),
+            2,
+            "Kafka 4.1 has no classic placer; the last release that has it is 4.0",
+        ),
+        (
+            ("t:3:3", "--brokers", "0-5", "--kafka", "2.8"),
+            2,
+            "Kafka 2.8 has no striped placer; the first release that has it is 3.0",
+        ),
+        (("t:10001:3", "--brokers", "0-5"), 1, "Excessively large number of partitions per request."),
         (
             ("t:1000000000000:3", "--brokers", "0-5"),
             2,
-            "partition count is 1000000000000; the largest allowed is 10000000",
+            "partition count is 1000000000000; the largest allowed is 2147483647",
+        ),
+        (("t:3:32768", "--brokers", "0-5"), 2, "replication factor is 32768; the largest allowed is 32767"),
+        (("..:1:1", "--brokers", "0-5"), 1, "Topic name is invalid: '..' is not allowed"),
+        (
+            ("a.b:1:1", "a_b:1:1", "--brokers", "0-5"),
+            1,
+            "Topic 'a_b' collides with existing topic: a.b",
+        ),
+        (
+            (f"{'x' * 250}:1:1", "--brokers", "0-5"),
+            1,
+            f"Topic name is invalid: the length of '{'x' * 250}' is longer than the max allowed length 249",
         ),
         (
             ("t", "--replica-assignment", "1:1", "--brokers", "0-5"),
