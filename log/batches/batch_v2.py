@@ -17,6 +17,7 @@ Source: org.apache.kafka.common.record.{DefaultRecordBatch,DefaultRecord}, 4.0.
 
 from __future__ import annotations
 
+import contextlib
 import struct
 from typing import Final, NamedTuple
 
@@ -26,7 +27,7 @@ from broker.units import TimeMs
 from log.batches.batch import RecordBatch
 from log.batches.fill import columns_of_payload
 from log.batches.record_columns import RecordColumns
-from log.batches.records_v2 import MANY, read_many, read_records
+from log.batches.records_v2 import MANY, each_record, read_many, read_records
 from log.codecs.compression import DECOMPRESSED_BYTES_MAX, Codec, codec_of, decompress
 from log.codecs.crc import BytesLike, crc32c
 from log.errors import CorruptBatchError, InvalidRecordError
@@ -220,6 +221,15 @@ class BatchV2(RecordBatch):
             return read_records(payload, self)
         except InvalidRecordError as error:
             raise self.placed(error) from None
+
+    def records_before_damage(self) -> tuple[Record, ...]:
+        """Return the records before the first that cannot be read; none of a compressed batch, which is read whole."""
+        records: list[Record] = []
+        with contextlib.suppress(CorruptDataError):
+            if self.codec is _NO_CODEC and not self._is_empty():
+                for record in each_record(bytes(self.payload()), self):
+                    records.append(record)
+        return tuple(records)
 
     def _is_empty(self) -> bool:
         """Return whether the batch has no records; then the bytes after the header are not read."""

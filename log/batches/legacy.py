@@ -236,6 +236,25 @@ class LegacyBatch(RecordBatch):
         except CorruptDataError as error:
             raise self.placed(error) from None
 
+    def each_message(self) -> Iterator[LegacyBatch]:
+        """Yield the messages as they stand, each with its own checksum; a plain one is the batch itself."""
+        if not self.is_wrapper:
+            yield self
+            return
+        payload = memoryview(self.payload())
+        for message in _inner_messages(payload):
+            yield LegacyBatch(payload[message.position : message.position + message.size_bytes])
+
+    def stored_sizes(self) -> tuple[int, int]:
+        """Return the sizes of key and value as stored, unchecked but for where they stand; raise InvalidRecordError."""
+        start = ENTRY.size + (FIXED_V1.size if self.magic_field else FIXED_V0.size)
+        try:
+            (key_size,) = SIZE.unpack_from(self.data, start)
+            (value_size,) = SIZE.unpack_from(self.data, start + SIZE.size + max(key_size, 0))
+        except struct.error:
+            raise InvalidRecordError("Found invalid record structure: a field runs past the message") from None
+        return int(key_size), int(value_size)
+
     def _unwrapped(self, inner: tuple[Message, ...], buffer: bytes) -> tuple[Message, ...]:
         if not inner:
             raise InvalidRecordError("Found invalid compressed record set with no inner records")

@@ -16,6 +16,7 @@ Source: org.apache.kafka.common.record.DefaultRecord, 4.0.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
@@ -75,19 +76,25 @@ def _pieces(payload: bytes, positions: Int64Array, sizes: Int32Array) -> list[by
 
 def read_records(payload: bytes, batch: RecordBatch) -> tuple[Record, ...]:
     """Return the records of a decompressed payload; raise InvalidRecordError with Kafka's message."""
-    if batch.record_count < 0:
-        raise InvalidRecordError(f"Found invalid record count {batch.record_count} in magic v2 batch")
-    records: list[Record] = []
+    return tuple(each_record(payload, batch))
+
+
+def each_record(payload: bytes, batch: RecordBatch) -> Iterator[Record]:
+    """Yield the records of a decompressed payload up to the first damage, then raise as `read_records` does."""
+    count = batch.record_count
+    if count < 0:
+        raise InvalidRecordError(f"Found invalid record count {count} in magic v2 batch")
     position = 0
-    try:
-        for _ in range(batch.record_count):  # Each turn reads at least seven bytes, or raises.
+    for number in range(count):  # Each turn reads at least seven bytes, or raises.
+        try:
             record, position = _read_record(payload, position, batch)
-            records.append(record)
-    except InvalidRecordError as error:
-        raise InvalidRecordError(f"record {len(records)} of {batch.record_count}: {error.what}") from None
-    if position != len(payload):
+        except InvalidRecordError as error:
+            raise InvalidRecordError(f"record {number} of {count}: {error.what}") from None
+        if number == count - 1 and position != len(payload):  # Seen before the last record is given.
+            raise InvalidRecordError("Incorrect declared batch size, records still remaining in file")
+        yield record
+    if count == 0 and payload:
         raise InvalidRecordError("Incorrect declared batch size, records still remaining in file")
-    return tuple(records)
 
 
 def _read_record(payload: bytes, position: int, batch: RecordBatch) -> tuple[Record, int]:

@@ -22,7 +22,7 @@ from broker.ids import INT32_MAX
 from log.cli.options import JSON, KEEP_GOING, PATHS, QUIET, check_out
 from log.cli.output import Advance, print_error, print_lines, progress
 from log.segments.file_names import LOG
-from log.tools.dump_options import DECODERS, DumpOptions
+from log.tools.dump_options import DECODERS, MESSAGE_SIZE_MAX, DumpOptions
 from log.tools.dump_rows import file_rows
 from log.tools.dump_text import file_lines
 from log.tools.dump_topics import TOPIC_DECODERS
@@ -74,6 +74,13 @@ _DECODER = click.Choice(sorted(DECODERS))
     default=INT32_MAX,
     help=f"Bytes to read of each segment (default {INT32_MAX}).",
 )
+@click.option(
+    "--max-message-size",
+    "message_size_max",
+    type=click.IntRange(1, INT32_MAX),
+    default=MESSAGE_SIZE_MAX,
+    help=f"Bytes of the log to read for each index entry (default {MESSAGE_SIZE_MAX}).",
+)
 @kafka_option()
 @KEEP_GOING
 @JSON
@@ -103,7 +110,7 @@ def command(options: DumpCommand) -> int:
     deep = options.deep or print_data
     options = attrs.evolve(options, print_data=print_data, deep=deep, topic_decoder=decoder)
     folders = expand_all(options.paths)
-    problems = Problems()
+    problems = Problems(options.release)
     if options.out is None:
         for file in (file for folder in folders for file in folder.files):
             _print_file(file, options, problems)

@@ -42,7 +42,8 @@ _HEADER: Final = struct.Struct(">hI")
 _COUNT: Final = struct.Struct(">i")
 _ENTRY: Final = struct.Struct(">qhiqiqiq")
 assert _HEADER.size == 6
-assert _ENTRY.size == 46
+PRODUCER_SIZE_BYTES: Final = _ENTRY.size
+assert PRODUCER_SIZE_BYTES == 46
 
 _NONE: Final = -1
 
@@ -83,7 +84,11 @@ def parse_snapshot(data: Buffer, *, source: str = "") -> tuple[ProducerEntry, ..
     view = memoryview(data)
     computed_crc = crc32c(view[_HEADER.size :])
     if crc != computed_crc:
-        raise CorruptSnapshotError(f"CRC is {crc:#010x}, computed {computed_crc:#010x}", source=source, position=2)
+        raise CorruptSnapshotError(
+            f"Snapshot is corrupt (CRC is no longer valid). Stored crc: {crc}. Computed crc: {computed_crc}",
+            source=source,
+            position=2,
+        )
     return tuple(_entry_of(*fields) for fields in _ENTRY.iter_unpack(view[start:end]))
 
 

@@ -15,11 +15,14 @@ which files a path names.
 - dump_options: Define the options of a dump: depth, data and its decoding, and a range of offsets.
 - dump_text: Print a segment's files in the format of kafka-dump-log.
 - dump_rows: Print a log's files as JSON, one object per line.
-- dump_index: Print a segment's indexes and producer snapshots in the format of kafka-dump-log.
+- dump_index: Print an offset index in the format of kafka-dump-log.
+- dump_time_index: Print a time index in the format of kafka-dump-log.
+- dump_producers: Print producer snapshots and transaction indexes in the format of kafka-dump-log.
 - dump_remote: Print the records of `__remote_log_metadata` as --remote-log-metadata-decoder does.
 - dump_topics: Print the records of internal topics as the decoders of kafka-dump-log do.
 - dump_metadata: Print the values of `__cluster_metadata` as `--cluster-metadata-decoder` does: JSON, and no keys.
-- problems: Collect the problems that kafka-dump-log prints after the dump.
+- problems: Collect the problems that kafka-dump-log prints to standard error.
+- file_order: Order file names as the hash map does in which kafka-dump-log gathers its problems by file.
 - small_files: Print the small files of a log directory: checkpoints, metadata and the clean-shutdown marker.
 - history_text: Print a metadata log's events and summary as lines of text and as JSON rows.
 """

@@ -14,6 +14,7 @@ import attrs
 from broker.errors import CorruptDataError
 from broker.ids import INT32_MAX
 from broker.releases import NEWEST, Release
+from broker.units import MIB
 from log.batches.batch import RecordBatch
 from log.batches.in_buffer import batches_in
 from log.batches.scan import ScanOptions, scan
@@ -23,6 +24,8 @@ from log.tools.findings import Finding, claimed_offset, of_tail
 from log.tools.problems import Problems
 from log.tools.sources import SourceFile
 
+MESSAGE_SIZE_MAX: Final = 5 * MIB
+"""The default of --max-message-size."""
 DECODERS: Final[Mapping[str, Callable[[bytes], str]]] = {
     "utf-8": decode_java_utf8,
     "hex": bytes.hex,
@@ -45,6 +48,8 @@ class DumpOptions:
     start_offset: int = 0
     end_offset: int | None = None
     bytes_max: int = INT32_MAX
+    message_size_max: int = MESSAGE_SIZE_MAX
+    """The bytes of a log that are read at the position of an index entry."""
     keep_going: bool = False
     metadata: bool = False
     """Whether values are records of the cluster's metadata, to be shown decoded."""
@@ -60,15 +65,22 @@ class DumpOptions:
 
     def wants_batch(self, batch: RecordBatch) -> bool:
         """Return whether the batch overlaps the range of offsets."""
-        return batch.last_offset >= self.start_offset and not self.is_past(batch.base_offset)
+        # A wrapper of magic 0 or 1 is decompressed to find its base offset, and may be damaged.
+        is_past = self.end_offset is not None and self.is_past(batch.base_offset)
+        return self._has_begun(batch.last_offset) and not is_past
 
     def wants_all_of(self, batch: RecordBatch) -> bool:
         """Return whether the whole batch is in the range of offsets."""
-        return self.start_offset <= batch.base_offset and not self.is_past(batch.last_offset)
+        has_begun = self.start_offset == 0 or self._has_begun(batch.base_offset)
+        return has_begun and not self.is_past(batch.last_offset)
 
     def wants_record(self, record: Record) -> bool:
         """Return whether the record is in the range of offsets."""
-        return record.offset >= self.start_offset and not self.is_past(record.offset)
+        return self._has_begun(record.offset) and not self.is_past(record.offset)
+
+    def _has_begun(self, offset: int) -> bool:
+        """Return whether the range begins at or below `offset`; a whole one has negative offsets of damage too."""
+        return self.start_offset == 0 or offset >= self.start_offset
 
     def is_past(self, offset: int) -> bool:
         """Return whether the range ends before `offset`."""

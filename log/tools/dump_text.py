@@ -25,25 +25,28 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from broker.errors import InputError
+from broker.errors import CorruptDataError, InputError
 from broker.releases import Release
 from log.batches.batch import RecordBatch
-from log.batches.in_buffer import BatchReader, batches_in
+from log.batches.batch_v2 import BatchV2
 from log.batches.legacy import LegacyBatch
 from log.files.snapshot_names import SNAPSHOT, snapshot_id
 from log.metadata.control import CONTROL_SCHEMAS, decode_control
 from log.metadata.json_text import control_json
-from log.record import ControlType, Record, control_type, marker_of
+from log.record import ControlType, Record, control_type, int64, marker_of
 from log.segments.file_names import LOG, OFFSET_INDEX, PRODUCER_SNAPSHOT, TIME_INDEX, TXN_INDEX
-from log.tools.dump_index import offset_index_lines, optional_long, snapshot_lines, time_index_lines, txn_index_lines
+from log.tools.dump_index import offset_index_lines
 from log.tools.dump_metadata import metadata_payload
 from log.tools.dump_options import DECODERS, DumpOptions, wanted_batches
+from log.tools.dump_producers import optional_long, snapshot_lines, txn_index_lines
+from log.tools.dump_time_index import time_index_lines
 from log.tools.dump_topics import decoded
-from log.tools.problems import ProblemKind, Problems
+from log.tools.problems import IN_JAVA, ProblemKind, Problems
 from log.tools.small_files import small_file_lines
 from log.tools.sources import SMALL_FILES, SourceFile
 
 V2: Final = 2
+NO_OFFSET: Final = -1
 RECORD_START: Final = "| "
 SHOWS_LEADER_CHANGE: Final = Release("4.1")
 """The first release that prints a leader change's fields; those before print its type's name and number."""
@@ -61,7 +64,7 @@ def file_lines(file: SourceFile, options: DumpOptions, problems: Problems) -> It
     elif file.kind == TXN_INDEX:
         yield from txn_index_lines(file)
     elif file.kind == PRODUCER_SNAPSHOT:
-        yield from snapshot_lines(file)
+        yield from snapshot_lines(file, options, problems)
     elif file.kind in SMALL_FILES:
         yield from small_file_lines(file)
     else:
@@ -72,14 +75,17 @@ def log_lines(file: SourceFile, options: DumpOptions, problems: Problems) -> Ite
     """Yield a line per batch of a segment and, with `deep`, per record; raise CorruptDataError at damage."""
     yield _heading(file)
     end_position = 0
-    last_offset: int | None = None
+    is_in_java = options.release >= IN_JAVA
+    last_offset = NO_OFFSET
     for batch in wanted_batches(file, options, problems):
         end_position = batch.end_position
         yield batch_line(batch)
         if options.deep:
             for record, line in record_lines(batch, options):
-                if last_offset is not None and record.offset != last_offset + 1:
-                    problems.add(ProblemKind.NON_CONSECUTIVE, file.shown, last_offset, record.offset)
+                # The tool of 4.3 takes the offset before a file's first one for -1; up to 4.2 there is none.
+                is_told = last_offset != NO_OFFSET or (is_in_java and options.start_offset == 0)
+                if is_told and record.offset != int64(last_offset + 1):
+                    problems.add(ProblemKind.NON_CONSECUTIVE, file.absolute, last_offset, record.offset)
                 last_offset = record.offset
                 yield line
     trailing_bytes = file.size_bytes - end_position
@@ -97,7 +103,9 @@ def _heading(file: SourceFile) -> str:
 
 
 def batch_line(batch: RecordBatch) -> str:
-    """Return a batch's header as one line; raise UnknownCodecError for an unknown codec."""
+    """Return a batch's header as one line; raise UnknownCodecError or, for a negative magic, CorruptBatchError."""
+    if batch.magic < 0:
+        raise batch.corrupt(f"Invalid magic used in LegacyRecord: {batch.magic}")
     start = f"offset: {batch.last_offset}"
     if batch.magic >= V2:
         horizon = optional_long(batch.delete_horizon_ms)
@@ -117,54 +125,84 @@ def batch_line(batch: RecordBatch) -> str:
 
 def record_lines(batch: RecordBatch, options: DumpOptions) -> Iterator[tuple[Record, str]]:
     """Yield the records in the range of offsets, each with its line; raise CorruptDataError at damage."""
-    records, wants_all = batch.records(), options.wants_all_of(batch)
+    damage: CorruptDataError | None = None
+    records: Sequence[Record]
+    try:
+        records = batch.records()
+    except CorruptDataError as error:
+        records, damage = _before_damage(batch, error, options)
+    wants_all = options.wants_all_of(batch)
     metadata = [""] * len(records) if options.skip_record_metadata else _metadata(batch, records, options.release)
     for record, line in zip(records, metadata, strict=True):
         if wants_all or options.wants_record(record):
             yield record, line + _data(record, options, line) if options.print_data and not batch.is_control else line
+    if damage is not None:
+        raise damage
+
+
+def _before_damage(
+    batch: RecordBatch, error: CorruptDataError, options: DumpOptions
+) -> tuple[Sequence[Record], CorruptDataError | None]:
+    """Return the records that Kafka's tool prints of a damaged batch, and what ends its dump; raise without records.
+
+    It prints each record before it reads the next one, and of a plain message without its data no more than its sizes.
+    """
+    if isinstance(batch, LegacyBatch) and not batch.is_wrapper and not options.print_data:
+        return (Record(batch.last_offset, batch.max_timestamp, None, None),), None
+    records = batch.records_before_damage() if isinstance(batch, BatchV2) else ()
+    if not records:
+        raise error
+    return records, error
 
 
 def _data(record: Record, options: DumpOptions, line: str) -> str:
     """Return what follows `line`, which may be empty."""
-    if options.metadata:
-        return f" payload: {metadata_payload(record)}"
-    if options.topic_decoder is not None:
-        key, payload = decoded(record, options.topic_decoder)
-        parts = [] if key is None else [f"key: {key}"]
-        parts += [] if payload is None else [f"payload: {payload}"]
-        return f"{' ' if line else RECORD_START}{' '.join(parts)}"
-    data = ""
-    if record.key is not None:
-        data = f"{' ' if line else RECORD_START}key: {DECODERS[options.key_decoder](record.key)}"
-    if record.value is not None:
-        data += f" payload: {DECODERS[options.value_decoder](record.value)}"
+    key, payload = _decoded(record, options)
+    start = " " if line else RECORD_START
+    data = "" if key is None else f"{start}key: {key}"
+    if payload is not None:
+        # Up to 4.2 nothing marks the line of a record without key and metadata.
+        is_first = key is None and options.release >= IN_JAVA
+        data += f"{start if is_first else ' '}payload: {payload}"
     return data
+
+
+def _decoded(record: Record, options: DumpOptions) -> tuple[str | None, str | None]:
+    """Return the texts of a record's key and value, None where nothing is printed."""
+    if options.metadata:
+        return None, metadata_payload(record)
+    if options.topic_decoder is not None:
+        return decoded(record, options.topic_decoder)
+    key = None if record.key is None else DECODERS[options.key_decoder](record.key)
+    return key, None if record.value is None else DECODERS[options.value_decoder](record.value)
 
 
 def _metadata(batch: RecordBatch, records: Sequence[Record], release: Release) -> list[str]:
     """Return of each record what is not data."""
     name = batch.timestamp_type.value  # Asked once: an enumeration's attribute costs as much as half the line.
+    if isinstance(batch, LegacyBatch):
+        return list(_legacy_metadata(batch, records, release))
     lines = [
         f"{RECORD_START}offset: {record.offset} {name}: {record.timestamp}"
         f" keySize: {-1 if record.key is None else len(record.key)}"
         f" valueSize: {-1 if record.value is None else len(record.value)}"
+        f" sequence: {record.sequence} headerKeys: [{','.join([header.name for header in record.headers])}]"
         for record in records
-    ]
-    if isinstance(batch, LegacyBatch):
-        return [f"{line} {check}" for line, check in zip(lines, _checks(batch), strict=True)]
-    lines = [
-        f"{line} sequence: {record.sequence} headerKeys: [{','.join([header.name for header in record.headers])}]"
-        for line, record in zip(lines, records, strict=True)
     ]
     if batch.is_control:
         return [f"{line} {_control(record, release)}" for line, record in zip(lines, records, strict=True)]
     return lines
 
 
-def _checks(batch: LegacyBatch) -> Iterator[str]:
-    """Yield what Kafka's tool says of each message's own checksum; the stray brace is the tool's."""
-    for message in batches_in(batch.payload(), reader=BatchReader.MEMORY):
-        yield f"isValid: {_bool(message.is_valid())} crc: {message.crc}}}"
+def _legacy_metadata(batch: LegacyBatch, records: Sequence[Record], release: Release) -> Iterator[str]:
+    """Yield what is printed of each message, its own checksum included; up to 4.2 with a stray brace after it."""
+    name, end = batch.timestamp_type.value, "" if release >= IN_JAVA else "}"
+    for record, message in zip(records, batch.each_message(), strict=True):
+        key_size, value_size = message.stored_sizes()
+        yield (
+            f"{RECORD_START}offset: {record.offset} {name}: {record.timestamp} keySize: {key_size}"
+            f" valueSize: {value_size} isValid: {_bool(message.is_valid())} crc: {message.crc}{end}"
+        )
 
 
 def _control(record: Record, release: Release) -> str:

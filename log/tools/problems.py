@@ -1,25 +1,33 @@
-"""Collect the problems that kafka-dump-log prints after the dump.
+"""Collect the problems that kafka-dump-log prints to standard error.
 
-What it decides: the order and the words of those lines: wrong index entries, wrong time index entries, offsets that
-do not follow one another.
+What it decides: the order and the words of those lines: producer snapshots that cannot be read, wrong index entries,
+wrong time index entries, offsets that do not follow one another.
 
 Constraints: at most `PROBLEMS_MAX` problems of a kind and file are stored, since a damaged file may have one per entry;
 a last line counts the others. Damage is collected separately: Kafka's tool prints a wrong checksum in the batch's line
 only, and stops at any other damage.
 
-Source: kafka.tools.DumpLogSegments and its TimeIndexDumpErrors, trunk 1eb7644 (2024-10).
+How: up to 4.2 the tool lists wrong index entries and gaps last first, each as often as it is found. The tool of 4.3
+was written anew in Java: it gathers them in sorted maps, wrong index entries by falling and gaps by rising offset, of
+which the last one found for an offset stays.
+
+Source: kafka.tools.DumpLogSegments, 4.0.1 and 4.2.1; org.apache.kafka.tools.DumpLogSegments, 4.3.1.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import Enum
 from typing import Final
 
+from broker.releases import NEWEST, Release
 from log.batches.record_columns import Damage
+from log.tools.file_order import java_map_order, scala_map_order
 from log.tools.findings import Finding, of_damage, passed_over
 
 PROBLEMS_MAX: Final = 10_000
+IN_JAVA: Final = Release("4.3")
+"""The first release whose kafka-dump-log is the one written in Java."""
 
 
 class ProblemKind(Enum):
@@ -32,27 +40,47 @@ class ProblemKind(Enum):
         "  Index timestamp: {}, Previously indexed timestamp: {}",
     )
     OFFSET_NOT_FOUND = (
-        "The following indexed offsets are not found in the log.",
+        "The following indexed offsets are not found in :{}",
         "Indexed offset: {}, found log offset: {}",
     )
     NON_CONSECUTIVE = ("Non-consecutive offsets in {}", "  {} is followed by {}")
 
+    def heading(self, file: str, release: Release) -> str:
+        """Return the line above a file's problems."""
+        if self is ProblemKind.OFFSET_NOT_FOUND and release < IN_JAVA:
+            return "The following indexed offsets are not found in the log."
+        return str(self.value[0]).format(file)
 
-LAST_FIRST: Final = frozenset({ProblemKind.INDEX_MISMATCH, ProblemKind.NON_CONSECUTIVE})
-"""Kinds that Kafka's tool tells in reverse."""
+    def line(self, first: int, second: int) -> str:
+        """Return the line of one problem."""
+        return str(self.value[1]).format(first, second)
+
+    def sorted(self, pairs: list[tuple[int, int]], release: Release) -> Iterable[tuple[int, int]]:
+        """Return a file's problems, given in the order of finding, in printing order."""
+        if self not in (ProblemKind.INDEX_MISMATCH, ProblemKind.NON_CONSECUTIVE):
+            return pairs
+        if release < IN_JAVA:
+            return reversed(pairs)
+        return sorted(dict(pairs).items(), reverse=self is ProblemKind.INDEX_MISMATCH)
 
 
 class Problems:
-    """Collect the problems found so far, by kind and file."""
+    """Collect the problems found so far, by kind and file; `release` says whose tool's words are used."""
 
-    def __init__(self) -> None:
+    def __init__(self, release: Release = NEWEST) -> None:
+        self._release = release
+        self._notes: list[str] = []
         self._found: dict[tuple[ProblemKind, str], list[tuple[int, int]]] = {}
         self._more: dict[tuple[ProblemKind, str], int] = {}
         self._damages: list[Finding] = []
         self._damage_count = self._skipped_bytes = self._skipped_batches = 0
 
     def __bool__(self) -> bool:
-        return bool(self._found)
+        return bool(self._found or self._notes)
+
+    def note(self, line: str) -> None:
+        """Add a line that Kafka's tool prints at once, before all problems."""
+        self._notes.append(line)
 
     def add(self, kind: ProblemKind, file: str, first: int, second: int) -> None:
         """Add one problem with the two numbers that its line prints."""
@@ -89,12 +117,20 @@ class Problems:
             yield passed_over(self._skipped_bytes, self._skipped_batches)
 
     def lines(self) -> Iterator[str]:
-        """Yield the lines to print after the dump; none without a problem."""
+        """Yield the lines that Kafka's tool prints to standard error; none without a problem."""
+        yield from self._notes
         for kind in ProblemKind:
-            heading, line = kind.value
-            for place in sorted((found for found in self._found if found[0] is kind), key=lambda found: found[1]):
-                yield heading.format(place[1])
-                pairs = self._found[place]
-                yield from (line.format(*pair) for pair in (reversed(pairs) if kind in LAST_FIRST else pairs))
-                if place in self._more:
-                    yield f"  and {self._more[place]} more"
+            for file in self._files(kind):
+                yield kind.heading(file, self._release)
+                pairs = kind.sorted(self._found[kind, file], self._release)
+                yield from (kind.line(*pair) for pair in pairs)
+                if (kind, file) in self._more:
+                    yield f"  and {self._more[kind, file]} more"
+
+    def _files(self, kind: ProblemKind) -> list[str]:
+        """Return the files with problems of a kind, in printing order."""
+        files = [file for found, file in self._found if found is kind]
+        if self._release >= IN_JAVA:
+            return java_map_order(file for file in files for _ in self._found[kind, file])
+        is_put_often = kind in (ProblemKind.INDEX_MISMATCH, ProblemKind.NON_CONSECUTIVE)
+        return scala_map_order(file for file in files for _ in (self._found[kind, file] if is_put_often else "1"))

@@ -88,6 +88,11 @@ class SourceFile:
         return self.path.rpartition("/")[2]
 
     @property
+    def absolute(self) -> str:
+        """Return the absolute form of its name for users, which Kafka's tool prints above problems."""
+        return str(Path(self.shown).absolute())
+
+    @property
     def kind(self) -> str:
         """Return the ending of a segment's file (.log, .index, ...), or the whole name of any other file."""
         if self.name in SMALL_FILES:

@@ -39,7 +39,8 @@ from log.files.checkpoints import EpochEntry
 from log.indexes.offset_index import OFFSET_ENTRY, OffsetPositions, offset_index_entries
 from log.indexes.time_index import TIME_ENTRY, TimestampOffsets, time_index_entries
 from log.segments.file_names import OFFSET_INDEX, TIME_INDEX
-from log.tools.dump_index import check_offset_index, check_time_index
+from log.tools.dump_index import check_offset_index
+from log.tools.dump_time_index import check_time_index
 from log.tools.findings import Checked, Finding, of_damage, of_error
 from log.tools.sources import SourceFile
 

@@ -32,6 +32,7 @@ from log.tools.sources import metadata_files
 from placement.formats.read import read_dump
 from tests.golden.log.states import state_json
 from tests.kafka.cluster_scenario import CONFIG, SEGMENT_BYTES, Consumed, Evidence, make_partition
+from tests.kafka.differential.dumps import unlike
 from tests.kafka.log_jvm import KafkaLogs
 from tests.kafka.test_log_dump import has_index
 from tests.kafka.test_log_dump import ours as dumped_by_us
@@ -68,8 +69,9 @@ def dump_differences(evidence: Evidence, kafka_logs: KafkaLogs, kind: str) -> It
     """Yield the files of a kind, a suffix or METADATA, that kafka-dump-log and ours print otherwise."""
     arguments, options = DUMPED[kind]
     for path in dumped_files(evidence, kind):
-        if dumped_by_us(path, options, evidence.release) != kafka_logs.dump([path], *arguments):
-            yield f"{path} with {arguments}"
+        found = unlike(dumped_by_us(path, options, evidence.release), kafka_logs.dump([path], *arguments))
+        if found is not None:
+            yield f"{path} with {arguments}: {found}"
 
 
 def dumped_files(evidence: Evidence, kind: str) -> list[Path]:

@@ -45,11 +45,12 @@ class KafkaAnswerError(Exception):
 
 @attrs.frozen
 class Dumped:
-    """What kafka-dump-log printed to both streams, and the class of an exception that ended it."""
+    """What kafka-dump-log printed to both streams, and the class and message of an exception that ended it."""
 
     out: str
     err: str
     thrown: str | None = None
+    message: str | None = attrs.field(default=None, eq=False)
 
 
 class KafkaLogs(JavaProcess[str]):
@@ -71,7 +72,7 @@ class KafkaLogs(JavaProcess[str]):
         """Run kafka-dump-log over `files`."""
         arguments = ["--files", ",".join(str(file) for file in files), *options]
         answer = self._call("dump", arguments=arguments)
-        return Dumped(answer["out"], answer["err"], answer.get("thrown"))
+        return Dumped(answer["out"], answer["err"], answer.get("thrown"), answer.get("message"))
 
     def open(
         self,

@@ -1,9 +1,4 @@
-"""kafka-dump-log of 4.0.1 against ours, whole outputs, and on files that we wrote.
-
-Left out: 4.3.1, whose tool was written anew. It tells gaps in the order of a set of batches and "-1 is followed by" the
-first offset, ends a snapshot's line without a blank, names a missing offset "not found in :PATH", and throws at a
-preallocated index; ours prints these as 4.0.1 does.
-"""
+"""kafka-dump-log against ours: whole outputs, on golden files, on files that we wrote, and on damaged ones."""
 
 from __future__ import annotations
 
@@ -15,18 +10,14 @@ import attrs
 import pytest
 
 from broker.releases import Release
-from log.storage import FileStorage
 from log.tools.dump_options import DumpOptions
-from log.tools.dump_text import file_lines
-from log.tools.problems import Problems
-from log.tools.sources import SourceFile
+from tests.kafka.differential import dumps
+from tests.kafka.differential.dumps import dumped, unlike
 from tests.kafka.log_jvm import Dumped, KafkaLogs
 from tests.log.samples import SAMPLES, write_sample
 
 pytestmark = pytest.mark.kafka
-RELEASES: Final = (Release("4.0"),)
-"""The release whose tool these tests compare with."""
-
+CASE_COUNT: Final = 400
 LOG_OPTIONS: Final = {
     (): DumpOptions(),
     ("--deep-iteration",): DumpOptions(deep=True),
@@ -51,11 +42,7 @@ GOLDEN_FILE_COUNT_MIN: Final = 4000
 
 
 def ours(path: Path, options: DumpOptions, release: Release) -> Dumped:
-    options = attrs.evolve(options, release=release)
-    file = SourceFile(FileStorage(path.parent, read_only=True), path.name, str(path))
-    problems = Problems()
-    out = "".join(f"{line}\n" for line in file_lines(file, options, problems))
-    return Dumped(out, "".join(f"{line}\n" for line in problems.lines()))
+    return dumped([path], attrs.evolve(options, release=release))
 
 
 def has_index(path: Path) -> bool:
@@ -71,7 +58,7 @@ def differences(kafka_logs: KafkaLogs, paths: Sequence[Path]) -> list[str]:
         f"{path} with {arguments}"
         for path in paths
         for arguments, options in OPTIONS[path.suffix].items()
-        if ours(path, options, kafka_logs.release) != kafka_logs.dump([path], *arguments)
+        if unlike(ours(path, options, kafka_logs.release), kafka_logs.dump([path], *arguments)) is not None
     ]
 
 
@@ -101,6 +88,14 @@ def test_kafka_dumps_what_we_wrote_as_we_do_and_finds_no_fault(
     passed = [line for line in sane.out.splitlines() if not line.startswith("Dumping")]
     assert all(line.endswith(("passed sanity check.", "is empty.")) for line in passed), passed
     assert len(passed) == len(indexes)
+
+
+def test_random_files_whole_and_damaged_are_dumped_as_kafka_dumps_them(kafka_logs: KafkaLogs) -> None:
+    area = dumps.area(kafka_logs)
+    cases = [area.draw(1, number) for number in range(CASE_COUNT)]
+    found = [difference for case in cases if (difference := area.difference(case)) is not None]
+    assert found == []
+    assert {case.ending for case in cases} == set(dumps.SETS)
 
 
 def test_the_comparison_tells_a_changed_byte(kafka_logs: KafkaLogs, tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
 
 import attrs
 import pytest
@@ -58,20 +57,7 @@ def test_a_moment_is_unlike_another(evidence: Evidence) -> None:
     assert len(found) == 6
 
 
-OPEN: Final = {
-    ".log": "4.3 tells gaps in a set's order, and also that before a file's first offset",
-    ".index": "4.3 throws where a killed broker's index goes on with empty entries",
-    ".timeindex": "4.3 names the file of which indexed offsets are not found",
-    ".snapshot": "4.3 prints no blank after the last field",
-}
-"""Where the words of kafka-dump-log 4.3 are not ours yet."""
-KINDS: Final = [
-    pytest.param(kind, marks=[pytest.mark.xfail(strict=True, reason=OPEN[kind])] if kind in OPEN else [])
-    for kind in DUMPED
-]
-
-
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", DUMPED)
 def test_every_file_is_dumped_as_kafka_dumps_it(evidence: Evidence, kafka_logs: KafkaLogs, kind: str) -> None:
     assert dumped_files(evidence, kind)
     assert list(dump_differences(evidence, kafka_logs, kind)) == []

@@ -5,5 +5,6 @@
 - assignors: Draw lives of consumer groups for the six assignors.
 - batches: Draw batches of every magic, built and read by both, whole and damaged.
 - logs: Draw programs of operations for UnifiedLog and the cleaner.
+- dumps: Draw files of logs, whole and damaged, for kafka-dump-log.
 - metadata: Draw sequences of metadata records for Kafka's images, and any records for kafka-dump-log.
 """

@@ -20,12 +20,12 @@ from typing import Any, Final
 from broker.releases import NEWEST, Release
 from tests.kafka.assignor_differential import ASSIGNORS
 from tests.kafka.assignor_jvm import AssignorJvm
-from tests.kafka.differential import assignors, batches, logs, metadata, placers
+from tests.kafka.differential import assignors, batches, dumps, logs, metadata, placers
 from tests.kafka.differential.areas import Area, Tally, run
 from tests.kafka.jvm import KafkaJvm, KafkaUnavailableError
 from tests.kafka.log_jvm import KafkaLogs
 
-LOG_AREAS: Final = ("batches", "logs", "metadata images", "metadata dumps")
+LOG_AREAS: Final = ("batches", "logs", "dumps", "metadata images", "metadata dumps")
 AREAS: Final = (*sorted(placers.ALGORITHMS), *ASSIGNORS, *LOG_AREAS)
 
 
@@ -63,7 +63,7 @@ def open_areas(running: ExitStack, build_directory: Path, release: Release, name
         areas += assignors.areas(running.enter_context(AssignorJvm.start(build_directory, release)))
     if set(names) & set(LOG_AREAS):
         kafka = running.enter_context(KafkaLogs.start(build_directory, release))
-        areas += [batches.area(kafka), logs.area(kafka), *metadata.areas(kafka)]
+        areas += [batches.area(kafka), logs.area(kafka), dumps.area(kafka), *metadata.areas(kafka)]
     return [area for area in areas if area.name in names]
 
 

@@ -1,0 +1,209 @@
+"""The words of kafka-dump-log by release, on whole and on damaged files; the expected lines are what Kafka printed."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+
+import pytest
+
+from broker.ids import Offset, ProducerId
+from broker.releases import NEWEST, Release
+from broker.units import TimeMs
+from log.batches.build import build_batch
+from log.batches.build_spec import BatchSpec
+from log.producers.entry import ProducerEntry
+from log.producers.snapshot import encode_snapshot
+from log.record import Record
+from log.tools.dump_options import DumpOptions
+from log.tools.file_order import java_map_order, scala_map_order
+from log.tools.problems import ProblemKind, Problems
+from tests.kafka.differential.dumps import dumped
+from tests.log.cli.test_commands import answer
+from tests.log.samples import DIRECTORY, write_sample
+
+IN_SCALA = Release("4.2")
+HEADER_BYTES = 61
+
+
+@pytest.fixture
+def partition(tmp_path: Path) -> Path:
+    write_sample("none", tmp_path)
+    return tmp_path / DIRECTORY
+
+
+def patch(path: Path, position: int, data: bytes) -> None:
+    content = bytearray(path.read_bytes())
+    content[position : position + len(data)] = data
+    path.write_bytes(content)
+
+
+def second_log(partition: Path) -> Path:
+    return sorted(partition.glob("*.log"))[1]
+
+
+def test_the_tool_in_java_takes_the_offset_before_a_file_for_minus_one(partition: Path) -> None:
+    path = second_log(partition)
+    deep = DumpOptions(deep=True)
+    assert dumped([path], deep).err == f"Non-consecutive offsets in {path}\n  -1 is followed by {int(path.stem)}\n"
+    assert dumped([path], DumpOptions(deep=True, release=IN_SCALA)).err == ""
+    assert dumped([path], DumpOptions(deep=True, start_offset=int(path.stem) + 1)).err == ""
+
+
+def test_problems_are_sorted_by_the_tool_in_java_and_reversed_before() -> None:
+    def lines(kind: ProblemKind, release: Release) -> list[str]:
+        problems = Problems(release)
+        for first, second in ((5, 7), (9, 12), (5, 8)):
+            problems.add(kind, "/f", first, second)
+        return list(problems.lines())[1:]
+
+    gaps = ProblemKind.NON_CONSECUTIVE
+    assert lines(gaps, NEWEST) == ["  5 is followed by 8", "  9 is followed by 12"]
+    assert lines(gaps, IN_SCALA) == ["  5 is followed by 8", "  9 is followed by 12", "  5 is followed by 7"]
+    (first, _) = lines(ProblemKind.INDEX_MISMATCH, NEWEST)
+    assert first == "  Index offset: 9, log offset: 12"
+
+
+def test_the_file_of_offsets_that_are_not_found_is_named_since_the_tool_in_java() -> None:
+    def heading(release: Release) -> str:
+        problems = Problems(release)
+        problems.add(ProblemKind.OFFSET_NOT_FOUND, "/f", 5, -1)
+        return next(problems.lines())
+
+    assert heading(NEWEST) == "The following indexed offsets are not found in :/f"
+    assert heading(IN_SCALA) == "The following indexed offsets are not found in the log."
+
+
+def test_an_entry_that_points_at_no_batch_ends_the_dump(partition: Path) -> None:
+    """A killed broker leaves a preallocated index of zeros beside an empty log: Kafka throws NoSuchElementException."""
+    base = max(partition.glob("*.log"))
+    base.write_bytes(b"")
+    index = base.with_suffix(".index")
+    index.write_bytes(bytes(80))
+    found = dumped([index], DumpOptions())
+    assert found.out == f"Dumping {index}\n"
+    assert found.thrown == (
+        f"{index}: its entry for offset {int(base.stem)} points to byte 0 of the log, where no whole batch is"
+    )
+
+
+def test_damage_behind_the_sought_batch_ends_the_dump_of_a_time_index_since_the_tool_in_java(partition: Path) -> None:
+    log = second_log(partition)
+    content = log.read_bytes()
+    positions = [0]
+    while positions[-1] < len(content):
+        positions.append(positions[-1] + 12 + struct.unpack_from(">i", content, positions[-1] + 8)[0])
+    patch(log, positions[-2] + 8, struct.pack(">i", 3))
+    index = log.with_suffix(".timeindex")
+    assert dumped([index], DumpOptions()).thrown is not None
+    assert len(dumped([index], DumpOptions(release=IN_SCALA)).out.splitlines()) > 2
+
+
+def test_a_snapshot_has_no_blank_at_its_end_since_the_tool_in_java(tmp_path: Path) -> None:
+    path = tmp_path / "00000000000000000007.snapshot"
+    path.write_bytes(encode_snapshot([ProducerEntry(ProducerId(7))]))
+    line = dumped([path], DumpOptions()).out.splitlines()[1]
+    assert line.endswith("lastTimestamp: -1")
+    assert dumped([path], DumpOptions(release=IN_SCALA)).out.splitlines()[1] == line + " "
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("", "null"),
+        ("0002", "Snapshot contained an unknown file version 2"),
+        ("0001 00000000 ffffffff", "non-nullable field producerEntries was serialized as null"),
+        (
+            "0001 00000000 00000009 00",
+            "Tried to allocate a collection of size 9, but there are only 1 bytes remaining.",
+        ),
+        ("0001 00000000 00000001 00000000", "null"),
+    ],
+)
+def test_a_snapshot_that_cannot_be_read_is_told_as_kafka_tells_it_and_as_damage(
+    tmp_path: Path, content: str, said: str
+) -> None:
+    path = tmp_path / "00000000000000000007.snapshot"
+    path.write_bytes(bytes.fromhex(content))
+    found = answer("dump", path)
+    assert found.status == 1
+    assert found.out == f"Dumping {path}\n"
+    assert found.err.splitlines()[0] == f"Snapshot failed schema validation: {said}"
+    assert str(path) in found.err.splitlines()[1]
+
+
+def test_a_wrong_checksum_of_a_snapshot_has_kafkas_words(tmp_path: Path) -> None:
+    path = tmp_path / "00000000000000000007.snapshot"
+    path.write_bytes(bytes.fromhex("0001 00000001 00000000"))
+    said = "Snapshot is corrupt (CRC is no longer valid). Stored crc: 1. Computed crc: 1214729159"
+    assert answer("dump", path).err.splitlines()[0] == said
+
+
+def test_records_before_the_damaged_one_are_printed(partition: Path) -> None:
+    path = second_log(partition)
+    (size,) = struct.unpack_from(">b", path.read_bytes(), HEADER_BYTES)
+    patch(path, HEADER_BYTES + 1 + size // 2, b"\x01")  # The size of the second record, now negative.
+    found = dumped([path], DumpOptions(deep=True))
+    assert found.thrown is not None
+    assert found.thrown.startswith(f"{path} at byte 0: record 1 of 3: ")
+    assert found.out.count("\n| ") == 1
+
+
+def test_a_message_whose_value_runs_past_it_shows_the_size_that_it_claims(tmp_path: Path) -> None:
+    path = tmp_path / "00000000000000000000.log"
+    path.write_bytes(build_batch(BatchSpec(magic=0), [Record(Offset(0), TimeMs(-1), None, b"v")]))
+    patch(path, 22, struct.pack(">i", 500))
+    line = dumped([path], DumpOptions(deep=True)).out.splitlines()[-1]
+    assert line.startswith("| offset: 0 NoTimestampType: -1 keySize: -1 valueSize: 500 isValid: false crc: ")
+    assert line[-1].isdigit()
+    older = DumpOptions(deep=True, release=IN_SCALA)
+    assert dumped([path], older).out.splitlines()[-1] == line + "}"
+    assert dumped([path], DumpOptions(deep=True, print_data=True)).thrown is not None
+
+
+def test_a_negative_magic_ends_the_dump(partition: Path) -> None:
+    path = second_log(partition)
+    patch(path, 16, b"\x80")
+    assert dumped([path], DumpOptions()).thrown == f"{path} at byte 0: Invalid magic used in LegacyRecord: -128"
+
+
+def test_a_damaged_batch_below_offset_zero_is_printed(partition: Path) -> None:
+    path = second_log(partition)
+    patch(path, 23, struct.pack(">i", -(2**31)))
+    assert f" lastOffset: {int(path.stem) - 2**31} " in dumped([path], DumpOptions()).out
+
+
+def test_the_payload_of_a_record_without_key_and_metadata_is_marked_since_the_tool_in_java(tmp_path: Path) -> None:
+    path = tmp_path / "00000000000000000000.log"
+    path.write_bytes(build_batch(BatchSpec(), [Record(Offset(0), TimeMs(0), None, b"v")]))
+    bare = {"deep": True, "print_data": True, "skip_record_metadata": True}
+    assert dumped([path], DumpOptions(**bare)).out.splitlines()[-1] == "| payload: v"
+    assert dumped([path], DumpOptions(**bare, release=IN_SCALA)).out.splitlines()[-1] == " payload: v"
+
+
+def test_files_with_problems_are_told_in_the_order_of_the_tools_hash_map() -> None:
+    """Fourteen files with a gap each, as 4.3.1 and 4.0.1 told them; 6 and 12 share a bin of the table."""
+    files = [f"/tmp/fileorder/d/{number:020}.log" for number in range(14)]
+
+    def numbers(ordered: list[str]) -> list[int]:
+        return [files.index(file) for file in ordered]
+
+    calls = [file for file in files for _ in range(2)]
+    assert numbers(java_map_order(calls)) == [0, 13, 7, 2, 5, 9, 11, 12, 6, 1, 4, 3, 8, 10]
+    assert numbers(scala_map_order(files)) == [0, 13, 7, 2, 5, 9, 11, 6, 12, 1, 4, 3, 8, 10]
+
+
+def test_problems_name_the_absolute_path(partition: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = second_log(partition)
+    monkeypatch.chdir(partition)
+    found = answer("dump", "--deep-iteration", path.name)
+    assert found.lines[0] == f"Dumping {path.name}"
+    assert found.err.splitlines()[0] == f"Non-consecutive offsets in {path}"
+
+
+def test_the_size_that_is_read_at_an_index_entry_is_an_option(partition: Path) -> None:
+    index = second_log(partition).with_suffix(".index")
+    assert answer("dump", index).status == 0
+    found = answer("dump", "--max-message-size", "20", index)
+    assert found.status == 1
+    assert "where no whole batch is" in found.err
