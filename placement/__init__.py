@@ -4,7 +4,7 @@
     placers/        Place replicas as Kafka does: striped, classic or by hand.
     producer/       Choose a record's partition as Kafka's producer does, and model its batches.
     balance/        Measure loads and spread, check constraints, audit racks, list changes.
-    outages/        Say what losing brokers or racks does, and in which batches brokers may restart.
+    outages/        Show what losing brokers or racks does, and in which batches brokers may restart.
     reassignment/   Plan moves of replicas and leaders, and say what a plan does before it is run.
     formats/        Read and write the text and JSON of Kafka's tools, one module a format.
     strategies      Generate clusters for Hypothesis tests and check any placer in one call.

@@ -24,7 +24,7 @@ Source: ours.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import attrs
 import numpy as np
@@ -52,13 +52,15 @@ RACK: Final = "racks"
 RACK_AND_BROKER: Final = "racks_and_brokers"
 SCOPES: Final = (SINGLE, PAIR, RACK, RACK_AND_BROKER)
 _ONE: Final = np.ones(1, dtype=np.int64)
+Rows: TypeAlias = tuple[Int64Array | None, Int64Array | None, Int64Array | None]
 
 
 @attrs.frozen(kw_only=True, eq=False)
 class Sweep:
     """Hold columns of one scope, equally long: its sets, its counts and its pile-up; None where not known.
 
-    `rack` and `broker` and `other_broker` are places in `view.racks` and rows of `view.brokers`.
+    `rack` and `broker` and `other_broker` are places in `view.racks` and rows of `view.brokers`. `failover_broker` is
+    the row of the broker that takes over most, -1 for none; it is known where one broker is lost.
     """
 
     scope: str
@@ -66,6 +68,7 @@ class Sweep:
     broker: Int64Array | None
     other_broker: Int64Array | None
     columns: Mapping[str, Int64Array | None]
+    failover_broker: Int64Array | None = None
 
     @property
     def count(self) -> int:
@@ -103,6 +106,14 @@ class _Frame:
     """The places of (rack, broker) in a flat R x B where the broker is in another rack or none."""
 
 
+@attrs.frozen(kw_only=True, eq=False)
+class _PileUps:
+    """Hold the columns of leaders of each scope, and for each broker the one that takes over most from it."""
+
+    columns: dict[str, dict[str, Int64Array | None]]
+    taker: Int64Array
+
+
 def look_ahead(view: ClusterView) -> LookAhead:
     """Return the outages of every broker, pair, rack, and rack with one more broker of `view`."""
     found = successions(view)
@@ -111,13 +122,15 @@ def look_ahead(view: ClusterView) -> LookAhead:
     now = counts_of(found, after_loss(found, np.zeros(frame.broker_count, dtype=np.bool_)))
     piled = _piled_up(found, frame)
     sets = _sets(frame)
+    left = _live_left(found, frame, sets)
     sweeps = {
         scope: Sweep(
             scope=scope,
             rack=sets[scope][0],
             broker=sets[scope][1],
             other_broker=sets[scope][2],
-            columns=_columns(scope, counted, now) | piled[scope],
+            columns=_columns(scope, counted, now) | piled.columns[scope] | {"live_broker_count": left[scope]},
+            failover_broker=piled.taker if scope == SINGLE else None,
         )
         for scope in SCOPES
         if scope != PAIR or frame.with_pairs
@@ -197,7 +210,7 @@ def _columns(scope: str, counted: Mapping[str, dict[str, Int64Array]], now: Coun
     }
 
 
-def _sets(frame: _Frame) -> dict[str, tuple[Int64Array | None, Int64Array | None, Int64Array | None]]:
+def _sets(frame: _Frame) -> dict[str, Rows]:
     """Return the sets of each scope as columns: rack, broker and other broker."""
     low, high = pair_columns(frame.broker_count if frame.with_pairs else 0)
     count = max(frame.broker_count, 1)
@@ -209,7 +222,18 @@ def _sets(frame: _Frame) -> dict[str, tuple[Int64Array | None, Int64Array | None
     }
 
 
-def _piled_up(found: Successions, frame: _Frame) -> dict[str, dict[str, Int64Array | None]]:
+def _live_left(found: Successions, frame: _Frame, sets: Mapping[str, Rows]) -> dict[str, Int64Array]:
+    """Return how many live brokers each set leaves, for each scope."""
+    live = found.live.astype(np.int64)
+    of_rack = np.bincount(frame.rack_of_broker + 1, weights=live, minlength=frame.rack_count + 1)[1:].astype(np.int64)
+    lost = {}
+    for scope, (rack, broker, other) in sets.items():
+        parts = [(of_rack, rack), (live, broker), (live, other)]
+        lost[scope] = sum((values[rows] for values, rows in parts if rows is not None), np.int64(0))
+    return {scope: int(live.sum()) - np.asarray(count, dtype=np.int64) for scope, count in lost.items()}
+
+
+def _piled_up(found: Successions, frame: _Frame) -> _PileUps:
     """Return the columns of leaders of each scope: those lost, the most taken over by one, the most led by one."""
     count = frame.broker_count
     leaders, takeovers = np.zeros(count, dtype=np.int32), np.zeros((count, count), dtype=np.int32)
@@ -227,10 +251,14 @@ def _piled_up(found: Successions, frame: _Frame) -> dict[str, dict[str, Int64Arr
     racks, with_one = _racks_piled_up(found, frame, leaders)
     of_scope = {SINGLE: single, PAIR: pairs, RACK: racks, RACK_AND_BROKER: with_one}
     names = ("lost_leader_count", "failover_count", "leader_count_max")
-    return {
-        scope: {name: column.astype(np.int64) for name, column in zip(names, columns, strict=True)}
-        for scope, columns in of_scope.items()
-    }
+    taker = np.where(single[1] > 0, takeovers.argmax(axis=1), -1) if count else np.zeros(0)
+    return _PileUps(
+        columns={
+            scope: {name: column.astype(np.int64) for name, column in zip(names, columns, strict=True)}
+            for scope, columns in of_scope.items()
+        },
+        taker=taker.astype(np.int64),
+    )
 
 
 def _racks_piled_up(
@@ -271,11 +299,16 @@ def sweep_table(view: ClusterView, sweep: Sweep) -> pa.Table:
         columns["other_broker_id"] = ids[sweep.other_broker]
     for name, values in sweep.columns.items():
         columns[name] = unknown_column(sweep.count) if values is None else values
-    lost, taken = sweep.columns["lost_leader_count"], sweep.columns["failover_count"]
-    assert lost is not None
-    assert taken is not None
+    known = {name: values for name, values in sweep.columns.items() if values is not None}
+    lost, taken, led = (known[name] for name in ("lost_leader_count", "failover_count", "leader_count_max"))
     share = np.divide(taken, lost, out=np.zeros(taken.size), where=taken > 0)
     columns["failover_share"] = column_of(share, absent=taken == 0)
+    led_count = view.partitions.count - known["leaderless_count"]
+    over = np.divide(led * known["live_broker_count"], led_count, out=np.zeros(led.size), where=led > 0)
+    columns["leader_max_over_mean"] = column_of(over, absent=led == 0)
+    if sweep.failover_broker is not None:
+        taker = np.append(ids, np.int32(-1))[sweep.failover_broker]
+        columns["failover_broker_id"] = column_of(taker, absent=taker < 0)
     return table_of(columns)
 
 

@@ -1,4 +1,4 @@
-"""Say what a cluster looks like once any set of its brokers is lost: the readable form of every outage.
+"""Show what a cluster looks like once any set of its brokers is lost: the readable form of every outage.
 
 What it decides: the counts of `Counts`, who leads each partition, how leadership piles up, and how many in-sync
 replicas are left above min.insync.replicas, after all of `lost` are fenced.

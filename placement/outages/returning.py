@@ -1,4 +1,4 @@
-"""Say which lost brokers must return before a partition is led again without losing a committed record.
+"""Find which lost brokers must return before a partition is led again without losing a committed record.
 
 What it decides: for every partition at risk (no live replica has every committed record), the brokers that may have
 every committed record, and how many of them must return for certain.

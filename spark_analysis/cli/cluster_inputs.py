@@ -58,6 +58,7 @@ from spark_analysis.tables.answers import write_answer
 
 _SUMMARY: Final = "{kind}.json"
 _NAMES_SHOWN_MAX: Final = 10
+_WIDTH_MIN: Final = 100
 
 
 @attrs.frozen(kw_only=True)
@@ -185,6 +186,8 @@ def give_answer(
         click.echo(as_text)
     else:
         console = Console(highlight=False, soft_wrap=True)
+        # A terminal that is narrower wraps lines; a table made narrower would break its cells.
+        console.width = max(console.width, _WIDTH_MIN)
         for each in shown:
             console.print(each)
     if options.out is not None:
@@ -198,7 +201,7 @@ def shown_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
     """Return a table for the terminal: the first `left_count` columns flush left, numbers flush right."""
     table = Table(title=Text(title), title_justify="left", title_style="bold", box=None, pad_edge=False)
     for place, column in enumerate(columns):
-        table.add_column(column, justify="left" if place < left_count else "right", overflow="fold")
+        table.add_column(column, justify="left" if place < left_count else "right", no_wrap=True)
     for row in rows:
         table.add_row(*(Text(printable(cell)) for cell in row))
     return table

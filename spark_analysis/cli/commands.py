@@ -89,6 +89,11 @@ JOINED: Final[Mapping[str, Joined]] = MappingProxyType(
             "mirror",
             "Copy one cluster into another as MirrorMaker 2 does, and check the copy.",
         ),
+        "outage": Joined(
+            "spark_analysis.cli.outage",
+            "outage_command",
+            "Show what losing brokers or racks does: leaders, min-ISR, data at risk, and who takes over.",
+        ),
         "recipes": Joined(
             "spark_analysis.cli.recipes",
             "recipes",

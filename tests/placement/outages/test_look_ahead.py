@@ -28,12 +28,14 @@ def lost_of(view: ClusterView, sweep: Sweep, place: int) -> list[BrokerId]:
     return lost + [view.brokers[int(column[place])].id for column in rows]
 
 
-def figures_of(found: Outage) -> dict[str, int | None]:
+def figures_of(view: ClusterView, found: Outage) -> dict[str, int | None]:
     piled = found.pile_up
+    left = [broker for broker in view.brokers if not broker.fenced and broker.id not in found.lost]
     return attrs.asdict(found.counts) | {
         "lost_leader_count": piled.lost_leader_count,
         "failover_count": piled.failover_count,
         "leader_count_max": piled.leader_count_max,
+        "live_broker_count": len(left),
     }
 
 
@@ -44,8 +46,20 @@ def test_each_row_of_each_table_is_the_outage_of_its_set(small: Small) -> None:
     assert attrs.asdict(found.now) == attrs.asdict(outage(view, ()).counts)
     for sweep in found.sweeps:
         for place in range(sweep.count):
-            direct = figures_of(outage(view, lost_of(view, sweep, place)))
+            direct = figures_of(view, outage(view, lost_of(view, sweep, place)))
             assert {name: int(column[place]) for name, column in sweep.columns.items() if column is not None} == direct
+
+
+@given(clusters())
+def test_the_table_states_shares_and_who_takes_over(small: Small) -> None:
+    view = small.view()
+    for sweep in look_ahead(view).sweeps:
+        for place, row in enumerate(sweep_table(view, sweep).to_pylist()):
+            piled = outage(view, lost_of(view, sweep, place)).pile_up
+            assert row["failover_share"] == piled.failover_share
+            assert row["leader_max_over_mean"] == piled.leader_max_over_mean
+            if sweep.failover_broker is not None:
+                assert row["failover_broker_id"] == piled.failover_broker
 
 
 @given(clusters())
