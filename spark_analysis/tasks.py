@@ -72,9 +72,11 @@ def fleet_task(fleet: Fleet, root: Path, *, by_topic: bool = True, partitions: b
         recipe, row_count = fleet.recipe, 0
         held: list[Placed] = []
         for cluster in make_clusters(fleet, list(numbers)):
+            other: Placed | None = None
             for placer in cluster.shape.placers:
                 rows = place_cluster(cluster, placer, seed=recipe.seed)
-                held.append(count_placed(cluster, rows, placer=placer, source=recipe.source, by_topic=by_topic))
+                other = count_placed(cluster, rows, placer=placer, source=recipe.source, by_topic=by_topic, other=other)
+                held.append(other)
                 row_count += held[-1].row_count
                 if partitions:
                     view = view_of(cluster, rows, recipe.source)

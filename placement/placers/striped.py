@@ -196,7 +196,8 @@ def striped_topics(calls: PlacementCalls, stripes: Stripes, entropy: JavaRandom)
     For callers that place many topics on the same brokers: make the stripes once. It is one `StripedPlacer.place`
     after another on one generator, but a call that is refused raises before anything is drawn.
     """
-    for numbers in zip(calls.partition_counts.tolist(), calls.replication_factors.tolist(), strict=True):
+    asked = zip(calls.partition_counts.tolist(), calls.replication_factors.tolist(), strict=True)
+    for numbers in dict.fromkeys(asked):  # Topics are many, their counts and factors few.
         refusal = _refusal(PlacementSpec(0, *numbers), stripes.columns)
         if refusal is not None:
             raise refusal

@@ -35,7 +35,7 @@ class FleetOptions(RunOptions):
 @click.option(
     "--partitions",
     is_flag=True,
-    help="Write the table of partitions, too: a row per partition and placer, some 40 bytes each.",
+    help="Write the table of partitions, too: a row per partition and placer.",
 )
 @run_options
 @takes(FleetOptions)

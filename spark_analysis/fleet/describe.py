@@ -65,8 +65,12 @@ _COUNTS: Final = (
 
 @attrs.frozen(eq=False)
 class Uneven:
-    """Hold the groups of a cluster whose brokers are not all alike, and the best spreads over brokers and racks."""
+    """Hold the groups of a cluster whose brokers are not all alike, and the best spreads over brokers and racks.
 
+    With `of_cluster` they follow from the cluster's topics, as no fenced broker holds a replica: every placer has them.
+    """
+
+    of_cluster: bool
     groups: Groups
     over_brokers: tuple[Reach | None, ...]
     over_racks: tuple[Reach | None, ...]
@@ -98,9 +102,18 @@ class Placed:
 
 
 def count_placed(
-    cluster: SimulatedCluster, rows: Int32Array, *, placer: str, source: str, by_topic: bool = True
+    cluster: SimulatedCluster,
+    rows: Int32Array,
+    *,
+    placer: str,
+    source: str,
+    by_topic: bool = True,
+    other: Placed | None = None,
 ) -> Placed:
-    """Return the counts of a cluster whose replicas are the matrix `rows`; topics are listed if `by_topic`."""
+    """Return the counts of a cluster whose replicas are the matrix `rows`; topics are listed if `by_topic`.
+
+    `other` is the same cluster as placed by another placer, whose best spreads may be the same.
+    """
     sizes = np.zeros(cluster.topic_count, dtype=np.int64) if cluster.size_bytes is None else cluster.size_bytes
     held = np.zeros((3, cluster.broker_count), dtype=np.int64)
     spread = None
@@ -118,21 +131,24 @@ def count_placed(
         held=held,
         racks=_racks(cluster, held),
         spread=spread,
-        uneven=_uneven(cluster, rows, held),
+        uneven=_uneven(cluster, rows, held, None if other is None else other.uneven),
         broken=_calm(len(cluster.rack_names)) if _is_calm(cluster, rows, placer) else _broken(cluster, rows, source),
     )
 
 
-def _uneven(cluster: SimulatedCluster, rows: Int32Array, held: Int64Array) -> Uneven | None:
+def _uneven(cluster: SimulatedCluster, rows: Int32Array, held: Int64Array, other: Uneven | None) -> Uneven | None:
     """Return the best spreads of a cluster with fenced brokers, or with racks that are uneven or not everywhere."""
     fenced, racks = cluster.fenced, cluster.rack_index
+    of_cluster = not held[0, fenced].any()
+    if of_cluster and other is not None and other.of_cluster:
+        return other
     if not fenced.any():
         sizes = np.bincount(racks + 1)
         if not cluster.rack_names or (not sizes[0] and (sizes[1:] == sizes[1]).all()):
             return None
     groups = Groups.make(racks, fenced)
     counts, sized = cluster.grown_counts, cluster.size_bytes
-    if held[0, fenced].any():
+    if not of_cluster:
         led = np.asarray(((rows >= 0) & ~fenced[rows]).any(axis=1))
         classes = Classes.of_rows(rows, groups, led, None if sized is None else np.repeat(sized, counts))
     else:
@@ -141,6 +157,7 @@ def _uneven(cluster: SimulatedCluster, rows: Int32Array, held: Int64Array) -> Un
     by_rack = [None if one is None else rack_sums(groups, one) for one in known]
     live = [None if one is None else one[~fenced] for one in known]
     return Uneven(
+        of_cluster,
         groups,
         reached(best_over_brokers, groups, classes, live),
         reached(best_over_racks, groups, classes, by_rack),

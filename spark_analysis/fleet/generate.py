@@ -7,9 +7,10 @@ How: k's seed is derive(fleet seed, k). A few words of its SplitMix64 stream cho
 topics, and how many brokers are fenced or have no rack; a second stream, derive(fleet seed, k, 1), gives one word a
 broker for the order in which racks are dealt, one for the order of fencing, and four a topic: partitions, factor, size
 of a replica, growth. A word chooses among n by its high half times n, shifted back: each choice is as likely as the
-next but for one part in 2^32 / n. Brokers are shared out over racks by the plan's sizes, largest remainder first, and
-every rack gets at least one. A share of brokers (fenced, unracked) that is not whole is rounded up with the chance of
-its fraction. At least as many brokers stay unfenced as the largest factor needs, and one broker a rack keeps its rack.
+next but for one part in 2^32 / n. Brokers are shared out over racks by the plan's sizes, largest remainder first; a
+rack that would get none takes one from the largest. A share of brokers (fenced, unracked) that is not whole is rounded
+up with the chance of its fraction. At least as many brokers stay unfenced as the largest factor
+needs, and one broker a rack keeps its rack.
 
 Example:
     >>> from spark_analysis.fleet.reading import load_recipe
@@ -231,18 +232,22 @@ def _racks(plan: RackPlan, drawn: WordArray, word: int) -> Int32Array:
 
 
 def share_out(count: int, sizes: tuple[int, ...]) -> tuple[int, ...]:
-    """Return 1 for each of `sizes` and the rest of `count` in their proportion.
+    """Return `count` shared out in the proportion of `sizes`, each at least 1.
 
-    Remainders go to the largest fractions, to the first of equals.
+    Remainders go to the largest fractions, to the first of equals. A size that would have none takes one from the
+    largest share. `count` is at least the number of sizes.
 
-    `count` is at least the number of sizes.
-
-    >>> share_out(20, (10, 8, 2)), share_out(7, (4, 4, 2))
-    ((9, 8, 3), (3, 2, 2))
+    >>> share_out(20, (10, 8, 2)), share_out(7, (4, 4, 2)), share_out(4, (6, 6, 6, 1))
+    ((10, 8, 2), (3, 3, 1), (1, 1, 1, 1))
     """
-    spare, total = count - len(sizes), sum(sizes)
-    whole = [spare * size // total for size in sizes]
-    by_fraction = sorted(range(len(sizes)), key=lambda rack: (-(spare * sizes[rack] % total), rack))
-    for rack in by_fraction[: spare - sum(whole)]:
-        whole[rack] += 1
-    return tuple(part + 1 for part in whole)
+    total = sum(sizes)
+    parts = [count * size // total for size in sizes]
+    by_fraction = sorted(range(len(sizes)), key=lambda rack: (-(count * sizes[rack] % total), rack))
+    for rack in by_fraction[: count - sum(parts)]:
+        parts[rack] += 1
+    for rack in range(len(parts)):
+        if not parts[rack]:
+            parts[parts.index(max(parts))] -= 1
+            parts[rack] = 1
+    assert sum(parts) == count, (count, sizes)
+    return tuple(parts)
