@@ -25,6 +25,7 @@ from tests.golden.runners import RUNNERS, Json, MalformedCaseError, Runner, firs
 from tests.golden.sources import UnknownSourceError, runners_of, source_of
 
 SCHEMA_VERSION: Final = 1
+NO_CASES: Final = "has no cases"
 
 
 @attrs.frozen
@@ -81,7 +82,7 @@ def load(path: Path) -> GoldenFile:
     if not isinstance(algorithm, str) or algorithm not in RUNNERS:
         raise NotGoldenError(f"unknown algorithm {algorithm!r}; known are {', '.join(sorted(RUNNERS))}")
     if not document["cases"]:
-        raise NotGoldenError("has no cases")
+        raise NotGoldenError(NO_CASES)
     try:
         source = source_of(document.get("source"))
     except UnknownSourceError as unknown:
@@ -126,6 +127,8 @@ def run_folder(folder: Path) -> Iterator[FileResult]:
         name = str(archive.relative_to(folder))
         try:
             with unpacked(archive) as content:
+                if not case_folders(content):
+                    raise UnsafeArchiveError(NO_CASES)
                 yield from run_log_cases(content, name)
         except UnsafeArchiveError as problem:
             yield FileResult(name, problem=str(problem))

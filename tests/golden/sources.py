@@ -2,7 +2,7 @@
 
 How: the `source` of a file begins with "Apache Kafka" and a version. A released version is answered as its release.
 Vectors of one commit between two releases are known too: `between_releases` answers where no release answers so, and
-4.0 answers the rest.
+4.0 answers the rest. A log case may name the version alone; one that names nothing was printed by that commit.
 
 Example:
 
@@ -36,25 +36,37 @@ class UnknownSourceError(Exception):
 
 @attrs.frozen
 class Source:
-    """The release that printed vectors; `between`: it was the known commit before that release."""
+    """The version that printed vectors and its release; `between`: it was the known commit before that release."""
 
+    version: str
     release: Release
     between: bool = False
+
+
+BETWEEN: Final = Source("4.0.0-SNAPSHOT", Release("4.0"), between=True)
 
 
 def source_of(text: Any) -> Source:
     """Return which Kafka a file's `source` names; raise UnknownSourceError where it is none that is known."""
     match = _KAFKA.fullmatch(text) if isinstance(text, str) else None
     if match is not None and match.groups() == ("4.0.0-SNAPSHOT", COMMIT):
-        return Source(Release("4.0"), between=True)
+        return BETWEEN
     try:
-        if match is not None and match.group(2) is None:
-            return Source(Release(match.group(1)))
+        if match is not None:
+            return Source(match.group(1), Release(match.group(1)))
     except UsageError:
         pass
     raise UnknownSourceError(
         f"source {shorten(repr(text))} is not known; it is 'Apache Kafka' and a released version, such as 4.3.1"
     )
+
+
+def source_of_case(case: Mapping[str, Any]) -> Source:
+    """Return which Kafka the `source` of a log case names, as `source_of`."""
+    text = case.get("source")
+    if text is None:
+        return BETWEEN
+    return source_of(f"Apache Kafka {text}" if isinstance(text, str) and text[:1].isdigit() else text)
 
 
 def runners_of(source: Source) -> Mapping[str, Runner]:

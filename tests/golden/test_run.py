@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tarfile
 from pathlib import Path
 from typing import Any
 
@@ -101,7 +102,16 @@ def test_the_answer_is_that_of_the_release_that_the_source_names(
 
 @pytest.mark.parametrize(
     "source",
-    ["Apache Kafka 4.9.0, OpenJDK 17", "Apache Kafka 4.0.0-SNAPSHOT " + "0" * 40, "test", None],
+    [
+        "Apache Kafka 4.9.0, OpenJDK 17",
+        "Apache Kafka 4.0.0-SNAPSHOT " + "0" * 40,
+        "Apache Kafka",
+        "4.3.1",
+        "test",
+        "",
+        431,
+        None,
+    ],
 )
 def test_a_source_that_is_no_known_release_is_refused_in_one_sentence(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], source: object
@@ -112,6 +122,72 @@ def test_a_source_that_is_no_known_release_is_refused_in_one_sentence(
     known = "is not known; it is 'Apache Kafka' and a released version, such as 4.3.1"
     assert lines[0] == "a.json: 0 passed, 1 failed"
     assert known in lines[1]
+
+
+def test_a_file_without_a_source_is_refused_in_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    document = {"algorithm": "java_random", "schema_version": 1, "cases": [CASE]}
+    (tmp_path / "a.json").write_text(json.dumps(document), encoding="utf-8")
+    assert run(tmp_path, capsys) == (
+        1,
+        [
+            "a.json: 0 passed, 1 failed",
+            "  source None is not known; it is 'Apache Kafka' and a released version, such as 4.3.1",
+            "0 passed, 1 failed",
+        ],
+    )
+
+
+def test_a_source_may_name_the_commit_of_a_released_version(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(tmp_path / "a.json", [CASE], source=f"Apache Kafka 4.1.2 {'0' * 40}, OpenJDK 21")
+    assert run(tmp_path, capsys)[0] == 0
+
+
+@pytest.mark.parametrize("source", ["4.9.0", "Apache Kafka 4.9.0, OpenJDK 17", "4.4.0-SNAPSHOT", "test", "", 431])
+def test_a_log_case_whose_source_is_no_known_release_is_refused_in_one_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], source: object
+) -> None:
+    (tmp_path / "case-1").mkdir()
+    case = {"kind": "checkpoints", "files": [], "parse": [], "source": source}
+    (tmp_path / "case-1" / "case.json").write_text(json.dumps(case), encoding="utf-8")
+    status, lines = run(tmp_path, capsys)
+    assert status == 1
+    assert lines[0] == "case-1: 0 passed, 1 failed"
+    assert lines[1].startswith("  case-1: source ")
+    assert lines[1].endswith(" is not known; it is 'Apache Kafka' and a released version, such as 4.3.1")
+    assert lines[2:] == ["0 passed, 1 failed"]
+
+
+@pytest.mark.parametrize("source", ["4.3.1", "Apache Kafka 4.3.1, OpenJDK 17.0.15"])
+def test_a_log_case_names_a_version_or_what_other_files_name(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], source: str
+) -> None:
+    (tmp_path / "case-1").mkdir()
+    case = {"kind": "checkpoints", "files": [], "parse": [], "source": source}
+    (tmp_path / "case-1" / "case.json").write_text(json.dumps(case), encoding="utf-8")
+    assert run(tmp_path, capsys) == (0, ["case-1: 1 passed, 0 failed", "1 passed, 0 failed"])
+
+
+def test_a_folder_without_a_case_is_a_failure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "README.md").write_text("no vectors here", encoding="utf-8")
+    assert main(["golden", str(tmp_path)]) == 1
+    shown = capsys.readouterr()
+    assert shown.out == "0 passed, 0 failed\n"
+    assert shown.err == f"{tmp_path}: no golden vectors found\n"
+
+
+def test_an_archive_without_a_case_is_a_failure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(tmp_path / "a.json", [CASE])
+    with tarfile.open(tmp_path / "empty.tar.xz", "w:xz"):
+        pass
+    assert run(tmp_path, capsys) == (
+        1,
+        [
+            "a.json: 1 passed, 0 failed",
+            "empty.tar.xz: 0 passed, 1 failed",
+            "  has no cases",
+            "1 passed, 1 failed",
+        ],
+    )
 
 
 @pytest.mark.parametrize(

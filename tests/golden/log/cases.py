@@ -19,6 +19,7 @@ from typing import Any, Final, TypeAlias
 
 from broker.errors import BrokersideError
 from tests.golden.runners import MalformedCaseError
+from tests.golden.sources import UnknownSourceError, source_of_case
 
 Json: TypeAlias = Any
 LogRunner: TypeAlias = Callable[[Mapping[str, Json], Path], str | None]
@@ -33,7 +34,7 @@ CASE_SIZE_BYTES_MAX: Final = 256 << 20
 
 
 class UnsafeArchiveError(Exception):
-    """An archive that is damaged, too large, or would write outside its folder."""
+    """An archive that is damaged, empty, too large, or would write outside its folder."""
 
 
 def case_folders(folder: Path) -> list[Path]:
@@ -88,7 +89,10 @@ def run_case(folder: Path, runners: Mapping[str, LogRunner]) -> str | None:
 
 def _run(case: Mapping[str, Json], folder: Path, runner: LogRunner) -> str | None:
     try:
+        source_of_case(case)
         return runner(case, folder)
+    except UnknownSourceError as unknown:
+        return str(unknown)
     except (MalformedCaseError, KeyError) as damage:
         return f"malformed case: {type(damage).__name__}: {damage}"
     except FileNotFoundError as missing:

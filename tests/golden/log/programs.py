@@ -35,7 +35,7 @@ class Program:
         self.clock = ManualClock(TimeMs(case["startTimeMs"]))
         # Kafka's files had the times of the machine that wrote them, years after the mocked clock; but where the
         # cleaner goes by them, the case's program had set them.
-        goes_by_files = str(case.get("case")).startswith(CASES_WITH_FILE_TIMES)
+        goes_by_files = case.get("fileTimes") == "clock" or str(case.get("case")).startswith(CASES_WITH_FILE_TIMES)
         self.storage = MemoryStorage(self.clock if goes_by_files else ManualClock(MACHINE_TIME_MS))
         self.config = config_of(case)
         self.topic_id: str | None = case.get("topicId")

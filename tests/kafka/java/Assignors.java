@@ -46,14 +46,14 @@ public final class Assignors {
     private ConsumerPartitionAssignor client;
 
     /** A group as it comes over the wire; `owned` are pairs of topic index and partition. */
-    private static final class Group {
+    static final class Group {
         final List<String> topics = new ArrayList<>();
         final List<Integer> counts = new ArrayList<>();
         final List<List<List<String>>> racks = new ArrayList<>();
         final List<Member> members = new ArrayList<>();
     }
 
-    private static final class Member {
+    static final class Member {
         String id;
         String instance;
         String rack;
@@ -134,7 +134,7 @@ public final class Assignors {
         wire.writeInts(left);
     }
 
-    private static ConsumerPartitionAssignor clientAssignor(String name) {
+    static ConsumerPartitionAssignor clientAssignor(String name) {
         switch (name) {
             case "range": return new RangeAssignor();
             case "roundrobin": return new RoundRobinAssignor();
@@ -144,7 +144,7 @@ public final class Assignors {
         }
     }
 
-    private static ConsumerGroupPartitionAssignor serverAssignor(String name) {
+    static ConsumerGroupPartitionAssignor serverAssignor(String name) {
         return name.equals("uniform")
                 ? new UniformAssignor()
                 : new org.apache.kafka.coordinator.group.assignor.RangeAssignor();
@@ -331,7 +331,7 @@ public final class Assignors {
         return data;
     }
 
-    private static GroupSpec groupSpec(Group group) {
+    static GroupSpec groupSpec(Group group) {
         List<Uuid> ids = new ArrayList<>();
         group.topics.forEach(topic -> ids.add(Uuid.fromString(topic)));
         Map<String, MemberSubscriptionAndAssignmentImpl> members = new HashMap<>();
@@ -373,7 +373,7 @@ public final class Assignors {
     }
 
     /** Partition counts by topic id. Kafka's own describer is made from another class in each release. */
-    private static SubscribedTopicDescriber describer(Group group) {
+    static SubscribedTopicDescriber describer(Group group) {
         Map<Uuid, Integer> counts = new HashMap<>();
         for (int topic = 0; topic < group.topics.size(); topic++) {
             if (group.counts.get(topic) >= 0) {

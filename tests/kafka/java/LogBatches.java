@@ -14,6 +14,7 @@ import org.apache.kafka.common.record.internal.ControlRecordType;
 import org.apache.kafka.common.record.internal.EndTransactionMarker;
 import org.apache.kafka.common.record.internal.MemoryRecords;
 import org.apache.kafka.common.record.internal.MemoryRecordsBuilder;
+import org.apache.kafka.common.record.internal.RecordBatch;
 import org.apache.kafka.common.record.TimestampType;
 import org.apache.kafka.common.utils.ByteBufferOutputStream;
 
@@ -34,7 +35,8 @@ final class LogBatches {
                 batch.path("logAppendTime").asLong(-1), batch.path("producerId").asLong(-1),
                 (short) batch.path("producerEpoch").asInt(-1), batch.path("baseSequence").asInt(-1),
                 batch.path("transactional").asBoolean(false), false,
-                batch.path("partitionLeaderEpoch").asInt(-1), Integer.MAX_VALUE);
+                batch.path("partitionLeaderEpoch").asInt(-1), Integer.MAX_VALUE,
+                batch.path("deleteHorizonMs").asLong(RecordBatch.NO_TIMESTAMP));
         long offset = baseOffset;
         for (JsonNode record : batch.get("records")) {
             offset = record.path("offset").asLong(offset);

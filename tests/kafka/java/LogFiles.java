@@ -30,12 +30,15 @@ import org.apache.kafka.storage.internals.log.ProducerStateManager;
 import org.apache.kafka.storage.internals.log.TimestampOffset;
 import org.apache.kafka.storage.internals.log.UnifiedLog;
 
-/** What Kafka's classes say of a log and of its files, in the JSON of the golden files. Batches are of magic 2. */
+/** What Kafka's classes say of a log and of its files, in the JSON of the golden files. */
 final class LogFiles {
     private static final JsonNodeFactory JSON = JsonNodeFactory.instance;
+    private static final int LEGACY_ATTRIBUTES_AT = 17;
     private static final int ATTRIBUTES_AT = 21;
     private static final int LAST_OFFSET_DELTA_AT = 23;
     private static final int BASE_TIMESTAMP_AT = 27;
+    private static final int OFFSET_ENTRY_BYTES = 8;
+    private static final int TIME_ENTRY_BYTES = 12;
 
     private LogFiles() {
     }
@@ -76,6 +79,13 @@ final class LogFiles {
         return names;
     }
 
+    /** List files as `listing`, but batches without their records, which the kept files have. */
+    static ArrayNode listingWithoutRecords(File directory) throws IOException {
+        ArrayNode files = listing(directory);
+        files.forEach(file -> file.path("batches").forEach(batch -> ((ObjectNode) batch).remove("records")));
+        return files;
+    }
+
     /** List the files of a closed log with what they hold. */
     static ArrayNode listing(File directory) throws IOException {
         ArrayNode files = JSON.arrayNode();
@@ -108,6 +118,16 @@ final class LogFiles {
         }
     }
 
+    /** Cut the copies of an open segment's indexes to their entries; the files themselves have more room. */
+    static void trimIndexes(LogSegment segment, Path copied) throws IOException {
+        trim(copied.resolve(segment.offsetIndex().file().getName()), segment.offsetIndex().entries() * OFFSET_ENTRY_BYTES);
+        trim(copied.resolve(segment.timeIndex().file().getName()), segment.timeIndex().entries() * TIME_ENTRY_BYTES);
+    }
+
+    private static void trim(Path file, int size) throws IOException {
+        Files.write(file, Arrays.copyOf(Files.readAllBytes(file), size));
+    }
+
     private static void entries(ObjectNode node, String name, ByteBuffer content) {
         ArrayNode entries = node.putArray("entries");
         while (content.hasRemaining()) {
@@ -137,35 +157,39 @@ final class LogFiles {
         return producers;
     }
 
-    private static ArrayNode batches(File file, ByteBuffer content) throws IOException {
+    /** Decode the batches of a log file; legacy messages have none of the fields that came with magic 2. */
+    static ArrayNode batches(File file, ByteBuffer content) throws IOException {
         ArrayNode batches = JSON.arrayNode();
         try (FileRecords records = FileRecords.open(file, false)) {
             for (FileChannelRecordBatch batch : records.batches()) {
-                ObjectNode node = decoded(batch);
-                if (batch.magic() >= RecordBatch.MAGIC_VALUE_V2) {
-                    node.put("attributes", content.getShort(batch.position() + ATTRIBUTES_AT));
-                    node.put("lastOffsetDelta", content.getInt(batch.position() + LAST_OFFSET_DELTA_AT));
-                    node.put("baseTimestamp", content.getLong(batch.position() + BASE_TIMESTAMP_AT));
-                }
-                batches.add(node);
+                batches.add(decoded(batch, content));
             }
         }
         return batches;
     }
 
-    private static ObjectNode decoded(FileChannelRecordBatch batch) {
+    private static ObjectNode decoded(FileChannelRecordBatch batch, ByteBuffer content) {
+        int position = batch.position();
+        boolean legacy = batch.magic() < RecordBatch.MAGIC_VALUE_V2;
         ObjectNode node = JSON.objectNode();
-        node.put("position", batch.position()).put("sizeInBytes", batch.sizeInBytes());
+        node.put("position", position).put("sizeInBytes", batch.sizeInBytes());
         node.put("baseOffset", batch.baseOffset()).put("lastOffset", batch.lastOffset());
-        node.put("nextOffset", batch.nextOffset()).put("magic", batch.magic()).put("crc", batch.checksum());
+        node.put("nextOffset", batch.nextOffset()).put("magic", batch.magic());
+        node.put("attributes", legacy
+                ? content.get(position + LEGACY_ATTRIBUTES_AT) : content.getShort(position + ATTRIBUTES_AT));
+        node.put("crc", batch.checksum());
         node.put("valid", batch.isValid()).put("compression", batch.compressionType().name);
         node.put("timestampType", batch.timestampType().name).put("maxTimestamp", batch.maxTimestamp());
-        node.put("count", batch.countOrNull());
-        node.put("producerId", batch.producerId()).put("producerEpoch", batch.producerEpoch());
-        node.put("baseSequence", batch.baseSequence()).put("lastSequence", batch.lastSequence());
-        node.put("partitionLeaderEpoch", batch.partitionLeaderEpoch());
-        node.put("transactional", batch.isTransactional()).put("control", batch.isControlBatch());
-        node.put("deleteHorizonMs", batch.deleteHorizonMs().isPresent() ? batch.deleteHorizonMs().getAsLong() : null);
+        if (!legacy) {
+            node.put("lastOffsetDelta", content.getInt(position + LAST_OFFSET_DELTA_AT));
+            node.put("baseTimestamp", content.getLong(position + BASE_TIMESTAMP_AT)).put("count", batch.countOrNull());
+            node.put("producerId", batch.producerId()).put("producerEpoch", batch.producerEpoch());
+            node.put("baseSequence", batch.baseSequence()).put("lastSequence", batch.lastSequence());
+            node.put("partitionLeaderEpoch", batch.partitionLeaderEpoch());
+            node.put("transactional", batch.isTransactional()).put("control", batch.isControlBatch());
+            node.put("deleteHorizonMs",
+                    batch.deleteHorizonMs().isPresent() ? batch.deleteHorizonMs().getAsLong() : null);
+        }
         ArrayNode records = node.putArray("records");
         for (Record record : batch) {
             records.add(decoded(record, batch.isControlBatch()));
@@ -203,7 +227,7 @@ final class LogFiles {
         return Base64.getEncoder().encodeToString(copied);
     }
 
-    private static String sha256(byte[] content) {
+    static String sha256(byte[] content) {
         try {
             return HexFormat.of().formatHex(MessageDigest.getInstance("SHA-256").digest(content));
         } catch (NoSuchAlgorithmException absent) {

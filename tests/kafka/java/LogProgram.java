@@ -46,21 +46,24 @@ final class LogProgram {
     final LogConfig config;
     private final Optional<Uuid> topicId;
     private final LogCompaction compaction = new LogCompaction(this);
+    /** Whether files have the times of the program's clock, which the cleaner goes by for messages of old formats. */
+    final boolean filesHaveClockTimes;
+    private final Path folder;
     UnifiedLog log;
 
-    LogProgram(File directory, LogConfig config, long startMs, Optional<Uuid> topicId) throws IOException {
-        this.directory = directory;
-        this.config = config;
-        this.time = new ManualTime(startMs);
-        this.topicId = topicId;
+    private LogProgram(ObjectNode asked, Path folder) throws IOException {
+        this.folder = folder;
+        this.directory = folder.resolve("run").resolve("topic-0").toFile();
+        this.config = config(asked.get("config"));
+        this.time = new ManualTime(asked.get("startTimeMs").asLong());
+        this.topicId = topicId(asked);
+        this.filesHaveClockTimes = asked.path("fileTimes").asText().equals("clock");
         this.log = Logs.open(directory, config, time, true, 0, 0, topicId);
     }
 
     /** Run the case's operations in the folder's topic-0, write results and states into it, and keep the closed files. */
     static void run(ObjectNode asked, Path folder) throws Exception {
-        File directory = folder.resolve("run").resolve("topic-0").toFile();
-        LogProgram program = new LogProgram(directory, config(asked.get("config")),
-                asked.get("startTimeMs").asLong(), topicId(asked));
+        LogProgram program = new LogProgram(asked, folder);
         ArrayNode operations = (ArrayNode) asked.get("ops");
         ObjectNode before = null;
         for (int index = 0; index < operations.size(); index++) {
@@ -83,8 +86,8 @@ final class LogProgram {
         }
         asked.set("stateAtClose", LogFiles.state(program.log));
         program.log.close();
-        asked.set("closedFiles", LogFiles.listing(directory));
-        LogFiles.copy(directory, folder.resolve("closed").resolve("topic-0"));
+        asked.set("closedFiles", LogFiles.listing(program.directory));
+        LogFiles.copy(program.directory, folder.resolve("closed").resolve("topic-0"));
     }
 
     static LogConfig config(JsonNode settings) {
@@ -132,12 +135,21 @@ final class LogProgram {
             case "fetchOffsetByTimestamp" -> fetchOffsets(operation, result);
             case "endOffsetForEpoch" -> endOffsets(operation, result);
             case "clean" -> compaction.clean(operation, result);
+            case "keepFiles" -> keepFiles(operation.get("as").asText(), result);
             default -> throw new IllegalStateException("no operation " + operation.get("op"));
         }
     }
 
     private void withNames(ObjectNode result) {
         result.set("files", LogFiles.names(directory));
+    }
+
+    /** Copy the files as they are, but for the reserved rest of the active segment's indexes. */
+    private void keepFiles(String as, ObjectNode result) throws IOException {
+        Path kept = folder.resolve(as).resolve("topic-0");
+        LogFiles.copy(directory, kept);
+        LogFiles.trimIndexes(log.activeSegment(), kept);
+        result.set("files", LogFiles.listingWithoutRecords(kept.toFile()));
     }
 
     /** Return the offset that the operation names, and write it into the operation if it was a fraction of the log. */
@@ -178,6 +190,9 @@ final class LogProgram {
         result.put("maxTimestamp", info.maxTimestamp()).put("duplicate", log.logEndOffset() == endBefore);
         if (operation.get("advanceHighWatermark").asBoolean()) {
             log.updateHighWatermark(log.logEndOffset());
+        }
+        if (filesHaveClockTimes) {
+            log.activeSegment().setLastModified(time.milliseconds());
         }
     }
 

@@ -13,6 +13,10 @@ public final class LogFields {
         return of.offset;
     }
 
+    public static long offset(OffsetPosition of) {
+        return of.offset;
+    }
+
     public static int position(OffsetPosition of) {
         return of.position;
     }

@@ -1,0 +1,1 @@
+"""Golden vectors, printed by the classes of a released Kafka: `python -m tests.kafka.golden OUT`."""
