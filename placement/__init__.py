@@ -48,6 +48,8 @@ from placement.placers.manual import (
 )
 from placement.placers.striped import StripedPlacer
 from placement.reassignment.completion import Completion, completed_view, completion
+from placement.reassignment.goal import Goal, PlanRefusedError
+from placement.reassignment.plan import Plan, make_plan
 from placement.reassignment.reassignment import LogDirTarget, Reassignment
 from placement.reassignment.rolling import Rolling, rolling
 from placement.reassignment.schedule import Limits, Schedule, ScheduleError, schedule
@@ -71,6 +73,7 @@ __all__ = (
     "Constraint",
     "Definition",
     "Distribution",
+    "Goal",
     "Limits",
     "Loads",
     "LogDirTarget",
@@ -80,6 +83,8 @@ __all__ = (
     "Outage",
     "PartitionStates",
     "PlacementSpec",
+    "Plan",
+    "PlanRefusedError",
     "RackAudit",
     "Reassignment",
     "ReplicaPlacer",
@@ -102,6 +107,7 @@ __all__ = (
     "grow_topic",
     "loads",
     "look_ahead",
+    "make_plan",
     "measures",
     "outage",
     "parse_replica_assignment",

@@ -10,4 +10,9 @@ batches_kernel  Split moves into batches that run one after the other, compiled.
 rolling_kernel  Run moves as soon as their brokers have free slots, compiled.
 rolling         Run the moves of a reassignment without batches, and say how long that takes.
 schedule        Cut a reassignment into batches, and say how far from the shortest time they are.
+goal            Define what a plan should reach, and refuse what it cannot.
+certificate     Prove from the input and a price for each broker that no plan moves less.
+check           Check a plan against its input, without any solver.
+planning        Turn a view and a goal into problems, one for replicas and one for leaders.
+plan            Make the plan that moves least.
 """

@@ -47,7 +47,7 @@ from placement.reassignment.problem import Bounds, InfeasibleError, Problem, Sol
 def solve(problem: Problem, bounds: Bounds | None = None, *, leaders_last: bool = True) -> Solution:
     """Return the solution of least cost within `bounds`, or the most even one of least cost.
 
-    Raises InfeasibleError when nothing lies within the bounds given.
+    Raises InfeasibleError when nothing lies within the bounds given, or when a partition has no place at all.
     """
     one_block = Bounds.even(np.where(problem.live, 0, -1), np.array([problem.total], dtype=np.int64))
     work = _Work(problem, one_block if bounds is None else bounds)
@@ -254,7 +254,8 @@ class _Work:
         totals = np.zeros(int(order.max()) + 1, dtype=np.int64)
         np.add.at(totals, order, held)
         members = np.bincount(block[block >= 0], minlength=totals.size)
-        assert (totals[members == 0] == 0).all(), "units are left where no broker is"
+        if totals[members == 0].any():
+            raise InfeasibleError("a partition has no place")
         kept = np.flatnonzero(members)
         assert kept.size > old.totals.size, "a split makes one block two"
         number = np.full(totals.size, -1, dtype=np.int64)

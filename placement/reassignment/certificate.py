@@ -1,0 +1,206 @@
+"""Prove that a plan reaches the most even loads with the fewest moves, from the input and a price for each broker.
+
+What it decides: whether loads lie within their bounds, whether these bounds are the most even that the rules allow, and
+how much any placement within them costs at least. Nothing of the solver is used: no flow, no search.
+
+Cost. A replica that is new costs `weight`; a former leader that is not kept costs 1. With more weight than partitions,
+the least cost has the fewest new replicas and, among such placements, the fewest lost leaders.
+
+The bound. For any prices q and any placement S with loads x within the bounds,
+
+    cost(S) >= sum over p of min over allowed sets s of (cost(s) + sum of q over s) - max over allowed x of q·x
+
+as the left side is the cost plus q·x minus q·x. The maximum over x is the dearest brokers of a block at their upper
+bounds and the others at their lower ones. With the prices of the solver both sides are equal: the plan is optimal.
+With bounds by topic, w is the price of a topic's replicas at a broker and takes q's place in the minimum; the
+maximum of (w - q) over the topic's bounds is taken off as well.
+
+Even bounds. Blocks stand in order, the fullest first. If blocks 1..j hold the least that any placement can put on them
+(the minimum above, with cost 0 and price 1 on them), each holds floors and ceilings of its mean, and floors never rise
+from block to block, then the loads are majorised by those of every placement: for a convex function the tangents at
+the floors prove it.
+
+Example: three partitions on broker 0, broker 1 joins, prices 0 and -1, weight 1: the minimum is 3 times min(0, 1 - 1),
+the maximum of q·x with loads 1..2 is -1, so at least one replica moves.
+
+Left out: capacities and bytes.
+
+Source: linear programming duality; Frank & Murota, Mathematical Programming, 2021, for the order of loads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import attrs
+import numpy as np
+from numpy.typing import NDArray
+
+from broker.cluster import ClusterView, Int32Array, Int64Array
+from placement.reassignment.bound_kernel import FAR, Prices, Rules, least_cost
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class TopicProof:
+    """Hold bounds and prices of each topic's replicas at each broker, int64[T, B]."""
+
+    low: Int64Array
+    high: Int64Array
+    price: Int64Array
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class Proof:
+    """Hold bounds on loads and the prices that prove a cost; arrays are int64[B], positions of brokers.
+
+    `even_low` and `even_high` are the most even loads, by `block` (-1 for brokers without) with `totals` int64[K];
+    `low` and `high` are what was asked: the same with `is_even`, else as uneven as the brokers were. `weight` is what a
+    new replica costs in `price`.
+    """
+
+    low: Int64Array
+    high: Int64Array
+    even_low: Int64Array
+    even_high: Int64Array
+    block: Int64Array
+    totals: Int64Array
+    price: Int64Array
+    weight: int
+    is_even: bool
+    topics: TopicProof | None = None
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class Question:
+    """Hold what may be placed where: `rows` int32[P, W] positions, -1 pads, and what the rules say of brokers.
+
+    `wanted` int64[P] replicas on live brokers, 0 where nothing changes; `leader` int32[P], -1 where none can be lost;
+    `base` int64[B] what brokers hold besides; `topic` int32[P]; `only_former` tells that no broker may be new.
+    """
+
+    rows: Int32Array
+    wanted: Int64Array
+    leader: Int32Array
+    live: NDArray[np.bool_]
+    stays: NDArray[np.bool_]
+    receives: NDArray[np.bool_]
+    rack: Int64Array
+    base: Int64Array
+    topic: Int32Array
+
+    @classmethod
+    def rack_numbers(cls, view: ClusterView) -> Int64Array:
+        """Return the number of each broker's rack, a broker without one being a rack of its own."""
+        names = {name: number for number, name in enumerate(sorted(view.racks))}
+        alone = iter(range(len(names), len(names) + len(view.brokers)))
+        return np.array([names[b.rack] if b.rack is not None else next(alone) for b in view.brokers], dtype=np.int64)
+
+    @property
+    def total(self) -> int:
+        """Return the sum of all loads of live brokers."""
+        return int(self.wanted.sum() + self.base[self.live].sum())
+
+    def rules(self) -> Rules:
+        """Return the rules as the kernel takes them."""
+        count = int(self.rack.max(initial=-1)) + 1
+        open_size = np.bincount(self.rack[self.live], minlength=count).astype(np.int64)
+        return Rules(self.rack, self.live, self.stays, self.receives, open_size)
+
+    def least(self, price: Int64Array, *, fresh: int, lead: int, rows: Int64Array | None = None) -> int:
+        """Return the least sum of cost and price over all placements of `rows`, by default of all partitions."""
+        rules = self.rules()
+        order = np.argsort(price, kind="stable")
+        able = order[self.receives[order] & self.live[order]]
+        best = np.full(rules.open_size.size, FAR, dtype=np.int64)
+        np.minimum.at(best, self.rack[able], price[able])
+        groups = np.argsort(best, kind="stable")
+        prices = Prices(price, fresh, lead, able, groups[best[groups] < FAR], best)
+        chosen = np.flatnonzero(self.wanted).astype(np.int64) if rows is None else rows
+        return int(least_cost(rules, prices, self.rows, self.wanted, self.leader, chosen))
+
+
+def first_without_place(question: Question) -> int:
+    """Return the first row that no set of brokers may hold, -1 if each has one. Cost: O(log P) passes."""
+    rows = np.flatnonzero(question.wanted).astype(np.int64)
+    none = np.zeros(question.live.size, dtype=np.int64)
+    if question.least(none, fresh=1, lead=0) >= 0:
+        return -1
+    while rows.size > 1:
+        half = rows[: rows.size // 2]
+        rows = half if question.least(none, fresh=1, lead=0, rows=half) < 0 else rows[half.size :]
+    return int(rows[0])
+
+
+def lower_bound(question: Question, proof: Proof) -> int:
+    """Return what any placement within the bounds costs at least: `weight` a new replica, 1 a lost leader."""
+    losable = int(np.count_nonzero((question.leader >= 0) & (question.wanted > 0)))
+    dearest = _dearest(question, proof)
+    if proof.topics is None:
+        return question.least(proof.price, fresh=proof.weight, lead=1) + losable - dearest
+    least = 0
+    for topic, rows in by_topic(question):
+        least += question.least(proof.topics.price[topic], fresh=proof.weight, lead=1, rows=rows)
+    over = proof.topics.price - proof.price
+    over = np.where(question.live, over, 0)
+    inside = np.where(over > 0, over * proof.topics.high, over * proof.topics.low)
+    used = np.zeros(over.shape[0], dtype=np.bool_)
+    used[question.topic[question.wanted > 0]] = True
+    return least + losable - int(inside[used].sum()) - dearest
+
+
+def by_topic(question: Question) -> Iterator[tuple[int, Int64Array]]:
+    """Yield each topic with partitions that may change, and their rows."""
+    rows = np.flatnonzero(question.wanted)
+    order = rows[np.argsort(question.topic[rows], kind="stable")]
+    topics, starts = np.unique(question.topic[order], return_index=True)
+    yield from zip(topics.tolist(), np.split(order, starts[1:]), strict=True)
+
+
+def _dearest(question: Question, proof: Proof) -> int:
+    """Return the greatest q·x over loads x within the bounds; what brokers hold besides is no part of x."""
+    blocks = [np.flatnonzero(question.live)]
+    totals = [question.total]
+    if proof.is_even:
+        blocks = [np.flatnonzero(proof.block == number) for number in range(proof.totals.size)]
+        totals = proof.totals.tolist()
+    dearest = 0
+    for members, total in zip(blocks, totals, strict=True):
+        order = members[np.argsort(-proof.price[members], kind="stable")]
+        low, high = proof.low[order], proof.high[order]
+        spare = total - int(low.sum())
+        more = np.clip(spare - np.concatenate([[0], np.cumsum(high - low)[:-1]]), 0, high - low)
+        dearest += int((proof.price[order] * (low + more - question.base[order])).sum())
+    return dearest
+
+
+def faults_of_bounds(question: Question, proof: Proof, before: Int64Array) -> list[str]:
+    """Return what is wrong with the bounds; `before` int64[B] are the loads before the plan."""
+    faults = []
+    live = question.live
+    if not np.array_equal(proof.block >= 0, live):
+        faults.append("a block holds a broker that may hold nothing, or a broker is in no block")
+        return faults
+    if int(proof.totals.sum()) != question.total:
+        faults.append(f"blocks hold {int(proof.totals.sum())}, but {question.total} are to be placed")
+    members = np.bincount(proof.block[live], minlength=proof.totals.size)
+    if (members == 0).any():
+        return [*faults, "a block has no broker"]
+    floors = proof.totals // members
+    ceilings = -(-proof.totals // members)
+    if not (np.array_equal(proof.even_low[live], floors[proof.block[live]])):
+        faults.append("an even load is not the floor of its block's mean")
+    if not (np.array_equal(proof.even_high[live], ceilings[proof.block[live]])):
+        faults.append("an even load is not the ceiling of its block's mean")
+    if (np.diff(floors) > 0).any():
+        faults.append("blocks are not in the order of their loads")
+    low, high = proof.even_low, proof.even_high
+    if not proof.is_even:
+        low, high = np.minimum(before, low), np.maximum(before, high)
+    if not (np.array_equal(proof.low[live], low[live]) and np.array_equal(proof.high[live], high[live])):
+        faults.append("bounds are neither even nor as uneven as the loads were")
+    for last in range(proof.totals.size - 1):
+        inside = (proof.block >= 0) & (proof.block <= last)
+        least = question.least(inside.astype(np.int64), fresh=0, lead=0) + int(question.base[inside].sum())
+        if least != int(proof.totals[: last + 1].sum()):
+            faults.append(f"blocks 0 to {last} can hold {least}, less than {int(proof.totals[: last + 1].sum())}")
+    return faults

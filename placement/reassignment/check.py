@@ -1,0 +1,323 @@
+"""Check a plan against its input, without any solver: is it feasible, and does it cost what no plan can undercut?
+
+What it decides: everything that is wrong with a plan and its certificate, in sentences; nothing wrong is no sentence.
+
+A plan is feasible if targets are distinct brokers that may hold replicas, as many as asked; as many racks as can be;
+replicas on fenced brokers and excluded topics stay; new replicas only where they may be; loads within their bounds.
+It is optimal if the bounds are the most even ones (or, for goals that only drain or mend, as uneven as loads were), and
+moved replicas, lost leaders and changed leaders are at their lower bounds (certificate.py).
+
+How: the rules are read from the view and the goal anew; nothing is taken from the planner but the plan itself, its
+bounds and its prices.
+
+Example: a plan with one replica put on another broker, out of bounds, costs what its bound says; the loads tell.
+
+Left out: what happens while the plan runs (impact).
+
+Source: ours.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+import numpy as np
+from numpy.typing import NDArray
+
+from broker.cluster import PAD, ClusterView, Int32Array, Int64Array
+from broker.wording import counted
+from placement.balance.loads import broker_rows
+from placement.reassignment.certificate import Proof, Question, faults_of_bounds, first_without_place, lower_bound
+from placement.reassignment.goal import Goal, excluded_rows
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class Certificate:
+    """Hold the proofs of a plan: of its replicas, None where none moves, and of its leaders."""
+
+    replicas: Proof | None
+    leaders: Proof
+
+
+@attrs.frozen(kw_only=True)
+class Tally:
+    """Count what a plan changes, and the least that any plan must change.
+
+    `moved` are new replicas. `lost` are leaders whose replica goes though their broker stays. `changed` are leaders
+    that give way to another of the replicas chosen; `leader_changes` are all leaders that are others afterwards, and
+    `leader_changes_least` what the loads of leaders alone force on any plan, whatever its replicas.
+    """
+
+    moved: int
+    moved_bound: int
+    lost: int
+    lost_bound: int
+    changed: int
+    changed_bound: int
+    leader_changes: int
+    leader_changes_least: int
+
+    @property
+    def is_least(self) -> bool:
+        """Return whether moved, lost and changed are at their bounds."""
+        return (self.moved, self.lost, self.changed) == (self.moved_bound, self.lost_bound, self.changed_bound)
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class _Input:
+    """The view and the goal as positions of brokers; see `Question`."""
+
+    rows: Int32Array
+    live: NDArray[np.bool_]
+    fenced: NDArray[np.bool_]
+    removed: NDArray[np.bool_]
+    changes: NDArray[np.bool_]
+    wanted: Int64Array
+    leader: Int32Array
+
+    @classmethod
+    def read(cls, view: ClusterView, goal: Goal) -> _Input:
+        rows = broker_rows(view.broker_ids, view.partitions.replicas).astype(np.int32)
+        removed = np.array([b.id in set(goal.remove) for b in view.brokers], dtype=np.bool_)
+        down = np.array([b.fenced for b in view.brokers], dtype=np.bool_)
+        fenced = down & ~removed
+        changes = ~excluded_rows(view, goal)
+        stay = np.count_nonzero((rows >= 0) & np.append(fenced, False)[rows], axis=1)
+        factor = np.count_nonzero(rows >= 0, axis=1) if goal.factor is None else goal.factor
+        wanted = np.where(changes, np.maximum(factor - stay, 0), 0).astype(np.int64)
+        live = ~removed & ~fenced
+        leader = _former_leaders(view, rows, down)
+        return cls(rows=rows, live=live, fenced=fenced, removed=removed, changes=changes, wanted=wanted, leader=leader)
+
+
+def _former_leaders(view: ClusterView, rows: Int32Array, down: NDArray[np.bool_]) -> Int32Array:
+    """Return who led: the first replica if not fenced, else who is listed, else the first that is not fenced."""
+    leader = np.full(rows.shape[0], PAD, dtype=np.int32)
+    able = (rows >= 0) & ~np.append(down, False)[rows]
+    for column in range(rows.shape[1] - 1, -1, -1):
+        leader = np.where(able[:, column], rows[:, column], leader)
+    listed = view.partitions.leader
+    if listed is not None and rows.shape[1]:
+        place = broker_rows(view.broker_ids, listed)
+        good = (able & (rows == place[:, None])).any(axis=1) & ~able[:, 0]
+        leader = np.where(good, place, leader).astype(np.int32)
+    return leader
+
+
+def without_place(view: ClusterView, goal: Goal) -> int:
+    """Return the first row of a view with the added brokers that the rules allow nowhere, -1 if there is none."""
+    return first_without_place(_replica_question(view, goal, _Input.read(view, goal)))
+
+
+def target_rows(view: ClusterView, rows: Int64Array, replicas: Int32Array) -> Int32Array:
+    """Return all partitions' replicas after a plan of some `rows`, positions of brokers, int32[P, V], -1 pads."""
+    before = broker_rows(view.broker_ids, view.partitions.replicas).astype(np.int32)
+    width = max(before.shape[1], replicas.shape[1])
+    after = np.full((before.shape[0], width), PAD, dtype=np.int32)
+    after[:, : before.shape[1]] = before
+    after[rows] = PAD
+    after[rows, : replicas.shape[1]] = broker_rows(view.broker_ids, replicas)
+    return after
+
+
+def tally(view: ClusterView, goal: Goal, target: Int32Array, certificate: Certificate) -> Tally:
+    """Return what a plan changes and the least that it must; `view` has the added brokers, `target` positions."""
+    given = _Input.read(view, goal)
+    new = (target >= 0) & ~_among(target, given.rows)
+    moved = int(new.sum())
+    lost = lost_bound = moved_bound = 0
+    if certificate.replicas is not None:
+        question = _replica_question(view, goal, given)
+        losable = (question.leader >= 0) & (question.wanted > 0)
+        lost = int((losable & ~(target == question.leader[:, None]).any(axis=1)).sum())
+        moved_bound, lost_bound = divmod(lower_bound(question, certificate.replicas), certificate.replicas.weight)
+    chosen = _leading(given, target)
+    asked = _leader_question(given, target)
+    changed = int(((asked.leader >= 0) & (asked.wanted > 0) & (chosen != asked.leader)).sum())
+    others = (given.leader >= 0) & (chosen != given.leader)
+    led = np.bincount(given.leader[given.leader >= 0], minlength=given.live.size)
+    over = np.where(given.live, np.maximum(led - certificate.leaders.high, 0), led)
+    under = np.where(given.live, np.maximum(certificate.leaders.low - led, 0), 0)
+    leaderless = int(((given.leader < 0) & (chosen >= 0)).sum())
+    return Tally(
+        moved=moved,
+        moved_bound=moved_bound,
+        lost=lost,
+        lost_bound=lost_bound,
+        changed=changed,
+        changed_bound=lower_bound(asked, certificate.leaders),
+        leader_changes=int(others.sum()),
+        leader_changes_least=max(int(over.sum()), int(under.sum()) - leaderless),
+    )
+
+
+def faults(view: ClusterView, goal: Goal, target: Int32Array, certificate: Certificate) -> tuple[str, ...]:
+    """Return everything that is wrong with a plan; `view` has the added brokers, `target` positions of all replicas."""
+    given = _Input.read(view, goal)
+    found = _faults_of_rows(view, goal, given, target)
+    for proof in (certificate.replicas, certificate.leaders):
+        if proof is not None and proof.is_even != goal.is_even:
+            found.append(f"the bounds are not those of goal {goal.kind}")
+    if (certificate.replicas is None) != goal.only_leaders:
+        found.append("a proof of replicas is missing, or is there though only leaders change")
+    after = np.bincount(target[target >= 0], minlength=given.live.size).astype(np.int64)
+    if certificate.replicas is not None:
+        before = np.bincount(given.rows[given.rows >= 0], minlength=given.live.size).astype(np.int64)
+        question = _replica_question(view, goal, given)
+        found += _faults_of_loads(view, question, certificate.replicas, before, after, "replicas")
+    asked = _leader_question(given, target)
+    led = np.bincount(given.leader[given.leader >= 0], minlength=given.live.size).astype(np.int64)
+    chosen = _leading(given, target)
+    lead = np.bincount(chosen[chosen >= 0], minlength=given.live.size).astype(np.int64)
+    found += _faults_of_loads(view, asked, certificate.leaders, led, lead, "leaders")
+    counts = tally(view, goal, target, certificate)
+    for what, count, bound in (
+        ("replicas move", counts.moved, counts.moved_bound),
+        ("leaders lose their replica", counts.lost, counts.lost_bound),
+        ("leaders change", counts.changed, counts.changed_bound),
+    ):
+        if count != bound:
+            found.append(f"{count} {what}, and the prices prove {bound}")
+    return tuple(found)
+
+
+def _replica_question(view: ClusterView, goal: Goal, given: _Input) -> Question:
+    added = {number for number, _ in goal.add}
+    receives = np.array([not goal.new_only_receives or b.id in added for b in view.brokers], dtype=np.bool_)
+    pinned = given.rows[~given.changes]
+    leader = np.where(given.changes & np.append(given.live, False)[given.leader], given.leader, PAD)
+    return Question(
+        rows=given.rows,
+        wanted=given.wanted,
+        leader=leader.astype(np.int32),
+        live=given.live,
+        stays=given.fenced,
+        receives=receives & given.live,
+        rack=Question.rack_numbers(view),
+        base=np.bincount(pinned[pinned >= 0], minlength=given.live.size).astype(np.int64),
+        topic=view.partitions.topic_index,
+    )
+
+
+def _leader_question(given: _Input, target: Int32Array) -> Question:
+    """Return the question of who leads: one live replica of each target, whatever its rack."""
+    count = given.live.size
+    able = (target >= 0) & np.append(given.live, False)[target]
+    asked = given.changes & able.any(axis=1)
+    kept = (able & (target == given.leader[:, None])).any(axis=1)
+    fixed = given.leader[~asked & (given.leader >= 0)]
+    none = np.zeros(count, dtype=np.bool_)
+    return Question(
+        rows=np.where(able, target, PAD).astype(np.int32),
+        wanted=asked.astype(np.int64),
+        leader=np.where(asked & kept, given.leader, PAD).astype(np.int32),
+        live=given.live,
+        stays=none,
+        receives=none,
+        rack=np.arange(count, dtype=np.int64),
+        base=np.bincount(fixed, minlength=count).astype(np.int64),
+        topic=np.zeros(target.shape[0], dtype=np.int32),
+    )
+
+
+def _leading(given: _Input, target: Int32Array) -> Int32Array:
+    """Return who leads after the plan: the first live replica, but who led stays where the first one is fenced."""
+    able = (target >= 0) & np.append(given.live, False)[target]
+    leader = np.full(target.shape[0], PAD, dtype=np.int32)
+    for column in range(target.shape[1] - 1, -1, -1):
+        leader = np.where(able[:, column], target[:, column], leader)
+    if not target.shape[1]:
+        return leader
+    stays = ~able[:, 0] & (able & (target == given.leader[:, None])).any(axis=1)
+    return np.where(stays | ~given.changes, given.leader, leader).astype(np.int32)
+
+
+def _among(left: Int32Array, right: Int32Array) -> NDArray[np.bool_]:
+    found = np.zeros(left.shape, dtype=np.bool_)
+    for column in range(right.shape[1]):
+        found |= left == right[:, column : column + 1]
+    return found
+
+
+def _faults_of_rows(view: ClusterView, goal: Goal, given: _Input, target: Int32Array) -> list[str]:
+    """Return the rules that targets break, each with how many partitions break it and one of them."""
+    held = target >= 0
+    live, fenced = np.append(given.live, False)[target], np.append(given.fenced, False)[target]
+    new = held & ~_among(target, given.rows)
+    twice = np.zeros(target.shape[0], dtype=np.bool_)
+    for first in range(target.shape[1]):
+        for second in range(first + 1, target.shape[1]):
+            twice |= held[:, first] & (target[:, first] == target[:, second])
+    width = max(target.shape[1], given.rows.shape[1])
+    same = (_widened(target, width) == _widened(given.rows, width)).all(axis=1)
+    stays = (given.rows >= 0) & np.append(given.fenced, False)[given.rows]
+    added = np.array([b.id in {number for number, _ in goal.add} for b in view.brokers] + [False], dtype=np.bool_)
+    rules = [
+        ("a broker holds two replicas", twice),
+        ("an excluded topic changes", ~given.changes & ~same),
+        ("a replica stands on a broker that is removed", given.changes & (held & ~live & ~fenced).any(axis=1)),
+        ("a fenced broker receives or loses a replica", (new & fenced).any(axis=1)),
+        ("a fenced broker loses its replica", given.changes & (stays & ~_among(given.rows, target)).any(axis=1)),
+        ("the number of replicas is not that asked", given.changes & ((held & live).sum(axis=1) != given.wanted)),
+        ("replicas stand on fewer racks than they can", given.changes & _crowded(view, given, target)),
+    ]
+    if goal.new_only_receives:
+        rules.append(("a broker that is not new receives a replica", (new & ~added[target]).any(axis=1)))
+    found = []
+    for what, broken in rules:
+        if broken.any():
+            row = int(np.argmax(broken))
+            table = view.partitions
+            name = f"{view.topics[int(table.topic_index[row])].name}-{int(table.partition_ids[row])}"
+            found.append(f"{what}: {counted(int(broken.sum()), 'partition')}, such as {name}")
+    return found
+
+
+def _widened(rows: Int32Array, width: int) -> Int32Array:
+    return np.pad(rows, ((0, 0), (0, width - rows.shape[1])), constant_values=PAD)
+
+
+def _crowded(view: ClusterView, given: _Input, target: Int32Array) -> NDArray[np.bool_]:
+    """Return which partitions stand on fewer racks than possible, or share a rack where none must; bool[P]."""
+    rack = np.append(Question.rack_numbers(view), PAD)
+    racks = np.where(target >= 0, rack[target], PAD)
+    kept = np.where(np.append(given.fenced, False)[target] & (target >= 0), racks, PAD)
+    open_racks = np.unique(rack[:-1][given.live]).size - _distinct(np.where(_is_open(rack, given)[kept], kept, PAD))
+    fresh = np.where(_among(racks, kept) & (racks >= 0), PAD, racks)
+    return np.asarray(_distinct(fresh) < np.minimum(open_racks, given.wanted))
+
+
+def _is_open(rack: Int32Array | Int64Array, given: _Input) -> NDArray[np.bool_]:
+    """Return which racks have a live broker, bool[R + 1]; the last stands for none."""
+    flags = np.zeros(int(rack.max(initial=0)) + 2, dtype=np.bool_)
+    flags[rack[:-1][given.live]] = True
+    return flags
+
+
+def _distinct(rows: NDArray[np.signedinteger[Any]]) -> Int64Array:
+    """Return the number of distinct values of 0 or more in each row, int64[P]."""
+    if not rows.shape[1]:
+        return np.zeros(rows.shape[0], dtype=np.int64)
+    ordered = np.sort(rows, axis=1)
+    new = np.ones(ordered.shape, dtype=np.bool_)
+    new[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
+    return np.asarray(np.count_nonzero(new & (ordered >= 0), axis=1), dtype=np.int64)
+
+
+def _faults_of_loads(
+    view: ClusterView, question: Question, proof: Proof, before: Int64Array, after: Int64Array, what: str
+) -> list[str]:
+    found = [f"{what}: {fault}" for fault in faults_of_bounds(question, proof, before)]
+    outside = question.live & ((after < proof.low) | (after > proof.high))
+    for place in np.flatnonzero(outside)[:5].tolist():
+        number = view.brokers[place].id
+        found.append(
+            f"{what}: broker {number} holds {int(after[place])}, outside {int(proof.low[place])} to "
+            f"{int(proof.high[place])}"
+        )
+    if proof.is_even and proof.block.size:
+        held = np.bincount(proof.block[question.live], after[question.live], proof.totals.size).astype(np.int64)
+        if not np.array_equal(held, proof.totals):
+            found.append(f"{what}: blocks of brokers hold {held.tolist()}, not {proof.totals.tolist()}")
+    return found

@@ -1,0 +1,254 @@
+"""Define what a plan should reach, and refuse a goal that the cluster cannot reach.
+
+What it decides: which brokers may hold replicas afterwards, which topics may change, how many replicas a partition
+should have, and whether that is possible.
+
+    balance  loads as even as the rules allow
+    add      the same with brokers that join
+    factor   the same with another replication factor
+    drain    brokers give up all they hold; the loads of the others become no more uneven
+    racks    violations of the rack rule end; loads become no more uneven
+
+Constraints: nothing is mended silently. A refusal names the rule, the numbers and what would do. A fenced broker keeps
+what it holds and receives nothing; a broker that is removed keeps nothing.
+
+Example: `Goal(kind="drain", remove=(BrokerId(5),))`.
+
+Left out: goals by network or processor load, which no dump states.
+
+Source: ours; the cases are those of Cruise Control's remove_broker, add_broker and topic_configuration, topicmappr's
+rebuild, and kafka-reassign-partitions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import attrs
+import numpy as np
+from numpy.typing import NDArray
+
+from broker.cluster import PAD, BrokerView, ClusterView, Int32Array, Int64Array
+from broker.errors import RefusedError, UsageError
+from broker.ids import BrokerId
+from broker.wording import counted
+
+KINDS: Final = ("balance", "drain", "add", "racks", "factor")
+EVEN_KINDS: Final = ("balance", "add", "factor")
+"""The kinds that make loads as even as they can be; the others leave brokers as they are where they can."""
+
+_SHOWN_MAX: Final = 5
+
+
+class PlanRefusedError(RefusedError):
+    """A goal cannot be reached, or its plan could not be carried out; the text says what would do."""
+
+
+@attrs.frozen(kw_only=True)
+class Goal:
+    """Describe what a plan should reach.
+
+    `remove` are drained; `add` are brokers with their racks, None for none; `factor` is the replicas that each
+    partition should have. Topics of `exclude_topics` stay as they are. With `only_leaders` no replica moves. With
+    `per_topic` each topic is spread evenly by itself as well. With `new_only_receives` only the brokers of `add`
+    receive replicas. With `strict_racks` a partition with more replicas than racks is refused.
+    """
+
+    kind: str = "balance"
+    remove: tuple[BrokerId, ...] = ()
+    add: tuple[tuple[BrokerId, str | None], ...] = ()
+    factor: int | None = None
+    exclude_topics: tuple[str, ...] = ()
+    only_leaders: bool = False
+    per_topic: bool = False
+    new_only_receives: bool = False
+    strict_racks: bool = False
+
+    def __attrs_post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise UsageError(f"goal is {self.kind!r}; allowed are {', '.join(KINDS)}")
+        for kind, value, option in (
+            ("drain", self.remove, "brokers to remove (--remove 5,6)"),
+            ("add", self.add, "brokers to add (--add 7:rack-a)"),
+            ("factor", self.factor, "a factor (--factor 3)"),
+        ):
+            if self.kind == kind and not value:
+                raise UsageError(f"goal {kind} needs {option}")
+        if self.factor is not None and self.factor < 1:
+            raise UsageError(f"factor is {self.factor}; the least is 1")
+        both = sorted(set(self.remove) & {number for number, _ in self.add})
+        if both:
+            raise UsageError(f"{_brokers(both)} cannot be both added and removed")
+        if self.new_only_receives and not self.add:
+            raise UsageError("only new brokers may receive, but none is added (--add 7:rack-a)")
+        if self.only_leaders and (self.remove or self.add or self.factor is not None):
+            raise UsageError("a plan of leaders alone moves no replica: it can neither add, remove nor change a factor")
+
+    @property
+    def is_even(self) -> bool:
+        """Return whether loads become as even as they can be."""
+        return self.kind in EVEN_KINDS
+
+
+def with_added(view: ClusterView, goal: Goal) -> ClusterView:
+    """Return the view with the brokers that join; refuse one whose rack is known to be another."""
+    known = {one.id: one for one in view.brokers}
+    for number, rack in goal.add:
+        old = known.get(number)
+        if old is not None and None not in (old.rack, rack) and old.rack != rack:
+            raise PlanRefusedError(f"broker {number} is to be added on rack {rack!r}, but stands on rack {old.rack!r}")
+        known[number] = BrokerView(id=number, rack=rack) if old is None else attrs.evolve(old, rack=rack or old.rack)
+    return attrs.evolve(view, brokers=tuple(known[number] for number in sorted(known)), totals=None)
+
+
+def check_view(view: ClusterView, goal: Goal) -> None:
+    """Refuse a view that a plan cannot be made for: partitions unknown, on the move, or with observers."""
+    if not view.partitions_complete:
+        raise PlanRefusedError(f"{view.name} lists only some of its partitions; a plan needs all of them")
+    _check_names(view, goal)
+    table = view.partitions
+    chosen = ~excluded_rows(view, goal)
+    moving = _any(table.adding, table.count) | _any(table.removing, table.count)
+    for rows, what, remedy in (
+        (moving, "in a reassignment that is not complete", "wait for it, or cancel it"),
+        (
+            chosen & _any(table.observers, table.count),
+            "with observers, which a plan would lose",
+            "exclude their topics",
+        ),
+        (chosen & ~_any(table.replicas, table.count), "without a replica", "exclude their topics"),
+    ):
+        if rows.any():
+            raise PlanRefusedError(f"{counted(int(rows.sum()), 'partition')} {what} ({_named(view, rows)}); {remedy}")
+    if goal.factor is not None:
+        _check_min_isr(view, goal.factor, chosen)
+
+
+def _check_names(view: ClusterView, goal: Goal) -> None:
+    strangers = sorted(set(goal.remove) - {one.id for one in view.brokers})
+    if strangers:
+        listed = ", ".join(str(one.id) for one in view.brokers[:10]) + (", …" if len(view.brokers) > 10 else "")
+        raise PlanRefusedError(f"{_brokers(strangers)} cannot be removed: the cluster's brokers are {listed}")
+    unknown = sorted(set(goal.exclude_topics) - {topic.name for topic in view.topics})
+    if unknown:
+        raise PlanRefusedError(f"topic {unknown[0]!r} cannot be excluded: {view.name} has no such topic")
+
+
+def _check_min_isr(view: ClusterView, factor: int, chosen: NDArray[np.bool_]) -> None:
+    for place, topic in enumerate(view.topics):
+        least = topic.min_insync_replicas
+        if least is not None and least > factor and bool((chosen & (view.partitions.topic_index == place)).any()):
+            raise PlanRefusedError(
+                f"topic {topic.name} has min.insync.replicas {least}: with {counted(factor, 'replica')} no write with "
+                f"acks=all would succeed; lower it, choose a factor of at least {least}, or exclude the topic"
+            )
+
+
+def excluded_rows(view: ClusterView, goal: Goal) -> NDArray[np.bool_]:
+    """Return which partitions belong to an excluded topic, bool[P]."""
+    names = set(goal.exclude_topics)
+    flags = np.array([topic.name in names for topic in view.topics] + [False], dtype=np.bool_)
+    return np.asarray(flags[view.partitions.topic_index])
+
+
+def check_brokers(
+    view: ClusterView,
+    goal: Goal,
+    live: NDArray[np.bool_],
+    *,
+    wanted: Int64Array,
+    held: Int64Array,
+    had_live: NDArray[np.bool_],
+) -> None:
+    """Refuse factors that the live brokers, or with strict racks their racks, cannot hold.
+
+    `live` bool[B] may hold replicas; `wanted` int64[P] replicas on live brokers, 0 where nothing changes, besides
+    `held` int64[P] that stay on fenced ones; `had_live` bool[P] tells which partitions have one that is not.
+    """
+    most = int(wanted.max(initial=0))
+    count = int(np.count_nonzero(live))
+    if not count:
+        raise PlanRefusedError(
+            f"none of the {counted(len(view.brokers), 'broker')} is live and stays; add one, or keep one"
+        )
+    bare = (wanted == 0) & (held > 0) & had_live & ~excluded_rows(view, goal)
+    if bare.any():
+        raise PlanRefusedError(
+            f"{counted(int(bare.sum()), 'partition')} ({_named(view, bare)}) would keep only replicas on fenced "
+            "brokers; bring these brokers back, or remove them too (--remove)"
+        )
+    if most > count:
+        row = int(np.argmax(wanted))
+        stays = f" besides {int(held[row])} that stay on fenced brokers" if held[row] else ""
+        raise PlanRefusedError(
+            f"{_partition(view, row)} needs {most} live brokers{stays}, and {count} remain; "
+            f"{most - count} more, or a smaller factor (--factor {count + int(held[row])})"
+        )
+    if not goal.strict_racks:
+        return
+    racks = sorted({one.rack for one, is_live in zip(view.brokers, live, strict=True) if is_live and one.rack})
+    alone = sum(one.rack is None and bool(is_live) for one, is_live in zip(view.brokers, live, strict=True))
+    if racks and most > len(racks) + alone:
+        raise PlanRefusedError(
+            f"{_partition(view, int(np.argmax(wanted)))} has {most} replicas for {counted(len(racks), 'rack')} "
+            f"({', '.join(racks[:_SHOWN_MAX])}{', …' if len(racks) > _SHOWN_MAX else ''}); "
+            f"{most - len(racks) - alone} more racks, or no --strict-racks: then each rack gets at least one"
+        )
+
+
+def check_pinned(view: ClusterView, goal: Goal, removed: NDArray[np.bool_], rows: Int32Array) -> None:
+    """Refuse to drain a broker that holds replicas of excluded topics; `rows` int32[P, W] are positions of brokers."""
+    left = np.append(removed, False)[rows] & excluded_rows(view, goal)[:, None]
+    if left.any():
+        row = int(np.argmax(left.any(axis=1)))
+        broker = int(view.broker_ids[rows[row][left[row]][0]])
+        raise PlanRefusedError(
+            f"broker {broker} cannot be removed: it holds {_partition(view, row)} of an excluded topic "
+            f"({counted(int(left.sum()), 'such replica')} on removed brokers); do not exclude the topic"
+        )
+
+
+def refuse_row(view: ClusterView, goal: Goal, row: int) -> PlanRefusedError:
+    """Return the refusal of a plan because the partition at `row` has no place."""
+    remedy = "allow other brokers to receive (no --new-only-receives)" if goal.new_only_receives else "add brokers"
+    return PlanRefusedError(f"{_partition(view, row)} can stand nowhere without breaking a rule; {remedy}")
+
+
+def check_sources(view: ClusterView, goal: Goal) -> None:
+    """Refuse to remove brokers that are fenced and hold the only replicas in sync: nothing could be copied."""
+    isr = view.partitions.isr
+    if isr is None or not goal.remove:
+        return
+    ids = view.broker_ids
+    dead = ids[np.array([one.fenced for one in view.brokers], dtype=np.bool_)]
+    gone = np.isin(isr, np.intersect1d(dead, np.array(goal.remove, dtype=np.int32)))
+    alive = (isr >= 0) & ~np.isin(isr, dead)
+    lost = gone.any(axis=1) & ~alive.any(axis=1) & ~excluded_rows(view, goal)
+    if lost.any():
+        raise PlanRefusedError(
+            f"{counted(int(lost.sum()), 'partition')} ({_named(view, lost)}) have their only replicas in sync on "
+            "fenced brokers that are to be removed; bring one of them back first"
+        )
+
+
+def _brokers(ids: Sequence[int]) -> str:
+    shown = ", ".join(map(str, ids[:_SHOWN_MAX])) + (", …" if len(ids) > _SHOWN_MAX else "")
+    return ("broker " if len(ids) == 1 else "brokers ") + shown
+
+
+def _partition(view: ClusterView, row: int) -> str:
+    table = view.partitions
+    return f"{view.topics[int(table.topic_index[row])].name}-{int(table.partition_ids[row])}"
+
+
+def _named(view: ClusterView, rows: NDArray[np.bool_]) -> str:
+    return _listed((_partition(view, row) for row in np.flatnonzero(rows)[:_SHOWN_MAX].tolist()), int(rows.sum()))
+
+
+def _listed(names: Iterable[str], count: int) -> str:
+    return ", ".join(names) + (", …" if count > _SHOWN_MAX else "")
+
+
+def _any(column: Int32Array | None, count: int) -> NDArray[np.bool_]:
+    return np.zeros(count, dtype=np.bool_) if column is None else np.asarray((column != PAD).any(axis=1))

@@ -1,0 +1,136 @@
+"""Least moves of a plan, by trying every placement of a small cluster, with nothing of the planner."""
+
+from __future__ import annotations
+
+import itertools
+import random
+
+import numpy as np
+
+from broker.cluster import BrokerView, ClusterView, PartitionTable, TopicView
+from broker.ids import BrokerId
+from placement.reassignment.goal import EVEN_KINDS, Goal
+
+Load = tuple[int, ...]
+
+
+def random_view(seed: int) -> ClusterView:
+    """Up to six brokers on three racks or none, some fenced, and up to five partitions of two topics."""
+    rng = random.Random(seed)
+    brokers = rng.randint(1, 6)
+    names = rng.choice([["a", "b", "c"], ["a", "b", None], [None], ["a", "b"]])
+    ids = sorted(rng.sample(range(20), brokers))
+    fenced = [rng.random() < 0.15 for _ in ids]
+    count = rng.randint(1, 5)
+    rows = [rng.sample(ids, rng.randint(1, min(3, brokers))) for _ in range(count)]
+    topic = sorted(rng.randrange(2) for _ in range(count))
+    able = [[b for b in row if not fenced[ids.index(b)]] for row in rows]
+    return ClusterView(
+        name="c",
+        source="test",
+        format="test",
+        brokers=tuple(
+            BrokerView(id=BrokerId(number), rack=rng.choice(names), fenced=down)
+            for number, down in zip(ids, fenced, strict=True)
+        ),
+        topics=(TopicView("t"), TopicView("u")),
+        partitions=PartitionTable(
+            topic_index=topic,
+            partition_ids=[topic[:place].count(one) for place, one in enumerate(topic)],
+            replicas=np.array([row + [-1] * (3 - len(row)) for row in rows], dtype=np.int32),
+            leader=[rng.choice(row) if row else -1 for row in able],
+        ),
+    )
+
+
+def random_goal(view: ClusterView, seed: int) -> Goal:
+    """A goal that the view may or may not reach."""
+    rng = random.Random(seed + 1)
+    ids = [one.id for one in view.brokers]
+    kind = rng.choice(["balance", "drain", "add", "racks", "factor", "balance"])
+    remove = rng.sample(ids, 1) if kind == "drain" or (kind == "balance" and rng.random() < 0.3) else []
+    new = [(BrokerId(30 + n), rng.choice(["a", "b", None])) for n in range(rng.randint(1, 2))]
+    add = new if kind == "add" or rng.random() < 0.2 else []
+    return Goal(
+        kind=kind,
+        remove=tuple(remove),
+        add=tuple(add),
+        factor=rng.randint(1, 3) if kind == "factor" else None,
+        exclude_topics=("u",) if rng.random() < 0.2 else (),
+        new_only_receives=bool(add) and rng.random() < 0.4,
+    )
+
+
+class Enumerated:
+    """Every placement that the rules allow; `view` has the added brokers."""
+
+    def __init__(self, view: ClusterView, goal: Goal) -> None:
+        self.view, self.goal = view, goal
+        self.racks = {b.id: f"alone {b.id}" if b.rack is None else f"rack {b.rack}" for b in view.brokers}
+        self.fenced = {b.id for b in view.brokers if b.fenced and b.id not in goal.remove}
+        self.live = [b.id for b in view.brokers if not b.fenced and b.id not in goal.remove]
+        self.rows = [[b for b in row if b >= 0] for row in view.partitions.replicas.tolist()]
+        names = [view.topics[t].name for t in view.partitions.topic_index.tolist()]
+        self.fixed = [name in goal.exclude_topics for name in names]
+
+    def sets(self, row: int) -> list[tuple[int, ...]]:
+        """Every set of live brokers that may hold a partition, besides what stays on fenced ones."""
+        held = self.rows[row]
+        if self.fixed[row]:
+            return [tuple(b for b in held if b in self.live)]
+        stays = [b for b in held if b in self.fenced]
+        factor = max((len(held) if self.goal.factor is None else self.goal.factor) - len(stays), 0)
+        added = {number for number, _ in self.goal.add}
+        usable = [b for b in self.live if b in held or not self.goal.new_only_receives or b in added]
+        barred = {self.racks[b] for b in stays}
+        every = max(
+            (len({self.racks[b] for b in one} - barred) for one in itertools.combinations(self.live, factor)), default=0
+        )
+        return [
+            one for one in itertools.combinations(usable, factor) if len({self.racks[b] for b in one} - barred) == every
+        ]
+
+    def leader(self, row: int) -> int:
+        """Who led before: first replica, listed leader, first live replica."""
+        held = self.rows[row]
+        up = [b for b in held if b not in {x.id for x in self.view.brokers if x.fenced}]
+        listed = self.view.partitions.leader
+        if held and held[0] in up:
+            return held[0]
+        if listed is not None and int(listed[row]) in up:
+            return int(listed[row])
+        return up[0] if up else -1
+
+    def costs(self) -> dict[Load, tuple[int, int]]:
+        """The least (new replicas, lost leaders) of every vector of loads of live brokers."""
+        states: dict[Load, tuple[int, int]] = {(0,) * len(self.live): (0, 0)}
+        for row, held in enumerate(self.rows):
+            after: dict[Load, tuple[int, int]] = {}
+            leader = self.leader(row)
+            for load, (moves, lost) in states.items():
+                for one in self.sets(row):
+                    new = sum(b not in held for b in one)
+                    gone = leader in self.live and leader not in one and not self.fixed[row]
+                    key = tuple(n + (b in one) for b, n in zip(self.live, load, strict=True))
+                    spent = (moves + new, lost + int(gone))
+                    after[key] = min(spent, after.get(key, spent))
+            states = after
+        return states
+
+    def least(self) -> tuple[int, int] | None:
+        """The least cost of loads that the goal asks for; None if a partition has no place."""
+        found = self.costs()
+        if not found:
+            return None
+        best = min(sum(n * n for n in load) for load in found)
+        even = [load for load in found if sum(n * n for n in load) == best]
+        if self.goal.kind in EVEN_KINDS:
+            return min(found[load] for load in even)
+        before = [sum(b in row for row in self.rows) for b in self.live]
+        low = [min(n, min(load[i] for load in even)) for i, n in enumerate(before)]
+        high = [max(n, max(load[i] for load in even)) for i, n in enumerate(before)]
+        return min(
+            spent
+            for load, spent in found.items()
+            if all(least <= n <= most for least, n, most in zip(low, load, high, strict=True))
+        )

@@ -1,0 +1,121 @@
+"""The checker accepts what the planner makes, and sees every plan and certificate that is not as it says."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+from types import ModuleType
+
+import attrs
+import numpy as np
+import pytest
+
+from broker.cluster import ClusterView
+from broker.ids import BrokerId
+from placement.reassignment import bound_kernel, certificate, check
+from placement.reassignment.certificate import lower_bound
+from placement.reassignment.check import _Input, _replica_question, faults
+from placement.reassignment.goal import Goal
+from placement.reassignment.plan import Plan, make_plan
+from tests.placement.reassignment.test_plan import SEEDS, planned, view_of
+
+SOLVER = {"exchange", "exchange_kernel", "exchange_graph", "problem", "planning", "plan"}
+
+
+@pytest.fixture
+def plan() -> Plan:
+    """Twelve partitions of factor 3 on six brokers of three racks, uneven, one broker to be removed."""
+    rows = [[n % 2, 2 + n % 2, 4 + n // 6] for n in range(12)]
+    view = view_of(rows, {0: "a", 1: "a", 2: "b", 3: "b", 4: "c", 5: "c", 6: "a"})
+    return make_plan(view, Goal(remove=(BrokerId(1),)))
+
+
+@pytest.mark.parametrize("module", [check, certificate, bound_kernel])
+def test_the_checker_imports_no_solver(module: ModuleType) -> None:
+    tree = ast.parse(Path(str(module.__file__)).read_text())
+    imported = {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    assert not {name.rpartition(".")[2] for name in imported} & SOLVER
+
+
+def test_moved_is_at_least_the_bound_of_any_prices() -> None:
+    """Test 1: random prices on random plans; the bound of the plan's own prices is the greatest."""
+    rng = np.random.default_rng(5)
+    lower = 0
+    for seed in SEEDS:
+        made = planned(seed)
+        if made is None or made.certificate.replicas is None:
+            continue
+        proof = made.certificate.replicas
+        question = _replica_question(made.view, made.goal, _Input.read(made.view, made.goal))
+        cost = proof.weight * made.tally.moved + made.tally.lost
+        assert lower_bound(question, proof) == cost
+        for _ in range(5):
+            price = rng.integers(-2 * proof.weight, 2 * proof.weight, proof.price.size)
+            bound = lower_bound(question, attrs.evolve(proof, price=price))
+            assert bound <= cost
+            lower += bound < cost
+    assert lower > 100
+
+
+def wrong(plan: Plan, target: object = None, **changed: object) -> tuple[str, ...]:
+    made = attrs.evolve(plan.certificate, **changed)
+    return faults(plan.view, plan.goal, plan.target if target is None else np.asarray(target), made)
+
+
+def test_a_replica_out_of_bounds_is_seen_though_moved_is_the_bound(plan: Plan) -> None:
+    """Test 3: one new replica goes to a fuller broker of the same rack; as many move as the bound says."""
+    target = plan.target.copy()
+    row = next(r for r in range(12) if 6 in target[r] and 0 not in target[r])
+    target[row][target[row] == 6] = 0
+    found = wrong(plan, target)
+    assert any("outside" in one for one in found), found
+
+
+def test_every_broken_rule_is_named(plan: Plan) -> None:
+    target = plan.target
+    assert plan.faults() == ()
+
+    def broken(row: int, *replicas: int) -> str:
+        other = target.copy()
+        other[row] = -1
+        other[row, : len(replicas)] = replicas
+        return " / ".join(wrong(plan, other))
+
+    assert "a broker holds two replicas: 1 partition, such as t-3" in broken(3, 0, 0, 2)
+    assert "a replica stands on a broker that is removed: 1 partition, such as t-5" in broken(5, 1, 2, 4)
+    assert "replicas stand on fewer racks than they can: 1 partition, such as t-0" in broken(0, 2, 3, 4)
+    assert "the number of replicas is not that asked: 1 partition, such as t-0" in broken(0, 0, 2)
+
+
+def test_a_false_certificate_is_seen(plan: Plan) -> None:
+    proof, leaders = plan.certificate.replicas, plan.certificate.leaders
+    assert proof is not None
+    higher = attrs.evolve(proof, price=proof.price + np.arange(7) * proof.weight)
+    assert any("the prices prove" in one for one in wrong(plan, replicas=higher))
+    looser = attrs.evolve(proof, high=proof.high + 1)
+    assert any("neither even" in one for one in wrong(plan, replicas=looser))
+    uneven = attrs.evolve(proof, even_high=proof.even_high + 1, high=proof.high + 1)
+    assert any("ceiling" in one for one in wrong(plan, replicas=uneven))
+    fewer = attrs.evolve(proof, totals=proof.totals - 1)
+    assert any("are to be placed" in one for one in wrong(plan, replicas=fewer))
+    gentle = attrs.evolve(proof, is_even=False)
+    assert any("not those of goal" in one for one in wrong(plan, replicas=gentle))
+    assert any("missing" in one for one in wrong(plan, replicas=None))
+    lone = attrs.evolve(leaders, low=leaders.low + 1)
+    assert any(one.startswith("leaders: ") for one in wrong(plan, leaders=lone))
+
+
+def test_blocks_that_are_not_the_least_are_seen() -> None:
+    """Two even brokers as blocks of 3 and 1: each block's mean is whole, but 3 is not the least the first can hold."""
+    view: ClusterView = view_of([[0], [0], [0], [1]], {0: None, 1: None})
+    made = make_plan(view, Goal())
+    proof = made.certificate.replicas
+    assert proof is not None
+    load = np.array([3, 1])
+    split = attrs.evolve(
+        proof, low=load, high=load, even_low=load, even_high=load, block=np.array([0, 1]), totals=np.array([3, 1])
+    )
+    found = faults(
+        view, Goal(), np.array([[0], [0], [0], [1]], dtype=np.int32), attrs.evolve(made.certificate, replicas=split)
+    )
+    assert any("blocks 0 to 0 can hold 0, less than 3" in one for one in found), found
