@@ -48,7 +48,9 @@ from placement.placers.manual import (
 )
 from placement.placers.striped import StripedPlacer
 from placement.reassignment.completion import Completion, completed_view, completion
+from placement.reassignment.findings import Finding, findings
 from placement.reassignment.goal import Goal, PlanRefusedError
+from placement.reassignment.impact import Impact, impact
 from placement.reassignment.plan import Plan, make_plan
 from placement.reassignment.reassignment import LogDirTarget, Reassignment
 from placement.reassignment.rolling import Rolling, rolling
@@ -73,7 +75,9 @@ __all__ = (
     "Constraint",
     "Definition",
     "Distribution",
+    "Finding",
     "Goal",
+    "Impact",
     "Limits",
     "Loads",
     "LogDirTarget",
@@ -104,7 +108,9 @@ __all__ = (
     "concatenate",
     "distribution",
     "factor_met",
+    "findings",
     "grow_topic",
+    "impact",
     "loads",
     "look_ahead",
     "make_plan",

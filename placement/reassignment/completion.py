@@ -15,7 +15,9 @@ removed replicas, is not empty and holds
 
 A row that adds and removes nothing is a new order: it completes at once, and the leader stays (Kafka elects only when
 the leader is no longer valid). If the leader is removed, the first replica of the target that is in sync leads. The
-preferred leader takes over in a second step: kafka-leader-election, or the controller's automatic rebalance.
+preferred leader takes over in a second step: kafka-leader-election, or the controller's automatic rebalance. Fenced
+brokers and offline replicas are not elected, and a partition without a leader keeps none: if anybody who may lead it
+were live, the controller would have elected it.
 
 Example: replicas 1, 2, 3 of which 3 is out of sync, to 1, 4, 3: 4.2 waits for broker 3, 4.3 does not.
 
@@ -49,7 +51,8 @@ class Completion:
     """Hold what becomes of each of the N rows under one release; columns stand beside the reassignment's rows.
 
     `waits_for` marks the targets, bool[N, W], that must come back in sync before the row completes. `is_stuck` marks
-    rows without a member of the ISR afterwards, or with an added replica on a fenced broker. `isr` int32[N, W] is the
+    rows without a member of the ISR afterwards, with an added replica on a fenced broker, or without a leader to copy
+    from. `isr` int32[N, W] is the
     ISR at completion, `leader` int32[N] the leader then, `preferred` int32[N] the leader after a preferred election; -1
     is no leader.
     """
@@ -75,12 +78,14 @@ def completion(reassignment: Reassignment, release: Release = NEWEST) -> Complet
     moves = _any(added) | _any(reassignment.removed)
     needed = held & _needs_all(reassignment, release)[:, None]
     waits = needed & ~in_sync & moves[:, None]
-    fenced = _on(target, _fenced_ids(reassignment.view))
-    stuck = moves & (~_any(in_sync) | _any(added & fenced))
+    gone = _on(target, _fenced_ids(reassignment.view)) | _offline(reassignment)
+    leaderless = _leaderless(reassignment)
+    stuck = moves & (~_any(in_sync) | _any(added & gone)) | (leaderless & _any(added))
     isr = np.where(in_sync, target, PAD)
-    leader = _leader(reassignment, in_sync & ~fenced)
+    electable = in_sync & ~gone & ~leaderless[:, None]
+    leader = _leader(reassignment, electable)
     first = target[:, 0] if target.shape[1] else leader
-    preferred_is_in_sync = (in_sync & ~fenced)[:, 0] if target.shape[1] else np.zeros(0, dtype=np.bool_)
+    preferred_is_in_sync = electable[:, 0] if target.shape[1] else np.zeros(0, dtype=np.bool_)
     return Completion(
         release=release,
         waits_for=waits,
@@ -148,11 +153,24 @@ def _leader(reassignment: Reassignment, electable: BoolMatrix) -> Int32Array:
     first = target[np.arange(reassignment.count), electable.argmax(axis=1)]
     elected = np.where(electable.any(axis=1), first, NO_LEADER)
     now = reassignment.source
-    known = reassignment.view.partitions.leader
-    if known is not None:
-        now = np.where(known[reassignment.rows] == NO_LEADER, NO_LEADER, now)
     stays = (target == now[:, None]) & electable
     return np.where(stays.any(axis=1), now, elected).astype(np.int32, copy=False)
+
+
+def _leaderless(reassignment: Reassignment) -> Flags:
+    """Return which rows have no leader now: nobody who may lead them is live, and nothing can be copied, bool[N]."""
+    known = reassignment.view.partitions.leader
+    if known is None:
+        return np.zeros(reassignment.count, dtype=np.bool_)
+    return np.asarray(known[reassignment.rows] == NO_LEADER)
+
+
+def _offline(reassignment: Reassignment) -> BoolMatrix:
+    """Return which targets the view lists as offline, bool[N, W]."""
+    offline = reassignment.view.partitions.offline
+    if offline is None:
+        return np.zeros(reassignment.replicas.shape, dtype=np.bool_)
+    return members(reassignment.replicas, offline[reassignment.rows]) & (reassignment.replicas >= 0)
 
 
 def _any(matrix: BoolMatrix) -> Flags:

@@ -46,17 +46,19 @@ def in_order(plans: Sequence[Reassignment], release: Release = NEWEST) -> Iterat
             view = completed_view(current, release=release)
 
 
-def disks(plans: Sequence[Reassignment]) -> Disks | None:
+def disks(
+    plans: Sequence[Reassignment], known: Sequence[Moves] | None = None, held: Int64Array | None = None
+) -> Disks | None:
     """Return the disks while `plans`, each over the view that the one before it leaves, run in order.
 
-    None where a size is not known, or without a plan.
+    `known` are their moves and `held` the bytes before, if the caller has them. None where a size is not known, or
+    without a plan.
     """
-    held = loads(plans[0].view).brokers.size_bytes if plans else None
+    held = loads(plans[0].view).brokers.size_bytes if plans and held is None else held
     if held is None:
         return None
     before, peak = held, held
-    for plan in plans:
-        moves = Moves.of(plan)
+    for plan, moves in zip(plans, known or map(Moves.of, plans), strict=True):
         if not moves.sizes_known:
             return None
         coming = held + moves.bytes_in()

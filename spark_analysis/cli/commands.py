@@ -79,6 +79,11 @@ JOINED: Final[Mapping[str, Joined]] = MappingProxyType(
             "groups",
             "Show which member gets which partitions of a consumer group, and what rebalances cost.",
         ),
+        "impact": Joined(
+            "spark_analysis.cli.impact",
+            "impact_command",
+            "Show what a reassignment plan does to a cluster before it is run.",
+        ),
         "log": Joined(
             "log.cli.main",
             "log",

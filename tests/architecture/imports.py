@@ -47,6 +47,7 @@ THIRD_PARTY_BY_FILE: Final[tuple[tuple[str, frozenset[str]], ...]] = (
     ("log/codecs/lz4_frame.py", frozenset({"threading"})),
     # Tables that leave the house: outages and restart schedules.
     ("placement/outages/*.py", frozenset({"pyarrow"})),
+    ("placement/reassignment/impact_tables.py", frozenset({"pyarrow"})),
     ("*/strategies.py", frozenset({"hypothesis"})),
     ("*/__main__.py", frozenset({"click", "rich"})),
     ("*/cli.py", frozenset({"click", "rich"})),

@@ -1,0 +1,171 @@
+"""Show the impact of a plan as tables for the terminal: findings, brokers, states and measures before and after."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from broker.cli import printable
+from broker.units import format_size
+from placement.reassignment.findings import Finding
+from placement.reassignment.impact import Impact, States
+from placement.reassignment.impact_tables import batch_row, brokers_table
+from spark_analysis.cli.cluster_inputs import shown_table
+from spark_analysis.report.figures import UNKNOWN, count, decimal, plural
+
+BROKERS_SHOWN_MAX: Final = 40
+BATCHES_SHOWN_MAX: Final = 32
+_MEASURES_SHOWN: Final = ("max_over_mean", "cv", "moves")
+_SCOPES: Final = {
+    "brokers": "a broker",
+    "pairs": "two brokers",
+    "racks": "a rack",
+    "racks_and_brokers": "rack + broker",
+}
+_STATES: Final = {
+    "leaderless_count": "leaderless",
+    "under_min_isr_count": "under min-ISR",
+    "at_risk_count": "data at risk",
+}
+
+
+def impact_shown(
+    impact: Impact,
+    found: Sequence[Finding],
+    worst: Sequence[dict[str, Any]],
+    measured: Sequence[dict[str, Any]],
+) -> Iterator[RenderableType]:
+    """Yield what the terminal shows of an impact."""
+    yield from _heading(impact)
+    for finding in found:
+        yield Text(printable(f"{'! ' if finding.is_bad else '- '}{finding.sentence}"))
+    yield Text()
+    if len(impact.batches) > 1:
+        yield from _batches(impact)
+    yield from _brokers(impact)
+    yield _before_and_after(impact, worst, measured)
+
+
+def duration(seconds: float | None) -> str:
+    """Return a time as text: "3 h 20 min", "45 s", "never ends"; the sign for unknown if it is None."""
+    if seconds is None:
+        return UNKNOWN
+    if math.isinf(seconds):
+        return "never ends"
+    whole = math.ceil(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    minutes = whole // 60
+    if minutes < 60:
+        return f"{minutes} min {whole % 60} s"
+    hours = minutes // 60
+    return f"{hours} h {minutes % 60} min" if hours < 48 else f"{hours // 24} d {hours % 24} h"
+
+
+def _heading(impact: Impact) -> Iterator[RenderableType]:
+    first = impact.batches
+    changed = sum(batch.partition_count for batch in first)
+    only = sum(batch.order_only_count for batch in first)
+    moved = UNKNOWN if impact.moved_bytes is None else format_size(impact.moved_bytes)
+    time = f", at least {duration(impact.seconds)}" if impact.seconds and impact.moved_replicas else ""
+    lines = [
+        f"{impact.before.name}: changes {plural(changed, 'partition')}, {count(only)} of them only in order; "
+        f"{plural(impact.moved_replicas, 'new replica')}, {moved} to copy{time}"
+    ]
+    if impact.moved_bytes is None:
+        lines.append("Bytes are not known for every partition; --sizes gives them.")
+    if not impact.has_links and impact.moved_replicas:
+        lines.append("Times are not known without --throttle, or a network's capacity in --capacity.")
+    for line in lines:
+        yield Text(printable(line))
+
+
+def _batches(impact: Impact) -> Iterator[RenderableType]:
+    rows = [batch_row(number, batch) for number, batch in enumerate(impact.batches, start=1)]
+    yield shown_table(
+        "Batches, in this order",
+        ("batch", "partitions", "new\nreplicas", "bytes", "leader\nchanges", "elections", "blocked", "at least"),
+        [
+            (
+                str(row["batch"]),
+                count(row["partition_count"]),
+                count(row["moved_replica_count"]),
+                _size(row["moved_bytes"]),
+                count(row["leader_change_count"]),
+                count(row["election_count"]),
+                count(row["blocked_count"]),
+                "never ends" if row["never_ends"] else duration(row["seconds"]),
+            )
+            for row in rows[:BATCHES_SHOWN_MAX]
+        ],
+    )
+    if len(rows) > BATCHES_SHOWN_MAX:
+        yield Text(f"and {count(len(rows) - BATCHES_SHOWN_MAX)} more batches; --out writes them all")
+    yield Text()
+
+
+def _brokers(impact: Impact) -> Iterator[RenderableType]:
+    rows = brokers_table(impact).to_pylist()
+    rows.sort(key=lambda row: (-(row["replica_count_in"] + row["replica_count_gone"]), row["broker_id"]))
+    columns: tuple[tuple[str, Callable[[dict[str, Any]], str]], ...] = (
+        ("broker", lambda row: str(row["broker_id"])),
+        ("replicas", lambda row: count(row["replica_count_before"])),
+        ("+", lambda row: count(row["replica_count_in"])),
+        ("-", lambda row: count(row["replica_count_gone"])),
+        ("after", lambda row: count(row["replica_count_after"])),
+        ("leaders", lambda row: _known(row["leader_count_before"])),
+        ("done", lambda row: _known(row["leader_count_done"])),
+        ("elected", lambda row: _known(row["leader_count_after"])),
+        ("bytes in", lambda row: _size(row["bytes_in"])),
+        ("bytes out", lambda row: _size(row["bytes_out"])),
+        ("disk", lambda row: _size(row["size_bytes_before"])),
+        ("peak", lambda row: _size(row["size_bytes_peak"])),
+        ("after", lambda row: _size(row["size_bytes_after"])),
+    )
+    shown = columns if impact.moved_bytes is not None else columns[:8]
+    yield shown_table(
+        "Brokers, most moves first (out: as the leader that is copied from)",
+        [title for title, _ in shown],
+        [[text(row) for _, text in shown] for row in rows[:BROKERS_SHOWN_MAX]],
+    )
+    if len(rows) > BROKERS_SHOWN_MAX:
+        yield Text(f"and {count(len(rows) - BROKERS_SHOWN_MAX)} more brokers; --out writes them all")
+    yield Text()
+
+
+def _before_and_after(
+    impact: Impact, worst: Sequence[dict[str, Any]], measured: Sequence[dict[str, Any]]
+) -> RenderableType:
+    rows = [
+        _state_row("partitions under min-ISR", impact.under_min_isr),
+        _state_row("partitions on fewer racks than could be", impact.fewer_racks),
+    ]
+    for each in measured:
+        if each["measure"] in _MEASURES_SHOWN and each["scope"] != "topic":
+            name = f"{each['quantity']} by {each['scope']}: {each['measure'].replace('_', ' ')}"
+            is_count = each["measure"] == "moves"
+            before, after = (
+                UNKNOWN if value is None else count(round(value)) if is_count else decimal(value)
+                for value in (each["before"], each["after"])
+            )
+            rows.append((name, before, "", after))
+    for each in worst:
+        name = f"{_STATES[each['state']]} if the worst of {_SCOPES[each['scope']]} is lost"
+        rows.append((name, count(each["before"]), "", count(each["after"])))
+    return shown_table("Before and after", ("", "before", "on the way", "after"), rows)
+
+
+def _state_row(name: str, states: States) -> tuple[str, str, str, str]:
+    return (name, _known(states.before), _known(states.during), _known(states.after))
+
+
+def _known(value: int | None) -> str:
+    return UNKNOWN if value is None else count(value)
+
+
+def _size(value: int | None) -> str:
+    return UNKNOWN if value is None else format_size(value)
