@@ -266,7 +266,7 @@ def register(
 ) -> Registration:
     """Return the registration after a process registers the id with a record at `record_offset`.
 
-    `session_valid` says whether `existing` has been heard of within its session; a fenced broker has no session.
+    `session_valid` says whether a heartbeat of `existing` came within its session; before 4.0 a fenced broker has none.
     Raises DuplicateBrokerRegistrationError when another incarnation's session still stands.
     """
     epoch = BrokerEpoch(record_offset)
@@ -276,10 +276,10 @@ def register(
     assert existing.broker_id == broker_id, (existing.broker_id, broker_id)
     if existing.incarnation_id == incarnation_id:
         return attrs.evolve(existing, state=broker_step(existing.state, BrokerInput.REGISTER_SAME_INCARNATION))
+    if session_valid:
+        raise DuplicateBrokerRegistrationError(broker_id)
     state = existing.state
     if state in SESSION_STATES:
-        if session_valid:
-            raise DuplicateBrokerRegistrationError(broker_id)
         state = broker_step(state, BrokerInput.SESSION_EXPIRED)
     state = broker_step(state, BrokerInput.REGISTER_NEW_INCARNATION)
     return Registration(broker_id=broker_id, incarnation_id=incarnation_id, epoch=epoch, state=state)

@@ -112,7 +112,8 @@ class RecordReader:
         if state.leader != NO_LEADER and state.leader not in state.isr:
             yield "I1", f"leader {state.leader} is not in {state.isr}"
         counted = (*state.isr, *state.elr)
-        if len(set(counted)) != len(counted) or not set(counted) <= set(state.replicas):
+        # As a reassignment ends, Kafka leaves a removed replica in the ELR.
+        if len(set(counted)) != len(counted) or not set(state.isr) <= set(state.replicas):
             yield "I2", f"ISR {state.isr}, ELR {state.elr}, replicas {state.replicas}"
         if state.elr and len(state.isr) >= min(self._settings.min_isr, len(state.replicas)):
             yield "I2", f"ELR {state.elr} beside ISR {state.isr}"

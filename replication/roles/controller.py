@@ -28,7 +28,7 @@ import attrs
 
 from broker.error_codes import ErrorCode
 from broker.errors import UsageError
-from broker.ids import NO_LEADER, BrokerId
+from broker.ids import BrokerId
 from broker.registration import (
     SESSION_STATES,
     BrokerInput,
@@ -79,17 +79,23 @@ from replication.rules.controller_events import (
     unfenced,
 )
 from replication.rules.election import Election
-from replication.rules.fencing import check_broker_epoch, is_clean_registration, is_session_valid, may_stop
+from replication.rules.fencing import check_broker_epoch, has_session, is_clean_registration, is_session_valid, may_stop
 from replication.rules.partition import BrokerStatus, PartitionState
-from replication.rules.partition_change import change, target_of
+from replication.rules.partition_change import Target, change, target_of
 from replication.rules.reassign import cancelled, started
+from replication.rules.settings import PartitionSettings
 
 
 @attrs.define
 class Session:
-    """Hold a broker's session: when the controller last heard of the broker, and the metadata that it has read."""
+    """Hold a broker's session: when its last heartbeat came, None for never, and the metadata that it has read.
 
-    heard_at_ms: TimeMs
+    `registered_offset` is the offset of its last registration record. It may be above the broker epoch, which is the
+    offset at which the records of the registration begin.
+    """
+
+    registered_offset: int
+    heard_at_ms: TimeMs | None = None
     metadata_offset: int = 0
     shutdown_offset: int = 0
 
@@ -119,8 +125,13 @@ class ControllerRole:
     def start(self, now_ms: TimeMs, out: Outbox) -> None:
         """Become active, at first or after a failover: every session starts at `now_ms`."""
         self._pending_fetches.clear()
-        for session in self._sessions.values():
-            session.heard_at_ms = now_ms
+        for broker, session in self._sessions.items():
+            registration = self.registrations[broker]
+            is_alive = registration.state in SESSION_STATES
+            self._sessions[broker] = Session(session.registered_offset, now_ms if is_alive else None)
+            if is_alive:
+                # That a broker is shutting down is known of its registration, how far it has come is forgotten.
+                self.registrations[broker] = attrs.evolve(registration, state=BrokerState.UNFENCED)
         out.wake(self.role_settings.session_check_ms, SessionsDue())
         out.wake(self.role_settings.balance_ms, BalanceDue())
 
@@ -160,8 +171,6 @@ class ControllerRole:
     def _on_register(self, request: BrokerRegistration, sender: Address, now_ms: TimeMs, out: Outbox) -> None:
         broker = request.broker
         existing = self.registrations.get(broker)
-        session = self._sessions.get(broker)
-        is_valid = session is not None and is_session_valid(session.heard_at_ms, now_ms, self.role_settings.session_ms)
         is_new_incarnation = existing is None or existing.incarnation_id != request.incarnation
         if is_new_incarnation:
             try:
@@ -170,12 +179,11 @@ class ControllerRole:
                     broker_id=broker,
                     incarnation_id=request.incarnation,
                     record_offset=len(self.log),
-                    session_valid=is_valid,
+                    session_valid=self._has_valid_session(broker, now_ms),
                 )
             except DuplicateBrokerRegistrationError:
                 out.send(sender, BrokerRegistrationResponse(None))
                 return
-            self._forget_former_incarnation(request)
         registration = register(
             existing,
             broker_id=broker,
@@ -184,18 +192,24 @@ class ControllerRole:
             session_valid=False,
         )
         self.registrations[broker] = registration
-        self._sessions[broker] = Session(now_ms)
         if is_new_incarnation:
+            self._forget_former_incarnation(request)
+            self._sessions[broker] = Session(len(self.log))
             self._write(BrokerRecord(broker, BrokerStatus(epoch=registration.epoch, fenced=True, rack=request.rack)))
+        else:
+            # The same process amends what it said: it is as it was, and has to read the new record.
+            known, session = self.image.brokers[broker], self._sessions[broker]
+            self._sessions[broker] = attrs.evolve(session, registered_offset=len(self.log), metadata_offset=0)
+            self._write(BrokerRecord(broker, attrs.evolve(known, rack=request.rack)))
         out.send(sender, BrokerRegistrationResponse(registration.epoch))
 
     def _forget_former_incarnation(self, request: BrokerRegistration) -> None:
         """Remove a restarted broker from every ISR, and from every ELR too if it may have lost records."""
-        broker, settings = request.broker, self.role_settings.settings
+        broker = request.broker
         status = self.image.brokers.get(broker)
         if not is_clean_registration(request.proof, status):
-            self._change_all(lambda state, active: restarted_uncleanly(state, broker, active, settings))
-        self._change_all(lambda state, active: fenced(state, broker, active, settings))
+            self._change_all(lambda state, active, settings: restarted_uncleanly(state, broker, active, settings))
+        self._change_all(lambda state, active, settings: fenced(state, broker, active, settings))
 
     def _on_heartbeat(self, beat: BrokerHeartbeat, sender: Address, now_ms: TimeMs, out: Outbox) -> None:
         broker = beat.broker
@@ -213,25 +227,34 @@ class ControllerRole:
                 least_metadata_offset=self._least_metadata_offset(),
             )
         event = heartbeat_input(
-            beat.heartbeat, registration_offset=registration.epoch, leads=leads, shutdown_seen_by_all=may_go
+            beat.heartbeat, registration_offset=session.registered_offset, leads=leads, shutdown_seen_by_all=may_go
         )
         try:
             state = broker_step(registration.state, event)
         except UsageError:
             return  # An old heartbeat that overtook nothing: it says less than is known.
         session.heard_at_ms = now_ms
-        session.metadata_offset = max(session.metadata_offset, beat.heartbeat.metadata_offset)
+        session.metadata_offset = beat.heartbeat.metadata_offset
         self._enter(broker, state)
         self._lose_directories(broker, beat.offline)
         out.send(sender, BrokerHeartbeatResponse(ErrorCode.NONE, state))
 
+    def _has_session(self, broker: BrokerId) -> bool:
+        session, rules = self._sessions.get(broker), self.role_settings.settings.rules
+        fenced = broker in self.registrations and self.registrations[broker].state not in SESSION_STATES
+        return session is not None and has_session(session.heard_at_ms, fenced=fenced, rules=rules)
+
+    def _has_valid_session(self, broker: BrokerId, now_ms: TimeMs) -> bool:
+        """Return whether another process may not take a broker's id yet."""
+        heard_at_ms = self._sessions[broker].heard_at_ms if self._has_session(broker) else None
+        return heard_at_ms is not None and is_session_valid(heard_at_ms, now_ms, self.role_settings.session_ms)
+
     def _expire(self, now_ms: TimeMs) -> None:
-        session_ms = self.role_settings.session_ms
+        # A fenced broker that has sent heartbeats has a session too: when it ends, the broker is fenced once more.
         silent = sorted(
             broker
-            for broker, session in self._sessions.items()
-            if not is_session_valid(session.heard_at_ms, now_ms, session_ms)
-            and self.registrations[broker].state in SESSION_STATES
+            for broker in self._sessions
+            if self._has_session(broker) and not self._has_valid_session(broker, now_ms)
         )
         if not silent:
             return
@@ -243,11 +266,14 @@ class ControllerRole:
     def _fence_silent(self, brokers: tuple[BrokerId, ...]) -> None:
         active = {partition: self._active(partition) for partition in self.image.partitions}
         for broker in brokers:
-            following = broker_step(self.registrations[broker].state, BrokerInput.SESSION_EXPIRED)
-            self.registrations[broker] = attrs.evolve(self.registrations[broker], state=following)
-            self._write_status(broker, following)
+            self._sessions[broker].heard_at_ms = None
+            registration = self.registrations[broker]
+            if registration.state in SESSION_STATES:
+                following = broker_step(registration.state, BrokerInput.SESSION_EXPIRED)
+                self.registrations[broker] = attrs.evolve(registration, state=following)
+                self._write_status(broker, following)
         for partition, state in sorted(self.image.partitions.items()):
-            after = fenced_together(state, brokers, active[partition], self.role_settings.settings)
+            after = fenced_together(state, brokers, active[partition], self.settings_of(partition))
             if after.partition_epoch != state.partition_epoch:
                 self._write(PartitionRecord(partition, after))
 
@@ -255,15 +281,18 @@ class ControllerRole:
         """Write a broker's new state, and the partition changes that follow from it."""
         registration = self.registrations[broker]
         before = registration.state
-        if state is before:
+        # A broker that may stop counts as fenced, and each time it asks to stop it is fenced anew.
+        was_fenced = before not in SESSION_STATES
+        if state is BrokerState.FENCED if was_fenced else state is before:
             return
         self.registrations[broker] = attrs.evolve(registration, state=state)
-        settings = self.role_settings.settings
         self._write_status(broker, state)
         if state is BrokerState.UNFENCED:
-            self._change_all(lambda partition, active: unfenced(partition, broker, active, settings))
+            # Until its next heartbeat Kafka takes a broker that was just unfenced for one that has read nothing.
+            self._sessions[broker].metadata_offset = 0
+            self._change_all(lambda partition, active, settings: unfenced(partition, broker, active, settings))
         else:
-            self._change_all(lambda partition, active: fenced(partition, broker, active, settings))
+            self._change_all(lambda partition, active, settings: fenced(partition, broker, active, settings))
         self._sessions[broker].shutdown_offset = len(self.log)
 
     def _lose_directories(self, broker: BrokerId, offline: frozenset[int]) -> None:
@@ -275,19 +304,22 @@ class ControllerRole:
         self._write(BrokerRecord(broker, attrs.evolve(status, offline=status.offline | lost)))
         for partition in sorted(lost.intersection(self.image.partitions)):
             state = self.image.partitions[partition]
-            after = fenced(state, broker, self._active(partition), self.role_settings.settings)
+            after = fenced(state, broker, self._active(partition), self.settings_of(partition))
             if after is not None:
                 self._write(PartitionRecord(partition, after))
 
     def _write_status(self, broker: BrokerId, state: BrokerState) -> None:
+        known = self.image.brokers[broker]
         status = BrokerStatus(
             epoch=self.registrations[broker].epoch,
             fenced=state not in SESSION_STATES,
-            shutting_down=state is BrokerState.CONTROLLED_SHUTDOWN,
-            offline=self.image.brokers[broker].offline,
-            rack=self.image.brokers[broker].rack,
+            # Fencing a broker that began to shut down leaves that in its registration. Kafka's never take it back.
+            shutting_down=state is BrokerState.CONTROLLED_SHUTDOWN
+            or (known.shutting_down and state is not BrokerState.UNFENCED),
+            offline=known.offline,
+            rack=known.rack,
         )
-        if status != self.image.brokers.get(broker):
+        if status != known:
             self._write(BrokerRecord(broker, status))
 
     def _least_metadata_offset(self) -> int:
@@ -307,21 +339,15 @@ class ControllerRole:
         if error is not ErrorCode.NONE:
             out.send(sender, AlterPartitionResponse(ask.partition, ask.request, Altered(error, state)))
             return
-        altered = alter(state, ask.request, self.image.brokers, self.role_settings.settings)
+        altered = alter(state, ask.request, self.image.brokers, self.settings_of(ask.partition))
         if altered.partition is not state:
             self._write(PartitionRecord(ask.partition, altered.partition))
         out.send(sender, AlterPartitionResponse(ask.partition, ask.request, altered))
 
     def _balance(self) -> None:
-        settings = self.role_settings.settings
-        for partition, state in sorted(self.image.partitions.items()):
-            active = self._active(partition)
-            after = swept(state, active, settings)
-            if state.leader not in (NO_LEADER, state.replicas[0]):
-                error, moved = election_requested(state, Election.PREFERRED, active, settings)
-                after = moved if error is ErrorCode.NONE else None
-            if after is not None:
-                self._write(PartitionRecord(partition, after))
+        """Run the two tasks of every five minutes: elect preferred leaders, then leaders of leaderless partitions."""
+        self._change_all(_preferred)
+        self._change_all(swept)
 
     def _create(self, order: CreateTopic) -> None:
         isr = tuple(broker for broker in order.replicas if broker in self._active(order.partition))
@@ -333,21 +359,29 @@ class ControllerRole:
             )
 
     def _reassign(self, order: AlterPartitionReassignments) -> ErrorCode:
-        state, settings = self.image.partitions.get(order.partition), self.role_settings.settings
+        state = self.image.partitions.get(order.partition)
         if state is None:
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        settings = self.settings_of(order.partition)
         if order.replicas:
-            phase = started(state, order.replicas)
+            if len(set(order.replicas)) < len(order.replicas) or not set(order.replicas) <= self.image.brokers.keys():
+                return ErrorCode.INVALID_REPLICA_ASSIGNMENT
+            target = Target(phase=started(state, order.replicas), recovering=state.recovering)
         elif not state.is_reassigning:
             return ErrorCode.NO_REASSIGNMENT_IN_PROGRESS
         else:
             phase = cancelled(state)
             if phase.loses and not settings.unclean_election:
                 return ErrorCode.INVALID_REPLICA_ASSIGNMENT
-        target = attrs.evolve(target_of(state, state.isr, settings), phase=phase)
+            # Unlike the start of a move, a cancellation may elect uncleanly where that is allowed.
+            target = attrs.evolve(target_of(state, state.isr, settings), phase=phase)
         after = change(state, target, self._active(order.partition), settings)
-        if after is not None:
-            self._write(PartitionRecord(order.partition, after))
+        if after is None:
+            return ErrorCode.NONE
+        if after.has_leader and after.leader not in state.replicas:
+            # The ELR may hold a broker that is no replica any more. Kafka asks for its directory, and fails.
+            return ErrorCode.UNKNOWN_SERVER_ERROR
+        self._write(PartitionRecord(order.partition, after))
         return ErrorCode.NONE
 
     def _elect(self, order: ElectLeaders) -> ErrorCode:
@@ -355,17 +389,29 @@ class ControllerRole:
         if state is None:
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         error, after = election_requested(
-            state, order.election, self._active(order.partition), self.role_settings.settings
+            state, order.election, self._active(order.partition), self.settings_of(order.partition)
         )
         if after is not state:
             self._write(PartitionRecord(order.partition, after))
         return error
 
-    def _change_all(self, decide: Callable[[PartitionState, frozenset[BrokerId]], PartitionState | None]) -> None:
+    def _change_all(
+        self, decide: Callable[[PartitionState, frozenset[BrokerId], PartitionSettings], PartitionState | None]
+    ) -> None:
         for partition, state in sorted(self.image.partitions.items()):
-            after = decide(state, self._active(partition))
+            after = decide(state, self._active(partition), self.settings_of(partition))
             if after is not None:
                 self._write(PartitionRecord(partition, after))
+
+    def settings_of(self, partition: int) -> PartitionSettings:
+        """Return a partition's settings, with the replica count of the topic's first partition if it is another."""
+        settings, topics = self.role_settings.settings, self.image.topics
+        topic = topics[partition]
+        first = min(each for each, name in topics.items() if name == topic)
+        replica_count = len(self.image.partitions[first].replicas)
+        if replica_count == len(self.image.partitions[partition].replicas):
+            return settings
+        return attrs.evolve(settings, topic_replica_count=replica_count)
 
     def _active(self, partition: int) -> frozenset[BrokerId]:
         """Return the brokers that may lead a partition: unfenced, and with the replica's directory online."""
@@ -399,6 +445,13 @@ class ControllerRole:
         ask = pending.ask
         assert ask.offset < len(self.log), (ask, len(self.log))
         out.send(pending.sender, MetadataFetchResponse(ask.number, ask.offset, tuple(self.log[ask.offset :])))
+
+
+def _preferred(
+    partition: PartitionState, active: frozenset[BrokerId], settings: PartitionSettings
+) -> PartitionState | None:
+    error, after = election_requested(partition, Election.PREFERRED, active, settings)
+    return after if error is ErrorCode.NONE else None
 
 
 def _answer(sender: Address, response: AlterPartitionReassignmentsResponse | ElectLeadersResponse, out: Outbox) -> None:

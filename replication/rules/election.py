@@ -150,4 +150,6 @@ def _may_elect_last_known(ballot: Ballot, rules: Rules) -> bool:
     # With two or more known nobody can say which of them led last, and which of them has the most records.
     if not rules.elr or ballot.isr or ballot.elr or len(ballot.last_known) != 1:
         return False
+    if ballot.last_known[0] not in ballot.replicas:
+        return False  # Kafka's builder fails where it is alive: the last known leader may be no replica any more.
     return not rules.last_known_leader_alive or ballot.last_known[0] in ballot.acceptable

@@ -23,14 +23,17 @@ Example: min.insync.replicas is 2 and the ISR falls from (1, 2, 3) to (1,); then
 ()
 
 Left out: LastKnownElr as a list of replicas, which Kafka does not keep while it remembers the last leader in its
-place; the second part of KIP-966, not released.
+place; the second part of KIP-966, not released. Nine and more candidates whose ids share a bin of a table of 64, which
+Java keeps as a tree.
 
-Source: Kafka metadata PartitionChangeBuilder.maybePopulateTargetElr and maybeUpdateLastKnownLeader, 4.1.1; KIP-966.
-Kafka 4.0 noted the last leader as the ISR became empty, 4.1 as the leader is lost. Kafka keeps the ELR in the
-order of a hash set of small integers; here it is ascending.
+Source: Kafka metadata PartitionChangeBuilder.maybePopulateTargetElr and maybeUpdateLastKnownLeader, 4.3.1; KIP-966.
+Kafka 4.0 noted the last leader as the ISR became empty, 4.1 as the leader is lost. The ELR is in the order of Java's
+HashSet of Integer, which tools show: ascending for ids below 16.
 """
 
 from __future__ import annotations
+
+from typing import Final
 
 from broker.ids import NO_LEADER, BrokerId
 from replication.rules.partition import PartitionState
@@ -42,8 +45,8 @@ def next_elr(
     """Return the ELR once the ISR becomes `isr`; `unclean` are replicas known to have stopped uncleanly."""
     if len(isr) >= min_isr:
         return ()
-    candidates = {*partition.elr, *partition.isr}
-    return tuple(sorted(candidates.difference(isr, unclean)))
+    candidates = _in_hash_set(partition.elr, partition.isr)
+    return tuple(broker for broker in candidates if broker not in isr and broker not in unclean)
 
 
 def next_last_known(partition: PartitionState, written: BrokerId | None) -> tuple[BrokerId, ...]:
@@ -54,3 +57,16 @@ def next_last_known(partition: PartitionState, written: BrokerId | None) -> tupl
     if written == NO_LEADER and not partition.last_known:
         return (partition.leader,)
     return () if written is not None and written != NO_LEADER else partition.last_known
+
+
+def _in_hash_set(first: tuple[BrokerId, ...], added: tuple[BrokerId, ...]) -> tuple[BrokerId, ...]:
+    """Return brokers as a HashSet made from `first` and filled with `added` lists them."""
+    brokers = tuple(dict.fromkeys((*first, *added)))
+    size = _TABLE_SIZE
+    while size < len(first) * 4 // 3 + 1 or len(brokers) * 4 > 3 * size:
+        size *= 2
+    return tuple(sorted(brokers, key=lambda broker: (broker ^ broker >> 16) & (size - 1)))
+
+
+_TABLE_SIZE: Final = 16
+"""The bins of a new HashSet."""

@@ -66,6 +66,11 @@ def is_session_valid(heard_at_ms: TimeMs, now_ms: TimeMs, session_ms: DurationMs
     return heard_at_ms + session_ms >= now_ms
 
 
+def has_session(heard_at_ms: TimeMs | None, *, fenced: bool, rules: Rules) -> bool:
+    """Return whether a broker has a session that can end: it has sent a heartbeat, and counts though it is fenced."""
+    return heard_at_ms is not None and (rules.fenced_broker_has_session or not fenced)
+
+
 def may_stop(*, leaderships: int, shutdown_offset: int, least_metadata_offset: int) -> bool:
     """Return whether a broker in controlled shutdown may stop: it leads nothing, as all active brokers have read."""
     return leaderships == 0 and shutdown_offset <= least_metadata_offset

@@ -48,17 +48,12 @@ from replication.rules.settings import PartitionSettings
 
 @attrs.frozen(kw_only=True)
 class Target:
-    """Hold the state that a partition is to change to; `unclean` are replicas known to have stopped uncleanly.
-
-    `topic_replica_count` is the number of replicas of the topic's partition 0, by which Kafka's controller bounds
-    min.insync.replicas; None for this partition's own.
-    """
+    """Hold the state that a partition is to change to; `unclean` are replicas known to have stopped uncleanly."""
 
     phase: Phase
     election: Election = Election.ONLINE
     recovering: bool = False
     unclean: tuple[BrokerId, ...] = ()
-    topic_replica_count: int | None = None
 
 
 def target_of(partition: PartitionState, isr: tuple[BrokerId, ...], settings: PartitionSettings) -> Target:
@@ -83,7 +78,7 @@ def change(
     phase = completed(target.phase, rules) or target.phase
     elr = partition.elr
     if rules.elr:
-        replica_count = target.topic_replica_count or len(partition.replicas)
+        replica_count = settings.topic_replica_count or len(partition.replicas)
         elr = next_elr(partition, phase.isr, target.unclean, effective_min_isr(settings.min_isr, replica_count, rules))
     ballot = Ballot(
         replicas=phase.replicas,

@@ -54,12 +54,21 @@ class Phase:
 
 
 def started(partition: PartitionState, target: tuple[BrokerId, ...]) -> Phase:
-    """Return the first phase of a move to `target`; without added or removed replicas it is complete at once."""
+    """Return the first phase of a move to `target`; without added or removed replicas it is complete at once.
+
+    If it replaces a move in progress, added and removed count from the replicas of that move, and where the new move
+    adds none or removes none, Kafka keeps those of the former one.
+    """
     assert len(set(target)) == len(target) > 0, target
     current = partition.replicas
     removing = tuple(sorted(set(current).difference(target)))
     adding = tuple(sorted(set(target).difference(current)))
-    return Phase(replicas=(*target, *removing), isr=partition.isr, adding=adding, removing=removing)
+    return Phase(
+        replicas=(*target, *removing),
+        isr=partition.isr,
+        adding=adding or partition.adding,
+        removing=removing or partition.removing,
+    )
 
 
 def completed(phase: Phase, rules: Rules) -> Phase | None:

@@ -34,6 +34,9 @@ LAG_MS_MAX: Final = DurationMs(30_000)
 class PartitionSettings:
     """Hold the rules of a release and the configuration of a partition.
 
+    `topic_replica_count` is the number of replicas of the topic's partition 0, by which Kafka's controller bounds
+    min.insync.replicas; None for the partition's own.
+
     Raises UsageError for a `min_isr` below 1 and a negative `lag_ms_max`.
     """
 
@@ -41,6 +44,7 @@ class PartitionSettings:
     min_isr: int = 1
     lag_ms_max: DurationMs = LAG_MS_MAX
     unclean_election: bool = False
+    topic_replica_count: int | None = None
 
     def __attrs_post_init__(self) -> None:
         if self.min_isr < 1:

@@ -179,6 +179,9 @@ class Rules:
     control_request_broker_epoch: bool = _rule(
         "2.2", "KIP-380, KAFKA-7235", "a restarted broker obeys a request that was meant for its former life"
     )
+    fenced_broker_has_session: bool = _rule(
+        "4.0", "KAFKA-17793", "a fenced broker that sends heartbeats is replaced by a second process with its id"
+    )
     leader_recovery_state: bool = _rule(
         "3.2", "KIP-704", "after an unclean election the ISR grows before the leader has recovered"
     )

@@ -150,7 +150,8 @@ def moving_to(partition: PartitionState, target: tuple[BrokerId, ...]) -> Phase:
     """
     phase = started(partition, target)
     origin = set(partition.replicas).difference(partition.adding)
-    return attrs.evolve(phase, adding=tuple(sorted(set(target).difference(origin))))
+    removing = tuple(sorted(set(partition.replicas).difference(target)))
+    return attrs.evolve(phase, adding=tuple(sorted(set(target).difference(origin))), removing=removing)
 
 
 def reassigned(

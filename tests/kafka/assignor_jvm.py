@@ -12,7 +12,7 @@ import struct
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 
@@ -20,11 +20,17 @@ from broker.releases import NEWEST, Release
 from placement.consumer.group import Group
 from tests.kafka.jvm import JavaProcess, KafkaError, java_command
 
+ENDLESS: Final = "java.util.concurrent.TimeoutException"
+"""What the Java process says it got from a call that did not end."""
+
 Answer: TypeAlias = "dict[str, list[tuple[str, int]]] | KafkaError"
 
 
 class AssignorJvm(JavaProcess[bytes]):
     """A running Java process with Kafka's assignors. Use it as a context manager, from one thread."""
+
+    endless_count = 0
+    """How many calls Kafka's own assignors did not end."""
 
     @classmethod
     def start(cls, build_directory: Path, release: Release = NEWEST) -> AssignorJvm:
@@ -45,7 +51,9 @@ class AssignorJvm(JavaProcess[bytes]):
         self._to_java.write(b"A" + encoded(group))
         self._to_java.flush()
         if self._read(1) == b"\x01":
-            return KafkaError(self._string() or "", self._string())
+            error = KafkaError(self._string() or "", self._string())
+            self.endless_count += error.java_class == ENDLESS
+            return error
         answer = {}
         for _ in range(self._int()):
             member = self._string() or ""

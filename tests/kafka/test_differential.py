@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 
 from broker.releases import NEWEST
+from replication.rules import partition_change
+from tests.kafka.controller_jvm import ControllerJvm
 from tests.kafka.differential import __main__ as command
-from tests.kafka.differential import batches, logs
+from tests.kafka.differential import batches, controllers, logs
 from tests.kafka.differential.areas import DIFFERENCE_COUNT_MAX, Area, Found, Tally, fewer, run, shrunk
 from tests.kafka.jvm import KafkaUnavailableError
 from tests.kafka.log_jvm import KafkaLogs
@@ -65,6 +67,8 @@ def test_areas_get_the_same_time_and_one_with_differences_ends_alone() -> None:
         "all",
         f"{sum(tally.case_counts.values()):,}",
         "cases",
+        f"{sum(tally.problem_counts.values()):,}",
+        "answers",
         "5",
         "differences",
     ]
@@ -134,6 +138,24 @@ def test_a_difference_planted_in_a_batch_is_shrunk_to_one_record(kafka_logs: Kaf
     assert len(small.batches) == 1
     assert [record["value"] for record in small.batches[0]["records"]] == [""]
     assert small.damage == ()
+
+
+@pytest.mark.kafka
+def test_a_rule_broken_in_our_controller_is_found_and_shrunk(
+    kafka_build: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(partition_change, "completed", lambda _phase, _rules: None)
+    try:
+        kafka = ControllerJvm.start(kafka_build)
+    except KafkaUnavailableError as missing:
+        pytest.skip(str(missing))
+    with kafka:
+        tally = run([controllers.area(kafka)], seed=1, seconds=60)
+    assert len(tally.found) == DIFFERENCE_COUNT_MAX
+    # Two brokers and a heartbeat, a topic, and a move that should have ended.
+    sizes = [len(found.case.steps) for found in tally.found]
+    assert min(sizes) == 5
+    assert max(sizes) <= 12
 
 
 @pytest.mark.kafka

@@ -10,10 +10,17 @@ import attrs
 
 from broker.error_codes import ErrorCode
 from broker.ids import BrokerEpoch, BrokerId, LeaderEpoch, Offset
+from broker.units import TimeMs
 from replication.rules.alter_partition import alter
 from replication.rules.controller_events import directories_assigned, fenced, fenced_together, restarted_uncleanly
 from replication.rules.epochs import UNDEFINED_END, end_offset_for
-from replication.rules.fencing import StopProof, check_control_request, is_clean_registration, proof_while_loading
+from replication.rules.fencing import (
+    StopProof,
+    check_control_request,
+    has_session,
+    is_clean_registration,
+    proof_while_loading,
+)
 from replication.rules.fetch import FetchAnswer, FollowerFetchHandler, after_answer, answer_fetch, is_sent_at_once
 from replication.rules.follower_read import latest_offset, preferred_replica
 from replication.rules.high_watermark import leader_high_watermark, restarted_high_watermark
@@ -206,6 +213,10 @@ def a_shrink_interrupts_no_follower(rules: Rules) -> None:
 def of_two_fenced_together_neither_stays(rules: Rules) -> None:
     state = fenced_together(partition(), ids(2, 3), active(1, 2, 3), settings(rules, min_isr=2))
     assert state.isr == ids(1)
+
+
+def a_fenced_broker_that_reports_has_a_session(rules: Rules) -> None:
+    assert has_session(TimeMs(0), fenced=True, rules=rules)
 
 
 def a_reassignment_to_fewer_waits_for_every_target(rules: Rules) -> None:

@@ -20,13 +20,15 @@ from typing import Any, Final
 from broker.releases import NEWEST, Release
 from tests.kafka.assignor_differential import ASSIGNORS
 from tests.kafka.assignor_jvm import AssignorJvm
-from tests.kafka.differential import assignors, batches, dumps, logs, metadata, placers
+from tests.kafka.controller_jvm import OLDEST, ControllerJvm
+from tests.kafka.differential import assignors, batches, controllers, dumps, logs, metadata, placers
 from tests.kafka.differential.areas import Area, Tally, run
 from tests.kafka.jvm import KafkaJvm, KafkaUnavailableError
 from tests.kafka.log_jvm import KafkaLogs
 
 LOG_AREAS: Final = ("batches", "logs", "dumps", "metadata images", "metadata dumps")
-AREAS: Final = (*sorted(placers.ALGORITHMS), *ASSIGNORS, *LOG_AREAS)
+CONTROLLER: Final = "controller"
+AREAS: Final = (*sorted(placers.ALGORITHMS), *ASSIGNORS, CONTROLLER, *LOG_AREAS)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -61,6 +63,8 @@ def open_areas(running: ExitStack, build_directory: Path, release: Release, name
         areas += placers.areas(running.enter_context(KafkaJvm.start(build_directory, release)))
     if set(names) & set(ASSIGNORS):
         areas += assignors.areas(running.enter_context(AssignorJvm.start(build_directory, release)))
+    if CONTROLLER in names and release >= OLDEST:
+        areas.append(controllers.area(running.enter_context(ControllerJvm.start(build_directory, release))))
     if set(names) & set(LOG_AREAS):
         kafka = running.enter_context(KafkaLogs.start(build_directory, release))
         areas += [batches.area(kafka), logs.area(kafka), dumps.area(kafka), *metadata.areas(kafka)]

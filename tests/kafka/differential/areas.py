@@ -35,13 +35,15 @@ class Area(Generic[Case]):
     """One kind of comparison.
 
     `draw` makes case `number` of a seed; `difference` asks both and tells what differs, None where nothing does;
-    `smaller` yields cases with less in them, and may yield none where `difference` shrinks by itself.
+    `smaller` yields cases with less in them, and may yield none where `difference` shrinks by itself. `problem_count`
+    tells how many answers the last call of `difference` compared, as a life or a history has one for each step.
     """
 
     name: str
     draw: Callable[[int, int], Case]
     difference: Callable[[Case], str | None]
     smaller: Callable[[Case], Iterator[Case]]
+    problem_count: Callable[[], int] = lambda: 1
 
 
 @attrs.frozen
@@ -60,20 +62,26 @@ class Found(Generic[Case]):
 
 @attrs.define
 class Tally:
-    """The number of cases by area, and the differences."""
+    """The number of cases by area, of answers compared in them, and the differences."""
 
     case_counts: dict[str, int] = attrs.field(factory=dict)
+    problem_counts: dict[str, int] = attrs.field(factory=dict)
     found: list[Found[Any]] = attrs.field(factory=list)
 
     def lines(self) -> Iterator[str]:
         """Yield a line for each area, and one for all."""
         for name, count in self.case_counts.items():
-            yield f"{name:20} {count:>10,} cases {self.of(name):>4} differences"
-        yield f"{'all':20} {sum(self.case_counts.values()):>10,} cases {len(self.found):>4} differences"
+            yield _line(name, count, self.problem_counts.get(name, 0), self.of(name))
+        counts = sum(self.case_counts.values()), sum(self.problem_counts.values())
+        yield _line("all", *counts, len(self.found))
 
     def of(self, area: str) -> int:
         """Return the number of differences of an area."""
         return sum(found.area == area for found in self.found)
+
+
+def _line(name: str, case_count: int, problem_count: int, difference_count: int) -> str:
+    return f"{name:20} {case_count:>10,} cases {problem_count:>10,} answers {difference_count:>4} differences"
 
 
 def run(
@@ -85,7 +93,7 @@ def run(
     tell: Callable[[Tally], None] = lambda _: None,
 ) -> Tally:
     """Run cases of all areas in turn until the time is over; `tell` gets the tally after each slice."""
-    tally = Tally({area.name: 0 for area in areas})
+    tally = Tally({area.name: 0 for area in areas}, {area.name: 0 for area in areas})
     spent = dict.fromkeys(tally.case_counts, 0.0)
     end = now() + seconds
     left = list(areas)
@@ -106,6 +114,7 @@ def run_case(area: Area[Any], seed: int, tally: Tally, now: Callable[[], float])
     case = area.draw(seed, number)
     difference = area.difference(case)
     tally.case_counts[area.name] += 1
+    tally.problem_counts[area.name] = tally.problem_counts.get(area.name, 0) + area.problem_count()
     if difference is not None:
         tally.found.append(Found(area.name, seed, number, *shrunk(area, case, difference, now=now)))
 

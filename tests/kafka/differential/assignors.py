@@ -22,11 +22,19 @@ def areas(kafka: AssignorJvm) -> list[Area[Life]]:
 
 
 def _area(kafka: AssignorJvm, assignor: str) -> Area[Life]:
+    steps = [0]
+
     def difference(life: Life) -> str | None:
-        found, _ = compare_life(kafka, assignor, kafka.release, seed=life[0], case=life[1])
+        found, steps[0] = compare_life(kafka, assignor, kafka.release, seed=life[0], case=life[1])
         return None if found is None else str(found)
 
-    return Area(name=assignor, draw=lambda seed, number: (seed, number), difference=difference, smaller=_none)
+    return Area(
+        name=assignor,
+        draw=lambda seed, number: (seed, number),
+        difference=difference,
+        smaller=_none,
+        problem_count=lambda: steps[0],
+    )
 
 
 def _none(life: Life) -> Iterator[Life]:

@@ -25,9 +25,13 @@ Program = dict[str, Any]
 
 def area(kafka: KafkaLogs) -> Area[Program]:
     """Return the area of log programs."""
-    return Area(
-        name="logs", draw=random_program, difference=lambda program: difference(kafka, program), smaller=smaller
-    )
+    counts = [0]
+
+    def compare(program: Program) -> str | None:
+        counts[0] = len(program["ops"])
+        return difference(kafka, program)
+
+    return Area(name="logs", draw=random_program, difference=compare, smaller=smaller, problem_count=lambda: counts[0])
 
 
 def difference(kafka: KafkaLogs, program: Program) -> str | None:

@@ -14,6 +14,11 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.stream.Collectors;
+import java.util.concurrent.Callable;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 
 import org.apache.kafka.clients.consumer.ConsumerPartitionAssignor;
 import org.apache.kafka.clients.consumer.CooperativeStickyAssignor;
@@ -62,6 +67,8 @@ public final class Assignors {
         int[] topics;
         int[] owned;
     }
+
+    private static final int SECONDS_MAX = 20;
 
     private Assignors(Wire wire) {
         this.wire = wire;
@@ -190,7 +197,7 @@ public final class Assignors {
         try {
             if (client != null) {
                 Map<String, ConsumerPartitionAssignor.Assignment> answer =
-                        client.assign(cluster(group), subscriptions(name, group)).groupAssignment();
+                        ended(() -> client.assign(cluster(group), subscriptions(name, group)).groupAssignment());
                 wire.writeSuccess();
                 wire.writeInt(answer.size());
                 for (Map.Entry<String, ConsumerPartitionAssignor.Assignment> entry : answer.entrySet()) {
@@ -203,7 +210,7 @@ public final class Assignors {
                 }
             } else {
                 Map<String, MemberAssignment> answer =
-                        serverAssignor(name).assign(groupSpec(group), describer(group)).members();
+                        ended(() -> serverAssignor(name).assign(groupSpec(group), describer(group)).members());
                 wire.writeSuccess();
                 wire.writeInt(answer.size());
                 for (Map.Entry<String, MemberAssignment> entry : answer.entrySet()) {
@@ -211,8 +218,32 @@ public final class Assignors {
                     writeSets(group, entry.getValue().partitions());
                 }
             }
-        } catch (RuntimeException error) {
+        } catch (RuntimeException | TimeoutException error) {
             wire.writeError(error);
+        }
+    }
+
+    /** What a call returns or throws; a TimeoutException where it does not end: sticky assignors loop for ever on some. */
+    @SuppressWarnings({"deprecation", "removal"})
+    private static <T> T ended(Callable<T> call) throws Exception {
+        FutureTask<T> task = new FutureTask<>(call);
+        Thread caller = new Thread(task);
+        caller.setDaemon(true);
+        caller.start();
+        try {
+            return task.get(SECONDS_MAX, TimeUnit.SECONDS);
+        } catch (ExecutionException thrown) {
+            if (thrown.getCause() instanceof RuntimeException) {
+                throw (RuntimeException) thrown.getCause();
+            }
+            throw thrown;
+        } catch (TimeoutException endless) {
+            try {
+                caller.stop();
+            } catch (UnsupportedOperationException newer) {
+                // From Java 20 on, a thread cannot be stopped: it goes on until the process ends.
+            }
+            throw new TimeoutException("no end within " + SECONDS_MAX + " seconds");
         }
     }
 

@@ -117,6 +117,7 @@ COVERAGE: Final = (
     with_retention(harsh(8, TEN_MINUTES)),
     with_retention(harsh(18, TEN_MINUTES)),
     harsh(188, DurationMs(180_000)),
+    harsh(211, DurationMs(180_000)),
     with_retention(swarm(1, DurationMs(300_000), rules_of("3.6"))),
 )
 """The last under the rules of 3.6, whose high watermark rises under min ISR."""

@@ -58,9 +58,9 @@ def test_fifty_changes_are_kafkas(start: int) -> None:
             election=Election[election],
             recovering=state.recovering,
             unclean=brokers(unclean),
-            topic_replica_count=REPLICA_COUNT,
         )
         under = settings(on(RULES, elr=elr == "1"), min_isr=int(min_isr))
+        under = attrs.evolve(under, topic_replica_count=REPLICA_COUNT)
         following = change(state, target, frozenset(brokers(acceptable)), under)
         assert following == (None if after == ["none"] else state_of(after)), row
 

@@ -146,8 +146,8 @@ def test_of_two_brokers_fenced_in_one_tick_both_are_gone() -> None:
 
 def test_the_controller_bounds_min_isr_by_the_topics_first_partition() -> None:
     state = partition((1, 2), replicas=(1, 2))
-    target = attrs.evolve(target_of(state, ids(1), settings(min_isr=3)), topic_replica_count=1)
-    assert after(change(state, target, active(1, 2), settings(min_isr=3))).elr == ()
+    under = attrs.evolve(settings(min_isr=3), topic_replica_count=1)
+    assert after(change(state, target_of(state, ids(1), under), active(1, 2), under)).elr == ()
 
 
 def test_moving_directories_keeps_everything_else() -> None:

@@ -1,0 +1,26 @@
+package org.apache.kafka.controller;
+
+import java.util.Map;
+import java.util.Set;
+
+import org.apache.kafka.clients.admin.AlterConfigOp;
+import org.apache.kafka.common.config.ConfigResource;
+import org.apache.kafka.common.message.CreateTopicsRequestData;
+import org.apache.kafka.common.message.CreateTopicsResponseData;
+import org.apache.kafka.common.requests.ApiError;
+
+/** Calls whose parameters differ between releases: since 4.3. */
+final class ControllerCalls {
+    private ControllerCalls() {
+    }
+
+    static ControllerResult<CreateTopicsResponseData> create(
+            ReplicationControlManager replication, ControllerRequestContext context, CreateTopicsRequestData request) {
+        return replication.createTopics(context, request, Set.of(), false);
+    }
+
+    static ControllerResult<Map<ConfigResource, ApiError>> configure(ConfigurationControlManager configuration,
+            ConfigResource resource, Map<String, Map.Entry<AlterConfigOp.OpType, String>> changes) {
+        return configuration.incrementalAlterConfigs(Map.of(resource, changes), false, false);
+    }
+}
