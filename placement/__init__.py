@@ -20,6 +20,7 @@ from __future__ import annotations
 from placement.balance.audit import PartitionStates, RackAudit, TopicSpread, partition_states, rack_audit, topic_spread
 from placement.balance.broker_share import CLASSIC_SHARE, STRIPED_SHARE, ShareBound, broker_share
 from placement.balance.changes import ClusterChange, changes
+from placement.balance.comparison import Comparison, compare
 from placement.balance.constraints import (
     DISTINCT_BROKERS,
     FACTOR_MET,
@@ -71,6 +72,7 @@ __all__ = (
     "Assignment",
     "ClassicPlacer",
     "ClusterChange",
+    "Comparison",
     "Completion",
     "Constraint",
     "Definition",
@@ -103,6 +105,7 @@ __all__ = (
     "broker_share",
     "changes",
     "check",
+    "compare",
     "completed_view",
     "completion",
     "concatenate",

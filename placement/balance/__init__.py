@@ -9,6 +9,7 @@
 - audit: Find the partitions, topics and racks of a cluster that need attention.
 - out_of_sync: Name the brokers that are missing from ISRs, and the few that explain the under-replicated partitions.
 - changes: Compare two moments of one cluster and list what happened to each partition.
+- comparison: Compare two dumps of one cluster: topics, brokers, settings, and who gained or lost what.
 - counts_kernel: Mark partitions on too few racks, in one compiled pass.
 - reachable_kernel: Split the groups of a cluster into blocks of equal reachable load, and count classes, compiled.
 """

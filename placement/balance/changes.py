@@ -28,7 +28,7 @@ Example: of a real cluster: before, no leader, in sync 1, offline 1 and 2; after
 election. Two brokers and a region restored later: leader 3, in sync 3 and 4, to leader 2, in sync 1 and 2, nobody
 offline: leader moved.
 
-Left out: sizes, settings and brokers that came or went.
+Left out: sizes, settings and brokers that came or went, which placement/balance/comparison.py compares.
 
 Source: ours; ELR: KIP-966. Kafka itself counts UncleanLeaderElectionsPerSec on the controller.
 """
@@ -74,9 +74,7 @@ def changes(before: ClusterView, after: ClusterView) -> tuple[ClusterChange, ...
     A partition that only one view lists has appeared or gone only if the other view is complete.
     Cost: O(P log P) for P partitions, plus words for those that changed.
     """
-    names = sorted({topic.name for topic in (*before.topics, *after.topics)})
-    numbers = {name: index for index, name in enumerate(names)}
-    earlier, later = _keys(before, numbers), _keys(after, numbers)
+    names, earlier, later = _all_keys(before, after)
     shared, rows_before, rows_after = np.intersect1d(earlier, later, return_indices=True)
     found: list[ClusterChange] = []
     if before.partitions_complete:
@@ -90,6 +88,20 @@ def changes(before: ClusterView, after: ClusterView) -> tuple[ClusterChange, ...
         topic, partition = names[int(shared[place]) >> 32], int(shared[place]) & 0xFFFF_FFFF
         found += [ClusterChange(topic, partition, change, detail) for change, detail in _compare(one, other)]
     return tuple(sorted(found, key=lambda change: (change.topic, change.partition)))
+
+
+def matched_rows(before: ClusterView, after: ClusterView) -> tuple[Int64Array, Int64Array, Int64Array]:
+    """Return the partitions that both views list: a key each, ascending, and their rows in either view."""
+    _, earlier, later = _all_keys(before, after)
+    shared, rows_before, rows_after = np.intersect1d(earlier, later, return_indices=True)
+    return shared, rows_before, rows_after
+
+
+def _all_keys(before: ClusterView, after: ClusterView) -> tuple[list[str], Int64Array, Int64Array]:
+    """Return the names of all topics, sorted, and the key of each row of both views: topic's place, then partition."""
+    names = sorted({topic.name for topic in (*before.topics, *after.topics)})
+    numbers = {name: index for index, name in enumerate(names)}
+    return names, _keys(before, numbers), _keys(after, numbers)
 
 
 def _keys(view: ClusterView, numbers: dict[str, int]) -> Int64Array:

@@ -5,6 +5,7 @@ commands    the table of all commands, loaded one by one
 fleet       brokerside fleet
 report      brokerside report
 outage      brokerside outage; outage_text is what it shows in the terminal
+compare     brokerside compare
 impact      brokerside impact; impact_text is what it shows in the terminal
 recipes     brokerside recipes
 running     what fleet and report share: their options, Spark's start, the report's end

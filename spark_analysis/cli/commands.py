@@ -54,6 +54,11 @@ JOINED: Final[Mapping[str, Joined]] = MappingProxyType(
             "assign",
             "Print where Kafka would place TOPICs, in the order given, as one controller would.",
         ),
+        "compare": Joined(
+            "spark_analysis.cli.compare",
+            "compare_command",
+            "Show what changed between two dumps of one cluster, and which broker each change is about.",
+        ),
         "config": Joined(
             "broker.__main__",
             "config",

@@ -1,0 +1,133 @@
+"""Two views of one cluster: topics, brokers, settings, and which broker gained or lost what."""
+
+from __future__ import annotations
+
+import random
+
+import attrs
+import numpy as np
+import pytest
+
+from broker.cluster import BrokerView, ClusterView, PartitionTable, TopicView
+from broker.errors import UsageError
+from broker.ids import BrokerId
+from placement.balance.comparison import Comparison, compare
+from placement.reassignment.completion import completed_view
+from tests.placement.reassignment.cases import lists, padded, random_plan, random_view
+
+
+def view_of(
+    topics: dict[str, list[list[int]]], *, racks: str = "abcabc", settings: dict[str, dict[str, str]] | None = None
+) -> ClusterView:
+    rows = [(index, number, row) for index, rows in enumerate(topics.values()) for number, row in enumerate(rows)]
+    return ClusterView.build(
+        name="prod",
+        source="inline",
+        format="test",
+        brokers=[BrokerView(id=BrokerId(each), rack=rack) for each, rack in enumerate(racks, start=1)],
+        topics=tuple(
+            TopicView(name, configs=tuple((settings or {}).get(name, {}).items()), topic_id=f"id-{name}")
+            for name in topics
+        ),
+        partitions=PartitionTable(
+            topic_index=[index for index, _, _ in rows],
+            partition_ids=[number for _, number, _ in rows],
+            replicas=padded([row for _, _, row in rows]),
+            leader=[row[0] for _, _, row in rows],
+            isr=padded([row for _, _, row in rows]),
+            size_bytes=[10] * len(rows),
+        ),
+    )
+
+
+def topics_of(found: Comparison) -> list[tuple[str, str, str]]:
+    return [(each.subject, each.change, each.detail) for each in found.topics]
+
+
+def test_topics_that_came_went_grew_or_changed_are_named() -> None:
+    before = view_of(
+        {"gone": [[1]], "grown": [[1, 2]], "kept": [[1, 2]], "made": [[2]]}, settings={"kept": {"retention.ms": "1"}}
+    )
+    after = view_of(
+        {"grown": [[1, 2], [2, 3]], "kept": [[1, 2, 3]], "made": [[2]], "new": [[3]]},
+        settings={"kept": {"retention.ms": "2", "cleanup.policy": "compact"}},
+    )
+    topics = tuple(attrs.evolve(each, topic_id="other") if each.name == "made" else each for each in after.topics)
+    found = compare(before, attrs.evolve(after, topics=topics))
+    assert topics_of(found) == [
+        ("gone", "topic deleted", "1 partitions"),
+        ("grown", "partitions added", "1 partitions, then 2"),
+        ("kept", "replication factor changed", "2 replicas, then 3"),
+        ("kept", "setting changed", "cleanup.policy (not set), then compact"),
+        ("kept", "setting changed", "retention.ms 1, then 2"),
+        ("made", "topic deleted and created again", "id id-made, then other"),
+        ("new", "topic created", "1 partitions"),
+    ]
+    assert [attrs.astuple(each) for each in found.sizes][:2] == [("gone", 1, None, 10, None), ("grown", 1, 2, 20, 40)]
+
+
+def test_brokers_that_came_went_moved_or_were_fenced_are_named() -> None:
+    before = view_of({"t": [[1, 2]]}, racks="abc")
+    after = view_of({"t": [[1, 2]]}, racks="acba")
+    fenced = tuple(attrs.evolve(each, fenced=each.id == 1) for each in after.brokers)
+    found = compare(before, attrs.evolve(after, brokers=fenced))
+    assert [(each.subject, each.change, each.detail) for each in found.brokers] == [
+        ("1", "broker fenced", ""),
+        ("2", "rack changed", "rack b, then c"),
+        ("3", "rack changed", "rack c, then b"),
+        ("4", "broker new", ""),
+    ]
+    assert [each.change for each in compare(after, before).brokers][-1] == "broker gone"
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_what_brokers_gained_and_lost_is_what_sets_say_partition_by_partition(seed: int) -> None:
+    chance = random.Random(seed)
+    before = random_view(chance)
+    after = completed_view(random_plan(chance, before))
+    order = np.array(chance.sample(range(after.partitions.count), after.partitions.count))
+    shuffled = {
+        each.name: column[order]
+        for each in attrs.fields(PartitionTable)
+        if (column := getattr(after.partitions, each.name)) is not None
+    }
+    found = compare(before, attrs.evolve(after, partitions=PartitionTable(**shuffled))).turnover
+    count = {int(each): [0] * 6 for each in before.broker_ids}
+    one, other = before.partitions, after.partitions
+    assert one.leader is not None
+    assert other.leader is not None
+    assert one.isr is not None
+    assert other.isr is not None
+    for row in range(one.count):
+        first, last = int(one.leader[row]), int(other.leader[row])
+        if first != last:
+            count[last][0] += last >= 0
+            count[first][1] += 1
+        for place, (now, then) in enumerate(((one.isr, other.isr), (one.replicas, other.replicas)), start=1):
+            held, holds = set(lists(now)[row]), set(lists(then)[row])
+            for broker in holds - held:
+                count[broker][2 * place] += 1
+            for broker in held - holds:
+                count[broker][2 * place + 1] += 1
+    columns = [getattr(found, each.name) for each in attrs.fields(type(found))][1:]
+    assert [[int(column[row]) for column in columns] for row in range(found.broker_ids.size)] == list(count.values())
+
+
+def test_views_without_a_common_topic_are_not_one_cluster() -> None:
+    with pytest.raises(UsageError) as raised:
+        compare(view_of({"a": [[1]]}), view_of({"b": [[1]], "c": [[1]]}))
+    assert str(raised.value) == (
+        "prod and prod have no topic in common (1 and 2 topics); they are not one cluster at two moments"
+    )
+
+
+def test_equal_views_differ_in_nothing() -> None:
+    view = random_view(random.Random(1))
+    found = compare(view, view)
+    assert (found.topics, found.brokers, found.partitions) == ((), (), ())
+    assert found.common_partition_count == view.partitions.count
+
+
+def test_a_topic_is_not_gone_from_a_dump_that_lists_only_some() -> None:
+    some = attrs.evolve(view_of({"a": [[1]]}), partitions_complete=False)
+    assert topics_of(compare(view_of({"a": [[1]], "b": [[1]]}), some)) == []
