@@ -20,7 +20,6 @@ Left out: the final names and places of the files (tables/write.py).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -60,6 +59,14 @@ FAILURE: Final[Any] = pa.struct(
 RESULT_SCHEMA: Final = pa.schema(
     {"table": pa.string(), "file": pa.string(), "row_count": pa.int64(), "fault": pa.string(), "failure": FAILURE}
 )
+
+
+@attrs.frozen(eq=False)
+class Earlier:
+    """Hold the cluster that was read last, and its number."""
+
+    view: ClusterView
+    cluster_id: int
 
 
 def fleet_task(fleet: Fleet, root: Path, *, by_topic: bool = True, partitions: bool = False) -> TaskFunction:
@@ -121,27 +128,29 @@ def dumps_task(
     """Return the function that reads the inputs of the series with the given numbers; inputs carry their index."""
     input_count = sum(map(len, series))
 
-    def read_one(
-        index: int, dump_input: DumpInput, before: ClusterView | None, writer: TaskWriter
-    ) -> ClusterView | None:
+    def read_one(index: int, dump_input: DumpInput, before: Earlier | None, writer: TaskWriter) -> Earlier | None:
         sized = with_sizes(_with_racks(read_named(dump_input), racks), dump_input.sizes)
-        parsed = with_series_note(sized.parsed, dump_input, before)
+        parsed = with_series_note(sized.parsed, dump_input, None if before is None else before.view)
         _write_account(writer, parsed)
         if sized.account is not None:
             _write_account(writer, sized.account)
-        if before is not None and parsed.clusters and is_later_moment(dump_input, before, parsed.clusters[0]):
-            _write_changes(writer, before, parsed.clusters[0])
-        if dump_input.moments != LAST:
-            for earlier, later in pairwise(parsed.clusters):
-                _write_changes(writer, earlier, later)
+        last = before
         for place, view in enumerate(parsed.clusters):
+            if place:
+                earlier = last if dump_input.moments != LAST else None
+            else:
+                earlier = before if before is not None and is_later_moment(dump_input, before.view, view) else None
+            if earlier is not None:
+                _write_changes(writer, earlier.view, view)
             found = describe_view(view, min_insync_replicas=min_insync_replicas_default, pairs=True, partitions=True)
-            writer.add(np.array([index + place * input_count]), found)
-        return parsed.clusters[-1] if parsed.clusters else before
+            previous = {"previous_cluster_id": [None if earlier is None else earlier.cluster_id]}
+            last = Earlier(view, index + place * input_count)
+            writer.add(np.array([last.cluster_id]), attrs.evolve(found, facts=found.facts | previous))
+        return last
 
     def work(numbers: Iterable[int], writer: TaskWriter) -> Iterator[dict[str, Any]]:
         for number in numbers:
-            before: ClusterView | None = None
+            before: Earlier | None = None
             for index, dump_input in series[number]:
                 try:
                     before = read_one(index, dump_input, before, writer)

@@ -17,6 +17,7 @@ Source: Kafka 4.3 TopicCommand.PartitionDescription.isUnderReplicated for what i
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import attrs
@@ -111,3 +112,16 @@ def _fewest(rows: Int32Array, ordered: list[int], enough: float) -> tuple[int, .
 def _explained_count(rows: Int32Array, brokers: tuple[int, ...]) -> int:
     known = np.isin(rows, np.array((*brokers, PAD), dtype=np.int32))
     return int(np.count_nonzero(known.all(axis=1) & (rows >= 0).any(axis=1)))
+
+
+def brokers_in_words(brokers: Sequence[int], *, limit: int = 3) -> str:
+    """Return brokers by name, such as "brokers 4, 5 and 6", the first `limit` of more.
+
+    >>> brokers_in_words([4]), brokers_in_words([4, 5, 6, 7, 8])
+    ('broker 4', 'brokers 4, 5, 6 and 2 more')
+    """
+    names = [str(broker) for broker in brokers[:limit]]
+    if len(brokers) > limit:
+        names.append(f"{len(brokers) - limit:,} more")
+    *heads, last = names
+    return f"brokers {', '.join(heads)} and {last}" if heads else f"broker {last}"

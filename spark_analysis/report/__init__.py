@@ -3,6 +3,7 @@
 - load: Read the Parquet tables of one run, without Spark, into the values of the report.
 - model: Define the values of the report: the rows of the tables, and the objects that the page is built from.
 - html: Write the page: sections in the order of a reader's questions, in one file that loads nothing.
+- moments: Show the moments of clusters that were dumped several times: fenced brokers, and partitions in each state.
 - now: Show the partitions in a bad state now: a tile for each bad state, and the partitions behind it.
 - out_of_sync: Show which brokers are missing from ISRs, and which of them explain the under-replicated partitions.
 - queries: Show where the rest of a shortened list of partitions is, with the query that reads it.

@@ -17,14 +17,15 @@ from broker.drawing.element import Markup, tag
 from placement.balance.changes import ISR_SHRUNK, LEADER_LOST, UNCLEAN_ELECTION
 from spark_analysis.report.figures import count, plural
 from spark_analysis.report.model import DumpComparison, PartitionChange, Report, ShortenedList
+from spark_analysis.report.moments import moments_table
 from spark_analysis.report.parts import Header, folded, note, section, table
 
 _GRAVE: Final = (UNCLEAN_ELECTION, LEADER_LOST, ISR_SHRUNK)
 
 
 def changes_section(report: Report) -> Markup | None:
-    """Return the section of changes; None when dumps were not compared or nothing changed."""
-    if not report.changes:
+    """Return the section of changes; None when dumps were not compared."""
+    if not report.changes and not report.moments:
         return None
     return section(
         "changes",
@@ -33,6 +34,8 @@ def changes_section(report: Report) -> Markup | None:
             "Successive dumps of one cluster, compared partition by partition. An unclean election may have lost "
             "acknowledged records."
         ),
+        moments_table(report),
+        None if report.changes else note("Nothing changed."),
         *(_step(step) for step in report.changes),
     )
 

@@ -103,9 +103,11 @@ def quantile(values: Sequence[int], hundredths: int) -> int:
 def groups_of(report: Report, quantity: str) -> tuple[Group, ...]:
     """Return the rows of the distribution: one per cluster, or one per shape and placer, or one per placer.
 
-    It takes the finest of the three that has few enough rows.
+    It takes the finest of the three that has few enough rows. Moments of one cluster are no clusters to count: they
+    have rows of their own, or only the last of them counts.
     """
-    known = [(row, share) for row in report.rows if (share := _distance(row, quantity)) is not None]
+    rows = report.rows if len(report.rows) <= SINGLE_MAX else report.current_rows
+    known = [(row, share) for row in rows if (share := _distance(row, quantity)) is not None]
     if len(known) <= SINGLE_MAX:
         by_number = sorted(known, key=lambda item: (item[0].facts.cluster_id, item[0].facts.placer))
         several = len(report.placers) > 1

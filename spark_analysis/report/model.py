@@ -69,6 +69,7 @@ class ClusterFacts:
     rank: int
     out_of_sync_brokers: tuple[int, ...] | None = None
     out_of_sync_explained_count: int | None = None
+    previous_cluster_id: int | None = None
 
 
 @attrs.frozen(kw_only=True)
@@ -298,8 +299,31 @@ class Report:
     @property
     def current_rows(self) -> tuple[ClusterRow, ...]:
         """Return the rows of the present: of successive dumps of one cluster only the last."""
-        earlier = {step.from_cluster for step in self.changes}
-        return tuple(row for row in self.rows if row.facts.cluster not in earlier)
+        earlier = self._earlier_ids()
+        return tuple(row for row in self.rows if row.facts.cluster_id not in earlier)
+
+    @property
+    def earlier_rows(self) -> tuple[ClusterRow, ...]:
+        """Return the rows of the past, by rank."""
+        earlier = self._earlier_ids()
+        return tuple(row for row in self.rows if row.facts.cluster_id in earlier)
+
+    @property
+    def moments(self) -> tuple[ClusterRow, ...]:
+        """Return the rows of successive dumps, those of one cluster together, in their order."""
+        by_id = {row.facts.cluster_id: row for row in self.rows}
+        chains = []
+        for last in self.current_rows:
+            chain, place = [last], last.facts.previous_cluster_id
+            while place is not None and place in by_id and len(chain) <= len(by_id):
+                chain.append(by_id[place])
+                place = by_id[place].facts.previous_cluster_id
+            chains.append(chain[::-1])
+        ordered = sorted((chain for chain in chains if len(chain) > 1), key=lambda chain: chain[0].facts.cluster_id)
+        return tuple(row for chain in ordered for row in chain)
+
+    def _earlier_ids(self) -> frozenset[int | None]:
+        return frozenset(row.facts.previous_cluster_id for row in self.rows)
 
     @property
     def cluster_count(self) -> int:

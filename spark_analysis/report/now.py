@@ -2,7 +2,7 @@
 
 What it decides: a tile holds a count, its share of the partitions whose state is known, and a link to the list. A count
 of 0 is shown quietly; where the input lacks the state the tile says so and never shows 0. Of successive dumps of one
-cluster, the last one is now; a table has all of them, dump by dump.
+cluster, the last one is now; those before it are not here (moments.py).
 
 Example: two dumps, one of which carries no ISR: "3 · 1.2 % of 250 partitions; 1 of 2 clusters say".
 
@@ -19,8 +19,9 @@ import attrs
 from broker.drawing.element import Markup, tag
 from spark_analysis.report.figures import count, plural, share_of
 from spark_analysis.report.model import ClusterRow, Report
+from spark_analysis.report.moments import states_table
 from spark_analysis.report.out_of_sync import out_of_sync_table
-from spark_analysis.report.parts import Cell, Header, brokers_in_racks, cluster_link, folded, note, section, table
+from spark_analysis.report.parts import Header, brokers_in_racks, cluster_link, folded, note, section, table
 from spark_analysis.report.queries import rest_of
 from spark_analysis.report.states import STATES, State
 from spark_analysis.report.violations import partition_name
@@ -63,35 +64,22 @@ def now_section(report: Report) -> Markup:
 
 
 def _moment(report: Report) -> Markup | None:
-    if len(report.current_rows) == len(report.rows):
+    if not report.moments:
         return None
     names = ", ".join(row.facts.cluster for row in report.current_rows[:5])
-    return note(f"Now is the last of successive dumps: {names}. The dumps before it stand below, one a line.")
+    return note(
+        f"Now is the last of successive dumps: {names}. The dumps before it stand under ",
+        tag("a", "what changed", href="#changes"),
+        ".",
+    )
 
 
 def _states_by_dump(report: Report) -> Markup | None:
-    if report.run.kind != "dumps" or not 1 < len(report.rows) <= BY_DUMP_MAX:
+    if report.run.kind != "dumps" or not 1 < len(report.current_rows) <= BY_DUMP_MAX:
         return None
-    known = [state for state in STATES if any(state.of(row.facts) is not None for row in report.rows)]
-    if not known:
-        return None
-    ordered = sorted(report.rows, key=lambda row: row.facts.cluster_id)
-    headers = (
-        Header("dump", "name"),
-        Header("partitions", "num"),
-        *(Header(state.short, "num", state.key) for state in known),
-    )
-    body = [
-        (
-            cluster_link(row.anchor, row.facts.cluster),
-            count(row.facts.partition_count),
-            *(Cell(count(state.of(row.facts)), alert=bool(state.of(row.facts))) for state in known),
-        )
-        for row in ordered
-    ]
-    return tag(
-        "div", tag("h3", "Dump by dump"), table("Partitions in each state, dumps in the order given", headers, body)
-    )
+    ordered = sorted(report.current_rows, key=lambda row: row.facts.cluster_id)
+    drawn = states_table(report, ordered, "Partitions in each state, dumps in the order given")
+    return None if drawn is None else tag("div", tag("h3", "Dump by dump"), drawn)
 
 
 def _state_tile(report: Report, rows: Sequence[ClusterRow], state: State) -> Markup:

@@ -50,7 +50,7 @@ def what_in_words(report: Report) -> str:
         by = f"placed by {placers[0]}" if len(placers) == 1 else f"each placed by {' and by '.join(placers)}"
         return f"A simulated fleet of {clusters}, {by}."
     inputs = plural(report.inputs.count, "input")
-    if len(report.current_rows) == len(report.rows):
+    if not report.moments:
         return f"Dumps of {clusters}, from {inputs}."
     some = "" if len(report.current_rows) == 1 else "some "
     dumps = plural(len(report.rows), "dump")

@@ -83,6 +83,9 @@ def columns_of(report: Report) -> tuple[Column, ...]:
     ]
     if len(report.placers) > 1:
         columns.insert(1, Column("placer", "text", lambda row: row.facts.placer))
+    if report.moments:
+        now = {row.place for row in report.current_rows}
+        columns.insert(1, Column("moment", "text", lambda row: "now" if row.place in now else "earlier"))
     if len({row.facts.shape for row in report.rows}) > 1:
         columns.insert(1, Column("shape", "text", lambda row: row.facts.shape or ""))
     columns += [

@@ -14,12 +14,12 @@ UnderMinIsrPartitionCount, AtMinIsrPartitionCount, UnderReplicatedPartitions, Pr
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
 import attrs
 
 from placement.balance.measures import TOLERANCE
+from placement.balance.out_of_sync import brokers_in_words
 from spark_analysis.report.figures import count, decimal, quantity
 from spark_analysis.report.model import QUANTITIES, ClusterFacts, Spread, Spreads
 
@@ -84,7 +84,6 @@ STATES: Final = (
 # A state comes before any skew; being at min-ISR or led by another replica is worth a word only after skews.
 _URGENT: Final = ("leaderless", "under_min_isr", "under_replicated", "fewer_racks")
 _OF_ISR: Final = ("leaderless", "under_min_isr", "under_replicated")
-_NAMED_MAX: Final = 3
 _BEST_WORTH_A_WORD: Final = 1.1  # From here on, some broker has more than an equal share even at best.
 NEARLY_EVEN: Final = f"within {100 * TOLERANCE:g} % of the best possible"
 _VERBS: Final = {
@@ -129,19 +128,6 @@ def cause_in_words(facts: ClusterFacts, *, of_them: bool = False) -> str | None:
     else:
         them = f"{count(explained)} of {count(total)} under-replicated"
     return f"{brokers_in_words(sorted(brokers))} {verb} {them}"
-
-
-def brokers_in_words(brokers: Sequence[int]) -> str:
-    """Return brokers by name, such as "brokers 4, 5 and 6", the first ones of many.
-
-    >>> brokers_in_words([4]), brokers_in_words([4, 5, 6, 7, 8])
-    ('broker 4', 'brokers 4, 5, 6 and 2 more')
-    """
-    names = [str(broker) for broker in brokers[:_NAMED_MAX]]
-    if len(brokers) > _NAMED_MAX:
-        names.append(f"{count(len(brokers) - _NAMED_MAX)} more")
-    *heads, last = names
-    return f"brokers {', '.join(heads)} and {last}" if heads else f"broker {last}"
 
 
 def calm_in_words(facts: ClusterFacts, spreads: Spreads) -> str:

@@ -17,9 +17,10 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from broker.drawing.element import visible
-from spark_analysis.report.distance import groups_of, quantile
+from spark_analysis.report.distance import quantile
 from spark_analysis.report.figures import count, percent, plural, ppm, share_of
 from spark_analysis.report.model import QUANTITIES, ClusterRow, Report
+from spark_analysis.report.moments import moments_json
 from spark_analysis.report.now import state_count
 from spark_analysis.report.out_of_sync import missing_most
 from spark_analysis.report.overview import total_of, what_in_words
@@ -28,22 +29,29 @@ from spark_analysis.report.states import NEARLY_EVEN, STATES, is_at_best
 _WORST_SHOWN: Final = 3
 LISTED_MAX: Final = 100
 _LINE_LENGTH_MAX: Final = 118
+_LINES_MAX: Final = 10
+_NAME_LENGTH_MAX: Final = 80
 
 
 def terminal_summary(report: Report) -> RenderableType:
     """Return the summary for a terminal, at most ten lines."""
     lines = [Text(_cut(what_in_words(report)), style="bold"), _rows_line(report), _states_line(report)]
     lines += [line for quantity in QUANTITIES if (line := _distance_line(report, quantity)) is not None]
-    worst = [row for row in report.rows if not row.calm][:_WORST_SHOWN]
+    several = len(report.placers) > 1
+    worst = [row for row in report.current_rows if not row.calm][:_WORST_SHOWN]
     lines.append(Text("First to look at:" if worst else _calm(report), style="bold"))
-    lines += [_worst_line(row, len(report.placers) > 1) for row in worst]
+    lines += [_worst_line(row, several) for row in worst]
+    earlier = [row for row in report.earlier_rows if not row.calm][: max(0, _LINES_MAX - 1 - len(lines))]
+    if earlier:
+        lines.append(Text("Earlier moments, the worst first:", style="bold"))
+        lines += [_worst_line(row, several) for row in earlier[:_WORST_SHOWN]]
     return Group(*lines)
 
 
 def _calm(report: Report) -> str:
-    if any(row.facts.replica_count is None for row in report.rows):
+    if any(row.facts.replica_count is None for row in report.current_rows):
         return "Nothing to look at in what the dumps show."
-    even = all(is_at_best(row.over_brokers) for row in report.rows)
+    even = all(is_at_best(row.over_brokers) for row in report.current_rows)
     return "Every cluster is as even as it can be." if even else f"Every cluster is {NEARLY_EVEN}."
 
 
@@ -75,15 +83,14 @@ def _states_line(report: Report) -> Text:
 
 
 def _distance_line(report: Report, quantity: str) -> Text | None:
-    groups = groups_of(report, quantity)
-    if not groups:
-        return None
     by_placer: dict[str, list[int]] = {}
-    for row in report.rows:
+    for row in report.current_rows:
         spread = row.over_brokers.of(quantity)
         share = None if spread is None else ppm(spread.moves_share)
         if share is not None:
             by_placer.setdefault(row.facts.placer, []).append(share)
+    if not by_placer:
+        return None
     parts = [
         f"{f'{placer} ' if len(by_placer) > 1 else ''}median {percent(quantile(sorted(shares), 50))}, "
         f"worst {percent(max(shares))}"
@@ -94,7 +101,7 @@ def _distance_line(report: Report, quantity: str) -> Text | None:
 
 def _worst_line(row: ClusterRow, several: bool) -> Text:
     placer = f" ({visible(row.facts.placer)})" if several else ""
-    return Text(f"  {row.place}. ").append(_cut(f"{row.facts.cluster[:60]}{placer}: {row.worst}"))
+    return Text(f"  {row.place}. ").append(_cut(f"{row.facts.cluster[:_NAME_LENGTH_MAX]}{placer}: {row.worst}"))
 
 
 def summary_json(report: Report) -> str:
@@ -119,9 +126,10 @@ def summary_json(report: Report) -> str:
     summary["moves_share"] = {quantity: _distances(report, quantity) for quantity in QUANTITIES}
     summary["first_to_look_at"] = [
         {"cluster": row.facts.cluster, "placer": row.facts.placer, "worst": row.worst}
-        for row in report.rows[:10]
+        for row in report.current_rows[:10]
         if not row.calm
     ]
+    summary["moments"] = moments_json(report)
     summary["out_of_sync"] = [one for row in report.current_rows if (one := _out_of_sync(report, row))][:LISTED_MAX]
     return json.dumps(summary, indent=2, ensure_ascii=True, allow_nan=False)
 
@@ -146,7 +154,7 @@ def _out_of_sync(report: Report, row: ClusterRow) -> dict[str, Any] | None:
 
 def _distances(report: Report, quantity: str) -> list[dict[str, Any]] | None:
     groups: dict[str, list[float]] = {}
-    for row in report.rows:
+    for row in report.current_rows:
         spread = row.over_brokers.of(quantity)
         if spread is not None and spread.moves_share is not None:
             groups.setdefault(row.facts.placer, []).append(spread.moves_share)

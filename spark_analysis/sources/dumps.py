@@ -18,14 +18,11 @@ Source: the modules of the formats.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
 import attrs
 
-from broker.cluster import ClusterView
 from broker.errors import CorruptDataError, InputError
 from log.metadata import (
     END,
@@ -36,17 +33,15 @@ from log.metadata import (
     images_at,
     live_moments,
     replay_notes,
-    view_of,
 )
 from log.metadata.reading import HEAD_SIZE_BYTES, looks_like_metadata
-from log.tools.history_text import time_text
 from log.tools.sources import metadata_files
-from placement.balance.changes import changes
 from placement.formats.parsed import ParsedDump, RowCounts
 from placement.formats.read import FORMATS as TEXT_FORMATS
 from placement.formats.read import read_dump
 from placement.formats.sizes import read_sizes
 from spark_analysis.sources.files import check_readable, codec_of, read_chunks
+from spark_analysis.sources.moments import MomentView, labelled, that_differ
 
 FORMATS: Final = (*TEXT_FORMATS, FORMAT)
 
@@ -162,19 +157,11 @@ def read_metadata(path: str, *, name: str, moments: Moments) -> ParsedDump:
         at = live_moments(Replay(files, rejected=RejectedRecords())) if moments.by_brokers else moments.at
         rejected = RejectedRecords()
         replay = Replay(files, rejected=rejected)
-        views = [
-            view_of(image, name=f"{name} at {time_text(image.time_ms)}" if len(at) > 1 else name, source=path)
-            for image in images_at(replay, at)
-        ]
+        images = [MomentView.of(image, name, path) for image in images_at(replay, at)]
     except CorruptDataError as error:
         raise InputError(error.what, source=path) from None
     notes = [*replay.disagreements, *replay_notes(replay, rejected)]
     tally = RowCounts(path, FORMAT, rows_analysed=replay.entry_count, notes=notes)
     for found in rejected.errors:
         tally.reject(found.what, found.source)
-    return tally.dump(tuple(_that_differ(views) if moments.by_brokers else views))
-
-
-def _that_differ(views: Sequence[ClusterView]) -> list[ClusterView]:
-    """Return the views without those that equal the next in every partition: a broker without any came or went."""
-    return [before for before, after in pairwise(views) if changes(before, after)] + list(views[-1:])
+    return tally.dump(labelled(that_differ(images) if moments.by_brokers else images, by_moment=len(at) > 1))

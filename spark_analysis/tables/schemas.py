@@ -137,6 +137,12 @@ CLUSTERS: Final = Table(
             "partitions",
             nullable=True,
         ),
+        Column(
+            "previous_cluster_id",
+            "long",
+            "Number of the same cluster at the moment before, of successive dumps; null for the first and for others",
+            nullable=True,
+        ),
     ),
 )
 

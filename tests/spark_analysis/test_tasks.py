@@ -208,6 +208,7 @@ def test_the_dumps_task_tells_the_rows_of_each_input_and_what_changed(tmp_path: 
     assert [(change["from_cluster"], change["to_cluster"]) for change in found] == [("1", "2")] * 2
     facts = written(root, schemas.FACTS)
     assert [(row["cluster_id"], row["under_min_isr_count"]) for row in facts] == [(0, 0), (1, 1)]
+    assert [row["previous_cluster_id"] for row in facts] == [None, 0]
     pair = {"placer": "dump", "broker_id": 1, "other_broker_id": 2, "shared_count": 1}
     assert written(root, schemas.PAIRS) == [{"cluster_id": 0} | pair, {"cluster_id": 1} | pair]
 
@@ -276,7 +277,10 @@ def test_inputs_of_no_series_are_not_compared(tmp_path: Path) -> None:
     inputs = [[(0, DumpInput(str(path)))], [(1, DumpInput(str(path)))]]
     root = run_root(tmp_path / "run")
     assert "changes" not in {row["table"] for row in results_of(dumps_task(inputs, root, None, None), 0, 1)}
-    assert [row["cluster_id"] for row in written(root, schemas.FACTS)] == [0, 1]
+    assert [(row["cluster_id"], row["previous_cluster_id"]) for row in written(root, schemas.FACTS)] == [
+        (0, None),
+        (1, None),
+    ]
 
 
 def test_sizes_fill_the_bytes_of_the_brokers_and_the_log_directories(tmp_path: Path) -> None:

@@ -287,7 +287,7 @@ def dumps_rows() -> Rows:
             rows, sample, rank=order[number], pairs=True, source=f"{name}.txt", format="kafka-topics",
             leaderless_count=leaderless, under_min_isr_count=under_min, at_min_isr_count=at_min,
             under_replicated_count=under, not_preferred_leader_count=2 if number else None,
-            fewer_racks_count=3, violation_count=leaderless + under,
+            fewer_racks_count=3, violation_count=leaderless + under, previous_cluster_id=number - 1 if number else None,
         )  # fmt: skip
         for partition in range(leaderless):
             rows["violations"].append(

@@ -101,6 +101,13 @@ def test_successive_dumps_are_compared_in_their_order_and_now_is_the_last(dumps:
     assert [row.facts.cluster for row in dumps.current_rows] == ["6-restored"]
 
 
+def test_dumps_that_are_alike_are_moments_all_the_same(tmp_path: Path) -> None:
+    """Nothing changed between them, so that no row of the table of changes names them."""
+    report = load_report(samples.write_tables(tmp_path, samples.dumps_rows() | {"changes": []}), samples.DUMPS_RUN)
+    assert [row.facts.cluster for row in report.current_rows] == ["6-restored"]
+    assert (report.cluster_count, len(report.earlier_rows), len(report.moments)) == (1, 5, 6)
+
+
 def test_a_table_that_was_not_written_is_empty(tmp_path: Path) -> None:
     rows = samples.empty_rows()
     samples.add_cluster(rows, samples.Sample(cluster_id=0), rank=1)

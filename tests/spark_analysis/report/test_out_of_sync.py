@@ -15,7 +15,7 @@ import pytest
 from spark_analysis.report.html import report_html
 from spark_analysis.report.load import load_report
 from spark_analysis.report.model import ClusterFacts, Report
-from spark_analysis.report.states import brokers_in_words, cause_in_words
+from spark_analysis.report.states import cause_in_words
 from spark_analysis.report.terminal import summary_json
 from spark_analysis.tables import schemas
 from tests.spark_analysis.report import samples
@@ -120,10 +120,6 @@ def test_a_cause_is_told_where_it_explains_at_least_half(
         under_replicated_count=total,
     )
     assert cause_in_words(facts) == said
-
-
-def test_many_brokers_are_named_by_the_first() -> None:
-    assert brokers_in_words(range(4, 34)) == "brokers 4, 5, 6 and 27 more"
 
 
 def test_the_query_names_the_columns_of_the_table() -> None:

@@ -195,8 +195,18 @@ def test_a_tile_without_input_says_so_and_never_zero(fleet_page: str, hostile_pa
 def test_now_is_the_last_dump_and_every_dump_has_its_line(dumps_page: str) -> None:
     now = dumps_page[dumps_page.index('id="now"') : dumps_page.index('id="changes"')]
     assert "Now is the last of successive dumps: 6-restored." in now
-    by_dump = now[now.index("Dump by dump") :]
-    assert [name for name in samples.DUMP_NAMES if f">{name}</a>" in by_dump] == list(samples.DUMP_NAMES)
+    changed = dumps_page[dumps_page.index('id="changes"') : dumps_page.index('id="distance"')]
+    by_moment = changed[changed.index("moment by moment") :]
+    assert [name for name in samples.DUMP_NAMES if f">{name}</a>" in by_moment] == list(samples.DUMP_NAMES)
+    assert by_moment.count("<td>earlier</td>") == 5
+    assert by_moment.count("<td>now</td>") == 1
+
+
+def test_nothing_of_the_past_stands_under_now(dumps_page: str, dumps: Report) -> None:
+    now = dumps_page[dumps_page.index('id="now"') : dumps_page.index('id="changes"')]
+    assert [name for name in samples.DUMP_NAMES if name in now] == ["6-restored"]
+    assert [row.facts.cluster for row in dumps.current_rows] == ["6-restored"]
+    assert [row.facts.cluster for row in dumps.moments] == list(samples.DUMP_NAMES)
 
 
 def test_an_unclean_election_is_marked_and_unfolded(dumps_page: str) -> None:

@@ -34,7 +34,31 @@ def test_the_summary_of_successive_dumps_is_of_the_last(dumps: Report) -> None:
     lines = printed(dumps).splitlines()
     assert len(lines) <= 10
     assert lines[2] == "Now: 3 on fewer racks than possible (25.0 %), 2 not led by their preferred replica (16.7 %)"
-    assert "  1. 3-region-lost: 6 partitions have no leader" in lines
+    first, earlier = lines.index("First to look at:"), lines.index("Earlier moments, the worst first:")
+    assert lines[first + 1].startswith("  6. 6-restored: ")
+    assert lines[earlier + 1] == "  1. 3-region-lost: 6 partitions have no leader"
+    assert lines[3] == "Replicas to move (best 0 %): median 5.6 %, worst 5.6 %"
+
+
+def test_json_tells_moments_and_now_apart(dumps: Report) -> None:
+    said = json.loads(summary_json(dumps))
+    assert [one["cluster"] for one in said["first_to_look_at"]] == ["6-restored"]
+    assert [one["is_now"] for one in said["moments"]] == [False] * 5 + [True]
+    assert [one["leaderless_count"] for one in said["moments"]] == [0, 0, 6, 0, 0, 0]
+    assert [share["cluster_count"] for share in said["moves_share"]["replicas"]] == [1]
+
+
+def test_json_names_the_brokers_that_were_fenced_at_each_moment(dumps: Report) -> None:
+    fenced = attrs.evolve(
+        dumps,
+        details=tuple(
+            attrs.evolve(
+                one, brokers=tuple(attrs.evolve(each, fenced=each.broker_id in (2, 5)) for each in one.brokers)
+            )
+            for one in dumps.details
+        ),
+    )
+    assert {tuple(one["fenced_brokers"]) for one in json.loads(summary_json(fenced))["moments"]} == {(2, 5)}
 
 
 def test_a_fleet_at_its_best_is_called_so(fleet: Report) -> None:

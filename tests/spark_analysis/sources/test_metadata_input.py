@@ -7,12 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from broker.cluster import BrokerView, ClusterView
 from broker.errors import InputError, NothingUsableError, UsageError
-from broker.ids import Offset
+from broker.ids import BrokerId, Offset
 from broker.units import TimeMs
 from log.metadata import END, FORMAT, Moment
 from spark_analysis.sources.dumps import DumpInput, Moments, is_metadata, read_input, size_bytes
 from spark_analysis.sources.inputs import QUICK_SIZE_BYTES_MAX, check_inputs, dump_inputs, moment
+from spark_analysis.sources.moments import what_changed
 from spark_analysis.tables import schemas
 from spark_analysis.tasks import dumps_task
 from tests.log.metadata.made import REAL, REAL_LOG, broker, fenced, log_file
@@ -61,16 +63,38 @@ def test_the_segment_of_another_topic_holds_nothing_that_can_be_used(tmp_path: P
         read_input(str(path))
 
 
-def test_the_moments_of_a_log_are_named_by_their_time() -> None:
+def test_moments_are_named_by_offset_time_and_what_changed() -> None:
     at = (Moment(offset=Offset(126)), Moment(time_ms=TimeMs(1795285803936)), END)
     views = read_input(str(REAL_LOG), name="c", moments=Moments(at=at)).clusters
     assert [view.name for view in views] == [
-        "c at 2026-11-21T18:29:20.947Z",
-        "c at 2026-11-21T18:30:03.036Z",
-        "c at 2026-11-21T18:30:49.039Z",
+        "c at offset 126, 2026-11-21T18:29:20.947Z (3 brokers live, broker 3 fenced)",
+        "c at offset 178, 2026-11-21T18:30:03.036Z (broker 4 fenced, broker 3 back)",
+        "c at offset 234, 2026-11-21T18:30:49.039Z (broker 4 back)",
     ]
     assert [[each.id for each in view.brokers if each.fenced] for view in views] == [[3], [4], []]
     assert len(read_input(str(REAL_LOG), name="c", moments=BY_BROKERS).clusters) == 7
+
+
+def test_two_moments_of_one_millisecond_are_told_apart_and_one_is_shown_once() -> None:
+    """A millisecond has several records: neighbours differ by their offset at least."""
+    at = tuple(Moment(offset=Offset(offset)) for offset in (100, 101, 102, 102))
+    names = [view.name for view in read_input(str(REAL_LOG), name="c", moments=Moments(at=at)).clusters]
+    assert len(set(names)) == len(names) == 3
+
+
+def test_what_changed_names_brokers_that_came_and_went() -> None:
+    before = cluster(1, 2, 3, fenced=(3,))
+    assert what_changed(None, before) == "2 brokers live, broker 3 fenced"
+    assert what_changed(None, cluster(1)) == "1 broker live"
+    assert what_changed(before, cluster(2, 3, 4, 5, fenced=(2,))) == (
+        "broker 2 fenced, broker 3 back, brokers 4 and 5 new, broker 1 gone"
+    )
+    assert what_changed(before, before) == "0 partitions changed"
+
+
+def cluster(*brokers: int, fenced: tuple[int, ...] = ()) -> ClusterView:
+    views = tuple(BrokerView(id=BrokerId(one), fenced=one in fenced) for one in brokers)
+    return ClusterView(name="c", source="s", format="f", brokers=views)
 
 
 def test_only_a_metadata_log_has_moments() -> None:
@@ -133,6 +157,7 @@ def test_the_moments_of_one_log_are_compared(tmp_path: Path) -> None:
     facts = written(root, schemas.FACTS)
     assert [row["cluster_id"] for row in facts] == list(range(7))
     assert [row["fenced_broker_count"] for row in facts] == [0, 1, 0, 1, 2, 1, 0]
+    assert [row["previous_cluster_id"] for row in facts] == [None, 0, 1, 2, 3, 4, 5]
     changes = written(root, schemas.CHANGES)
     assert len({change["from_cluster"] for change in changes}) == 6
     assert "unclean election" in {change["change"] for change in changes}
