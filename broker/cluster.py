@@ -55,12 +55,16 @@ SIZE_UNKNOWN: Final = -1
 
 @attrs.frozen(kw_only=True)
 class BrokerView:
-    """Describe one registered broker; `rack` is None when the broker has no rack or its rack is unknown."""
+    """Describe one registered broker; `rack` is None when the broker has no rack or its rack is unknown.
+
+    `cordoned` says that all its log directories are cordoned, so that Kafka 4.3 places no new replica on it (KIP-1066).
+    """
 
     id: BrokerId
     rack: str | None = None
     fenced: bool = False
     host: str | None = None
+    cordoned: bool = False
 
 
 @attrs.frozen(kw_only=True)

@@ -65,16 +65,32 @@ def rows_placed(
 ) -> Int32Array:
     """Return what a placer answers, int32[partition_count, replication_factor].
 
-    Raises what the placer raises, and UsageError if its answer is no array of whole numbers of this shape.
+    Raises what the placer raises, and UsageError if its answer is no array of whole numbers of this shape, names a
+    broker that is not among `brokers`, or one twice in a row.
     """
     answer: object = placer.place(spec, brokers, entropy)
     found = type(answer).__name__
     if isinstance(answer, np.ndarray):
         found = f"an array of {answer.dtype} of shape {answer.shape}"
         if answer.dtype.kind == "i" and answer.shape == (spec.partition_count, spec.replication_factor):
+            _check_rows(type(placer).__name__, answer, brokers)
             return _matrix(answer)
     shape = (spec.partition_count, spec.replication_factor)
     raise UsageError(f"placer {type(placer).__name__} answers {found}; needed is an array of int32 of shape {shape}")
+
+
+def _check_rows(placer: str, answer: np.ndarray[Any, Any], brokers: Sequence[BrokerView]) -> None:
+    strange = ~np.isin(answer, np.array([broker.id for broker in brokers], dtype=np.int64))
+    if strange.any():
+        row, column = np.argwhere(strange)[0].tolist()
+        raise UsageError(
+            f"placer {placer} puts partition {row} on broker {answer[row, column]}, which is not among the brokers"
+        )
+    ordered = np.sort(answer, axis=1)
+    repeated = ordered[:, 1:] == ordered[:, :-1]
+    if repeated.any():
+        row, column = np.argwhere(repeated)[0].tolist()
+        raise UsageError(f"placer {placer} puts partition {row} on broker {ordered[row, column]} twice")
 
 
 def _matrix(value: Any) -> Int32Array:

@@ -83,6 +83,7 @@ def view_of(image: MetadataImage, *, name: str, source: str) -> ClusterView:
             rack=broker.rack,
             fenced=broker.fenced,
             host=next((each.host for each in broker.endpoints), None),
+            cordoned=broker.is_cordoned,
         )
         for broker in image.brokers.values()
     )

@@ -134,7 +134,8 @@ class StripeLayout:
 class StripedPlacer:
     """Place as Kafka's `StripedReplicaPlacer` does; with a JavaRandom the placement is Kafka's own.
 
-    Several calls on one entropy give what several calls of one Kafka placer give. Releases differ in two messages.
+    Several calls on one entropy give what several calls of one Kafka placer give. Since 4.3 cordoned brokers are passed
+    over (KIP-1066), as Kafka's controller does not name them to its placer; releases differ in two messages besides.
     """
 
     release: Release = NEWEST
@@ -145,6 +146,8 @@ class StripedPlacer:
         Raises InvalidReplicationFactorError and IllegalCapacityError (a negative partition count) in Kafka's order
         and words, after the first draws; a partition count of 0 gives no rows.
         """
+        if self.release >= CORDONING_SINCE and any(broker.cordoned for broker in brokers):
+            brokers = [broker for broker in brokers if not broker.cordoned]
         columns = BrokerColumns.of(brokers)
         if spec.partition_count * spec.replication_factor < COMPILED_REPLICA_COUNT_MIN:
             return columns.ids[_readable_call(spec, columns, entropy, self.release)]

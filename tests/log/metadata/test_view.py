@@ -83,6 +83,11 @@ def test_cordoned_brokers_are_noted_at_the_moments_at_which_they_were_cordoned()
         "6-reassigned.txt",
     }
     assert views["6-reassigned.txt"].notes == (note,)
+    flagged = {describe: [broker.id for broker in view.brokers if broker.cordoned] for describe, view in views.items()}
+    assert {describe: ids for describe, ids in flagged.items() if ids} == {
+        "5-broker-3-cordoned.txt": [3],
+        "6-reassigned.txt": [3],
+    }
     cordoned = {describe: sum("cordoned" in value for _, value in view.facts) for describe, view in views.items()}
     assert cordoned == dict(zip(times, (0, 0, 0, 1, 3, 3, 1, 1, 1), strict=True))
 

@@ -63,3 +63,23 @@ def test_a_placer_that_answers_no_matrix_is_refused_in_one_sentence(answer: obje
         rows_placed(Odd(), PlacementSpec(0, 2, 2), brokers, JavaRandom(1))
     with pytest.raises(PlacerFailure):
         check_placer(Odd())
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        ([[1, 2], [2, 9]], "partition 1 on broker 9, which is not among the brokers"),
+        ([[1, -1], [2, 1]], "partition 0 on broker -1, which is not among the brokers"),
+        ([[1, 2], [2, 2]], "partition 1 on broker 2 twice"),
+        ([[1, 2], [2, 1 + 2**32]], "partition 1 on broker 4294967297, which is not among the brokers"),
+    ],
+)
+def test_a_placer_that_names_no_such_broker_is_refused_in_one_sentence(rows: list[list[int]], said: str) -> None:
+    class Odd:
+        def place(self, spec: PlacementSpec, brokers: Sequence[BrokerView], entropy: RandomSource) -> Any:
+            return np.array(rows, dtype=np.int64)
+
+    brokers = [BrokerView(id=BrokerId(number)) for number in (1, 2)]
+    with pytest.raises(UsageError) as refusal:
+        rows_placed(Odd(), PlacementSpec(0, 2, 2), brokers, JavaRandom(1))
+    assert str(refusal.value) == f"placer Odd puts {said}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import attrs
 import numpy as np
 import pytest
 from hypothesis import given
@@ -236,3 +237,22 @@ def test_calls_in_one_pass_are_refused_before_anything_is_drawn() -> None:
     with pytest.raises(InvalidReplicationFactorError, match="factor of 3 cannot be reached"):
         striped_topics(calls, Stripes.of(columns, columns.ids), random)
     assert random.state == JavaRandom(2).state
+
+
+@pytest.mark.parametrize("count", [3, 2_000])
+def test_cordoned_brokers_get_nothing_since_4_3(count: int) -> None:
+    given = brokers("aabb")
+    given[1] = attrs.evolve(given[1], cordoned=True)
+    spec, without = PlacementSpec(0, count, 3), [given[0], *given[2:]]
+    rows = StripedPlacer().place(spec, given, JavaRandom(5))
+    assert (rows == StripedPlacer().place(spec, without, JavaRandom(5))).all()
+    before = StripedPlacer(Release("4.2")).place(spec, given, JavaRandom(5))
+    assert (before == StripedPlacer().place(spec, brokers("aabb"), JavaRandom(5))).all()
+
+
+def test_with_all_brokers_cordoned_kafka_names_both_reasons() -> None:
+    given = [attrs.evolve(broker, cordoned=True) for broker in brokers("ab")]
+    with pytest.raises(InvalidReplicationFactorError) as refusal:
+        place(given, 1, 1, JavaRandom(0))
+    said = "All brokers are currently fenced, or have all their log directories cordoned."
+    assert str(refusal.value) == said
