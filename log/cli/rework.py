@@ -8,7 +8,7 @@ Source: ours.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,7 @@ from log.tools.rework_plan import (
     run_plans,
 )
 from log.tools.sources import expand_all
+from log.tools.topic_settings import unsaid_settings
 
 
 @attrs.frozen(kw_only=True)
@@ -96,6 +97,8 @@ def run_rework(rework: Rework, options: ReworkOptions) -> int:
     if out is not None:
         check_copies(plans, out)
     check_clean_shutdown(plans, rework)
+    for line in _warnings(plans, rework):
+        print_error(f"warning: {line}")
     with brokers_kept_out(plans, rework):
         for plan in plans:
             print_lines(plan_lines(plan, rework))
@@ -108,6 +111,14 @@ def run_rework(rework: Rework, options: ReworkOptions) -> int:
                 print_error(str(damage))
                 return EXIT_REFUSED
     return 0
+
+
+def _warnings(plans: Sequence[Plan], rework: Rework) -> Iterator[str]:
+    """Yield the settings that recovery would need, for each log directory."""
+    if rework.kind == "recover":
+        for log_dir in sorted({plan.log_dir for plan in plans}):
+            topics = sorted({plan.topic for plan in plans if plan.log_dir == log_dir})
+            yield from unsaid_settings(log_dir, topics, rework.config)
 
 
 def _config(settings: Sequence[str]) -> LogConfig:

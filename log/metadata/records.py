@@ -46,7 +46,9 @@ class MetadataRecord:
 
     def to_bytes(self) -> bytes:
         """Return the bytes of the record's value in the log; raise UsageError for unknown fields or versions."""
-        schema = SCHEMAS[self.type]
+        schema = SCHEMAS.get(self.type)
+        if schema is None or not isinstance(self.version, int):
+            raise UsageError(f"a record has a type of RecordType and a version, not {self.type!r} and {self.version!r}")
         if not 0 <= self.version <= schema.version_max:
             raise UsageError(f"{self.type.name} has versions 0 to {schema.version_max}, not {self.version}")
         frame = b"".join(map(unsigned_varint, (FRAME_VERSION, self.type, self.version)))

@@ -23,11 +23,13 @@ import struct
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from broker.errors import CorruptDataError, UsageError
+from broker.errors import CorruptDataError, UsageError, shorten
 from log.codecs.java_utf8 import decode_java_utf8
 from log.files.java_text import UUID_SIZE_BYTES, decode_uuid, encode_uuid
 from log.metadata.fields import Field, Fields, Kind
 
+STRING_BYTES_MAX: Final = 0x7FFF
+"""Kafka neither writes nor reads a longer string."""
 VARINT_BYTES_MAX: Final = 5  # 32 bits at seven bits a byte.
 _NUMBERS: Final[Mapping[Kind, struct.Struct]] = {
     Kind.INT8: struct.Struct(">b"),
@@ -155,13 +157,16 @@ def _reading_one(field: Field, version: int) -> Callable[[FieldReader], Any]:
         return lambda reader: encode_uuid(reader.take(UUID_SIZE_BYTES))
     if field.kind is Kind.STRUCT:
         return lambda reader: read_fields(reader, field.fields, version)
-    decode: Callable[[bytes], Any] = decode_java_utf8 if field.kind is Kind.STRING else bytes
+    is_string = field.kind is Kind.STRING
+    decode: Callable[[bytes], Any] = decode_java_utf8 if is_string else bytes
 
     def sized(reader: FieldReader) -> Any:
         size_bytes = reader.length()
         if size_bytes < 0:
             _ensure_nullable(reader, field)
             return None
+        if is_string and size_bytes > STRING_BYTES_MAX:
+            raise reader.corrupt(f"string field {field.name} had invalid length {size_bytes}")
         return decode(reader.take(size_bytes))
 
     return sized
@@ -178,7 +183,9 @@ def encode_fields(fields: tuple[Field, ...], version: int, values: Fields) -> by
     As in Kafka, a tagged field that is its default is not written, and a field that `version` has not must be its
     default.
     """
-    unknown = sorted(set(values) - {field.name for field in fields})
+    if not isinstance(values, Mapping):
+        raise UsageError(f"fields are {shorten(repr(values))}; a mapping by name is needed")
+    unknown = sorted(map(str, set(values) - {field.name for field in fields}))
     if unknown:
         raise UsageError(f"there is no field {unknown[0]}; there are {', '.join(field.name for field in fields)}")
     out, tagged = bytearray(), {}
@@ -215,6 +222,8 @@ def _encoded(field: Field, version: int, value: Any) -> bytes:
             raise UsageError(f"{field.name} is None, which it may not be")
         return b"\0"
     if field.is_array:
+        if not isinstance(value, list | tuple):
+            raise UsageError(f"{field.name} is {shorten(repr(value))}; it must be an array of {field.kind.value}")
         return unsigned_varint(len(value) + 1) + b"".join(_encoded_one(field, version, each) for each in value)
     return _encoded_one(field, version, value)
 
@@ -232,7 +241,11 @@ def _encoded_one(field: Field, version: int, value: Any) -> bytes:
             if found is None:
                 raise ValueError
             return found
+        if field.kind is Kind.BYTES and not isinstance(value, bytes | bytearray | memoryview):
+            raise TypeError  # A number would be taken for a size.
         data = value.encode("utf-8", "replace") if field.kind is Kind.STRING else bytes(value)
-    except (struct.error, TypeError, ValueError, AttributeError):
-        raise UsageError(f"{field.name} is {value!r}; it must be {field.kind.value}") from None
+    except (struct.error, TypeError, ValueError, AttributeError, OverflowError):
+        raise UsageError(f"{field.name} is {shorten(repr(value))}; it must be {field.kind.value}") from None
+    if field.kind is Kind.STRING and len(data) > STRING_BYTES_MAX:
+        raise UsageError(f"{field.name} has {len(data)} bytes; a string has at most {STRING_BYTES_MAX}")
     return unsigned_varint(len(data) + 1) + data

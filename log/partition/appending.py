@@ -40,7 +40,7 @@ from log.partition.leader_rules import LeaderAppend
 from log.partition.log_offsets import LogOffsets
 from log.partition.producer_rebuild import settle
 from log.partition.record_set import AppendLimits, RecordSet, read_record_set, too_large
-from log.producers.append import AppendOrigin
+from log.producers.append import REPLICATED_MARKER, AppendOrigin, MarkerRule
 from log.record import NO_TIMESTAMP, TimestampOffset
 from log.segments.rolling import PendingAppend, count_before_roll, new_base_offset, should_roll
 from log.segments.segment import Segment
@@ -78,7 +78,13 @@ class Appending:
         self._flushing = flushing
 
     def as_leader(
-        self, records: Buffer, *, leader_epoch: LeaderEpoch, now_ms: TimeMs, origin: AppendOrigin
+        self,
+        records: Buffer,
+        *,
+        leader_epoch: LeaderEpoch,
+        now_ms: TimeMs,
+        origin: AppendOrigin,
+        transaction_version: int | None,
     ) -> AppendInfo:
         """Append a record set and assign its offsets and leader epoch; do not write a producer's retry again.
 
@@ -86,11 +92,12 @@ class Appending:
         `log.producers.state` do.
         """
         raft = origin is _RAFT_LEADER
+        markers = MarkerRule(transaction_version, self._local.config.release)
         record_set = self._read_records(records, origin, leader_epoch, self._local.config.message_size_bytes_max)
         if record_set is None:
             return self._append_info(None)
         if raft:
-            return self._append(record_set, origin, now_ms)
+            return self._append(record_set, origin, now_ms, markers)
         append = LeaderAppend(
             config=self._local.config,
             origin=origin,
@@ -103,7 +110,7 @@ class Appending:
         for batch in stamped.batches:
             if batch.size_bytes > self._local.config.message_size_bytes_max:
                 raise too_large(batch.size_bytes, self._local.config.message_size_bytes_max, self._local.directory)
-        return self._append(stamped, origin, now_ms)
+        return self._append(stamped, origin, now_ms, markers)
 
     def as_follower(self, records: Buffer, *, now_ms: TimeMs) -> AppendInfo:
         """Append batches as the leader wrote them. Raises OffsetsOutOfOrderError, UnexpectedAppendOffsetError, ..."""
@@ -123,7 +130,9 @@ class Appending:
         )
         return read_record_set(records, limits)
 
-    def _append(self, records: RecordSet, origin: AppendOrigin, now_ms: TimeMs) -> AppendInfo:
+    def _append(
+        self, records: RecordSet, origin: AppendOrigin, now_ms: TimeMs, markers: MarkerRule = REPLICATED_MARKER
+    ) -> AppendInfo:
         """Append a set that has its offsets."""
         local = self._local
         if records.first_known_offset < local.end_offset:
@@ -138,7 +147,7 @@ class Appending:
                 f"{local.config.segment_size_bytes}"
             )
         segment = self._segment_for(records, now_ms)
-        analysis = self._log.producers.analyze(records.batches, origin)
+        analysis = self._log.producers.analyze(records.batches, origin, markers)
         if analysis.duplicate is not None:
             duplicate = analysis.duplicate
             return AppendInfo(

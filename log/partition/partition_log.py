@@ -210,14 +210,28 @@ class PartitionLog:
     # Appending.
 
     def append_as_leader(
-        self, records: Buffer, *, leader_epoch: LeaderEpoch, now_ms: TimeMs, origin: AppendOrigin = AppendOrigin.CLIENT
+        self,
+        records: Buffer,
+        *,
+        leader_epoch: LeaderEpoch,
+        now_ms: TimeMs,
+        origin: AppendOrigin = AppendOrigin.CLIENT,
+        transaction_version: int | None = None,
     ) -> AppendInfo:
         """Append a record set and assign its offsets and leader epoch; do not write a producer's retry again.
+
+        A transaction marker needs the `transaction_version` of its coordinator (0, 1 or 2) since release 4.2.
 
         Raises RefusedError, CorruptBatchError, as `log.partition.record_set`, `log.partition.leader_rules`,
         `log.producers.state` do.
         """
-        return self._appending.as_leader(records, leader_epoch=leader_epoch, now_ms=now_ms, origin=origin)
+        return self._appending.as_leader(
+            records,
+            leader_epoch=leader_epoch,
+            now_ms=now_ms,
+            origin=origin,
+            transaction_version=transaction_version,
+        )
 
     def append_as_follower(self, records: Buffer, *, now_ms: TimeMs) -> AppendInfo:
         """Append batches as the leader wrote them. Raises OffsetsOutOfOrderError, UnexpectedAppendOffsetError, ..."""

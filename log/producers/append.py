@@ -15,12 +15,18 @@ after the last one's, 0 after 2147483647. A new epoch begins at 0. A producer of
 new or its records are gone, may begin anywhere. A marker ends the transaction that is open, if one is, and its
 coordinator's epoch must not be below the last seen. Within a transaction, every batch is transactional.
 
+A coordinator says since 4.2 with which version of transactions it writes a marker (KIP-890). From version 2 on it has
+raised the producer's epoch before, so that a marker of the epoch last seen is late and refused; but where no
+transaction is open it is a retry, and written again. Since 4.3 one of the epoch 32767, which nobody can raise, is
+taken in any case. A marker without a version is refused, other than of a follower's fetch.
+
 Example: producer at epoch 0, sequence 9. (epoch 0, from 10) goes on; (0, from 12) and (1, from 5) are out of order;
 (1, from 0) begins anew; after that (0, from 10) has an invalid epoch.
 
 Left out: the verification of a transaction with its coordinator (KIP-890), which happens before the log is asked.
 
-Source: Kafka storage/org.apache.kafka.storage.internals.log.ProducerAppendInfo, 4.0 (KIP-98, KIP-360).
+Source: Kafka storage/org.apache.kafka.storage.internals.log.ProducerAppendInfo, 4.0.1 to 4.3.1 (KIP-98, KIP-360,
+KIP-890, KAFKA-19999).
 """
 
 from __future__ import annotations
@@ -31,6 +37,7 @@ from typing import Final
 import attrs
 
 from broker.ids import INT32_MAX, Offset, ProducerEpoch, ProducerId
+from broker.releases import NEWEST, Release
 from log.batches.batch import NO_PRODUCER_EPOCH, RecordBatch
 from log.errors import (
     IllegalArgumentError,
@@ -42,6 +49,12 @@ from log.errors import (
 from log.producers.entry import BatchMetadata, ProducerEntry
 from log.record import NO_SEQUENCE, ControlType, Record, marker_of
 
+ASKS_TRANSACTION_VERSION: Final = Release("4.2")
+"""The first release whose log asks with which version of transactions a marker is written."""
+TAKES_LAST_EPOCH: Final = Release("4.3")
+"""The first release that takes a marker of the largest epoch though a transaction is open."""
+_RAISES_EPOCH: Final = 2  # The first transaction version in which a marker has a new epoch.
+_INT16_MAX: Final = 2**15 - 1
 _INT32_RANGE: Final = 2**32
 
 
@@ -77,12 +90,42 @@ class StartedTransaction:
     first_offset: Offset
 
 
+@attrs.frozen
+class MarkerRule:
+    """Hold what decides whether a marker is taken: its transaction version, None where it is unknown, and the release.
+
+    A release before 4.2 does not ask for the version.
+    """
+
+    transaction_version: int | None = None
+    release: Release = NEWEST
+
+    @property
+    def is_unknown(self) -> bool:
+        """Return whether the version has to be known and is not."""
+        return self.transaction_version is None and self.release >= ASKS_TRANSACTION_VERSION
+
+    def refuses(self, marker_epoch: int, producer: ProducerEntry) -> bool:
+        """Return whether a marker's epoch is too low for what was last seen of its producer."""
+        last_epoch = producer.producer_epoch
+        raises_epoch = self.release >= ASKS_TRANSACTION_VERSION and (self.transaction_version or 0) >= _RAISES_EPOCH
+        if not raises_epoch or marker_epoch != last_epoch:
+            return marker_epoch < last_epoch
+        is_last = marker_epoch == _INT16_MAX and self.release >= TAKES_LAST_EPOCH
+        return producer.current_txn_first_offset is not None and not is_last
+
+
+REPLICATED_MARKER: Final = MarkerRule(0)
+"""The rule for markers that a leader has checked."""
+
+
 class ProducerAppend:
     """Check batches of one producer, and prepare the producer's state after them."""
 
-    __slots__ = ("_current", "_name", "_origin", "started", "updated")
+    __slots__ = ("_current", "_markers", "_name", "_origin", "started", "updated")
 
-    def __init__(self, current: ProducerEntry, origin: AppendOrigin, name: str) -> None:
+    def __init__(self, current: ProducerEntry, origin: AppendOrigin, name: str, markers: MarkerRule) -> None:
+        self._markers = markers
         self._current = current
         self._origin = origin
         self._name = name
@@ -132,7 +175,8 @@ class ProducerAppend:
             raise IllegalArgumentError(
                 f"control record at offset {record.offset} in partition {self._name} is not a transaction marker"
             )
-        self._check_producer_epoch(batch.producer_epoch, batch.base_offset)
+        if self._origin is not _REPLICATION:
+            self._check_marker(batch.producer_epoch, batch.base_offset)
         self._check_coordinator_epoch(marker.coordinator_epoch, batch.base_offset)
         first_offset = self.updated.current_txn_first_offset
         self.updated.end_transaction(batch.producer_epoch, marker.coordinator_epoch, record.timestamp)
@@ -146,6 +190,19 @@ class ProducerAppend:
             raise InvalidProducerEpochError(
                 f"Epoch of producer {self.producer_id} at offset {offset} in {self._name} is {producer_epoch}, "
                 f"which is smaller than the last seen epoch {self.updated.producer_epoch}"
+            )
+
+    def _check_marker(self, producer_epoch: ProducerEpoch, offset: Offset) -> None:
+        if self._markers.is_unknown:
+            raise IllegalArgumentError(
+                f"the transaction version of the marker at offset {offset} in {self._name} is unknown; release"
+                f" {self._markers.release} writes a marker with its version only"
+            )
+        if self._markers.refuses(producer_epoch, self.updated):
+            relation = "not above" if producer_epoch == self.updated.producer_epoch else "smaller than"
+            raise InvalidProducerEpochError(
+                f"Epoch of producer {self.producer_id} at offset {offset} in {self._name} is {producer_epoch}, "
+                f"which is {relation} the last seen epoch {self.updated.producer_epoch}"
             )
 
     def _check_sequence(self, producer_epoch: ProducerEpoch, first_sequence: int, offset: Offset) -> None:

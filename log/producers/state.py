@@ -36,7 +36,14 @@ from broker.units import DAY_MS, DurationMs, TimeMs
 from broker.values import value
 from log.batches.batch import RecordBatch
 from log.errors import CorruptSnapshotError, IllegalArgumentError
-from log.producers.append import AppendOrigin, CompletedTransaction, ProducerAppend, StartedTransaction
+from log.producers.append import (
+    REPLICATED_MARKER,
+    AppendOrigin,
+    CompletedTransaction,
+    MarkerRule,
+    ProducerAppend,
+    StartedTransaction,
+)
 from log.producers.entry import BatchMetadata, ProducerEntry
 from log.producers.snapshot import SNAPSHOT_BYTES_MAX, encode_snapshot, parse_snapshot
 from log.producers.snapshot_files import SnapshotFiles
@@ -126,7 +133,9 @@ class ProducerState:
         """Return the entry of a producer, None if it is unknown."""
         return self._producers.get(producer_id)
 
-    def analyze(self, batches: Iterable[RecordBatch], origin: AppendOrigin) -> AppendAnalysis:
+    def analyze(
+        self, batches: Iterable[RecordBatch], origin: AppendOrigin, markers: MarkerRule = REPLICATED_MARKER
+    ) -> AppendAnalysis:
         """Check an append and return its effects on the producers, without changing the state.
 
         A client's first duplicate batch ends the analysis. Raises what `ProducerAppend.append`
@@ -145,7 +154,7 @@ class ProducerState:
             append = appends.get(batch.producer_id)
             if append is None:
                 current = ProducerEntry(batch.producer_id) if entry is None else entry
-                append = appends[batch.producer_id] = ProducerAppend(current, origin, self._name)
+                append = appends[batch.producer_id] = ProducerAppend(current, origin, self._name, markers)
             ended = append.append(batch)
             if ended is not None:
                 completed.append(ended)

@@ -12,6 +12,7 @@ which files a path names.
 - cardinality: Count different keys, exactly up to a million and estimated above.
 - rework: Compact or recover a partition as its broker would, on a copy or in place.
 - rework_plan: Plan a compaction or recovery, print the plan, and carry it out.
+- topic_settings: Find the topic settings in the metadata log of a log directory that recovery would have to know.
 - dump_options: Define the options of a dump: depth, data and its decoding, and a range of offsets.
 - dump_text: Print a segment's files in the format of kafka-dump-log.
 - dump_rows: Print a log's files as JSON, one object per line.

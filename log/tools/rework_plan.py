@@ -83,6 +83,11 @@ class Plan:
         """Return the size of the partition's segments in bytes."""
         return self.extent.size_bytes
 
+    @property
+    def topic(self) -> str:
+        """Return the topic that the partition belongs to."""
+        return parse_directory_name(self.name).partition.topic
+
     @classmethod
     def of(cls, folder: SourceFolder, rework: Rework) -> Iterator[Plan]:
         """Yield the plan for a folder if the options select it; raise UsageError unless it is a partition's directory.

@@ -6,6 +6,8 @@ How: settings are drawn so that segments roll, indexes fill, records expire and 
 dozen operations; producers repeat, skip and fence each other; offsets are drawn as fractions of the log, which the
 Java side turns into offsets of the log as it is then.
 
+Markers of coordinators are of any version of transactions, some of which their epoch does not fit.
+
 Followers append up to five batches at once, in one program of eight of magic 0 and 1 too, where nobody writes
 transactions.
 
@@ -20,6 +22,9 @@ from typing import Any, Final
 
 START_MS: Final = 1_700_000_000_003
 WORDS: Final = ("alpha", "bravo", "charlie", "delta", "echo", "foxtrot", "golf", "hotel")
+UNKNOWN_VERSION: Final = -1
+RAISES_EPOCH: Final = 2
+INT16_MAX: Final = 32767
 NO_LIMIT: Final = -1
 TRANSACTIONAL_FROM: Final = 910
 """Producers from this id on write in transactions."""
@@ -28,7 +33,8 @@ TRANSACTIONAL_FROM: Final = 910
 def random_program(seed: int, number: int) -> dict[str, Any]:
     """Return case `number` of `seed`: what Kafka is asked to run."""
     chance = random.Random(f"log/{seed}/{number}")
-    draw = _Draw(chance, is_compacted=number % 4 == 3, has_old_messages=number % 16 in (2, 7))
+    marker_chance = random.Random(f"log/markers/{seed}/{number}")
+    draw = _Draw(chance, marker_chance, is_compacted=number % 4 == 3, has_old_messages=number % 16 in (2, 7))
     return {
         "case": f"random-{seed}-{number}",
         "kind": "log",
@@ -42,8 +48,10 @@ def random_program(seed: int, number: int) -> dict[str, Any]:
 class _Draw:
     """Operations for one log: what its producers have done so far, and the leader's epoch."""
 
-    def __init__(self, chance: random.Random, *, is_compacted: bool, has_old_messages: bool) -> None:
-        self.chance = chance
+    def __init__(
+        self, chance: random.Random, marker_chance: random.Random, *, is_compacted: bool, has_old_messages: bool
+    ) -> None:
+        self.chance, self.marker_chance = chance, marker_chance
         self.has_old_messages = has_old_messages
         self.is_compacted = is_compacted
         self.now_ms = START_MS
@@ -94,13 +102,24 @@ class _Draw:
         if self.chance.random() < 0.05:
             self.leader_epoch += self.chance.choice((1, 3))
         batch, origin = self._batch()
-        return {
+        operation = {
             "op": "appendAsLeader",
             "batch": batch,
             "leaderEpoch": self.leader_epoch,
             "origin": origin,
             "advanceHighWatermark": self.chance.random() < 0.9,
         }
+        return self._marker_by_version(operation) if "control" in batch else operation
+
+    def _marker_by_version(self, operation: dict[str, Any]) -> dict[str, Any]:
+        """Return a marker's append with a transaction version, for which its epoch may be right; or a client's."""
+        chance, batch = self.marker_chance, operation["batch"]
+        version = chance.choice((0, 0, 1, 2, 2, 2, UNKNOWN_VERSION))
+        if version == RAISES_EPOCH and chance.random() < 0.7:
+            batch["producerEpoch"] = chance.choice((min(batch["producerEpoch"] + 1, INT16_MAX), INT16_MAX))
+            self.sequences[batch["producerId"]] = (batch["producerEpoch"], 0)
+        origin = "CLIENT" if chance.random() < 0.05 else operation["origin"]
+        return {**operation, "origin": origin, "transactionVersion": version}
 
     def _append_as_follower(self) -> dict[str, Any]:
         offset = self.chance.choice((0, 0, 0, 1, 5, -2))
@@ -146,7 +165,7 @@ class _Draw:
         producer_id = chance.choice((900, 901, 910, 911))
         epoch, sequence = self.sequences.get(producer_id, (0, 0))
         if chance.random() < 0.08:
-            epoch, sequence = epoch + chance.choice((1, -1)), chance.choice((0, 0, 3))
+            epoch, sequence = min(epoch + chance.choice((1, -1)), INT16_MAX), chance.choice((0, 0, 3))
         elif chance.random() < 0.1:
             sequence = max(0, sequence + chance.choice((-record_count, 1, 7)))
         else:

@@ -91,7 +91,11 @@ def _transactions(log: PartitionLog) -> None:
                 START_MS,
             )
             log.append_as_leader(
-                marker, leader_epoch=LeaderEpoch(number // 20), now_ms=START_MS, origin=AppendOrigin.COORDINATOR
+                marker,
+                leader_epoch=LeaderEpoch(number // 20),
+                now_ms=START_MS,
+                origin=AppendOrigin.COORDINATOR,
+                transaction_version=0,
             )
 
 

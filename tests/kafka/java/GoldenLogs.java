@@ -30,7 +30,8 @@ final class GoldenLogs {
         ManualTime time = new ManualTime(input.get("nowMs").asLong());
         UnifiedLog log = Logs.open(directory, LogProgram.config(input.get("config")), time, true, 0, 0, Optional.empty());
         for (JsonNode batch : input.get("batches")) {
-            Logs.appendAsLeader(log, LogBatches.build(batch), batch.path("leaderEpoch").asInt(0), AppendOrigin.CLIENT);
+            Logs.appendAsLeader(log, LogBatches.build(batch), batch.path("leaderEpoch").asInt(0), AppendOrigin.CLIENT,
+                    (short) 0);
             log.updateHighWatermark(log.logEndOffset());
             time.sleep(STEP_MS);
         }

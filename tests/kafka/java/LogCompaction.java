@@ -36,8 +36,13 @@ final class LogCompaction {
         result.put("selected", chosen.isPresent());
         if (chosen.isPresent()) {
             int mapBytes = operation.get("offsetMapSlots").asInt() * BYTES_PER_SLOT;
-            cleaning.clean(chosen.get(), mapBytes, operation.get("dupBufferLoadFactor").asDouble(), result);
-            cleaning.done(result.get("endOffset").asLong());
+            long endOffset = result.get("firstDirtyOffset").asLong();
+            try {
+                cleaning.clean(chosen.get(), mapBytes, operation.get("dupBufferLoadFactor").asDouble(), result);
+                endOffset = result.get("endOffset").asLong();
+            } finally {
+                cleaning.done(endOffset);  // As LogCleaner does, which notes where a failed pass began.
+            }
             result.set("filesRightAfter", LogFiles.names(program.directory));
             program.time.sleep(program.config.fileDeleteDelayMs + 1);
             result.set("filesAfterDeleteDelay", LogFiles.names(program.directory));

@@ -61,7 +61,10 @@ final class LogProgram {
         this.log = Logs.open(directory, config, time, true, 0, 0, topicId);
     }
 
-    /** Run the case's operations in the folder's topic-0, write results and states into it, and keep the closed files. */
+    /**
+     * Run the case's operations in the folder's topic-0, write results and states into it, and keep the closed files;
+     * a log that cannot be opened again ends the case without both.
+     */
     static void run(ObjectNode asked, Path folder) throws Exception {
         LogProgram program = new LogProgram(asked, folder);
         ArrayNode operations = (ArrayNode) asked.get("ops");
@@ -70,6 +73,12 @@ final class LogProgram {
             ObjectNode operation = (ObjectNode) operations.get(index);
             operation.put("nowMs", program.time.milliseconds());
             operation.set("result", program.result(operation));
+            if (program.log == null) {
+                while (operations.size() > index + 1) {
+                    operations.remove(index + 1);  // Kafka could not open its log again: there is nothing to go on with.
+                }
+                return;
+            }
             if (Double.isNaN(operation.get("result").path("cleanableRatio").asDouble())) {
                 operations.remove(index--);  // Nothing was there to clean: the ratio is no number, nor one in JSON.
                 continue;
@@ -165,7 +174,8 @@ final class LogProgram {
     private void appendAsLeader(ObjectNode operation, ObjectNode result) throws IOException {
         long end = log.logEndOffset();
         LogAppendInfo info = Logs.appendAsLeader(log, LogBatches.build(operation.get("batch")),
-                operation.get("leaderEpoch").asInt(), AppendOrigin.valueOf(operation.get("origin").asText()));
+                operation.get("leaderEpoch").asInt(), AppendOrigin.valueOf(operation.get("origin").asText()),
+                (short) operation.path("transactionVersion").asInt(0));
         appended(operation, result, info, end);
     }
 
@@ -200,14 +210,11 @@ final class LogProgram {
         long end = log.logEndOffset();
         long start = log.logStartOffset();
         log.close();
+        log = null;  // Until it is open again.
         long recoveryPoint = operation.get("recoveryPoint").asLong();
         long logStart = operation.get("logStart").asLong();
-        try {
-            log = Logs.open(directory, config, time, operation.get("clean").asBoolean(),
-                    recoveryPoint < 0 ? end : recoveryPoint, logStart < 0 ? start : logStart, topicId);
-        } catch (RuntimeException refusal) {
-            throw new IOException("the log cannot be opened again", refusal);
-        }
+        log = Logs.open(directory, config, time, operation.get("clean").asBoolean(),
+                recoveryPoint < 0 ? end : recoveryPoint, logStart < 0 ? start : logStart, topicId);
         withNames(result);
     }
 

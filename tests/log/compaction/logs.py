@@ -89,7 +89,9 @@ class Written:
         """Append the marker that ends the transaction of a producer."""
         spec = BatchSpec(producer_id=ProducerId(producer), producer_epoch=ProducerEpoch(0), is_transactional=True)
         marker = build_marker(spec, EndTransactionMarker(kind, 0), self.now_ms)
-        self.log.append_as_leader(marker, leader_epoch=EPOCH, now_ms=self.now_ms, origin=AppendOrigin.COORDINATOR)
+        self.log.append_as_leader(
+            marker, leader_epoch=EPOCH, now_ms=self.now_ms, origin=AppendOrigin.COORDINATOR, transaction_version=0
+        )
         self.replicate()
         ended = self._open.pop(producer, [])
         if kind is ControlType.ABORT:

@@ -158,7 +158,11 @@ class Broker:
             aborted = EndTransactionMarker(ControlType.ABORT, 1)
             marker = build_marker(attrs.evolve(spec, base_sequence=-1), aborted, TimeMs(NOW + start + 3))
             log.append_as_leader(
-                marker, leader_epoch=LeaderEpoch(start // 4), now_ms=NOW, origin=AppendOrigin.COORDINATOR
+                marker,
+                leader_epoch=LeaderEpoch(start // 4),
+                now_ms=NOW,
+                origin=AppendOrigin.COORDINATOR,
+                transaction_version=0,
             )
         log.update_high_watermark(log.log_end_offset)
 

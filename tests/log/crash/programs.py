@@ -121,7 +121,11 @@ class Program:
         spec = BatchSpec(producer_id=PRODUCER, producer_epoch=ProducerEpoch(0), is_transactional=True)
         marker = build_marker(spec, EndTransactionMarker(ControlType.ABORT, 1), NOW)
         self.log.append_as_leader(
-            marker, leader_epoch=LeaderEpoch(self.epoch), now_ms=NOW, origin=AppendOrigin.COORDINATOR
+            marker,
+            leader_epoch=LeaderEpoch(self.epoch),
+            now_ms=NOW,
+            origin=AppendOrigin.COORDINATOR,
+            transaction_version=0,
         )
         self.log.update_high_watermark(self.log.log_end_offset)
 

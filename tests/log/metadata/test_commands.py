@@ -128,7 +128,10 @@ def test_what_is_no_metadata_log_is_said(tmp_path: Path) -> None:
 def test_the_dump_decodes_records_and_names_snapshots() -> None:
     found = answer("dump", "--cluster-metadata-decoder", "--skip-record-metadata", SEGMENT)
     data = '{"name":"metadata.version","featureLevel":25}'
-    assert f' payload: {{"type":"FEATURE_LEVEL_RECORD","version":0,"data":{data}}}' in found.lines
+    line = f'payload: {{"type":"FEATURE_LEVEL_RECORD","version":0,"data":{data}}}'
+    assert f"| {line}" in found.lines
+    older = answer("dump", "--cluster-metadata-decoder", "--skip-record-metadata", "--kafka", "4.2", SEGMENT)
+    assert f" {line}" in older.lines
     snapshot = answer("dump", "--cluster-metadata-decoder", LAST_SNAPSHOT)
     assert snapshot.lines[1] == "Snapshot end offset: 208, epoch: 1"
     assert snapshot.lines[3].endswith('SnapshotHeader {"version":0,"lastContainedLogTimestamp":1795285825262}')

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -13,12 +15,13 @@ from broker.units import TimeMs
 from log import Record, batches_in
 from log.metadata import MetadataRecord, RecordType, decode_control, decode_record, entries_of, record_json
 from log.metadata.control import ControlRecord
-from log.metadata.fields import UUID_ZERO
+from log.metadata.fields import UUID_ZERO, Field, Kind
 from log.metadata.json_text import double_text
 from log.metadata.schemas import SCHEMAS
+from log.metadata.wire import encode_fields
 from log.record import ControlType
 from tests.log.metadata.drawn import RECORDS
-from tests.log.metadata.made import REAL, REAL_LOG, REAL_NEWEST, made, real_files
+from tests.log.metadata.made import ORDERS, REAL, REAL_LOG, REAL_NEWEST, made, real_files
 
 
 @given(record=RECORDS)
@@ -182,3 +185,53 @@ def test_a_control_record_of_an_unknown_version_is_read_as_the_nearest_known(ver
 
 def test_every_type_has_a_schema_under_its_own_name() -> None:
     assert {kind: schema.name for kind, schema in SCHEMAS.items()} == {kind: kind.name for kind in RecordType}
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ({"name": "x" * 32768}, "name has 32768 bytes; a string has at most 32767"),
+        ({"name": 7}, "name is 7; it must be string"),
+        ({7: 7}, "there is no field 7; there are name, topicId"),
+        ([("name", "x")], "fields are [('name', 'x')]; a mapping by name is needed"),
+        (None, "fields are None; a mapping by name is needed"),
+    ],
+)
+def test_what_a_record_cannot_hold_is_refused_when_it_is_written(data: Any, message: str) -> None:
+    with pytest.raises(UsageError, match=f"^{re.escape(message)}$"):
+        MetadataRecord(RecordType.TOPIC_RECORD, 0, data).to_bytes()
+
+
+@pytest.mark.parametrize("value", [7, "abc", {1: 2}, b"ab", 10**400, {1, 2}])
+def test_an_array_of_another_type_is_refused(value: Any) -> None:
+    with pytest.raises(UsageError, match=r"^replicas is .*; it must be an array of int32$"):
+        MetadataRecord(RecordType.PARTITION_RECORD, 0, {"replicas": value}).to_bytes()
+
+
+@pytest.mark.parametrize("value", [2**31, 10**400, "1", 1.5, None])
+def test_an_element_of_another_type_is_refused(value: Any) -> None:
+    with pytest.raises(UsageError):
+        MetadataRecord(RecordType.PARTITION_RECORD, 0, {"replicas": [value]}).to_bytes()
+
+
+def test_a_number_is_not_taken_for_a_count_of_zeros() -> None:
+    fields = (Field("data", Kind.BYTES), Field("share", Kind.FLOAT64))
+    for values, name in (({"data": 5, "share": 0.0}, "data"), ({"data": b"", "share": 10**400}, "share")):
+        with pytest.raises(UsageError, match=f"^{name} is "):
+            encode_fields(fields, 0, values)
+
+
+def test_a_type_or_version_that_is_none_is_refused() -> None:
+    wrong: list[tuple[Any, Any]] = [(10**9, 0), (RecordType.TOPIC_RECORD, "0"), (RecordType.TOPIC_RECORD, 10**30)]
+    for kind, version in wrong:
+        with pytest.raises(UsageError):
+            MetadataRecord(kind, version, {}).to_bytes()
+
+
+def test_a_string_that_kafka_does_not_read_is_damage() -> None:
+    whole = MetadataRecord(RecordType.TOPIC_RECORD, 0, {"name": "x" * 32767, "topicId": ORDERS})
+    assert decode_record(whole.to_bytes()) == whole
+    longer = whole.to_bytes().replace(b"\x80\x80\x02" + b"x" * 32767, b"\x81\x80\x02" + b"x" * 32768)
+    assert len(longer) == len(whole.to_bytes()) + 1
+    with pytest.raises(CorruptDataError, match="string field name had invalid length 32768"):
+        decode_record(longer)

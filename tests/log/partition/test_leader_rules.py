@@ -133,7 +133,7 @@ def test_a_marker_is_not_compressed_whatever_the_log_is() -> None:
     spec = BatchSpec(producer_id=ProducerId(1), producer_epoch=ProducerEpoch(0))
     marker = build_marker(spec, EndTransactionMarker(ControlType.COMMIT, 0), NOW)
     log = opened(settings=config(compression_type="zstd"))
-    log.append_as_leader(marker, leader_epoch=EPOCH, now_ms=NOW, origin=AppendOrigin.COORDINATOR)
+    log.append_as_leader(marker, leader_epoch=EPOCH, now_ms=NOW, origin=AppendOrigin.COORDINATOR, transaction_version=0)
     (stored,) = log.active_segment.batches()
     assert (stored.codec, stored.is_control, stored.base_offset) == (Codec.NONE, True, 0)
 

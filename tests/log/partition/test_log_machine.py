@@ -169,7 +169,11 @@ class LogMachine(RuleBasedStateMachine):
         marker = build_marker(spec, EndTransactionMarker(kind, 0), self.now_ms)
         for log in self.logs:
             log.append_as_leader(
-                marker, leader_epoch=LeaderEpoch(self.epoch), now_ms=self.now_ms, origin=AppendOrigin.COORDINATOR
+                marker,
+                leader_epoch=LeaderEpoch(self.epoch),
+                now_ms=self.now_ms,
+                origin=AppendOrigin.COORDINATOR,
+                transaction_version=0,
             )
 
     @precondition(lambda self: self.last_sent is not None)

@@ -196,7 +196,7 @@ def transactional(sequence: int, count: int = 1) -> bytes:
 def end(log: PartitionLog, kind: ControlType) -> None:
     spec = BatchSpec(producer_id=ProducerId(7), producer_epoch=ProducerEpoch(0))
     marker = build_marker(spec, EndTransactionMarker(kind, 0), NOW)
-    log.append_as_leader(marker, leader_epoch=EPOCH, now_ms=NOW, origin=AppendOrigin.COORDINATOR)
+    log.append_as_leader(marker, leader_epoch=EPOCH, now_ms=NOW, origin=AppendOrigin.COORDINATOR, transaction_version=0)
 
 
 def test_an_open_transaction_holds_back_who_reads_committed() -> None:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from broker.clock import ManualClock
 from broker.ids import Offset, ProducerEpoch, ProducerId
+from broker.releases import Release
 from broker.units import TimeMs
 from log.batches.batch import RecordBatch
 from log.batches.build import build_batch, build_marker
@@ -21,7 +22,7 @@ from log.errors import (
     OutOfOrderSequenceError,
     TransactionCoordinatorFencedError,
 )
-from log.producers.append import AppendOrigin, CompletedTransaction
+from log.producers.append import AppendOrigin, CompletedTransaction, MarkerRule
 from log.producers.entry import BatchMetadata, ProducerEntry
 from log.producers.snapshot import encode_snapshot, parse_snapshot
 from log.producers.state import ProducerState
@@ -404,3 +405,59 @@ def test_accepted_is_exactly_what_continues_or_begins_an_epoch(steps: list[tuple
             append(state, data(producer, epoch, sequence, end, count))
             known.append((epoch, sequence, count))
             end += count
+
+
+def refusal_of_marker(epoch: int, version: int | None, release: str, *, is_open: bool) -> str | None:
+    """Return what a marker is refused with after a transaction of epoch 2 began, and perhaps ended."""
+    state = opened()
+    append(state, data(7, 2, 0, 0, 10, txn=True))
+    if not is_open:
+        append(state, marker(7, 2, 11), origin=AppendOrigin.COORDINATOR)
+    try:
+        state.analyze([marker(7, epoch, 12)], AppendOrigin.COORDINATOR, MarkerRule(version, Release(release)))
+    except (IllegalArgumentError, InvalidProducerEpochError) as refusal:
+        return str(refusal)
+    return None
+
+
+NOT_ABOVE = "Epoch of producer 7 at offset 12 in t-0 is 2, which is not above the last seen epoch 2"
+UNKNOWN = (
+    "the transaction version of the marker at offset 12 in t-0 is unknown;"
+    " release 4.3 writes a marker with its version only"
+)
+
+
+@pytest.mark.parametrize(
+    ("epoch", "version", "release", "is_open", "refused"),
+    [
+        (2, 1, "4.3", True, None),
+        (2, 2, "4.3", True, NOT_ABOVE),
+        (2, 2, "4.1", True, None),  # It does not ask for the version.
+        (2, 2, "4.3", False, None),  # A retry.
+        (3, 2, "4.3", True, None),
+        (3, None, "4.3", True, UNKNOWN),
+        (3, None, "4.1", True, None),
+    ],
+)
+def test_a_marker_of_transactions_version_2_has_a_new_epoch(
+    epoch: int, version: int | None, release: str, is_open: bool, refused: str | None
+) -> None:
+    assert refusal_of_marker(epoch, version, release, is_open=is_open) == refused
+
+
+@pytest.mark.parametrize(("release", "is_taken"), [("4.2", False), ("4.3", True)])
+def test_a_marker_of_the_last_epoch_is_taken_since_4_3(release: str, is_taken: bool) -> None:
+    state = opened()
+    append(state, data(7, 32767, 0, 0, 10, txn=True))
+    rule = MarkerRule(2, Release(release))
+    if is_taken:
+        state.analyze([marker(7, 32767, 12)], AppendOrigin.COORDINATOR, rule)
+    else:
+        with pytest.raises(InvalidProducerEpochError, match="is 32767, which is not above the last seen epoch 32767"):
+            state.analyze([marker(7, 32767, 12)], AppendOrigin.COORDINATOR, rule)
+
+
+def test_a_replicated_marker_is_taken_whatever_its_version() -> None:
+    state = opened()
+    append(state, data(7, 2, 0, 0, 10, txn=True))
+    state.analyze([marker(7, 2, 12)], AppendOrigin.REPLICATION, MarkerRule(None))

@@ -32,7 +32,8 @@ final class Logs {
                 true, UnifiedLog.apply$default$15(), false, UnifiedLog.apply$default$17());
     }
 
-    static LogAppendInfo appendAsLeader(UnifiedLog log, MemoryRecords records, int leaderEpoch, AppendOrigin origin) {
+    static LogAppendInfo appendAsLeader(UnifiedLog log, MemoryRecords records, int leaderEpoch, AppendOrigin origin,
+            short transactionVersion) {
         return log.appendAsLeader(records, leaderEpoch, origin, MetadataVersion.latestProduction(),
                 kafka.server.RequestLocal.NoCaching(), VerificationGuard.SENTINEL);
     }

@@ -10,7 +10,8 @@ final class Appends {
     private Appends() {
     }
 
-    static LogAppendInfo asLeader(UnifiedLog log, MemoryRecords records, int leaderEpoch, AppendOrigin origin) {
+    static LogAppendInfo asLeader(UnifiedLog log, MemoryRecords records, int leaderEpoch, AppendOrigin origin,
+            short transactionVersion) {
         return log.appendAsLeader(records, leaderEpoch, origin, RequestLocal.noCaching(), VerificationGuard.SENTINEL);
     }
 }

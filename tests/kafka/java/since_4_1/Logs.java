@@ -31,8 +31,9 @@ final class Logs {
                 topicId);
     }
 
-    static LogAppendInfo appendAsLeader(UnifiedLog log, MemoryRecords records, int leaderEpoch, AppendOrigin origin) {
-        return Appends.asLeader(log, records, leaderEpoch, origin);
+    static LogAppendInfo appendAsLeader(UnifiedLog log, MemoryRecords records, int leaderEpoch, AppendOrigin origin,
+            short transactionVersion) {
+        return Appends.asLeader(log, records, leaderEpoch, origin, transactionVersion);
     }
 
     static LogSegment roll(UnifiedLog log) throws IOException {

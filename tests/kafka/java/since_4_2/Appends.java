@@ -5,15 +5,14 @@ import org.apache.kafka.storage.internals.log.LogAppendInfo;
 import org.apache.kafka.storage.internals.log.UnifiedLog;
 import org.apache.kafka.storage.internals.log.VerificationGuard;
 
-/** A leader's append, which tells the transaction version since 4.2; 0 is that of plain appends. */
+/** A leader's append, which tells the transaction version since 4.2. */
 final class Appends {
-    private static final short TRANSACTION_VERSION_UNKNOWN = 0;
-
     private Appends() {
     }
 
-    static LogAppendInfo asLeader(UnifiedLog log, MemoryRecords records, int leaderEpoch, AppendOrigin origin) {
+    static LogAppendInfo asLeader(UnifiedLog log, MemoryRecords records, int leaderEpoch, AppendOrigin origin,
+            short transactionVersion) {
         return log.appendAsLeader(records, leaderEpoch, origin, RequestLocal.noCaching(), VerificationGuard.SENTINEL,
-                TRANSACTION_VERSION_UNKNOWN);
+                transactionVersion);
     }
 }
