@@ -1,8 +1,10 @@
 """Define the options that several commands share, so that they have one name, range and help text.
 
-What it decides: how --seed, --seeds, --minutes, --chart and the shapes of a run (such as --quiet) are given.
+What it decides: how --seed, --seeds, --minutes, --chart and the shapes of a run (such as --quiet) are given, and how
+options are refused that change nothing beside another one, or without it.
 
-Constraints: the shapes of a run exclude each other; two of them are refused, not overruled.
+Constraints: the shapes of a run exclude each other; two of them are refused, not overruled. A whole number has a lower
+and an upper bound, so that one beyond what a run can hold is refused in a sentence with the bounds.
 
 Source: ours; click.
 """
@@ -12,13 +14,22 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
+from click.core import ParameterSource
 
 from broker.cli import Command, FiniteRange
 from broker.errors import UsageError
-from broker.ids import INT64_MAX
+from broker.ids import INT32_MAX, INT64_MAX
+
+COUNT: Final = click.IntRange(1, INT32_MAX)
+"""The type of an option that counts things, of which there is at least one."""
+
+JAVA_SEED: Final = click.IntRange(-INT64_MAX - 1, INT64_MAX)
+"""The type of a seed of java.util.Random, which any 64 bits are."""
+
+RUN_COUNT_MAX: Final = 1_000_000  # Runs of a simulation; a million take days.
 
 
 def seed_option() -> Callable[[Command], Command]:
@@ -30,7 +41,13 @@ def seed_option() -> Callable[[Command], Command]:
 def seeds_option() -> Callable[[Command], Command]:
     """Return the option `--seeds COUNT`, one run unless given."""
     text = "Run COUNT seeds from --seed on, one line for each broken one (default 1)."
-    return click.option("--seeds", type=click.IntRange(1), default=1, metavar="COUNT", help=text)
+    return click.option("--seeds", type=click.IntRange(1, RUN_COUNT_MAX), default=1, metavar="COUNT", help=text)
+
+
+def check_seeds(seed: int, seeds: int) -> None:
+    """Raise UsageError unless the last of `seeds` seeds from `seed` on is a seed, too."""
+    if seed + seeds - 1 > INT64_MAX:
+        raise UsageError(f"--seeds {seeds} from --seed {seed} on goes beyond the largest seed, {INT64_MAX}")
 
 
 def minutes_option(minutes_min: float, minutes_max: float) -> Callable[[Command], Command]:
@@ -67,3 +84,58 @@ def shape_options(shapes: Mapping[str, str]) -> Callable[[Callable[..., int]], C
         return decorated
 
     return decorate
+
+
+def idle_beside(
+    leader: str, *idle: str, but: tuple[str, ...] = ()
+) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    """Return a decorator that refuses options that change nothing beside the option `leader`.
+
+    They are those named `idle`, or all of the command's options except `but` if none is named; two of them
+    given together raise UsageError, which names both.
+    """
+
+    def check(given: Mapping[str, str]) -> None:
+        if leader not in given:
+            return
+        for option in idle or [each for each in given.values() if each not in (given[leader], *but)]:
+            if option in given:
+                raise UsageError(f"{option} has no effect with {leader}; leave out one of the two")
+
+    return _checked(check)
+
+
+def idle_without(leader: str, *idle: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    """Return a decorator that raises UsageError for the options named `idle` where `leader` is not given."""
+
+    def check(given: Mapping[str, str]) -> None:
+        for option in idle:
+            if option in given and leader not in given:
+                raise UsageError(f"{option} has no effect without {leader}; give both, or neither")
+
+    return _checked(check)
+
+
+def _checked(check: Callable[[Mapping[str, str]], None]) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    def decorate(command: Callable[..., int]) -> Callable[..., int]:
+        @functools.wraps(command)
+        # Click passes the command's own options, whatever they are.
+        def call(**given: Any) -> int:
+            check(_given(click.get_current_context()))
+            return command(**given)
+
+        return call
+
+    return decorate
+
+
+def _given(context: click.Context) -> dict[str, str]:
+    """Return the options of the command line: each name that stands for one, and the name to show it by."""
+    given: dict[str, str] = {}
+    for option in context.command.params:
+        is_given = context.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE
+        if isinstance(option, click.Option) and is_given:
+            is_off = option.secondary_opts and context.params[option.name or ""] is False
+            names = option.secondary_opts if is_off else option.opts
+            given |= dict.fromkeys(names, names[0])
+    return given

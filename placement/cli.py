@@ -21,10 +21,11 @@ import attrs
 import click
 
 from broker.cli import EXIT_REFUSED, kafka_option, printable, takes
+from broker.cli_options import JAVA_SEED, idle_beside
 from broker.cluster import BrokerView, ClusterView
 from broker.entropy import JavaRandom
 from broker.errors import InputError, UsageError
-from broker.ids import BrokerId, broker_id
+from broker.ids import INT32_MAX, BrokerId, broker_id
 from broker.releases import Release
 from placement.balance.constraints import check
 from placement.formats.racks import read_racks
@@ -39,6 +40,8 @@ from placement.spec import Assignment, PlacementSpec, ReplicaPlacer, concatenate
 BROKER_COUNT_MAX: Final = 100_000  # Fifty times the largest clusters known; refused before memory is taken.
 TOPIC_FORM: Final = "the form is NAME:PARTITIONS:FACTOR, or --partitions and --replication-factor for all"
 _TOPIC: Final = re.compile(r"([A-Za-z0-9._-]{1,1000})(?::(-?\d{1,30}))?(?::(-?\d{1,30}))?", re.ASCII)
+_INT16: Final = click.IntRange(-(2**15), 2**15 - 1)  # What a CreateTopics request has it in.
+_INT32: Final = click.IntRange(-(2**31), INT32_MAX)  # Likewise.
 _FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
 _RANGE: Final = re.compile(r"(\d{1,10})(?:-(\d{1,10}))?", re.ASCII)
 
@@ -229,9 +232,15 @@ def broken_lines(assignment: Assignment, brokers: Sequence[BrokerView]) -> list[
 
 
 @click.command()
+@idle_beside(
+    "--replica-assignment",
+    *("--partitions", "--replication-factor", "--placer", "--kafka", "--seed", "--start-index", "--grow"),
+)
+@idle_beside("--grow", "--replication-factor")
+@idle_beside("--start-index", "--seed")
 @click.argument("topics", nargs=-1, required=True, metavar="TOPIC[:PARTITIONS[:FACTOR]]...")
-@click.option("--partitions", type=int, help="Number of partitions of topics that give none.")
-@click.option("--replication-factor", type=int, help="Replication factor of topics that give none.")
+@click.option("--partitions", type=_INT32, help="Number of partitions of topics that give none.")
+@click.option("--replication-factor", type=_INT16, help="Replication factor of topics that give none.")
 @click.option("--brokers", "ids", metavar="LIST", help="Broker ids and ranges of ids, such as 0-5,7.")
 @click.option("--from", "dump", type=_FILE, help="Take the brokers from a dump of the cluster, in any known format.")
 @click.option("--racks", type=_FILE, help='Racks of the brokers: JSON such as {"0": "az1"}, or CSV lines broker,rack.')
@@ -245,9 +254,11 @@ def broken_lines(assignment: Assignment, brokers: Sequence[BrokerView]) -> list[
 )
 @kafka_option(default=None)
 @click.option(
-    "--seed", type=int, default=0, show_default=True, help="Seed of java.util.Random; equal seeds place alike."
+    "--seed", type=JAVA_SEED, default=0, show_default=True, help="Seed of java.util.Random; equal seeds place alike."
 )
-@click.option("--start-index", type=click.IntRange(0), help="Start index of the classic placer (default: drawn).")
+@click.option(
+    "--start-index", type=click.IntRange(0, INT32_MAX), help="Start index of the classic placer (default: drawn)."
+)
 @click.option("--grow", type=_FILE, help="Dump of the present topics; print only the partitions added to them.")
 @click.option(
     "--replica-assignment",

@@ -17,6 +17,7 @@ from rich.console import Console
 from rich.table import Table
 
 from broker.cli import takes
+from broker.cli_options import COUNT, JAVA_SEED, idle_beside, idle_without
 from broker.config.setting import Scope
 from broker.config.settings import Settings
 from broker.entropy import SplitMix64, derive
@@ -26,8 +27,9 @@ from broker.requests.reactor import RequestPath
 from broker.units import DurationMs
 from broker.wording import counted
 
+_THREADS: Final = click.IntRange(1, 10_000)
+_MANY: Final = click.IntRange(1, 1_000_000)  # Each connection and each request in flight is an object.
 LOADS_DEFAULT: Final = (25, 50, 75, 90, 100, 110)
-_POSITIVE: Final = click.IntRange(min=1)
 
 
 @attrs.frozen(kw_only=True)
@@ -68,11 +70,13 @@ class RequestsOptions:
 
 
 @click.command(name="requests")
+@idle_beside("--rate", "--load")
+@idle_without("--slow-handlers", "--slow-factor")
 @click.option(
     "--load", "loads", type=click.IntRange(1, 1000), multiple=True, default=LOADS_DEFAULT, show_default=True,
     metavar="PERCENT", help="Load in percent of the threads' capacity; may be given several times.",
 )  # fmt: skip
-@click.option("--rate", "rates", type=_POSITIVE, multiple=True, help="Load in requests per second, instead of --load.")
+@click.option("--rate", "rates", type=_MANY, multiple=True, help="Load in requests per second, instead of --load.")
 @click.option(
     "--seconds",
     type=click.IntRange(1, 3600),
@@ -80,16 +84,16 @@ class RequestsOptions:
     show_default=True,
     help="Simulated duration of a run, in seconds.",
 )
-@click.option("--seed", type=int, default=1, show_default=True, help="Seed of the random generator.")
-@click.option("--connections", type=_POSITIVE, default=1000, show_default=True, help="Number of client connections.")
-@click.option("--network-threads", type=_POSITIVE, help="Network threads, num.network.threads (default 3).")
-@click.option("--io-threads", type=_POSITIVE, help="I/O threads, num.io.threads (default 8).")
-@click.option("--queue", type=_POSITIVE, help="Requests that the queue holds, queued.max.requests (default 500).")
+@click.option("--seed", type=JAVA_SEED, default=1, show_default=True, help="Seed of the random generator.")
+@click.option("--connections", type=_MANY, default=1000, show_default=True, help="Number of client connections.")
+@click.option("--network-threads", type=_THREADS, help="Network threads, num.network.threads (default 3).")
+@click.option("--io-threads", type=_THREADS, help="I/O threads, num.io.threads (default 8).")
+@click.option("--queue", type=COUNT, help="Requests that the queue holds, queued.max.requests (default 500).")
 @click.option(
-    "--slow-handlers", type=click.IntRange(min=0), default=0, show_default=True, help="Number of slow handlers."
+    "--slow-handlers", type=click.IntRange(0, 10_000), default=0, show_default=True, help="Number of slow handlers."
 )
 @click.option(
-    "--slow-factor", type=_POSITIVE, default=100, show_default=True, help="Factor by which slow handlers are slower."
+    "--slow-factor", type=_MANY, default=100, show_default=True, help="Factor by which slow handlers are slower."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print all measures as JSON.")
 @takes(RequestsOptions)

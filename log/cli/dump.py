@@ -18,7 +18,7 @@ import click
 
 from broker.cli import EXIT_REFUSED, kafka_option, takes
 from broker.errors import CorruptDataError, InputError, UsageError
-from broker.ids import INT32_MAX
+from broker.ids import INT32_MAX, INT64_MAX
 from log.cli.options import JSON, KEEP_GOING, PATHS, QUIET, check_out
 from log.cli.output import Advance, print_error, print_lines, progress
 from log.segments.file_names import LOG
@@ -65,8 +65,10 @@ _DECODER = click.Choice(sorted(DECODERS))
 @click.option("--transaction-log-decoder", "transactions", is_flag=True, help="Decode records of __transaction_state.")
 @click.option("--share-group-state-decoder", "share", is_flag=True, help="Decode records of __share_group_state.")
 @click.option("--remote-log-metadata-decoder", "remote", is_flag=True, help="Decode records of __remote_log_metadata.")
-@click.option("--start-offset", type=click.IntRange(0), default=0, help="First offset to print (default 0).")
-@click.option("--end-offset", type=click.IntRange(0), help="Offset to stop before (default: the end of the log).")
+@click.option("--start-offset", type=click.IntRange(0, INT64_MAX), default=0, help="First offset to print (default 0).")
+@click.option(
+    "--end-offset", type=click.IntRange(0, INT64_MAX), help="Offset to stop before (default: the end of the log)."
+)
 @click.option(
     "--max-bytes",
     "bytes_max",

@@ -12,6 +12,7 @@ from pathlib import Path
 import click
 
 from broker.errors import UsageError
+from broker.ids import INT64_MAX
 from broker.units import TimeMs
 
 PATHS = click.argument(
@@ -22,7 +23,7 @@ QUIET = click.option("--quiet", is_flag=True, help="Show no progress bar.")
 KEEP_GOING = click.option("--keep-going", is_flag=True, help="Skip damaged bytes and read the rest.")
 NOW = click.option(
     "--now-ms",
-    type=click.IntRange(0),
+    type=click.IntRange(0, INT64_MAX),
     metavar="MS",
     help="Current time in milliseconds since 1970 (default: this machine's clock).",
 )

@@ -9,7 +9,7 @@ import attrs
 import click
 
 from broker.cli import takes
-from broker.ids import Offset
+from broker.ids import INT64_MAX, Offset
 from log.cli.rework import ReworkOptions, rework_options, run_rework
 from log.tools.rework_plan import Rework
 
@@ -26,7 +26,7 @@ class RecoverCommand(ReworkOptions):
 @rework_options
 @click.option(
     "--recovery-point",
-    type=click.IntRange(0),
+    type=click.IntRange(0, INT64_MAX),
     metavar="OFFSET",
     help="Offset to recover from (default: the one in recovery-point-offset-checkpoint).",
 )

@@ -16,6 +16,7 @@ import attrs
 import click
 
 from broker.cli import EXIT_REFUSED, EXIT_USAGE
+from broker.cli_options import idle_without
 from broker.config import Scope, lookup, parse
 from broker.errors import CorruptDataError, UsageError
 from broker.units import TimeMs
@@ -77,7 +78,7 @@ def rework_options(command: Callable[..., int]) -> Callable[..., Any]:
         NOW,
         QUIET,
     )
-    decorated: Callable[..., Any] = command
+    decorated: Callable[..., Any] = idle_without("--in-place", "--yes")(command)
     for option in reversed(options):  # The help lists first what is applied last.
         decorated = option(decorated)
     return PATHS(decorated)

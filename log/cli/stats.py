@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from broker.cli import EXIT_REFUSED, printable, takes
+from broker.cli_options import idle_beside
 from broker.errors import CorruptDataError, InputError
 from broker.units import TimeMs
 from log.cli.options import JSON, NOW, PATHS, QUIET, time_ms
@@ -40,6 +41,7 @@ class StatsCommand:
 
 
 @click.command("stats")
+@idle_beside("--no-compaction", "--now-ms")
 @PATHS
 @click.option("--total-only", is_flag=True, help="Print only the sum of all segments.")
 @click.option(

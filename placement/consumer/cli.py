@@ -21,8 +21,9 @@ import attrs
 import click
 
 from broker.cli import EXIT_REFUSED, kafka_option, printable
+from broker.cli_options import JAVA_SEED
 from broker.entropy import SplitMix64
-from broker.errors import RefusedError
+from broker.errors import RefusedError, UsageError
 from broker.ids import TopicPartition
 from broker.releases import NEWEST, Release
 from placement.consumer.assignment import GroupAssignment
@@ -31,7 +32,7 @@ from placement.consumer.group_spec import GroupSpec, Previous, read_group_spec, 
 from placement.consumer.measures import Measures, measure
 from placement.consumer.moves import Move, moves_of
 from placement.consumer.optimum import Optimum, optimum_of
-from placement.consumer.registry import KAFKAS, load_assignor
+from placement.consumer.registry import CORRECTED, KAFKAS, load_assignor
 
 _FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
 MOVES_SHOWN_MAX: Final = 50  # A screen of reasons; --json has all.
@@ -63,7 +64,9 @@ class Answer:
 @click.option("--compare", is_flag=True, help="Compare all of Kafka's assignors and the one of --assignor.")
 @click.option("--corrected", is_flag=True, help="Use the sticky assignors without Kafka's known defects.")
 @kafka_option()
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of assignors that draw; Kafka's never draw.")
+@click.option(
+    "--seed", type=JAVA_SEED, default=0, show_default=True, help="Seed of assignors that draw; Kafka's never draw."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON with all moves; --previous reads it back.")
 def assign_command(
     spec: Path,
@@ -98,6 +101,8 @@ def assign_command(
     brokerside groups assign group.json --assignor sticky --previous before.json
     brokerside groups assign group.json --compare
     """
+    if corrected and not compare and name not in CORRECTED:
+        raise UsageError(f"--corrected has no effect with --assignor {name}; it is for {' and '.join(CORRECTED)}")
     asked = read_group_spec(spec.read_bytes(), source=spec.name)
     before = Previous({}, {}) if previous is None else read_previous(previous.read_bytes(), source=previous.name)
     names = list(dict.fromkeys([*KAFKAS, name])) if compare else [name]

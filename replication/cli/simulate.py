@@ -19,7 +19,16 @@ import attrs
 import click
 
 from broker.cli import EXIT_REFUSED, check_chart, printable
-from broker.cli_options import chart_option, minutes_option, seed_option, seeds_option, shape_options
+from broker.cli_options import (
+    chart_option,
+    check_seeds,
+    idle_beside,
+    idle_without,
+    minutes_option,
+    seed_option,
+    seeds_option,
+    shape_options,
+)
 from broker.diagrams import FORMS
 from broker.errors import UsageError
 from broker.releases import NEWEST
@@ -49,6 +58,8 @@ _SHOWN_COUNT_MAX: Final = 10
 
 
 @click.command()
+@idle_beside("--diagram", but=("--format",))
+@idle_without("--diagram", "--format")
 @seed_option()
 @shape_options(
     {
@@ -128,7 +139,7 @@ def simulate(
             raise UsageError(f"a picture shows one machine: --diagram {machines[0].name}, for example")
         click.echo("\n\n".join(machine_lines(machine, form) for machine in machines))
         return 0
-    _check_chart(chart, seeds)
+    _check_one_run(chart, seed, seeds, shrinks=shrinks)
     rules = without(rules_of(release or _RELEASES[has_zookeeper]), *left_out)
     duration_ms = DurationMs(int(minutes * MINUTE_MS))
     command = _command(kind, minutes, release, left_out, groups) + " --zookeeper" * has_zookeeper + choice.text
@@ -177,9 +188,12 @@ class _SeededRun:
         return GroupsExtension.drawn(self.options, self._groups) if self._groups else None
 
 
-def _check_chart(chart: Path | None, seeds: int) -> None:
-    """Raise UsageError, before anything is run, for a chart that cannot be written."""
+def _check_one_run(chart: Path | None, seed: int, seeds: int, *, shrinks: bool) -> None:
+    """Raise UsageError, before anything is run, for a chart that cannot be written, and for what only one run has."""
     check_chart(chart)
+    check_seeds(seed, seeds)
+    if shrinks and seeds > 1:
+        raise UsageError("--shrink has no effect with --seeds; leave out one of the two")
     if chart is not None and seeds > 1:
         raise UsageError(f"--chart is a picture of one run; --seeds asks for {seeds}")
 

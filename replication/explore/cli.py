@@ -20,7 +20,9 @@ import attrs
 import click
 
 from broker.cli import EXIT_REFUSED
+from broker.cli_options import COUNT, idle_beside, idle_without
 from broker.errors import UsageError
+from broker.ids import INT32_MAX
 from broker.releases import NEWEST
 from broker.wording import counted
 from replication.explore import (
@@ -44,6 +46,7 @@ _BOUNDS: Final = {
     "elr": ("records", "fences", "losses", "restarts", "shrinks"),
     "quorum": ("records", "voters", "epochs", "restarts", "lost_disks", "directory_ids"),
 }
+_BOUND: Final = click.IntRange(0, INT32_MAX)  # Each model holds its own bounds, which are much narrower.
 _SCOPES: Final = {"truncation": TruncationScope(), "elr": ElrScope(), "quorum": QuorumScope()}
 
 
@@ -52,10 +55,13 @@ def _bound(name: str, text: str, **ranges: str) -> Callable[[Callable[..., int]]
     known = "; ".join(
         f"{model}: {allowed}, default {getattr(_SCOPES[model], name)}" for model, allowed in ranges.items()
     )
-    return click.option(f"--{name.replace('_', '-')}", name, type=int, metavar="N", help=f"{text} ({known}).")
+    return click.option(f"--{name.replace('_', '-')}", name, type=_BOUND, metavar="N", help=f"{text} ({known}).")
 
 
 @click.command()
+@idle_beside("--list-rules", but=("--quiet",))
+@idle_beside("--table", but=("--quiet", "--full"))
+@idle_without("--table", "--full")
 @click.option(
     "--model",
     "model_name",
@@ -97,9 +103,7 @@ def _bound(name: str, text: str, **ranges: str) -> Callable[[Callable[..., int]]
     default=None,
     help="Identify controllers by their id alone, without the directory id of KIP-853 (quorum; default: by both).",
 )
-@click.option(
-    "--states", type=click.IntRange(1), metavar="COUNT", help="Stop the search after COUNT states (default: no limit)."
-)
+@click.option("--states", type=COUNT, metavar="COUNT", help="Stop the search after COUNT states (default: no limit).")
 @click.option("--quiet", is_flag=True, help="Show no progress.")
 @click.option("--list-rules", is_flag=True, help="List the rules that --without takes, and exit.")
 @click.option("--table", is_flag=True, help="Search every known variant and compare with the expected outcome.")

@@ -16,7 +16,7 @@ from typing import Final
 import click
 
 from broker.cli import EXIT_REFUSED
-from broker.cli_options import minutes_option, seed_option, seeds_option, shape_options
+from broker.cli_options import check_seeds, idle_beside, minutes_option, seed_option, seeds_option, shape_options
 from broker.units import MINUTE_MS, DurationMs
 from broker.wording import counted
 from replication.mirror.checks import PROMISES
@@ -31,6 +31,8 @@ MINUTES_MAX: Final = 1_000
 
 
 @click.command()
+@idle_beside("--list")
+@idle_beside("--scenario")
 @seed_option()
 @shape_options({"swarm": "Draw clusters and faults from the seed (the default).", "quiet": "Run without faults."})
 @minutes_option(0.1, MINUTES_MAX)
@@ -52,6 +54,7 @@ def mirror(seed: int, kind: str, minutes: float, seeds: int, scenario: str | Non
         return 0
     if scenario is not None:
         return _print_scenario(scenario)
+    check_seeds(seed, seeds)
     duration_ms = DurationMs(int(minutes * MINUTE_MS))
     if seeds > 1:
         return _many(kind, range(seed, seed + seeds), duration_ms, minutes)

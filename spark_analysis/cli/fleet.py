@@ -11,6 +11,7 @@ from broker.cli import takes
 from spark_analysis.cli.interrupts import ending_at_once
 from spark_analysis.cli.running import RunOptions, run_info, run_job, run_options
 from spark_analysis.fleet.reading import load_recipe
+from spark_analysis.fleet.recipe import CLUSTER_COUNT_MAX, SEED_MAX
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -30,8 +31,10 @@ class FleetOptions(RunOptions):
 
 @click.command()
 @click.argument("recipe_name", metavar="[RECIPE]", default=RECIPE_DEFAULT)
-@click.option("--clusters", type=click.IntRange(1), help="Number of clusters, instead of the recipe's.")
-@click.option("--seed", type=int, help="Seed of the fleet, instead of the recipe's.")
+@click.option(
+    "--clusters", type=click.IntRange(1, CLUSTER_COUNT_MAX), help="Number of clusters, instead of the recipe's."
+)
+@click.option("--seed", type=click.IntRange(0, SEED_MAX), help="Seed of the fleet, instead of the recipe's.")
 @click.option(
     "--partitions",
     is_flag=True,

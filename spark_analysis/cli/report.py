@@ -10,6 +10,7 @@ import attrs
 import click
 
 from broker.cli import EXIT_REFUSED, FiniteRange, printable, takes
+from broker.cli_options import COUNT, idle_without
 from placement.balance.measures import TOLERANCE
 from placement.formats.racks import Racks, read_racks
 from spark_analysis.cli.commands import PROGRAM
@@ -50,6 +51,7 @@ class ReportOptions(RunOptions):
 
 
 @click.command()
+@idle_without("--fail-on", "--tolerance")
 @click.argument("dumps", nargs=-1, required=True, metavar="DUMP...")
 @click.option("--racks", type=_FILE, help=_RACKS)
 @click.option(
@@ -66,7 +68,7 @@ class ReportOptions(RunOptions):
     metavar="FORMAT",
     help=f"Format of the dumps: {', '.join(FORMATS)} (default: by their content).",
 )
-@click.option("--min-isr", type=click.IntRange(1), help="min.insync.replicas of topics that do not show theirs.")
+@click.option("--min-isr", type=COUNT, help="min.insync.replicas of topics that do not show theirs.")
 @click.option(
     "--moments/--separate",
     default=None,

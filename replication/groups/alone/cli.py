@@ -23,7 +23,7 @@ from rich.table import Table
 from rich.text import Text
 
 from broker.cli import EXIT_REFUSED, check_chart, printable, takes
-from broker.cli_options import chart_option, seed_option
+from broker.cli_options import chart_option, idle_beside, seed_option
 from broker.errors import UsageError
 from broker.wording import unknown
 from replication.groups.alone.chart import to_html, to_svg
@@ -88,6 +88,9 @@ class SimulateOptions:
 
 
 @click.command("simulate")
+@idle_beside("--list-scenarios")
+@idle_beside("--scenario", "--members", "--partitions", "--minutes")
+@idle_beside("--events", "--members", "--partitions", "--minutes")
 @seed_option()
 @click.option(
     "--protocol",
