@@ -8,6 +8,8 @@
 - describe_declared: Hold the topic lines of one cluster in columns, and make TopicViews of them.
 - reassign: Read and write the JSON of kafka-reassign-partitions.
 - plans: Read a reassignment plan over a view: kafka-reassign-partitions JSON, topicmappr's maps, or proposals.
+- certificates: Write and read the certificate of a plan, and the digest of its input.
+- plan_texts: Write the files of a plan that Kafka's own tools take, and the commands in order.
 - plan_files: Write a plan as the files and commands that Kafka's own tools take.
 - kcat: Read `kcat -L -J` (formerly kafkacat): a cluster's metadata as one JSON object.
 - cruise_control: Read responses of Cruise Control's REST API, recognised by their content.

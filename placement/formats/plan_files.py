@@ -40,10 +40,14 @@ _ELECT: Final = (
 
 @attrs.frozen(kw_only=True)
 class Step:
-    """Name the files of one step: a reassignment, and a preferred election if one is needed."""
+    """Name the files of one step: a reassignment, and a preferred election if one is needed.
+
+    A step that copies nothing, because it only reorders replicas, gets no throttle.
+    """
 
     reassignment: str
     election: str | None = None
+    copies: bool = True
 
 
 def reassignment_json(plan: Reassignment) -> str:
@@ -79,7 +83,7 @@ def commands(steps: Sequence[Step], *, throttle: int | None = None, rollback: st
     for number, step in enumerate(steps, start=1):
         tool = f"{_TOOL} {step.reassignment}"
         lines += ["", f"# Step {number}. Verify until every partition is complete; that clears the throttle too."]
-        lines += [f"{tool} --execute{rate}", f"{tool} --verify"]
+        lines += [f"{tool} --execute{rate if step.copies else ''}", f"{tool} --verify"]
         if step.election is not None:
             lines.append(f"{_ELECT} {step.election}")
     if rollback is not None:

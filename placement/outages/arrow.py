@@ -35,7 +35,7 @@ def unknown_column(count: int) -> Any:
     return pa.nulls(count, pa.int64())
 
 
-def names_column(names: Sequence[str], places: Int32Array | Int64Array) -> Any:
+def names_column(names: Sequence[str | None], places: Int32Array | Int64Array) -> Any:
     """Return a column with the name at each place."""
     import pyarrow as pa  # Late: only tables that leave the house need it.
 

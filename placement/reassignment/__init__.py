@@ -15,6 +15,9 @@ certificate     Prove from the input and a price for each broker that no plan mo
 check           Check a plan against its input, without any solver.
 planning        Turn a view and a goal into problems, one for replicas and one for leaders.
 plan            Make the plan that moves least.
+input_table     Keep the input of a plan as a table, and make the view of it again.
+plan_tables     Make the tables of a plan: what changes, and what every broker holds.
+notes           Say what the reader of a plan must know before it runs.
 throttle        Say how long moves take at a throttle, beside what clients produce meanwhile.
 impact          Say what a plan does to a cluster before it is run, batch by batch and in the end.
 findings        Put into words what would hold a plan up, what it breaks, and what Kafka would refuse.

@@ -121,6 +121,12 @@ def target_rows(view: ClusterView, rows: Int64Array, replicas: Int32Array) -> In
     return after
 
 
+def leaders_of(view: ClusterView, goal: Goal, target: Int32Array) -> tuple[Int32Array, Int32Array]:
+    """Return who leads each partition before and after a plan, positions of brokers, int32[P] twice, -1 for nobody."""
+    given = _Input.read(view, goal)
+    return given.leader, _leading(given, target)
+
+
 def tally(view: ClusterView, goal: Goal, target: Int32Array, certificate: Certificate) -> Tally:
     """Return what a plan changes and the least that it must; `view` has the added brokers, `target` positions."""
     given = _Input.read(view, goal)

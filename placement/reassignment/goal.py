@@ -102,6 +102,28 @@ def with_added(view: ClusterView, goal: Goal) -> ClusterView:
     return attrs.evolve(view, brokers=tuple(known[number] for number in sorted(known)), totals=None)
 
 
+def as_targeted(view: ClusterView) -> ClusterView:
+    """Return the view as it is once every reassignment in progress is complete, leaders where they are if they can."""
+    table = view.partitions
+    if table.removing is None and table.adding is None:
+        return view
+    gone = np.zeros(table.replicas.shape, dtype=np.bool_)
+    if table.removing is not None:
+        for column in range(table.removing.shape[1]):
+            gone |= (table.replicas == table.removing[:, column : column + 1]) & (table.replicas >= 0)
+    order = np.argsort(gone | (table.replicas < 0), axis=1, kind="stable")
+    replicas = np.take_along_axis(np.where(gone, PAD, table.replicas), order, axis=1)
+    sizes = table.replica_size_bytes
+    after = attrs.evolve(
+        table,
+        replicas=replicas,
+        replica_size_bytes=None if sizes is None else np.take_along_axis(sizes, order, axis=1),
+        adding=None,
+        removing=None,
+    )
+    return attrs.evolve(view, partitions=after)
+
+
 def check_view(view: ClusterView, goal: Goal) -> None:
     """Refuse a view that a plan cannot be made for: partitions unknown, on the move, or with observers."""
     if not view.partitions_complete:
@@ -111,7 +133,11 @@ def check_view(view: ClusterView, goal: Goal) -> None:
     chosen = ~excluded_rows(view, goal)
     moving = _any(table.adding, table.count) | _any(table.removing, table.count)
     for rows, what, remedy in (
-        (moving, "in a reassignment that is not complete", "wait for it, or cancel it"),
+        (
+            moving,
+            "in a reassignment that is not complete",
+            "wait for it, cancel it, or plan from its target (--from-target)",
+        ),
         (
             chosen & _any(table.observers, table.count),
             "with observers, which a plan would lose",

@@ -176,10 +176,11 @@ def give_answer(
     tables: Mapping[str, pa.Table],
     shown: Sequence[RenderableType],
     texts: Mapping[str, str] | None = None,
+    summary_name: str | None = None,
 ) -> None:
     """Print `shown`, or `summary` as JSON with --json, and write both with `tables` and `texts` under --out.
 
-    `tables` are named without their ending. In `out` the summary is `kind`.json.
+    `tables` are named without their ending. In `out` the summary is `kind`.json unless `summary_name` says otherwise.
     """
     as_text = json.dumps(summary, indent=2, ensure_ascii=True, allow_nan=False)
     if options.as_json:
@@ -192,7 +193,7 @@ def give_answer(
             console.print(each)
     if options.out is not None:
         files: dict[str, pa.Table | str] = {f"{name}.parquet": table for name, table in tables.items()}
-        files |= {_SUMMARY.format(kind=kind): as_text + "\n", **(texts or {})}
+        files |= {summary_name or _SUMMARY.format(kind=kind): as_text + "\n", **(texts or {})}
         write_answer(options.out, kind, files)
         click.echo(f"Written: {printable(str(options.out))}", err=options.as_json)
 

@@ -104,6 +104,11 @@ JOINED: Final[Mapping[str, Joined]] = MappingProxyType(
             "outage_command",
             "Show what losing brokers or racks does: leaders, min-ISR, data at risk, and who takes over.",
         ),
+        "plan": Joined(
+            "spark_analysis.cli.plan",
+            "plan_command",
+            "Make the plan that moves the least replicas to reach a goal, with its proof; or check one.",
+        ),
         "recipes": Joined(
             "spark_analysis.cli.recipes",
             "recipes",

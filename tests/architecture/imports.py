@@ -48,6 +48,8 @@ THIRD_PARTY_BY_FILE: Final[tuple[tuple[str, frozenset[str]], ...]] = (
     # Tables that leave the house: outages and restart schedules.
     ("placement/outages/*.py", frozenset({"pyarrow"})),
     ("placement/reassignment/impact_tables.py", frozenset({"pyarrow"})),
+    ("placement/reassignment/plan_tables.py", frozenset({"pyarrow"})),
+    ("placement/reassignment/input_table.py", frozenset({"pyarrow"})),
     ("*/strategies.py", frozenset({"hypothesis"})),
     ("*/__main__.py", frozenset({"click", "rich"})),
     ("*/cli.py", frozenset({"click", "rich"})),

@@ -1,0 +1,151 @@
+"""Write and read the certificate of a plan: goal, brokers, bounds, prices, counts, and the digest of the input.
+
+What it decides: the JSON beside a plan from which, with the input, the checker proves that no plan moves less.
+
+Constraints: arrays stand in the order of `brokers`, those of the input followed by nothing else; brokers that the goal
+adds are in the goal and in their place by id. Whole numbers only. What is read is checked for its shape, not believed.
+
+How: the digest is SHA-256 over the brokers (id, rack, fenced) and over topic, partition, replicas and leader of every
+partition, in the order of topic names and partition ids, so that another dump of the same state has the same digest.
+
+Example: {"version": 1, "goal": {"kind": "balance", …}, "replicas": {"low": [2, 4], …, "weight": 1000}, …}
+
+Left out: sizes; they change from minute to minute and prove nothing here.
+
+Source: ours.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import attrs
+import numpy as np
+
+from broker.cluster import BrokerView, ClusterView, Int64Array
+from broker.errors import InputError, UsageError
+from broker.ids import BrokerId
+from placement.formats.documents import parse_object
+from placement.reassignment.certificate import Proof, TopicProof
+from placement.reassignment.check import Certificate
+from placement.reassignment.goal import Goal
+
+VERSION: Final = 1
+_VECTORS: Final = ("low", "high", "even_low", "even_high", "block", "price")
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class Certified:
+    """Hold a certificate as read: brokers as they were, before those that the goal adds, and the input's digest."""
+
+    goal: Goal
+    brokers: tuple[BrokerView, ...]
+    certificate: Certificate
+    input_sha256: str
+
+
+def digest(view: ClusterView) -> str:
+    """Return the digest of what a plan starts from, as hexadecimal digits."""
+    names = [topic.name for topic in view.topics]
+    rank = np.empty(len(names), dtype=np.int64)
+    rank[sorted(range(len(names)), key=names.__getitem__)] = np.arange(len(names))
+    table = view.partitions
+    order = np.lexsort((table.partition_ids, rank[table.topic_index])) if table.count else np.empty(0, dtype=np.int64)
+    found = hashlib.sha256()
+    brokers = [[one.id, one.rack, one.fenced] for one in view.brokers]
+    held = sorted({names[index] for index in np.unique(table.topic_index).tolist()})
+    found.update(json.dumps([brokers, held], separators=(",", ":")).encode())
+    rows = table.replicas[order]
+    widest = int(np.count_nonzero(rows >= 0, axis=1).max(initial=0))
+    used = np.unique(rank[table.topic_index])
+    columns = [np.searchsorted(used, rank[table.topic_index[order]]), table.partition_ids[order]]
+    columns += [rows[:, place] for place in range(widest)]
+    columns += [] if table.leader is None else [table.leader[order]]
+    for column in columns:
+        found.update(np.ascontiguousarray(column, dtype="<i8").tobytes())
+    return found.hexdigest()
+
+
+def certificate_json(
+    view: ClusterView, goal: Goal, certificate: Certificate, counts: Mapping[str, int], *, input_sha256: str
+) -> str:
+    """Return the certificate of a plan as JSON; `view` has the added brokers, `counts` say what the plan changes."""
+    added = {number for number, _ in goal.add}
+    value = {
+        "version": VERSION,
+        "input_sha256": input_sha256,
+        "goal": attrs.asdict(goal),
+        **counts,
+        "brokers": [
+            {"id": one.id, "rack": one.rack, "fenced": one.fenced, "added": one.id in added} for one in view.brokers
+        ],
+        "replicas": None if certificate.replicas is None else _proof_value(certificate.replicas),
+        "leaders": _proof_value(certificate.leaders),
+    }
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=True, allow_nan=False) + "\n"
+
+
+def read_certificate(text: str, *, source: str) -> Certified:
+    """Return the certificate in `text`; raise InputError where it has not the shape of one."""
+    value = parse_object(text, source=source)
+    if value.get("version") != VERSION:
+        raise InputError(f"is no certificate of version {VERSION}", source=source, value=str(value.get("version")))
+    try:
+        raw = dict(value["goal"])
+        raw |= {
+            "remove": tuple(BrokerId(int(number)) for number in raw["remove"]),
+            "add": tuple((BrokerId(int(number)), rack) for number, rack in raw["add"]),
+            "exclude_topics": tuple(map(str, raw["exclude_topics"])),
+        }
+        listed = value["brokers"]
+        brokers = tuple(
+            BrokerView(id=BrokerId(int(one["id"])), rack=one["rack"], fenced=bool(one["fenced"])) for one in listed
+        )
+        replicas = None if value["replicas"] is None else _proof(value["replicas"], len(brokers))
+        leaders = _proof(value["leaders"], len(brokers))
+        return Certified(
+            goal=Goal(**raw),
+            brokers=brokers,
+            certificate=Certificate(replicas=replicas, leaders=leaders),
+            input_sha256=str(value["input_sha256"]),
+        )
+    except (KeyError, TypeError, ValueError, UsageError) as wrong:
+        what = f"is no certificate of a plan: {type(wrong).__name__} {wrong}"
+        raise InputError(what, source=source) from None
+
+
+def _proof_value(proof: Proof) -> dict[str, Any]:
+    value: dict[str, Any] = {name: getattr(proof, name).tolist() for name in _VECTORS}
+    value |= {"totals": proof.totals.tolist(), "weight": proof.weight, "is_even": proof.is_even, "topics": None}
+    if proof.topics is not None:
+        value["topics"] = {name: getattr(proof.topics, name).tolist() for name in ("low", "high", "price")}
+    return value
+
+
+def _proof(value: Mapping[str, Any], count: int) -> Proof:
+    vectors = {name: _vector(value[name], name) for name in (*_VECTORS, "totals")}
+    for name in _VECTORS:
+        if vectors[name].shape != (count,):
+            raise ValueError(f"{name} has {vectors[name].size} numbers for {count} brokers")
+    if vectors["block"].max(initial=-1) >= vectors["totals"].size:
+        raise ValueError("a block has no total")
+    topics = None
+    if value["topics"] is not None:
+        given = {name: np.array(value["topics"][name], dtype=np.int64) for name in ("low", "high", "price")}
+        if any(one.ndim != 2 or one.shape[1] != count for one in given.values()):
+            raise ValueError("bounds by topic are not one list of numbers of brokers for each topic")
+        topics = TopicProof(**given)
+    weight = int(value["weight"])
+    if weight < 1:
+        raise ValueError(f"weight is {weight}")
+    return Proof(weight=weight, is_even=bool(value["is_even"]), topics=topics, **vectors)
+
+
+def _vector(values: Sequence[Any], name: str) -> Int64Array:
+    vector = np.array(values, dtype=np.int64)
+    if vector.ndim != 1 or any(isinstance(one, bool | float) for one in values):
+        raise ValueError(f"{name} is no list of whole numbers")
+    return vector

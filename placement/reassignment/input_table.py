@@ -1,0 +1,65 @@
+"""Keep the input of a plan as a table, and make the view of it again, so that a plan can be checked without its dump.
+
+What it decides: the columns topic, partition, replicas, leader and size_bytes of input.parquet.
+
+Constraints: what the input does not say is null. The view made again has the partitions in the same order.
+
+Example: one row: orders, 3, [1, 2], 1, 1048576.
+
+Left out: ISR and settings, which no bound needs.
+
+Source: ours.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from broker.cluster import PAD, SIZE_UNKNOWN, ClusterView, PartitionTable, TopicView
+from placement.outages.arrow import column_of, lists_column, partition_columns, table_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def input_table(view: ClusterView) -> pa.Table:
+    """Return all partitions of a view as a plan sees them, one row each, in the view's order."""
+    table = view.partitions
+    unknown = np.full(table.count, True)
+    leader = np.zeros(table.count, dtype=np.int32) if table.leader is None else table.leader
+    sizes = np.zeros(table.count, dtype=np.int64) if table.size_bytes is None else table.size_bytes
+    return table_of(
+        partition_columns(view, np.arange(table.count, dtype=np.int64))
+        | {
+            "replicas": lists_column(table.replicas),
+            "leader": column_of(leader, absent=unknown if table.leader is None else None),
+            "size_bytes": column_of(sizes, absent=unknown if table.size_bytes is None else sizes == SIZE_UNKNOWN),
+        }
+    )
+
+
+def view_of_input(table: pa.Table, like: ClusterView) -> ClusterView:
+    """Return the view that `input_table` was made of, with the brokers of `like`; sizes are left out."""
+    lists: Any = table.column("replicas").combine_chunks()
+    counts = np.diff(np.asarray(lists.offsets, dtype=np.int64))
+    width = int(counts.max(initial=0))
+    replicas = np.full((counts.size, width), PAD, dtype=np.int32)
+    replicas[np.arange(width) < counts[:, None]] = np.asarray(lists.flatten(), dtype=np.int32)
+    topics: Any = table.column("topic").combine_chunks().dictionary_encode()
+    leader: Any = table.column("leader")
+    known = None if leader.null_count else np.asarray(leader, dtype=np.int32)
+    return ClusterView(
+        name=like.name,
+        source=like.source,
+        format=like.format,
+        brokers=like.brokers,
+        topics=tuple(TopicView(name) for name in topics.dictionary.to_pylist()),
+        partitions=PartitionTable(
+            topic_index=np.asarray(topics.indices, dtype=np.int32),
+            partition_ids=np.asarray(table.column("partition"), dtype=np.int32),
+            replicas=replicas,
+            leader=known,
+        ),
+    )

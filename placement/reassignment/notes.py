@@ -1,0 +1,66 @@
+"""Say what the reader of a plan must know before it runs, in sentences.
+
+What it decides: which partitions will wait for a replica that is out of sync, which have a single replica while they
+move, and where loads stay uneven because no plan can make them even.
+
+Example: "3 partitions wait for a kept replica that is out of sync before Kafka 4.3 (KAFKA-19975)".
+
+Left out: capacities; `impact` looks at them.
+
+Source: Kafka 4.3.1 PartitionReassignmentReplicas; completion.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from broker.wording import counted
+from placement.reassignment.completion import completion, unblocked_by_newer_release
+from placement.reassignment.plan import Plan
+
+
+def notes_of(plan: Plan) -> tuple[str, ...]:
+    """Return the notes on a plan."""
+    return tuple(_notes(plan))
+
+
+def _notes(plan: Plan) -> Iterator[str]:
+    moved = plan.reassignment
+    if not moved.count:
+        yield "nothing has to change"
+        return
+    done = completion(moved)
+    stuck = int(np.count_nonzero(done.is_blocked))
+    if stuck:
+        yield f"{counted(stuck, 'partition')} cannot complete before a replica is back in sync or a broker is unfenced"
+    waiting = int(np.count_nonzero(unblocked_by_newer_release(moved)))
+    if waiting:
+        yield f"{counted(waiting, 'partition')} would wait for a kept out-of-sync replica before 4.3 (KAFKA-19975)"
+    single = int(np.count_nonzero(moved.added.any(axis=1) & (np.count_nonzero(moved.current >= 0, axis=1) == 1)))
+    if single:
+        yield f"{counted(single, 'moving partition')} with a single replica: its broker must stay up"
+    drifted = _drifted(plan)
+    if drifted:
+        elect = "kafka-leader-election.sh --election-type preferred --all-topic-partitions"
+        yield f"{counted(drifted, 'other partition')} not led by the preferred leader, as the plan counts: {elect}"
+    if (moved.copy_bytes[moved.added.any(axis=1)] < 0).any():
+        yield "bytes are unknown: --sizes gives them"
+    for what, proof in (("replicas", plan.certificate.replicas), ("leaders", plan.certificate.leaders)):
+        if proof is not None and proof.totals.size > 1 and proof.is_even:
+            low, high = int(proof.even_low[proof.block >= 0].min()), int(proof.even_high.max())
+            why = "racks" if what == "replicas" else "where replicas stand"
+            yield f"{what} end between {low} and {high} a broker: {why} forbid less"
+
+
+def _drifted(plan: Plan) -> int:
+    """Return how many partitions that the plan leaves alone are led by another than their preferred leader."""
+    table = plan.view.partitions
+    if table.leader is None or not table.replicas.shape[1]:
+        return 0
+    fenced = np.array([one.id for one in plan.view.brokers if one.fenced], dtype=np.int32)
+    first = table.replicas[:, 0]
+    drifted = (table.leader >= 0) & (table.leader != first) & ~np.isin(first, fenced)
+    drifted[plan.reassignment.rows] = False
+    return int(np.count_nonzero(drifted))

@@ -1,0 +1,226 @@
+"""Define `brokerside plan`, which plans reassignments that move the least, and checks such plans."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import attrs
+import click
+
+from broker.cli import EXIT_REFUSED, printable, takes
+from broker.errors import UsageError
+from broker.ids import BrokerId
+from placement.cli import parse_broker_list
+from placement.formats.certificates import certificate_json, digest
+from placement.formats.plan_texts import plan_texts
+from placement.reassignment.goal import KINDS, Goal, as_targeted
+from placement.reassignment.input_table import input_table
+from placement.reassignment.moves import Rates
+from placement.reassignment.notes import notes_of
+from placement.reassignment.plan import Plan, make_plan
+from placement.reassignment.plan_tables import brokers_table, moves_table
+from placement.reassignment.schedule import BATCH_COUNT_MAX, Limits, Schedule, schedule
+from spark_analysis.cli.cluster_inputs import (
+    Cluster,
+    ClusterOptions,
+    answer_options,
+    cluster_options,
+    give_answer,
+    read_cluster,
+)
+from spark_analysis.cli.commands import PROGRAM
+from spark_analysis.cli.plan_check import CHECKED, check_folder
+from spark_analysis.cli.plan_text import plan_shown
+
+SUMMARY: Final = "summary.json"
+
+
+@attrs.frozen(kw_only=True)
+class PlanOptions(ClusterOptions):
+    """Hold the options of `brokerside plan`."""
+
+    dump: str | None
+    goal: str
+    remove: str | None
+    add: tuple[str, ...]
+    factor: int | None
+    exclude_topics: tuple[str, ...]
+    only_leaders: bool
+    per_topic: bool
+    new_only_receives: bool
+    strict_racks: bool
+    from_target: bool
+    concurrency: int | None
+    batches: int
+    throttle: int | None
+    check: Path | None
+
+
+@click.command("plan")
+@click.argument("dump", metavar="DUMP", required=False)
+@click.option(
+    "--goal",
+    type=click.Choice(KINDS),
+    default="balance",
+    show_default=True,
+    help="balance, add and factor make loads as even as racks allow; drain and racks move only what must move.",
+)
+@click.option("--remove", metavar="IDS", help="Brokers that shall hold nothing: ids and ranges such as 5,6 or 0-2.")
+@click.option(
+    "--add", multiple=True, metavar="IDS[:RACK]", help="Brokers that join, such as 7:rack-a or 8,9. May be repeated."
+)
+@click.option("--factor", type=click.IntRange(1), metavar="N", help="Replication factor of every topic not excluded.")
+@click.option(
+    "--exclude-topic",
+    "exclude_topics",
+    multiple=True,
+    metavar="TOPIC",
+    help="Topic that stays as it is. May be repeated.",
+)
+@click.option("--only-leaders", is_flag=True, help="Reorder replicas only: leaders move, no byte does.")
+@click.option("--per-topic", is_flag=True, help="Spread the replicas of each topic evenly as well.")
+@click.option("--new-only-receives", is_flag=True, help="Let only the brokers of --add receive replicas.")
+@click.option("--strict-racks", is_flag=True, help="Refuse partitions with more replicas than racks.")
+@click.option("--from-target", is_flag=True, help="Plan from where reassignments in progress will end.")
+@click.option(
+    "--concurrency", type=click.IntRange(1), metavar="N", help="Partitions that a broker receives or sends at a time."
+)
+@click.option(
+    "--batches",
+    type=click.IntRange(1, BATCH_COUNT_MAX),
+    default=1,
+    show_default=True,
+    help="Batches to cut the plan into, at least.",
+)
+@click.option(
+    "--throttle", type=click.IntRange(1), metavar="BYTES", help="Bytes a second for the commands' --throttle."
+)
+@click.option(
+    "--check",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Check the plan in DIR instead of making one: rules, loads and bound, from the input alone. With DUMP, also "
+    "that the plan was made for it.",
+)
+@cluster_options
+@answer_options
+@takes(PlanOptions)
+def plan_command(options: PlanOptions) -> int:
+    """Make the plan that moves the least replicas to reach a goal, with its proof; or check one.
+
+    \b
+    brokerside plan prod.txt --racks racks.csv --out today
+    brokerside plan prod.txt --goal drain --remove 5,6 --throttle 50000000 --out drain
+    brokerside plan prod.txt --goal add --add 7:rack-a --add 8:rack-b --out grow
+    brokerside plan prod.txt --only-leaders --out leaders
+    brokerside plan --check today
+
+    \b
+    --out has plan.json, batch-NN.json and rollback.json for kafka-reassign-partitions,
+    preferred-election-NN.json for kafka-leader-election, commands.txt to run in order,
+    certificate.json with the proof, and tables.
+    """
+    if options.check is not None:
+        return _check(options.check, options)
+    if options.dump is None:
+        raise UsageError("a DUMP is needed to plan, or --check DIR to check a plan")
+    goal = goal_of(options)
+    with read_cluster(options.dump, options) as cluster:
+        view = as_targeted(cluster.view) if options.from_target else cluster.view
+        plan = make_plan(view, goal)
+        batches = schedule(plan.reassignment, _limits(plan, cluster, options))
+        _give(plan, batches, options)
+    return 0
+
+
+def goal_of(options: PlanOptions) -> Goal:
+    """Return the goal that the options describe; raise UsageError for one that contradicts itself."""
+    return Goal(
+        kind=options.goal,
+        remove=() if options.remove is None else parse_broker_list(options.remove),
+        add=tuple(each for text in options.add for each in _added(text)),
+        factor=options.factor,
+        exclude_topics=options.exclude_topics,
+        only_leaders=options.only_leaders,
+        per_topic=options.per_topic,
+        new_only_receives=options.new_only_receives,
+        strict_racks=options.strict_racks,
+    )
+
+
+def _added(text: str) -> Sequence[tuple[BrokerId, str | None]]:
+    ids, has_rack, rack = text.partition(":")
+    if has_rack and not rack:
+        raise UsageError(f"--add {text!r} names no rack after the colon; allowed are 7 and 7:rack-a")
+    return [(number, rack or None) for number in parse_broker_list(ids)]
+
+
+def _limits(plan: Plan, cluster: Cluster, options: PlanOptions) -> Limits:
+    free = cluster.capacities.free_disk_bytes(plan.view)
+    return Limits(
+        concurrency=options.concurrency,
+        rates=None if options.throttle is None else Rates.equal(len(plan.view.brokers), options.throttle),
+        free_bytes=free if bool((free >= 0).any()) else None,
+        batch_count=options.batches,
+    )
+
+
+def _give(plan: Plan, batches: Schedule, options: PlanOptions) -> None:
+    brokers = brokers_table(plan, batches)
+    counts = attrs.asdict(plan.tally)
+    summary = summary_of(plan, batches)
+    texts: dict[str, str] = {}
+    tables: dict[str, Any] = {}
+    if options.out is not None:
+        texts = plan_texts(plan, batches, throttle=options.throttle) | {
+            "certificate.json": certificate_json(
+                plan.view, plan.goal, plan.certificate, counts, input_sha256=digest(plan.view)
+            )
+        }
+        tables = {"input": input_table(plan.view), "moves": moves_table(plan, batches), "brokers": brokers}
+    give_answer(
+        options,
+        kind="plan",
+        summary=summary,
+        tables=tables,
+        shown=plan_shown(plan, summary, brokers),
+        texts=texts,
+        summary_name=SUMMARY,
+    )
+
+
+def summary_of(plan: Plan, batches: Schedule) -> dict[str, Any]:
+    """Return the numbers of a plan, for programs."""
+    moved, view = plan.reassignment, plan.view
+    copies = moved.copy_bytes * moved.added.sum(axis=1)
+    known = not bool(((moved.copy_bytes < 0) & moved.added.any(axis=1)).any())
+    return {
+        "cluster": view.name,
+        "broker_count": len(view.brokers),
+        "partition_count": view.partitions.count,
+        "replica_count": view.partitions.replica_count,
+        "goal": attrs.asdict(plan.goal),
+        "changed_partition_count": moved.count,
+        **attrs.asdict(plan.tally),
+        "is_least": plan.tally.is_least,
+        "moved_bytes": int(copies.sum()) if known else None,
+        "batch_count": len(batches.batches),
+        "seconds_at_throttle": batches.seconds if batches.has_rates and batches.sizes_known else None,
+        "seconds_bound": batches.bound.seconds if batches.has_rates and batches.sizes_known else None,
+        "notes": list(notes_of(plan)),
+    }
+
+
+def _check(folder: Path, options: PlanOptions) -> int:
+    if options.dump is None:
+        found = check_folder(folder, None)
+    else:
+        with read_cluster(options.dump, options) as cluster:
+            view = as_targeted(cluster.view) if options.from_target else cluster.view
+            found = check_folder(folder, view)
+    give_answer(options, kind=CHECKED, summary=found.summary(), tables={}, shown=found.shown())
+    for fault in found.faults:
+        click.echo(f"{PROGRAM}: failed: {printable(fault)}", err=True)
+    return EXIT_REFUSED if found.faults else 0

@@ -1,0 +1,150 @@
+"""Check the plan in a folder from the copy of its input: no solver is imported.
+
+What it decides: whether plan.json is feasible and at its bound, whether its batches and its way back are the plan's,
+and whether the copy is the input that the certificate names.
+
+Constraints: files are read as input: what cannot be read is an error, what is wrong is a fault.
+
+Example: a folder whose plan.json was edited gives "replicas: broker 3 holds 9, outside 7 to 8".
+
+Left out: Kafka's own parsing of the files (tests/kafka).
+
+Source: ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import attrs
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from rich.console import RenderableType
+from rich.text import Text
+
+from broker.cluster import ClusterView
+from broker.errors import InputError, NothingUsableError, UsageError
+from placement.formats.certificates import Certified, digest, read_certificate
+from placement.formats.plans import read_plan
+from placement.reassignment.check import Tally, faults, tally, target_rows
+from placement.reassignment.goal import with_added
+from placement.reassignment.input_table import view_of_input
+from placement.reassignment.reassignment import Reassignment
+from spark_analysis.report.figures import count, plural
+
+CHECKED: Final = "check"
+_FILE_BYTES_MAX: Final = 2 << 30
+
+
+@attrs.frozen(kw_only=True)
+class Checked:
+    """Hold what the check of a folder found: counts, their bounds, and faults in sentences."""
+
+    folder: str
+    tally: Tally
+    faults: tuple[str, ...]
+
+    def summary(self) -> dict[str, Any]:
+        """Return the findings for programs."""
+        return {"is_right": not self.faults, **attrs.asdict(self.tally), "faults": list(self.faults)}
+
+    def shown(self) -> Sequence[RenderableType]:
+        """Return the findings for people."""
+        if self.faults:
+            return (Text(f"{self.folder}: {plural(len(self.faults), 'fault')}."),)
+        found = self.tally
+        return (
+            Text(
+                f"{self.folder}: feasible and at its bound. {count(found.moved)} replicas move, any plan moves "
+                f"at least {count(found.moved_bound)}; {count(found.leader_changes)} leaders change, any plan changes "
+                f"at least {count(found.leader_changes_least)}."
+            ),
+        )
+
+
+def check_folder(folder: Path, dump: ClusterView | None) -> Checked:
+    """Return what is wrong with the plan in a folder; with `dump`, also whether the plan was made for it.
+
+    Raises InputError for files that are missing or cannot be read.
+    """
+    certified = read_certificate(_text(folder / "certificate.json"), source=str(folder / "certificate.json"))
+    view = _view(folder, certified)
+    goal, certificate = certified.goal, certified.certificate
+    plan, refused = _reassignment(folder / "plan.json", view)
+    target = target_rows(view, plan.rows, plan.replicas)
+    found = refused + list(faults(view, goal, target, certificate))
+    if digest(view) != certified.input_sha256:
+        found.append("input.parquet is not the input that the certificate was made for")
+    if dump is not None and digest(with_added(dump, goal)) != certified.input_sha256:
+        found.append(f"{dump.source} is another state of the cluster than the plan was made for")
+    found += _faults_of_files(folder, view, plan)
+    counts = tally(view, goal, target, certificate)
+    return Checked(folder=str(folder), tally=counts, faults=tuple(found))
+
+
+def _view(folder: Path, certified: Certified) -> ClusterView:
+    path = folder / "input.parquet"
+    try:
+        table = pq.read_table(path, columns=["topic", "partition", "replicas", "leader"])
+        like = ClusterView(name="input", source=str(path), format="plan-input", brokers=certified.brokers)
+        return view_of_input(table, like)
+    except FileNotFoundError:
+        raise InputError("is missing; a plan's folder has it", source=str(path)) from None
+    except (pa.ArrowException, UsageError, ValueError) as wrong:
+        raise InputError(f"is not the input of a plan: {wrong}", source=str(path)) from None
+
+
+def _reassignment(path: Path, view: ClusterView) -> tuple[Reassignment, list[str]]:
+    """Return the plan in a file, and what Kafka would refuse of it; one without entries changes nothing."""
+    text = _text(path)
+    nothing = Reassignment(view=view, rows=[], replicas=np.empty((0, 1), dtype=np.int32))
+    if text.replace(" ", "").strip() == '{"version":1,"partitions":[]}':
+        return nothing, []
+    try:
+        read = read_plan([text.encode()], source=str(path), view=view)
+    except NothingUsableError as refused:
+        return nothing, [f"{path.name}: {refused.what}"]
+    return read.reassignment, [f"{path.name}: {reject.reason}" for reject in read.rejects]
+
+
+def _faults_of_files(folder: Path, view: ClusterView, plan: Reassignment) -> list[str]:
+    """Return what is wrong with the batches and with the way back."""
+    batches = sorted(folder.glob("batch-*.json"))
+    wanted = {int(row): plan.replicas[place] for place, row in enumerate(plan.rows.tolist())}
+    found: list[str] = []
+    seen: set[int] = set()
+    for path in batches:
+        part, refused = _reassignment(path, view)
+        found += refused
+        for place, row in enumerate(part.rows.tolist()):
+            if row in seen:
+                found.append(f"{path.name}: {part.name(place)} is in an earlier batch too")
+            elif row not in wanted or _held(wanted[row]) != _held(part.replicas[place]):
+                found.append(f"{path.name}: {part.name(place)} is not as in plan.json")
+            seen.add(row)
+    missing = len(set(wanted) - seen)
+    if missing:
+        found.append(f"{plural(missing, 'partition')} of plan.json is in no batch")
+    back, refused = _reassignment(folder / "rollback.json", view)
+    found += refused
+    if set(back.rows.tolist()) != set(wanted) or bool(back.changes.any()):
+        found.append("rollback.json does not bring every partition of plan.json back")
+    return found
+
+
+def _held(row: Any) -> list[int]:
+    return [number for number in row.tolist() if number >= 0]
+
+
+def _text(path: Path) -> str:
+    try:
+        if path.stat().st_size > _FILE_BYTES_MAX:
+            raise InputError(f"is larger than {_FILE_BYTES_MAX} bytes", source=str(path))
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise InputError("is missing; a plan's folder has it", source=str(path)) from None
+    except UnicodeDecodeError:
+        raise InputError("is not UTF-8", source=str(path)) from None

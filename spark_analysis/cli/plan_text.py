@@ -1,0 +1,67 @@
+"""Show a plan as tables for the terminal: what it costs beside the bound, and the brokers before and after."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import pyarrow as pa
+from rich.console import RenderableType
+from rich.text import Text
+
+from broker.units import format_size
+from placement.reassignment.plan import Plan
+from spark_analysis.cli.cluster_inputs import shown_table
+from spark_analysis.report.figures import UNKNOWN, count, plural
+
+BROKERS_SHOWN_MAX: Final = 12
+_COLUMNS: Final = ("broker", "rack", "replicas", "then", "in", "out", "leaders", "then")
+
+
+def plan_shown(plan: Plan, summary: Mapping[str, Any], brokers: pa.Table) -> Sequence[RenderableType]:
+    """Return the answer for people."""
+    tally = plan.tally
+    heading = (
+        f"{summary['cluster']}: goal {plan.goal.kind}, {plural(summary['broker_count'], 'broker')}, "
+        f"{plural(summary['partition_count'], 'partition')}"
+    )
+    moved_bytes = summary["moved_bytes"]
+    size = UNKNOWN if moved_bytes is None else format_size(moved_bytes)
+    rows = [
+        ("replicas that move", count(tally.moved), count(tally.moved_bound)),
+        ("bytes that move", size, ""),
+        ("leaders that change", count(tally.leader_changes), count(tally.leader_changes_least)),
+        ("partitions that change", count(summary["changed_partition_count"]), ""),
+        ("batches", count(summary["batch_count"]), ""),
+    ]
+    return (
+        shown_table(heading, ("", "this plan", "any plan, at least"), rows),
+        Text(""),
+        _brokers_shown(brokers),
+        *(Text(f"Note: {each}") for each in summary["notes"]),
+    )
+
+
+def _brokers_shown(brokers: pa.Table) -> RenderableType:
+    found = brokers.to_pylist()
+    found.sort(key=lambda row: (-(row["replicas_received"] + row["replicas_given"]), row["broker"]))
+    rows = [
+        (
+            f"{row['broker']}{_mark(row)}",
+            row["rack"] or UNKNOWN,
+            count(row["replicas_before"]),
+            count(row["replicas_after"]),
+            count(row["replicas_received"]),
+            count(row["replicas_given"]),
+            count(row["leaders_before"]),
+            count(row["leaders_after"]),
+        )
+        for row in found[:BROKERS_SHOWN_MAX]
+    ]
+    title = "Brokers" if len(found) <= BROKERS_SHOWN_MAX else f"The {BROKERS_SHOWN_MAX} brokers that move most"
+    return shown_table(title, _COLUMNS, rows, left_count=2)
+
+
+def _mark(row: Mapping[str, Any]) -> str:
+    marks = (("is_added", " (new)"), ("is_removed", " (removed)"), ("is_fenced", " (fenced)"))
+    return "".join(text for name, text in marks if row[name])

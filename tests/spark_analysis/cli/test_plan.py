@@ -1,0 +1,223 @@
+"""`brokerside plan`: its files, its check of what was changed by hand, its refusals and exit statuses."""
+
+from __future__ import annotations
+
+import ast
+import json
+from importlib import import_module
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from broker.cli import run
+from placement.formats.read import read_dump
+from spark_analysis.cli import plan_check
+from spark_analysis.cli.commands import brokerside
+
+REAL = Path(__file__).parents[2] / "real_data"
+KRAFT = str(REAL / "kraft-4.3")
+
+HEAD = "Topic: {}\tTopicId: AAAAAAAAAAAAAAAAAAAAAA\tPartitionCount: {}\tReplicationFactor: {}\tConfigs: \n"
+LINE = "\tTopic: {topic}\tPartition: {n}\tLeader: {held[0]}\tReplicas: {listed}\tIsr: {listed}\n"
+
+
+def described(topic: str, rows: list[list[int]]) -> str:
+    lines = [LINE.format(topic=topic, n=n, held=row, listed=",".join(map(str, row))) for n, row in enumerate(rows)]
+    return HEAD.format(topic, len(rows), len(rows[0])) + "".join(lines)
+
+
+DUMP = "".join(described(topic, [[1 + n % 2, 3 + n % 2] for n in range(6)]) for topic in ("orders", "users"))
+RACKS = "1,a\n2,a\n3,b\n4,b\n5,a\n6,b\n"
+
+
+@pytest.fixture
+def given(tmp_path: Path) -> tuple[str, ...]:
+    (tmp_path / "prod.txt").write_text(DUMP)
+    (tmp_path / "racks.csv").write_text(RACKS)
+    return str(tmp_path / "prod.txt"), "--racks", str(tmp_path / "racks.csv")
+
+
+def plan(*arguments: str) -> int:
+    return run(brokerside, "brokerside", ["plan", *arguments])
+
+
+def edited(folder: Path, name: str, old: str, new: str) -> None:
+    text = (folder / name).read_text()
+    assert old in text
+    (folder / name).write_text(text.replace(old, new, 1))
+
+
+def test_a_plan_has_every_file_and_passes_its_check(
+    given: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    assert plan(*given, "--throttle", "5000000", "--batches", "2", "--out", str(out)) == 0
+    shown = capsys.readouterr().out
+    assert "prod: goal balance, 6 brokers, 12 partitions" in shown
+    assert "replicas that move              8                   8" in shown
+    assert sorted(path.name for path in out.iterdir()) == [
+        "answer.json",
+        "batch-01.json",
+        "batch-02.json",
+        "brokers.parquet",
+        "certificate.json",
+        "commands.txt",
+        "input.parquet",
+        "moves.parquet",
+        "plan.json",
+        "preferred-election-01.json",
+        "rollback.json",
+        "summary.json",
+    ]
+    commands = (out / "commands.txt").read_text()
+    assert "--reassignment-json-file batch-01.json --execute --throttle 5000000" in commands
+    brokers = pq.read_table(out / "brokers.parquet").to_pylist()
+    assert [row["replicas_after"] for row in brokers] == [4] * 6
+    assert [row["leaders_after"] for row in brokers] == [2] * 6
+    assert plan("--check", str(out)) == 0
+    assert plan(*given, "--check", str(out)) == 0
+    assert "feasible and at its bound. 8 replicas move, any plan moves at least 8" in capsys.readouterr().out
+
+
+def test_the_plan_is_one_that_kafkas_format_reads_and_leads_to_the_loads_it_says(
+    given: tuple[str, ...], tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    assert plan(*given, "--out", str(out)) == 0
+    parsed = read_dump([(out / "plan.json").read_bytes()], source="plan.json")
+    table = parsed.clusters[0].partitions
+    moves = pq.read_table(out / "moves.parquet").to_pylist()
+    assert table.count == len(moves)
+    for row in moves:
+        assert sorted(set(row["replicas_after"]) - set(row["replicas_before"])) == sorted(row["adding"])
+        assert row["replicas_after"][0] == row["leader_after"]
+    back = json.loads((out / "rollback.json").read_text())["partitions"]
+    before = {(row["topic"], row["partition"]): row["replicas_before"] for row in moves}
+    assert {(row["topic"], row["partition"]): row["replicas"] for row in back} == before
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "fault"),
+    [
+        ("plan.json", '"replicas":[5,', '"replicas":[1,', "outside"),
+        ("plan.json", '"replicas":[6,5]', '"replicas":[6,3]', "fewer racks"),
+        ("certificate.json", '"price":[', '"price":[7', "prices prove"),
+        ("certificate.json", '"input_sha256":"', '"input_sha256":"0', "not the input"),
+        ("batch-01.json", '"partition":0', '"partition":1', "batch-01.json"),
+        ("rollback.json", '"replicas":[1,3]', '"replicas":[1,4]', "rollback.json"),
+    ],
+)
+def test_what_was_changed_by_hand_is_seen(
+    given: tuple[str, ...],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    name: str,
+    old: str,
+    new: str,
+    fault: str,
+) -> None:
+    out = tmp_path / "out"
+    assert plan(*given, "--out", str(out)) == 0
+    edited(out, name, old, new)
+    assert plan("--check", str(out)) == 1
+    assert fault in capsys.readouterr().err
+
+
+def test_a_plan_for_another_state_of_the_cluster_is_seen(
+    given: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    assert plan(*given, "--out", str(out)) == 0
+    (tmp_path / "prod.txt").write_text(
+        DUMP.replace("Replicas: 1,3", "Replicas: 1,4", 1).replace("Isr: 1,3", "Isr: 1,4", 1)
+    )
+    assert plan(*given, "--check", str(out)) == 1
+    assert "is another state of the cluster than the plan was made for" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ("--goal", "drain", "--remove", "9"),
+            "broker 9 cannot be removed: the cluster's brokers are 1, 2, 3, 4, 5, 6",
+        ),
+        (("--goal", "drain"), "goal drain needs brokers to remove (--remove 5,6)"),
+        (("--goal", "factor"), "goal factor needs a factor (--factor 3)"),
+        (("--goal", "add", "--add", "1:b"), "broker 1 is to be added on rack 'b', but stands on rack 'a'"),
+        (("--add", "7:"), "--add '7:' names no rack after the colon; allowed are 7 and 7:rack-a"),
+        (("--exclude-topic", "x"), "topic 'x' cannot be excluded: prod has no such topic"),
+        (
+            ("--goal", "factor", "--factor", "7"),
+            "orders-0 needs 7 live brokers, and 6 remain; 1 more, or a smaller factor (--factor 6)",
+        ),
+        (
+            ("--goal", "factor", "--factor", "3", "--strict-racks"),
+            "orders-0 has 3 replicas for 2 racks (a, b); 1 more racks, or no --strict-racks: then each rack gets at "
+            "least one",
+        ),
+        (
+            ("--goal", "drain", "--remove", "1", "--exclude-topic", "users"),
+            "broker 1 cannot be removed: it holds users-0 of an excluded topic (3 such replicas on removed brokers); "
+            "do not exclude the topic",
+        ),
+        (("--new-only-receives",), "only new brokers may receive, but none is added (--add 7:rack-a)"),
+        (
+            ("--only-leaders", "--remove", "1"),
+            "a plan of leaders alone moves no replica: it can neither add, remove nor change a factor",
+        ),
+    ],
+)
+def test_refusals_name_the_rule_and_the_numbers(
+    given: tuple[str, ...], capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], message: str
+) -> None:
+    assert plan(*given, *arguments) in (1, 2)
+    assert capsys.readouterr().err == f"brokerside: {message}\n"
+
+
+def test_a_reassignment_in_progress_is_refused_or_planned_from_its_target(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    dump = tmp_path / "prod.txt"
+    moving = "\tTopic: t\tPartition: 0\tLeader: 1\tReplicas: 3,1\tIsr: 1\tAdding Replicas: 3\tRemoving Replicas: 1\n"
+    still = "\tTopic: t\tPartition: 1\tLeader: 1\tReplicas: 1\tIsr: 1\n"
+    dump.write_text(HEAD.format("t", 2, 1) + moving + still)
+    assert plan(str(dump)) == 1
+    assert "in a reassignment that is not complete (t-0); wait for it, cancel it, or plan from its target" in (
+        capsys.readouterr().err
+    )
+    assert plan(str(dump), "--from-target", "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["moved"], found["replica_count"]) == (0, 2)
+
+
+def test_json_has_counts_and_bounds(capsys: pytest.CaptureFixture[str]) -> None:
+    assert plan(KRAFT, "--only-leaders", "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["moved"], found["is_least"], found["cluster"]) == (0, True, "kraft-4")
+
+
+def test_the_check_and_all_that_it_imports_import_no_solver() -> None:
+    """The package's own __init__ aside, which lists everything that is public."""
+    waiting, seen = [plan_check.__name__], set()
+    while waiting:
+        name = waiting.pop()
+        if name in seen or name.split(".")[0] not in ("placement", "spark_analysis"):
+            continue
+        seen.add(name)
+        source = Path(str(import_module(name).__file__))
+        if source.name != "__init__.py":
+            tree = ast.walk(ast.parse(source.read_text()))
+            waiting += [str(node.module) for node in tree if isinstance(node, ast.ImportFrom)]
+    assert "placement.reassignment.certificate" in seen
+    assert not seen & {f"placement.reassignment.{one}" for one in ("exchange", "exchange_kernel", "plan", "planning")}
+
+
+def test_a_folder_that_is_no_plan_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert plan("--check", str(tmp_path)) == 2
+    assert (
+        capsys.readouterr().err == f"brokerside: {tmp_path / 'certificate.json'}: is missing; a plan's folder has it\n"
+    )
+    assert plan() == 2
+    assert "a DUMP is needed to plan, or --check DIR to check a plan" in capsys.readouterr().err
