@@ -101,7 +101,8 @@ def test_what_brokers_gained_and_lost_is_what_sets_say_partition_by_partition(se
     for row in range(one.count):
         first, last = int(one.leader[row]), int(other.leader[row])
         if first != last:
-            count[last][0] += last >= 0
+            if last >= 0:
+                count[last][0] += 1
             count[first][1] += 1
         for place, (now, then) in enumerate(((one.isr, other.isr), (one.replicas, other.replicas)), start=1):
             held, holds = set(lists(now)[row]), set(lists(then)[row])
