@@ -83,6 +83,7 @@ final class ClusterClient {
                 case "delete" -> admin().deleteTopics(List.of(request.get("topic").asText())).all()
                     .get(SECONDS_MAX, TimeUnit.SECONDS);
                 case "consume" -> consume(request, answer);
+                case "tool" -> answer.put("text", tool(request));
                 default -> throw new IllegalArgumentException("no call " + request.get("call"));
             }
             return answer;
@@ -134,6 +135,24 @@ final class ClusterClient {
         try {
             String[] arguments = {"--bootstrap-server", servers, "--describe"};
             new TopicCommand.TopicService(admin()).describeTopic(new TopicCommand.TopicCommandOptions(arguments));
+        } finally {
+            System.setOut(before);
+        }
+        return out.toString(StandardCharsets.UTF_8);
+    }
+
+    /** Return what the main method of one of Kafka's tools prints with these arguments. */
+    private String tool(ObjectNode request) throws Exception {
+        List<String> arguments = new ArrayList<>(List.of("--bootstrap-server", servers));
+        request.get("arguments").forEach(each -> arguments.add(each.asText()));
+        ByteArrayOutputStream out = new ByteArrayOutputStream();
+        PrintStream before = System.out;
+        System.setOut(new PrintStream(out, true, StandardCharsets.UTF_8));
+        try {
+            Class.forName(request.get("tool").asText()).getMethod("main", String[].class)
+                .invoke(null, (Object) arguments.toArray(String[]::new));
+        } catch (java.lang.reflect.InvocationTargetException refusal) {
+            throw new IllegalStateException(out.toString(StandardCharsets.UTF_8), refusal.getCause());
         } finally {
             System.setOut(before);
         }
