@@ -19,8 +19,10 @@ import click
 from broker.cli import EXIT_REFUSED, kafka_option, takes
 from broker.errors import CorruptDataError, InputError, UsageError
 from broker.ids import INT32_MAX, INT64_MAX
+from broker.releases import NEWEST
 from log.cli.options import JSON, KEEP_GOING, PATHS, QUIET, check_out
 from log.cli.output import Advance, print_error, print_lines, progress
+from log.internal_topics.by_release import OLDEST
 from log.segments.file_names import LOG
 from log.tools.dump_options import DECODERS, MESSAGE_SIZE_MAX, DumpOptions
 from log.tools.dump_rows import file_rows
@@ -129,6 +131,10 @@ def _topic_decoder(options: DumpCommand) -> str | None:
     named = [name for name, is_asked in zip(TOPIC_DECODERS, asked, strict=True) if is_asked]
     if len(named) + options.metadata > 1:
         raise UsageError("a topic has records of one kind: name one decoder, not several")
+    if named and options.release < OLDEST:
+        raise UsageError(
+            f"--{named[0]}-decoder prints as Kafka {OLDEST} to {NEWEST}; how {options.release} prints is not known"
+        )
     return named[0] if named else None
 
 

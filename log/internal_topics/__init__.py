@@ -4,6 +4,7 @@
 - builders: Build the schemas of records of internal topics from the parts that many of them share.
 - consumer_groups: Define the records of classic and consumer groups in `__consumer_offsets`.
 - other_groups: Define the records of share and streams groups in `__consumer_offsets`.
+- by_release: Tell which fields of the records of internal topics a release does not know yet.
 - consumer_protocol: Define the subscription and assignment of members of classic consumer groups.
 - state_topics: Define the records of `__transaction_state`, `__share_group_state` and `__remote_log_metadata`.
 """
