@@ -26,12 +26,30 @@ from log.tools.sources import SourceFile
 
 MESSAGE_SIZE_MAX: Final = 5 * MIB
 """The default of --max-message-size."""
+
+
+def _number(data: bytes, size_bytes: int) -> str:
+    """Return the big-endian number at the front of `data`, as Kafka's decoders of numbers read it."""
+    if len(data) < size_bytes:
+        raise CorruptDataError(f"{len(data)} bytes cannot be decoded as a number of {size_bytes}")
+    return str(int.from_bytes(data[:size_bytes], "big", signed=True))
+
+
 DECODERS: Final[Mapping[str, Callable[[bytes], str]]] = {
     "utf-8": decode_java_utf8,
     "hex": bytes.hex,
     "base64": lambda data: base64.b64encode(data).decode("ascii"),
+    "integer": lambda data: _number(data, 4),
+    "long": lambda data: _number(data, 8),
 }
 """How keys and values are shown, by name; what is not UTF-8 shows U+FFFD, as in Kafka."""
+
+DECODER_CLASSES: Final[Mapping[str, str]] = {
+    "org.apache.kafka.tools.api.StringDecoder": "utf-8",
+    "org.apache.kafka.tools.api.IntegerDecoder": "integer",
+    "org.apache.kafka.tools.api.LongDecoder": "long",
+}
+"""Our decoder for each class of Kafka's; DefaultDecoder prints where an array stands in memory."""
 
 
 @attrs.frozen(kw_only=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
@@ -9,8 +10,13 @@ from typing import Final
 import attrs
 import pytest
 
+from broker.ids import Offset
 from broker.releases import NEWEST, Release
-from log.tools.dump_options import DumpOptions
+from broker.units import TimeMs
+from log.batches.build import build_batch
+from log.batches.build_spec import BatchSpec
+from log.record import Record
+from log.tools.dump_options import DECODER_CLASSES, DumpOptions
 from log.tools.dump_topics import TOPIC_DECODERS
 from tests.kafka.differential import dumps
 from tests.kafka.differential.dumps import dumped, unlike
@@ -98,6 +104,18 @@ def test_random_files_whole_and_damaged_are_dumped_as_kafka_dumps_them(kafka_log
     found = [difference for case in cases if (difference := area.difference(case)) is not None]
     assert found == []
     assert {case.ending for case in cases} == set(dumps.SETS)
+
+
+def test_decoder_classes_print_as_kafkas_do(kafka_logs: KafkaLogs, tmp_path: Path) -> None:
+    path = tmp_path / "00000000000000000000.log"
+    records = [Record(Offset(0), TimeMs(0), b"\xff\xff\xff\xfe", b"\0\0\0\0\0\0\1\0more")]
+    path.write_bytes(build_batch(BatchSpec(), records))
+    for key, value in itertools.product(DECODER_CLASSES, repeat=2):
+        options = DumpOptions(
+            deep=True, print_data=True, key_decoder=DECODER_CLASSES[key], value_decoder=DECODER_CLASSES[value]
+        )
+        theirs = kafka_logs.dump([path], "--key-decoder-class", key, "--value-decoder-class", value)
+        assert unlike(ours(path, options, kafka_logs.release), theirs) is None, (key, value)
 
 
 @pytest.mark.parametrize(

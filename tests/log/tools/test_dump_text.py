@@ -207,3 +207,15 @@ def test_the_size_that_is_read_at_an_index_entry_is_an_option(partition: Path) -
     found = answer("dump", "--max-message-size", "20", index)
     assert found.status == 1
     assert "where no whole batch is" in found.err
+
+
+def test_kafkas_decoder_classes_decode_numbers_and_print_data(tmp_path: Path) -> None:
+    path = tmp_path / "00000000000000000000.log"
+    records = [Record(Offset(0), TimeMs(0), b"\xff\xff\xff\xfe", b"\0\0\0\0\0\0\1\0more")]
+    path.write_bytes(build_batch(BatchSpec(), records))
+    classes = "org.apache.kafka.tools.api."
+    given = ("--key-decoder-class", f"{classes}IntegerDecoder", "--value-decoder-class", f"{classes}LongDecoder")
+    assert answer("dump", *given, path).lines[-1].endswith("headerKeys: [] key: -2 payload: 256")
+    short = answer("dump", "--key-decoder-class", f"{classes}LongDecoder", path)
+    assert short.status == 1
+    assert "4 bytes cannot be decoded as a number of 8" in short.err
