@@ -171,3 +171,12 @@ def test_a_folder_that_holds_something_is_left_alone(tmp_path: Path, capsys: pyt
     shown = capsys.readouterr()
     assert shown.err == f"{tmp_path} is there and is no empty folder; give one that can be made\n"
     assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
+
+
+def test_without_java_nothing_is_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert main([str(tmp_path / "out")]) == 2
+    assert capsys.readouterr().err == "Kafka's own classes cannot be run here: java is not on the PATH\n"
+    assert not (tmp_path / "out").exists()
