@@ -16,6 +16,7 @@ from broker.ids import INT32_MAX
 from broker.releases import NEWEST, Release
 from broker.units import MIB
 from log.batches.batch import RecordBatch
+from log.batches.batch_v2 import HEADER, BatchV2
 from log.batches.in_buffer import batches_in
 from log.batches.scan import ScanOptions, scan
 from log.codecs.java_utf8 import decode_java_utf8
@@ -110,11 +111,14 @@ def wanted_batches(file: SourceFile, options: DumpOptions, problems: Problems) -
 
     Wrong checksums and a torn tail go to `problems`. With `keep_going` so is all damage, and passed over.
     """
-    data = file.view()[: options.bytes_max]
+    whole = file.view()
+    data = whole[: options.bytes_max]
     position = 0
     for start, end in _readable(file, data, problems) if options.keep_going else ((0, len(data)),):
         for batch in batches_in(data, start_position=start, end_position=end, source=file.shown):
             position = batch.end_position
+            if isinstance(batch, BatchV2) and batch.size_bytes < HEADER.size:
+                batch = batch.with_header_of(whole)
             if options.wants_batch(batch):
                 if not batch.is_valid():
                     problems.damage(_wrong(batch, file, data))
