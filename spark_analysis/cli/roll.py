@@ -13,6 +13,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from broker.cli import EXIT_REFUSED, printable, takes
+from broker.cli_options import COUNT
 from broker.cluster import ClusterView, Int64Array
 from broker.wording import counted
 from placement.cli import parse_broker_list
@@ -50,12 +51,12 @@ class RollOptions(ClusterOptions):
 @click.argument("dump", metavar="DUMP")
 @click.option(
     "--margin",
-    type=click.IntRange(0),
+    type=click.IntRange(0, 2**31 - 1),
     default=0,
     show_default=True,
     help="In-sync replicas that every partition keeps above min.insync.replicas during a batch.",
 )
-@click.option("--max-batch", type=click.IntRange(1), help="Most brokers that restart at once (default: no limit).")
+@click.option("--max-batch", type=COUNT, help="Most brokers that restart at once (default: no limit).")
 @click.option(
     "--controllers",
     metavar="IDS",
