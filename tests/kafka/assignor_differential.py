@@ -25,11 +25,12 @@ from typing import Final
 import attrs
 
 from broker.entropy import SplitMix64
-from broker.errors import RefusedError
+from broker.errors import RefusedError, UsageError
 from broker.releases import Release
 from placement.consumer.assignor import ConsumerAssignor
 from placement.consumer.group import Group, Member, Topic
 from placement.consumer.registry import KAFKAS, load_assignor
+from placement.consumer.uniform.assignor import BALANCED_SINCE
 from tests.kafka.assignor_jvm import ENDLESS, Answer, AssignorJvm
 from tests.kafka.assignor_lives import Life
 from tests.kafka.jvm import KafkaError
@@ -116,7 +117,12 @@ def compare_life(
     kafka.begin(assignor)
     step_count = 1 + chance.randrange(STEP_COUNT_MAX)
     for step in range(step_count):
-        answers = both(ours, kafka, assignor, life.members, life.topics)
+        try:
+            answers = both(ours, kafka, assignor, life.members, life.topics)
+        except UsageError:
+            # Ours does not know the uniform assignor of 3.9 for different subscriptions, and says so: the life ends.
+            assert (assignor, release < BALANCED_SINCE) == ("uniform", True), (assignor, release)
+            return None, step
         if answers[0] != answers[1]:
             shown = Difference(assignor, seed, case, step, tuple(life.members), tuple(life.topics), *answers)
             return shrunk(shown, kafka, release), step + 1
