@@ -4,7 +4,7 @@ How: the first lines decide, by the headings and phrases that the tools print.
 
 Example: what_is("GROUP  TOPIC  PARTITION  CURRENT-OFFSET …") names kafka-consumer-groups --describe.
 
-Left out: lists of bare names (kafka-topics --list), which could be any text.
+Left out: lists of consumer groups, whose names may have blanks, so that they could be any text.
 
 Source: Kafka 4.3.1 tools: ConsumerGroupCommand, GetOffsetShell, MetadataQuorumCommand, ReassignPartitionsCommand.
 """
@@ -36,11 +36,28 @@ _PRINTED: Final = tuple(
             "kafka-reassign-partitions --list",
             f"and says that none is under way; {_INSTEAD}",
         ),
+        (
+            r"(None of the specified partition reassignments are active|"
+            r"Successfully cancelled partition reassignments? for)",
+            "kafka-reassign-partitions --cancel",
+            f"and names what was cancelled; {_INSTEAD}",
+        ),
     )
 )
+_NAME: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 
 
 def what_is(text: str) -> str | None:
     """Return what a text is that a tool printed, and what to give instead; None for any other text."""
     lines = [line.strip() for line in text.splitlines() if line.strip()][:_LINES]
     return next((what for pattern, what in _PRINTED for line in lines if pattern.match(line)), None)
+
+
+def is_list_of_names(text: str) -> bool:
+    """Return whether a text is bare names, one a line, as kafka-topics --list prints.
+
+    >>> is_list_of_names("audit-log\\norders\\n"), is_list_of_names("Topic: orders\\n")
+    (True, False)
+    """
+    lines = [line.strip() for line in text.splitlines() if line.strip()][:_LINES]
+    return bool(lines) and all(_NAME.fullmatch(line) for line in lines)

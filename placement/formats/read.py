@@ -26,7 +26,7 @@ from placement.formats import cruise_control, describe, kcat, reassign
 from placement.formats.describe_line import is_ours
 from placement.formats.documents import Document, brief, collect, find_documents, folded
 from placement.formats.parsed import ParsedDump
-from placement.formats.printed import what_is
+from placement.formats.printed import is_list_of_names, what_is
 from placement.formats.text import escaped, utf8_chunks
 
 FORMATS: Final = (describe.FORMAT, kcat.FORMAT, reassign.FORMAT, cruise_control.FORMAT)
@@ -40,7 +40,7 @@ _OTHERS: Final = (
     ({"records"}, "Cruise Control's /partition_load, which lists no replicas in order; give it as sizes of a dump"),
     (
         {"brokers"},
-        "a list of brokers without counts of replicas; kafka-log-dirs' answer is given as sizes of a dump",
+        "a list of brokers without counts of replicas; give kafka-log-dirs' answer as sizes of a dump, with --sizes",
     ),
 )
 
@@ -79,8 +79,10 @@ def read_dump(
                 raise InputError(f"this is {what}", source=source) from None
             if format is not None or error.line is None:
                 raise
+            listed = is_list_of_names(escaped(b"".join(head)))
+            seems = " but a list of names, such as kafka-topics --list prints" if listed else ""
             raise InputError(
-                f"not a dump of a known format; known are {', '.join(known)}",
+                f"not a dump of a known format{seems}; known are {', '.join(known)}",
                 source=source,
                 line=error.line,
                 value=error.value,

@@ -95,7 +95,8 @@ class ReportOptions(RunOptions):
     metavar="PERCENT",
     default=100 * TOLERANCE,
     show_default=True,
-    help="Share of replicas, leaders or bytes that may have to move without failing the gate uneven.",
+    help="Share of replicas, leaders or bytes that may have to move before the page, the summary "
+    "and the gate uneven call a cluster uneven.",
 )
 @click.option("--strict", is_flag=True, help="Exit with status 1 when any row was rejected.")
 @run_options
@@ -144,7 +145,7 @@ def _report(inputs: Sequence[DumpInput], racks: Racks | None, options: ReportOpt
             overwrite=True,
         )
 
-    result = run_job(job, run_info("dumps", _title(inputs)), options)
+    result = run_job(job, run_info("dumps", _title(inputs), tolerance=options.tolerance / 100), options)
     if result.rows_rejected:
         click.echo(
             f"{PROGRAM}: warning: {result.rows_rejected} of {result.rows_in} rows were put aside; the reasons are in "

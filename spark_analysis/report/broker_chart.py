@@ -2,9 +2,10 @@
 
 What it decides: one panel each for replicas, leaders and bytes, on a common axis of brokers. The band behind spans what
 a broker of that rack holds at best, least to most; it is a line when the two differ by one. A bar is grey; the part
-above the band has the accent colour if it is more than `TOLERANCE` of it.
+above the band has the accent colour if it is more than the tolerated share of it.
 
-How: the bars of a panel are at most three paths, not an element a broker; a hundred brokers take two kilobytes.
+How: the bars of a panel are at most three paths, not an element a broker. One unseen bar a broker over all panels has
+a title with the broker's id and loads, which browsers show where the pointer rests, at any number of brokers.
 
 Left out: exact values, which stand in the table of brokers under the chart.
 """
@@ -28,7 +29,9 @@ LEFT: Final = 112
 RIGHT: Final = WIDTH - 2
 _PANEL: Final = 84
 _GAP: Final = 26
-_ID_STEP_MIN: Final = 17  # Narrower bars have no room for a broker's id below them.
+_ID_STEP_MIN: Final = 17  # Below narrower bars a broker's id is turned.
+_TURNED_STEP_MIN: Final = 9.0  # Below still narrower ones only some ids are written.
+_TURNED: Final = 20  # What turned ids take below the bars.
 _RACK_WIDTH_MIN: Final = 26
 
 
@@ -38,7 +41,11 @@ def load_of(holder: BrokerLoad | RackLoad, quantity: str) -> int | None:
 
 
 def broker_chart(
-    identifier: str, brokers: Sequence[BrokerLoad], spreads: Sequence[Spread], racks: Sequence[RackLoad] = ()
+    identifier: str,
+    brokers: Sequence[BrokerLoad],
+    spreads: Sequence[Spread],
+    racks: Sequence[RackLoad] = (),
+    tolerance: float = TOLERANCE,
 ) -> Markup | None:
     """Return the chart of `brokers`, in rack order, with a panel for each spread; None without brokers or values."""
     panels = [spread for spread in spreads if any(load_of(broker, spread.quantity) is not None for broker in brokers)]
@@ -47,17 +54,18 @@ def broker_chart(
     step = (RIGHT - LEFT) / len(brokers)
     drawn: list[Content] = []
     top = 18.0
-    bands = [Bands.of(spread, racks) for spread in panels]
+    bands = [Bands.of(spread, racks, tolerance) for spread in panels]
     for spread, band in zip(panels, bands, strict=True):
         drawn.append(_panel(brokers, spread, band, top, step))
         top += _PANEL + _GAP
     bottom = top - _GAP
     drawn.append(_rack_axis(brokers, bottom, step))
+    drawn.append(_names(brokers, panels, bottom, step))
     return figure(
         identifier,
         "Load of each broker, in rack order",
         "; ".join(_in_words(spread, _ends(brokers, band)) for spread, band in zip(panels, bands, strict=True)),
-        bottom + 56,
+        bottom + 56 + (_TURNED if step < _ID_STEP_MIN else 0),
         *drawn,
     )
 
@@ -83,21 +91,22 @@ class Bands:
 
     equal: tuple[int, int]
     by_rack: Mapping[str | None, tuple[int, int]]
+    tolerance: float
 
     @classmethod
-    def of(cls, spread: Spread, racks: Sequence[RackLoad] = ()) -> Bands:
+    def of(cls, spread: Spread, racks: Sequence[RackLoad] = (), tolerance: float = TOLERANCE) -> Bands:
         """Return the bands of a spread over brokers: from the table of racks, else floor and ceiling of the mean."""
         groups = max(1, spread.group_count)
         by_rack = {rack.rack: ends for rack in racks if (ends := _best_of(rack, spread.quantity)) is not None}
-        return cls((spread.total // groups, -(-spread.total // groups)), by_rack)
+        return cls((spread.total // groups, -(-spread.total // groups)), by_rack, tolerance)
 
     def at(self, rack: str | None) -> tuple[int, int]:
         """Return the band of a broker of this rack."""
         return self.by_rack.get(rack, self.equal)
 
     def is_over(self, broker: BrokerLoad, load: int | None) -> bool:
-        """Return whether a live broker's load is above its band by more than `TOLERANCE`."""
-        return load is not None and not broker.fenced and load > self.at(broker.rack)[1] * (1 + TOLERANCE)
+        """Return whether a live broker's load is above its band by more than the tolerance."""
+        return load is not None and not broker.fenced and load > self.at(broker.rack)[1] * (1 + self.tolerance)
 
     def distance(self, broker: BrokerLoad, load: int) -> int:
         """Return how far a broker's load is outside its band."""
@@ -174,20 +183,42 @@ def _value_axis(spread: Spread, ends: tuple[int, int], peak: int, base: float, s
     return ticks
 
 
+def _names(brokers: Sequence[BrokerLoad], panels: Sequence[Spread], bottom: float, step: float) -> Markup:
+    """Return an unseen bar over all panels for each broker, whose title names the broker and its loads."""
+    bars = []
+    for place, broker in enumerate(brokers):
+        rack = "" if broker.rack is None else f" ({broker.rack})"
+        loads = [(load_of(broker, panel.quantity), panel.quantity) for panel in panels]
+        said = ", ".join(
+            shown_quantity(load, name) + ("" if name == "bytes" else f" {name}")
+            for load, name in loads
+            if load is not None
+        )
+        fenced = ", fenced" if broker.fenced else ""
+        title = tag("title", f"broker {broker.broker_id}{rack}: {said}{fenced}")
+        bars.append(tag("path", title, d=f"M{number(LEFT + (place + 0.5) * step)} 16V{number(bottom)}"))
+    return tag("g", *bars, class_="names", stroke_width=number(step))
+
+
+def _broker_ids(brokers: Sequence[BrokerLoad], bottom: float, step: float) -> list[Content]:
+    """Return the ids below the bars: level where there is room, else turned; of very many brokers only some."""
+    drawn: list[Content] = []
+    each = max(1, -(-_TURNED_STEP_MIN // step)) if step < _TURNED_STEP_MIN else 1
+    for place, broker in enumerate(brokers):
+        x = LEFT + (place + 0.5) * step
+        shown = clipped(str(broker.broker_id), max(2, int(step / 6)) if step >= _ID_STEP_MIN else 6)
+        if step >= _ID_STEP_MIN:
+            drawn.append(text(x, bottom + 14, shown, anchor="middle", class_="quiet"))
+        elif place % each == 0:
+            turned = f"translate({number(x + 4)} {number(bottom + 5)}) rotate(-90)"
+            drawn.append(tag("text", shown, transform=turned, text_anchor="end", class_="quiet small"))
+    return drawn
+
+
 def _rack_axis(brokers: Sequence[BrokerLoad], bottom: float, step: float) -> Markup:
     drawn: list[Content] = []
-    if step >= _ID_STEP_MIN:
-        for place, broker in enumerate(brokers):
-            x = LEFT + (place + 0.5) * step
-            drawn.append(
-                text(
-                    x,
-                    bottom + 14,
-                    clipped(str(broker.broker_id), max(2, int(step / 6))),
-                    anchor="middle",
-                    class_="quiet",
-                )
-            )
+    drawn += _broker_ids(brokers, bottom, step)
+    bottom += _TURNED if step < _ID_STEP_MIN else 0
     start = 0
     for rack, members in groupby(brokers, key=lambda broker: broker.rack):
         size = len(list(members))

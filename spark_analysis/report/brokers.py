@@ -30,16 +30,18 @@ def _over_brokers(detail: ClusterDetail) -> list[Spread]:
     return [found[name] for name in QUANTITIES if name in found]
 
 
-def brokers_part(detail: ClusterDetail, *, shown_count: int) -> Markup | None:
+def brokers_part(detail: ClusterDetail, *, shown_count: int, tolerance: float = TOLERANCE) -> Markup | None:
     """Return the chart and the table of one cluster's brokers.
 
-    The more clusters are shown in full, `shown_count`, the shorter the table.
+    The more clusters are shown in full, `shown_count`, the shorter the table. Loads more than `tolerance` above the
+    best are marked.
     """
     if not detail.brokers:
         return None
     spreads = _over_brokers(detail)
     rows_max = BROKERS_MAX if shown_count <= MANY else BROKERS_OF_MANY_MAX
-    drawn = broker_chart(detail.row.anchor, detail.brokers, spreads, detail.racks)
+    bands = {spread.quantity: Bands.of(spread, detail.racks, tolerance) for spread in spreads}
+    drawn = broker_chart(detail.row.anchor, detail.brokers, spreads, detail.racks, tolerance)
     chart = None
     if drawn is not None:
         fenced = " Paler bars are fenced brokers." if any(broker.fenced for broker in detail.brokers) else ""
@@ -48,15 +50,17 @@ def brokers_part(detail: ClusterDetail, *, shown_count: int) -> Markup | None:
             chart_box(drawn, "Chart of the brokers"),
             note(
                 "The green band is what a broker holds at best, without breaking the rack rule (for bytes, a bound); "
-                f"what stands more than {100 * TOLERANCE:g} % above it is in the accent colour.{fenced}"
+                f"what stands more than {100 * tolerance:g} % above it is in the accent colour. Resting on "
+                f"a bar names its broker.{fenced}"
             ),
         )
-    return tag("div", tag("h4", "Brokers"), chart, _broker_table(detail, spreads, rows_max))
+    return tag("div", tag("h4", "Brokers"), chart, _broker_table(detail, spreads, bands, rows_max))
 
 
-def _broker_table(detail: ClusterDetail, spreads: Sequence[Spread], rows_max: int) -> Markup:
+def _broker_table(
+    detail: ClusterDetail, spreads: Sequence[Spread], bands: Mapping[str, Bands], rows_max: int
+) -> Markup:
     brokers = detail.brokers
-    bands = {spread.quantity: Bands.of(spread, detail.racks) for spread in spreads}
     shown = list(brokers)
     if len(shown) > rows_max:
         means = [(spread.quantity, max(spread.mean, 1e-9)) for spread in spreads]

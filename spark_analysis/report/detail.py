@@ -60,8 +60,8 @@ def _cluster(detail: ClusterDetail, report: Report) -> Markup:
         summary,
         _facts(detail),
         cause_line(detail),
-        _measures(detail),
-        brokers_part(detail, shown_count=shown),
+        _measures(detail, report.run.tolerance),
+        brokers_part(detail, shown_count=shown, tolerance=report.run.tolerance),
         _racks(detail),
         _shared(detail),
         _log_dirs(detail),
@@ -94,7 +94,7 @@ def _facts(detail: ClusterDetail) -> Markup:
     return tag("p", " · ".join(parts), tag("br"), tag("span", f"from {origin}", class_="quiet"), class_="line")
 
 
-def _measures(detail: ClusterDetail) -> Markup | None:
+def _measures(detail: ClusterDetail, tolerance: float) -> Markup | None:
     if not detail.spreads:
         return note("Nothing to measure: the input does not say what the brokers hold.")
     ordered = sorted(detail.spreads, key=lambda spread: (SCOPES.index(spread.scope), QUANTITIES.index(spread.quantity)))
@@ -105,11 +105,11 @@ def _measures(detail: ClusterDetail) -> Markup | None:
         Header("stdev (best)", "num", "stdev"), Header("Gini (best)", "num", "gini"), Header("to move", "num", "moves"),
         Header("share to move", "num", "moves_share"),
     )  # fmt: skip
-    rows = [_measure_row(spread) for spread in ordered]
+    rows = [_measure_row(spread, tolerance) for spread in ordered]
     return table("Measures, each with the best value that can be reached in brackets; for bytes a bound", headers, rows)
 
 
-def _measure_row(spread: Spread) -> tuple[Content | Cell, ...]:
+def _measure_row(spread: Spread, tolerance: float) -> tuple[Content | Cell, ...]:
     unit = spread.quantity
     mean, stdev, best_stdev = (
         quantity(value, unit) if unit == "bytes" else decimal(value, 1)
@@ -127,7 +127,7 @@ def _measure_row(spread: Spread) -> tuple[Content | Cell, ...]:
         _with_best(stdev, best_stdev),
         _with_best(decimal(spread.gini), decimal(spread.best_gini)),
         ("≥ " if spread.moves and not spread.moves_exact else "") + quantity(spread.moves, unit),
-        Cell(percent(ppm(spread.moves_share)), alert=is_uneven(spread) and spread.scope == "broker"),
+        Cell(percent(ppm(spread.moves_share)), alert=is_uneven(spread, tolerance) and spread.scope == "broker"),
     )
 
 

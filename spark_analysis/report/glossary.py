@@ -24,7 +24,8 @@ WORDS: Final = (
                       "partition on a broker, each partition on as many racks as it can be (a broker without a rack "
                       "counts as a rack); fenced brokers keep what they hold and get nothing new. Without uneven racks "
                       "it is the floor or the ceiling of the mean. For bytes it is a bound: partitions move whole"),
-    ("accent", f"what is more than {100 * TOLERANCE:g} % over its best, or needs more than that share to move"),
+    ("accent", "what is more than the tolerance over its best, or needs more than that share to move; the tolerance is "
+               "{tolerance:g} %"),
     ("rank", "clusters with the most urgent state first, then by the share of what must move"),
     ("placement", "one cluster as placed by one placer"),
 )  # fmt: skip
@@ -48,8 +49,8 @@ _TITLES: Final = {
 } | {state.key: state.title for state in STATES}
 
 
-def glossary_section() -> Markup:
-    """Return the section of definitions."""
+def glossary_section(tolerance: float = TOLERANCE) -> Markup:
+    """Return the section of definitions; `tolerance`, 0 to 1, is where accents begin."""
     headers = (
         Header("measure", "name"),
         Header("formula"),
@@ -69,7 +70,11 @@ def glossary_section() -> Markup:
         )
         for definition in DEFINITIONS
     ]
-    words = [part for word, meaning in WORDS for part in (tag("dt", word), tag("dd", meaning))]
+    words = [
+        part
+        for word, meaning in WORDS
+        for part in (tag("dt", word), tag("dd", meaning.format(tolerance=100 * tolerance)))
+    ]
     return section(
         "definitions",
         "Definitions",

@@ -57,7 +57,7 @@ def report_html(report: Report) -> str:
                     distance_section(report),
                     ranking_section(report),
                     clusters_section(report),
-                    glossary_section(),
+                    glossary_section(report.run.tolerance),
                     id="main",
                 ),
                 asset("script", script),

@@ -75,7 +75,7 @@ def load_report(out: Path, run: RunInfo) -> Report:
 
 
 def _load(out: Path, run: RunInfo) -> Report:
-    rows = _cluster_rows(out)
+    rows = _cluster_rows(out, run.tolerance)
     shown = rows[:DETAILED_CLUSTERS_MAX]
     inputs = sorted(_scan(out, schemas.INPUTS, InputCount), key=lambda row: (-row.rows_rejected, row.source))
     rejects = _first(_scan(out, schemas.REJECTS, Reject), _reject_order, LIST_MAX)
@@ -175,7 +175,7 @@ def _log_dir_order(row: LogDir) -> tuple[Any, ...]:
     return row.error is None, -row.size_bytes, row.broker_id, row.log_dir
 
 
-def _cluster_rows(out: Path) -> tuple[ClusterRow, ...]:
+def _cluster_rows(out: Path, tolerance: float) -> tuple[ClusterRow, ...]:
     spreads: dict[Key, dict[str, Spread]] = {}
     for spread in _scan(out, schemas.MEASURES, Spread, ds.field("scope") == "broker"):
         spreads.setdefault(_key(spread), {})[spread.quantity] = spread
@@ -183,8 +183,9 @@ def _cluster_rows(out: Path) -> tuple[ClusterRow, ...]:
     facts = sorted(_scan(out, schemas.CLUSTERS, ClusterFacts), key=lambda row: (row.rank, row.cluster_id, row.placer))
     for place, fact in enumerate(facts, start=1):
         over_brokers = Spreads(**spreads.get(_key(fact), {}))
-        worst = worst_in_words(fact, over_brokers)
-        rows.append(ClusterRow(place, fact, over_brokers, worst or calm_in_words(fact, over_brokers), worst is None))
+        worst = worst_in_words(fact, over_brokers, tolerance)
+        calm = calm_in_words(fact, over_brokers, tolerance)
+        rows.append(ClusterRow(place, fact, over_brokers, worst or calm, worst is None))
     return tuple(rows)
 
 

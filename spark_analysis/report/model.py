@@ -18,7 +18,7 @@ import attrs
 import numpy as np
 
 from broker.cluster import Int32Array, Int64Array
-from placement.balance.measures import Distribution
+from placement.balance.measures import TOLERANCE, Distribution
 
 QUANTITIES: Final = ("replicas", "leaders", "bytes")
 SCOPES: Final = ("broker", "rack", "topic")
@@ -28,7 +28,10 @@ Row_co = TypeVar("Row_co", covariant=True)
 
 @attrs.frozen(kw_only=True)
 class RunInfo:
-    """Hold the command, the recipe, the seed and the version that repeat the run."""
+    """Hold the command, the recipe, the seed and the version that repeat the run.
+
+    `tolerance` is the share of a quantity, 0 to 1, that may have to move before a cluster is called uneven.
+    """
 
     kind: Literal["fleet", "dumps"]
     title: str
@@ -37,6 +40,7 @@ class RunInfo:
     recipe_text: str | None = None
     seed: int | None = None
     notes: tuple[str, ...] = ()
+    tolerance: float = TOLERANCE
 
 
 @attrs.frozen

@@ -2,7 +2,8 @@
 
 What it decides: the order of urgency. A partition without a leader serves nobody now; one under min-ISR refuses writes
 of acks=all; one at min-ISR will after the next loss; and so on. After the states come skews: the one first that needs
-the largest share of its quantity to move, if it is more than `TOLERANCE`. Only what can be reached without breaking the
+the largest share of its quantity to move, if it is more than the tolerance, 1 % unless the
+user gives another. Only what can be reached without breaking the
 rack rule is held against a cluster, and a number of moves that may not be enough is called "at least".
 
 Example: leaders of one cluster, 34 on broker 7 where the mean is 16.2, and 14 moves to the optimum: "broker 7 leads 2.1
@@ -85,7 +86,6 @@ STATES: Final = (
 _URGENT: Final = ("leaderless", "under_min_isr", "under_replicated", "fewer_racks")
 _OF_ISR: Final = ("leaderless", "under_min_isr", "under_replicated")
 _BEST_WORTH_A_WORD: Final = 1.1  # From here on, some broker has more than an equal share even at best.
-NEARLY_EVEN: Final = f"within {100 * TOLERANCE:g} % of the best possible"
 _VERBS: Final = {
     "replicas": "holds {} times its share of replicas",
     "leaders": "leads {} times its share",
@@ -93,14 +93,14 @@ _VERBS: Final = {
 }
 
 
-def worst_in_words(facts: ClusterFacts, spreads: Spreads) -> str | None:
+def worst_in_words(facts: ClusterFacts, spreads: Spreads, tolerance: float = TOLERANCE) -> str | None:
     """Return the most urgent finding about a cluster in one sentence; None without a finding."""
     for state in STATES:
         found = state.of(facts)
         if state.key in _URGENT and found:
             cause = cause_in_words(facts, of_them=state.key == "under_replicated")
             return state.sentence(found) + (f"; {cause}" if state.key in _OF_ISR and cause else "")
-    skew = most_skewed(spreads)
+    skew = most_skewed(spreads, tolerance)
     if skew is not None:
         return skew_in_words(skew)
     for state in STATES:
@@ -130,12 +130,12 @@ def cause_in_words(facts: ClusterFacts, *, of_them: bool = False) -> str | None:
     return f"{brokers_in_words(sorted(brokers))} {verb} {them}"
 
 
-def calm_in_words(facts: ClusterFacts, spreads: Spreads) -> str:
+def calm_in_words(facts: ClusterFacts, spreads: Spreads, tolerance: float = TOLERANCE) -> str:
     """Return the sentence about a cluster without a finding; it praises the cluster only when every state is known."""
     known = facts.format == SIMULATED or all(state.of(facts) is not None for state in STATES)
     if not known or facts.replica_count is None:
         return "nothing that the input shows"
-    return "nothing: as even as it can be" if is_at_best(spreads) else f"nothing: {NEARLY_EVEN}"
+    return "nothing: as even as it can be" if is_at_best(spreads) else f"nothing: {nearly_even(tolerance)}"
 
 
 def is_at_best(spreads: Spreads) -> bool:
@@ -143,17 +143,22 @@ def is_at_best(spreads: Spreads) -> bool:
     return not any(spread.moves for name in QUANTITIES if (spread := spreads.of(name)) is not None)
 
 
-def is_uneven(spread: Spread | None) -> bool:
-    """Return whether more than `TOLERANCE` of a quantity has to move."""
-    return spread is not None and (spread.moves_share or 0.0) > TOLERANCE
+def nearly_even(tolerance: float) -> str:
+    """Return what is said of a cluster in which no more than the tolerated share has to move."""
+    return f"within {100 * tolerance:g} % of the best possible"
 
 
-def most_skewed(spreads: Spreads) -> Spread | None:
+def is_uneven(spread: Spread | None, tolerance: float = TOLERANCE) -> bool:
+    """Return whether more than the tolerated share of a quantity, 0 to 1, has to move."""
+    return spread is not None and (spread.moves_share or 0.0) > tolerance
+
+
+def most_skewed(spreads: Spreads, tolerance: float = TOLERANCE) -> Spread | None:
     """Return the spread over brokers furthest from its optimum, the first of equals; None if all are near it."""
     worst: Spread | None = None
     for name in QUANTITIES:
         spread = spreads.of(name)
-        if spread is not None and is_uneven(spread) and (worst is None or _share(spread) > _share(worst)):
+        if spread is not None and is_uneven(spread, tolerance) and (worst is None or _share(spread) > _share(worst)):
             worst = spread
     return worst
 

@@ -24,7 +24,7 @@ from spark_analysis.report.moments import moments_json
 from spark_analysis.report.now import state_count
 from spark_analysis.report.out_of_sync import missing_most
 from spark_analysis.report.overview import total_of, what_in_words
-from spark_analysis.report.states import NEARLY_EVEN, STATES, is_at_best
+from spark_analysis.report.states import STATES, is_at_best, nearly_even
 
 _WORST_SHOWN: Final = 3
 LISTED_MAX: Final = 100
@@ -52,7 +52,9 @@ def _calm(report: Report) -> str:
     if any(row.facts.replica_count is None for row in report.current_rows):
         return "Nothing to look at in what the dumps show."
     even = all(is_at_best(row.over_brokers) for row in report.current_rows)
-    return "Every cluster is as even as it can be." if even else f"Every cluster is {NEARLY_EVEN}."
+    return (
+        "Every cluster is as even as it can be." if even else f"Every cluster is {nearly_even(report.run.tolerance)}."
+    )
 
 
 def _cut(text: str) -> str:
@@ -112,6 +114,7 @@ def summary_json(report: Report) -> str:
         "command": report.run.command,
         "version": report.run.version,
         "seed": report.run.seed,
+        "tolerance": report.run.tolerance,
         "rows_in": report.rows_in,
         "rows_analysed": report.rows_analysed,
         "rows_rejected": report.rows_rejected,

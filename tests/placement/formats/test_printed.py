@@ -28,6 +28,7 @@ from tests.placement.formats.samples import PRINTED, parse
         ("reassign-list.txt", "kafka-reassign-partitions --list"),
         ("reassign-list-none.txt", "kafka-reassign-partitions --list"),
         ("reassign-verify.txt", "kafka-reassign-partitions --verify"),
+        ("reassign-cancel.txt", "kafka-reassign-partitions --cancel"),
     ],
 )
 def test_the_output_of_other_tools_is_named_with_what_to_give_instead(name: str, what: str) -> None:
@@ -40,6 +41,11 @@ def test_the_output_of_other_tools_is_named_with_what_to_give_instead(name: str,
 def test_the_line_on_standard_error_alone_is_named_too() -> None:
     with pytest.raises(InputError, match="this is what kafka-consumer-groups --describe"):
         parse("Consumer group 'night ly' has no active members.\n")
+
+
+def test_a_list_of_names_is_called_one() -> None:
+    with pytest.raises(InputError, match="not a dump of a known format but a list of names, such as kafka-topics"):
+        parse((PRINTED / "topics-list.txt").read_bytes())
 
 
 def test_what_tools_print_with_whole_assignments_is_still_read() -> None:

@@ -96,6 +96,32 @@ def test_a_load_within_the_tolerance_of_its_band_has_no_accent() -> None:
     assert "excess" not in drawn.text
 
 
+def test_the_accent_follows_the_tolerance_that_is_given() -> None:
+    loads = [12, 10, 8]
+    marked = broker_chart("c", brokers_of(loads), [spread_of(loads)], tolerance=0.1)
+    calm = broker_chart("c", brokers_of(loads), [spread_of(loads)], tolerance=0.5)
+    assert marked is not None
+    assert calm is not None
+    assert 'class="excess"' in marked.text
+    assert 'class="excess"' not in calm.text
+
+
+@pytest.mark.parametrize("count", [3, 60, 300])
+def test_every_bar_names_its_broker_and_its_loads(count: int) -> None:
+    loads = [7] * count
+    drawn = broker_chart("c", brokers_of(loads), [spread_of(loads)])
+    assert drawn is not None
+    named = re.findall(r"<title>broker (\d+) \(r\d\): 7 replicas</title>", drawn.text)
+    assert len(set(named)) == len(named) == count
+
+
+def test_ids_are_turned_where_bars_are_narrow() -> None:
+    for count, turned in ((6, False), (60, True), (300, True)):
+        drawn = broker_chart("c", brokers_of([7] * count), [spread_of([7] * count)])
+        assert drawn is not None
+        assert ("rotate(-90)" in drawn.text) is turned
+
+
 def test_without_known_loads_there_is_no_chart() -> None:
     unknown = [BrokerLoad(0, "dump", 1, None, False, None, None, None)]
     assert broker_chart("c", unknown, []) is None

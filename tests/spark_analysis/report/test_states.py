@@ -81,6 +81,13 @@ def test_a_skew_within_the_tolerance_is_not_a_finding(facts: ClusterFacts) -> No
     assert worst_in_words(facts, far) is not None
 
 
+def test_a_tolerance_of_the_users_decides_what_is_uneven(facts: ClusterFacts) -> None:
+    five = Spreads(replicas=spread("replicas", moves=5))
+    assert (worst_in_words(facts, five, 0.04) or "").startswith("broker 7 holds")
+    assert worst_in_words(facts, five, 0.05) is None
+    assert calm_in_words(facts, five, 0.05) == "nothing: within 5 % of the best possible"
+
+
 def test_too_few_somewhere_is_not_blamed_on_the_fullest_broker() -> None:
     said = skew_in_words(spread("replicas", moves=3, ratio=1.2, best=1.2))
     assert said == "some brokers have too few replicas; moving 3 replicas would mend it"
