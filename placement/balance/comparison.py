@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 
 from broker.cluster import ClusterView, Int32Array, Int64Array, TopicView
 from broker.errors import UsageError
+from broker.wording import counted
 from placement.balance.changes import ClusterChange, changes, matched_rows
 from placement.balance.loads import LEADER_NOT_SAID, partition_bytes
 
@@ -129,15 +130,15 @@ def _topic_changes(
             view, what = (before, TOPIC_CREATED) if one is None else (after, TOPIC_DELETED)
             counts = counts_after if one is None else counts_before
             if view.partitions_complete:
-                yield Change(subject=name, change=what, detail=f"{counts.get(name, 0)} partitions")
+                yield Change(subject=name, change=what, detail=counted(counts.get(name, 0), "partition"))
             continue
         if one.topic_id is not None and other.topic_id is not None and one.topic_id != other.topic_id:
             yield Change(subject=name, change=TOPIC_RECREATED, detail=f"id {one.topic_id}, then {other.topic_id}")
         first, last = counts_before.get(name, 0), counts_after.get(name, 0)
         if last > first and before.partitions_complete:
-            yield Change(subject=name, change=TOPIC_GROWN, detail=f"{first} partitions, then {last}")
+            yield Change(subject=name, change=TOPIC_GROWN, detail=f"{counted(first, 'partition')}, then {last:,}")
         if name in factors_before and name in factors_after and factors_before[name] != factors_after[name]:
-            detail = f"{_factor_text(factors_before[name])} replicas, then {_factor_text(factors_after[name])}"
+            detail = f"{_factor_text(factors_before[name])}, then {_factor_text(factors_after[name])}"
             yield Change(subject=name, change=FACTOR_CHANGED, detail=detail)
         yield from _settings(one, other)
 
@@ -256,4 +257,4 @@ def _factors(view: ClusterView) -> dict[str, tuple[int, int]]:
 
 
 def _factor_text(factor: tuple[int, int]) -> str:
-    return str(factor[0]) if factor[0] == factor[1] else f"{factor[0]} to {factor[1]}"
+    return counted(factor[0], "replica") if factor[0] == factor[1] else f"{factor[0]} to {factor[1]} replicas"

@@ -53,14 +53,19 @@ class Step:
 def reassignment_json(plan: Reassignment) -> str:
     """Return a plan as kafka-reassign-partitions takes it: one line without a final newline."""
     named = {(each.place, int(each.broker_id)): each.path for each in plan.log_dirs}
-    targets = plan.replicas.tolist()
+    table, targets = plan.view.partitions, plan.replicas.tolist()
+    topics = [json.dumps(topic.name) for topic in plan.view.topics]
+    names, numbers = table.topic_index[plan.rows].tolist(), table.partition_ids[plan.rows].tolist()
     partitions = []
+    # Text is joined by hand: a million rows take a quarter of the time that json.dumps takes.
     for place in _in_order(plan):
-        topic, partition = _named(plan, place)
         replicas = [broker for broker in targets[place] if broker >= 0]
-        dirs = [named.get((place, broker), "any") for broker in replicas] if named else ["any"] * len(replicas)
-        partitions.append({"topic": topic, "partition": partition, "replicas": replicas, "log_dirs": dirs})
-    return json.dumps({"version": 1, "partitions": partitions}, separators=(",", ":"))
+        dirs = ",".join(json.dumps(named.get((place, broker), "any")) if named else '"any"' for broker in replicas)
+        listed = ",".join(map(str, replicas))
+        partitions.append(
+            f'{{"topic":{topics[names[place]]},"partition":{numbers[place]},"replicas":[{listed}],"log_dirs":[{dirs}]}}'
+        )
+    return f'{{"version":1,"partitions":[{",".join(partitions)}]}}'
 
 
 def needs_election(plan: Reassignment, done: Completion) -> Int64Array:

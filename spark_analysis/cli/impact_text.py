@@ -109,7 +109,11 @@ def _batches(impact: Impact) -> Iterator[RenderableType]:
 
 
 def _brokers(impact: Impact) -> Iterator[RenderableType]:
-    rows = brokers_table(impact).to_pylist()
+    rows = [row for row in brokers_table(impact).to_pylist() if _changes(row)]
+    if not rows:
+        yield Text("No broker gains or loses a replica or a known leader.")
+        yield Text()
+        return
     rows.sort(key=lambda row: (-(row["replica_count_in"] + row["replica_count_gone"]), row["broker_id"]))
     columns: tuple[tuple[str, Callable[[dict[str, Any]], str]], ...] = (
         ("broker", lambda row: str(row["broker_id"])),
@@ -128,13 +132,19 @@ def _brokers(impact: Impact) -> Iterator[RenderableType]:
     )
     shown = columns if impact.moved_bytes is not None else columns[:8]
     yield shown_table(
-        "Brokers, most moves first (out: as the leader that is copied from)",
+        "Brokers with a change, most moves first (out: as the leader that is copied from)",
         [title for title, _ in shown],
         [[text(row) for _, text in shown] for row in rows[:BROKERS_SHOWN_MAX]],
     )
     if len(rows) > BROKERS_SHOWN_MAX:
         yield Text(f"and {count(len(rows) - BROKERS_SHOWN_MAX)} more brokers; --out writes them all")
     yield Text()
+
+
+def _changes(row: dict[str, Any]) -> bool:
+    """Return whether a broker gains or loses anything, or is copied from."""
+    leads = {row["leader_count_before"], row["leader_count_done"], row["leader_count_after"]}
+    return bool(row["replica_count_in"] or row["replica_count_gone"] or row["bytes_out"] or len(leads) > 1)
 
 
 def _before_and_after(

@@ -55,13 +55,13 @@ def test_topics_that_came_went_grew_or_changed_are_named() -> None:
     topics = tuple(attrs.evolve(each, topic_id="other") if each.name == "made" else each for each in after.topics)
     found = compare(before, attrs.evolve(after, topics=topics))
     assert topics_of(found) == [
-        ("gone", "topic deleted", "1 partitions"),
-        ("grown", "partitions added", "1 partitions, then 2"),
-        ("kept", "replication factor changed", "2 replicas, then 3"),
+        ("gone", "topic deleted", "1 partition"),
+        ("grown", "partitions added", "1 partition, then 2"),
+        ("kept", "replication factor changed", "2 replicas, then 3 replicas"),
         ("kept", "setting changed", "cleanup.policy (not set), then compact"),
         ("kept", "setting changed", "retention.ms 1, then 2"),
         ("made", "topic deleted and created again", "id id-made, then other"),
-        ("new", "topic created", "1 partitions"),
+        ("new", "topic created", "1 partition"),
     ]
     assert [attrs.astuple(each) for each in found.sizes][:2] == [("gone", 1, None, 10, None), ("grown", 1, 2, 20, 40)]
 
