@@ -50,8 +50,8 @@ def _notes(plan: Plan) -> Iterator[str]:
     for what, proof in (("replicas", plan.certificate.replicas), ("leaders", plan.certificate.leaders)):
         if proof is not None and proof.totals.size > 1 and proof.is_even:
             low, high = int(proof.even_low[proof.block >= 0].min()), int(proof.even_high.max())
-            why = "racks" if what == "replicas" else "where replicas stand"
-            yield f"{what} end between {low} and {high} a broker: {why} forbid less"
+            why = "racks" if what == "replicas" else "the places of replicas"
+            yield f"{what} end between {low} and {high} a broker: {why} allow nothing more even"
 
 
 def _drifted(plan: Plan) -> int:

@@ -33,6 +33,7 @@ from spark_analysis.cli.cluster_inputs import (
 from spark_analysis.cli.commands import PROGRAM
 from spark_analysis.cli.plan_check import CHECKED, check_folder
 from spark_analysis.cli.plan_text import plan_shown
+from spark_analysis.report.plan_page import plan_page
 
 SUMMARY: Final = "summary.json"
 
@@ -120,7 +121,7 @@ def plan_command(options: PlanOptions) -> int:
     \b
     --out has plan.json, batch-NN.json and rollback.json for kafka-reassign-partitions,
     preferred-election-NN.json for kafka-leader-election, commands.txt to run in order,
-    certificate.json with the proof, and tables.
+    certificate.json with the proof, tables, and plan.html to look at.
     """
     if options.check is not None:
         return _check(options.check, options)
@@ -179,6 +180,7 @@ def _give(plan: Plan, batches: Schedule, options: PlanOptions) -> None:
                 plan.view, plan.goal, plan.certificate, counts, input_sha256=digest(plan.view)
             )
         }
+        texts["plan.html"] = plan_page(summary, brokers.to_pylist(), texts["commands.txt"])
         tables = {"input": input_table(plan.view), "moves": moves_table(plan, batches), "brokers": brokers}
     give_answer(
         options,

@@ -21,6 +21,7 @@
 - gates: Decide whether a report passes the gates that a script asks for with `--fail-on`.
 - prometheus: Write the figures of a report as Prometheus text, for a node exporter's textfile collector.
 - write: Write the page beside the tables that it was made from, whole or not at all.
+- plan_page: Write a plan as an HTML page: cost beside the bound, brokers before and after, the commands.
 - parts: Build the pieces that several sections of the page share: sections, tables, cells, notes.
 - figures: Format numbers for people: one function for each kind of number.
 - broker_chart: Draw the load of each broker of one cluster in rack order, with the range of equal shares behind.

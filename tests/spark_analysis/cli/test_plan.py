@@ -65,6 +65,7 @@ def test_a_plan_has_every_file_and_passes_its_check(
         "commands.txt",
         "input.parquet",
         "moves.parquet",
+        "plan.html",
         "plan.json",
         "preferred-election-01.json",
         "rollback.json",
@@ -75,6 +76,11 @@ def test_a_plan_has_every_file_and_passes_its_check(
     brokers = pq.read_table(out / "brokers.parquet").to_pylist()
     assert [row["replicas_after"] for row in brokers] == [4] * 6
     assert [row["leaders_after"] for row in brokers] == [2] * 6
+    page = (out / "plan.html").read_text()
+    assert "8 replicas of 24 move, and no plan to these loads moves fewer" in page
+    assert page.count('class="bound"') == 6
+    assert "<script" not in page
+    assert "<code>brokerside plan --check</code>" in page
     assert plan("--check", str(out)) == 0
     assert plan(*given, "--check", str(out)) == 0
     assert "feasible and at its bound. 8 replicas move, any plan moves at least 8" in capsys.readouterr().out

@@ -1,0 +1,168 @@
+"""Write a plan as an HTML page: what it costs beside the bound, brokers before and after, batches, the commands.
+
+What it decides: the order for a reader who is to run it: cost and proof first, then the picture of loads, the brokers,
+and the commands to run.
+
+Constraints: one file, no script, nothing from outside, readable on paper; the same plan gives the same bytes; every
+text is escaped.
+
+Example: plan_page(summary, rows, commands) with the rows of brokers.parquet.
+
+Left out: every partition that moves; moves.parquet lists them.
+
+Source: ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from broker.drawing.element import Markup, lines, node, tag
+from broker.drawing.page import offline_page, table
+from broker.drawing.scale import clipped, nice_axis, number
+from broker.drawing.svg import document, style
+from broker.units import format_size
+from spark_analysis.report.figures import UNKNOWN, count, plural
+
+DRAWN_MAX: Final = 60
+_ROW: Final = 22
+_LEFT: Final = 150
+_WIDTH: Final = 900
+_ROLES: Final = ("page", "ink", "quiet", "rule", "accent", "best", "bar", "band")
+_RULES: Final = (
+    ".run .kept{fill:var(--bar)}.run .gone{fill:none;stroke:var(--quiet);stroke-dasharray:3 2}"
+    ".run .new{fill:var(--best)}.run .bound{stroke:var(--accent);stroke-width:2}.run .grid{stroke:var(--rule)}"
+)
+
+
+def plan_page(summary: Mapping[str, Any], brokers: Sequence[Mapping[str, Any]], commands: str) -> str:
+    """Return a plan as an HTML page; `brokers` are the rows of brokers.parquet, `commands` the text of commands.txt."""
+    goal = summary["goal"]
+    title = f"{summary['cluster']}: plan to {goal['kind']}"
+    return offline_page(
+        title,
+        tag("h1", title),
+        *_verdict(summary),
+        *table(("", "this plan", "any plan, at least"), _costs(summary), texts=(0,)),
+        tag("h2", "Replicas by broker"),
+        tag("p", *_legend(len(brokers)), class_="quiet"),
+        tag("figure", Markup("\n" + _chart(brokers))),
+        tag("h2", "Brokers"),
+        *table(_HEADS, (_row(row) for row in brokers), texts=(0, 1)),
+        tag("h2", "Commands"),
+        tag("p", "In the folder of this page, one after the other:"),
+        tag("pre", tag("code", commands), style="overflow-x:auto"),
+    )
+
+
+def _verdict(summary: Mapping[str, Any]) -> Iterator[Markup]:
+    moved = plural(summary["moved"], "replica")
+    proven = (
+        f"{moved} of {count(summary['replica_count'])} move, and no plan to these loads moves fewer: certificate.json "
+        "has a price for each broker, from which "
+    )
+    if summary["is_least"]:
+        yield tag("p", proven, tag("code", "brokerside plan --check"), " computes that bound again.")
+    else:
+        yield tag("p", f"{moved} move; at least {count(summary['moved_bound'])} must.", class_="alert")
+    for each in summary["notes"]:
+        yield tag("p", each, class_="quiet")
+
+
+def _costs(summary: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
+    size = UNKNOWN if summary["moved_bytes"] is None else format_size(summary["moved_bytes"])
+    yield "replicas that move", count(summary["moved"]), count(summary["moved_bound"])
+    yield "bytes that move", size, ""
+    yield "leaders that change", count(summary["leader_changes"]), count(summary["leader_changes_least"])
+    yield "partitions that change", count(summary["changed_partition_count"]), ""
+    seconds, least = summary["seconds_at_throttle"], summary["seconds_bound"]
+    if seconds is not None:
+        yield "seconds at the throttle", count(round(seconds)), count(round(least))
+    yield "batches", count(summary["batch_count"]), ""
+
+
+_HEADS: Final = (
+    "broker",
+    "rack",
+    "replicas before",
+    "at the peak",
+    "after",
+    "in",
+    "out",
+    "allowed",
+    "leaders before",
+    "after",
+    "bytes before",
+    "at the peak",
+    "after",
+)
+
+
+def _row(row: Mapping[str, Any]) -> tuple[str, ...]:
+    low, high = row["replicas_low"], row["replicas_high"]
+    allowed = UNKNOWN if low is None else count(low) if low == high else f"{count(low)} to {count(high)}"
+    sizes = (row[f"bytes_{name}"] for name in ("before", "peak", "after"))
+    return (
+        f"{row['broker']}{_mark(row)}",
+        row["rack"] or UNKNOWN,
+        *(count(row[f"replicas_{name}"]) for name in ("before", "peak", "after", "received", "given")),
+        allowed,
+        count(row["leaders_before"]),
+        count(row["leaders_after"]),
+        *(UNKNOWN if size is None else format_size(size) for size in sizes),
+    )
+
+
+def _mark(row: Mapping[str, Any]) -> str:
+    marks = (("is_added", " (new)"), ("is_removed", " (removed)"), ("is_fenced", " (fenced)"))
+    return "".join(text for name, text in marks if row[name])
+
+
+def _legend(broker_count: int) -> Iterator[str]:
+    if broker_count > DRAWN_MAX:
+        yield f"The {DRAWN_MAX} of {count(broker_count)} brokers that give and receive most. "
+    yield "Grey stays, green arrives, dashed leaves. The mark is the most that the goal allows."
+
+
+def _chart(brokers: Sequence[Mapping[str, Any]]) -> str:
+    """Return the bars: what stays, what arrives, what leaves, and the most that is allowed."""
+    moving = sorted(brokers, key=lambda row: (-(row["replicas_received"] + row["replicas_given"]), row["broker"]))
+    chosen = {row["broker"] for row in moving[:DRAWN_MAX]}
+    drawn = [row for row in brokers if row["broker"] in chosen]
+    loads = [row[f"replicas_{name}"] or 0 for row in drawn for name in ("before", "after", "high")]
+    most = max(loads, default=0)
+    end, steps = nice_axis(float(most))
+    scale = (_WIDTH - _LEFT - 40) / end
+    height = _ROW * len(drawn) + 30
+    parts = [_grid(end * step / steps, scale, height) for step in range(steps + 1)]
+    parts += [_bars(row, place, scale) for place, row in enumerate(drawn)]
+    title = "Replicas of each broker before and after the plan"
+    return document("run", title, (_WIDTH, height), style("run", *_ROLES, rules=_RULES), parts)
+
+
+def _grid(value: float, scale: float, height: int) -> Markup:
+    x = number(_LEFT + value * scale)
+    label = node("text", count(round(value)), x=x, y=height - 6, text_anchor="middle", class_="q")
+    return lines(node("path", d=f"M{x} 0V{height - 22}", class_="grid"), label)
+
+
+def _bars(row: Mapping[str, Any], place: int, scale: float) -> Markup:
+    top, tall = place * _ROW + 3, _ROW - 6
+    kept = row["replicas_before"] - row["replicas_given"]
+    name = clipped(f"{row['broker']}{_mark(row)} {row['rack'] or ''}".strip(), 22)
+    first, after = _LEFT + kept * scale, row["replicas_after"] * scale
+
+    def bar(x: float, width: float, class_: str) -> Markup:
+        return node("rect", x=number(x), y=top, width=number(max(width, 0)), height=tall, class_=class_)
+
+    parts = [
+        node("text", name, x=_LEFT - 8, y=top + tall - 3, text_anchor="end"),
+        bar(_LEFT, kept * scale, "kept"),
+        bar(first, row["replicas_given"] * scale, "gone") if row["replicas_given"] else None,
+        bar(first, after - kept * scale, "new") if row["replicas_received"] else None,
+    ]
+    if row["replicas_high"] is not None and not row["is_removed"] and not row["is_fenced"]:
+        x = number(_LEFT + row["replicas_high"] * scale)
+        parts.append(node("path", d=f"M{x} {top - 1}v{tall + 2}", class_="bound"))
+    return lines(*(part for part in parts if part is not None))
