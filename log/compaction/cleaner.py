@@ -55,7 +55,9 @@ from log.segments.file_names import LOG
 from log.segments.segment import Segment
 
 UPGRADES_SINCE: Final = Release("4.0")
-"""Since then the cleaner writes old messages as magic 2, and keeps the last batch of a pass though it is empty."""
+"""The first release whose cleaner writes old messages as magic 2."""
+KEEPS_LAST_BATCH: Final = Release("3.9")
+"""The first release whose cleaner keeps the last batch of a pass though it is empty; so does 3.9.2."""
 NO_LAST_BATCH: Final = -1
 NO_CLEAN_SEGMENT_HORIZON_MS: Final = TimeMs(0)
 
@@ -146,10 +148,10 @@ class _Rewrite:
             broker_message_size_bytes_max=options.message_size_bytes_max,
             topic_message_size_bytes_max=log.config.message_size_bytes_max,
         )
-        is_since_4_0 = log.config.release >= UPGRADES_SINCE
+        release = log.config.release
         rule = TombstoneRule.of_pass(now_ms, log.config.delete_retention_ms)
-        self._rule = attrs.evolve(rule, upgrades_messages=is_since_4_0)
-        self._fates = Fates(target.end_offset if is_since_4_0 else NO_LAST_BATCH, now_ms)
+        self._rule = attrs.evolve(rule, upgrades_messages=release >= UPGRADES_SINCE)
+        self._fates = Fates(target.end_offset if release >= KEEPS_LAST_BATCH else NO_LAST_BATCH, now_ms)
         clean_segments = log.local.segments.between(LOG_START, target.first_dirty_offset)
         self._legacy_horizon_ms = (
             clean_segments[-1].modified_ms - log.config.delete_retention_ms

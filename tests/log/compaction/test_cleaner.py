@@ -135,8 +135,9 @@ def test_records_without_a_key_go_and_are_counted() -> None:
     assert pairs_of(written.log) == [(1, b"a", b"2"), (3, b"b", b"4")]
 
 
-def test_an_empty_batch_stays_at_the_end_of_a_pass_and_goes_when_something_follows() -> None:
-    written = Written.empty()
+@pytest.mark.parametrize("release", ["3.9", "4.3"])
+def test_an_empty_batch_stays_at_the_end_of_a_pass_and_goes_when_something_follows(release: str) -> None:
+    written = Written.empty(release=Release(release))
     written.append((b"a", b"1"))
     written.append((None, b"2"), (None, b"3"))
     written.roll()
