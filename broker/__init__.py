@@ -3,6 +3,7 @@
     errors          Raise InputError, CorruptDataError or RefusedError, by whose fault it is.
     ids             Name brokers, topics, partitions, epochs and offsets by types of their own.
     releases        Name the releases of Kafka whose behaviour this library reproduces.
+    differences     List what differs between releases, by source and by place in the code.
     units           Read and print sizes in bytes and durations in milliseconds.
     clock           Pass time as a parameter: a clock that only its owner moves.
     entropy         Pass chance as a parameter: SplitMix64, and java.util.Random bit for bit.

@@ -40,6 +40,7 @@ from placement.balance.loads import Loads, loads
 from placement.balance.measures import Distribution, Measure, distribution, measures
 from placement.outages.look_ahead import LookAhead, look_ahead
 from placement.outages.lost import Outage, outage
+from placement.outages.restarts import RestartSchedule, restart_schedule
 from placement.placers.classic import ClassicPlacer, grow_topic, rack_alternated_brokers
 from placement.placers.manual import (
     ManualPartition,
@@ -94,6 +95,7 @@ __all__ = (
     "RackAudit",
     "Reassignment",
     "ReplicaPlacer",
+    "RestartSchedule",
     "Rolling",
     "Schedule",
     "ScheduleError",
@@ -123,6 +125,7 @@ __all__ = (
     "partition_states",
     "rack_alternated_brokers",
     "rack_audit",
+    "restart_schedule",
     "rolling",
     "schedule",
     "topic_spread",

@@ -39,15 +39,19 @@ _COLUMN_NAME_COUNT_MIN: Final = 24  # Fewer strings are hashed faster one by one
 UInt32Array = NDArray[np.uint32]
 
 
-def string_places(names: Sequence[str]) -> NDArray[np.int64]:
-    """Return the indices of these strings in the order in which a HashMap, filled in turn, iterates them."""
-    return _places(string_hashes(names), TABLE_SIZE_MIN, lambda: [java_string_key(name) for name in names])
+def string_places(names: Sequence[str], *, copied: bool = False) -> NDArray[np.int64]:
+    """Return the indices of these strings in a HashMap's order, filled in turn; `copied`: a set from a collection."""
+    return _places(string_hashes(names), _table_size(names, copied), lambda: [java_string_key(name) for name in names])
 
 
 def uuid_places(ids: Sequence[bytes], *, copied: bool = False) -> NDArray[np.int64]:
     """Return the indices of these 16-byte ids in a HashMap's order; `copied`: a set built from a collection."""
-    asked = max(TABLE_SIZE_MIN, len(ids) * 4 // 3 + 1) if copied else TABLE_SIZE_MIN
-    return _places(uuid_hashes(ids), 1 << (asked - 1).bit_length(), lambda: [uuid_key(one) for one in ids])
+    return _places(uuid_hashes(ids), _table_size(ids, copied), lambda: [uuid_key(one) for one in ids])
+
+
+def _table_size(keys: Sequence[object], copied: bool) -> int:
+    asked = max(TABLE_SIZE_MIN, len(keys) * 4 // 3 + 1) if copied else TABLE_SIZE_MIN
+    return 1 << (asked - 1).bit_length()
 
 
 def uuid_hashes(ids: Sequence[bytes]) -> UInt32Array:

@@ -141,6 +141,18 @@ class BatchV2(RecordBatch):
         ) = HEADER.unpack_from(data if len(data) >= HEADER.size else _filled_up(data))
         self.last_offset = Offset(int64(self.base_offset + self.last_offset_delta))
 
+    def with_header_of(self, file: memoryview) -> BatchV2:
+        """Return this batch with the header that Kafka's file reader sees: it may reach into what follows the batch.
+
+        Raises CorruptBatchError where the file ends before the header does.
+        """
+        header = file[self.position : self.position + HEADER.size]
+        if len(header) < HEADER.size:
+            raise self.corrupt("the file ends inside the header of a batch")
+        batch = BatchV2(header, self.position, self.source)
+        batch.data = self.data
+        return batch
+
     @property
     def header(self) -> BatchHeader:
         """Return the header's fields as stored, the length included."""

@@ -19,10 +19,12 @@ import click
 from broker.cli import EXIT_REFUSED, kafka_option, takes
 from broker.errors import CorruptDataError, InputError, UsageError
 from broker.ids import INT32_MAX, INT64_MAX
+from broker.releases import NEWEST
 from log.cli.options import JSON, KEEP_GOING, PATHS, QUIET, check_out
 from log.cli.output import Advance, print_error, print_lines, progress
+from log.internal_topics.by_release import OLDEST
 from log.segments.file_names import LOG
-from log.tools.dump_options import DECODERS, MESSAGE_SIZE_MAX, DumpOptions
+from log.tools.dump_options import DECODER_CLASSES, DECODERS, MESSAGE_SIZE_MAX, DumpOptions
 from log.tools.dump_rows import file_rows
 from log.tools.dump_text import file_lines
 from log.tools.dump_topics import TOPIC_DECODERS
@@ -46,8 +48,11 @@ class DumpCommand(DumpOptions):
     transactions: bool
     share: bool
     remote: bool
+    key_class: str | None
+    value_class: str | None
 
 
+_CLASS = click.Choice(sorted(DECODER_CLASSES))
 _DECODER = click.Choice(sorted(DECODERS))
 
 
@@ -60,6 +65,8 @@ _DECODER = click.Choice(sorted(DECODERS))
 @click.option("--verify-index-only", is_flag=True, help="Compare indexes with the log, and print only mismatches.")
 @click.option("--key-decoder", type=_DECODER, default="utf-8", help="Decoder of record keys (default utf-8).")
 @click.option("--value-decoder", type=_DECODER, default="utf-8", help="Decoder of record values (default utf-8).")
+@click.option("--key-decoder-class", "key_class", type=_CLASS, help="Kafka's decoder of keys; prints data.")
+@click.option("--value-decoder-class", "value_class", type=_CLASS, help="Kafka's decoder of values; prints data.")
 @click.option("--cluster-metadata-decoder", "metadata", is_flag=True, help="Decode values as cluster metadata records.")
 @click.option("--offsets-decoder", "offsets", is_flag=True, help="Decode records of __consumer_offsets.")
 @click.option("--transaction-log-decoder", "transactions", is_flag=True, help="Decode records of __transaction_state.")
@@ -108,9 +115,17 @@ def command(options: DumpCommand) -> int:
         raise UsageError(f"--end-offset {options.end_offset} is below --start-offset {options.start_offset}")
     # Decoded records are data too, and data is printed record by record.
     decoder = _topic_decoder(options)
-    print_data = options.print_data or options.metadata or decoder is not None
+    has_class = options.key_class is not None or options.value_class is not None
+    print_data = options.print_data or options.metadata or decoder is not None or has_class
     deep = options.deep or print_data
-    options = attrs.evolve(options, print_data=print_data, deep=deep, topic_decoder=decoder)
+    options = attrs.evolve(
+        options,
+        print_data=print_data,
+        deep=deep,
+        topic_decoder=decoder,
+        key_decoder=DECODER_CLASSES[options.key_class] if options.key_class else options.key_decoder,
+        value_decoder=DECODER_CLASSES[options.value_class] if options.value_class else options.value_decoder,
+    )
     folders = expand_all(options.paths)
     problems = Problems(options.release)
     if options.out is None:
@@ -129,6 +144,10 @@ def _topic_decoder(options: DumpCommand) -> str | None:
     named = [name for name, is_asked in zip(TOPIC_DECODERS, asked, strict=True) if is_asked]
     if len(named) + options.metadata > 1:
         raise UsageError("a topic has records of one kind: name one decoder, not several")
+    if named and options.release < OLDEST:
+        raise UsageError(
+            f"--{named[0]}-decoder prints as Kafka {OLDEST} to {NEWEST}; how {options.release} prints is not known"
+        )
     return named[0] if named else None
 
 

@@ -14,424 +14,109 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from log.internal_topics.messages import Message, RecordSchema
+from log.internal_topics.builders import (
+    ASSIGNMENT_EPOCHS,
+    GROUP,
+    MEMBER,
+    MEMBER_STATE,
+    PARTITIONS,
+    SETTINGS,
+    TARGET_ASSIGNMENT,
+    TOPIC_ID,
+    each,
+    record,
+    texts,
+)
+from log.internal_topics.messages import RecordSchema
 from log.metadata.fields import Field, Kind
 
+_TASKS: Final = (*texts("subtopologyId"), PARTITIONS)
+_HELD_TASKS: Final = (*_TASKS, ASSIGNMENT_EPOCHS)
+_TASK_KINDS: Final = ("activeTasks", "standbyTasks", "warmupTasks")
+_NAMED_TOPIC: Final = (TOPIC_ID, *texts("topicName"))
+_INTERNAL_TOPIC: Final = (
+    *texts("name"),
+    Field("partitions", Kind.INT32),
+    Field("replicationFactor", Kind.INT16),
+    each("topicConfigs", *SETTINGS),
+)
+
 OTHER_GROUP_RECORDS: Final[Mapping[int, RecordSchema]] = {
-    10: RecordSchema(
-        Message(
-            "ShareGroupMemberMetadataKey",
-            0,
-            None,
-            (
-                Field("groupId", Kind.STRING),
-                Field("memberId", Kind.STRING),
-            ),
-        ),
-        Message(
-            "ShareGroupMemberMetadataValue",
-            0,
-            0,
-            (
-                Field("rackId", Kind.STRING, is_nullable=True),
-                Field("clientId", Kind.STRING),
-                Field("clientHost", Kind.STRING),
-                Field("subscribedTopicNames", Kind.STRING, is_array=True),
-            ),
-        ),
+    10: record(
+        "ShareGroupMemberMetadata",
+        MEMBER,
+        Field("rackId", Kind.STRING, is_nullable=True),
+        *texts("clientId", "clientHost"),
+        Field("subscribedTopicNames", Kind.STRING, is_array=True),
     ),
-    11: RecordSchema(
-        Message("ShareGroupMetadataKey", 0, None, (Field("groupId", Kind.STRING),)),
-        Message(
-            "ShareGroupMetadataValue",
-            0,
-            0,
-            (
-                Field("epoch", Kind.INT32),
-                Field("metadataHash", Kind.INT64),
-            ),
-        ),
+    11: record("ShareGroupMetadata", GROUP, Field("epoch", Kind.INT32), Field("metadataHash", Kind.INT64)),
+    12: record("ShareGroupTargetAssignmentMetadata", GROUP, *TARGET_ASSIGNMENT),
+    13: record("ShareGroupTargetAssignmentMember", MEMBER, each("topicPartitions", TOPIC_ID, PARTITIONS)),
+    14: record(
+        "ShareGroupCurrentMemberAssignment",
+        MEMBER,
+        *MEMBER_STATE,
+        each("assignedPartitions", TOPIC_ID, PARTITIONS),
     ),
-    12: RecordSchema(
-        Message("ShareGroupTargetAssignmentMetadataKey", 0, None, (Field("groupId", Kind.STRING),)),
-        Message(
-            "ShareGroupTargetAssignmentMetadataValue",
-            0,
-            0,
-            (
-                Field("assignmentEpoch", Kind.INT32),
-                Field("assignmentTimestamp", Kind.INT64, tag=0),
-            ),
-        ),
+    15: record(
+        "ShareGroupStatePartitionMetadata",
+        GROUP,
+        each("initializingTopics", *_NAMED_TOPIC, PARTITIONS),
+        each("initializedTopics", *_NAMED_TOPIC, PARTITIONS),
+        each("deletingTopics", *_NAMED_TOPIC),
     ),
-    13: RecordSchema(
-        Message(
-            "ShareGroupTargetAssignmentMemberKey",
-            0,
-            None,
-            (
-                Field("groupId", Kind.STRING),
-                Field("memberId", Kind.STRING),
-            ),
-        ),
-        Message(
-            "ShareGroupTargetAssignmentMemberValue",
-            0,
-            0,
-            (
-                Field(
-                    "topicPartitions",
-                    Kind.STRUCT,
-                    is_array=True,
-                    fields=(
-                        Field("topicId", Kind.UUID),
-                        Field("partitions", Kind.INT32, is_array=True),
-                    ),
-                ),
-            ),
-        ),
+    17: record(
+        "StreamsGroupMetadata",
+        GROUP,
+        Field("epoch", Kind.INT32),
+        Field("metadataHash", Kind.INT64),
+        Field("validatedTopologyEpoch", Kind.INT32, tag=0, default=-1),
+        each("lastAssignmentConfigs", *SETTINGS, is_nullable=True, tag=1),
     ),
-    14: RecordSchema(
-        Message(
-            "ShareGroupCurrentMemberAssignmentKey",
-            0,
-            None,
-            (
-                Field("groupId", Kind.STRING),
-                Field("memberId", Kind.STRING),
-            ),
+    19: record(
+        "StreamsGroupMemberMetadata",
+        MEMBER,
+        Field("instanceId", Kind.STRING, is_nullable=True),
+        Field("rackId", Kind.STRING, is_nullable=True),
+        *texts("clientId", "clientHost"),
+        Field("rebalanceTimeoutMs", Kind.INT32, default=-1),
+        Field("topologyEpoch", Kind.INT32),
+        *texts("processId"),
+        Field(
+            "userEndpoint",
+            Kind.STRUCT,
+            is_nullable=True,
+            fields=(*texts("host"), Field("port", Kind.UINT16)),
+            default=None,
         ),
-        Message(
-            "ShareGroupCurrentMemberAssignmentValue",
-            0,
-            0,
-            (
-                Field("memberEpoch", Kind.INT32),
-                Field("previousMemberEpoch", Kind.INT32),
-                Field("state", Kind.INT8),
-                Field(
-                    "assignedPartitions",
-                    Kind.STRUCT,
-                    is_array=True,
-                    fields=(
-                        Field("topicId", Kind.UUID),
-                        Field("partitions", Kind.INT32, is_array=True),
-                    ),
-                ),
-            ),
-        ),
+        each("clientTags", *SETTINGS),
     ),
-    15: RecordSchema(
-        Message("ShareGroupStatePartitionMetadataKey", 0, None, (Field("groupId", Kind.STRING),)),
-        Message(
-            "ShareGroupStatePartitionMetadataValue",
-            0,
-            0,
-            (
-                Field(
-                    "initializingTopics",
-                    Kind.STRUCT,
-                    is_array=True,
-                    fields=(
-                        Field("topicId", Kind.UUID),
-                        Field("topicName", Kind.STRING),
-                        Field("partitions", Kind.INT32, is_array=True),
-                    ),
-                ),
-                Field(
-                    "initializedTopics",
-                    Kind.STRUCT,
-                    is_array=True,
-                    fields=(
-                        Field("topicId", Kind.UUID),
-                        Field("topicName", Kind.STRING),
-                        Field("partitions", Kind.INT32, is_array=True),
-                    ),
-                ),
-                Field(
-                    "deletingTopics",
-                    Kind.STRUCT,
-                    is_array=True,
-                    fields=(
-                        Field("topicId", Kind.UUID),
-                        Field("topicName", Kind.STRING),
-                    ),
-                ),
-            ),
-        ),
+    20: record("StreamsGroupTargetAssignmentMetadata", GROUP, *TARGET_ASSIGNMENT),
+    21: record("StreamsGroupTargetAssignmentMember", MEMBER, *(each(kind, *_TASKS) for kind in _TASK_KINDS)),
+    22: record(
+        "StreamsGroupCurrentMemberAssignment",
+        MEMBER,
+        *MEMBER_STATE,
+        *(each(kind, *_HELD_TASKS) for kind in _TASK_KINDS),
+        *(each(f"{kind}PendingRevocation", *_HELD_TASKS) for kind in _TASK_KINDS),
     ),
-    17: RecordSchema(
-        Message("StreamsGroupMetadataKey", 0, None, (Field("groupId", Kind.STRING),)),
-        Message(
-            "StreamsGroupMetadataValue",
-            0,
-            0,
-            (
-                Field("epoch", Kind.INT32),
-                Field("metadataHash", Kind.INT64),
-                Field("validatedTopologyEpoch", Kind.INT32, tag=0, default=-1),
-                Field(
-                    "lastAssignmentConfigs",
-                    Kind.STRUCT,
-                    is_array=True,
-                    is_nullable=True,
-                    tag=1,
-                    fields=(
-                        Field("key", Kind.STRING),
-                        Field("value", Kind.STRING),
-                    ),
-                ),
-            ),
-        ),
-    ),
-    19: RecordSchema(
-        Message(
-            "StreamsGroupMemberMetadataKey",
-            0,
-            None,
-            (
-                Field("groupId", Kind.STRING),
-                Field("memberId", Kind.STRING),
-            ),
-        ),
-        Message(
-            "StreamsGroupMemberMetadataValue",
-            0,
-            0,
-            (
-                Field("instanceId", Kind.STRING, is_nullable=True),
-                Field("rackId", Kind.STRING, is_nullable=True),
-                Field("clientId", Kind.STRING),
-                Field("clientHost", Kind.STRING),
-                Field("rebalanceTimeoutMs", Kind.INT32, default=-1),
-                Field("topologyEpoch", Kind.INT32),
-                Field("processId", Kind.STRING),
-                Field(
-                    "userEndpoint",
-                    Kind.STRUCT,
-                    is_nullable=True,
-                    fields=(
-                        Field("host", Kind.STRING),
-                        Field("port", Kind.UINT16),
-                    ),
-                    default=None,
-                ),
-                Field(
-                    "clientTags",
-                    Kind.STRUCT,
-                    is_array=True,
-                    fields=(
-                        Field("key", Kind.STRING),
-                        Field("value", Kind.STRING),
-                    ),
-                ),
-            ),
-        ),
-    ),
-    20: RecordSchema(
-        Message("StreamsGroupTargetAssignmentMetadataKey", 0, None, (Field("groupId", Kind.STRING),)),
-        Message(
-            "StreamsGroupTargetAssignmentMetadataValue",
-            0,
-            0,
-            (
-                Field("assignmentEpoch", Kind.INT32),
-                Field("assignmentTimestamp", Kind.INT64, tag=0),
-            ),
-        ),
-    ),
-    21: RecordSchema(
-        Message(
-            "StreamsGroupTargetAssignmentMemberKey",
-            0,
-            None,
-            (
-                Field("groupId", Kind.STRING),
-                Field("memberId", Kind.STRING),
-            ),
-        ),
-        Message(
-            "StreamsGroupTargetAssignmentMemberValue",
-            0,
-            0,
-            (
-                Field(
-                    "activeTasks",
-                    Kind.STRUCT,
-                    is_array=True,
-                    fields=(
-                        Field("subtopologyId", Kind.STRING),
-                        Field("partitions", Kind.INT32, is_array=True),
-                    ),
-                ),
-                Field(
-                    "standbyTasks",
-                    Kind.STRUCT,
-                    is_array=True,
-                    fields=(
-                        Field("subtopologyId", Kind.STRING),
-                        Field("partitions", Kind.INT32, is_array=True),
-                    ),
-                ),
-                Field(
-                    "warmupTasks",
-                    Kind.STRUCT,
-                    is_array=True,
-                    fields=(
-                        Field("subtopologyId", Kind.STRING),
-                        Field("partitions", Kind.INT32, is_array=True),
-                    ),
-                ),
-            ),
-        ),
-    ),
-    22: RecordSchema(
-        Message(
-            "StreamsGroupCurrentMemberAssignmentKey",
-            0,
-            None,
-            (
-                Field("groupId", Kind.STRING),
-                Field("memberId", Kind.STRING),
-            ),
-        ),
-        Message(
-            "StreamsGroupCurrentMemberAssignmentValue",
-            0,
-            0,
-            (
-                Field("memberEpoch", Kind.INT32),
-                Field("previousMemberEpoch", Kind.INT32),
-                Field("state", Kind.INT8),
-                Field(
-                    "activeTasks",
-                    Kind.STRUCT,
-                    is_array=True,
-                    fields=(
-                        Field("subtopologyId", Kind.STRING),
-                        Field("partitions", Kind.INT32, is_array=True),
-                        Field("assignmentEpochs", Kind.INT32, is_array=True, is_nullable=True, tag=0),
-                    ),
-                ),
-                Field(
-                    "standbyTasks",
-                    Kind.STRUCT,
-                    is_array=True,
-                    fields=(
-                        Field("subtopologyId", Kind.STRING),
-                        Field("partitions", Kind.INT32, is_array=True),
-                        Field("assignmentEpochs", Kind.INT32, is_array=True, is_nullable=True, tag=0),
-                    ),
-                ),
-                Field(
-                    "warmupTasks",
-                    Kind.STRUCT,
-                    is_array=True,
-                    fields=(
-                        Field("subtopologyId", Kind.STRING),
-                        Field("partitions", Kind.INT32, is_array=True),
-                        Field("assignmentEpochs", Kind.INT32, is_array=True, is_nullable=True, tag=0),
-                    ),
-                ),
-                Field(
-                    "activeTasksPendingRevocation",
-                    Kind.STRUCT,
-                    is_array=True,
-                    fields=(
-                        Field("subtopologyId", Kind.STRING),
-                        Field("partitions", Kind.INT32, is_array=True),
-                        Field("assignmentEpochs", Kind.INT32, is_array=True, is_nullable=True, tag=0),
-                    ),
-                ),
-                Field(
-                    "standbyTasksPendingRevocation",
-                    Kind.STRUCT,
-                    is_array=True,
-                    fields=(
-                        Field("subtopologyId", Kind.STRING),
-                        Field("partitions", Kind.INT32, is_array=True),
-                        Field("assignmentEpochs", Kind.INT32, is_array=True, is_nullable=True, tag=0),
-                    ),
-                ),
-                Field(
-                    "warmupTasksPendingRevocation",
-                    Kind.STRUCT,
-                    is_array=True,
-                    fields=(
-                        Field("subtopologyId", Kind.STRING),
-                        Field("partitions", Kind.INT32, is_array=True),
-                        Field("assignmentEpochs", Kind.INT32, is_array=True, is_nullable=True, tag=0),
-                    ),
-                ),
-            ),
-        ),
-    ),
-    23: RecordSchema(
-        Message("StreamsGroupTopologyKey", 0, None, (Field("groupId", Kind.STRING),)),
-        Message(
-            "StreamsGroupTopologyValue",
-            0,
-            0,
-            (
-                Field("epoch", Kind.INT32),
-                Field(
-                    "subtopologies",
-                    Kind.STRUCT,
-                    is_array=True,
-                    fields=(
-                        Field("subtopologyId", Kind.STRING),
-                        Field("sourceTopics", Kind.STRING, is_array=True),
-                        Field("sourceTopicRegex", Kind.STRING, is_array=True),
-                        Field(
-                            "stateChangelogTopics",
-                            Kind.STRUCT,
-                            is_array=True,
-                            fields=(
-                                Field("name", Kind.STRING),
-                                Field("partitions", Kind.INT32),
-                                Field("replicationFactor", Kind.INT16),
-                                Field(
-                                    "topicConfigs",
-                                    Kind.STRUCT,
-                                    is_array=True,
-                                    fields=(
-                                        Field("key", Kind.STRING),
-                                        Field("value", Kind.STRING),
-                                    ),
-                                ),
-                            ),
-                        ),
-                        Field("repartitionSinkTopics", Kind.STRING, is_array=True),
-                        Field(
-                            "repartitionSourceTopics",
-                            Kind.STRUCT,
-                            is_array=True,
-                            fields=(
-                                Field("name", Kind.STRING),
-                                Field("partitions", Kind.INT32),
-                                Field("replicationFactor", Kind.INT16),
-                                Field(
-                                    "topicConfigs",
-                                    Kind.STRUCT,
-                                    is_array=True,
-                                    fields=(
-                                        Field("key", Kind.STRING),
-                                        Field("value", Kind.STRING),
-                                    ),
-                                ),
-                            ),
-                        ),
-                        Field(
-                            "copartitionGroups",
-                            Kind.STRUCT,
-                            is_array=True,
-                            fields=(
-                                Field("sourceTopics", Kind.INT16, is_array=True),
-                                Field("sourceTopicRegex", Kind.INT16, is_array=True),
-                                Field("repartitionSourceTopics", Kind.INT16, is_array=True),
-                            ),
-                        ),
-                    ),
+    23: record(
+        "StreamsGroupTopology",
+        GROUP,
+        Field("epoch", Kind.INT32),
+        each(
+            "subtopologies",
+            *texts("subtopologyId"),
+            Field("sourceTopics", Kind.STRING, is_array=True),
+            Field("sourceTopicRegex", Kind.STRING, is_array=True),
+            each("stateChangelogTopics", *_INTERNAL_TOPIC),
+            Field("repartitionSinkTopics", Kind.STRING, is_array=True),
+            each("repartitionSourceTopics", *_INTERNAL_TOPIC),
+            each(
+                "copartitionGroups",
+                *(
+                    Field(name, Kind.INT16, is_array=True)
+                    for name in ("sourceTopics", "sourceTopicRegex", "repartitionSourceTopics")
                 ),
             ),
         ),

@@ -16,6 +16,7 @@ from broker.ids import INT32_MAX
 from broker.releases import NEWEST, Release
 from broker.units import MIB
 from log.batches.batch import RecordBatch
+from log.batches.batch_v2 import HEADER, BatchV2
 from log.batches.in_buffer import batches_in
 from log.batches.scan import ScanOptions, scan
 from log.codecs.java_utf8 import decode_java_utf8
@@ -26,12 +27,30 @@ from log.tools.sources import SourceFile
 
 MESSAGE_SIZE_MAX: Final = 5 * MIB
 """The default of --max-message-size."""
+
+
+def _number(data: bytes, size_bytes: int) -> str:
+    """Return the big-endian number at the front of `data`, as Kafka's decoders of numbers read it."""
+    if len(data) < size_bytes:
+        raise CorruptDataError(f"{len(data)} bytes cannot be decoded as a number of {size_bytes}")
+    return str(int.from_bytes(data[:size_bytes], "big", signed=True))
+
+
 DECODERS: Final[Mapping[str, Callable[[bytes], str]]] = {
     "utf-8": decode_java_utf8,
     "hex": bytes.hex,
     "base64": lambda data: base64.b64encode(data).decode("ascii"),
+    "integer": lambda data: _number(data, 4),
+    "long": lambda data: _number(data, 8),
 }
 """How keys and values are shown, by name; what is not UTF-8 shows U+FFFD, as in Kafka."""
+
+DECODER_CLASSES: Final[Mapping[str, str]] = {
+    "org.apache.kafka.tools.api.StringDecoder": "utf-8",
+    "org.apache.kafka.tools.api.IntegerDecoder": "integer",
+    "org.apache.kafka.tools.api.LongDecoder": "long",
+}
+"""Our decoder for each class of Kafka's; DefaultDecoder prints where an array stands in memory."""
 
 
 @attrs.frozen(kw_only=True)
@@ -92,11 +111,14 @@ def wanted_batches(file: SourceFile, options: DumpOptions, problems: Problems) -
 
     Wrong checksums and a torn tail go to `problems`. With `keep_going` so is all damage, and passed over.
     """
-    data = file.view()[: options.bytes_max]
+    whole = file.view()
+    data = whole[: options.bytes_max]
     position = 0
     for start, end in _readable(file, data, problems) if options.keep_going else ((0, len(data)),):
         for batch in batches_in(data, start_position=start, end_position=end, source=file.shown):
             position = batch.end_position
+            if isinstance(batch, BatchV2) and batch.size_bytes < HEADER.size:
+                batch = batch.with_header_of(whole)
             if options.wants_batch(batch):
                 if not batch.is_valid():
                     problems.damage(_wrong(batch, file, data))

@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import Final
 
 from broker.errors import CorruptDataError
+from broker.releases import NEWEST, Release
 from log.internal_topics.messages import MessageError, read_whole_message
 from log.internal_topics.state_topics import REMOTE_LOG_RECORDS
 from log.metadata.fields import Fields
@@ -27,23 +28,25 @@ _SEGMENT_STATES: Final = (
     "DELETE_SEGMENT_FINISHED",
 )
 _PARTITION_STATES: Final = ("DELETE_PARTITION_MARKED", "DELETE_PARTITION_STARTED", "DELETE_PARTITION_FINISHED")
+IN_INTERNAL: Final = Release("4.3")
+"""The first release whose records are in a package of another name."""
 SEGMENT, UPDATE, PARTITION_DELETE, SNAPSHOT = range(4)
 
 
-def remote_log_text(record: Record) -> str:
+def remote_log_text(record: Record, release: Release = NEWEST) -> str:
     """Return the text after "payload: " in the dump of a record."""
     try:
-        return _text(record.value)
+        return _text(record.value, "record.internal" if release >= IN_INTERNAL else "record")
     except MessageError as error:
         message = "null" if error.kafka_message is None else error.kafka_message
         return f"Error at offset {record.offset}, skipping. {message}"
 
 
-def _text(value: bytes | None) -> str:
+def _text(value: bytes | None, package: str) -> str:
     if value is None:
         raise MessageError(
             'Cannot invoke "java.nio.ByteBuffer.remaining()" because the return value of'
-            ' "org.apache.kafka.common.record.internal.Record.value()" is null'
+            f' "org.apache.kafka.common.{package}.Record.value()" is null'
         )
     reader = FieldReader(value)
     try:

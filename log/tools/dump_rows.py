@@ -112,7 +112,7 @@ def _record_row(batch: RecordBatch, record: Record, options: DumpOptions) -> dic
     elif options.metadata:
         row["payload"] = payload_row(record)
     elif options.topic_decoder is not None:
-        row["key"], row["payload"] = decoded(record, options.topic_decoder)
+        row["key"], row["payload"] = decoded(record, options.topic_decoder, options.release)
     elif options.print_data:
         row["key"] = _shown(record.key, options.key_decoder)
         row["value"] = _shown(record.value, options.value_decoder)

@@ -172,7 +172,7 @@ def _decoded(record: Record, options: DumpOptions) -> tuple[str | None, str | No
     if options.metadata:
         return None, metadata_payload(record)
     if options.topic_decoder is not None:
-        return decoded(record, options.topic_decoder)
+        return decoded(record, options.topic_decoder, options.release)
     key = None if record.key is None else DECODERS[options.key_decoder](record.key)
     return key, None if record.value is None else DECODERS[options.value_decoder](record.value)
 

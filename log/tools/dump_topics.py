@@ -10,7 +10,7 @@ Example: decoded(record, "offsets") for an offset of group g has the key
 {"type":"1","data":{"group":"g","topic":"orders","partition":0}}
 
 Source: org.apache.kafka.tools.DumpLogSegments and
-org.apache.kafka.coordinator.common.runtime.CoordinatorRecordSerde, 4.3.1.
+org.apache.kafka.coordinator.common.runtime.CoordinatorRecordSerde, 4.1.2 to 4.3.1.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from broker.errors import CorruptDataError
+from broker.releases import NEWEST, Release
+from log.internal_topics.by_release import as_of
 from log.internal_topics.consumer_groups import CONSUMER_GROUP_RECORDS
 from log.internal_topics.consumer_protocol import ASSIGNMENT, SUBSCRIPTION
 from log.internal_topics.messages import Message, MessageError, RecordSchema, read_message
@@ -42,17 +44,17 @@ GROUP_METADATA: Final = 2
 _EMBEDDED: Final = {"subscription": SUBSCRIPTION, "assignment": ASSIGNMENT}
 
 
-def decoded(record: Record, decoder: str) -> tuple[str | None, str | None]:
+def decoded(record: Record, decoder: str, release: Release = NEWEST) -> tuple[str | None, str | None]:
     """Return the texts after "key: " and "payload: "; raise CorruptDataError for a record without a key."""
     if decoder == REMOTE_LOG_METADATA:
-        return None, remote_log_text(record)
+        return None, remote_log_text(record, release)
     if record.key is None:
         raise CorruptDataError(
             f"Failed to decode message at offset {record.offset} using the specified decoder"
             " (message had a missing key)"
         )
     try:
-        return _texts(record.key, record.value, TOPIC_DECODERS[decoder], is_group=decoder == OFFSETS)
+        return _texts(record.key, record.value, decoder, release)
     except _UnknownTypeError as unknown:
         return f"Unknown record type {unknown.kind} at offset {record.offset}, skipping.", None
     except MessageError as error:
@@ -67,9 +69,9 @@ class _UnknownTypeError(Exception):
         super().__init__(str(kind))
 
 
-def _texts(key: bytes, value: bytes | None, schemas: Mapping[int, RecordSchema], *, is_group: bool) -> tuple[str, str]:
+def _texts(key: bytes, value: bytes | None, decoder: str, release: Release) -> tuple[str, str]:
     kind = _version(key, "key")
-    schema = schemas.get(kind)
+    schema = TOPIC_DECODERS[decoder].get(kind)
     if schema is None:
         raise _UnknownTypeError(kind)
     # The key's "version" is its type; its fields are those of version 0.
@@ -80,11 +82,12 @@ def _texts(key: bytes, value: bytes | None, schemas: Mapping[int, RecordSchema],
     version = _version(value, "value")
     if not 0 <= version <= schema.value.version_max:
         raise MessageError(f"Found an unknown record version {version} for {kind} type")
-    values = _read(schema.value, value[2:], version=version, shown_version=version, where="value")
-    if is_group and kind == GROUP_METADATA and values["protocolType"] == "consumer":
-        text = _group_json(schema.value, version, values)
+    message = as_of(schema.value, release)
+    values = _read(message, value[2:], version=version, shown_version=version, where="value")
+    if decoder == OFFSETS and kind == GROUP_METADATA and values["protocolType"] == "consumer":
+        text = _group_json(message, version, values)
     else:
-        text = fields_json(schema.value.fields, version, values)
+        text = fields_json(message.fields, version, values)
     return key_text, f'{{"version":"{version}","data":{text}}}'
 
 

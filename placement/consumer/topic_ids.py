@@ -21,6 +21,7 @@ Source: org.apache.kafka.common.Uuid, 4.0 (text and order); the made ones are th
 from __future__ import annotations
 
 import binascii
+import functools
 import hashlib
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from typing import Final
@@ -29,6 +30,7 @@ from broker.errors import UsageError
 from placement.consumer.group import Group
 
 ID_SIZE_BYTES: Final = 16
+DECODED_COUNT_MAX: Final = 65_536  # Some 10 MB: a group's topics are asked about again with every rebalance.
 
 
 def topic_id(name: str, given: str | None) -> bytes:
@@ -51,6 +53,7 @@ def id_text(uuid: bytes) -> str:
     return urlsafe_b64encode(uuid).rstrip(b"=").decode("ascii")
 
 
+@functools.lru_cache(maxsize=DECODED_COUNT_MAX)
 def _decoded(text: str) -> bytes | None:
     if len(text) != 22:
         return None

@@ -45,7 +45,7 @@ Example: six brokers, start index and shift 4; at partition 6 the shift has grow
 
 Left out: balancing against the replicas that brokers hold already; Kafka never did.
 
-Source: org.apache.kafka.admin.AdminUtils and kafka.zk.AdminZkClient (growth), 4.0.0-SNAPSHOT, 2024-10.
+Source: org.apache.kafka.admin.AdminUtils, 4.0, and kafka.zk.AdminZkClient (growth), 3.9.
 """
 
 from __future__ import annotations

@@ -9,6 +9,7 @@ compare     brokerside compare
 impact      brokerside impact; impact_text is what it shows in the terminal
 plan        brokerside plan; plan_check checks a plan's folder, plan_text is what it shows in the terminal
 recipes     brokerside recipes
+roll        brokerside roll
 running     what fleet and report share: their options, Spark's start, the report's end
 cluster_inputs  what the what-if commands share: one cluster in, tables, JSON and files out
 interrupts  what Ctrl-C does before, during and after a command

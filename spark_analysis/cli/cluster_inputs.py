@@ -45,6 +45,7 @@ from rich.table import Table
 from rich.text import Text
 
 from broker.cli import printable
+from broker.cli_options import COUNT
 from broker.cluster import ClusterView
 from broker.errors import InputError, UsageError
 from placement.formats.capacity import CAPACITY_BYTES_MAX, Capacities, read_capacities
@@ -125,9 +126,7 @@ def cluster_options(command: Callable[..., int]) -> Callable[..., int]:
                 metavar="FORMAT",
                 help=f"Format of the dump: {', '.join(FORMATS)} (default: by its content).",
             ),
-            click.option(
-                "--min-isr", type=click.IntRange(1), help="min.insync.replicas of topics that do not show theirs."
-            ),
+            click.option("--min-isr", type=COUNT, help="min.insync.replicas of topics that do not show theirs."),
         )
     ):
         command = option(command)

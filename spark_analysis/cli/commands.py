@@ -124,6 +124,11 @@ JOINED: Final[Mapping[str, Joined]] = MappingProxyType(
             "requests_command",
             "Simulate produce, fetch and metadata requests through a broker's threads and queues, at several loads.",
         ),
+        "roll": Joined(
+            "spark_analysis.cli.roll",
+            "roll",
+            "Schedule restarts in the fewest batches in which no partition falls under min.insync.replicas.",
+        ),
         "scenario": Joined(
             "replication.scenarios.cli", "scenario", "List and run named fault scenarios with known outcomes."
         ),

@@ -10,6 +10,7 @@ import attrs
 import click
 
 from broker.cli import EXIT_REFUSED, printable, takes
+from broker.cli_options import COUNT
 from broker.errors import UsageError
 from broker.ids import BrokerId
 from placement.cli import parse_broker_list
@@ -72,7 +73,7 @@ class PlanOptions(ClusterOptions):
 @click.option(
     "--add", multiple=True, metavar="IDS[:RACK]", help="Brokers that join, such as 7:rack-a or 8,9. May be repeated."
 )
-@click.option("--factor", type=click.IntRange(1), metavar="N", help="Replication factor of every topic not excluded.")
+@click.option("--factor", type=COUNT, metavar="N", help="Replication factor of every topic not excluded.")
 @click.option(
     "--exclude-topic",
     "exclude_topics",
@@ -85,9 +86,7 @@ class PlanOptions(ClusterOptions):
 @click.option("--new-only-receives", is_flag=True, help="Let only the brokers of --add receive replicas.")
 @click.option("--strict-racks", is_flag=True, help="Refuse partitions with more replicas than racks.")
 @click.option("--from-target", is_flag=True, help="Plan from where reassignments in progress will end.")
-@click.option(
-    "--concurrency", type=click.IntRange(1), metavar="N", help="Partitions that a broker receives or sends at a time."
-)
+@click.option("--concurrency", type=COUNT, metavar="N", help="Partitions that a broker receives or sends at a time.")
 @click.option(
     "--batches",
     type=click.IntRange(1, BATCH_COUNT_MAX),
@@ -96,7 +95,10 @@ class PlanOptions(ClusterOptions):
     help="Batches to cut the plan into, at least.",
 )
 @click.option(
-    "--throttle", type=click.IntRange(1), metavar="BYTES", help="Bytes a second for the commands' --throttle."
+    "--throttle",
+    type=click.IntRange(1, 2**63 - 1),
+    metavar="BYTES",
+    help="Bytes a second for the commands' --throttle.",
 )
 @click.option(
     "--check",

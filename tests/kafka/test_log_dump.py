@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
@@ -9,11 +10,18 @@ from typing import Final
 import attrs
 import pytest
 
-from broker.releases import Release
-from log.tools.dump_options import DumpOptions
+from broker.ids import Offset
+from broker.releases import NEWEST, Release
+from broker.units import TimeMs
+from log.batches.build import build_batch
+from log.batches.build_spec import BatchSpec
+from log.record import Record
+from log.tools.dump_options import DECODER_CLASSES, DumpOptions
+from log.tools.dump_topics import TOPIC_DECODERS
 from tests.kafka.differential import dumps
 from tests.kafka.differential.dumps import dumped, unlike
 from tests.kafka.log_jvm import Dumped, KafkaLogs
+from tests.log.metadata.made import REAL_NEWEST
 from tests.log.samples import SAMPLES, write_sample
 
 pytestmark = pytest.mark.kafka
@@ -96,6 +104,30 @@ def test_random_files_whole_and_damaged_are_dumped_as_kafka_dumps_them(kafka_log
     found = [difference for case in cases if (difference := area.difference(case)) is not None]
     assert found == []
     assert {case.ending for case in cases} == set(dumps.SETS)
+
+
+def test_decoder_classes_print_as_kafkas_do(kafka_logs: KafkaLogs, tmp_path: Path) -> None:
+    path = tmp_path / "00000000000000000000.log"
+    records = [Record(Offset(0), TimeMs(0), b"\xff\xff\xff\xfe", b"\0\0\0\0\0\0\1\0more")]
+    path.write_bytes(build_batch(BatchSpec(), records))
+    for key, value in itertools.product(DECODER_CLASSES, repeat=2):
+        options = DumpOptions(
+            deep=True, print_data=True, key_decoder=DECODER_CLASSES[key], value_decoder=DECODER_CLASSES[value]
+        )
+        theirs = kafka_logs.dump([path], "--key-decoder-class", key, "--value-decoder-class", value)
+        assert unlike(ours(path, options, kafka_logs.release), theirs) is None, (key, value)
+
+
+@pytest.mark.parametrize(
+    "kafka_logs", [Release("4.1"), Release("4.2"), NEWEST], indirect=True, ids=str, scope="session"
+)
+@pytest.mark.parametrize("decoder", TOPIC_DECODERS)
+def test_records_of_internal_topics_are_decoded_as_each_release_decodes_them(
+    kafka_logs: KafkaLogs, decoder: str
+) -> None:
+    path = REAL_NEWEST / "internal_topics" / decoder / "00000000000000000000.log"
+    options = DumpOptions(deep=True, print_data=True, topic_decoder=decoder)
+    assert unlike(ours(path, options, kafka_logs.release), kafka_logs.dump([path], f"--{decoder}-decoder")) is None
 
 
 def test_the_comparison_tells_a_changed_byte(kafka_logs: KafkaLogs, tmp_path: Path) -> None:

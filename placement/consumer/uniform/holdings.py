@@ -33,9 +33,9 @@ from numpy.typing import NDArray
 
 from broker.cluster import Int32Array, Int64Array
 from broker.compiled import compiled
-from broker.java.hash_order import uuid_hashes, uuid_key, uuid_places
+from broker.java.hash_order import string_places, uuid_hashes, uuid_key, uuid_places
 from broker.java.hash_table import TABLE_SIZE_MIN, HashTable
-from broker.java.string_hash import java_set_copy_order, java_string_key
+from broker.java.string_hash import java_string_key
 from broker.java.tree_bin import TreeKey
 from placement.consumer.group import Group
 from placement.consumer.ragged import Ragged
@@ -48,7 +48,7 @@ def topic_order(group: Group, ids: Sequence[bytes]) -> Int64Array:
     """
     named = sorted({group.topics[topic] for topic in group.subscribed.row(0).tolist()}, key=java_string_key)
     index = {group.topics[topic]: topic for topic in group.subscribed.row(0).tolist()}
-    first = np.array([index[str(name)] for name in java_set_copy_order(named)], np.int64)
+    first = np.array([index[name] for name in named], np.int64)[string_places(named, copied=True)]
     return first[uuid_places([ids[topic] for topic in first.tolist()], copied=True)]
 
 

@@ -37,8 +37,8 @@ def write_placement(
     build_directory: Path, release: Release, out: Path, *, seed: int | None = None, tell: Tell = lambda _: None
 ) -> None:
     """Write the golden files of placement into a folder that is made; `tell` gets a line for each."""
-    out.mkdir(parents=True)
     with GoldenJvm.start(build_directory, release) as kafka:
+        out.mkdir(parents=True)
         for algorithm in algorithms():
             if algorithm == CLASSIC and release > WITH_ADMIN_UTILS:
                 continue

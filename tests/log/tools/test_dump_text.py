@@ -207,3 +207,29 @@ def test_the_size_that_is_read_at_an_index_entry_is_an_option(partition: Path) -
     found = answer("dump", "--max-message-size", "20", index)
     assert found.status == 1
     assert "where no whole batch is" in found.err
+
+
+def test_kafkas_decoder_classes_decode_numbers_and_print_data(tmp_path: Path) -> None:
+    path = tmp_path / "00000000000000000000.log"
+    records = [Record(Offset(0), TimeMs(0), b"\xff\xff\xff\xfe", b"\0\0\0\0\0\0\1\0more")]
+    path.write_bytes(build_batch(BatchSpec(), records))
+    classes = "org.apache.kafka.tools.api."
+    given = ("--key-decoder-class", f"{classes}IntegerDecoder", "--value-decoder-class", f"{classes}LongDecoder")
+    assert answer("dump", *given, path).lines[-1].endswith("headerKeys: [] key: -2 payload: 256")
+    short = answer("dump", "--key-decoder-class", f"{classes}LongDecoder", path)
+    assert short.status == 1
+    assert "4 bytes cannot be decoded as a number of 8" in short.err
+
+
+def test_the_header_of_a_batch_that_is_too_short_reaches_into_the_next_one(tmp_path: Path) -> None:
+    """As Kafka's file reader reads it; where the file ends it has nothing to read."""
+    path = tmp_path / "00000000000000000000.log"
+    batch = build_batch(BatchSpec(), [Record(Offset(0), TimeMs(0), None, b"v")])
+    short = batch[:8] + struct.pack(">i", 35) + batch[12:47]
+    path.write_bytes(short)
+    assert dumped([path], DumpOptions()).thrown == f"{path} at byte 0: the file ends inside the header of a batch"
+    path.write_bytes(short + b"\xff" * 14 + bytes(100))
+    line = dumped([path], DumpOptions()).out.splitlines()[2]
+    assert " count: -1 baseSequence: -1 " in line
+    assert " size: 47 " in line
+    assert line.endswith("isvalid: false")

@@ -1,0 +1,113 @@
+"""List what differs between the releases of Kafka that this library answers for, 3.9 to 4.3.
+
+What it decides: nothing; each rule reads a release where it stands. This is the one table of them, which
+broker/README.md prints: what is otherwise, since which release, who says so, where it stands in the code, and which
+option or argument shows it.
+
+Constraints: every place in the code that compares a release has its file in a row, and the other way round; every
+switch of replication whose first release is later than 3.9 has its name in one.
+
+Example:
+
+    >>> [row.since.name for row in DIFFERENCES if "ELR" in row.what]
+    ['4.0', '4.1', '4.3']
+
+Left out: what differed before 3.9, which `replication.rules.switches.SWITCHES` lists; settings, which
+`broker.config.changes` and the rows `since` and `until` of the catalog list.
+
+Source: the classes, KIPs and issues of each row, read in the sources of 3.9.2, 4.0.1, 4.1.2, 4.2.1 and 4.3.1.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import attrs
+
+from broker.releases import Release
+
+
+@attrs.frozen
+class Difference:
+    """Hold one row: what is so since a release, its source, the file that has the rule, and what shows it."""
+
+    since: Release
+    what: str
+    source: str
+    where: str
+    shown_by: str
+
+
+def _row(since: str, what: str, source: str, where: str, shown_by: str) -> Difference:
+    return Difference(Release(since), what, source, where, shown_by)
+
+
+_RULES: Final = "replication/rules/switches.py"
+_PLACED: Final = "`assign --kafka`"
+_SIMULATED: Final = "`simulate --kafka`"
+_LOG: Final = "`LogConfig(release=…)`"
+_ASSIGNED: Final = "`groups assign --assignor uniform --kafka`"
+_DUMPED: Final = "`log dump --kafka`"
+
+DIFFERENCES: Final[tuple[Difference, ...]] = (
+    _row("3.9", "An append of several batches gets an index entry a batch (since 3.9.1 and 4.0.1)",
+         "LogSegment.append", "log/log_config.py", f"{_LOG}, `indexes_whole_appends`"),
+    _row("3.9", "The uniform assignor is known; older ones are refused", "UniformAssignor",
+         "placement/consumer/uniform/assignor.py", _ASSIGNED),
+    _row("4.0", "Members of different subscriptions are balanced; 3.9 is refused",
+         "UniformHeterogeneousAssignmentBuilder", "placement/consumer/uniform/assignor.py", _ASSIGNED),
+    _row("4.0", "A member that holds its share passes the turn to have one more", "UniformHomogeneousAssignmentBuilder",
+         "placement/consumer/uniform/homogeneous.py", _ASSIGNED),
+    _row("4.0", "A look-up of an offset answers with the base offset of its batch", "LogSegment.read",
+         "log/partition/log_offsets.py", _LOG),
+    _row("4.0", "The cleaner writes magic 0 and 1 anew as magic 2, and keeps the last batch of a pass",
+         "Cleaner, KIP-724", "log/compaction/cleaner.py", _LOG),
+    _row("4.0", "A fenced broker has a session to lose (`fenced_broker_has_session`)", "KAFKA-17793",
+         _RULES, _SIMULATED),
+    _row("4.0", "A broker that lost the end of its log leaves the ELR (`elr_excludes_unclean`)", "KIP-966",
+         _RULES, _SIMULATED),
+    _row("4.0", "Defaults, bounds and names of settings: no limit of future timestamps, 14-byte segments, formats of "
+         "messages and ZooKeeper end; groups have settings", "KIP-1030, KIP-724, KIP-848",
+         "broker/config/changes.py", "`config --kafka`"),
+    _row("4.1", "The classic placer, AdminUtils, is gone", "AdminUtils", "placement/placers/registry.py", _PLACED),
+    _row("4.1", "New clusters keep the ELR (`elr`)", "KIP-966, EligibleLeaderReplicasVersion", _RULES, _SIMULATED),
+    _row("4.1", "The last known leader is elected if it is alive (`last_known_leader_alive`)", "KAFKA-19522",
+         _RULES, _SIMULATED),
+    _row("4.1", "A search for an offset compares base offsets before last offsets",
+         "FileRecords.searchForOffsetFromPosition", "log/segments/segment.py", _LOG),
+    _row("4.1", "The fields of a LeaderChange record are printed", "DumpLogSegments",
+         "log/tools/dump_text.py", _DUMPED),
+    _row("4.1", "Bounds of segment.bytes, metadata.log.segment.bytes and the quorum's times", "KIP-1030, QuorumConfig",
+         "broker/config/changes.py", "`config --kafka`"),
+    _row("4.2", "Lists of settings name each item once; the coordinators choose their linger", "KIP-1161, KAFKA-19826",
+         "broker/config/changes.py", "`config --kafka`"),
+    _row("4.2", "A log asks with which version of transactions a marker is written", "ProducerAppendInfo, KIP-890",
+         "log/producers/append.py", _LOG),
+    _row("4.3", "A marker of the epoch 32767 is taken in any case", "ProducerAppendInfo",
+         "log/producers/append.py", _LOG),
+    _row("4.3", "A change of directories leaves the ELR as it is (`elr_kept_by_every_change`)",
+         "Kafka pull request 20716", _RULES, _SIMULATED),
+    _row("4.3", "A reassignment waits for the replicas that it adds alone (`reassignment_ignores_kept`)", "KAFKA-19975",
+         "placement/reassignment/completion.py", "`impact --kafka`, `simulate --kafka`"),
+    _row("4.3", "What a plan's impact says of replicas that hold it up", "KAFKA-19975",
+         "placement/reassignment/findings.py", "`impact --kafka`"),
+    _row("4.3", "Cordoned brokers get no new replicas, and two refusals name them", "KIP-1066, StripedReplicaPlacer",
+         "placement/placers/striped.py", _PLACED),
+    _row("4.3", "kafka-dump-log is a program in Java: order of findings, spaces, first records", "DumpLogSegments",
+         "log/tools/problems.py", _DUMPED),
+    _row("4.3", "Likewise for producers' snapshots", "DumpLogSegments", "log/tools/dump_producers.py", _DUMPED),
+    _row("4.3", "Remote log metadata is printed with the newer name of its package", "DumpLogSegments",
+         "log/tools/dump_remote.py", _DUMPED),
+    _row("4.3", "Likewise for time indexes", "DumpLogSegments", "log/tools/dump_time_index.py", _DUMPED),
+)  # fmt: skip
+"""Every difference, by release."""
+
+
+def markdown() -> str:
+    """Return the table as Markdown, with links from broker/README.md."""
+    lines = ["| since | what | source | in the code | shown by |", "|---|---|---|---|---|"]
+    lines += [
+        f"| {row.since} | {row.what} | {row.source} | [{row.where}](../{row.where}) | {row.shown_by} |"
+        for row in DIFFERENCES
+    ]
+    return "\n".join(lines)

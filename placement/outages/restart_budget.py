@@ -1,0 +1,222 @@
+"""Say which brokers may restart together: the constraints that min.insync.replicas puts on a batch of restarts.
+
+What it decides: a partition with k live in-sync replicas, min.insync.replicas m and a margin may lose
+
+    budget = k - m - margin
+
+of them at once. So a batch may hold at most `budget` of its k brokers: an edge between each two of them if the budget
+is 1, a hyperedge if it is more.
+
+Constraints: a budget of 0 or less cannot be kept by any schedule: such a partition falls under min.insync.replicas (or
+loses its margin) whenever one of its brokers restarts. It is listed as `stuck`, and its brokers still restart one at a
+time, so that it keeps a leader where it has two live in-sync replicas. Out-of-sync replicas do not count, and a fenced
+broker is in nobody's way: it is down already.
+
+How: partitions with equal brokers and equal budgets are one constraint, with the number of partitions behind it. Where
+a set of brokers has several budgets the smallest holds. Where min.insync.replicas is not shown, Kafka's default, 1, is
+taken, and a note says so.
+
+Example: two partitions of factor 3 on the brokers 1, 2, 3 with min.insync.replicas 2 and 1: a budget of 1 and one of 2,
+of which the first holds.
+
+    >>> from broker.cluster import PartitionTable, TopicView
+    >>> table = PartitionTable(topic_index=[0, 1], partition_ids=[0, 0], replicas=[[1, 2, 3], [1, 2, 3]])
+    >>> topics = [TopicView("a", min_insync_replicas=2), TopicView("b", min_insync_replicas=1)]
+    >>> view = ClusterView.build(name="n", source="s", format="f", partitions=table, topics=topics)
+    >>> found = restart_limits(view)
+    >>> found.members.tolist(), found.budget.tolist(), found.partition_count.tolist()
+    ([[0, 1, 2]], [1], [1])
+
+Left out: how long a restart takes, and how long followers need to catch up afterwards: a batch begins when every
+replica is in sync again.
+
+Source: Kafka core Partition.effectiveMinIsr, ReplicaManager (NOT_ENOUGH_REPLICAS), 4.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import attrs
+import numpy as np
+
+from broker.cluster import PAD, ClusterView, Int32Array, Int64Array
+from broker.errors import UsageError
+from broker.ids import BrokerId
+from placement.outages.succession import Successions, successions
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class Limits:
+    """Hold the constraints on a batch: at most `budget` of each row of `members` at once, and `batch_max` in all.
+
+    `brokers` int64[N] are the rows of `view.brokers` that restart; `members` int32[C, W] are places in it, ascending,
+    -1 pads; `budget` int32[C]; `partition_count` int64[C] the partitions behind each. `batch_max` is N if not given.
+    """
+
+    brokers: Int64Array
+    members: Int32Array
+    budget: Int32Array
+    partition_count: Int64Array
+    batch_max: int
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class Stuck:
+    """Hold the partitions whose budget is 0 or less, in columns: rows of `view.partitions`, and what they lack.
+
+    `missing_count` int32[S] in-sync replicas more would give a budget of 1; `out_of_sync_count` of its replicas are
+    live but not in sync, and no observers, so that many would come by waiting. `min_isr` is what they must keep.
+    """
+
+    rows: Int64Array
+    min_isr: Int32Array
+    missing_count: Int32Array
+    out_of_sync_count: Int32Array
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class RestartLimits:
+    """Hold everything that a schedule of restarts must respect, and what it cannot.
+
+    `in_sync` int32[P, W] are the live in-sync replicas of each partition as places in `limits.brokers`, -1 pads;
+    `allowed` int32[P] how many of them one batch may hold; a partition without any is -1 throughout.
+    """
+
+    limits: Limits
+    in_sync: Int32Array
+    allowed: Int32Array
+    stuck: Stuck
+    fenced: tuple[BrokerId, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def members(self) -> Int32Array:
+        """Return the brokers of each constraint, as places in `limits.brokers`."""
+        return self.limits.members
+
+    @property
+    def budget(self) -> Int32Array:
+        """Return how many of a constraint's brokers one batch may hold."""
+        return self.limits.budget
+
+    @property
+    def partition_count(self) -> Int64Array:
+        """Return the number of partitions behind each constraint."""
+        return self.limits.partition_count
+
+
+def restart_limits(
+    view: ClusterView, *, margin: int = 0, batch_max: int | None = None, controllers: Iterable[BrokerId] = ()
+) -> RestartLimits:
+    """Return the constraints on restarting the live brokers of `view`; raise UsageError for a wrong argument.
+
+    `controllers` are brokers that are KRaft controllers too: a batch leaves a majority of them.
+    """
+    if margin < 0:
+        raise UsageError(f"the margin is {margin}; allowed are 0 and more in-sync replicas above min.insync.replicas")
+    if batch_max is not None and batch_max < 1:
+        raise UsageError(f"a batch holds at most {batch_max} brokers; allowed are 1 and more")
+    found = successions(view)
+    live = np.flatnonzero(found.live).astype(np.int64)
+    place = np.full(found.live.size + 1, PAD, dtype=np.int32)
+    place[live] = np.arange(live.size)
+    columns = np.arange(found.order.shape[1], dtype=np.int32)[None, :]
+    in_sync = place[np.where(columns < found.in_sync_count[:, None], found.order, PAD)]
+    counts = found.in_sync_count
+    budget = counts - np.where(found.min_isr < 0, np.minimum(1, counts), found.min_isr) - margin
+    quorum, notes = _quorum(view, place, tuple(controllers))
+    members, budgets, partition_count = _distinct(in_sync, counts, np.maximum(budget, 1), quorum)
+    return RestartLimits(
+        limits=Limits(
+            brokers=live,
+            members=members,
+            budget=budgets,
+            partition_count=partition_count,
+            batch_max=max(live.size, 1) if batch_max is None else min(batch_max, max(live.size, 1)),
+        ),
+        in_sync=in_sync,
+        allowed=np.maximum(budget, 1).astype(np.int32),
+        stuck=_stuck(view, found, budget),
+        fenced=tuple(broker.id for broker in view.brokers if broker.fenced),
+        notes=(*found.notes[:1], *_unknown(found), *notes) if found.notes else tuple(notes),
+    )
+
+
+def broken_rows(found: RestartLimits, batch_of: Int32Array) -> Int64Array:
+    """Return the rows of the partitions of which some batch holds more than it may, given each broker's batch."""
+    batch = np.where(found.in_sync >= 0, np.append(batch_of, -1)[found.in_sync], PAD)
+    together = np.zeros(batch.shape[0], dtype=np.int64)
+    for column in batch.T:
+        with_it = ((batch == column[:, None]) & (column >= 0)[:, None]).sum(axis=1)
+        together = np.maximum(together, with_it)
+    return np.flatnonzero((together > found.allowed) & (together > 1)).astype(np.int64)
+
+
+def _unknown(found: Successions) -> Sequence[str]:
+    count = int(np.count_nonzero(found.min_isr < 0))
+    return [f"{count} partitions do not show min.insync.replicas; Kafka's default, 1, is taken"] if count else []
+
+
+def _quorum(
+    view: ClusterView, place: Int32Array, controllers: tuple[BrokerId, ...]
+) -> tuple[tuple[list[int], int] | None, list[str]]:
+    """Return the constraint that keeps a majority of the controllers, if there is one, and what to say of it."""
+    if not controllers:
+        return None, []
+    rows = {broker.id: row for row, broker in enumerate(view.brokers)}
+    unknown = [each for each in controllers if each not in rows]
+    if unknown:
+        raise UsageError(f"controller {unknown[0]} is not one of the brokers of {view.name}")
+    voters = sorted(set(controllers))
+    down = [each for each in voters if view.brokers[rows[each]].fenced]
+    spare = (len(voters) - 1) // 2 - len(down)
+    members = [int(place[rows[each]]) for each in voters if each not in down]
+    if spare < 1:
+        return (members, 1), [
+            f"{len(voters)} controllers, {len(down)} of them down: any restart ends the quorum's majority"
+        ]
+    return (members, spare), []
+
+
+def _distinct(
+    in_sync: Int32Array, counts: Int32Array, budget: Int32Array, quorum: tuple[list[int], int] | None
+) -> tuple[Int32Array, Int32Array, Int64Array]:
+    """Return each set of brokers that some batch could break once, with its smallest budget."""
+    binding = np.flatnonzero((counts > 1) & (budget < counts))
+    rows = np.sort(np.where(in_sync[binding] < 0, np.iinfo(np.int32).max, in_sync[binding]), axis=1)
+    order = np.lexsort([budget[binding], *rows.T[::-1]])
+    rows, budgets = rows[order], budget[binding][order]
+    first = np.ones(rows.shape[0], dtype=np.bool_)
+    first[1:] = (rows[1:] != rows[:-1]).any(axis=1)
+    starts = np.flatnonzero(first)
+    group = np.cumsum(first) - 1
+    smallest = budgets[starts]
+    partition_count = np.bincount(group[budgets == smallest[group]], minlength=starts.size).astype(np.int64)
+    members = np.where(rows[starts] == np.iinfo(np.int32).max, PAD, rows[starts]).astype(np.int32)
+    if quorum is not None and quorum[1] < len(quorum[0]):
+        width = max(members.shape[1], len(quorum[0]))
+        padded = np.full((members.shape[0] + 1, width), PAD, dtype=np.int32)
+        padded[:-1, : members.shape[1]] = members
+        padded[-1, : len(quorum[0])] = sorted(quorum[0])
+        return (
+            padded,
+            np.append(smallest, quorum[1]).astype(np.int32),
+            np.append(partition_count, 0).astype(np.int64),
+        )
+    return members, smallest.astype(np.int32), partition_count
+
+
+def _stuck(view: ClusterView, found: Successions, budget: Int32Array) -> Stuck:
+    rows = np.flatnonzero((budget < 1) & (found.in_sync_count > 0)).astype(np.int64)
+    order, counts = found.order[rows], found.in_sync_count[rows]
+    behind = (order >= 0) & (np.arange(order.shape[1])[None, :] >= counts[:, None])
+    if view.partitions.observers is not None:
+        ids = np.append(view.broker_ids, np.int32(PAD))[order]
+        behind &= ~(ids[:, :, None] == view.partitions.observers[rows][:, None, :]).any(axis=2)
+    return Stuck(
+        rows=rows,
+        min_isr=np.maximum(found.min_isr[rows], 1),
+        missing_count=(1 - budget[rows]).astype(np.int32),
+        out_of_sync_count=behind.sum(axis=1, dtype=np.int32),
+    )

@@ -1,0 +1,199 @@
+"""Schedule restarts in as few batches as possible so that no partition falls under min.insync.replicas.
+
+What it decides: in which batch each live broker restarts. A batch begins when the one before is back and every replica
+is in sync again.
+
+Goals, most important first: no batch breaks a constraint (restart_budget.py); the batches are as few as possible; a
+certificate proves it, or says the gap.
+
+How: first fit, iterated greedy and a tabu search give a schedule; a constraint, a clique and, for up to
+`EXACT_BROKERS_MAX` brokers, the prices of the best fractional schedule bound it from below (restart_bound.py); while a
+gap is left, a depth-first search looks for one batch fewer (restart_check.py). `check_schedule` confirms both sides
+without any of this.
+
+Example: three brokers that share a partition of min.insync.replicas 2 restart one by one; with min.insync.replicas 1
+two may restart together.
+
+    >>> from broker.cluster import PartitionTable, TopicView
+    >>> table = PartitionTable(topic_index=[0], partition_ids=[0], replicas=[[1, 2, 3]])
+    >>> def batches(min_isr):
+    ...     topics = [TopicView("t", min_insync_replicas=min_isr)]
+    ...     view = ClusterView.build(name="n", source="s", format="f", partitions=table, topics=topics)
+    ...     found = restart_schedule(view)
+    ...     return found.batches, found.bound, found.is_optimal
+    >>> batches(2)
+    (((1,), (2,), (3,)), 3, True)
+    >>> batches(1)
+    (((1, 2), (3,)), 2, True)
+
+Left out: moving partitions so that fewer batches do; `restart_savings.savings` names the ones that are in the way.
+
+Source: ours; the methods are named in the modules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Final
+
+import attrs
+import numpy as np
+
+from broker.cluster import ClusterView, Int32Array, Int64Array
+from broker.entropy import SplitMix64
+from broker.ids import BrokerId
+from placement.outages.arrow import table_of
+from placement.outages.restart_bound import best_weights, clique_weights, constraint_weights, fractional_weights
+from placement.outages.restart_budget import Limits, RestartLimits, restart_limits
+from placement.outages.restart_check import FOUND, NONE, Checked, Conflicts, check_schedule, conflicts_of, within
+from placement.outages.restart_kernel import fill_by_tabu, fill_first_fit
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+EXACT_BROKERS_MAX: Final = 200
+GREEDY_ROUNDS: Final = 600
+SEARCH_STEPS_SHORT: Final = 20_000_000
+SEARCH_STEPS_LONG: Final = 200_000_000
+TABU_STEPS_MAX: Final = 1_500_000_000
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class RestartSchedule:
+    """Hold a schedule of restarts and its certificate.
+
+    `batches` are broker ids; every schedule needs at least `bound` batches, which `weights` int64[N] prove for the
+    brokers of `limits.limits`; `checked` is what the checker says of both.
+    """
+
+    batches: tuple[tuple[BrokerId, ...], ...]
+    bound: int
+    weights: Int64Array
+    checked: Checked
+    limits: RestartLimits
+
+    @property
+    def is_optimal(self) -> bool:
+        """Return whether the certificate proves that fewer batches are impossible."""
+        return len(self.batches) <= self.bound
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class Found:
+    """Hold a schedule as places in the brokers of its limits, and what bounds it.
+
+    `bound` is what `weights` prove; `by_search` is more where a search found no schedule of one batch fewer, else 0.
+    """
+
+    batches: tuple[tuple[int, ...], ...]
+    weights: Int64Array
+    bound: int
+    by_search: int
+
+
+def restart_schedule(
+    view: ClusterView, *, margin: int = 0, batch_max: int | None = None, controllers: Iterable[BrokerId] = ()
+) -> RestartSchedule:
+    """Return the schedule with the fewest batches for the live brokers of `view`; raise what `restart_limits` does."""
+    limits = restart_limits(view, margin=margin, batch_max=batch_max, controllers=controllers)
+    found = solve(limits.limits)
+    checked = check_schedule(limits.limits, found.batches, found.weights, by_search=found.by_search)
+    assert not checked.faults, checked.faults
+    ids = [BrokerId(int(view.broker_ids[row])) for row in limits.limits.brokers]
+    return RestartSchedule(
+        batches=tuple(tuple(ids[place] for place in batch) for batch in found.batches),
+        bound=checked.bound,
+        weights=found.weights,
+        checked=checked,
+        limits=limits,
+    )
+
+
+def solve(limits: Limits) -> Found:
+    """Return the schedule with the fewest batches found, and what bounds it."""
+    conflicts = conflicts_of(limits)
+    if not limits.brokers.size:
+        return Found(batches=(), weights=np.zeros(0, dtype=np.int64), bound=0, by_search=0)
+    batches = _greedy(limits, conflicts, rounds=1)
+    weights, bound = best_weights(limits, [constraint_weights(limits), clique_weights(conflicts)])
+    if len(batches) > bound:
+        batches = _greedy(limits, conflicts, rounds=GREEDY_ROUNDS, target=bound)
+    by_search = 0
+    if limits.brokers.size <= EXACT_BROKERS_MAX:
+        batches, by_search = _searched(limits, conflicts, batches, bound, SEARCH_STEPS_SHORT)
+        if len(batches) > max(bound, by_search):
+            prices = fractional_weights(limits, conflicts, batches, len(batches))
+            weights, bound = best_weights(limits, [weights, prices])
+            batches = _by_tabu(limits, conflicts, batches, bound)
+            batches, by_search = _searched(limits, conflicts, batches, bound, SEARCH_STEPS_LONG)
+    return Found(batches=batches, weights=weights, bound=bound, by_search=by_search)
+
+
+def _searched(
+    limits: Limits, conflicts: Conflicts, batches: tuple[tuple[int, ...], ...], bound: int, steps_max: int
+) -> tuple[tuple[tuple[int, ...], ...], int]:
+    """Return a schedule of fewer batches while a search finds one, and what it proves: 0 if it is cut off."""
+    while len(batches) > bound:
+        found, batch_of = within(limits, conflicts, len(batches) - 1, steps_max)
+        if found != FOUND:
+            return batches, len(batches) if found == NONE else 0
+        batches = _batches(batch_of)
+    return batches, 0
+
+
+def _by_tabu(
+    limits: Limits, conflicts: Conflicts, batches: tuple[tuple[int, ...], ...], bound: int
+) -> tuple[tuple[int, ...], ...]:
+    """Return a schedule of fewer batches while a tabu search finds one; only where pairs are all that counts."""
+    if conflicts.budget.size or limits.batch_max < limits.brokers.size:
+        return batches
+    while len(batches) > max(bound, 1):
+        batch_of = np.zeros(limits.brokers.size, dtype=np.int32)
+        for number, batch in enumerate(batches[:-1]):
+            batch_of[list(batch)] = number
+        fewer = len(batches) - 1
+        batch_of[list(batches[-1])] = np.arange(len(batches[-1])) % fewer
+        if fill_by_tabu(conflicts.clash.astype(np.int32), fewer, TABU_STEPS_MAX, batch_of):
+            break
+        batches = _batches(batch_of)
+    return batches
+
+
+def _greedy(limits: Limits, conflicts: Conflicts, *, rounds: int, target: int = 0) -> tuple[tuple[int, ...], ...]:
+    """Return the best schedule of so many rounds of first fit; stop at `target` batches."""
+    tables = (conflicts.clash, conflicts.hyperedge_of, conflicts.budget)
+    count = limits.brokers.size
+    degree = conflicts.clash.sum(axis=1, dtype=np.int64) + np.count_nonzero(conflicts.hyperedge_of >= 0, axis=1)
+    order = np.lexsort([np.arange(count), -degree]).astype(np.int64)
+    entropy = SplitMix64(0)
+    batch_of = np.zeros(count, dtype=np.int32)
+    for turn in range(rounds):
+        batch_count = fill_first_fit(tables, limits.batch_max, order, batch_of)
+        if batch_count <= target:
+            break
+        sizes = np.bincount(batch_of, minlength=batch_count)
+        drawn = np.array([entropy.next_int_bound(1 << 30) for _ in range(batch_count)], dtype=np.int64)
+        keys = (-np.arange(batch_count), sizes, -sizes, drawn)[turn % 4]
+        rank = np.empty(batch_count, dtype=np.int64)
+        rank[np.lexsort([drawn, keys])] = np.arange(batch_count)
+        order = np.lexsort([np.arange(count), rank[batch_of]]).astype(np.int64)
+    return _batches(batch_of)
+
+
+def _batches(batch_of: Int32Array) -> tuple[tuple[int, ...], ...]:
+    """Return the batches of brokers, the largest first; of equals the one with the lowest broker."""
+    members = [tuple(np.flatnonzero(batch_of == batch).tolist()) for batch in range(int(batch_of.max()) + 1)]
+    return tuple(sorted(members, key=lambda batch: (-len(batch), batch)))
+
+
+def schedule_table(found: RestartSchedule) -> pa.Table:
+    """Return one row for each broker that restarts: its batch, from 1, and its weight in the certificate."""
+    batch_of = {broker: number for number, batch in enumerate(found.batches, start=1) for broker in batch}
+    brokers = sorted(batch_of)
+    return table_of(
+        {
+            "broker_id": np.array(brokers, dtype=np.int32),
+            "batch": np.array([batch_of[broker] for broker in brokers], dtype=np.int32),
+            "weight": found.weights,
+        }
+    )

@@ -1,0 +1,228 @@
+"""Define `brokerside roll`, which schedules restarts in the fewest batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import attrs
+import click
+import numpy as np
+import pyarrow as pa
+from rich.console import RenderableType
+from rich.text import Text
+
+from broker.cli import EXIT_REFUSED, printable, takes
+from broker.cli_options import COUNT
+from broker.cluster import ClusterView, Int64Array
+from broker.wording import counted
+from placement.cli import parse_broker_list
+from placement.outages.arrow import partition_columns, table_of
+from placement.outages.restart_savings import Saving, savings
+from placement.outages.restarts import RestartSchedule, restart_schedule, schedule_table
+from placement.outages.succession import BoolArray
+from spark_analysis.cli.cluster_inputs import (
+    ClusterOptions,
+    answer_options,
+    cluster_options,
+    give_answer,
+    read_cluster,
+    shown_table,
+)
+from spark_analysis.cli.commands import PROGRAM
+
+_NAMED_MAX: Final = 5
+_STUCK_SHOWN_MAX: Final = 8
+_BROKERS_SHOWN_MAX: Final = 20
+
+
+@attrs.frozen(kw_only=True)
+class RollOptions(ClusterOptions):
+    """Hold the options of `brokerside roll`."""
+
+    dump: str
+    margin: int
+    max_batch: int | None
+    controllers: str | None
+    fail_on_stuck: bool
+
+
+@click.command("roll")
+@click.argument("dump", metavar="DUMP")
+@click.option(
+    "--margin",
+    type=click.IntRange(0, 2**31 - 1),
+    default=0,
+    show_default=True,
+    help="In-sync replicas that every partition keeps above min.insync.replicas during a batch.",
+)
+@click.option("--max-batch", type=COUNT, help="Most brokers that restart at once (default: no limit).")
+@click.option(
+    "--controllers",
+    metavar="IDS",
+    help="Brokers that are KRaft controllers too, such as 1,2,3; a batch leaves a majority of them.",
+)
+@click.option(
+    "--fail-on-stuck",
+    is_flag=True,
+    help="Exit with status 1 when a partition cannot keep min.insync.replicas and the margin, whatever the order.",
+)
+@cluster_options
+@answer_options
+@takes(RollOptions)
+def roll(options: RollOptions) -> int:
+    """Schedule restarts in the fewest batches in which no partition falls under min.insync.replicas.
+
+    \b
+    A batch begins when every broker of the one before is back in sync.
+    brokerside roll prod.txt --racks racks.csv
+    brokerside roll prod.txt --margin 1 --max-batch 5 --out roll
+    """
+    controllers = () if options.controllers is None else parse_broker_list(options.controllers)
+    with read_cluster(options.dump, options) as cluster:
+        view = cluster.view
+        found = restart_schedule(view, margin=options.margin, batch_max=options.max_batch, controllers=controllers)
+        fewer = savings(view, found)
+        give_answer(
+            options,
+            kind="roll",
+            summary=summary_of(view, found, fewer, options),
+            tables={
+                "batches": schedule_table(found),
+                "stuck_partitions": stuck_table(view, found),
+                "costly_partitions": costly_table(view, fewer),
+            },
+            shown=tuple(_shown(view, found, fewer, options)),
+        )
+    stuck = int(found.limits.stuck.rows.size)
+    if not options.fail_on_stuck or not stuck:
+        return 0
+    click.echo(f"{PROGRAM}: failed: {counted(stuck, 'partition')} cannot keep min.insync.replicas", err=True)
+    return EXIT_REFUSED
+
+
+def summary_of(
+    view: ClusterView, found: RestartSchedule, fewer: tuple[Saving, ...], options: RollOptions
+) -> dict[str, Any]:
+    """Return the answer for programs, with its certificate."""
+    ids = [view.brokers[row].id for row in found.limits.limits.brokers.tolist()]
+    return {
+        "cluster": view.name,
+        "broker_count": len(view.brokers),
+        "partition_count": view.partitions.count,
+        "margin": options.margin,
+        "max_batch": options.max_batch,
+        "batch_count": len(found.batches),
+        "batch_count_min": found.bound,
+        "is_optimal": found.is_optimal,
+        "proof": {
+            "by": found.checked.by,
+            "weights": {str(each): int(weight) for each, weight in zip(ids, found.weights.tolist(), strict=True)},
+        },
+        "batches": [list(batch) for batch in found.batches],
+        "fenced_broker_ids": list(found.limits.fenced),
+        "stuck_partition_count": int(found.limits.stuck.rows.size),
+        "savings": [
+            {
+                "batch_count": each.batch_count,
+                "partition_count": int(each.rows.size),
+                "partitions": _names(view, each.rows[:_STUCK_SHOWN_MAX]),
+            }
+            for each in fewer
+        ],
+        "notes": list(found.limits.notes),
+    }
+
+
+def stuck_table(view: ClusterView, found: RestartSchedule) -> pa.Table:
+    """Return one row for each partition that no schedule keeps at min.insync.replicas, and what it lacks."""
+    stuck = found.limits.stuck
+    return table_of(
+        partition_columns(view, stuck.rows)
+        | {"missing_count": stuck.missing_count, "out_of_sync_count": stuck.out_of_sync_count}
+    )
+
+
+def costly_table(view: ClusterView, fewer: tuple[Saving, ...]) -> pa.Table:
+    """Return one row for each number of batches and each partition that stands in its way."""
+    rows = np.concatenate([each.rows for each in fewer] or [np.zeros(0, dtype=np.int64)])
+    counts = [np.full(each.rows.size, each.batch_count, dtype=np.int32) for each in fewer]
+    return table_of(
+        {"batch_count": np.concatenate(counts or [np.zeros(0, dtype=np.int32)])} | partition_columns(view, rows)
+    )
+
+
+def _shown(
+    view: ClusterView, found: RestartSchedule, fewer: tuple[Saving, ...], options: RollOptions
+) -> Iterator[RenderableType]:
+    brokers, partitions = counted(len(view.brokers), "broker"), counted(view.partitions.count, "partition")
+    yield Text(printable(f"{view.name}: {brokers}, {partitions}"), style="bold")
+    for note in found.limits.notes:
+        yield Text(f"  {printable(note)}")
+    if found.limits.fenced:
+        yield Text(f"  left out, as they are fenced: {', '.join(map(str, found.limits.fenced))}")
+    yield Text()
+    rows = [(str(number), str(len(batch)), _listed(batch, view)) for number, batch in enumerate(found.batches, start=1)]
+    yield shown_table(_heading(found), ("batch", "size", "brokers"), rows, left_count=3)
+    if found.limits.stuck.rows.size:
+        yield Text()
+        yield from _stuck(view, found, options)
+    if fewer:
+        yield Text()
+        yield Text("Partitions that cost batches", style="bold")
+        for each in fewer:
+            names = ", ".join(_names(view, each.rows[:_NAMED_MAX])) + (", …" if each.rows.size > _NAMED_MAX else "")
+            verb = f"Move or grow {'this' if each.rows.size == 1 else f'these {each.rows.size}'}"
+            takes_ = f"it takes {counted(each.batch_count, 'batch', 'batches')} instead of {len(found.batches)}"
+            yield Text(printable(f"  {verb} and {takes_}: {names}"))
+
+
+def _heading(found: RestartSchedule) -> str:
+    count = counted(len(found.batches), "batch", "batches")
+    if found.is_optimal:
+        how = "by weights of the brokers" if found.checked.by == "weights" else "by an exhaustive search"
+        return f"{count}; proven {how}: no schedule has fewer"
+    return f"{count}; every schedule has {found.bound} or more, so at most {len(found.batches) - found.bound} too many"
+
+
+def _stuck(view: ClusterView, found: RestartSchedule, options: RollOptions) -> Iterator[RenderableType]:
+    """Yield what no schedule can keep, by topic, and what would do."""
+    stuck = found.limits.stuck
+    below = "min.insync.replicas" + (f" and a margin of {options.margin}" if options.margin else "")
+    yield Text(f"Partitions that cannot keep {below}, whatever the order: {stuck.rows.size}", style="bold")
+    yield Text(
+        "  Their brokers restart one at a time, so that they keep a leader where they have two replicas in sync."
+    )
+    topics = view.partitions.topic_index[stuck.rows]
+    values, counts = np.unique(topics, return_counts=True)
+    order = np.argsort(-counts, kind="stable")[:_STUCK_SHOWN_MAX]
+    for place in order.tolist():
+        of_topic = topics == values[place]
+        yield Text(printable(f"  {view.topics[int(values[place])].name}: {_remedy(found, of_topic)}"))
+    if values.size > _STUCK_SHOWN_MAX:
+        yield Text(f"  and {counted(values.size - _STUCK_SHOWN_MAX, 'more topic')}")
+
+
+def _remedy(found: RestartSchedule, of_topic: BoolArray) -> str:
+    """Return how many partitions of a topic are stuck, and what would do."""
+    stuck = found.limits.stuck
+    missing = int(stuck.missing_count[of_topic].max())
+    waiting = int(np.count_nonzero(stuck.out_of_sync_count[of_topic] >= stuck.missing_count[of_topic]))
+    lower = f", or min.insync.replicas lower by {missing}" if missing < int(stuck.min_isr[of_topic].min()) else ""
+    wait = f" ({counted(waiting, 'partition')} only until all replicas are in sync)" if waiting else ""
+    count = counted(int(np.count_nonzero(of_topic)), "partition")
+    return f"{count}; {counted(missing, 'more in-sync replica')} would do{lower}{wait}"
+
+
+def _names(view: ClusterView, rows: Int64Array) -> list[str]:
+    table = view.partitions
+    return [f"{view.topics[table.topic_index[row]].name}-{table.partition_ids[row]}" for row in rows.tolist()]
+
+
+def _listed(batch: tuple[int, ...], view: ClusterView) -> str:
+    """Return the brokers of a batch, and its racks if it is made of whole racks."""
+    shown = ", ".join(map(str, batch[:_BROKERS_SHOWN_MAX])) + (", …" if len(batch) > _BROKERS_SHOWN_MAX else "")
+    inside = {broker.rack for broker in view.brokers if broker.id in batch}
+    whole = all(broker.id in batch for broker in view.brokers if broker.rack in inside and not broker.fenced)
+    racks = [each for each in inside if each is not None]
+    return f"{shown} (all of {', '.join(sorted(racks))})" if whole and racks and len(racks) == len(inside) else shown

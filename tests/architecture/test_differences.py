@@ -1,0 +1,61 @@
+"""The table of what differs between releases has each place in the code that compares one, and stands in the README."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from broker.config.changes import CHANGES
+from broker.differences import DIFFERENCES, markdown
+from broker.releases import Release
+from replication.rules.switches import NEVER, SWITCHES
+from tests.architecture.house import PACKAGES, ROOT
+
+COMPARES = re.compile(r"\brelease (?:<|>|<=|>=) [A-Z]|\brelease < change\.before")
+"""A release compared with a named one; the switches of replication keep theirs in a table."""
+
+OLDER = frozenset(
+    {"broker/config/catalog.py", "broker/config/settings.py", "log/cli/dump.py", "placement/consumer/registry.py"}
+)
+"""Files that refuse a release, or look a setting up in it, and have no rule of their own."""
+
+
+def compared() -> set[str]:
+    return {
+        str(path.relative_to(ROOT))
+        for package in PACKAGES
+        for path in (ROOT / package).rglob("*.py")
+        if COMPARES.search(path.read_text("utf-8"))
+    }
+
+
+def test_every_file_that_compares_a_release_has_a_row() -> None:
+    assert len(compared()) > 8
+    assert compared() - OLDER - {row.where for row in DIFFERENCES} == set()
+
+
+def test_every_row_names_a_file_that_knows_releases() -> None:
+    for row in DIFFERENCES:
+        text = (ROOT / row.where).read_text("utf-8")
+        assert "release" in text, row.where
+    assert list(DIFFERENCES) == sorted(DIFFERENCES, key=lambda row: row.since)
+
+
+@pytest.mark.parametrize("name", SWITCHES)
+def test_every_switch_since_3_9_has_a_row_of_its_release(name: str) -> None:
+    since = SWITCHES[name].since
+    rows = [row for row in DIFFERENCES if f"`{name}`" in row.what]
+    if since in (NEVER, "0.8") or Release(since) <= Release("3.9"):
+        assert rows == []
+    else:
+        assert [row.since for row in rows] == [Release(since)]
+
+
+def test_every_release_that_changes_a_setting_has_a_row() -> None:
+    rows = {row.since for row in DIFFERENCES if row.where == "broker/config/changes.py"}
+    assert {change.before for change in CHANGES} == rows
+
+
+def test_the_readme_prints_the_table() -> None:
+    assert markdown() in (ROOT / "broker" / "README.md").read_text("utf-8")

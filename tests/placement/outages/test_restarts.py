@@ -1,0 +1,231 @@
+"""Schedules of restarts: equal to trying every schedule, with a bound that the checker confirms."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations
+from pathlib import Path
+
+import attrs
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from broker.cluster import BrokerView, ClusterView, PartitionTable, TopicView
+from broker.errors import UsageError
+from broker.ids import BrokerId
+from placement.outages import restart_check
+from placement.outages.lost import outage
+from placement.outages.restart_bound import clique_weights, constraint_weights, fractional_weights
+from placement.outages.restart_budget import Limits, restart_limits
+from placement.outages.restart_check import (
+    FOUND,
+    NONE,
+    check_schedule,
+    conflicts_of,
+    heaviest,
+    lower_bound,
+    within,
+)
+from placement.outages.restart_savings import savings
+from placement.outages.restarts import restart_schedule, schedule_table, solve
+from tests.placement.outages.views import Small, clusters
+
+
+@st.composite
+def limits_of_few(draw: st.DrawFn) -> Limits:
+    """Constraints on up to seven brokers, with pairs, hyperedges and a largest batch."""
+    count = draw(st.integers(1, 7))
+    sets = draw(
+        st.lists(
+            st.tuples(st.lists(st.integers(0, count - 1), min_size=2, max_size=4, unique=True), st.integers(1, 3)),
+            max_size=9,
+        )
+        if count > 1
+        else st.just([])
+    )
+    width = max((len(members) for members, _ in sets), default=0)
+    rows = [[*sorted(members), *[-1] * (width - len(members))] for members, _ in sets]
+    return Limits(
+        brokers=np.arange(count, dtype=np.int64),
+        members=np.array(rows, dtype=np.int32).reshape(len(sets), width),
+        budget=np.array([budget for _, budget in sets], dtype=np.int32),
+        partition_count=np.ones(len(sets), dtype=np.int64),
+        batch_max=draw(st.integers(1, count)),
+    )
+
+
+def allowed(limits: Limits, batch: tuple[int, ...]) -> bool:
+    rows = zip(limits.members.tolist(), limits.budget.tolist(), strict=True)
+    return len(batch) <= limits.batch_max and all(len(set(batch) & set(members)) <= budget for members, budget in rows)
+
+
+def partitions_of(items: list[int]) -> Iterator[list[tuple[int, ...]]]:
+    """Every way to put the items into batches."""
+    if not items:
+        yield []
+        return
+    first, rest = items[0], items[1:]
+    for size in range(len(rest) + 1):
+        for others in combinations(rest, size):
+            left = [each for each in rest if each not in others]
+            for batches in partitions_of(left):
+                yield [(first, *others), *batches]
+
+
+def fewest(limits: Limits) -> int:
+    every = partitions_of(limits.brokers.tolist())
+    return min(len(batches) for batches in every if all(allowed(limits, batch) for batch in batches))
+
+
+@settings(max_examples=150, deadline=None)
+@given(limits_of_few())
+def test_a_schedule_has_the_fewest_batches_of_all_and_is_proven(limits: Limits) -> None:
+    found = solve(limits)
+    checked = check_schedule(limits, found.batches, found.weights, by_search=found.by_search)
+    assert checked.faults == ()
+    assert all(allowed(limits, batch) for batch in found.batches)
+    assert len(found.batches) == checked.bound == fewest(limits)
+
+
+@settings(max_examples=150, deadline=None)
+@given(limits_of_few(), st.lists(st.integers(0, 9), min_size=7, max_size=7))
+def test_no_weights_prove_more_than_the_fewest(limits: Limits, drawn: list[int]) -> None:
+    count, conflicts = limits.brokers.size, conflicts_of(limits)
+    least = fewest(limits)
+    greedy = [(broker,) for broker in range(count)]
+    for weights in (
+        np.array(drawn[:count], dtype=np.int64),
+        constraint_weights(limits),
+        clique_weights(conflicts),
+        fractional_weights(limits, conflicts, greedy, count),
+    ):
+        assert lower_bound(limits, weights) <= least
+        batch, weight, _ = heaviest(conflicts, limits.batch_max, weights, 10**9)
+        every = [
+            batch for size in range(count + 1) for batch in combinations(range(count), size) if allowed(limits, batch)
+        ]
+        assert weight == weights[batch].sum() == max(sum(int(weights[each]) for each in one) for one in every)
+    assert within(limits, conflicts, least, 10**9)[0] == FOUND
+    assert within(limits, conflicts, least - 1, 10**9)[0] == NONE
+
+
+def of_triangle() -> Limits:
+    return Limits(
+        brokers=np.arange(4, dtype=np.int64),
+        members=np.array([[0, 1, 2]], dtype=np.int32),
+        budget=np.array([1], dtype=np.int32),
+        partition_count=np.array([1], dtype=np.int64),
+        batch_max=2,
+    )
+
+
+@pytest.mark.parametrize(
+    ("batches", "fault"),
+    [
+        (((0, 3), (1,)), "broker 2 restarts 0 times"),
+        (((0, 3), (1,), (2, 3)), "broker 3 restarts 2 times"),
+        (((0, 1), (2,), (3,)), "batch 1 holds 2 of the brokers 0, 1, 2, of which 1 may restart at once"),
+        (((0, 3, 1), (2,)), "batch 1 holds 3 brokers; at most 2 are allowed"),
+    ],
+)
+def test_the_checker_names_what_is_wrong_with_a_schedule(batches: tuple[tuple[int, ...], ...], fault: str) -> None:
+    assert fault in check_schedule(of_triangle(), batches, np.array([1, 1, 1, 0])).faults
+
+
+def test_the_checker_confirms_no_bound_that_is_not_true() -> None:
+    limits, right = of_triangle(), ((0, 3), (1,), (2,))
+    assert check_schedule(limits, right, np.array([1, 1, 1, 0])).bound == 3
+    assert check_schedule(limits, right, np.array([0, 0, 0, 5]), by_search=4).bound == 1
+    assert check_schedule(limits, right, np.array([0, 0, 0, 5]), by_search=3).bound == 3
+    assert check_schedule(limits, right, np.array([-1, 1, 1, 1])).bound == 0
+    assert check_schedule(limits, right, np.array([1, 1, 1, 0]), steps_max=1).bound == 0
+
+
+def test_the_checker_imports_no_solver() -> None:
+    solvers = ("restart_bound", "restart_kernel", "restarts", "restart_savings")
+    source = Path(restart_check.__file__).read_text(encoding="utf-8")
+    assert not [name for name in solvers if f"outages.{name} import" in source]
+
+
+@settings(max_examples=60, deadline=None)
+@given(clusters(), st.integers(0, 1))
+def test_no_batch_takes_a_partition_under_min_isr_that_could_keep_it(small: Small, margin: int) -> None:
+    view = small.view()
+    found = restart_schedule(view, margin=margin)
+    live = {broker.id for broker in view.brokers if not broker.fenced}
+    assert sorted(each for batch in found.batches for each in batch) == sorted(live)
+    assert set(found.limits.fenced) == small.dead
+    stuck = set(found.limits.stuck.rows.tolist())
+    for batch in found.batches:
+        after = outage(view, batch)
+        for row, partition in enumerate(small.partitions):
+            needed = min(partition.min_isr, len(partition.replicas))
+            if row not in stuck and any(each in live for each in partition.isr):
+                assert after.isr_count[row] >= needed + margin
+    for row in stuck:
+        partition = small.partitions[row]
+        needed = min(partition.min_isr, len(partition.replicas))
+        assert len([each for each in partition.isr if each in live]) - needed - margin < 1
+
+
+def racked(rows: list[list[int]], racks: str, **given: object) -> ClusterView:
+    table = PartitionTable(topic_index=[0] * len(rows), partition_ids=list(range(len(rows))), replicas=rows, **given)
+    return ClusterView.build(
+        name="n",
+        source="s",
+        format="f",
+        brokers=[BrokerView(id=BrokerId(number), rack=rack) for number, rack in enumerate(racks)],
+        topics=[TopicView("t", min_insync_replicas=2)],
+        partitions=table,
+    )
+
+
+def test_two_partitions_that_ignore_the_racks_are_what_costs_batches() -> None:
+    clean = [[a, b, c] for a in (0, 3) for b in (1, 4) for c in (2, 5)] * 3
+    view = racked([*clean, [0, 3, 1], [1, 4, 2]], "abcabc")
+    found = restart_schedule(view)
+    assert (len(found.batches), found.is_optimal) == (5, True)
+    (three, four) = savings(view, found)
+    assert (three.batch_count, three.rows.tolist()) == (3, [24, 25])
+    assert (four.batch_count, four.rows.size) == (4, 1)
+
+
+def test_a_batch_leaves_a_majority_of_the_controllers() -> None:
+    view = racked([[0, 1]] * 2, "aaaaaa", isr=[[0, -1], [0, -1]])
+    controllers = tuple(map(BrokerId, (1, 2, 3, 4, 5)))
+    assert len(restart_schedule(view).batches) == 1
+    batches = restart_schedule(view, controllers=controllers).batches
+    assert len(batches) == 3
+    assert all(len(set(batch) & set(controllers)) <= 2 for batch in batches)
+    two = restart_limits(view, controllers=controllers[:2])
+    assert two.notes[-1] == "2 controllers, 0 of them down: any restart ends the quorum's majority"
+    with pytest.raises(UsageError, match="controller 9 is not one of the brokers of n"):
+        restart_limits(view, controllers=[BrokerId(9)])
+
+
+def test_what_a_stuck_partition_lacks_counts_no_observer() -> None:
+    view = racked([[0, 1, 2], [0, 1, 2]], "abc", isr=[[0, 1, -1], [0, 1, -1]], observers=[[2], [-1]])
+    stuck = restart_limits(view).stuck
+    assert stuck.rows.tolist() == [0, 1]
+    assert stuck.missing_count.tolist() == [1, 1]
+    assert stuck.out_of_sync_count.tolist() == [0, 1]
+    assert stuck.min_isr.tolist() == [2, 2]
+
+
+def test_wrong_arguments_are_refused() -> None:
+    view = racked([[0, 1]], "ab")
+    with pytest.raises(UsageError, match="the margin is -1; allowed are 0 and more"):
+        restart_limits(view, margin=-1)
+    with pytest.raises(UsageError, match="a batch holds at most 0 brokers; allowed are 1 and more"):
+        restart_limits(view, batch_max=0)
+
+
+def test_a_cluster_without_brokers_or_partitions_has_a_schedule() -> None:
+    empty = ClusterView(name="n", source="s", format="f", brokers=())
+    assert restart_schedule(empty).batches == ()
+    alone = attrs.evolve(empty, brokers=(BrokerView(id=BrokerId(3)), BrokerView(id=BrokerId(4))))
+    found = restart_schedule(alone)
+    assert (found.batches, found.is_optimal) == (((3, 4),), True)
+    assert schedule_table(found).to_pydict() == {"broker_id": [3, 4], "batch": [1, 1], "weight": [1, 1]}

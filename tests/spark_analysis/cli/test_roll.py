@@ -1,0 +1,88 @@
+"""`brokerside roll`: what it prints, writes and refuses, and its exit statuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from broker.cli import run
+from spark_analysis.cli.commands import brokerside
+
+REAL = Path(__file__).parents[2] / "real_data"
+BASELINE = str(REAL / "multiregion" / "1-baseline.txt")
+KRAFT = str(REAL / "kraft-4.3")
+RACKED = "broker,rack\n1,a\n2,b\n3,a\n4,b\n"
+
+
+def roll(*arguments: str) -> int:
+    return run(brokerside, "brokerside", ["roll", *arguments])
+
+
+def describe(rows: list[str], topic: str = "t") -> str:
+    lines = [f"Topic: {topic}\tPartitionCount: {len(rows)}\tReplicationFactor: 2\tConfigs: min.insync.replicas=1"]
+    for number, row in enumerate(rows):
+        lines.append(f"\tTopic: {topic}\tPartition: {number}\tLeader: {row[0]}\tReplicas: {row}\tIsr: {row}")
+    return "\n".join(lines) + "\n"
+
+
+def test_a_schedule_is_shown_and_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert roll(KRAFT, "--out", str(tmp_path / "out")) == 0
+    shown = capsys.readouterr().out
+    assert "3 batches; proven by weights of the brokers: no schedule has fewer" in shown
+    assert "1      1     1 (all of zone-a)" in shown
+    assert "Partitions that cannot keep min.insync.replicas, whatever the order: 2" in shown
+    assert "  lone: 2 partitions; 1 more in-sync replica would do\n" in shown
+    names = sorted(path.name for path in (tmp_path / "out").iterdir())
+    assert names == [
+        "answer.json",
+        "batches.parquet",
+        "costly_partitions.parquet",
+        "roll.json",
+        "stuck_partitions.parquet",
+    ]
+    assert pq.read_table(tmp_path / "out" / "batches.parquet")["batch"].to_pylist() == [1, 2, 3]
+    stuck = pq.read_table(tmp_path / "out" / "stuck_partitions.parquet")
+    assert set(stuck["topic"].to_pylist()) == {"lone"}
+
+
+def test_json_has_the_certificate(capsys: pytest.CaptureFixture[str]) -> None:
+    assert roll(BASELINE, "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["batch_count"] == found["batch_count_min"] == len(found["batches"])
+    assert found["is_optimal"] is True
+    assert found["proof"]["by"] == "weights"
+    assert sorted(found["proof"]["weights"]) == ["1", "2", "3", "4"]
+
+
+def test_the_partitions_that_cost_batches_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    dump, racks = tmp_path / "d.txt", tmp_path / "r.csv"
+    dump.write_text(describe(["1,2", "3,4", "1,4", "3,2"] * 5 + ["1,3"]))
+    racks.write_text(RACKED)
+    assert roll(str(dump), "--racks", str(racks)) == 0
+    assert "Move or grow this and it takes 2 batches instead of 3: t-20" in capsys.readouterr().out
+    assert roll(str(dump), "--racks", str(racks), "--max-batch", "1", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["batch_count"] == 4
+
+
+def test_a_stuck_partition_is_status_1_where_that_is_asked(capsys: pytest.CaptureFixture[str]) -> None:
+    assert roll(KRAFT, "--fail-on-stuck") == 1
+    assert "brokerside: failed: 2 partitions cannot keep min.insync.replicas\n" in capsys.readouterr().err
+    assert roll(KRAFT, "--margin", "1", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["stuck_partition_count"] == 16
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("--controllers", "9"), "controller 9 is not one of the brokers of 1-baseline"),
+        (("--controllers", "x"), "broker list has 'x'; allowed are ids and ranges, such as 0-5,7"),
+    ],
+)
+def test_wrong_input_is_one_sentence_and_status_2(
+    capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], sentence: str
+) -> None:
+    assert roll(BASELINE, *arguments) == 2
+    assert capsys.readouterr().err == f"brokerside: {sentence}\n"
