@@ -21,6 +21,7 @@ from spark_analysis.report.parts import Header, chart_box, definition_link, fold
 
 SINGLE_MAX: Final = 12  # Up to so many clusters each has a row of its own.
 GROUPS_MAX: Final = 16
+_MOMENT: Final = " at offset "  # What sources/moments.py puts between a cluster's name and its moment.
 
 
 def distance_section(report: Report) -> Markup:
@@ -111,8 +112,9 @@ def groups_of(report: Report, quantity: str) -> tuple[Group, ...]:
     if len(known) <= SINGLE_MAX:
         by_number = sorted(known, key=lambda item: (item[0].facts.cluster_id, item[0].facts.placer))
         several = len(report.placers) > 1
+        alike = _shared_name([row.facts.cluster for row, _ in by_number])
         return tuple(
-            Group(row.facts.cluster, row.facts.placer if several else "", (share,)) for row, share in by_number
+            Group(row.facts.cluster[alike:], row.facts.placer if several else "", (share,)) for row, share in by_number
         )
     gathered: dict[tuple[str, str], list[int]] = {}
     for row, share in known:
@@ -123,6 +125,14 @@ def groups_of(report: Report, quantity: str) -> tuple[Group, ...]:
             merged.setdefault(("", placer), []).extend(shares)
         gathered = merged
     return tuple(Group(placer, shape, tuple(sorted(gathered[shape, placer]))) for shape, placer in sorted(gathered))
+
+
+def _shared_name(names: Sequence[str]) -> int:
+    """Return the length of the name that moments of one metadata log share, which says nothing in a chart of them."""
+    heads = {name.partition(_MOMENT)[0] for name in names}
+    if len(heads) > 1 or len(names) < 2 or not all(_MOMENT in name for name in names):
+        return 0
+    return len(heads.pop()) + len(_MOMENT) - len("offset ")
 
 
 def _distance(row: ClusterRow, quantity: str) -> int | None:

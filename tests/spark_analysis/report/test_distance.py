@@ -34,6 +34,22 @@ def test_few_clusters_have_a_row_each_in_the_order_given(dumps: Report) -> None:
     ]
 
 
+def test_moments_of_one_log_are_named_by_what_differs(dumps: Report) -> None:
+    """A label has room for some thirty characters; what all moments share would fill them."""
+    names = [f"__cluster_metadata-0 at offset {place}, 2026-11-21T18:29:43.035Z (…)" for place in range(6)]
+    named = attrs.evolve(
+        dumps,
+        rows=tuple(
+            attrs.evolve(row, facts=attrs.evolve(row.facts, cluster=names[row.facts.cluster_id])) for row in dumps.rows
+        ),
+    )
+    labels = [group.label for group in groups_of(named, "replicas")]
+    assert [label[:9] for label in labels] == [f"offset {place}," for place in range(6)]
+    assert groups_of(dumps, "replicas")[0].label == "1-baseline"
+    same = tuple(attrs.evolve(row, facts=attrs.evolve(row.facts, cluster="prod")) for row in dumps.rows)
+    assert {group.label for group in groups_of(attrs.evolve(dumps, rows=same), "replicas")} == {"prod"}
+
+
 def test_what_no_cluster_knows_has_no_groups(dumps: Report) -> None:
     assert groups_of(dumps, "bytes") == ()
 
