@@ -266,8 +266,12 @@ def _faults_of_rows(view: ClusterView, goal: Goal, given: _Input, target: Int32A
         ("a fenced broker receives or loses a replica", (new & fenced).any(axis=1)),
         ("a fenced broker loses its replica", given.changes & (stays & ~_among(given.rows, target)).any(axis=1)),
         ("the number of replicas is not that asked", given.changes & ((held & live).sum(axis=1) != given.wanted)),
-        ("replicas stand on fewer racks than they can", given.changes & _crowded(view, given, target)),
     ]
+    if goal.only_leaders:
+        rules.append(("a replica moves though only leaders may", new.any(axis=1)))
+    else:
+        crowded = given.changes & _crowded(view, given, target)
+        rules.append(("replicas stand on fewer racks than they can", crowded))
     if goal.new_only_receives:
         rules.append(("a broker that is not new receives a replica", (new & ~added[target]).any(axis=1)))
     found = []

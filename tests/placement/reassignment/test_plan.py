@@ -14,6 +14,7 @@ from broker.cluster import BrokerView, ClusterView, PartitionTable, TopicView
 from broker.ids import BrokerId
 from placement.balance.constraints import RACK_SPREAD
 from placement.balance.measures import measures
+from placement.reassignment.check import faults
 from placement.reassignment.goal import Goal, PlanRefusedError, with_added
 from placement.reassignment.plan import Plan, make_plan
 from placement.spec import Assignment
@@ -203,6 +204,16 @@ def test_a_plan_of_leaders_moves_no_replica() -> None:
     assert (plan.tally.moved, plan.tally.leader_changes, plan.reassignment.count) == (0, 4, 4)
     assert not plan.reassignment.added.any()
     assert sorted(np.sort(plan.reassignment.replicas, axis=1).tolist()) == [[1, 2, 3]] * 4
+
+
+def test_a_plan_of_leaders_leaves_racks_as_they_are_and_moves_nothing() -> None:
+    view = view_of([[1, 2]] * 4, {1: "a", 2: "a", 3: "b"})
+    plan = make_plan(view, Goal(only_leaders=True))
+    assert (plan.tally.leader_changes, plan.faults()) == (2, ())
+    moved = plan.target.copy()
+    moved[0] = [0, 2]
+    found = faults(view, plan.goal, moved, plan.certificate)
+    assert "a replica moves though only leaders may: 1 partition, such as t-0" in found
 
 
 def test_replicas_that_stay_keep_their_order() -> None:
