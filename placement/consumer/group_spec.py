@@ -158,8 +158,9 @@ def _read_table(text: str, source: str) -> Previous:
     for number, line in enumerate(text.splitlines(), start=1):
         cells = line.split()
         if {"TOPIC", "PARTITION", "CONSUMER-ID"} <= set(cells):
-            columns = {name: cells.index(name) for name in ("TOPIC", "PARTITION", "CONSUMER-ID")}
-        elif columns and len(cells) > max(columns.values()):
+            # From the right, as the id of a group, the first column, may have blanks.
+            columns = {name: cells.index(name) - len(cells) for name in ("TOPIC", "PARTITION", "CONSUMER-ID")}
+        elif columns and len(cells) >= -min(columns.values()):
             topic, partition = cells[columns["TOPIC"]], cells[columns["PARTITION"]]
             value = (
                 int(partition) if partition.isascii() and partition.isdigit() and len(partition) <= 10 else partition
