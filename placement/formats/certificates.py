@@ -25,7 +25,7 @@ from typing import Any, Final
 import attrs
 import numpy as np
 
-from broker.cluster import BrokerView, ClusterView, Int64Array
+from broker.cluster import BrokerView, ClusterView, Int64Array, TopicView
 from broker.errors import InputError, UsageError
 from broker.ids import BrokerId
 from placement.formats.documents import parse_object
@@ -39,10 +39,11 @@ _VECTORS: Final = ("low", "high", "even_low", "even_high", "block", "price")
 
 @attrs.frozen(kw_only=True, eq=False)
 class Certified:
-    """Hold a certificate as read: brokers as they were, before those that the goal adds, and the input's digest."""
+    """Hold a certificate as read: all brokers, those that the goal adds too, topics, and the input's digest."""
 
     goal: Goal
     brokers: tuple[BrokerView, ...]
+    topics: tuple[TopicView, ...]
     certificate: Certificate
     input_sha256: str
 
@@ -82,6 +83,7 @@ def certificate_json(
         "brokers": [
             {"id": one.id, "rack": one.rack, "fenced": one.fenced, "added": one.id in added} for one in view.brokers
         ],
+        "topics": [topic.name for topic in view.topics],
         "replicas": None if certificate.replicas is None else _proof_value(certificate.replicas),
         "leaders": _proof_value(certificate.leaders),
     }
@@ -109,6 +111,7 @@ def read_certificate(text: str, *, source: str) -> Certified:
         return Certified(
             goal=Goal(**raw),
             brokers=brokers,
+            topics=tuple(TopicView(str(name)) for name in value["topics"]),
             certificate=Certificate(replicas=replicas, leaders=leaders),
             input_sha256=str(value["input_sha256"]),
         )

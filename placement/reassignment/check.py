@@ -172,6 +172,7 @@ def faults(view: ClusterView, goal: Goal, target: Int32Array, certificate: Certi
         before = np.bincount(given.rows[given.rows >= 0], minlength=given.live.size).astype(np.int64)
         question = _replica_question(view, goal, given)
         found += _faults_of_loads(view, question, certificate.replicas, before, after, "replicas")
+        found += _faults_of_topics(view, goal, question, certificate.replicas, target)
     asked = _leader_question(given, target)
     led = np.bincount(given.leader[given.leader >= 0], minlength=given.live.size).astype(np.int64)
     chosen = _leading(given, target)
@@ -330,4 +331,31 @@ def _faults_of_loads(
         held = np.bincount(proof.block[question.live], after[question.live], proof.totals.size).astype(np.int64)
         if not np.array_equal(held, proof.totals):
             found.append(f"{what}: blocks of brokers hold {held.tolist()}, not {proof.totals.tolist()}")
+    return found
+
+
+def _faults_of_topics(view: ClusterView, goal: Goal, question: Question, proof: Proof, target: Int32Array) -> list[str]:
+    """Return the topics of which a broker holds less or more than the bounds by topic allow."""
+    if (proof.topics is None) == goal.per_topic:
+        return ["bounds by topic are missing, or are there though nobody asked"]
+    if proof.topics is None:
+        return []
+    count = question.live.size
+    if proof.topics.low.shape != (len(view.topics), count):
+        return [f"bounds by topic are those of {proof.topics.low.shape[0]} topics; there are {len(view.topics)}"]
+    placed = (target >= 0) & np.append(question.live, False)[target] & (question.wanted > 0)[:, None]
+    cells = question.topic.astype(np.int64)[:, None] * count + target
+    held = np.bincount(cells[placed], minlength=len(view.topics) * count).reshape(-1, count)
+    asked = np.zeros(len(view.topics), dtype=np.bool_)
+    asked[question.topic[question.wanted > 0]] = True
+    wrong = question.live & asked[:, None] & ((held < proof.topics.low) | (held > proof.topics.high))
+    spread = question.live & asked[:, None] & (proof.topics.high - proof.topics.low > 1)
+    found = []
+    for what, broken in (("outside its bounds by topic", wrong), ("between bounds wider than one replica", spread)):
+        if broken.any():
+            topic, broker = (int(place[0]) for place in np.nonzero(broken))
+            found.append(
+                f"broker {view.brokers[broker].id} holds {int(held[topic, broker])} replicas of "
+                f"{view.topics[topic].name}, {what}"
+            )
     return found

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from broker.cluster import PAD, SIZE_UNKNOWN, ClusterView, PartitionTable, TopicView
+from broker.cluster import PAD, SIZE_UNKNOWN, ClusterView, PartitionTable
 from placement.outages.arrow import column_of, lists_column, partition_columns, table_of
 
 if TYPE_CHECKING:
@@ -41,13 +41,21 @@ def input_table(view: ClusterView) -> pa.Table:
 
 
 def view_of_input(table: pa.Table, like: ClusterView) -> ClusterView:
-    """Return the view that `input_table` was made of, with the brokers of `like`; sizes are left out."""
+    """Return the view that `input_table` was made of, with the brokers and topics of `like`; sizes are left out.
+
+    Raises ValueError for a topic that `like` does not have.
+    """
     lists: Any = table.column("replicas").combine_chunks()
     counts = np.diff(np.asarray(lists.offsets, dtype=np.int64))
     width = int(counts.max(initial=0))
     replicas = np.full((counts.size, width), PAD, dtype=np.int32)
     replicas[np.arange(width) < counts[:, None]] = np.asarray(lists.flatten(), dtype=np.int32)
     topics: Any = table.column("topic").combine_chunks().dictionary_encode()
+    place = {topic.name: number for number, topic in enumerate(like.topics)}
+    strangers = [name for name in topics.dictionary.to_pylist() if name not in place]
+    if strangers:
+        raise ValueError(f"topic {strangers[0]!r} is not one of the certificate's")
+    number = np.array([place[name] for name in topics.dictionary.to_pylist()], dtype=np.int32)
     leader: Any = table.column("leader")
     known = None if leader.null_count else np.asarray(leader, dtype=np.int32)
     return ClusterView(
@@ -55,9 +63,9 @@ def view_of_input(table: pa.Table, like: ClusterView) -> ClusterView:
         source=like.source,
         format=like.format,
         brokers=like.brokers,
-        topics=tuple(TopicView(name) for name in topics.dictionary.to_pylist()),
+        topics=like.topics,
         partitions=PartitionTable(
-            topic_index=np.asarray(topics.indices, dtype=np.int32),
+            topic_index=number[np.asarray(topics.indices, dtype=np.int32)],
             partition_ids=np.asarray(table.column("partition"), dtype=np.int32),
             replicas=replicas,
             leader=known,

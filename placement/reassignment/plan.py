@@ -90,9 +90,8 @@ def make_plan(view: ClusterView, goal: Goal) -> Plan:
     now, proof = standing.rows, None
     if not goal.only_leaders:
         problem = replica_problem(known, goal, standing)
-        if goal.per_topic:
-            problem = _by_topic(problem, known)
         try:
+            problem = _by_topic(problem, known) if goal.per_topic else problem
             solution, proof = _solved(problem, goal, _loads(standing.rows, standing.live.size))
         except InfeasibleError:
             raise refuse_row(known, goal, without_place(known, goal)) from None

@@ -89,7 +89,9 @@ def _view(folder: Path, certified: Certified) -> ClusterView:
     path = folder / "input.parquet"
     try:
         table = pq.read_table(path, columns=["topic", "partition", "replicas", "leader"])
-        like = ClusterView(name="input", source=str(path), format="plan-input", brokers=certified.brokers)
+        like = ClusterView(
+            name="input", source=str(path), format="plan-input", brokers=certified.brokers, topics=certified.topics
+        )
         return view_of_input(table, like)
     except FileNotFoundError:
         raise InputError("is missing; a plan's folder has it", source=str(path)) from None

@@ -258,6 +258,33 @@ def test_each_topic_is_spread_by_itself_too() -> None:
         assert np.bincount(plan.target[rows_of].ravel(), minlength=4).tolist() == [2, 2, 2, 2]
 
 
+@pytest.mark.parametrize("start", range(0, 400, 100))
+def test_plans_by_topic_are_at_their_bound_whatever_the_rules(start: int) -> None:
+    seen = 0
+    for seed in range(start, start + 100):
+        view = random_view(seed)
+        try:
+            plan = make_plan(view, attrs.evolve(random_goal(view, seed), per_topic=True))
+        except PlanRefusedError:
+            continue
+        assert plan.faults() == (), seed
+        assert plan.tally.is_least, seed
+        seen += 1
+    assert seen > 50
+
+
+def test_a_replica_outside_its_bounds_by_topic_is_seen() -> None:
+    """Two topics swap brokers: all loads stay, and as many replicas move."""
+    view = view_of([[0], [1], [0], [1]], dict.fromkeys(range(2)))
+    table = attrs.evolve(view.partitions, topic_index=[0, 0, 1, 1], partition_ids=[0, 1, 0, 1])
+    view = attrs.evolve(view, topics=(TopicView("t"), TopicView("u")), partitions=table)
+    plan = make_plan(view, Goal(per_topic=True))
+    assert (plan.tally.moved, plan.faults()) == (0, ())
+    swapped = np.array([[0], [0], [1], [1]], dtype=np.int32)
+    found = faults(view, plan.goal, swapped, plan.certificate)
+    assert "broker 0 holds 2 replicas of t, outside its bounds by topic" in found
+
+
 def test_another_hash_seed_gives_the_same_plan() -> None:
     """Test 30: two processes."""
     code = (

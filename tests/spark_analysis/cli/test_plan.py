@@ -130,6 +130,17 @@ def test_what_was_changed_by_hand_is_seen(
     assert fault in capsys.readouterr().err
 
 
+def test_a_plan_by_topic_passes_its_check_whatever_the_order_of_topics(tmp_path: Path) -> None:
+    rows = [[1, 3]] * 4
+    dump = described("zeta", rows[:2]) + described("alpha", rows) + described("mid", rows[:1])
+    (tmp_path / "prod.txt").write_text(dump)
+    out = tmp_path / "out"
+    arguments = (str(tmp_path / "prod.txt"), "--per-topic", "--add", "2,4", "--exclude-topic", "mid")
+    assert plan(*arguments, "--out", str(out)) == 0
+    assert plan("--check", str(out)) == 0
+    assert plan(str(tmp_path / "prod.txt"), "--check", str(out)) == 0
+
+
 def test_a_plan_for_another_state_of_the_cluster_is_seen(
     given: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
