@@ -227,6 +227,14 @@ def test_replicas_that_stay_keep_their_order() -> None:
             assert kept == sorted(kept, key=before.index), (seed, before, row)
 
 
+def test_a_fenced_preferred_leader_stays_first_while_the_leader_stays() -> None:
+    view = view_of([[1, 2, 3]], dict.fromkeys([1, 2, 3, 4]), leader=[2])
+    down = attrs.evolve(view, brokers=tuple(attrs.evolve(one, fenced=one.id == 1) for one in view.brokers))
+    plan = make_plan(down, Goal(remove=(BrokerId(3),)))
+    assert plan.reassignment.replicas.tolist() == [[1, 2, 4]]
+    assert (plan.tally.leader_changes, plan.faults()) == (0, ())
+
+
 def test_the_rollback_restores_every_row() -> None:
     """Test 26."""
     for seed in SEEDS[:100]:

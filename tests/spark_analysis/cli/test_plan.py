@@ -86,6 +86,14 @@ def test_a_plan_has_every_file_and_passes_its_check(
     assert "feasible and at its bound. 8 replicas move, any plan moves at least 8" in capsys.readouterr().out
 
 
+def test_new_orders_alone_get_no_throttle(given: tuple[str, ...], tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    assert plan(*given, "--only-leaders", "--throttle", "5000000", "--out", str(out)) == 0
+    steps = [line for line in (out / "commands.txt").read_text().splitlines() if "batch-01.json --execute" in line]
+    assert len(steps) == 1
+    assert "--throttle" not in steps[0]
+
+
 def test_the_plan_is_one_that_kafkas_format_reads_and_leads_to_the_loads_it_says(
     given: tuple[str, ...], tmp_path: Path
 ) -> None:
