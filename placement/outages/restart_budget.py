@@ -8,9 +8,11 @@ of them at once. So a batch may hold at most `budget` of its k brokers: an edge 
 is 1, a hyperedge if it is more.
 
 Constraints: a budget of 0 or less cannot be kept by any schedule: such a partition falls under min.insync.replicas (or
-loses its margin) whenever one of its brokers restarts. It is listed as `stuck`, and its brokers still restart one at a
-time, so that it keeps a leader where it has two live in-sync replicas. Out-of-sync replicas do not count, and a fenced
-broker is in nobody's way: it is down already.
+loses its margin) whenever one of its brokers restarts. It is listed as `stuck`, and the brokers of all its live replicas
+but observers still restart one at a time: a batch begins when they are in sync, so that it then keeps a leader where two
+of them are live, and min.insync.replicas where those in sync were too few only for now. Other out-of-sync replicas do
+not count: each that comes back into sync raises its partition's budget by one. A fenced broker is in nobody's way: it is
+down already.
 
 How: partitions with equal brokers and equal budgets are one constraint, with the number of partitions behind it. Where
 a set of brokers has several budgets the smallest holds. Where min.insync.replicas is not shown, Kafka's default, 1, is
@@ -39,6 +41,7 @@ from collections.abc import Iterable, Sequence
 
 import attrs
 import numpy as np
+from numpy.typing import NDArray
 
 from broker.cluster import PAD, ClusterView, Int32Array, Int64Array
 from broker.errors import UsageError
@@ -79,12 +82,13 @@ class Stuck:
 class RestartLimits:
     """Hold everything that a schedule of restarts must respect, and what it cannot.
 
-    `in_sync` int32[P, W] are the live in-sync replicas of each partition as places in `limits.brokers`, -1 pads;
-    `allowed` int32[P] how many of them one batch may hold; a partition without any is -1 throughout.
+    `together` int32[P, W] are the replicas of each partition that the constraint counts as places in `limits.brokers`,
+    -1 elsewhere: the live in-sync ones, of a stuck partition also those that will be; `allowed` int32[P] how many of
+    them one batch may hold; a partition without a live in-sync replica is -1 throughout.
     """
 
     limits: Limits
-    in_sync: Int32Array
+    together: Int32Array
     allowed: Int32Array
     stuck: Stuck
     fenced: tuple[BrokerId, ...]
@@ -122,11 +126,13 @@ def restart_limits(
     place = np.full(found.live.size + 1, PAD, dtype=np.int32)
     place[live] = np.arange(live.size)
     columns = np.arange(found.order.shape[1], dtype=np.int32)[None, :]
-    in_sync = place[np.where(columns < found.in_sync_count[:, None], found.order, PAD)]
     counts = found.in_sync_count
     budget = counts - np.where(found.min_isr < 0, np.minimum(1, counts), found.min_isr) - margin
+    counted_now = columns < counts[:, None]
+    will_be_in_sync = (budget < 1)[:, None] & (counts > 0)[:, None] & _follows(view, found.order)
+    members_rows = place[np.where(counted_now | will_be_in_sync, found.order, PAD)]
     quorum, notes = _quorum(view, place, tuple(controllers))
-    members, budgets, partition_count = _distinct(in_sync, counts, np.maximum(budget, 1), quorum)
+    members, budgets, partition_count = _distinct(members_rows, np.maximum(budget, 1), quorum)
     return RestartLimits(
         limits=Limits(
             brokers=live,
@@ -135,7 +141,7 @@ def restart_limits(
             partition_count=partition_count,
             batch_max=max(live.size, 1) if batch_max is None else min(batch_max, max(live.size, 1)),
         ),
-        in_sync=in_sync,
+        together=members_rows,
         allowed=np.maximum(budget, 1).astype(np.int32),
         stuck=_stuck(view, found, budget),
         fenced=tuple(broker.id for broker in view.brokers if broker.fenced),
@@ -145,7 +151,7 @@ def restart_limits(
 
 def broken_rows(found: RestartLimits, batch_of: Int32Array) -> Int64Array:
     """Return the rows of the partitions of which some batch holds more than it may, given each broker's batch."""
-    batch = np.where(found.in_sync >= 0, np.append(batch_of, -1)[found.in_sync], PAD)
+    batch = np.where(found.together >= 0, np.append(batch_of, -1)[found.together], PAD)
     together = np.zeros(batch.shape[0], dtype=np.int64)
     for column in batch.T:
         with_it = ((batch == column[:, None]) & (column >= 0)[:, None]).sum(axis=1)
@@ -180,11 +186,12 @@ def _quorum(
 
 
 def _distinct(
-    in_sync: Int32Array, counts: Int32Array, budget: Int32Array, quorum: tuple[list[int], int] | None
+    together: Int32Array, budget: Int32Array, quorum: tuple[list[int], int] | None
 ) -> tuple[Int32Array, Int32Array, Int64Array]:
     """Return each set of brokers that some batch could break once, with its smallest budget."""
+    counts = np.count_nonzero(together >= 0, axis=1)
     binding = np.flatnonzero((counts > 1) & (budget < counts))
-    rows = np.sort(np.where(in_sync[binding] < 0, np.iinfo(np.int32).max, in_sync[binding]), axis=1)
+    rows = np.sort(np.where(together[binding] < 0, np.iinfo(np.int32).max, together[binding]), axis=1)
     order = np.lexsort([budget[binding], *rows.T[::-1]])
     rows, budgets = rows[order], budget[binding][order]
     first = np.ones(rows.shape[0], dtype=np.bool_)
@@ -210,13 +217,19 @@ def _distinct(
 def _stuck(view: ClusterView, found: Successions, budget: Int32Array) -> Stuck:
     rows = np.flatnonzero((budget < 1) & (found.in_sync_count > 0)).astype(np.int64)
     order, counts = found.order[rows], found.in_sync_count[rows]
-    behind = (order >= 0) & (np.arange(order.shape[1])[None, :] >= counts[:, None])
-    if view.partitions.observers is not None:
-        ids = np.append(view.broker_ids, np.int32(PAD))[order]
-        behind &= ~(ids[:, :, None] == view.partitions.observers[rows][:, None, :]).any(axis=2)
+    behind = (np.arange(order.shape[1])[None, :] >= counts[:, None]) & _follows(view, found.order)[rows]
     return Stuck(
         rows=rows,
         min_isr=np.maximum(found.min_isr[rows], 1),
         missing_count=(1 - budget[rows]).astype(np.int32),
         out_of_sync_count=behind.sum(axis=1, dtype=np.int32),
     )
+
+
+def _follows(view: ClusterView, order: Int32Array) -> NDArray[np.bool_]:
+    """Return where the rows of brokers in `order` are replicas that come into sync by waiting: no observers."""
+    follows = order >= 0
+    if view.partitions.observers is not None:
+        ids = np.append(view.broker_ids, np.int32(PAD))[order]
+        follows &= ~(ids[:, :, None] == view.partitions.observers[:, None, :]).any(axis=2)
+    return np.asarray(follows)

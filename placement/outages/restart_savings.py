@@ -67,7 +67,7 @@ def _spread(now: int) -> list[int]:
 def _weights(limits: RestartLimits, count: int) -> Int32Array:
     """Return for each pair of brokers how many partitions forbid them to restart together, int32[N, N]."""
     weight = np.zeros((count, count), dtype=np.int32)
-    rows = limits.in_sync[limits.allowed == 1]
+    rows = limits.together[limits.allowed == 1]
     for one in range(rows.shape[1]):
         for other in range(rows.shape[1]):
             if one != other:

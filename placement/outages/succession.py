@@ -15,7 +15,9 @@ So for any set of lost brokers, the leader is the first broker of the row that i
     under min-ISR   leaderless, or fewer than min_isr of the first in_sync_count are left
     no replica      all of the first live_count are lost
 
-Constraints: a replica is live if its broker is not fenced and the view does not list it as offline. The result does
+Constraints: a replica is live if its broker is not fenced and the view does not list it as offline. Where the view says
+that a partition has no leader, those that could lead it are down too, though a dump of topics fences nobody: the
+controller would have elected one. The result does
 not depend on the order in which the lost brokers are fenced; what depends on it is in returning.py. min.insync.replicas
 is bounded by the partition's replicas, as the leader bounds it since 3.7 (kafka-topics does not, so it counts a
 partition of one replica with min.insync.replicas 2 as under min-ISR for ever).
@@ -49,6 +51,7 @@ from numpy.typing import NDArray
 
 from broker.cluster import PAD, SIZE_UNKNOWN, ClusterView, Int32Array, Int64Array, PartitionTable
 from broker.compiled import compiled
+from broker.ids import NO_LEADER
 from placement.balance.loads import LEADER_NOT_SAID, broker_rows
 
 BoolArray: TypeAlias = NDArray[np.bool_]
@@ -94,9 +97,9 @@ def successions(view: ClusterView) -> Successions:
         nothing if table.elr is None else table.elr,
         nothing if table.offline is None else table.offline,
     )
-    fill_successions(table.replicas, rows, lists, leader, live, order, counts)
-    in_sync, clean, all_live = counts
     unclean = _unclean(view)
+    fill_successions(table.replicas, rows, lists, (leader, unclean), live, order, counts)
+    in_sync, clean, all_live = counts
     return Successions(
         order=order,
         in_sync_count=in_sync,
@@ -165,13 +168,17 @@ def fill_successions(
     replicas: Int32Array,
     rows: Int32Array,
     lists: tuple[Int32Array, Int32Array, Int32Array],
-    leader: Int32Array,
+    led_by: tuple[Int32Array, BoolArray],
     live: BoolArray,
     order: Int32Array,
     counts: Int32Array,
 ) -> None:
-    """Fill `order` and `counts` (in sync, clean, live), given the ISR, ELR and offline replicas of each partition."""
+    """Fill `order` and `counts` (in sync, clean, live), given the ISR, ELR and offline replicas of each partition.
+
+    `led_by` holds each partition's leader and whether its topic allows an unclean election.
+    """
     isr, elr, offline = lists
+    leader, unclean = led_by
     width = replicas.shape[1]
     group = np.zeros(width, np.int8)
     for row in range(replicas.shape[0]):
@@ -185,6 +192,8 @@ def fill_successions(
                 group[place] = 0
             elif (elr[row] == broker).any():
                 group[place] = 1
+            if leader[row] == NO_LEADER and (group[place] < 2 or unclean[row]):
+                group[place] = -1
         filled = 0
         for place in range(width):
             if group[place] == 0 and replicas[row, place] == leader[row]:

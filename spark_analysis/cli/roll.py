@@ -191,7 +191,7 @@ def _stuck(view: ClusterView, found: RestartSchedule, options: RollOptions) -> I
     below = "min.insync.replicas" + (f" and a margin of {options.margin}" if options.margin else "")
     yield Text(f"Partitions that cannot keep {below}, whatever the order: {stuck.rows.size}", style="bold")
     yield Text(
-        "  Their brokers restart one at a time, so that they keep a leader where they have two replicas in sync."
+        "  Their brokers restart one at a time, so that they keep a leader where two replicas are in sync by then."
     )
     topics = view.partitions.topic_index[stuck.rows]
     values, counts = np.unique(topics, return_counts=True)

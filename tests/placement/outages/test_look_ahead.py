@@ -173,6 +173,35 @@ def test_the_tables_name_partitions_and_brokers() -> None:
     assert alone.coming_back.must_return(with_elr=False) == (1,)
 
 
+@pytest.mark.parametrize(
+    ("isr", "elr", "unclean", "no_replica"),
+    [([1], [-1], "false", 0), ([-1], [2], "false", 0), ([-1], [-1], "false", 0), ([-1], [2], "true", 1)],
+)
+def test_a_partition_that_the_dump_shows_leaderless_is_leaderless_now(
+    isr: list[int], elr: list[int], unclean: str, no_replica: int
+) -> None:
+    """A dump of topics fences no broker; yet the controller would have elected a live one."""
+    table = PartitionTable(
+        topic_index=[0, 1],
+        partition_ids=[0, 0],
+        replicas=[[1, 2], [1, 2]],
+        isr=[isr, [1]],
+        elr=[elr, [-1]],
+        leader=[-1, 1],
+    )
+    topics = [
+        TopicView("dark", min_insync_replicas=1, configs=(("unclean.leader.election.enable", unclean),)),
+        TopicView("led", min_insync_replicas=1),
+    ]
+    view = ClusterView.build(name="n", source="s", format="f", partitions=table, topics=topics)
+    now = look_ahead(view).now
+    assert (now.leaderless_count, now.at_risk_count, now.under_min_isr_count) == (1, 1, 1)
+    assert now.no_replica_count == no_replica
+    found = outage(view, ())
+    assert (found.leader.tolist(), found.isr_count.tolist()) == ([-1, 1], [0, 1])
+    assert found.coming_back.rows.tolist() == [0]
+
+
 def test_an_unknown_broker_is_refused() -> None:
     with pytest.raises(UsageError) as caught:
         outage(striped(), [BrokerId(7)])

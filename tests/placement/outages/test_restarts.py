@@ -193,7 +193,7 @@ def test_two_partitions_that_ignore_the_racks_are_what_costs_batches() -> None:
 
 
 def test_a_batch_leaves_a_majority_of_the_controllers() -> None:
-    view = racked([[0, 1]] * 2, "aaaaaa", isr=[[0, -1], [0, -1]])
+    view = racked([[0]] * 2, "aaaaaa")
     controllers = tuple(map(BrokerId, (1, 2, 3, 4, 5)))
     assert len(restart_schedule(view).batches) == 1
     batches = restart_schedule(view, controllers=controllers).batches
@@ -212,6 +212,28 @@ def test_what_a_stuck_partition_lacks_counts_no_observer() -> None:
     assert stuck.missing_count.tolist() == [1, 1]
     assert stuck.out_of_sync_count.tolist() == [0, 1]
     assert stuck.min_isr.tolist() == [2, 2]
+
+
+def test_replicas_that_must_come_into_sync_first_do_not_restart_together() -> None:
+    """A batch begins when all are in sync; then two of the three at once leave one where two are needed."""
+    view = racked([[0, 1, 2]], "abc", isr=[[0, -1, -1]])
+    assert restart_limits(view).stuck.rows.tolist() == [0]
+    found = restart_schedule(view)
+    assert [len(batch) for batch in found.batches] == [1, 1, 1]
+    observed = racked([[0, 1, 2]], "abc", isr=[[0, 1, -1]], observers=[[2]])
+    assert len(restart_schedule(observed).batches) == 2
+
+
+@settings(max_examples=60, deadline=None)
+@given(clusters())
+def test_no_batch_takes_a_partition_under_min_isr_once_all_are_in_sync(small: Small) -> None:
+    view = small.view()
+    found = restart_schedule(view)
+    for partition in small.partitions:
+        live = [each for each in partition.replicas if each not in small.dead]
+        needed = min(partition.min_isr, len(partition.replicas))
+        if partition.leader >= 0 and len(live) > needed:
+            assert all(len(set(live) - set(batch)) >= needed for batch in found.batches)
 
 
 def test_wrong_arguments_are_refused() -> None:
