@@ -8,11 +8,11 @@ of them at once. So a batch may hold at most `budget` of its k brokers: an edge 
 is 1, a hyperedge if it is more.
 
 Constraints: a budget of 0 or less cannot be kept by any schedule: such a partition falls under min.insync.replicas (or
-loses its margin) whenever one of its brokers restarts. It is listed as `stuck`, and the brokers of all its live replicas
-but observers still restart one at a time: a batch begins when they are in sync, so that it then keeps a leader where two
-of them are live, and min.insync.replicas where those in sync were too few only for now. Other out-of-sync replicas do
-not count: each that comes back into sync raises its partition's budget by one. A fenced broker is in nobody's way: it is
-down already.
+loses its margin) whenever one of its brokers restarts. It is listed as `stuck`, and the brokers of all its live
+replicas but observers still restart one at a time: a batch begins when they are in sync, so that it then keeps a leader
+where two of them are live, and min.insync.replicas where too few were in sync only for now. Other out-of-sync replicas
+do not count: each that comes back into sync raises its partition's budget by one. A fenced broker is in nobody's way:
+it is down already.
 
 How: partitions with equal brokers and equal budgets are one constraint, with the number of partitions behind it. Where
 a set of brokers has several budgets the smallest holds. Where min.insync.replicas is not shown, Kafka's default, 1, is
