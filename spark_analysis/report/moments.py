@@ -54,7 +54,7 @@ def states_table(report: Report, rows: Sequence[ClusterRow], caption: str) -> Ma
             *(("now" if row.place in now else "earlier",) if of_moments else ()),
             *((_fenced_cell(row, fenced),) if fenced is not None else ()),
             count(row.facts.partition_count),
-            *(Cell(count(state.of(row.facts)), alert=bool(state.of(row.facts))) for state in known),
+            *(Cell(count(state.of(row.facts)), alert=state.alarm and bool(state.of(row.facts))) for state in known),
         )
         for row in rows
     ]

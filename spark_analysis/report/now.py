@@ -1,8 +1,8 @@
 """Show the partitions in a bad state now: a tile for each bad state, and the partitions behind it.
 
 What it decides: a tile holds a count, its share of the partitions whose state is known, and a link to the list. A count
-of 0 is shown quietly; where the input lacks the state the tile says so and never shows 0. Of successive dumps of one
-cluster, the last one is now; those before it are not here (moments.py).
+of 0 is shown quietly, a state that is no alarm without the accent colour; where the input lacks the state the tile says
+so and never shows 0. Of successive dumps of one cluster the last is now; those before it are not here (moments.py).
 
 Example: two dumps, one of which carries no ISR: "3 · 1.2 % of 250 partitions; 1 of 2 clusters say".
 
@@ -93,7 +93,10 @@ def _state_tile(report: Report, rows: Sequence[ClusterRow], state: State) -> Mar
     if total.cluster_count < len(rows):
         share += f"; {count(total.cluster_count)} of {count(len(rows))} {_rows_are(report)}s say"
     target = f"list-{state.key}" if total.found else None
-    return _tile(f"partitions {state.title}", total.found, share, target, state.key, _by_placer(report, state))
+    looks = "look" if state.alarm else "fact"
+    return _tile(
+        f"partitions {state.title}", total.found, share, target, state.key, _by_placer(report, state), looks=looks
+    )
 
 
 def _by_placer(report: Report, state: State) -> str | None:
@@ -118,10 +121,16 @@ def _rack_tile(report: Report, rows: Sequence[ClusterRow]) -> Markup:
 
 
 def _tile(
-    title: str, found: int | None, share: str, target: str | None, definition: str, extra: str | None = None
+    title: str,
+    found: int | None,
+    share: str,
+    target: str | None,
+    definition: str,
+    extra: str | None = None,
+    looks: str = "look",
 ) -> Markup:
     value = tag("b", count(found)) if found is not None else tag("b", share, class_="missing")
-    kind = "tile missing" if found is None else "tile look" if found else "tile calm"
+    kind = "tile missing" if found is None else f"tile {looks}" if found else "tile calm"
     link = (
         tag("a", "show the list", tag("span", f" of {title}", class_="unseen"), href=f"#{target}") if target else None
     )

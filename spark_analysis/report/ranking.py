@@ -101,7 +101,7 @@ def columns_of(report: Report) -> tuple[Column, ...]:
 
 
 def _state_column(state: State) -> Column:
-    return Column(state.short, "int", lambda row: state.of(row.facts), state.key, look=True)
+    return Column(state.short, "int", lambda row: state.of(row.facts), state.key, look=state.alarm)
 
 
 def _kind(column: Column) -> str:

@@ -27,13 +27,17 @@ from spark_analysis.report.model import QUANTITIES, ClusterFacts, Spread, Spread
 
 @attrs.frozen
 class State:
-    """Define a state that partitions can be in; `field` is its column in the table of clusters."""
+    """Define a state that partitions can be in; `field` is its column in the table of clusters.
+
+    One that is no `alarm` is counted without the accent colour.
+    """
 
     field: str
     title: str
     short: str
     one: str
     many: str
+    alarm: bool = True
 
     @property
     def key(self) -> str:
@@ -62,7 +66,8 @@ _ALIASES: Final = {"fewer_racks": ("rack_spread",)}
 STATES: Final = (
     State("leaderless_count", "without a leader", "no leader", "has no leader", "have no leader"),
     State("under_min_isr_count", "under min-ISR", "under min-ISR", "is under min-ISR", "are under min-ISR"),
-    State("at_min_isr_count", "at min-ISR", "at min-ISR", "is at min-ISR", "are at min-ISR"),
+    # A topic whose factor is its min.insync.replicas is always here: a fact about its settings, no alarm.
+    State("at_min_isr_count", "at min-ISR", "at min-ISR", "is at min-ISR", "are at min-ISR", alarm=False),
     State(
         "under_replicated_count", "under-replicated", "under-replicated", "is under-replicated", "are under-replicated"
     ),

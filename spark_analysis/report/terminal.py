@@ -73,15 +73,18 @@ def _rows_line(report: Report) -> Text:
 
 
 def _states_line(report: Report) -> Text:
-    wrong, unknown = [], 0
+    wrong, unknown, alarm = [], 0, False
     for state in STATES:
         total = state_count(report.current_rows, state)
         unknown += total.found is None
         if total.found:
+            alarm = alarm or state.alarm
             wrong.append(f"{count(total.found)} {state.title} ({share_of(total.found, total.partition_count)})")
-    missing = "not simulated" if report.run.kind == "fleet" else "not in the dump"
-    line = Text("Now: ").append(_cut(", ".join(wrong)) if wrong else "nothing wrong", style="red" if wrong else "")
-    return line.append(f"; {plural(unknown, 'state')} {missing}" if unknown else "")
+    missing = f"{plural(unknown, 'state')} {'not simulated' if report.run.kind == 'fleet' else 'not in the dump'}"
+    if unknown == len(STATES):
+        return Text(f"Now: {missing}")
+    line = Text("Now: ").append(_cut(", ".join(wrong)) if wrong else "nothing wrong", style="red" if alarm else "")
+    return line.append(f"; {missing}" if unknown else "")
 
 
 def _distance_line(report: Report, quantity: str) -> Text | None:

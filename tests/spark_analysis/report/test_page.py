@@ -185,6 +185,23 @@ def test_a_tile_at_zero_is_calm_and_has_no_list(dumps_page: str) -> None:
     assert "#list-" not in drawn
 
 
+def test_at_min_isr_is_a_fact_without_an_accent_wherever_it_is_counted(dumps: Report) -> None:
+    counted = {row.place: attrs.evolve(row.facts, at_min_isr_count=777) for row in dumps.rows}
+    details = (attrs.evolve(one, row=attrs.evolve(one.row, facts=counted[one.row.place])) for one in dumps.details)
+    rows = tuple(attrs.evolve(row, facts=counted[row.place]) for row in dumps.rows)
+    page = report_html(attrs.evolve(dumps, rows=rows, details=tuple(details)))
+    drawn = tile(page, "partitions at min-ISR")
+    assert '<li class="tile fact"><b>777</b>' in drawn
+    assert 'href="#list-at_min_isr"' in drawn
+    assert '<li class="tile look">' in tile(page, "partitions on fewer racks than possible")
+    classes = set(re.findall(r'class="([^"]*)"[^>]*>777<', page))
+    assert classes == {"num"}
+    found = re.search(r'id="ranking-data">(.*?)</script>', page, flags=re.DOTALL)
+    assert found is not None
+    looks = {column["title"]: column["look"] for column in json.loads(found[1])["columns"]}
+    assert (looks["at min-ISR"], looks["fewer racks"]) == (False, True)
+
+
 def test_a_tile_without_input_says_so_and_never_zero(fleet_page: str, hostile_page: str) -> None:
     for page, missing in ((fleet_page, "not simulated"), (hostile_page, "not in the dump")):
         drawn = tile(page, "partitions under min-ISR")

@@ -9,6 +9,7 @@ import attrs
 from rich.console import Console
 
 from spark_analysis.report.model import Report, Spreads
+from spark_analysis.report.states import STATES
 from spark_analysis.report.terminal import summary_json, terminal_summary
 
 
@@ -28,6 +29,25 @@ def test_a_fleet_is_summed_up_in_ten_lines(fleet: Report) -> None:
     assert lines[2].endswith("5 states not simulated")
     assert lines[3].startswith("Replicas to move (best 0 %): classic median ")
     assert lines[6] == "First to look at:"
+
+
+def with_states(report: Report, **counts: int | None) -> Report:
+    states = {state.field: None for state in STATES} | counts
+    return attrs.evolve(
+        report,
+        rows=tuple(attrs.evolve(row, facts=attrs.evolve(row.facts, **states)) for row in report.rows),
+    )
+
+
+def test_nothing_is_called_right_when_no_state_is_known(dumps: Report) -> None:
+    assert printed(with_states(dumps)).splitlines()[2] == "Now: 6 states not in the dump"
+
+
+def test_only_states_that_are_alarms_are_red(dumps: Report) -> None:
+    at_min = printed(with_states(dumps, at_min_isr_count=3), color=True).splitlines()[2]
+    assert "3 at min-ISR" in at_min
+    assert "\x1b[31m" not in at_min
+    assert "\x1b[31m" in printed(with_states(dumps, under_min_isr_count=3), color=True).splitlines()[2]
 
 
 def test_the_summary_of_successive_dumps_is_of_the_last(dumps: Report) -> None:
