@@ -36,6 +36,7 @@ from placement.consumer.ragged import Ragged
 from placement.consumer.subscribers import same_sets
 from placement.consumer.topic_ids import topic_ids
 from placement.consumer.uniform.heterogeneous import assign_heterogeneous
+from placement.consumer.uniform.heterogeneous_kernel import assign_sound
 from placement.consumer.uniform.holdings import topic_order, walked
 from placement.consumer.uniform.homogeneous import assign_homogeneous
 
@@ -74,4 +75,5 @@ class UniformAssignor:
                 f"the uniform assignor of Kafka {self.release} is known for equal subscriptions only; "
                 f"members of different subscriptions are assigned as by {BALANCED_SINCE} to {NEWEST}"
             )
-        return GroupAssignment(group, assign_heterogeneous(group))
+        rows = assign_sound(group)
+        return GroupAssignment(group, assign_heterogeneous(group) if rows is None else rows)
