@@ -20,7 +20,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from spark_analysis.tables.schemas import TABLES, Column, Table
+    from spark_analysis.tables.columns import Column, Table
+    from spark_analysis.tables.schemas import TABLES
 else:  # These need pyarrow.
 
     def __getattr__(name: str) -> object:

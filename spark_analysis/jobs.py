@@ -39,8 +39,9 @@ from spark_analysis.session.progress import progress as show_progress
 from spark_analysis.sources.dumps import DumpInput
 from spark_analysis.sources.files import check_readable
 from spark_analysis.tables import schemas
+from spark_analysis.tables.advice_schemas import ADVICE
+from spark_analysis.tables.columns import Table
 from spark_analysis.tables.limits import DETAILED_CLUSTERS_MAX
-from spark_analysis.tables.schemas import Table
 from spark_analysis.tables.write import (
     StagedRun,
     Written,
@@ -90,16 +91,17 @@ def analyse_fleet(
         load_placer(placer)
     fleet = Fleet.of(recipe)
     count = recipe.cluster_count
-    with staged_run((*OF_CLUSTERS, schemas.PAIRS), schemas.WORK, out, overwrite=overwrite) as run:
+    of_clusters = (*OF_CLUSTERS, *ADVICE)  # Of a simulated fleet nothing is advised: these have no rows.
+    with staged_run((*of_clusters, schemas.PAIRS), schemas.WORK, out, overwrite=overwrite) as run:
         with progress(f"Placing {recipe.name}", total=count, unit="clusters", done=run.done_count):
             function = fleet_task(fleet, run.root, by_topic=by_topic, partitions=partitions)
             results = _run(spark, function, count, task_count(count))
-            _keep(run, (*OF_CLUSTERS, *schemas.WORK), results)
+            _keep(run, (*of_clusters, *schemas.WORK), results)
         _summarise(spark, run, progress, overwrite)
         wanted = _shown_in_full(out, shown_in_full_max)
         tasks = -(-len(wanted) // CLUSTERS_PER_PAIRS_TASK)
         _keep(run, (schemas.PAIRS,), _run(spark, pairs_task(fleet, run.root, wanted), len(wanted), tasks))
-        for table in (*OF_CLUSTERS, schemas.PAIRS):
+        for table in (*of_clusters, schemas.PAIRS):
             run.publish(table)
     for table, rows in _recipe_tables(recipe).items():
         arrow_to_table(pa.Table.from_pylist(rows, schema=table.arrow_schema()), table, out, overwrite=overwrite)
@@ -125,7 +127,7 @@ def analyse_dumps(
         if dump_input.sizes is not None:
             check_readable(dump_input.sizes)
     series = _series(inputs)
-    tables = (*OF_CLUSTERS, *PER_INPUT)
+    tables = (*OF_CLUSTERS, *PER_INPUT, *ADVICE)
     with staged_run(tables, (*schemas.WORK, schemas.PAIRS), out, overwrite=overwrite) as run:
         with progress("Reading dumps", total=len(inputs), unit="files", done=run.done_count):
             function = dumps_task(series, run.root, racks, min_insync_replicas_default)

@@ -35,11 +35,12 @@ from placement.formats.racks import Racks
 from spark_analysis.fleet.describe import Placed, count_placed, describe_placed, view_of
 from spark_analysis.fleet.generate import Fleet, make_cluster, make_clusters
 from spark_analysis.fleet.place import place_cluster
-from spark_analysis.sources.dumps import LAST, DumpInput, read_named, with_sizes
+from spark_analysis.sources.dumps import LAST, DumpInput, read_named, with_min_isr, with_sizes
 from spark_analysis.sources.series import is_later_moment, with_series_note
 from spark_analysis.tables import schemas
+from spark_analysis.tables.advice_rows import advice_rows
 from spark_analysis.tables.staging import TaskWriter
-from spark_analysis.tables.view_rows import PAIR_BROKER_COUNT_MAX, count_pairs, describe_view, every_partition
+from spark_analysis.tables.view_rows import DUMP, PAIR_BROKER_COUNT_MAX, count_pairs, describe_view, every_partition
 from spark_analysis.tables.write import attempt_name
 
 TaskFunction: TypeAlias = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
@@ -125,8 +126,16 @@ def dumps_task(
     racks: Racks | None,
     min_insync_replicas_default: int | None,
 ) -> TaskFunction:
-    """Return the function that reads the inputs of the series with the given numbers; inputs carry their index."""
+    """Return the function that reads the inputs of the series with the given numbers; inputs carry their index.
+
+    What to do next is said of the last moment of each cluster alone: the past cannot be mended.
+    """
     input_count = sum(map(len, series))
+
+    def advise(last: Earlier | None, writer: TaskWriter) -> None:
+        if last is not None:
+            rows = advice_rows(with_min_isr(last.view, min_insync_replicas_default))
+            writer.add_further(last.cluster_id, DUMP, rows.items())
 
     def read_one(index: int, dump_input: DumpInput, before: Earlier | None, writer: TaskWriter) -> Earlier | None:
         sized = with_sizes(_with_racks(read_named(dump_input), racks), dump_input.sizes)
@@ -142,6 +151,8 @@ def dumps_task(
                 earlier = before if before is not None and is_later_moment(dump_input, before.view, view) else None
             if earlier is not None:
                 _write_changes(writer, earlier.view, view)
+            else:
+                advise(last, writer)
             found = describe_view(view, min_insync_replicas=min_insync_replicas_default, pairs=True, partitions=True)
             previous = {"previous_cluster_id": [None if earlier is None else earlier.cluster_id]}
             last = Earlier(view, index + place * input_count)
@@ -160,6 +171,7 @@ def dumps_task(
                         _write_unusable(writer, dump_input, error)
                     yield _failure(index, error, is_recognised=recognised)
                 writer.tick()
+            advise(before, writer)
 
     return _task_function(root, work)
 

@@ -78,7 +78,7 @@ class Sweep:
 
 @attrs.frozen(kw_only=True, eq=False)
 class LookAhead:
-    """Hold what is wrong now, and the outages of each scope; `pairs` is None beyond `PAIR_BROKERS_MAX` brokers."""
+    """Hold what is wrong now, and the outages of each scope; `pairs` is None where left out."""
 
     now: Counts
     brokers: Sweep
@@ -114,10 +114,13 @@ class _PileUps:
     taker: Int64Array
 
 
-def look_ahead(view: ClusterView) -> LookAhead:
-    """Return the outages of every broker, pair, rack, and rack with one more broker of `view`."""
+def look_ahead(view: ClusterView, *, pairs: bool = True) -> LookAhead:
+    """Return the outages of every broker, pair, rack, and rack with one more broker of `view`.
+
+    Without `pairs`, which are most of the sets and of the time, pairs are left out.
+    """
     found = successions(view)
-    frame = _frame(view)
+    frame = _frame(view, pairs=pairs)
     counted = {name: _swept(found, frame, *of) for name, of in _states(found).items()}
     now = counts_of(found, after_loss(found, np.zeros(frame.broker_count, dtype=np.bool_)))
     piled = _piled_up(found, frame)
@@ -136,17 +139,18 @@ def look_ahead(view: ClusterView) -> LookAhead:
         if scope != PAIR or frame.with_pairs
     }
     note = f"pairs of brokers are left out: {frame.broker_count} brokers are more than {PAIR_BROKERS_MAX}"
+    too_many = pairs and not frame.with_pairs
     return LookAhead(
         now=now,
         brokers=sweeps[SINGLE],
         pairs=sweeps.get(PAIR),
         racks=sweeps[RACK],
         racks_and_brokers=sweeps[RACK_AND_BROKER],
-        notes=found.notes if frame.with_pairs else (*found.notes, note),
+        notes=(*found.notes, note) if too_many else found.notes,
     )
 
 
-def _frame(view: ClusterView) -> _Frame:
+def _frame(view: ClusterView, *, pairs: bool) -> _Frame:
     place = {rack: index for index, rack in enumerate(view.racks)}
     racks = np.array([-1 if each.rack is None else place[each.rack] for each in view.brokers], dtype=np.int32)
     outside = np.flatnonzero(np.arange(len(place))[:, None] != racks[None, :]).astype(np.int64)
@@ -154,7 +158,7 @@ def _frame(view: ClusterView) -> _Frame:
         broker_count=racks.size,
         rack_count=len(place),
         rack_of_broker=racks,
-        with_pairs=racks.size <= PAIR_BROKERS_MAX,
+        with_pairs=pairs and racks.size <= PAIR_BROKERS_MAX,
         outside=outside,
     )
 

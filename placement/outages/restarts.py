@@ -53,6 +53,8 @@ if TYPE_CHECKING:
 
 EXACT_BROKERS_MAX: Final = 200
 GREEDY_ROUNDS: Final = 600
+GREEDY_ROUNDS_QUICK: Final = 60
+SEARCH_STEPS_QUICK: Final = 2_000_000  # Some hundredths of a second.
 SEARCH_STEPS_SHORT: Final = 20_000_000
 SEARCH_STEPS_LONG: Final = 200_000_000
 TABU_STEPS_MAX: Final = 1_500_000_000
@@ -92,11 +94,19 @@ class Found:
 
 
 def restart_schedule(
-    view: ClusterView, *, margin: int = 0, batch_max: int | None = None, controllers: Iterable[BrokerId] = ()
+    view: ClusterView,
+    *,
+    margin: int = 0,
+    batch_max: int | None = None,
+    controllers: Iterable[BrokerId] = (),
+    thorough: bool = True,
 ) -> RestartSchedule:
-    """Return the schedule with the fewest batches for the live brokers of `view`; raise what `restart_limits` does."""
+    """Return the schedule with the fewest batches for the live brokers of `view`; raise what `restart_limits` does.
+
+    Unless it is to be `thorough`, a short search alone looks for fewer batches, so that the gap may be larger.
+    """
     limits = restart_limits(view, margin=margin, batch_max=batch_max, controllers=controllers)
-    found = solve(limits.limits)
+    found = solve(limits.limits, thorough=thorough)
     checked = check_schedule(limits.limits, found.batches, found.weights, by_search=found.by_search)
     assert not checked.faults, checked.faults
     ids = [BrokerId(int(view.broker_ids[row])) for row in limits.limits.brokers]
@@ -109,19 +119,21 @@ def restart_schedule(
     )
 
 
-def solve(limits: Limits) -> Found:
-    """Return the schedule with the fewest batches found, and what bounds it."""
+def solve(limits: Limits, *, thorough: bool = True) -> Found:
+    """Return the schedule with the fewest batches found, and what bounds it; see `restart_schedule`."""
     conflicts = conflicts_of(limits)
     if not limits.brokers.size:
         return Found(batches=(), weights=np.zeros(0, dtype=np.int64), bound=0, by_search=0)
     batches = _greedy(limits, conflicts, rounds=1)
     weights, bound = best_weights(limits, [constraint_weights(limits), clique_weights(conflicts)])
     if len(batches) > bound:
-        batches = _greedy(limits, conflicts, rounds=GREEDY_ROUNDS, target=bound)
+        rounds = GREEDY_ROUNDS if thorough else GREEDY_ROUNDS_QUICK
+        batches = _greedy(limits, conflicts, rounds=rounds, target=bound)
     by_search = 0
     if limits.brokers.size <= EXACT_BROKERS_MAX:
-        batches, by_search = _searched(limits, conflicts, batches, bound, SEARCH_STEPS_SHORT)
-        if len(batches) > max(bound, by_search):
+        steps_max = SEARCH_STEPS_SHORT if thorough else SEARCH_STEPS_QUICK
+        batches, by_search = _searched(limits, conflicts, batches, bound, steps_max)
+        if thorough and len(batches) > max(bound, by_search):
             prices = fractional_weights(limits, conflicts, batches, len(batches))
             weights, bound = best_weights(limits, [weights, prices])
             batches = _by_tabu(limits, conflicts, batches, bound)

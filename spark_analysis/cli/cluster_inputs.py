@@ -52,7 +52,7 @@ from placement.formats.capacity import CAPACITY_BYTES_MAX, Capacities, read_capa
 from placement.formats.parsed import ParsedDump
 from placement.formats.racks import RACKS_BYTES_MAX, read_racks
 from spark_analysis.cli.commands import PROGRAM
-from spark_analysis.sources.dumps import FORMATS, DumpInput, read_named, with_sizes
+from spark_analysis.sources.dumps import FORMATS, DumpInput, read_named, with_min_isr, with_sizes
 from spark_analysis.sources.files import read_small_file
 from spark_analysis.sources.inputs import are_empty, dump_inputs, moment, standard_input
 from spark_analysis.tables.answers import write_answer
@@ -243,13 +243,7 @@ def _completed(view: ClusterView, account: ParsedDump, options: ClusterOptions) 
         view = view.with_racks(racks.for_cluster(view.name))
     parsed = attrs.evolve(account, clusters=(view,))
     (view,) = with_sizes(parsed, options.sizes).parsed.clusters
-    if options.min_isr is None:
-        return view
-    topics = tuple(
-        topic if topic.min_insync_replicas is not None else attrs.evolve(topic, min_insync_replicas=options.min_isr)
-        for topic in view.topics
-    )
-    return attrs.evolve(view, topics=topics)
+    return with_min_isr(view, options.min_isr)
 
 
 def _capacities(options: ClusterOptions) -> Capacities:

@@ -17,8 +17,19 @@ from spark_analysis.cli.commands import PROGRAM
 from spark_analysis.cli.interrupts import ending_at_once
 from spark_analysis.cli.running import RunOptions, run_info, run_job, run_options
 from spark_analysis.report.gates import GATES, failures, gates_of
+from spark_analysis.report.model import GivenInput
 from spark_analysis.sources.dumps import FORMATS, DumpInput
-from spark_analysis.sources.inputs import are_empty, check_inputs, dump_inputs, moment, standard_input, with_sizes_of
+from spark_analysis.sources.inputs import (
+    STDIN,
+    STDIN_NAME,
+    are_empty,
+    check_inputs,
+    dump_inputs,
+    moment,
+    name_of,
+    standard_input,
+    with_sizes_of,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -145,7 +156,9 @@ def _report(inputs: Sequence[DumpInput], racks: Racks | None, options: ReportOpt
             overwrite=True,
         )
 
-    result = run_job(job, run_info("dumps", _title(inputs), tolerance=options.tolerance / 100), options)
+    given = tuple(given_input(dump, options) for dump in inputs)
+    info = run_info("dumps", _title(inputs), tolerance=options.tolerance / 100, given=given)
+    result = run_job(job, info, options)
     if result.rows_rejected:
         click.echo(
             f"{PROGRAM}: warning: {result.rows_rejected} of {result.rows_in} rows were put aside; the reasons are in "
@@ -156,6 +169,24 @@ def _report(inputs: Sequence[DumpInput], racks: Racks | None, options: ReportOpt
     for sentence in failed:
         click.echo(f"{PROGRAM}: failed: {printable(sentence)}", err=True)
     return EXIT_REFUSED if failed or (options.strict and result.rows_rejected) else 0
+
+
+def given_input(dump: DumpInput, options: ReportOptions) -> GivenInput:
+    """Return the arguments by which the what-if commands take the last moment of an input, completed as here."""
+    path = dump.source or dump.path
+    alone = STDIN_NAME if path == STDIN else name_of(path)
+    facts = (
+        ("--racks", None if options.racks is None else str(options.racks)),
+        ("--sizes", dump.sizes),
+        ("--at", options.at[-1] if options.at else None),
+        ("--format", options.named_format),
+        ("--min-isr", None if options.min_isr is None else str(options.min_isr)),
+    )
+    return GivenInput(
+        name=dump.name or path,
+        dump=path if dump.name == alone else f"{dump.name}={path}",
+        options=tuple(part for name, value in facts if value is not None for part in (name, value)),
+    )
 
 
 def _title(inputs: Sequence[DumpInput]) -> str:

@@ -12,6 +12,8 @@
 - changes: Show what changed between successive dumps of one cluster, one comparison after the other.
 - ranking: Show all clusters in one table, worst first, to sort, filter and page through.
 - detail: Show one cluster: measures and optimum, brokers, racks, shared partitions, topics and violations.
+- commands: Build the commands that a report names for one cluster, with the inputs and options that it was given.
+- advice: Show what to do next with one cluster: least plans, worst outages, restarts, and the commands.
 - brokers: Show the brokers of one cluster: a chart of all of them, and a table of their numbers.
 - heat_map: Show which brokers share partitions, broker by broker in rack order.
 - violations: Show the broken constraints of one cluster: each constraint with its partitions, brokers and racks.

@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import Final
 
 from broker.drawing.element import Content, Markup, tag
+from spark_analysis.report.advice import advice_part
 from spark_analysis.report.broker_chart import load_of
 from spark_analysis.report.brokers import brokers_part, load_cell
 from spark_analysis.report.figures import count, decimal, percent, plural, ppm, quantity, share_of
@@ -60,6 +61,7 @@ def _cluster(detail: ClusterDetail, report: Report) -> Markup:
         summary,
         _facts(detail),
         cause_line(detail),
+        advice_part(detail, report),
         _measures(detail, report.run.tolerance),
         brokers_part(detail, shown_count=shown, tolerance=report.run.tolerance),
         _racks(detail),

@@ -28,6 +28,18 @@ WORDS: Final = (
                "{tolerance:g} %"),
     ("rank", "clusters with the most urgent state first, then by the share of what must move"),
     ("placement", "one cluster as placed by one placer"),
+    ("least plan", "the reassignment that reaches its goal with the fewest replicas that move, then the fewest leaders "
+                   "that change; in brackets what any plan needs at least, which brokerside plan --check proves again"),
+    ("balance, leaders only, racks only", "goals of plans: loads as even as can be; the same by reordering replicas, "
+                                          "which copies nothing; every partition on as many racks as it can be, other "
+                                          "replicas where they are"),
+    ("worst outage", "the loss of one broker, or of one rack, that leaves most partitions at risk; of equals, most "
+                     "leaderless, then most under min-ISR"),
+    ("at risk", "no live replica of the partition has every committed record"),
+    ("failover concentration", "the largest share of the leaders of what is lost that one broker takes over; at "
+                               "least 1 / brokers that are left"),
+    ("restart batches", "brokers that restart together, one batch after the other, each once all replicas are in sync "
+                        "again; no partition falls under min.insync.replicas"),
 )  # fmt: skip
 
 

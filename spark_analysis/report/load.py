@@ -28,27 +28,32 @@ import pyarrow.dataset as ds
 
 from broker.errors import InputError
 from spark_analysis.report.model import (
+    Advice,
     BrokerLoad,
     ClusterDetail,
     ClusterFacts,
     ClusterRow,
     DumpComparison,
     InputCount,
+    LeastPlan,
     LogDir,
     PairCounts,
     PartitionChange,
     RackLoad,
     Reject,
     Report,
+    RestartBatches,
     RunInfo,
     ShortenedList,
     Spread,
     Spreads,
     TopicSpread,
     Violation,
+    WorstOutage,
 )
 from spark_analysis.report.states import calm_in_words, worst_in_words
-from spark_analysis.tables import schemas
+from spark_analysis.tables import advice_schemas, schemas
+from spark_analysis.tables.columns import Table
 from spark_analysis.tables.limits import DETAILED_CLUSTERS_MAX, VIOLATIONS_MAX
 
 Row = TypeVar("Row")
@@ -93,7 +98,7 @@ def _load(out: Path, run: RunInfo) -> Report:
     )
 
 
-def _batches(out: Path, table: schemas.Table, where: ds.Expression | None = None) -> Iterator[pa.RecordBatch]:
+def _batches(out: Path, table: Table, where: ds.Expression | None = None) -> Iterator[pa.RecordBatch]:
     folder = out / "tables" / table.name
     if not folder.is_dir():
         return
@@ -101,12 +106,12 @@ def _batches(out: Path, table: schemas.Table, where: ds.Expression | None = None
     yield from data.to_batches(columns=list(table.column_names), filter=where, batch_size=16_384)
 
 
-def _has_rows(out: Path, table: schemas.Table) -> bool:
+def _has_rows(out: Path, table: Table) -> bool:
     folder = out / "tables" / table.name
     return folder.is_dir() and ds.dataset(folder, schema=table.arrow_schema(), format="parquet").count_rows() > 0
 
 
-def _scan(out: Path, table: schemas.Table, kind: type[Row], where: ds.Expression | None = None) -> Iterator[Row]:
+def _scan(out: Path, table: Table, kind: type[Row], where: ds.Expression | None = None) -> Iterator[Row]:
     for batch in _batches(out, table, where):
         columns = [column.to_pylist() for column in batch.columns]
         for values in zip(*columns, strict=True):
@@ -193,7 +198,7 @@ def _details(out: Path, shown: tuple[ClusterRow, ...]) -> tuple[ClusterDetail, .
     keys = {_key(row.facts) for row in shown}
     where = ds.field("cluster_id").isin(sorted({cluster_id for cluster_id, _ in keys}))
 
-    def scan(table: schemas.Table, kind: type[Row]) -> Iterator[Row]:
+    def scan(table: Table, kind: type[Row]) -> Iterator[Row]:
         return (row for row in _scan(out, table, kind, where) if _key(row) in keys)
 
     spreads = _by_key(scan(schemas.MEASURES, Spread))
@@ -208,6 +213,7 @@ def _details(out: Path, shown: tuple[ClusterRow, ...]) -> tuple[ClusterDetail, .
     for (cluster_id, placer, _), kept in violations.items():
         of_cluster.setdefault((cluster_id, placer), []).append(kept)
     pairs = _pairs(out, where)
+    advice = _advice(scan)
     log_dirs = _grouped(scan(schemas.LOG_DIRS, LogDir), _key, _log_dir_order, LIST_MAX)
     return tuple(
         ClusterDetail(
@@ -219,9 +225,21 @@ def _details(out: Path, shown: tuple[ClusterRow, ...]) -> tuple[ClusterDetail, .
             violations=tuple(of_cluster.get(key, ())),
             pairs=pairs.get(key, PairCounts()),
             log_dirs=log_dirs.get(key, ShortenedList(0, ())),
+            advice=advice.get(key, Advice()),
         )
         for row, key in ((row, _key(row.facts)) for row in shown)
     )
+
+
+def _advice(scan: Callable[[Table, type[Any]], Iterator[Any]]) -> dict[Key, Advice]:
+    """Return what to do next with each cluster that is shown in full."""
+    plans = _by_key(scan(advice_schemas.PLANS, LeastPlan))
+    outages = _by_key(scan(advice_schemas.OUTAGES, WorstOutage))
+    restarts = _by_key(scan(advice_schemas.RESTARTS, RestartBatches))
+    return {
+        key: Advice(tuple(plans.get(key, ())), tuple(outages.get(key, ())), next(iter(restarts.get(key, ())), None))
+        for key in sorted({*plans, *outages, *restarts})
+    }
 
 
 def _by_key(rows: Iterable[Row]) -> dict[Key, list[Row]]:

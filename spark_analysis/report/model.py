@@ -26,11 +26,24 @@ SCOPES: Final = ("broker", "rack", "topic")
 Row_co = TypeVar("Row_co", covariant=True)
 
 
+@attrs.frozen
+class GivenInput:
+    """Hold the arguments by which a command line names one input: its DUMP, and the options that complete it.
+
+    `name` is what its cluster is called.
+    """
+
+    name: str
+    dump: str
+    options: tuple[str, ...] = ()
+
+
 @attrs.frozen(kw_only=True)
 class RunInfo:
     """Hold the command, the recipe, the seed and the version that repeat the run.
 
-    `tolerance` is the share of a quantity, 0 to 1, that may have to move before a cluster is called uneven.
+    `tolerance` is the share of a quantity, 0 to 1, that may have to move before a cluster is called uneven. `given` are
+    the inputs by number; the clusters of input i of n have the numbers i, n + i, and so on.
     """
 
     kind: Literal["fleet", "dumps"]
@@ -41,6 +54,7 @@ class RunInfo:
     seed: int | None = None
     notes: tuple[str, ...] = ()
     tolerance: float = TOLERANCE
+    given: tuple[GivenInput, ...] = ()
 
 
 @attrs.frozen
@@ -203,6 +217,84 @@ class PartitionChange:
     detail: str
 
 
+@attrs.frozen(kw_only=True)
+class LeastPlan:
+    """Hold one row of the table of plans; `refused` says why there is none."""
+
+    cluster_id: int
+    placer: str
+    goal: str
+    excluded_topics: tuple[str, ...] = ()
+    from_target: bool = False
+    refused: str | None = None
+    moved_count: int | None = None
+    moved_count_min: int | None = None
+    moved_bytes: int | None = None
+    leader_change_count: int | None = None
+    leader_change_count_min: int | None = None
+    changed_partition_count: int | None = None
+    is_least: bool | None = None
+    replica_moves_before: int | None = None
+    replica_moves_after: int | None = None
+    leader_moves_before: int | None = None
+    leader_moves_after: int | None = None
+    byte_moves_before: int | None = None
+    byte_moves_after: int | None = None
+    fewer_racks_count_before: int | None = None
+    fewer_racks_count_after: int | None = None
+    notes: tuple[str, ...] = ()
+
+
+@attrs.frozen(kw_only=True)
+class WorstOutage:
+    """Hold one row of the table of outages: the loss of the worst broker, or of the worst rack."""
+
+    cluster_id: int
+    placer: str
+    scope: str
+    broker_id: int | None = None
+    rack: str | None = None
+    leaderless_count: int | None = None
+    leaderless_count_now: int | None = None
+    under_min_isr_count: int | None = None
+    under_min_isr_count_now: int | None = None
+    no_replica_count: int | None = None
+    no_replica_count_now: int | None = None
+    at_risk_count: int | None = None
+    at_risk_count_now: int | None = None
+    at_risk_bytes: int | None = None
+    lost_leader_count: int
+    failover_count: int
+    failover_share: float | None = None
+    failover_broker_id: int | None = None
+    leader_count_max: int
+    leader_max_over_mean: float | None = None
+    notes: tuple[str, ...] = ()
+
+
+@attrs.frozen(kw_only=True)
+class RestartBatches:
+    """Hold one row of the table of restarts; `refused` says why there is no schedule."""
+
+    cluster_id: int
+    placer: str
+    refused: str | None = None
+    batch_count: int | None = None
+    batch_count_min: int | None = None
+    batch_broker_count_max: int | None = None
+    stuck_partition_count: int | None = None
+    notes: tuple[str, ...] = ()
+
+
+@attrs.frozen
+class Advice:
+    """Hold what to do next with one cluster; empty for a simulated one, for the past, and for a part of a cluster."""
+
+    plans: tuple[LeastPlan, ...] = ()
+    outages: tuple[WorstOutage, ...] = ()
+    restarts: RestartBatches | None = None
+
+
 @attrs.frozen
 class Spreads:
     """Hold the spreads of one cluster over its brokers."""
@@ -266,6 +358,7 @@ class ClusterDetail:
     violations: tuple[ShortenedList[Violation], ...]
     pairs: PairCounts
     log_dirs: ShortenedList[LogDir] = ShortenedList(0, ())
+    advice: Advice = Advice()
 
 
 @attrs.frozen

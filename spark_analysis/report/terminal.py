@@ -11,12 +11,15 @@ Left out: findings beyond ten lines; the page has them.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any, Final
 
 from rich.console import Group, RenderableType
 from rich.text import Text
 
 from broker.drawing.element import visible
+from spark_analysis.report.advice import advice_json, first_plan, plan_in_words
+from spark_analysis.report.commands import commands_of
 from spark_analysis.report.distance import quantile
 from spark_analysis.report.figures import count, percent, plural, ppm, share_of
 from spark_analysis.report.model import QUANTITIES, ClusterRow, Report
@@ -38,14 +41,29 @@ def terminal_summary(report: Report) -> RenderableType:
     lines = [Text(_cut(what_in_words(report)), style="bold"), _rows_line(report), _states_line(report)]
     lines += [line for quantity in QUANTITIES if (line := _distance_line(report, quantity)) is not None]
     several = len(report.placers) > 1
-    worst = [row for row in report.current_rows if not row.calm][:_WORST_SHOWN]
+    # Where bytes are known, the third of the worst gives way to the line about what to do next.
+    spare = _LINES_MAX - len(lines) - 1 - (report.run.kind == "dumps")
+    worst = [row for row in report.current_rows if not row.calm][: min(_WORST_SHOWN, spare)]
     lines.append(Text("First to look at:" if worst else _calm(report), style="bold"))
     lines += [_worst_line(row, several) for row in worst]
+    lines += _next_lines(report, worst)
     earlier = [row for row in report.earlier_rows if not row.calm][: max(0, _LINES_MAX - 1 - len(lines))]
     if earlier:
         lines.append(Text("Earlier moments, the worst first:", style="bold"))
         lines += [_worst_line(row, several) for row in earlier[:_WORST_SHOWN]]
     return Group(*lines)
+
+
+def _next_lines(report: Report, worst: Sequence[ClusterRow]) -> list[Text]:
+    """Return the plan to look at first, of the first cluster that has one, and its command, which is never cut."""
+    details = {detail.row.place: detail for detail in report.details}
+    for row in worst:
+        plan = first_plan(details[row.place], report.run.tolerance) if row.place in details else None
+        commands = None if plan is None else commands_of(report, row.facts)
+        line = None if plan is None or commands is None else commands.plan(plan)
+        if plan is not None and line is not None:
+            return [Text(f"Next, for {row.place}., {plan_in_words(plan)}: {line}")]
+    return []
 
 
 def _calm(report: Report) -> str:
@@ -134,6 +152,9 @@ def summary_json(report: Report) -> str:
         {"cluster": row.facts.cluster, "placer": row.facts.placer, "worst": row.worst}
         for row in report.current_rows[:10]
         if not row.calm
+    ]
+    summary["what_to_do_next"] = [
+        one for detail in report.details[:LISTED_MAX] if (one := advice_json(detail, report)) is not None
     ]
     summary["moments"] = moments_json(report)
     summary["out_of_sync"] = [one for row in report.current_rows if (one := _out_of_sync(report, row))][:LISTED_MAX]

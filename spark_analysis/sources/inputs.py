@@ -46,6 +46,7 @@ from spark_analysis.sources.dumps import (
 from spark_analysis.sources.files import CHUNK_SIZE_BYTES, check_readable
 
 STDIN: Final = "-"
+STDIN_NAME: Final = "stdin"  # What its cluster is called.
 STDIN_SIZE_BYTES_MAX: Final = 8 << 30  # A describe of ten million partitions is a fifth of this.
 QUICK_SIZE_BYTES_MAX: Final = 1 << 20  # Read in about a tenth of a second.
 OFFSET_DIGITS_MAX: Final = 18  # Below 2**63.
@@ -69,8 +70,8 @@ def dump_inputs(
     of_log = Moments(at=at) if at else Moments(by_brokers=True) if by_brokers else LAST
     numbered = moments is None and _are_numbered([path for _, path in pairs])
     series = BY_NAME if numbered else "moments" if moments else None
-    stems = Counter(_stem(path) for name, path in pairs if name is None)
-    names = [name or (_stem(path) if stems[_stem(path)] == 1 else path) for name, path in pairs]
+    stems = Counter(name_of(path) for name, path in pairs if name is None)
+    names = [name or (name_of(path) if stems[name_of(path)] == 1 else path) for name, path in pairs]
     return tuple(
         DumpInput(path=path, name=name, format=named_format, series=series, moments=of_log)
         for name, (_, path) in zip(names, pairs, strict=True)
@@ -97,7 +98,7 @@ def _saved(dump: DumpInput, path: Path) -> DumpInput:
             size += file.write(chunk)
             if size > STDIN_SIZE_BYTES_MAX:
                 raise InputError(f"is larger than {STDIN_SIZE_BYTES_MAX} bytes; save it to a file", source=STDIN)
-    return attrs.evolve(dump, path=str(path), source=STDIN, name="stdin" if dump.name == STDIN else dump.name)
+    return attrs.evolve(dump, path=str(path), source=STDIN, name=STDIN_NAME if dump.name == STDIN else dump.name)
 
 
 def are_empty(inputs: Sequence[DumpInput]) -> tuple[DumpInput, ...]:
@@ -168,7 +169,7 @@ def check_inputs(inputs: Sequence[DumpInput]) -> None:
         raise unusable[0]
 
 
-def _stem(path: str) -> str:
+def name_of(path: str) -> str:
     """Return a file's name without folder and ending, and without the ending of a compressed file."""
     name = Path(path)
     return Path(name.stem).stem if name.suffix in (".gz", ".zst") else name.stem

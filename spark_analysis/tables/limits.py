@@ -10,3 +10,13 @@ count pairs of brokers for these."""
 
 VIOLATIONS_MAX: Final = 100
 """Violations of each kind that are listed of one cluster."""
+
+PLANNED_PARTITIONS_MAX: Final = 200_000
+"""Partitions of one cluster up to which a report of dumps makes plans and a restart schedule: about two seconds of CPU.
+Above, `brokerside plan` and `brokerside roll` do, when they are wanted."""
+
+SCHEDULED_BROKERS_MAX: Final = 200
+"""Brokers of one cluster up to which a report of dumps makes a restart schedule: about a second of CPU."""
+
+OUTAGE_BROKERS_MAX: Final = 4_096
+"""Brokers of one cluster up to which a report of dumps looks for the worst outage: 70 MB of takeovers."""

@@ -30,7 +30,7 @@ from placement.balance.constraints import RACK_SPREAD, Violations
 from placement.balance.loads import LEADER_NOT_SAID, partition_bytes
 from placement.balance.out_of_sync import missing_replicas
 from spark_analysis.tables import schemas
-from spark_analysis.tables.schemas import Table
+from spark_analysis.tables.columns import Table
 from spark_analysis.tables.staging import Part, Rows
 
 BATCH_ROWS: Final = 1 << 16  # Some ten megabytes.

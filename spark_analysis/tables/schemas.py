@@ -18,66 +18,11 @@ Source: `kafka-topics --describe` for the names of states.
 
 from __future__ import annotations
 
-import functools
 from typing import Final
 
-import attrs
-import pyarrow as pa
-
+from spark_analysis.tables.advice_schemas import ADVICE
+from spark_analysis.tables.columns import KEY, Column, Table, state
 from spark_analysis.tables.limits import VIOLATIONS_MAX
-
-_TYPES: Final = {
-    "int": pa.int32(),
-    "long": pa.int64(),
-    "double": pa.float64(),
-    "string": pa.string(),
-    "boolean": pa.bool_(),
-    "ints": pa.list_(pa.int32()),
-    "strings": pa.list_(pa.string()),
-}
-
-
-@attrs.frozen
-class Column:
-    """Define one column: the short name of its type, its meaning, its unit, and whether it may be null."""
-
-    name: str
-    type: str
-    comment: str
-    unit: str = ""
-    nullable: bool = False
-
-
-@attrs.frozen
-class Table:
-    """Define one table; `grain` says what one row stands for."""
-
-    name: str
-    grain: str
-    columns: tuple[Column, ...]
-
-    @functools.cache  # noqa: B019 - tables are constants; executors ask once a batch.
-    def arrow_schema(self) -> pa.Schema:
-        """Return the Arrow schema, comments and units as field metadata under `comment` and `unit`."""
-        return pa.schema(
-            [
-                pa.field(column.name, _TYPES[column.type], nullable=column.nullable, metadata=_metadata(column))
-                for column in self.columns
-            ]
-        )
-
-    @property
-    def column_names(self) -> tuple[str, ...]:
-        """Return the names of the columns, in order."""
-        return tuple(column.name for column in self.columns)
-
-
-def _metadata(column: Column) -> dict[str, str]:
-    return {"comment": column.comment} | ({"unit": column.unit} if column.unit else {})
-
-
-def _state(name: str, comment: str) -> Column:
-    return Column(name, "long", comment + "; null when the input does not say", "partitions", nullable=True)
 
 
 def _brokers(name: str, comment: str) -> Column:
@@ -88,16 +33,11 @@ def _is(name: str, comment: str) -> Column:
     return Column(name, "boolean", comment + "; null when the input does not say", nullable=True)
 
 
-_KEY: Final = (
-    Column("cluster_id", "long", "Number of the cluster in this run, from 0; numbers of dumps may have gaps"),
-    Column("placer", "string", "Placement policy, or 'dump' for what a real cluster's dump says"),
-)
-
 CLUSTERS: Final = Table(
     "clusters",
     "one row per cluster and placer",
     (
-        *_KEY,
+        *KEY,
         Column("cluster", "string", "Name of the cluster"),
         Column("source", "string", "File it was read from, or the recipe's name"),
         Column("format", "string", "Format of the dump, or 'simulated'"),
@@ -112,12 +52,12 @@ CLUSTERS: Final = Table(
         Column("partition_count", "long", "Partitions", "partitions", nullable=True),
         Column("replica_count", "long", "Replicas", "replicas", nullable=True),
         Column("size_bytes", "long", "Bytes of all replicas", "bytes", nullable=True),
-        _state("leaderless_count", "Partitions without a leader"),
-        _state("under_min_isr_count", "Partitions whose ISR is smaller than min.insync.replicas, or leaderless"),
-        _state("at_min_isr_count", "Partitions whose ISR is exactly min.insync.replicas"),
-        _state("under_replicated_count", "Partitions with a replica out of sync"),
-        _state("not_preferred_leader_count", "Partitions led by another than their first replica"),
-        _state("fewer_racks_count", "Partitions on fewer racks than min(factor, racks)"),
+        state("leaderless_count", "Partitions without a leader"),
+        state("under_min_isr_count", "Partitions whose ISR is smaller than min.insync.replicas, or leaderless"),
+        state("at_min_isr_count", "Partitions whose ISR is exactly min.insync.replicas"),
+        state("under_replicated_count", "Partitions with a replica out of sync"),
+        state("not_preferred_leader_count", "Partitions led by another than their first replica"),
+        state("fewer_racks_count", "Partitions on fewer racks than min(factor, racks)"),
         Column(
             "violation_count", "long", "Broken constraints in all; the table lists the first of each kind", "violations"
         ),
@@ -150,7 +90,7 @@ MEASURES: Final = Table(
     "measures",
     "one row per cluster, placer, scope (broker, rack, topic) and quantity (replicas, leaders, bytes)",
     (
-        *_KEY,
+        *KEY,
         Column("scope", "string", "What the quantity is spread over: broker, rack or topic"),
         Column("quantity", "string", "What is spread: replicas, leaders or bytes"),
         Column("group_count", "int", "Brokers, racks or topics, those with nothing included, fenced brokers not"),
@@ -195,7 +135,7 @@ BROKERS: Final = Table(
     "brokers",
     "one row per cluster, placer and broker, brokers that hold nothing included",
     (
-        *_KEY,
+        *KEY,
         Column("broker_id", "int", "Kafka's broker.id or node.id"),
         Column("rack", "string", "broker.rack", nullable=True),
         Column("fenced", "boolean", "Registered but not allowed to lead"),
@@ -214,7 +154,7 @@ LOG_DIRS: Final = Table(
     "log_dirs",
     "one row per cluster, placer, broker and log directory, where a file of sizes lists directories",
     (
-        *_KEY,
+        *KEY,
         Column("broker_id", "int", "Broker"),
         Column("log_dir", "string", "Path of the log directory"),
         Column("error", "string", "Error with which the directory answers; null where it is usable", nullable=True),
@@ -228,7 +168,7 @@ RACKS: Final = Table(
     "racks",
     "one row per cluster, placer and rack; brokers without a rack stand under a null rack",
     (
-        *_KEY,
+        *KEY,
         Column("rack", "string", "broker.rack; null gathers brokers that have none", nullable=True),
         Column("broker_count", "int", "Brokers in the rack", "brokers"),
         *_LOAD,
@@ -254,7 +194,7 @@ TOPICS: Final = Table(
     "topics",
     "one row per cluster, placer and topic",
     (
-        *_KEY,
+        *KEY,
         Column("topic", "string", "Topic name"),
         Column("partition_count", "int", "Partitions seen", "partitions"),
         Column("replication_factor", "int", "Replicas of its widest partition", "replicas"),
@@ -276,7 +216,7 @@ VIOLATIONS: Final = Table(
     f"one row per broken constraint; at most the first {VIOLATIONS_MAX} per cluster, placer and constraint, "
     "the counts are whole, and the table of partitions has all of them",
     (
-        *_KEY,
+        *KEY,
         Column("constraint", "string", "Name of the constraint or state that is broken"),
         Column("topic", "string", "Topic", nullable=True),
         Column("partition", "int", "Partition", nullable=True),
@@ -290,7 +230,7 @@ PARTITIONS: Final = Table(
     "partitions",
     "one row per cluster, placer and partition that a dump lists; of a simulated fleet only where asked for",
     (
-        *_KEY,
+        *KEY,
         Column("cluster", "string", "Name of the cluster"),
         Column("topic", "string", "Topic"),
         Column("partition", "int", "Partition"),
@@ -367,7 +307,7 @@ PAIRS: Final = Table(
     "pairs",
     "one row per cluster, placer and pair of brokers (broker_id < other_broker_id) of the clusters shown in full",
     (
-        *_KEY,
+        *KEY,
         Column("broker_id", "int", "One broker"),
         Column("other_broker_id", "int", "Another broker"),
         Column("shared_count", "long", "Partitions that have a replica on both", "partitions"),
@@ -387,7 +327,7 @@ SUMS: Final = Table(
     "sums",
     "one row per cluster, placer, scope and quantity that is known: what a measure is made of (balance.py)",
     (
-        *_KEY,
+        *KEY,
         Column("scope", "string", "What the quantity is spread over: broker, rack or topic"),
         Column("quantity", "string", "What is spread: replicas, leaders or bytes"),
         Column("n", "int", "Brokers, racks or topics, those with nothing included"),
@@ -421,4 +361,5 @@ TABLES: Final = (
     INPUTS,
     CHANGES,
     PAIRS,
+    *ADVICE,
 )

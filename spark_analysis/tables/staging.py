@@ -36,7 +36,7 @@ from broker.compiled import compiled, compiled_with
 from placement.balance.measures import TOLERANCE
 from placement.balance.reachable import Reach
 from spark_analysis.tables import schemas
-from spark_analysis.tables.schemas import Table
+from spark_analysis.tables.columns import Table
 from spark_analysis.tables.write import COUNT_FOLDER, PartFile, Written
 
 Part: TypeAlias = Any

@@ -44,7 +44,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
 from broker.errors import InputError, UsageError
-from spark_analysis.tables.schemas import Table
+from spark_analysis.tables.columns import Table
 
 TABLES_FOLDER: Final = "tables"
 ROW_GROUP_ROWS: Final = 1 << 18  # Some 10 MB of these tables: bounds the writer's memory, long enough to compress.

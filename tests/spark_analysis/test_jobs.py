@@ -18,6 +18,7 @@ from spark_analysis.jobs import OF_CLUSTERS, analyse_dumps, analyse_fleet, task_
 from spark_analysis.session.progress import progress
 from spark_analysis.sources.dumps import DumpInput
 from spark_analysis.tables import schemas
+from spark_analysis.tables.columns import Table
 from spark_analysis.tables.write import read_table
 from spark_analysis.tasks import fleet_task
 from tests.spark_analysis.fleet.test_fleet import recipe
@@ -27,7 +28,7 @@ QUIET = functools.partial(progress, quiet=True)
 MULTIREGION = Path(__file__).parents[1] / "real_data" / "multiregion"
 
 
-def rows(out: Path, table: schemas.Table) -> list[dict[str, Any]]:
+def rows(out: Path, table: Table) -> list[dict[str, Any]]:
     return read_table(out, table).to_pylist()
 
 

@@ -26,6 +26,7 @@ from spark_analysis.fleet.place import place_cluster
 from spark_analysis.fleet.recipe import RackPlan
 from spark_analysis.sources.dumps import DumpInput
 from spark_analysis.tables import partition_rows, schemas
+from spark_analysis.tables.columns import Table
 from spark_analysis.tables.limits import VIOLATIONS_MAX
 from spark_analysis.tables.staging import FREE, Best, ClusterRows, Shares, TaskWriter
 from spark_analysis.tables.view_rows import count_pairs, describe_view
@@ -42,7 +43,7 @@ DESCRIBE = (
 )
 
 
-def tables_of(clusters: Sequence[ClusterRows]) -> dict[schemas.Table, pa.Table]:
+def tables_of(clusters: Sequence[ClusterRows]) -> dict[Table, pa.Table]:
     """What is written of these clusters, numbered from 0; tables without rows are left out."""
     with tempfile.TemporaryDirectory() as name:
         root = run_root(Path(name))
@@ -86,7 +87,7 @@ def results_of(function: TaskFunction, *values: int) -> list[dict[str, Any]]:
     return [row for batch in function(numbers(*values)) for row in batch.to_pylist()]
 
 
-def written(root: Path, table: schemas.Table) -> list[dict[str, Any]]:
+def written(root: Path, table: Table) -> list[dict[str, Any]]:
     """The rows of all tasks' files of a table."""
     return [row for path in sorted((root / table.name).iterdir()) for row in pq.read_table(path).to_pylist()]
 

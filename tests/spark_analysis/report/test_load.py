@@ -13,11 +13,12 @@ from spark_analysis.report import model
 from spark_analysis.report.html import report_html
 from spark_analysis.report.load import load_report
 from spark_analysis.report.model import Report
-from spark_analysis.tables import schemas
+from spark_analysis.tables import advice_schemas, schemas
+from spark_analysis.tables.columns import Table
 from spark_analysis.tables.limits import DETAILED_CLUSTERS_MAX
 from tests.spark_analysis.report import samples
 
-CLASSES: tuple[tuple[schemas.Table, Any], ...] = (
+CLASSES: tuple[tuple[Table, Any], ...] = (
     (schemas.CLUSTERS, model.ClusterFacts),
     (schemas.MEASURES, model.Spread),
     (schemas.BROKERS, model.BrokerLoad),
@@ -27,11 +28,14 @@ CLASSES: tuple[tuple[schemas.Table, Any], ...] = (
     (schemas.REJECTS, model.Reject),
     (schemas.INPUTS, model.InputCount),
     (schemas.CHANGES, model.PartitionChange),
+    (advice_schemas.PLANS, model.LeastPlan),
+    (advice_schemas.OUTAGES, model.WorstOutage),
+    (advice_schemas.RESTARTS, model.RestartBatches),
 )
 
 
 @pytest.mark.parametrize(("table", "kind"), CLASSES, ids=[table.name for table, _ in CLASSES])
-def test_rows_have_exactly_the_columns_of_their_table(table: schemas.Table, kind: Any) -> None:
+def test_rows_have_exactly_the_columns_of_their_table(table: Table, kind: Any) -> None:
     assert sorted(field.name for field in attrs.fields(kind)) == sorted(table.column_names)
 
 

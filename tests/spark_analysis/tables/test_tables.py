@@ -16,7 +16,8 @@ from pyspark.sql.functions import col, lit, nullif, when
 
 from broker.errors import InputError, UsageError
 from spark_analysis.tables import write as tables
-from spark_analysis.tables.schemas import RACKS, REJECTS, TABLES, VIOLATIONS, Table
+from spark_analysis.tables.columns import Table
+from spark_analysis.tables.schemas import RACKS, REJECTS, TABLES, VIOLATIONS
 from spark_analysis.tables.write import arrow_to_table, read_table, spark_schema, table_path, write_table
 
 RACK_ROWS = [

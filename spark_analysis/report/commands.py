@@ -1,0 +1,101 @@
+"""Build the commands that a report names for one cluster, with the inputs and options that the report was given.
+
+What it decides: which arguments name the cluster again: its DUMP, the options that complete it and, where the input
+describes several clusters, `--cluster`. Folders of answers are named after the cluster and the plan's goal.
+
+Constraints: every argument is quoted for a shell, as names of files, clusters and topics are other people's. A command
+with a character that cannot be seen is left out: what is copied from the page would not be what is meant.
+
+Example: `brokerside plan prod.txt --racks racks.csv --goal racks --out prod-racks`.
+
+Left out: the folder in which the report was made, from which the paths lead.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections import Counter
+from typing import Final
+
+import attrs
+
+from broker.drawing.element import visible
+from spark_analysis.report.model import ClusterFacts, LeastPlan, Report
+
+_PROGRAM: Final = "brokerside"
+_STDIN: Final = "-"
+_GOAL_OPTIONS: Final = {
+    "balance": ("--goal", "balance"),
+    "leaders": ("--goal", "balance", "--only-leaders"),
+    "racks": ("--goal", "racks"),
+}
+_NAME_LENGTH_MAX: Final = 60
+_NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9._]+")
+
+
+@attrs.frozen
+class Commands:
+    """Build the commands for one cluster: its DUMP, the options that complete it, and the beginning of folder names."""
+
+    dump: str
+    options: tuple[str, ...]
+    folder: str
+
+    @property
+    def reads_stdin(self) -> bool:
+        """Return whether DUMP is standard input, which every command reads again."""
+        return self.dump == _STDIN or self.dump.endswith(f"={_STDIN}")
+
+    def outage(self) -> str | None:
+        """Return the command that looks at every outage; None if it cannot be shown."""
+        return self._line("outage", ())
+
+    def roll(self) -> str | None:
+        """Return the command that schedules restarts; None if it cannot be shown."""
+        return self._line("roll", ())
+
+    def plan(self, plan: LeastPlan) -> str | None:
+        """Return the command that makes a plan; None if it cannot be shown."""
+        return self._line("plan", (*_GOAL_OPTIONS[plan.goal], *_exceptions(plan), "--out", self._folder(plan)))
+
+    def check(self, plan: LeastPlan) -> str | None:
+        """Return the command that checks the plan, and that the cluster is still as it was; None as above."""
+        target = ("--from-target",) if plan.from_target else ()
+        return self._line("plan", (*target, "--check", self._folder(plan)))
+
+    def _folder(self, plan: LeastPlan) -> str:
+        return f"{self.folder}-{plan.goal}"
+
+    def _line(self, command: str, more: tuple[str, ...]) -> str | None:
+        dump = (self.dump,)
+        if self.dump.startswith("-") and self.dump != _STDIN:
+            line = shlex.join([_PROGRAM, command, *self.options, *more, "--", *dump])
+        else:
+            line = shlex.join([_PROGRAM, command, *dump, *self.options, *more])
+        return line if visible(line) == line else None
+
+
+def _exceptions(plan: LeastPlan) -> tuple[str, ...]:
+    excluded = tuple(part for topic in plan.excluded_topics for part in ("--exclude-topic", topic))
+    return (*excluded, *(("--from-target",) if plan.from_target else ()))
+
+
+def commands_of(report: Report, facts: ClusterFacts) -> Commands | None:
+    """Return the commands for a cluster of dumps; None where the report does not know how its input was given."""
+    given = report.run.given
+    if not given:
+        return None
+    number = facts.cluster_id % len(given)
+    inside = [row.facts for row in report.current_rows if row.facts.cluster_id % len(given) == number]
+    names = Counter(_plain(one.name) for one in given)
+    folder = _plain(given[number].name) or "cluster"
+    if len(inside) == 1:
+        unique = folder if names[folder] <= 1 else f"{folder}-{facts.cluster_id}"
+        return Commands(given[number].dump, given[number].options, unique)
+    options = (*given[number].options, "--cluster", facts.cluster)
+    return Commands(given[number].dump, options, f"{folder}-{facts.cluster_id}")
+
+
+def _plain(name: str) -> str:
+    return _NOT_IN_NAMES.sub("-", name)[:_NAME_LENGTH_MAX].strip("-.")

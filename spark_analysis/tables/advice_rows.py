@@ -1,0 +1,182 @@
+"""Turn the cluster of a dump into rows that say what to do next: the least plans, the worst outages, the restarts.
+
+What it decides: three plans, each the least for its goal: `balance` moves replicas and leaders, `leaders` reorders
+replicas only and copies no byte, `racks` mends the rack rule and leaves loads as they are where it can.
+The worst outage of one broker, and of one rack where racks are known, in the order of `placement.outages`.
+
+Constraints: nothing is advised that a rule forbids: a plan that is refused becomes a row that says why. Topics with
+observers are left alone, and a plan begins where reassignments in progress will end; the row says both. The effort is
+bounded by sizes and steps, never by a clock: above `tables/limits.py` a row says so instead.
+
+How: plans are those of `placement.reassignment`, outages and restarts those of `placement.outages`; what a plan gains
+is measured before it and on the view after it, as `placement.balance.measures` does.
+
+Example: three brokers, of which the first leads everything: the plan `leaders` changes two of three leaders.
+
+Left out: plans that add, drain or grow: they need a wish of the user.
+
+Source: ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+import attrs
+import numpy as np
+
+from broker.cluster import PAD, ClusterView
+from broker.errors import RefusedError, UsageError
+from placement.balance.audit import assignment_of
+from placement.balance.constraints import RACK_SPREAD
+from placement.balance.loads import loads
+from placement.balance.measures import best_over_brokers, distribution
+from placement.balance.reachable import Classes, Groups
+from placement.outages.look_ahead import RACK, SINGLE, LookAhead, Sweep, look_ahead, sweep_table, worst
+from placement.outages.restarts import restart_schedule
+from placement.reassignment.completion import completed_view
+from placement.reassignment.goal import Goal, as_targeted
+from placement.reassignment.moves import Moves
+from placement.reassignment.notes import notes_of
+from placement.reassignment.plan import Plan, make_plan
+from spark_analysis.tables.advice_schemas import OUTAGES, PLANS, RESTARTS
+from spark_analysis.tables.columns import Table
+from spark_analysis.tables.limits import OUTAGE_BROKERS_MAX, PLANNED_PARTITIONS_MAX, SCHEDULED_BROKERS_MAX
+from spark_analysis.tables.staging import QUANTITIES, Rows
+
+BALANCE: Final = "balance"
+LEADERS: Final = "leaders"
+RACKS: Final = "racks"
+GOALS: Final = {BALANCE: Goal(), LEADERS: Goal(only_leaders=True), RACKS: Goal(kind="racks")}
+SCOPES: Final = {"broker": SINGLE, "rack": RACK}
+EXCLUDED_TOPICS_MAX: Final = 20  # More would make a command that nobody reads.
+_NOW: Final = ("leaderless_count", "under_min_isr_count", "no_replica_count", "at_risk_count")
+
+Row = dict[str, Any]
+
+
+def advice_rows(view: ClusterView) -> dict[Table, Rows]:
+    """Return the rows of the tables `advice_schemas.ADVICE`; none for a view that does not list every partition."""
+    if not view.partitions_complete or not view.partitions.count:
+        return {}
+    found = {
+        PLANS: list(_plans(view)),
+        OUTAGES: list(_outages(view)),
+        RESTARTS: [_restarts(view)],
+    }
+    return {table: _columns(table, rows) for table, rows in found.items() if rows}
+
+
+def _columns(table: Table, rows: Sequence[Row]) -> Rows:
+    names = table.column_names[2:]  # Without the key.
+    return Rows([len(rows)], tuple([row.get(name) for row in rows] for name in names))
+
+
+def _plans(view: ClusterView) -> Iterator[Row]:
+    before = _to_move(view) if view.partitions.count <= PLANNED_PARTITIONS_MAX else None
+    excluded, from_target = _with_observers(view), _is_moving(view)
+    base = as_targeted(view) if from_target else view
+    for name, goal in GOALS.items():
+        # Without broken racks a plan that only mends them has nothing to do, whatever else is to be moved.
+        if name == RACKS and not (view.racks if before is None else before["fewer_racks_count"]):
+            continue
+        row: Row = {"goal": name, "excluded_topics": list(excluded), "from_target": from_target, "notes": []}
+        if before is None:
+            yield row | {"refused": f"more than {PLANNED_PARTITIONS_MAX:,} partitions are left to the command"}
+            continue
+        try:
+            plan = make_plan(base, attrs.evolve(goal, exclude_topics=excluded))
+        except (RefusedError, UsageError) as refused:
+            yield row | {"refused": str(refused)}
+        else:
+            yield row | _of_plan(plan, before)
+
+
+def _with_observers(view: ClusterView) -> tuple[str, ...]:
+    """Return the topics that have observers, or partitions without a replica; none if they are too many to name."""
+    table = view.partitions
+    rows = ~(table.replicas != PAD).any(axis=1)
+    if table.observers is not None:
+        rows |= (table.observers != PAD).any(axis=1)
+    names = sorted({view.topics[place].name for place in np.unique(table.topic_index[rows]).tolist()})
+    return tuple(names) if len(names) <= EXCLUDED_TOPICS_MAX else ()
+
+
+def _is_moving(view: ClusterView) -> bool:
+    table = view.partitions
+    return any(column is not None and bool((column != PAD).any()) for column in (table.adding, table.removing))
+
+
+def _of_plan(plan: Plan, before: dict[str, int | None]) -> Row:
+    moved, tally = plan.reassignment, plan.tally
+    after = _to_move(completed_view(moved)) if moved.count else before
+    moves = Moves.of(moved)
+    row: Row = {
+        "moved_count": tally.moved,
+        "moved_count_min": tally.moved_bound,
+        "moved_bytes": int((moves.sizes * moves.counts).sum()) if moves.sizes_known else None,
+        "leader_change_count": tally.leader_changes,
+        "leader_change_count_min": tally.leader_changes_least,
+        "changed_partition_count": moved.count,
+        "is_least": tally.is_least,
+        "notes": list(notes_of(plan)),
+    }
+    for when, values in (("before", before), ("after", after)):
+        row |= {f"{name}_{when}": value for name, value in values.items()}
+    return row
+
+
+def _to_move(view: ClusterView) -> dict[str, int | None]:
+    """Return what would have to move until the brokers of a view are even, and its partitions on too few racks."""
+    held = loads(view).brokers
+    groups = Groups.of_view(view)
+    classes = Classes.of_view(view, groups)
+    live = np.flatnonzero(groups.of >= 0)
+    found: dict[str, int | None] = {}
+    columns = (held.replica_count, held.leader_count, held.size_bytes)
+    for quantity, column in zip(QUANTITIES, columns, strict=True):
+        name = f"{quantity.removesuffix('s')}_moves"
+        found[name] = None
+        if column is not None:
+            shares = column[live]
+            found[name] = distribution(shares, best=best_over_brokers(groups, classes, quantity, shares)).moves
+    broken = RACK_SPREAD.violations(assignment_of(view), view.brokers).count if view.racks else None
+    return found | {"fewer_racks_count": broken}
+
+
+def _outages(view: ClusterView) -> Iterator[Row]:
+    if len(view.brokers) > OUTAGE_BROKERS_MAX:
+        return
+    found = look_ahead(view, pairs=False)
+    for scope, name in SCOPES.items():
+        sweep = next(each for each in found.sweeps if each.scope == name)
+        if sweep.count:
+            yield _outage(view, found, sweep, scope)
+
+
+def _outage(view: ClusterView, found: LookAhead, sweep: Sweep, scope: str) -> Row:
+    (row,) = sweep_table(view, sweep).take(worst(sweep, 1)).to_pylist()
+    now = attrs.asdict(found.now)
+    row |= {f"{name}_now": now[name] for name in _NOW}
+    return row | {"scope": scope, "notes": list(found.notes)}
+
+
+def _restarts(view: ClusterView) -> Row:
+    if view.partitions.count > PLANNED_PARTITIONS_MAX or len(view.brokers) > SCHEDULED_BROKERS_MAX:
+        why = (
+            f"more than {PLANNED_PARTITIONS_MAX:,} partitions or {SCHEDULED_BROKERS_MAX:,} brokers are left to the "
+            "command"
+        )
+        return {"refused": why, "notes": []}
+    try:
+        found = restart_schedule(view, thorough=False)
+    except (RefusedError, UsageError) as refused:
+        return {"refused": str(refused), "notes": []}
+    return {
+        "batch_count": len(found.batches),
+        "batch_count_min": found.bound,
+        "batch_broker_count_max": max(map(len, found.batches), default=0),
+        "stuck_partition_count": int(found.limits.stuck.rows.size),
+        "notes": list(found.limits.notes),
+    }

@@ -1,0 +1,242 @@
+"""What to do next, as rows: plans agree with the measures beside them, and what cannot be planned says why."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import attrs
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from broker.cluster import BrokerView, ClusterView, PartitionTable, TopicView
+from broker.ids import BrokerId
+from placement.balance.measures import Distribution, measures
+from placement.formats.racks import read_racks
+from spark_analysis.sources.dumps import read_input
+from spark_analysis.tables import advice_rows as advice
+from spark_analysis.tables.advice_rows import advice_rows
+
+REAL = Path(__file__).parents[2] / "real_data"
+
+
+def rows_of(view: ClusterView) -> dict[str, list[dict[str, Any]]]:
+    """Return the rows of advice of each table, as dictionaries without the key."""
+    return {
+        table.name: [dict(zip(table.column_names[2:], row, strict=True)) for row in zip(*rows.parts, strict=True)]
+        for table, rows in advice_rows(view).items()
+    }
+
+
+def plans_of(view: ClusterView) -> dict[str, dict[str, Any]]:
+    return {row["goal"]: row for row in rows_of(view)["plans"]}
+
+
+def random_view(seed: int) -> ClusterView:
+    """Return a small cluster: skewed, with mixed factors, fenced brokers and racks in some."""
+    draw = np.random.default_rng(seed)
+    broker_count, count, rack_count = int(draw.integers(3, 9)), int(draw.integers(1, 40)), int(draw.integers(0, 4))
+    factor = int(draw.integers(1, min(broker_count, 4) + 1))
+    fenced = draw.random(broker_count) < 0.1
+    fenced[0] = False
+    skew = draw.random(broker_count) + 0.05
+    mixed = bool(draw.random() < 0.3)
+    replicas = np.full((count, factor), -1)
+    for row in range(count):
+        width = int(draw.integers(1, factor + 1)) if mixed else factor
+        replicas[row, :width] = draw.choice(broker_count, width, replace=False, p=skew / skew.sum())
+    live = np.append(~fenced, False)[replicas]
+    leader = np.where(live.any(axis=1), replicas[np.arange(count), live.argmax(axis=1)], -1)
+    return ClusterView.build(
+        name=f"random {seed}",
+        source="test",
+        format="test",
+        brokers=[
+            BrokerView(
+                id=BrokerId(each),
+                rack=f"r{draw.integers(0, rack_count)}" if rack_count else None,
+                fenced=bool(fenced[each]),
+            )
+            for each in range(broker_count)
+        ],
+        topics=[TopicView("t", min_insync_replicas=1)],
+        partitions=PartitionTable(
+            topic_index=np.zeros(count, np.int32), partition_ids=np.arange(count), replicas=replicas, leader=leader
+        ),
+    )
+
+
+def measured(view: ClusterView, quantity: str) -> Distribution:
+    return next(m.distribution for m in measures(view) if (m.scope, m.quantity) == ("broker", quantity))
+
+
+def assert_plan_agrees(view: ClusterView, plan: dict[str, Any]) -> str:
+    """Compare the plan's replicas with those the report says would mend it; return how they compare."""
+    found = measured(view, "replicas")
+    assert found.moves is not None
+    assert plan["replica_moves_before"] == found.moves
+    assert plan["replica_moves_after"] == 0, view.name
+    if found.moves_exact and not plan["fewer_racks_count_before"]:
+        assert plan["moved_count"] == found.moves, view.name
+    assert plan["moved_count"] >= found.moves, view.name
+    assert plan["moved_count"] >= plan["moved_count_min"]
+    assert plan["is_least"], view.name
+    return "equal" if plan["moved_count"] == found.moves else "more"
+
+
+def test_a_plan_moves_what_would_mend_the_cluster_and_more_only_where_at_least_is_said() -> None:
+    seen = {"equal": 0, "more": 0}
+    refused = 0
+    for seed in range(400):
+        view = random_view(seed)
+        plan = plans_of(view)["balance"]
+        if plan["refused"] is None:
+            seen[assert_plan_agrees(view, plan)] += 1
+        refused += plan["refused"] is not None
+    assert seen["equal"] > 200
+    assert seen["more"] > 20
+    assert refused < 100
+
+
+def test_a_plan_of_racks_mends_every_partition_unless_fenced_brokers_hold_it() -> None:
+    mended = 0
+    for seed in range(200):
+        view = random_view(seed)
+        plan = plans_of(view).get("racks")
+        if plan is None or plan["refused"] is not None:
+            continue
+        assert plan["fewer_racks_count_before"] >= plan["fewer_racks_count_after"]
+        if not any(broker.fenced for broker in view.brokers):
+            assert plan["fewer_racks_count_before"] > plan["fewer_racks_count_after"] == 0
+            mended += 1
+    assert mended > 30
+
+
+def test_a_plan_of_leaders_copies_nothing_and_leaves_replicas_where_they_are() -> None:
+    for seed in range(100):
+        plan = plans_of(random_view(seed))["leaders"]
+        if plan["refused"] is None:
+            assert plan["moved_count"] == plan["moved_bytes"] == 0
+            assert plan["replica_moves_after"] == plan["replica_moves_before"]
+            assert plan["leader_moves_after"] <= plan["leader_moves_before"]
+
+
+def real_views() -> list[ClusterView]:
+    racks = read_racks((REAL / "multiregion-racks.csv").read_bytes(), source="racks")
+    found = []
+    for path in sorted((REAL / "multiregion").glob("*.txt")):
+        views = read_input(str(path)).clusters
+        found += [view.with_racks(racks.for_cluster(view.name)) for view in views]
+    for folder in ("kraft", "kraft-4.3"):
+        found += read_input(str(REAL / folder)).clusters
+    for name in ("CC-State-verbose.json", "CC-Rebalance-no-goals-verbose.json"):
+        found += read_input(str(REAL / "cruise-control" / "responses" / name)).clusters
+    return found
+
+
+def test_the_plans_of_real_dumps_agree_with_their_measures() -> None:
+    compared = 0
+    for view in real_views():
+        for plan in rows_of(view).get("plans", ()):
+            if plan["goal"] == "balance" and plan["refused"] is None and not plan["excluded_topics"]:
+                assert_plan_agrees(view, plan)
+                compared += 1
+    assert compared >= 2
+
+
+def test_every_row_fits_its_table() -> None:
+    fitted = 0
+    for view in (random_view(1), random_view(2), *real_views()):
+        for table, rows in advice_rows(view).items():
+            columns = dict(zip(table.column_names[2:], rows.parts, strict=True))
+            for field in list(table.arrow_schema())[2:]:
+                values = pa.array(columns[field.name], field.type)
+                assert field.nullable or not values.null_count, (view.name, table.name, field.name)
+                assert len(values) == rows.counts[0]
+                fitted += 1
+    assert fitted > 300
+
+
+def test_the_worst_outage_is_the_one_that_leaves_most_at_risk() -> None:
+    table = PartitionTable(
+        topic_index=[0, 0, 0],
+        partition_ids=[0, 1, 2],
+        replicas=[[1, 2], [3, -1], [2, 1]],
+        leader=[1, 3, 2],
+        isr=[[1, 2], [3, -1], [2, 1]],
+    )
+    view = ClusterView.build(
+        name="n", source="s", format="f", topics=[TopicView("t", min_insync_replicas=1)], partitions=table
+    )
+    (worst,) = rows_of(view)["outages"]
+    assert (worst["broker_id"], worst["rack"], worst["at_risk_count"], worst["at_risk_count_now"]) == (3, None, 1, 0)
+    assert worst["failover_share"] is None
+
+
+def test_failover_concentration_is_the_largest_share_that_one_broker_takes() -> None:
+    table = PartitionTable(
+        topic_index=[0] * 4,
+        partition_ids=range(4),
+        replicas=[[1, 2], [1, 2], [1, 3], [2, 3]],
+        leader=[1, 1, 1, 2],
+        isr=[[1, 2], [1, 2], [1, 3], [2, 3]],
+    )
+    topics = [TopicView("t", min_insync_replicas=1)]
+    view = ClusterView.build(name="n", source="s", format="f", topics=topics, partitions=table)
+    (worst,) = rows_of(view)["outages"]
+    assert (worst["broker_id"], worst["lost_leader_count"], worst["failover_count"]) == (1, 3, 2)
+    assert (worst["failover_broker_id"], worst["failover_share"]) == (2, pytest.approx(2 / 3))
+
+
+def test_topics_with_observers_are_left_alone_and_named() -> None:
+    table = PartitionTable(
+        topic_index=[0, 1, 1],
+        partition_ids=[0, 0, 1],
+        replicas=[[1, 2], [1, 2], [1, 2]],
+        leader=[1, 1, 1],
+        observers=[[2], [-1], [-1]],
+    )
+    topics = (TopicView("seen"), TopicView("plain"))
+    view = ClusterView.build(name="n", source="s", format="f", topics=topics, partitions=table)
+    plan = plans_of(view)["leaders"]
+    assert (plan["excluded_topics"], plan["refused"], plan["leader_change_count"]) == (["seen"], None, 1)
+
+
+def test_a_plan_begins_where_reassignments_will_end() -> None:
+    table = PartitionTable(
+        topic_index=[0, 0],
+        partition_ids=[0, 1],
+        replicas=[[1, 2, 3], [1, 2, -1]],
+        adding=[[3], [-1]],
+        removing=[[2], [-1]],
+    )
+    view = ClusterView.build(name="n", source="s", format="f", topics=[TopicView("t")], partitions=table)
+    plan = plans_of(view)["balance"]
+    assert (plan["from_target"], plan["refused"]) == (True, None)
+
+
+def test_a_rule_that_forbids_a_plan_is_named() -> None:
+    table = PartitionTable(topic_index=[0], partition_ids=[0], replicas=[[1, 2]], leader=[2])
+    brokers = [BrokerView(id=BrokerId(1), fenced=True), BrokerView(id=BrokerId(2), fenced=True)]
+    view = ClusterView.build(
+        name="n", source="s", format="f", brokers=brokers, topics=[TopicView("t")], partitions=table
+    )
+    plan = plans_of(view)["balance"]
+    assert "is live and stays" in plan["refused"]
+    assert plan["moved_count"] is None
+
+
+def test_a_large_cluster_is_left_to_the_commands(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(advice, "PLANNED_PARTITIONS_MAX", 2)
+    monkeypatch.setattr(advice, "OUTAGE_BROKERS_MAX", 2)
+    found = rows_of(random_view(3))
+    assert {plan["refused"] for plan in found["plans"]} == {"more than 2 partitions are left to the command"}
+    assert found["restarts"][0]["refused"].startswith("more than 2 partitions or 200 brokers are left")
+    assert "outages" not in found
+
+
+def test_a_part_of_a_cluster_is_not_advised() -> None:
+    whole = random_view(1)
+    assert advice_rows(whole)
+    assert not advice_rows(attrs.evolve(whole, partitions_complete=False))
