@@ -9,6 +9,7 @@
 - look_ahead: Look ahead at every likely outage: each broker, each pair, each rack, and each rack with one more broker.
 - copysets: Count the copysets and the scatter width of a placement, beside the fewest that this width allows.
 - fatal: List the fatal sets of brokers, and count exactly how many sets of one, two and three brokers are fatal.
+- restart_stuck: Find the partitions that no order of restarts keeps at min.insync.replicas, or that forbid restarts.
 - restart_budget: Say which brokers may restart together: the constraints that min.insync.replicas puts on a batch.
 - restart_check: Check a schedule of restarts and its lower bound, from the constraints alone.
 - restart_kernel: Put brokers into batches: in a given order, and by mending a schedule with too few batches, compiled.

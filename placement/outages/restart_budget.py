@@ -10,9 +10,10 @@ is 1, a hyperedge if it is more.
 Constraints: a budget of 0 or less cannot be kept by any schedule: such a partition falls under min.insync.replicas (or
 loses its margin) whenever one of its brokers restarts. It is listed as `stuck`, and the brokers of all its live
 replicas but observers still restart one at a time: a batch begins when they are in sync, so that it then keeps a leader
-where two of them are live, and min.insync.replicas where too few were in sync only for now. Other out-of-sync replicas
-do not count: each that comes back into sync raises its partition's budget by one. A fenced broker is in nobody's way:
-it is down already.
+where two of them are live, and min.insync.replicas where too few were in sync only for now. Where replicas out of sync
+are why it is stuck, no schedule is given at all unless the caller asks for one (restart_stuck.py). Other out-of-sync
+replicas do not count: each that comes back into sync raises its partition's budget by one. A fenced broker is in
+nobody's way: it is down already.
 
 How: partitions with equal brokers and equal budgets are one constraint, with the number of partitions behind it. Where
 a set of brokers has several budgets the smallest holds. Where min.insync.replicas is not shown, Kafka's default, 1, is
@@ -41,12 +42,12 @@ from collections.abc import Iterable, Sequence
 
 import attrs
 import numpy as np
-from numpy.typing import NDArray
 
 from broker.cluster import PAD, ClusterView, Int32Array, Int64Array
 from broker.errors import UsageError
 from broker.ids import BrokerId
-from placement.outages.succession import Successions, successions
+from placement.outages.restart_stuck import Stuck, check_in_sync, follows, stuck_partitions
+from placement.outages.succession import Successions, rows_of, successions
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -65,30 +66,17 @@ class Limits:
 
 
 @attrs.frozen(kw_only=True, eq=False)
-class Stuck:
-    """Hold the partitions whose budget is 0 or less, in columns: rows of `view.partitions`, and what they lack.
-
-    `missing_count` int32[S] in-sync replicas more would give a budget of 1; `out_of_sync_count` of its replicas are
-    live but not in sync, and no observers, so that many would come by waiting. `min_isr` is what they must keep.
-    """
-
-    rows: Int64Array
-    min_isr: Int32Array
-    missing_count: Int32Array
-    out_of_sync_count: Int32Array
-
-
-@attrs.frozen(kw_only=True, eq=False)
 class RestartLimits:
     """Hold everything that a schedule of restarts must respect, and what it cannot.
 
     `together` int32[P, W] are the replicas of each partition that the constraint counts as places in `limits.brokers`,
-    -1 elsewhere: the live in-sync ones, of a stuck partition also those that will be; `allowed` int32[P] how many of
-    them one batch may hold; a partition without a live in-sync replica is -1 throughout.
+    -1 elsewhere: the live in-sync ones, the first `in_sync_count` int32[P] of a row, and of a stuck partition those
+    that will be; `allowed` int32[P] how many of them one batch may hold.
     """
 
     limits: Limits
     together: Int32Array
+    in_sync_count: Int32Array
     allowed: Int32Array
     stuck: Stuck
     fenced: tuple[BrokerId, ...]
@@ -111,11 +99,17 @@ class RestartLimits:
 
 
 def restart_limits(
-    view: ClusterView, *, margin: int = 0, batch_max: int | None = None, controllers: Iterable[BrokerId] = ()
+    view: ClusterView,
+    *,
+    margin: int = 0,
+    batch_max: int | None = None,
+    controllers: Iterable[BrokerId] = (),
+    despite_out_of_sync: bool = False,
 ) -> RestartLimits:
     """Return the constraints on restarting the live brokers of `view`; raise UsageError for a wrong argument.
 
-    `controllers` are brokers that are KRaft controllers too: a batch leaves a majority of them.
+    `controllers` are brokers that are KRaft controllers too: a batch leaves a majority of them. Raises RefusedError if
+    replicas out of sync leave a partition nothing to lose, unless `despite_out_of_sync`.
     """
     if margin < 0:
         raise UsageError(f"the margin is {margin}; allowed are 0 and more in-sync replicas above min.insync.replicas")
@@ -129,9 +123,16 @@ def restart_limits(
     counts = found.in_sync_count
     budget = counts - np.where(found.min_isr < 0, np.minimum(1, counts), found.min_isr) - margin
     counted_now = columns < counts[:, None]
-    will_be_in_sync = (budget < 1)[:, None] & (counts > 0)[:, None] & _follows(view, found.order)
+    will_be_in_sync = (budget < 1)[:, None] & follows(view, np.arange(budget.size), found.order)
     members_rows = place[np.where(counted_now | will_be_in_sync, found.order, PAD)]
     quorum, notes = _quorum(view, place, tuple(controllers))
+    stuck = stuck_partitions(view, found, budget)
+    if not despite_out_of_sync:
+        check_in_sync(view, stuck, margin=margin)
+    # Nothing says which of the brokers of a partition without a leader are up.
+    unled = stuck.forbidding[counts[stuck.forbidding] == 0]
+    rows = rows_of(view.broker_ids, view.partitions.replicas[unled])
+    members_rows[unled] = place[np.where(follows(view, unled, rows), rows, PAD)]
     members, budgets, partition_count = _distinct(members_rows, np.maximum(budget, 1), quorum)
     return RestartLimits(
         limits=Limits(
@@ -142,8 +143,9 @@ def restart_limits(
             batch_max=max(live.size, 1) if batch_max is None else min(batch_max, max(live.size, 1)),
         ),
         together=members_rows,
+        in_sync_count=found.in_sync_count,
         allowed=np.maximum(budget, 1).astype(np.int32),
-        stuck=_stuck(view, found, budget),
+        stuck=stuck,
         fenced=tuple(broker.id for broker in view.brokers if broker.fenced),
         notes=(*found.notes[:1], *_unknown(found), *notes) if found.notes else tuple(notes),
     )
@@ -212,24 +214,3 @@ def _distinct(
             np.append(partition_count, 0).astype(np.int64),
         )
     return members, smallest.astype(np.int32), partition_count
-
-
-def _stuck(view: ClusterView, found: Successions, budget: Int32Array) -> Stuck:
-    rows = np.flatnonzero((budget < 1) & (found.in_sync_count > 0)).astype(np.int64)
-    order, counts = found.order[rows], found.in_sync_count[rows]
-    behind = (np.arange(order.shape[1])[None, :] >= counts[:, None]) & _follows(view, found.order)[rows]
-    return Stuck(
-        rows=rows,
-        min_isr=np.maximum(found.min_isr[rows], 1),
-        missing_count=(1 - budget[rows]).astype(np.int32),
-        out_of_sync_count=behind.sum(axis=1, dtype=np.int32),
-    )
-
-
-def _follows(view: ClusterView, order: Int32Array) -> NDArray[np.bool_]:
-    """Return where the rows of brokers in `order` are replicas that come into sync by waiting: no observers."""
-    follows = order >= 0
-    if view.partitions.observers is not None:
-        ids = np.append(view.broker_ids, np.int32(PAD))[order]
-        follows &= ~(ids[:, :, None] == view.partitions.observers[:, None, :]).any(axis=2)
-    return np.asarray(follows)

@@ -99,14 +99,22 @@ def restart_schedule(
     margin: int = 0,
     batch_max: int | None = None,
     controllers: Iterable[BrokerId] = (),
+    despite_out_of_sync: bool = False,
     thorough: bool = True,
 ) -> RestartSchedule:
     """Return the schedule with the fewest batches for the live brokers of `view`; raise what `restart_limits` does.
 
-    Unless it is to be `thorough`, a short search alone looks for fewer batches, so that the gap may be larger.
+    Despite replicas out of sync, the batch that takes fewest partitions under min.insync.replicas goes first. Unless it
+    is to be `thorough`, a short search alone looks for fewer batches, so that the gap may be larger.
     """
-    limits = restart_limits(view, margin=margin, batch_max=batch_max, controllers=controllers)
-    found = solve(limits.limits, thorough=thorough)
+    limits = restart_limits(
+        view,
+        margin=margin,
+        batch_max=batch_max,
+        controllers=controllers,
+        despite_out_of_sync=despite_out_of_sync,
+    )
+    found = _gentlest_first(limits, solve(limits.limits, thorough=thorough))
     checked = check_schedule(limits.limits, found.batches, found.weights, by_search=found.by_search)
     assert not checked.faults, checked.faults
     ids = [BrokerId(int(view.broker_ids[row])) for row in limits.limits.brokers]
@@ -117,6 +125,19 @@ def restart_schedule(
         checked=checked,
         limits=limits,
     )
+
+
+def _gentlest_first(limits: RestartLimits, found: Found) -> Found:
+    """Return the batches in order of how many in-sync replicas they take from partitions that forbid a restart.
+
+    A batch waits until all is in sync again, so only the first one restarts brokers beside replicas out of sync.
+    """
+    forbidding = limits.together[limits.stuck.forbidding]
+    columns = np.arange(forbidding.shape[1])[None, :]
+    taken = forbidding[(columns < limits.in_sync_count[limits.stuck.forbidding][:, None]) & (forbidding >= 0)]
+    count_by_broker = np.bincount(taken, minlength=limits.limits.brokers.size)
+    ordered = sorted(found.batches, key=lambda batch: int(count_by_broker[list(batch)].sum()))
+    return attrs.evolve(found, batches=tuple(ordered))
 
 
 def solve(limits: Limits, *, thorough: bool = True) -> Found:

@@ -44,6 +44,7 @@ class RollOptions(ClusterOptions):
     margin: int
     max_batch: int | None
     controllers: str | None
+    despite_out_of_sync: bool
     fail_on_stuck: bool
 
 
@@ -63,6 +64,12 @@ class RollOptions(ClusterOptions):
     help="Brokers that are KRaft controllers too, such as 1,2,3; a batch leaves a majority of them.",
 )
 @click.option(
+    "--despite-out-of-sync",
+    is_flag=True,
+    help="Schedule although replicas out of sync leave partitions at or under min.insync.replicas; the brokers of each "
+    "of them then restart one at a time. Without this flag such a cluster is refused with status 1.",
+)
+@click.option(
     "--fail-on-stuck",
     is_flag=True,
     help="Exit with status 1 when a partition cannot keep min.insync.replicas and the margin, whatever the order.",
@@ -75,13 +82,20 @@ def roll(options: RollOptions) -> int:
 
     \b
     A batch begins when every broker of the one before is back in sync.
+    Replicas out of sync that leave a partition nothing to lose: status 1.
     brokerside roll prod.txt --racks racks.csv
     brokerside roll prod.txt --margin 1 --max-batch 5 --out roll
     """
     controllers = () if options.controllers is None else parse_broker_list(options.controllers)
     with read_cluster(options.dump, options) as cluster:
         view = cluster.view
-        found = restart_schedule(view, margin=options.margin, batch_max=options.max_batch, controllers=controllers)
+        found = restart_schedule(
+            view,
+            margin=options.margin,
+            batch_max=options.max_batch,
+            controllers=controllers,
+            despite_out_of_sync=options.despite_out_of_sync,
+        )
         fewer = savings(view, found)
         give_answer(
             options,
@@ -122,6 +136,7 @@ def summary_of(
         "batches": [list(batch) for batch in found.batches],
         "fenced_broker_ids": list(found.limits.fenced),
         "stuck_partition_count": int(found.limits.stuck.rows.size),
+        "out_of_sync_partition_count": int(found.limits.stuck.forbidding.size),
         "savings": [
             {
                 "batch_count": each.batch_count,
@@ -159,6 +174,8 @@ def _shown(
     yield Text(printable(f"{view.name}: {brokers}, {partitions}"), style="bold")
     for note in found.limits.notes:
         yield Text(f"  {printable(note)}")
+    if found.limits.stuck.forbidding.size:
+        yield Text(printable(f"  WARNING: {_warning(found)}"), style="bold red")
     if found.limits.fenced:
         yield Text(f"  left out, as they are fenced: {', '.join(map(str, found.limits.fenced))}")
     yield Text()
@@ -177,6 +194,19 @@ def _shown(
             yield Text(printable(f"  {verb} and {takes_}: {names}"))
 
 
+def _warning(found: RestartSchedule) -> str:
+    """Return what a schedule despite replicas out of sync risks."""
+    stuck, batch = found.limits.stuck, ", ".join(map(str, found.batches[0][:_BROKERS_SHOWN_MAX]))
+    named = [str(broker) for broker, _ in stuck.replica_count_by_broker]
+    behind = ", ".join(named[:_NAMED_MAX]) + (", …" if len(named) > _NAMED_MAX else "")
+    have = f"{counted(stuck.forbidding.size, 'partition')} {'has' if stuck.forbidding.size == 1 else 'have'}"
+    return (
+        f"{have} replicas out of sync on broker{'' if len(named) == 1 else 's'} {behind} and nothing to lose; the "
+        f"first batch ({batch}) takes the fewest of their in-sync replicas. Do not start the second before "
+        "every replica is in sync"
+    )
+
+
 def _heading(found: RestartSchedule) -> str:
     count = counted(len(found.batches), "batch", "batches")
     if found.is_optimal:
@@ -191,7 +221,10 @@ def _stuck(view: ClusterView, found: RestartSchedule, options: RollOptions) -> I
     below = "min.insync.replicas" + (f" and a margin of {options.margin}" if options.margin else "")
     yield Text(f"Partitions that cannot keep {below}, whatever the order: {stuck.rows.size}", style="bold")
     yield Text(
-        "  Their brokers restart one at a time, so that they keep a leader where two replicas are in sync by then."
+        "  WARNING: while one of their brokers restarts, producers with acks=all get NOT_ENOUGH_REPLICAS, or no leader "
+        "answers. Their brokers restart one at a time, so that they keep a leader where two replicas are in "
+        "sync by then.",
+        style="bold red",
     )
     topics = view.partitions.topic_index[stuck.rows]
     values, counts = np.unique(topics, return_counts=True)

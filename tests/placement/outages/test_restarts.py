@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from broker.cluster import BrokerView, ClusterView, PartitionTable, TopicView
-from broker.errors import UsageError
+from broker.errors import RefusedError, UsageError
 from broker.ids import BrokerId
 from placement.outages import restart_check
 from placement.outages.lost import outage
@@ -153,7 +153,7 @@ def test_the_checker_imports_no_solver() -> None:
 @given(clusters(), st.integers(0, 1))
 def test_no_batch_takes_a_partition_under_min_isr_that_could_keep_it(small: Small, margin: int) -> None:
     view = small.view()
-    found = restart_schedule(view, margin=margin)
+    found = restart_schedule(view, margin=margin, despite_out_of_sync=True)
     live = {broker.id for broker in view.brokers if not broker.fenced}
     assert sorted(each for batch in found.batches for each in batch) == sorted(live)
     assert set(found.limits.fenced) == small.dead
@@ -168,6 +168,8 @@ def test_no_batch_takes_a_partition_under_min_isr_that_could_keep_it(small: Smal
         partition = small.partitions[row]
         needed = min(partition.min_isr, len(partition.replicas))
         assert len([each for each in partition.isr if each in live]) - needed - margin < 1
+        for batch in found.batches:
+            assert len(set(batch) & set(partition.isr)) <= 1
 
 
 def racked(rows: list[list[int]], racks: str, **given: object) -> ClusterView:
@@ -193,7 +195,7 @@ def test_two_partitions_that_ignore_the_racks_are_what_costs_batches() -> None:
 
 
 def test_a_batch_leaves_a_majority_of_the_controllers() -> None:
-    view = racked([[0]] * 2, "aaaaaa")
+    view = racked([[0], [1]], "aaaaaa")
     controllers = tuple(map(BrokerId, (1, 2, 3, 4, 5)))
     assert len(restart_schedule(view).batches) == 1
     batches = restart_schedule(view, controllers=controllers).batches
@@ -207,7 +209,7 @@ def test_a_batch_leaves_a_majority_of_the_controllers() -> None:
 
 def test_what_a_stuck_partition_lacks_counts_no_observer() -> None:
     view = racked([[0, 1, 2], [0, 1, 2]], "abc", isr=[[0, 1, -1], [0, 1, -1]], observers=[[2], [-1]])
-    stuck = restart_limits(view).stuck
+    stuck = restart_limits(view, despite_out_of_sync=True).stuck
     assert stuck.rows.tolist() == [0, 1]
     assert stuck.missing_count.tolist() == [1, 1]
     assert stuck.out_of_sync_count.tolist() == [0, 1]
@@ -217,8 +219,8 @@ def test_what_a_stuck_partition_lacks_counts_no_observer() -> None:
 def test_replicas_that_must_come_into_sync_first_do_not_restart_together() -> None:
     """A batch begins when all are in sync; then two of the three at once leave one where two are needed."""
     view = racked([[0, 1, 2]], "abc", isr=[[0, -1, -1]])
-    assert restart_limits(view).stuck.rows.tolist() == [0]
-    found = restart_schedule(view)
+    assert restart_limits(view, despite_out_of_sync=True).stuck.rows.tolist() == [0]
+    found = restart_schedule(view, despite_out_of_sync=True)
     assert [len(batch) for batch in found.batches] == [1, 1, 1]
     observed = racked([[0, 1, 2]], "abc", isr=[[0, 1, -1]], observers=[[2]])
     assert len(restart_schedule(observed).batches) == 2
@@ -228,12 +230,69 @@ def test_replicas_that_must_come_into_sync_first_do_not_restart_together() -> No
 @given(clusters())
 def test_no_batch_takes_a_partition_under_min_isr_once_all_are_in_sync(small: Small) -> None:
     view = small.view()
-    found = restart_schedule(view)
+    found = restart_schedule(view, despite_out_of_sync=True)
     for partition in small.partitions:
         live = [each for each in partition.replicas if each not in small.dead]
         needed = min(partition.min_isr, len(partition.replicas))
         if partition.leader >= 0 and len(live) > needed:
             assert all(len(set(live) - set(batch)) >= needed for batch in found.batches)
+
+
+OUT_OF_SYNC = (
+    "at or under min.insync.replicas because replicas are out of sync, on broker{} {}; bring these brokers back and "
+    "wait until every replica is in sync, or give --despite-out-of-sync, which restarts the brokers of {} one at a time"
+)
+
+
+def test_a_cluster_whose_last_replicas_in_sync_would_restart_is_refused() -> None:
+    gone = racked([[0, 1, 2], [1, 2, 0], [0, 3, 4]], "abcde", isr=[[0, -1, -1], [0, -1, -1], [0, 3, 4]])
+    with pytest.raises(RefusedError) as refused:
+        restart_schedule(gone)
+    where = OUT_OF_SYNC.format("s", "1 (2 replicas), 2 (2 replicas)", "each of these partitions")
+    assert str(refused.value) == f"2 of 3 partitions are {where}"
+    fenced = attrs.evolve(
+        racked([[0, 1, 2], [1, 0, -1]], "abc", isr=[[0, 1, -1], [1, 0, -1]]),
+        brokers=tuple(BrokerView(id=BrokerId(number), fenced=number == 2) for number in range(3)),
+    )
+    with pytest.raises(RefusedError) as refused:
+        restart_schedule(fenced)
+    where = OUT_OF_SYNC.format("", "2 (1 replica, fenced)", "this partition")
+    assert str(refused.value) == f"1 of 2 partitions is {where}"
+
+
+@pytest.mark.parametrize(
+    ("view", "margin"),
+    [
+        (racked([[0, 1], [1, 2]], "abc"), 0),  # As many replicas as min.insync.replicas: no waiting helps.
+        (racked([[0, 1, 2]], "abc"), 1),
+        (racked([[0, 1, 2, 3]], "abcd", isr=[[0, 1, 2]]), 0),  # One out of sync, and still one to lose.
+        (racked([[0, 1, 2]], "abc", isr=[[0, 1]], observers=[[2]]), 0),
+    ],
+)
+def test_replicas_that_are_missing_by_design_refuse_nothing(view: ClusterView, margin: int) -> None:
+    batches = restart_schedule(view, margin=margin).batches
+    for in_sync in view.partitions.isr if view.partitions.isr is not None else view.partitions.replicas:
+        assert all(len(set(batch) & {each for each in in_sync.tolist() if each >= 0}) <= 1 for batch in batches)
+
+
+def test_despite_replicas_out_of_sync_the_brokers_of_their_partitions_restart_one_at_a_time() -> None:
+    # Brokers 1 and 2 are dead, which no describe shows; broker 0 holds the last replica, so it restarts last.
+    gone = racked([[0, 1, 2], [2, 0, 1], [2, 1, 3]], "abcd", isr=[[0, -1, -1], [0, -1, -1], [2, 1, 3]])
+    batches = restart_schedule(gone, despite_out_of_sync=True).batches
+    assert len(batches) == 3
+    assert batches[-1] in ((0,), (0, 3))
+    assert all(len(set(batch) & {0, 1, 2}) == 1 for batch in batches)
+
+
+def test_the_brokers_of_a_partition_without_a_leader_forbid_restarts_unless_all_are_fenced() -> None:
+    view = racked([[0, 1], [2, 3]], "abcd", isr=[[-1, -1], [2, 3]], leader=[-1, 2])
+    with pytest.raises(RefusedError, match=r"1 of 2 partitions is .* on brokers 0 \(1 replica\), 1 \(1 replica\); "):
+        restart_schedule(view)
+    batches = restart_schedule(view, despite_out_of_sync=True).batches
+    assert len(batches) == 2
+    assert not any({0, 1} <= set(batch) for batch in batches)
+    known = attrs.evolve(view, brokers=tuple(BrokerView(id=BrokerId(each), fenced=each < 2) for each in range(4)))
+    assert restart_schedule(known).batches == ((2,), (3,))
 
 
 def test_wrong_arguments_are_refused() -> None:

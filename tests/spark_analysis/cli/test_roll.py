@@ -74,6 +74,32 @@ def test_a_stuck_partition_is_status_1_where_that_is_asked(capsys: pytest.Captur
     assert json.loads(capsys.readouterr().out)["stuck_partition_count"] == 16
 
 
+GONE = str(REAL / "kraft-4.3" / "describe" / "7-brokers-2-and-3-gone.txt")
+
+
+def test_brokers_gone_are_refused_with_what_would_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert roll(GONE, "--json", "--out", str(tmp_path / "out")) == 1
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert not (tmp_path / "out").exists()
+    assert printed.err == (
+        "brokerside: 25 of 26 partitions are at or under min.insync.replicas because replicas are out of sync, on "
+        "brokers 2 (23 replicas), 3 (18 replicas); bring these brokers back and wait until every replica is in sync, "
+        "or give --despite-out-of-sync, which restarts the brokers of each of these partitions one at a time\n"
+    )
+
+
+def test_despite_replicas_out_of_sync_there_is_a_warning(capsys: pytest.CaptureFixture[str]) -> None:
+    assert roll(GONE, "--despite-out-of-sync") == 0
+    shown = capsys.readouterr().out
+    assert "WARNING: 25 partitions have replicas out of sync on brokers 2, 3 and nothing to lose" in shown
+    assert "3 batches; proven by weights of the brokers" in shown
+    assert roll(GONE, "--despite-out-of-sync", "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["batches"][-1] == [1]
+    assert found["out_of_sync_partition_count"] == 25
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
