@@ -48,6 +48,7 @@ _SIMULATED: Final = "`simulate --kafka`"
 _LOG: Final = "`LogConfig(release=…)`"
 _ASSIGNED: Final = "`groups assign --assignor uniform --kafka`"
 _DUMPED: Final = "`log dump --kafka`"
+_GROUPED: Final = "`groups simulate --kafka`, `simulate --groups --kafka`"
 
 DIFFERENCES: Final[tuple[Difference, ...]] = (
     _row("3.9", "An append of several batches gets an index entry a batch (since 3.9.1 and 4.0.1)",
@@ -79,10 +80,16 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
          "log/tools/dump_text.py", _DUMPED),
     _row("4.1", "Bounds of segment.bytes, metadata.log.segment.bytes and the quorum's times", "KIP-1030, QuorumConfig",
          "broker/config/changes.py", "`config --kafka`"),
+    _row("4.1", "A partition that a consumer gives back itself is free for it", "CurrentAssignmentBuilder",
+         "broker/group/consumer/member.py", _GROUPED),
     _row("4.2", "Lists of settings name each item once; the coordinators choose their linger", "KIP-1161, KAFKA-19826",
          "broker/config/changes.py", "`config --kafka`"),
     _row("4.2", "A log asks with which version of transactions a marker is written", "ProducerAppendInfo, KIP-890",
          "log/producers/append.py", _LOG),
+    _row("4.2", "A changed subscription takes partitions away before the next target; no epoch rises between two "
+         "revocations", "CurrentAssignmentBuilder", "broker/group/consumer/member.py", _GROUPED),
+    _row("4.2", "A known consumer that joins with epoch 0 is not fenced", "GroupMetadataManager",
+         "broker/group/consumer/heartbeats.py", _GROUPED),
     _row("4.3", "A marker of the epoch 32767 is taken in any case", "ProducerAppendInfo",
          "log/producers/append.py", _LOG),
     _row("4.3", "A change of directories leaves the ELR as it is (`elr_kept_by_every_change`)",
@@ -99,6 +106,10 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
     _row("4.3", "Remote log metadata is printed with the newer name of its package", "DumpLogSegments",
          "log/tools/dump_remote.py", _DUMPED),
     _row("4.3", "Likewise for time indexes", "DumpLogSegments", "log/tools/dump_time_index.py", _DUMPED),
+    _row("4.3", "Targets of consumer groups are computed at most once in group.consumer.assignment.interval.ms, and "
+         "groups begin at epoch 1", "KIP-1263", "broker/group/consumer/target.py", _GROUPED),
+    _row("4.3", "A commit of a former epoch is taken for a partition held since then", "KIP-1251",
+         "broker/group/consumer/member.py", _GROUPED),
 )  # fmt: skip
 """Every difference, by release."""
 

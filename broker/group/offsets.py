@@ -82,14 +82,18 @@ class CommittedOffsets:
         self._offsets: dict[str, dict[TopicPartition, _Stored]] = {}
         self._pending: dict[ProducerId, dict[OffsetKey, _Stored]] = {}
 
+    def takes_metadata_of(self, commit: Commit) -> bool:
+        """Return whether the commit's metadata is short enough to be stored."""
+        # Kafka measures the note in characters (UTF-16 units), whatever the setting's name says.
+        return len(commit.metadata.encode("utf-16-be")) // 2 <= self.options.metadata_size_bytes_max
+
     def records(
         self, group_id: str, commits: Iterable[Commit], now_ms: TimeMs
     ) -> tuple[tuple[tuple[OffsetKey, CommittedOffset], ...], tuple[ErrorCode, ...]]:
         """Return a commit's records, and an error per partition; too long metadata refuses the partition."""
         kept, errors = [], []
         for commit in commits:
-            # Kafka measures the note in characters (UTF-16 units), whatever the setting's name says.
-            is_long = len(commit.metadata.encode("utf-16-be")) // 2 > self.options.metadata_size_bytes_max
+            is_long = not self.takes_metadata_of(commit)
             errors.append(ErrorCode.OFFSET_METADATA_TOO_LARGE if is_long else ErrorCode.NONE)
             if not is_long:
                 key = OffsetKey(group_id, commit.partition.topic, commit.partition.partition)

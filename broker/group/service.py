@@ -55,6 +55,7 @@ from broker.group.consumer import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
     GroupContext,
+    new_group,
 )
 from broker.group.members import Departure, GroupRecord, MemberId
 from broker.group.messages import OffsetCommitRequest, OffsetCommitResponse, OffsetFetchRequest, OffsetFetchResponse
@@ -141,7 +142,9 @@ class GroupService:
         self.group_id = group_id
         self.offsets = CommittedOffsets(options.offsets)
         self.classic = ClassicCoordinator(ClassicGroup(group_id), options.classic, entropy)
-        self.consumer = ConsumerCoordinator(ConsumerGroup(group_id=group_id), options.context, entropy)
+        self.consumer = ConsumerCoordinator(
+            new_group(group_id, options.context.options.release), options.context, entropy
+        )
         self._entropy = entropy
         self._kept = self.consumer.group
         """The consumer group as last appended."""
@@ -154,7 +157,7 @@ class GroupService:
     @property
     def is_consumer_group(self) -> bool:
         """Return whether the group has, or last had, members of the KIP-848 protocol."""
-        return self.classic.group.state is GroupState.EMPTY and self.consumer.group.epoch > 0
+        return self.classic.group.state is GroupState.EMPTY and not self.consumer.group.is_new
 
     @property
     def members(self) -> Mapping[MemberId, str]:
@@ -167,6 +170,12 @@ class GroupService:
     def generation(self) -> int:
         """Return the classic group's generation or the consumer group's epoch."""
         return self.consumer.group.epoch if self.is_consumer_group else self.classic.group.generation
+
+    @property
+    def rebalance_count(self) -> int:
+        """Return how many generations or group epochs there have been; since 4.3 the first epoch is the second."""
+        first = new_group(self.group_id, self.consumer.context.options.release).epoch
+        return self.generation - first if self.is_consumer_group else self.generation
 
     def take_departed(self) -> tuple[tuple[str, Departure], ...]:
         """Return the client ids of the members that have left since the last call, each with the reason."""
@@ -314,7 +323,8 @@ class GroupService:
     def commit_error(self, request: OffsetCommitRequest) -> ErrorCode:
         """Return the error of an offset commit; NONE if it is accepted."""
         if self.is_consumer_group:
-            return self.consumer.group.commit_error(request.member_id, request.generation)
+            partitions = [each.partition for each in request.commits if self.offsets.takes_metadata_of(each)]
+            return self.consumer.group.commit_error(request.member_id, request.generation, partitions)
         return self.classic.group.commit_error(request.member_id, request.instance_id, request.generation)
 
     def _commit(self, ticket: Ticket, request: OffsetCommitRequest, now_ms: TimeMs) -> None:

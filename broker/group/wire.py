@@ -91,9 +91,15 @@ class ByteReader:
         """Skip the tagged fields at the end of a structure of a flexible version."""
         if not self.is_flexible:
             return
+        self.tags()
+
+    def tags(self) -> dict[int, bytes]:
+        """Read the tagged fields at the end of a structure of a flexible version, each by its tag."""
+        found: dict[int, bytes] = {}
         for _ in range(min(self._unsigned_varint(), self.left)):
-            self._unsigned_varint()
-            self.take(self._unsigned_varint())
+            tag = self._unsigned_varint()
+            found[tag] = self.take(self._unsigned_varint())
+        return found
 
     def corrupt(self, what: str) -> CorruptDataError:
         """Return a CorruptDataError at the present position with the message `what`."""

@@ -31,7 +31,7 @@ from broker.cli_options import (
 )
 from broker.diagrams import FORMS
 from broker.errors import UsageError
-from broker.releases import NEWEST
+from broker.releases import NEWEST, Release
 from broker.units import MINUTE_MS, DurationMs
 from broker.wording import counted
 from placement.placers.registry import load_placer
@@ -140,7 +140,8 @@ def simulate(
         click.echo("\n\n".join(machine_lines(machine, form) for machine in machines))
         return 0
     _check_one_run(chart, seed, seeds, shrinks=shrinks)
-    rules = without(rules_of(release or _RELEASES[has_zookeeper]), *left_out)
+    followed = release or _RELEASES[has_zookeeper]
+    rules = without(rules_of(followed), *left_out)
     duration_ms = DurationMs(int(minutes * MINUTE_MS))
     command = _command(kind, minutes, release, left_out, groups) + " --zookeeper" * has_zookeeper + choice.text
     policy = None if placer is None else load_placer(placer)
@@ -150,7 +151,8 @@ def simulate(
     def draw(seed: int) -> _SeededRun:
         options = _KINDS[kind](seed, duration_ms, rules)
         role_settings = attrs.evolve(options.role_settings, has_zookeeper=has_zookeeper)
-        return _SeededRun(choice.applied(attrs.evolve(options, role_settings=role_settings)), groups, policy)
+        drawn = choice.applied(attrs.evolve(options, role_settings=role_settings))
+        return _SeededRun(drawn, groups, policy, followed)
 
     if seeds > 1:
         return _many(map(draw, range(seed, seed + seeds)), command)
@@ -176,16 +178,17 @@ def simulate(
 
 
 class _SeededRun:
-    """Hold one seed's options: its cluster, its consumer groups and its placement policy."""
+    """Hold one seed's options: its cluster, its consumer groups, its placement policy and its release."""
 
-    def __init__(self, options: Options, groups: int, placer: ReplicaPlacer | None) -> None:
+    def __init__(self, options: Options, groups: int, placer: ReplicaPlacer | None, release: str) -> None:
         options = with_groups(options) if groups else options
         self.options = options if placer is None else placed(options, placer)
         self._groups = groups
+        self._release = NEWEST if release == "current" else Release(release)
 
     def groups_extension(self) -> GroupsExtension | None:
         """Return the consumer groups for one run; None if there are none."""
-        return GroupsExtension.drawn(self.options, self._groups) if self._groups else None
+        return GroupsExtension.drawn(self.options, self._groups, self._release) if self._groups else None
 
 
 def _check_one_run(chart: Path | None, seed: int, seeds: int, *, shrinks: bool) -> None:

@@ -30,6 +30,7 @@ from broker.group.classic import Ticket
 from broker.group.messages import OffsetCommitRequest, OffsetCommitResponse, OffsetFetchRequest, OffsetFetchResponse
 from broker.group.service import GroupService
 from broker.ids import BrokerId, TopicPartition, partition_id
+from broker.releases import NEWEST, Release
 from broker.units import TimeMs
 from replication.checkers import Finding
 from replication.groups.checker import GroupChecker
@@ -78,9 +79,9 @@ class GroupsExtension:
         self._trace: Trace | None = None
 
     @classmethod
-    def drawn(cls, options: Options, group_count: int) -> GroupsExtension:
-        """Return `group_count` groups, drawn from the seed."""
-        return cls(options, draw_plan(options, group_count))
+    def drawn(cls, options: Options, group_count: int, release: Release = NEWEST) -> GroupsExtension:
+        """Return `group_count` groups, drawn from the seed, with coordinators of a release."""
+        return cls(options, draw_plan(options, group_count, release))
 
     # What a run calls.
 
@@ -162,10 +163,10 @@ class GroupsExtension:
         """Return the coordinator of a broker that starts, with its own random generator."""
         self._hosted_role_count += 1
         entropy = SplitMix64(derive(self._options.seed, _HOSTED_STREAM, self._hosted_role_count))
-        assignor = DEFAULT_ASSIGNORS[GroupProtocol.CONSUMER]
+        assignor, seed = DEFAULT_ASSIGNORS[GroupProtocol.CONSUMER], derive(self._options.seed, _ASSIGNOR_STREAM)
         options = HostedRoleOptions(
             layout=self.plan.layout,
-            service=service_options(assignor, self.plan.layout.counts, derive(self._options.seed, _ASSIGNOR_STREAM)),
+            service=service_options(assignor, self.plan.layout.counts, seed, release=self.plan.release),
             load_ms_max=self.plan.load_ms_max,
             wall_clock_ms=WALL_CLOCK_MS,
         )

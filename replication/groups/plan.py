@@ -22,6 +22,7 @@ from broker.draws import exponential
 from broker.entropy import RandomSource, SplitMix64, derive
 from broker.errors import UsageError
 from broker.group.members import InstanceId
+from broker.releases import NEWEST, Release
 from broker.units import DurationMs, TimeMs
 from broker.wording import counted
 from replication.groups.client.options import ClientOptions, ClientSpec
@@ -75,11 +76,12 @@ class MemberPlan:
 
 @attrs.frozen(kw_only=True)
 class GroupsPlan:
-    """Hold all members of a run, and the layout of their topics."""
+    """Hold all members of a run, the layout of their topics, and the release of the coordinators."""
 
     layout: Layout
     members: tuple[MemberPlan, ...]
     load_ms_max: DurationMs = attrs.field(default=DurationMs(1_500))
+    release: Release = NEWEST
 
     @property
     def group_ids(self) -> tuple[str, ...]:
@@ -101,7 +103,7 @@ def with_groups(options: Options) -> Options:
     return attrs.evolve(options, internal_partitions=_OFFSETS_PARTITION_COUNT)
 
 
-def draw_plan(options: Options, group_count: int) -> GroupsPlan:
+def draw_plan(options: Options, group_count: int, release: Release = NEWEST) -> GroupsPlan:
     """Return the groups of a run, drawn from its seed; raises UsageError for a count out of bounds."""
     if not 1 <= group_count <= GROUP_COUNT_MAX:
         raise UsageError(
@@ -112,7 +114,7 @@ def draw_plan(options: Options, group_count: int) -> GroupsPlan:
     for number in range(group_count):
         entropy = SplitMix64(derive(options.seed, _PLAN_STREAM, number))
         members += _members(number, layout, options, entropy)
-    return GroupsPlan(layout=layout, members=tuple(members))
+    return GroupsPlan(layout=layout, members=tuple(members), release=release)
 
 
 def _topics(partition_count: int) -> tuple[tuple[str, int], ...]:

@@ -6,7 +6,7 @@ heartbeat means, `heartbeats` says.
 Constraints: a response may be sent only after the group that it describes is stored: `PendingResponse.group` is that
 group. When storing fails, `revert` restores the former group, and the client tries again.
 
-Source: org.apache.kafka.coordinator.group.GroupMetadataManager (scheduleConsumerGroup*), trunk 1eb7644 (2024-10).
+Source: org.apache.kafka.coordinator.group.GroupMetadataManager (scheduleConsumerGroup*), 4.3.1.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ import attrs
 from broker.entropy import RandomSource
 from broker.error_codes import ErrorCode
 from broker.group.consumer.group import ConsumerGroup
-from broker.group.consumer.heartbeats import GroupContext, handle_heartbeat
+from broker.group.consumer.heartbeats import handle_heartbeat
 from broker.group.consumer.member import STATIC_LEAVING_EPOCH, ConsumerMember, MemberState
 from broker.group.consumer.messages import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
+from broker.group.consumer.target import GroupContext
 from broker.group.ids import random_uuid
 from broker.group.members import Departure, MemberId
 from broker.group.timers import Timers
@@ -61,7 +62,7 @@ class ConsumerCoordinator:
         new_id = MemberId(random_uuid(self.entropy)) if not request.member_id else request.member_id
         before = self.group.members.get(new_id)
         former = self.group.static_member(request.instance_id)
-        beaten = handle_heartbeat(self.group, request, self.context, new_id)
+        beaten = handle_heartbeat(self.group, request, self.context, new_id, now_ms=now_ms)
         self.group = beaten.group
         member_id = beaten.answer.member_id
         if beaten.answer.error is not ErrorCode.NONE:

@@ -6,13 +6,13 @@ the records that would have made the next could not be stored.
 Constraints (`check_invariants`): a partition is held by one member at most, as assigned or as still to be given
 back; the target's epoch is never above the group's.
 
-Source: org.apache.kafka.coordinator.group.modern.consumer.ConsumerGroup, trunk 1eb7644 (2024-10).
+Source: org.apache.kafka.coordinator.group.modern.consumer.ConsumerGroup, 4.2.1 and 4.3.1.
 """
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from types import MappingProxyType
 from typing import Final
 
@@ -23,6 +23,7 @@ from broker.group.consumer.member import NOT_OWNED, NOTHING, ConsumerMember, Par
 from broker.group.members import InstanceId, MemberId
 from broker.ids import TopicPartition
 from broker.java.string_hash import java_map_order
+from broker.units import TimeMs
 
 
 class ConsumerGroupState(enum.Enum):
@@ -41,6 +42,8 @@ class ConsumerGroupState(enum.Enum):
     """Every member owns what the target gives it."""
 
 
+_EPOCH_AT_FIRST_MAX: Final = 1
+"""A group begins at epoch 0, or 1 since 4.3; once it has had a member and is empty, it is at 2 or more."""
 _NO_MEMBERS: Final[Mapping[MemberId, ConsumerMember]] = MappingProxyType({})
 _NO_TARGET: Final[Mapping[MemberId, Partitions]] = MappingProxyType({})
 _NO_TOPICS: Final[Mapping[str, int]] = MappingProxyType({})
@@ -48,7 +51,10 @@ _NO_TOPICS: Final[Mapping[str, int]] = MappingProxyType({})
 
 @attrs.frozen(kw_only=True)
 class ConsumerGroup:
-    """Describe one consumer group at one moment; `topics` maps the target's topics to partition counts."""
+    """Describe one consumer group at one moment; `topics` maps the target's topics to partition counts.
+
+    `target_ms` is when the target was computed; None if that is not known, as before 4.3.
+    """
 
     group_id: str
     epoch: int = 0
@@ -56,6 +62,12 @@ class ConsumerGroup:
     members: Mapping[MemberId, ConsumerMember] = _NO_MEMBERS
     target: Mapping[MemberId, Partitions] = _NO_TARGET
     topics: Mapping[str, int] = _NO_TOPICS
+    target_ms: TimeMs | None = None
+
+    @property
+    def is_new(self) -> bool:
+        """Return whether no member has ever joined the group."""
+        return not self.members and self.epoch <= _EPOCH_AT_FIRST_MAX
 
     @property
     def state(self) -> ConsumerGroupState:
@@ -105,14 +117,22 @@ class ConsumerGroup:
         target = {name: partitions for name, partitions in self.target.items() if name != member_id}
         return attrs.evolve(self, members=members, target=target, epoch=self.epoch + 1)
 
-    def commit_error(self, member_id: MemberId, member_epoch: int) -> ErrorCode:
-        """Return the error of an offset commit, NONE if accepted; a negative epoch is a consumer outside the group."""
+    def commit_error(
+        self, member_id: MemberId, member_epoch: int, partitions: Collection[TopicPartition] = ()
+    ) -> ErrorCode:
+        """Return the error of an offset commit, NONE if accepted; a negative epoch is a consumer outside the group.
+
+        A former epoch is accepted since 4.3 if the member has held each of `partitions` in it already (KIP-1251).
+        """
         if member_epoch < 0 and not self.members:
             return ErrorCode.NONE
         member = self.members.get(member_id)
         if member is None:
             return ErrorCode.UNKNOWN_MEMBER_ID
-        return ErrorCode.NONE if member.epoch == member_epoch else ErrorCode.STALE_MEMBER_EPOCH
+        if member.epoch == member_epoch:
+            return ErrorCode.NONE
+        is_held = bool(partitions) and all(member.may_commit(each, member_epoch) for each in partitions)
+        return ErrorCode.NONE if is_held else ErrorCode.STALE_MEMBER_EPOCH
 
     def check_invariants(self) -> None:
         """Assert the group's invariants (G2, G4, G5 and G6 of its model)."""
@@ -123,5 +143,9 @@ class ConsumerGroup:
         for member in self.members.values():
             assert not member.assigned & member.revoking
             assert member.epoch <= self.epoch
+            assert member.assignment_epochs.keys() <= member.assigned | member.revoking, member
             if member.is_reconciled_to(self.target_epoch):
-                assert member.assigned == self.target.get(member.member_id, NOTHING), member
+                target = self.target.get(member.member_id, NOTHING)
+                # A changed subscription takes partitions away before the next target does.
+                is_met = member.assigned == target or (self.epoch > self.target_epoch and member.assigned < target)
+                assert is_met, member

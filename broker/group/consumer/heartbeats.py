@@ -1,34 +1,32 @@
 """Compute a consumer group and a response from a member's heartbeat, with pure functions.
 
-What it decides: which members the group has, when the target assignment is computed anew, and the response to one
-member. There is no barrier: each heartbeat moves one member.
+What it decides: which members the group has and the response to one member. When the target assignment is computed
+anew, `target` decides. There is no barrier: each heartbeat moves one member.
 
 Goals, most important first:
 1. The answer is that of Kafka's coordinator for the same group and heartbeat.
 2. A refused heartbeat changes nothing.
 
-Constraints: the group's epoch rises when a subscription, a topic or the set of members changes; the target is
-computed for an epoch once, at the first heartbeat that finds it missing.
+Constraints: the group's epoch rises when a subscription, a topic or the set of members changes. A known member that
+comes with epoch 0 is let in again since 4.2; before, it was fenced.
 
-Example: the first member of a group, subscribed to a topic of three partitions: group epoch 1, target epoch 1, and
-the answer gives it all three at epoch 1.
+Example: the first member of a group, subscribed to a topic of three partitions: group epoch 2, target epoch 2, and
+the answer gives it all three at epoch 2. Before 4.3 groups begin at epoch 0, and the first member gets epoch 1.
 
 Left out: subscriptions by regular expression, members of the classic protocol in a consumer group.
 
 Source: org.apache.kafka.coordinator.group.GroupMetadataManager (consumerGroupHeartbeat, consumerGroupLeave,
-getOrMaybeSubscribe*, throwIf*), trunk 1eb7644 (2024-10); KIP-848.
+getOrMaybeSubscribe*, throwIf*), 4.0.1, 4.1.2, 4.2.1 and 4.3.1; KIP-848.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from typing import Final
 
 import attrs
 
-from broker.config.settings import Settings
 from broker.error_codes import ErrorCode
-from broker.group.assignors import ServerAssignor, Subscriber
 from broker.group.consumer.group import ConsumerGroup
 from broker.group.consumer.member import (
     JOINING_EPOCH,
@@ -36,44 +34,17 @@ from broker.group.consumer.member import (
     NOTHING,
     STATIC_LEAVING_EPOCH,
     ConsumerMember,
-    Partitions,
+    HeartbeatReport,
+    TargetAssignment,
     reconciled,
 )
 from broker.group.consumer.messages import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
+from broker.group.consumer.target import GroupContext, with_target
 from broker.group.members import UNKNOWN_MEMBER, MemberId
-from broker.java.string_hash import java_map_order
-from broker.units import DurationMs
+from broker.releases import Release
+from broker.units import TimeMs
 
-
-@attrs.frozen(kw_only=True)
-class ConsumerOptions:
-    """Hold the broker's settings for consumer groups; the defaults are Kafka's."""
-
-    size_max: int = 2**31 - 1
-    session_timeout_ms: DurationMs = attrs.field(default=DurationMs(45_000))
-    heartbeat_interval_ms: DurationMs = attrs.field(default=DurationMs(5_000))
-
-    @classmethod
-    def of(cls, settings: Settings) -> ConsumerOptions:
-        """Return the options set by a broker's settings."""
-        return cls(
-            size_max=settings.count("group.consumer.max.size"),
-            session_timeout_ms=settings.duration_ms("group.consumer.session.timeout.ms"),
-            heartbeat_interval_ms=settings.duration_ms("group.consumer.heartbeat.interval.ms"),
-        )
-
-
-@attrs.frozen(kw_only=True)
-class GroupContext:
-    """Hold the coordinator's settings, topics and assignors; the first assignor is the default."""
-
-    options: ConsumerOptions
-    assignors: Sequence[ServerAssignor]
-    topics: Mapping[str, int]
-
-    def assignor(self, name: str | None) -> ServerAssignor:
-        """Return the assignor called `name`; the default assignor for None."""
-        return next((assignor for assignor in self.assignors if assignor.name == name), self.assignors[0])
+_REJOINS_SINCE: Final = Release("4.2")
 
 
 @attrs.frozen
@@ -86,7 +57,12 @@ class HeartbeatOutcome:
 
 
 def handle_heartbeat(
-    group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest, context: GroupContext, new_id: MemberId
+    group: ConsumerGroup,
+    request: ConsumerGroupHeartbeatRequest,
+    context: GroupContext,
+    new_id: MemberId,
+    *,
+    now_ms: TimeMs,
 ) -> HeartbeatOutcome:
     """Return the next group and the response to a heartbeat; a member without an id gets `new_id`."""
     error = heartbeat_error(group, request, context)
@@ -101,15 +77,16 @@ def handle_heartbeat(
     updated = _updated(member, request)
     is_changed = updated.subscribed_topics != member.subscribed_topics
     following = _with_epoch(entered.with_member(updated), context.topics, is_changed=is_changed)
-    following = _with_target(following, context)
+    following = with_target(following, context, now_ms)
     arrived = updated
-    if not updated.is_reconciled_to(following.target_epoch):
+    release = context.options.release
+    if is_changed or not updated.is_reconciled_to(following.target_epoch):
         arrived = reconciled(
             updated,
-            following.target.get(member_id, NOTHING),
-            following.target_epoch,
-            owned=request.owned,
+            TargetAssignment(partitions=following.target.get(member_id, NOTHING), epoch=following.target_epoch),
+            HeartbeatReport(owned=request.owned, has_subscription_changed=is_changed),
             owner_epoch=following.owner_epoch,
+            release=release,
         )
         following = following.with_member(arrived)
     tells_all = request.is_full or arrived.assigned != member.assigned
@@ -145,7 +122,8 @@ def heartbeat_error(group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest
     member = group.members.get(request.member_id)
     if member is None:
         return ErrorCode.NONE if request.epoch == JOINING_EPOCH else ErrorCode.UNKNOWN_MEMBER_ID
-    return ErrorCode.NONE if is_leaving or _is_epoch_valid(member, request) else ErrorCode.FENCED_MEMBER_EPOCH
+    is_let_in = is_leaving or _is_epoch_valid(member, request, context.options.release)
+    return ErrorCode.NONE if is_let_in else ErrorCode.FENCED_MEMBER_EPOCH
 
 
 def _is_well_formed(request: ConsumerGroupHeartbeatRequest) -> bool:
@@ -158,9 +136,9 @@ def _is_well_formed(request: ConsumerGroupHeartbeatRequest) -> bool:
     return request.member_id != UNKNOWN_MEMBER
 
 
-def _is_epoch_valid(member: ConsumerMember, request: ConsumerGroupHeartbeatRequest) -> bool:
-    """Return whether the epoch is the member's own, or the previous one after a response was lost."""
-    if request.epoch == member.epoch:
+def _is_epoch_valid(member: ConsumerMember, request: ConsumerGroupHeartbeatRequest, release: Release) -> bool:
+    """Return whether the epoch is the member's own, the previous one after a response was lost, or 0 to join anew."""
+    if request.epoch == member.epoch or (request.epoch == JOINING_EPOCH and release >= _REJOINS_SINCE):
         return True
     is_former = request.epoch == member.previous_epoch and request.epoch < member.epoch
     return is_former and request.owned is not None and request.owned <= member.assigned
@@ -203,34 +181,9 @@ def _with_epoch(group: ConsumerGroup, known_topics: Mapping[str, int], *, is_cha
     return attrs.evolve(group, topics=topics, epoch=group.epoch + 1)
 
 
-def _with_target(group: ConsumerGroup, context: GroupContext) -> ConsumerGroup:
-    """Return the group with its target assignment computed for the present group epoch."""
-    if group.epoch == group.target_epoch:
-        return group
-    subscribers = tuple(
-        Subscriber(
-            member_id=member.member_id,
-            instance_id=member.instance_id,
-            rack=member.rack,
-            subscribed_topics=member.subscribed_topics,
-            target=group.target.get(member.member_id, NOTHING),
-        )
-        for member in group.ordered()
-    )
-    target = context.assignor(_preferred_assignor(group)).assign(subscribers, group.topics)
-    shares: dict[MemberId, Partitions] = {name: frozenset(target.get(name, NOTHING)) for name in group.members}
-    return attrs.evolve(group, target=shares, target_epoch=group.epoch)
-
-
-def _preferred_assignor(group: ConsumerGroup) -> str | None:
-    """Return the assignor that most members ask for; among equals, the first in a Java HashMap's order."""
-    votes = Counter(member.assignor for member in group.ordered() if member.assignor is not None)
-    return max(java_map_order(votes), key=lambda name: votes[str(name)]) if votes else None
-
-
 def _left(group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest) -> HeartbeatOutcome:
     answer = ConsumerGroupHeartbeatResponse(member_id=request.member_id, epoch=request.epoch)
     if request.epoch == STATIC_LEAVING_EPOCH:
-        member = attrs.evolve(group.members[request.member_id], epoch=STATIC_LEAVING_EPOCH, revoking=NOTHING)
+        member = group.members[request.member_id].gone_for_a_while()
         return HeartbeatOutcome(group.with_member(member), answer, member)
     return HeartbeatOutcome(group.without_member(request.member_id), answer)

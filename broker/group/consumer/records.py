@@ -4,7 +4,8 @@ What it decides: how a coordinator stores a consumer group (KIP-848), and so how
 
 Goals, most important first:
 1. Applying the records of all changes in order restores the group.
-2. Keys and values are those that Kafka 4.0 writes, in the order in which Kafka writes them.
+2. Keys and values are those that Kafka 4.0 writes, in the order in which Kafka writes them; what 4.3 adds stands in
+   tagged fields, which older readers skip: when the target was computed, and since which epoch a partition is held.
 
 Constraints: a change is written as a whole, in one batch. Records name topics by their ids; a reader leaves out an
 unknown id, as its topic was deleted.
@@ -15,11 +16,12 @@ valid; null removes the key. A member that leaves causes three tombstones: its a
 
 Example: the first member of a group makes records of versions 5, 4, 3, 7, 6 and 8.
 
-Left out: classic members in a consumer group, subscriptions by regular expression, racks of partitions.
+Left out: classic members in a consumer group, subscriptions by regular expression, racks of partitions; since 4.1 the
+hash of the topics in the group's epoch (KIP-1101), which took the place of the record of version 4.
 
 Source: ConsumerGroupMetadata*, ConsumerGroupPartitionMetadata*, ConsumerGroupMemberMetadata*,
 ConsumerGroupTargetAssignment*, ConsumerGroupCurrentMemberAssignment* (JSON definitions of group-coordinator),
-GroupCoordinatorRecordHelpers and GroupMetadataManager.replay, trunk 1eb7644 (2024-10).
+GroupCoordinatorRecordHelpers and GroupMetadataManager.replay, 4.0.1 and 4.3.1; KIP-1251, KIP-1263.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ from broker.group.consumer.member import NOTHING, ConsumerMember, MemberState, P
 from broker.group.members import InstanceId, MemberId
 from broker.group.wire import ByteReader, ByteWriter
 from broker.ids import PartitionId, TopicPartition
-from broker.units import DurationMs
+from broker.units import DurationMs, TimeMs
 
 EPOCH: Final = 3
 TOPICS: Final = 4
@@ -117,8 +119,9 @@ def _changes(before: ConsumerGroup, after: ConsumerGroup, ids: TopicIds) -> Iter
         if before.target.get(name) != share:
             value = ByteWriter().int16(_VALUE_VERSION).done() + _partitions(share, ids) + b"\0"
             yield ConsumerGroupRecord(ConsumerGroupKey(TARGET, group_id, name), value)
-    if after.target_epoch != before.target_epoch:
-        value = ByteWriter().int16(_VALUE_VERSION).int32(after.target_epoch).done() + b"\0"
+    if (after.target_epoch, after.target_ms) != (before.target_epoch, before.target_ms):
+        tags = b"\0" if after.target_ms is None else _tagged(ByteWriter().int64(after.target_ms).done())
+        value = ByteWriter().int16(_VALUE_VERSION).int32(after.target_epoch).done() + tags
         yield ConsumerGroupRecord(ConsumerGroupKey(TARGET_EPOCH, group_id), value)
     for name, member in members:
         if name not in before.members or _held(member) != _held(before.members[name]):
@@ -147,7 +150,7 @@ def applied(group: ConsumerGroup, record: ConsumerGroupRecord, ids: TopicIds) ->
     if version == EPOCH:
         return attrs.evolve(group, epoch=reader.int32())
     if version == TARGET_EPOCH:
-        return attrs.evolve(group, target_epoch=reader.int32())
+        return _read_target_epoch(group, reader)
     if version == TOPICS:
         return attrs.evolve(group, topics=MappingProxyType(dict(_read_topics(reader))))
     assert name is not None, record
@@ -156,6 +159,12 @@ def applied(group: ConsumerGroup, record: ConsumerGroupRecord, ids: TopicIds) ->
     known = group.members.get(name, ConsumerMember(member_id=name))
     member = _read_member(known, reader) if version == MEMBER else _read_current(known, reader, ids)
     return group.with_member(member)
+
+
+def _read_target_epoch(group: ConsumerGroup, reader: ByteReader) -> ConsumerGroup:
+    epoch, tags = reader.int32(), reader.tags()
+    target_ms = TimeMs(ByteReader(tags[0], what="time of a target assignment").int64()) if 0 in tags else None
+    return attrs.evolve(group, target_epoch=epoch, target_ms=target_ms or None)
 
 
 def _removed(group: ConsumerGroup, version: int, name: MemberId | None) -> ConsumerGroup:
@@ -184,7 +193,8 @@ def _subscription(member: ConsumerMember) -> tuple[object, ...]:
 
 
 def _held(member: ConsumerMember) -> tuple[object, ...]:
-    return member.epoch, member.previous_epoch, member.state, member.assigned, member.revoking
+    epochs = member.assignment_epochs
+    return member.epoch, member.previous_epoch, member.state, member.assigned, member.revoking, epochs
 
 
 def _member_value(member: ConsumerMember) -> bytes:
@@ -244,43 +254,75 @@ def _read_topics(reader: ByteReader) -> Iterator[tuple[str, int]]:
 def _current_value(member: ConsumerMember, ids: TopicIds) -> bytes:
     epochs = ByteWriter().int16(_VALUE_VERSION).int32(member.epoch).int32(member.previous_epoch).done()
     state = bytes((_STATES.index(member.state),))
-    return epochs + state + _partitions(member.assigned, ids) + _partitions(member.revoking, ids) + b"\0"
+    held = (_partitions(each, ids, member.assignment_epochs) for each in (member.assigned, member.revoking))
+    return epochs + state + b"".join(held) + b"\0"
 
 
 def _read_current(member: ConsumerMember, reader: ByteReader, ids: TopicIds) -> ConsumerMember:
     epoch, previous_epoch, state = reader.int32(), reader.int32(), reader.take(1)[0]
     if state >= len(_STATES):
         raise reader.corrupt(f"state of a member is {state}; known are 0 to {len(_STATES) - 1}")
+    assigned, revoking = dict(_read_held(reader, ids)), dict(_read_held(reader, ids))
+    since = {partition: at for partition, at in (assigned | revoking).items() if at is not None}
     return attrs.evolve(
         member,
         epoch=epoch,
         previous_epoch=previous_epoch,
         state=_STATES[state],
-        assigned=_read_partitions(reader, ids),
-        revoking=_read_partitions(reader, ids),
+        assigned=frozenset(assigned),
+        revoking=frozenset(revoking),
+        assignment_epochs=since,
     )
 
 
-def _partitions(partitions: Iterable[TopicPartition], ids: TopicIds) -> bytes:
+def _partitions(
+    partitions: Iterable[TopicPartition], ids: TopicIds, epochs: Mapping[TopicPartition, int] | None = None
+) -> bytes:
+    """Return partitions by topic, each topic with its partitions' assignment epochs if `epochs` has them."""
     topics = [(topic, list(each)) for topic, each in groupby(sorted(partitions), key=lambda one: one.topic)]
     parts = [_length(len(topics))]
     for topic, each in topics:
         numbers = ByteWriter()
         for one in each:
             numbers.int32(one.partition)
-        parts += [ids.id_of(topic), _length(len(each)), numbers.done(), b"\0"]
+        parts += [ids.id_of(topic), _length(len(each)), numbers.done(), _epochs_tag(each, epochs or {})]
     return b"".join(parts)
 
 
+def _epochs_tag(partitions: list[TopicPartition], epochs: Mapping[TopicPartition, int]) -> bytes:
+    if not all(each in epochs for each in partitions):
+        return b"\0"
+    numbers = ByteWriter()
+    for each in partitions:
+        numbers.int32(epochs[each])
+    return _tagged(_length(len(partitions)) + numbers.done())
+
+
 def _read_partitions(reader: ByteReader, ids: TopicIds) -> Partitions:
-    found: list[TopicPartition] = []
+    return frozenset(partition for partition, _ in _read_held(reader, ids))
+
+
+def _read_held(reader: ByteReader, ids: TopicIds) -> Iterator[tuple[TopicPartition, int | None]]:
+    """Yield the partitions of known topics, each with its assignment epoch, None if it is not stored."""
     for _ in range(reader.array_length(_ID_BYTES)):
         topic = ids.name_of(reader.take(_ID_BYTES))
         numbers = [PartitionId(reader.int32()) for _ in range(reader.array_length(4))]
-        reader.end_structure()
+        epochs: list[int | None] = [*_read_epochs(reader.tags())]
+        if len(epochs) != len(numbers):
+            epochs = [None] * len(numbers)
         if topic is not None:
-            found.extend(TopicPartition(topic, number) for number in numbers)
-    return frozenset(found)
+            yield from zip((TopicPartition(topic, number) for number in numbers), epochs, strict=True)
+
+
+def _read_epochs(tags: Mapping[int, bytes]) -> Iterator[int]:
+    if 0 in tags:
+        reader = ByteReader(tags[0], what="assignment epochs of a member", is_flexible=True)
+        yield from (reader.int32() for _ in range(reader.array_length(4)))
+
+
+def _tagged(data: bytes) -> bytes:
+    """Return the end of a structure with one tagged field, whose tag is 0."""
+    return b"\x01\x00" + _varint(len(data)) + data
 
 
 def _string(text: str | None) -> bytes:
@@ -292,7 +334,11 @@ def _string(text: str | None) -> bytes:
 
 def _length(count: int) -> bytes:
     """Return a length as flexible versions encode it: plus one, as an unsigned varint."""
-    left, out = count + 1, bytearray()
+    return _varint(count + 1)
+
+
+def _varint(number: int) -> bytes:
+    left, out = number, bytearray()
     while left >= 0x80:
         out.append(left & 0x7F | 0x80)
         left >>= 7

@@ -22,9 +22,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from broker.cli import EXIT_REFUSED, check_chart, printable, takes
+from broker.cli import EXIT_REFUSED, check_chart, kafka_option, printable, takes
 from broker.cli_options import chart_option, idle_beside, seed_option
 from broker.errors import UsageError
+from broker.releases import Release
 from broker.wording import unknown
 from replication.groups.alone.chart import to_html, to_svg
 from replication.groups.alone.group_run import GroupRun, run_group
@@ -54,6 +55,7 @@ class SimulateOptions:
     scenario: str | None
     list_scenarios: bool
     events: Path | None
+    release: Release
     json: bool
     chart: Path | None
 
@@ -126,6 +128,7 @@ class SimulateOptions:
 @click.option("--scenario", metavar="NAME", help="Run a named scenario instead of a drawn one.")
 @click.option("--list-scenarios", is_flag=True, help="List the named scenarios and exit.")
 @click.option("--events", type=_FILE, help="Run the scenario of a JSON file instead of a drawn one.")
+@kafka_option()
 @click.option("--json", is_flag=True, help="Print everything counted as JSON instead of a table.")
 @chart_option("Write a chart of the partitions' owners over time; FILE ends in .svg or .html.")
 @takes(SimulateOptions)
@@ -139,6 +142,7 @@ def simulate_command(options: SimulateOptions) -> int:
       brokerside groups simulate --seed 7
       brokerside groups simulate --scenario shared-group-id --chart incident.html
       brokerside groups simulate --seed 7 --protocol eager --assignor sticky
+      brokerside groups simulate --seed 7 --protocol consumer --kafka 4.2
 
     \b
     EVENTS is JSON:
@@ -159,7 +163,8 @@ def simulate_command(options: SimulateOptions) -> int:
         return 0
     check_chart(options.chart)
     scenario = options.chosen_scenario()
-    group_runs = [run_group(scenario, protocol, options.seed) for protocol in options.chosen_protocols(scenario)]
+    protocols, release = options.chosen_protocols(scenario), options.release
+    group_runs = [run_group(scenario, protocol, options.seed, release) for protocol in protocols]
     _show(group_runs, as_json=options.json)
     if options.chart is not None:
         drawn = to_svg(group_runs) if options.chart.suffix == ".svg" else to_html(group_runs)

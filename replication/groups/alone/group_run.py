@@ -12,6 +12,7 @@ from typing import Any
 
 import attrs
 
+from broker.releases import NEWEST, Release
 from replication.groups.alone.checker import Checker, GroupFinding
 from replication.groups.alone.ledger import Ledger, Mark, OwnershipSpan
 from replication.groups.alone.scenario import SingleGroupScenario
@@ -68,12 +69,12 @@ class GroupRun:
         }
 
 
-def run_group(scenario: SingleGroupScenario, protocol: GroupProtocol, seed: int) -> GroupRun:
-    """Return the report of `scenario` with `protocol`; equal arguments give equal reports.
+def run_group(scenario: SingleGroupScenario, protocol: GroupProtocol, seed: int, release: Release = NEWEST) -> GroupRun:
+    """Return the report of `scenario` with `protocol` in a release; equal arguments give equal reports.
 
     Raises UsageError for a scenario that cannot be run, and for an assignor that the protocol does not take.
     """
-    simulation = GroupSimulation(scenario, protocol, seed)
+    simulation = GroupSimulation(scenario, protocol, seed, release)
     ledger, checker = Ledger(), Checker()
     simulation.watchers += [ledger, checker]
     simulation.run()

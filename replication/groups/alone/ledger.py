@@ -120,7 +120,7 @@ class Ledger(Watcher):
         for name, why in service.take_departed():
             self.departures[_POLL if name in self._expired else why.value] += 1
             self._expired.discard(name)
-        generation = service.generation
+        generation = service.rebalance_count
         if generation > self._generation:
             self.generation_count += generation - self._generation
             self.generations_ms.append(simulation.now_ms)

@@ -34,6 +34,7 @@ from broker.group.service import GroupEntry
 from broker.group.service import Request as ServiceRequest
 from broker.group.service import Response as ServiceResponse
 from broker.ids import PartitionId, TopicPartition
+from broker.releases import NEWEST, Release
 from broker.units import DurationMs, TimeMs
 from replication.groups.alone.hosting import Hosting
 from replication.groups.alone.processes import Process, Records
@@ -89,9 +90,11 @@ class Watcher:
 
 
 class GroupSimulation:
-    """Simulate one scenario with one protocol."""
+    """Simulate one scenario with one protocol and a coordinator of one release."""
 
-    def __init__(self, scenario: SingleGroupScenario, protocol: GroupProtocol, seed: int) -> None:
+    def __init__(
+        self, scenario: SingleGroupScenario, protocol: GroupProtocol, seed: int, release: Release = NEWEST
+    ) -> None:
         scenario.check()
         self.scenario = scenario
         self.protocol = protocol
@@ -114,6 +117,7 @@ class GroupSimulation:
             self.topics,
             derive(seed, _COORDINATOR_STREAM),
             offsets_retention_ms=scenario.offsets_retention_ms,
+            release=release,
         )
         entropy = SplitMix64(derive(seed, _COORDINATOR_STREAM))
         self.hosting = Hosting(options, entropy, self)

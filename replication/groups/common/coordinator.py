@@ -2,7 +2,8 @@
 
 What it decides: the settings of every coordinator, and the response to a request that the broker refuses as a whole.
 
-Constraints: settings are Kafka's defaults, except where a scenario sets the retention of offsets.
+Constraints: settings are Kafka's defaults of a release, except where a scenario sets the retention of offsets. The
+oldest rules of consumer groups are those of 4.0, for every release before it as well.
 
 Source: KafkaApis and GroupCoordinatorService (the errors of a broker that does not coordinate), 4.0.
 """
@@ -34,12 +35,18 @@ from broker.group.consumer import (
 from broker.group.messages import OffsetCommitRequest, OffsetCommitResponse, OffsetFetchRequest, OffsetFetchResponse
 from broker.group.offsets import OffsetOptions
 from broker.group.service import Request, Response, ServiceOptions
+from broker.releases import NEWEST, Release
 from broker.units import DurationMs
 from replication.groups.client.assigning import ServerSideAssignor
 
 
 def service_options(
-    assignor: str, topics: Mapping[str, int], seed: int, *, offsets_retention_ms: DurationMs | None = None
+    assignor: str,
+    topics: Mapping[str, int],
+    seed: int,
+    *,
+    offsets_retention_ms: DurationMs | None = None,
+    release: Release = NEWEST,
 ) -> ServiceOptions:
     """Return the settings of a coordinator that assigns consumer groups by `assignor`.
 
@@ -48,7 +55,7 @@ def service_options(
     return ServiceOptions(
         classic=ClassicOptions(),
         context=GroupContext(
-            options=ConsumerOptions(),
+            options=ConsumerOptions(release=release),
             assignors=(ServerSideAssignor.load(assignor, SplitMix64(seed)),),
             topics=topics,
         ),

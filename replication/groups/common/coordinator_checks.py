@@ -78,10 +78,17 @@ class CommitFence(Generic[Key]):
 
 
 def is_from_current(service: GroupService, request: OffsetCommitRequest) -> bool:
-    """Return whether a current member sent this commit; a classic group between JoinGroup and SyncGroup has none."""
+    """Return whether a current member sent this commit; a classic group between JoinGroup and SyncGroup has none.
+
+    A member of a consumer group may use a former epoch for partitions that it has held since then (KIP-1251).
+    """
     if service.is_consumer_group:
         member = service.consumer.group.members.get(request.member_id)
-        return member is not None and member.epoch == request.generation
+        if member is None or not request.commits:
+            return member is not None and member.epoch == request.generation
+        epochs = member.assignment_epochs
+        held_from = max(epochs.get(each.partition, member.epoch) for each in request.commits)
+        return held_from <= request.generation <= member.epoch
     group = service.classic.group
     is_member = request.member_id in group.members and request.generation == group.generation
     return is_member and group.state is not GroupState.COMPLETING_REBALANCE

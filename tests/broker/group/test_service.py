@@ -228,7 +228,7 @@ def test_a_consumer_member_is_answered_when_the_group_that_it_is_told_of_is_stor
     driver.store()
     answer = driver.replies[ticket]
     assert isinstance(answer, ConsumerGroupHeartbeatResponse)
-    assert (answer.epoch, answer.assignment) == (1, frozenset({P0}))
+    assert (answer.epoch, answer.assignment) == (2, frozenset({P0}))
     other = driver.took_over()
     assert other.service.consumer.group == driver.service.consumer.group
     other.at(driver.now_ms + 45_000)

@@ -40,7 +40,7 @@ def test_nobody_owns_a_partition_twice_because_what_is_asked_back_is_stored(monk
 
 
 def test_a_lost_answer_fences_nobody_because_the_former_epoch_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(heartbeats, "_is_epoch_valid", lambda member, request: request.epoch == member.epoch)
+    monkeypatch.setattr(heartbeats, "_is_epoch_valid", lambda member, request, release: request.epoch == member.epoch)
     assert any("FENCED_MEMBER_EPOCH" in difference for difference in S69.play().differences)
 
 
