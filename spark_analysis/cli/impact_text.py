@@ -71,7 +71,8 @@ def _heading(impact: Impact) -> Iterator[RenderableType]:
     changed = sum(batch.partition_count for batch in first)
     only = sum(batch.order_only_count for batch in first)
     moved = UNKNOWN if impact.moved_bytes is None else format_size(impact.moved_bytes)
-    time = f", at least {duration(impact.seconds)}" if impact.seconds and impact.moved_replicas else ""
+    least = "" if impact.seconds == math.inf else "at least "
+    time = f", {least}{duration(impact.seconds)}" if impact.seconds and impact.moved_replicas else ""
     lines = [
         f"{impact.before.name}: changes {plural(changed, 'partition')}, {count(only)} of them only in order; "
         f"{plural(impact.moved_replicas, 'new replica')}, {moved} to copy{time}"

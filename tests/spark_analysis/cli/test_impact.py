@@ -40,18 +40,62 @@ def test_a_plan_is_shown_with_brokers_and_measures_before_and_after(
     assert max(map(len, shown.splitlines())) <= 120
 
 
-def test_json_and_tables_have_the_same_figures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    sizes = tmp_path / "sizes.json"
-    topics = {"single-region": 1000, "multi-region-sync": 1, "multi-region-async": 1, "multi-region-default": 1}
+def sizes_of(folder: Path, single: int) -> str:
+    """Return the path of sizes: `single` bytes of the topic single-region, one byte of each other topic."""
+    sizes = folder / "sizes.json"
+    topics = {"single-region": single, "multi-region-sync": 1, "multi-region-async": 1, "multi-region-default": 1}
     others = ("-op-under-min-isr", "-op-under-replicated", "-op-leader-is-observer")
     topics |= {f"multi-region-async{name}": 1 for name in others}
     sizes.write_text(json.dumps({topic: {"0": {"Size": size}} for topic, size in topics.items()}))
+    return str(sizes)
+
+
+def test_bytes_are_columns_where_they_are_known(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Broker 3 had six partitions of a byte, and takes 1,000 bytes from broker 2, which leads them."""
+    assert impact(BASELINE, plan(tmp_path, MOVE)) == 0
+    assert "3 6 1 0 7 0 0 1" in [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    assert impact(BASELINE, plan(tmp_path, MOVE), "--sizes", sizes_of(tmp_path, 1000)) == 0
+    lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    assert "3 6 1 0 7 0 0 1 1000 B 0 B 6 B 1006 B 1006 B" in lines
+    assert "2 7 0 0 7 6 6 5 0 B 1000 B 1006 B 1006 B 1006 B" in lines
+
+
+def test_a_copy_that_never_ends_is_said_with_its_batch(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Clients produce 150 bytes a second to what moves, over links of 100; a quiet batch takes its own time."""
+    capacity = tmp_path / "capacity.csv"
+    arguments = ["--sizes", sizes_of(tmp_path, 10**9), "--capacity", str(capacity)]
+    plans = [plan(tmp_path, MOVE), plan(tmp_path, {**MOVE, "replicas": [2, 1]}, name="back.json")]
+    for ingress, time, first in ((150, ", never ends", "never ends"), (0, ", at least 231 d 11 h", "115 d 17 h")):
+        capacity.write_text(f"broker,network_in,network_out,ingress\n-1,100,100,{ingress}\n")
+        assert impact(BASELINE, *plans, *arguments) == (1 if ingress else 0)
+        shown = capsys.readouterr().out
+        assert shown.splitlines()[0].endswith(f" to copy{time}")
+        assert next(line for line in shown.splitlines() if line.startswith("1  ")).endswith(f"  {first}")
+
+
+def test_a_plan_for_another_state_is_said_and_is_no_bad_news(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = tmp_path / "made.txt"
+    one = '{"version":1,"partitions":[{"topic":"single-region","partition":0,"replicas":%s}]}'
+    for now, said in (([4, 2], 1), ([1, 2], 0)):
+        made.write_text(
+            f"Current partition replica assignment\n{one % now}\n\n"
+            f"Proposed partition reassignment configuration\n{one % [3, 2]}\n"
+        )
+        assert impact(BASELINE, str(made)) == 0
+        wanted = "was made for another state: it names other replicas before for 1 of its 1 partitions."
+        found = [line for line in capsys.readouterr().out.splitlines() if wanted in line]
+        assert [line[:2] for line in found] == ["- "] * said
+
+
+def test_json_and_tables_have_the_same_figures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "out"
     arguments = [
         BASELINE,
         plan(tmp_path, MOVE),
         "--sizes",
-        str(sizes),
+        sizes_of(tmp_path, 1000),
         "--throttle",
         "100",
         "--out",
