@@ -99,6 +99,16 @@ def test_damage_behind_the_sought_batch_ends_the_dump_of_a_time_index_since_the_
     assert len(dumped([index], DumpOptions(release=IN_SCALA)).out.splitlines()) > 2
 
 
+def test_a_timestamp_of_the_index_that_is_not_its_batchs_largest_is_told(partition: Path) -> None:
+    index = second_log(partition).with_suffix(".timeindex")
+    assert dumped([index], DumpOptions()).err == ""
+    (timestamp,) = struct.unpack_from(">q", index.read_bytes())
+    patch(index, 0, struct.pack(">q", timestamp - 1))
+    assert dumped([index], DumpOptions()).err == (
+        f"Found timestamp mismatch in :{index}\n  Index timestamp: {timestamp - 1}, log timestamp: {timestamp}\n"
+    )
+
+
 def test_a_snapshot_has_no_blank_at_its_end_since_the_tool_in_java(tmp_path: Path) -> None:
     path = tmp_path / "00000000000000000007.snapshot"
     path.write_bytes(encode_snapshot([ProducerEntry(ProducerId(7))]))

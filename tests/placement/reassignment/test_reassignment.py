@@ -85,6 +85,7 @@ def test_a_partition_without_a_leader_is_copied_from_its_first_replica() -> None
 @pytest.mark.parametrize(
     ("rows", "targets", "words"),
     [
+        ([0, 1], [[1, 2]], "2 rows need as many targets; there are 1"),
         ([0, 0], [[1], [2]], "a reassignment names t-0 twice"),
         ([2], [[1]], "a reassignment names a row outside 0..1"),
         ([0], [[9, 1]], "the target of t-0 names broker 9, which the view does not list"),

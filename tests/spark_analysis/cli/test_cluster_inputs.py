@@ -111,6 +111,16 @@ def test_an_answer_is_json_or_tables_and_files(tmp_path: Path, capsys: pytest.Ca
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["answer.json", "outage.json", "rows.parquet"]
 
 
+def test_names_are_flush_left_and_numbers_flush_right(capsys: pytest.CaptureFixture[str]) -> None:
+    table = shown_table("", ("name", "also", "count"), [("a", "b", "7"), ("long", "longer", "1000000")], left_count=2)
+    give_answer(NOTHING, kind="outage", summary={}, tables={}, shown=[table])
+    assert [line.rstrip() for line in capsys.readouterr().out.splitlines()][-3:] == [
+        "name  also      count",
+        "a     b             7",
+        "long  longer  1000000",
+    ]
+
+
 def test_nothing_here_loads_pyspark() -> None:
     program = "import sys, spark_analysis.cli.cluster_inputs; assert 'pyspark' not in sys.modules"
     subprocess.run([sys.executable, "-c", program], check=True)

@@ -20,6 +20,14 @@ def compare(*arguments: str) -> int:
     return run(brokerside, "brokerside", ["compare", *arguments])
 
 
+def cells(shown: str, heading: str) -> list[list[str]]:
+    """Return the cells of the lines after the one that begins with `heading`, up to a blank line."""
+    lines = [" ".join(line.split()) for line in shown.splitlines()]
+    start = next(place for place, line in enumerate(lines) if line.startswith(heading)) + 1
+    rows = lines[start:]
+    return [line.split() for line in rows[: rows.index("") if "" in rows else len(rows)]]
+
+
 def test_a_lost_region_is_seen_in_leaders_and_isr_by_broker(capsys: pytest.CaptureFixture[str]) -> None:
     assert compare(BEFORE, AFTER) == 0
     shown = capsys.readouterr().out
@@ -53,3 +61,40 @@ def test_dumps_of_two_clusters_are_refused(capsys: pytest.CaptureFixture[str]) -
         "brokerside: 1-baseline and optimize_input have no topic in common (7 and 1 topics); they are not one cluster "
         "at two moments\n"
     )
+
+
+def test_what_each_broker_gained_and_lost_is_shown_most_first(capsys: pytest.CaptureFixture[str]) -> None:
+    assert compare(BEFORE, AFTER) == 0
+    assert cells(capsys.readouterr().out, "broker + -") == [
+        ["2", "0", "6", "0", "6", "0", "0"],
+        ["1", "0", "1", "0", "4", "0", "0"],
+        ["4", "2", "0", "2", "0", "0", "0"],
+        ["3", "1", "0", "2", "0", "0", "0"],
+    ]
+
+
+def test_roles_that_a_dump_does_not_show_are_null(capsys: pytest.CaptureFixture[str]) -> None:
+    """A reassignment file has replicas, and neither leaders nor ISR; this plan changes their order alone."""
+    plans = (str(REAL / "topicmappr" / f"optimize_{name}.json") for name in ("input", "output"))
+    assert compare(*plans, "--json") == 0
+    turnover = json.loads(capsys.readouterr().out)["turnover"]
+    assert turnover
+    for row in turnover:
+        assert {row[f"{role}_count"] for role in ("leader_gained", "leader_lost", "isr_joined", "isr_left")} == {None}
+        assert (row["replica_gained_count"], row["replica_lost_count"]) == (0, 0)
+
+
+def test_bytes_have_a_unit_and_those_not_known_a_dash(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    sizes = []
+    for name, size in (("before", 1024**2), ("after", 1024)):
+        topics = {"single-region": size, "multi-region-sync": 0, "multi-region-async": 0, "multi-region-default": 0}
+        others = ("-op-under-min-isr", "-op-under-replicated", "-op-leader-is-observer")
+        topics |= {f"multi-region-async{other}": 0 for other in others}
+        sizes.append(tmp_path / f"{name}.json")
+        sizes[-1].write_text(json.dumps({topic: {"0": {"Size": each}} for topic, each in topics.items()}))
+    both = ("--sizes", str(sizes[0]), "--sizes-after", str(sizes[1]))
+    for options, expected in ((both, "1 MiB 1 KiB"), (both[:2], "1 MiB –"), (both[2:], "– 1 KiB")):
+        assert compare(BEFORE, AFTER, *options) == 0
+        lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+        assert f"bytes by broker: max {expected}" in lines
+        assert "leaders by broker: max 6 2" in lines

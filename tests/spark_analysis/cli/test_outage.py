@@ -71,6 +71,31 @@ def test_an_order_of_fencing_that_does_not_matter_is_not_mentioned(capsys: pytes
     assert "Without ELR must return: 1.\n" in capsys.readouterr().out
 
 
+def describe(replicas: list[list[int]]) -> str:
+    """Return what kafka-topics prints of one topic, each partition led by its first replica."""
+    lines = [f"Topic: t\tTopicId: x\tPartitionCount: {len(replicas)}\tReplicationFactor: {len(replicas[0])}\tConfigs: "]
+    for number, row in enumerate(replicas):
+        listed = ",".join(map(str, row))
+        lines.append(f"\tTopic: t\tPartition: {number}\tLeader: {row[0]}\tReplicas: {listed}\tIsr: {listed}")
+    return "\n".join(lines) + "\n"
+
+
+def test_the_chance_of_loss_is_shown_however_small(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """66 copysets of 3 brokers, none in common, are 66 of 198 * 197 * 196 / 6 sets of three: 0.000052."""
+    dump = tmp_path / "dump.txt"
+    cases = (
+        (describe([[3 * row + 1, 3 * row + 2, 3 * row + 3] for row in range(66)]), ["0.00%", "0.00%", "5.2e-05"]),
+        (describe([[1, 2], [2, 3]]), ["0.00%", "66.67%"]),
+    )
+    for text, chances in cases:
+        dump.write_text(text)
+        assert outage(str(dump)) == 0
+        lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+        start = lines.index(["brokers", "sets", "fatal", "minimal", "probability"]) + 1
+        assert [line[-1] for line in lines[start : start + len(chances)]] == chances
+        assert lines[start + len(chances)] == []
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [

@@ -138,6 +138,40 @@ def test_what_was_changed_by_hand_is_seen(
     assert fault in capsys.readouterr().err
 
 
+def test_each_fault_of_batches_is_said_once(
+    given: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    assert plan(*given, "--batches", "2", "--out", str(out)) == 0
+    paths = [out / "batch-01.json", out / "batch-02.json"]
+    first, second = ([*json.loads(path.read_text())["partitions"]] for path in paths)
+    name = "{0[topic]}-{0[partition]}".format
+    turned = {**first[0], "replicas": first[0]["replicas"][::-1]}
+    cases = (
+        ([turned, *first[1:]], second, f"batch-01.json: {name(turned)} is not as in plan.json"),
+        (first, [*second, first[0]], f"batch-02.json: {name(first[0])} is in an earlier batch too"),
+        (first, second[1:], "1 partition of plan.json is in no batch"),
+    )
+    for *batches, said in cases:
+        for path, entries in zip(paths, batches, strict=True):
+            path.write_text(json.dumps({"version": 1, "partitions": entries}))
+        capsys.readouterr()
+        assert plan("--check", str(out)) == 1
+        assert capsys.readouterr().err == f"brokerside: failed: {said}\n"
+
+
+def test_brokers_that_move_most_are_shown_first(given: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    """Brokers 5 and 6 hold nothing and get four replicas each; the four that hold six each give two."""
+    assert plan(*given) == 0
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    rows = [(line[0], line[2:6]) for line in lines if len(line) == 8 and line[1] in ("a", "b")]
+    assert rows == [
+        ("5", ["0", "4", "4", "0"]),
+        ("6", ["0", "4", "4", "0"]),
+        *((broker, ["6", "4", "0", "2"]) for broker in "1234"),
+    ]
+
+
 def test_a_plan_by_topic_passes_its_check_whatever_the_order_of_topics(tmp_path: Path) -> None:
     rows = [[1, 3]] * 4
     dump = described("zeta", rows[:2]) + described("alpha", rows) + described("mid", rows[:1])

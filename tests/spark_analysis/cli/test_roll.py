@@ -67,6 +67,23 @@ def test_the_partitions_that_cost_batches_are_named(tmp_path: Path, capsys: pyte
     assert json.loads(capsys.readouterr().out)["batch_count"] == 4
 
 
+@pytest.mark.parametrize(("partition_count", "sign"), [(20, ""), (21, ", …")])
+def test_twenty_brokers_of_a_batch_are_listed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], partition_count: int, sign: str
+) -> None:
+    """Pairs of brokers that share no other partition: a batch is one of each pair."""
+    dump = tmp_path / "d.txt"
+    rows = [f"{1 + number},{30 + number}" for number in range(partition_count)]
+    lines = [f"\tTopic: t\tPartition: {n}\tLeader: {1 + n}\tReplicas: {row}\tIsr: {row}" for n, row in enumerate(rows)]
+    head = f"Topic: t\tPartitionCount: {partition_count}\tReplicationFactor: 2\tConfigs: min.insync.replicas=1"
+    dump.write_text("\n".join([head, *lines]) + "\n")
+    assert roll(str(dump)) == 0
+    line = next(line for line in capsys.readouterr().out.splitlines() if line.count(",") >= 19)
+    listed = line.split(maxsplit=2)[2].rstrip()
+    assert listed.endswith(f", 20{sign}")
+    assert listed.count(",") == 19 + bool(sign)
+
+
 def test_a_stuck_partition_is_status_1_where_that_is_asked(capsys: pytest.CaptureFixture[str]) -> None:
     assert roll(KRAFT, "--fail-on-stuck") == 1
     assert "brokerside: failed: 2 partitions cannot keep min.insync.replicas\n" in capsys.readouterr().err
