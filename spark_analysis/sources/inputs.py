@@ -170,8 +170,13 @@ def check_inputs(inputs: Sequence[DumpInput]) -> None:
 
 
 def name_of(path: str) -> str:
-    """Return a file's name without folder and ending, and without the ending of a compressed file."""
+    """Return a file's name without folder and ending, and without the ending of a compressed file.
+
+    A directory has no ending: kraft-4.3 is called so.
+    """
     name = Path(path)
+    if name.is_dir():
+        return name.name or path
     return Path(name.stem).stem if name.suffix in (".gz", ".zst") else name.stem
 
 

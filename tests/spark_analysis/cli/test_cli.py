@@ -64,6 +64,8 @@ def test_a_pattern_and_a_directory_stand_for_their_files_and_a_metadata_log_for_
     assert [dump.name for dump in dump_inputs((str(tmp_path / "*.txt"),), None, None)] == ["b"]
     log = str(MULTIREGION.parent / "kraft")
     assert [dump.path for dump in dump_inputs((log,), None, None)] == [log]
+    release = str(MULTIREGION.parent / "kraft-4.3")
+    assert [dump.name for dump in dump_inputs((release,), None, None)] == ["kraft-4.3"]
     with pytest.raises(InputError, match="no file matches the pattern"):
         dump_inputs((str(tmp_path / "*.json"),), None, None)
     with pytest.raises(UsageError, match="2 files cannot have one name"):

@@ -254,7 +254,7 @@ def test_a_reassignment_in_progress_is_refused_or_planned_from_its_target(
 def test_json_has_counts_and_bounds(capsys: pytest.CaptureFixture[str]) -> None:
     assert plan(KRAFT, "--only-leaders", "--json") == 0
     found = json.loads(capsys.readouterr().out)
-    assert (found["moved"], found["is_least"], found["cluster"]) == (0, True, "kraft-4")
+    assert (found["moved"], found["is_least"], found["cluster"]) == (0, True, "kraft-4.3")
 
 
 def test_the_check_and_all_that_it_imports_import_no_solver() -> None:
