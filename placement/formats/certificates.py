@@ -10,7 +10,10 @@ partition, in the order of topic names and partition ids, so that another dump o
 
 Example: {"version": 1, "goal": {"kind": "balance", …}, "replicas": {"low": [2, 4], …, "weight": 1000}, …}
 
-Left out: sizes; they change from minute to minute and prove nothing here.
+The bytes of each partition's copy have a digest of their own, as they change from minute to minute: with goal's `by`
+"bytes" the prices prove something about these only. By replicas it is null.
+
+Left out: sizes in the digest of the input.
 
 Source: ours.
 """
@@ -31,7 +34,7 @@ from broker.ids import BrokerId
 from placement.formats.documents import parse_object
 from placement.reassignment.certificate import Proof, TopicProof
 from placement.reassignment.check import Certificate
-from placement.reassignment.goal import Goal
+from placement.reassignment.goal import Goal, copy_sizes
 
 VERSION: Final = 1
 _VECTORS: Final = ("low", "high", "even_low", "even_high", "block", "price")
@@ -46,15 +49,14 @@ class Certified:
     topics: tuple[TopicView, ...]
     certificate: Certificate
     input_sha256: str
+    sizes_sha256: str | None
 
 
 def digest(view: ClusterView) -> str:
     """Return the digest of what a plan starts from, as hexadecimal digits."""
     names = [topic.name for topic in view.topics]
-    rank = np.empty(len(names), dtype=np.int64)
-    rank[sorted(range(len(names)), key=names.__getitem__)] = np.arange(len(names))
+    rank, order = _ordered(view)
     table = view.partitions
-    order = np.lexsort((table.partition_ids, rank[table.topic_index])) if table.count else np.empty(0, dtype=np.int64)
     found = hashlib.sha256()
     brokers = [[one.id, one.rack, one.fenced] for one in view.brokers]
     held = sorted({names[index] for index in np.unique(table.topic_index).tolist()})
@@ -70,14 +72,32 @@ def digest(view: ClusterView) -> str:
     return found.hexdigest()
 
 
+def sizes_digest(view: ClusterView, goal: Goal) -> str | None:
+    """Return the digest of what each new replica would copy, in hexadecimal digits; None by replicas."""
+    if goal.by != "bytes":
+        return None
+    return hashlib.sha256(np.ascontiguousarray(copy_sizes(view)[_ordered(view)[1]], dtype="<i8").tobytes()).hexdigest()
+
+
+def _ordered(view: ClusterView) -> tuple[Int64Array, Int64Array]:
+    """Return the rank of each topic by name, and the rows by topic name and partition id."""
+    names = [topic.name for topic in view.topics]
+    rank = np.empty(len(names), dtype=np.int64)
+    rank[sorted(range(len(names)), key=names.__getitem__)] = np.arange(len(names))
+    table = view.partitions
+    order = np.lexsort((table.partition_ids, rank[table.topic_index])) if table.count else np.empty(0, dtype=np.int64)
+    return rank, order.astype(np.int64)
+
+
 def certificate_json(
-    view: ClusterView, goal: Goal, certificate: Certificate, counts: Mapping[str, int], *, input_sha256: str
+    view: ClusterView, goal: Goal, certificate: Certificate, counts: Mapping[str, int | None], *, input_sha256: str
 ) -> str:
     """Return the certificate of a plan as JSON; `view` has the added brokers, `counts` say what the plan changes."""
     added = {number for number, _ in goal.add}
     value = {
         "version": VERSION,
         "input_sha256": input_sha256,
+        "sizes_sha256": sizes_digest(view, goal),
         "goal": attrs.asdict(goal),
         **counts,
         "brokers": [
@@ -114,6 +134,7 @@ def read_certificate(text: str, *, source: str) -> Certified:
             topics=tuple(TopicView(str(name)) for name in value["topics"]),
             certificate=Certificate(replicas=replicas, leaders=leaders),
             input_sha256=str(value["input_sha256"]),
+            sizes_sha256=None if value.get("sizes_sha256") is None else str(value["sizes_sha256"]),
         )
     except (KeyError, TypeError, ValueError, UsageError) as wrong:
         what = f"is no certificate of a plan: {type(wrong).__name__} {wrong}"

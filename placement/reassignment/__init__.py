@@ -2,6 +2,7 @@
 
 problem         Define partitions, the brokers that may hold them, and bounds on loads.
 exchange        Find the solution of least cost, and the most even loads that can be reached.
+least_bytes     Find the solution that copies the fewest bytes among those with the most even counts.
 reassignment    Hold target replicas for some partitions of a view.
 completion      Decide when Kafka completes each partition of a reassignment, and what the cluster is then.
 moves           List the partitions that copy bytes, as columns of brokers, and bound how fast they can go.

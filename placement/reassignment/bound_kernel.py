@@ -7,7 +7,7 @@ it shares nothing with the solver.
 Constraints: f replicas are placed on live brokers besides those that stay on fenced ones. Let a groups be open: those
 with a live broker of which no fenced broker holds the partition. If f <= a, each open group holds at most one and the
 others none; else each open group holds at least one and the rest are anywhere. A broker that did not hold the partition
-costs `fresh` and must receive; the former leader saves `lead`.
+costs the partition's `fresh` and must receive; the former leader saves `lead`.
 
 How: with f <= a, the cheapest broker of each open group, then the f cheapest groups; with f > a, the cheapest broker of
 each open group, then the cheapest of all that are left. The cheapest fresh brokers are sorted once, so a partition
@@ -33,6 +33,9 @@ from broker.compiled import compiled_with
 FAR = 1 << 60
 """Costs more than anything: no broker there can be had."""
 
+PART_BITS = 30
+"""Bits of a cost that are added up apart from the higher ones."""
+
 
 class Rules(NamedTuple):
     """Hold the brokers of a cluster: `group` int64[B] by rack, `live`, `stays` (fenced) and `receives` bool[B].
@@ -48,14 +51,13 @@ class Rules(NamedTuple):
 
 
 class Prices(NamedTuple):
-    """Hold the prices int64[B], `fresh` and `lead`, and what can be sorted once.
+    """Hold the prices int64[B], what a kept leader saves, and what can be sorted once.
 
     `brokers` are all that receive, cheapest first; `groups` those with such a broker, by `best` int64[G], the price of
     the group's cheapest.
     """
 
     price: Int64Array
-    fresh: int
     lead: int
     brokers: Int64Array
     groups: Int64Array
@@ -102,15 +104,17 @@ def is_barred(rules: Rules, held: Int32Array, group: int) -> bool:
     return False
 
 
-def fresh_cost(rules: Rules, prices: Prices, held: Int32Array, group: int) -> int:
+def fresh_cost(prices: Prices, fresh: int, group: int) -> int:
     """Return the cost of a group's cheapest broker that receives, FAR if the group has none.
 
     A former broker that comes first is taken for a fresh one here, which is dearer than it is: its own cost counts too.
     """
-    return FAR if prices.best[group] >= FAR else prices.best[group] + prices.fresh
+    return FAR if prices.best[group] >= FAR else int(prices.best[group] + fresh)
 
 
-def narrow(rules: Rules, prices: Prices, held: Int32Array, leader: int, factor: int, least: Int64Array) -> int:
+def narrow(
+    rules: Rules, prices: Prices, held: Int32Array, leader: int, factor: int, fresh: int, least: Int64Array
+) -> int:
     """Return the least cost with at most one replica in an open group; `least` is room to work in."""
     least[:factor] = FAR
     for column in range(held.size):  # Groups of former brokers, each once.
@@ -122,11 +126,11 @@ def narrow(rules: Rules, prices: Prices, held: Int32Array, leader: int, factor: 
             before = held[other]
             seen = seen or (before >= 0 and rules.live[before] and rules.group[before] == group)
         if not seen:
-            cost = min(former_cost(rules, prices, held, leader, group), fresh_cost(rules, prices, held, group))
+            cost = min(former_cost(rules, prices, held, leader, group), fresh_cost(prices, fresh, group))
             insert(least, factor, cost)
     for place in range(prices.groups.size):
         group = prices.groups[place]
-        cost = prices.best[group] + prices.fresh
+        cost = prices.best[group] + fresh
         if least[factor - 1] <= cost:
             break
         if not is_barred(rules, held, group) and former_cost(rules, prices, held, leader, group) >= FAR:
@@ -144,7 +148,9 @@ def total_of(least: Int64Array, factor: int) -> int:
     return total
 
 
-def wide(rules: Rules, prices: Prices, held: Int32Array, leader: int, factor: int, least: Int64Array) -> int:
+def wide(
+    rules: Rules, prices: Prices, held: Int32Array, leader: int, factor: int, fresh: int, least: Int64Array
+) -> int:
     """Return the least cost with at least one replica in every open group; `least` is room to work in."""
     taken = least[factor:]  # The broker taken for each open group.
     total = count = 0
@@ -155,7 +161,7 @@ def wide(rules: Rules, prices: Prices, held: Int32Array, leader: int, factor: in
         for place in range(prices.brokers.size):
             broker = prices.brokers[place]
             if rules.group[broker] == group and not is_former(held, broker):
-                cost, chosen = prices.price[broker] + prices.fresh, broker
+                cost, chosen = prices.price[broker] + fresh, broker
                 break
         for column in range(held.size):
             broker = held[column]
@@ -177,10 +183,10 @@ def wide(rules: Rules, prices: Prices, held: Int32Array, leader: int, factor: in
             insert(least, rest, prices.price[broker] - (prices.lead if broker == leader else 0))
     for place in range(prices.brokers.size):
         broker = prices.brokers[place]
-        if rest == 0 or least[rest - 1] <= prices.price[broker] + prices.fresh:
+        if rest == 0 or least[rest - 1] <= prices.price[broker] + fresh:
             break
         if not is_former(held, broker) and not is_taken(taken, count, broker):
-            insert(least, rest, prices.price[broker] + prices.fresh)
+            insert(least, rest, prices.price[broker] + fresh)
     others = total_of(least, rest)
     return FAR if others >= FAR else total + others
 
@@ -195,14 +201,23 @@ def is_taken(taken: Int64Array, count: int, broker: int) -> bool:
 
 @compiled_with(insert, former_cost, is_former, is_barred, fresh_cost, narrow, total_of, wide, is_taken)
 def least_cost(
-    rules: Rules, prices: Prices, rows: Int32Array, wanted: Int64Array, leader: Int32Array, chosen: Int64Array
-) -> int:
-    """Return the least cost of all partitions `chosen` together, rows of `rows` int32[P, W]; -1 where one has no place.
+    rules: Rules,
+    prices: Prices,
+    rows: Int32Array,
+    wanted: Int64Array,
+    leader: Int32Array,
+    fresh: Int64Array,
+    chosen: Int64Array,
+    total: Int64Array,
+) -> bool:
+    """Add up the least costs of the partitions `chosen`, rows of `rows` int32[P, W]; False where one has no place.
 
-    `wanted` int64[P] are the replicas on live brokers, `leader` int32[P] the broker that saves `lead`, -1 for none.
+    `wanted` int64[P] are the replicas on live brokers, `leader` int32[P] the broker that saves `lead`, -1 for none,
+    `fresh` int64[P] what a new replica costs. The sum is total[0] * 2^PART_BITS + total[1], as it may need more than 64
+    bits.
     """
     room = np.empty(2 * 256 + rules.open_size.size, np.int64)
-    total = 0
+    total[:] = 0
     for place in range(chosen.size):
         row = chosen[place]
         factor = wanted[row]
@@ -223,10 +238,11 @@ def least_cost(
                         earlier = True
                 open_count -= 0 if earlier else 1
         if factor <= open_count:
-            cost = narrow(rules, prices, held, leader[row], factor, room)
+            cost = narrow(rules, prices, held, leader[row], factor, fresh[row], room)
         else:
-            cost = wide(rules, prices, held, leader[row], factor, room)
+            cost = wide(rules, prices, held, leader[row], factor, fresh[row], room)
         if cost >= FAR:
-            return -FAR
-        total += cost
-    return total
+            return False
+        total[0] += cost >> PART_BITS
+        total[1] += cost & (1 << PART_BITS) - 1
+    return True

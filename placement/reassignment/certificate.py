@@ -4,7 +4,9 @@ What it decides: whether loads lie within their bounds, whether these bounds are
 how much any placement within them costs at least. Nothing of the solver is used: no flow, no search.
 
 Cost. A replica that is new costs `weight`; a former leader that is not kept costs 1. With more weight than partitions,
-the least cost has the fewest new replicas and, among such placements, the fewest lost leaders.
+the least cost has the fewest new replicas and, among such placements, the fewest lost leaders. By bytes, a new replica
+costs `weight` for each byte and 1 besides; with more weight than replicas and leaders, the least cost has the fewest
+bytes, and then the least sum of new replicas and lost leaders. Of bytes alone, `weight` is 1 and nothing else costs.
 
 The bound. For any prices q and any placement S with loads x within the bounds,
 
@@ -23,8 +25,8 @@ the floors prove it.
 Example: three partitions on broker 0, broker 1 joins, prices 0 and -1, weight 1: the minimum is 3 times min(0, 1 - 1),
 the maximum of q·x with loads 1..2 is -1, so at least one replica moves.
 
-Left out: capacities and bytes. With bounds by topic, they and the blocks are checked to be kept, not to be the most
-even.
+Left out: capacities, and loads in bytes. With bounds by topic, they and the blocks are checked to be kept, not to be
+the most even.
 
 Source: linear programming duality; Frank & Murota, Mathematical Programming, 2021, for the order of loads.
 """
@@ -38,7 +40,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from broker.cluster import ClusterView, Int32Array, Int64Array
-from placement.reassignment.bound_kernel import FAR, Prices, Rules, least_cost
+from placement.reassignment.bound_kernel import FAR, PART_BITS, Prices, Rules, least_cost
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -76,7 +78,8 @@ class Question:
     """Hold what may be placed where: `rows` int32[P, W] positions, -1 pads, and what the rules say of brokers.
 
     `wanted` int64[P] replicas on live brokers, 0 where nothing changes; `leader` int32[P], -1 where none can be lost;
-    `base` int64[B] what brokers hold besides; `topic` int32[P]; `only_former` tells that no broker may be new.
+    `base` int64[B] what brokers hold besides; `topic` int32[P]; `sizes` int64[P] bytes of a new replica where they are
+    the cost, else None.
     """
 
     rows: Int32Array
@@ -88,6 +91,7 @@ class Question:
     rack: Int64Array
     base: Int64Array
     topic: Int32Array
+    sizes: Int64Array | None = None
 
     @classmethod
     def rack_numbers(cls, view: ClusterView) -> Int64Array:
@@ -107,17 +111,39 @@ class Question:
         open_size = np.bincount(self.rack[self.live], minlength=count).astype(np.int64)
         return Rules(self.rack, self.live, self.stays, self.receives, open_size)
 
-    def least(self, price: Int64Array, *, fresh: int, lead: int, rows: Int64Array | None = None) -> int:
-        """Return the least sum of cost and price over all placements of `rows`, by default of all partitions."""
+    def costs(self, weight: int) -> tuple[Int64Array, int]:
+        """Return what a new replica of each partition costs, int64[P], and what a lost leader costs."""
+        if self.sizes is None:
+            return np.full(self.wanted.size, weight, dtype=np.int64), 1
+        besides = int(weight > 1)
+        return self.sizes * weight + besides, besides
+
+    def adds_up(self, proof: Proof) -> bool:
+        """Return whether costs and prices are small enough to be added up in 64 bits for a partition."""
+        parts = [proof.price] if proof.topics is None else [proof.price, proof.topics.price]
+        dearest = max(max(abs(int(one.min(initial=0))), int(one.max(initial=0))) for one in parts)
+        largest = 1 if self.sizes is None else int(self.sizes.max(initial=0))
+        return (dearest + proof.weight * largest + 2) * (int(self.wanted.max(initial=0)) + 1) < FAR
+
+    def least(self, price: Int64Array, *, fresh: Int64Array | int, lead: int, rows: Int64Array | None = None) -> int:
+        """Return the least sum of cost and price over all placements of `rows`, by default of all partitions.
+
+        `fresh` is what a new replica costs, of each partition or of any; less than 0 is returned, and is far below any
+        sum, where a partition has no place.
+        """
         rules = self.rules()
         order = np.argsort(price, kind="stable")
         able = order[self.receives[order] & self.live[order]]
         best = np.full(rules.open_size.size, FAR, dtype=np.int64)
         np.minimum.at(best, self.rack[able], price[able])
         groups = np.argsort(best, kind="stable")
-        prices = Prices(price, fresh, lead, able, groups[best[groups] < FAR], best)
+        prices = Prices(price, lead, able, groups[best[groups] < FAR], best)
         chosen = np.flatnonzero(self.wanted).astype(np.int64) if rows is None else rows
-        return int(least_cost(rules, prices, self.rows, self.wanted, self.leader, chosen))
+        each = np.full(self.wanted.size, fresh, dtype=np.int64) if isinstance(fresh, int) else fresh
+        total = np.zeros(2, dtype=np.int64)
+        if not least_cost(rules, prices, self.rows, self.wanted, self.leader, each, chosen, total):
+            return -FAR * FAR
+        return (int(total[0]) << PART_BITS) + int(total[1])
 
 
 def first_without_place(question: Question) -> int:
@@ -133,14 +159,20 @@ def first_without_place(question: Question) -> int:
 
 
 def lower_bound(question: Question, proof: Proof) -> int:
-    """Return what any placement within the bounds costs at least: `weight` a new replica, 1 a lost leader."""
-    losable = int(np.count_nonzero((question.leader >= 0) & (question.wanted > 0)))
+    """Return what any placement within the bounds costs at least, in the costs of `Question.costs`.
+
+    Prices too great to be added up prove nothing: 0.
+    """
+    if not question.adds_up(proof):
+        return 0
+    fresh, lead = question.costs(proof.weight)
+    losable = lead * int(np.count_nonzero((question.leader >= 0) & (question.wanted > 0)))
     dearest = _dearest(question, proof)
     if proof.topics is None:
-        return question.least(proof.price, fresh=proof.weight, lead=1) + losable - dearest
+        return question.least(proof.price, fresh=fresh, lead=lead) + losable - dearest
     least = 0
     for topic, rows in by_topic(question):
-        least += question.least(proof.topics.price[topic], fresh=proof.weight, lead=1, rows=rows)
+        least += question.least(proof.topics.price[topic], fresh=fresh, lead=lead, rows=rows)
     over = proof.topics.price - proof.price
     over = np.where(question.live, over, 0)
     inside = np.where(over > 0, over * proof.topics.high, over * proof.topics.low)
@@ -172,7 +204,8 @@ def _dearest(question: Question, proof: Proof) -> int:
         low, high = proof.low[order], proof.high[order]
         spare = total - int(low.sum())
         more = np.clip(spare - np.concatenate([[0], np.cumsum(high - low)[:-1]]), 0, high - low)
-        dearest += int((proof.price[order] * (low + more - question.base[order])).sum())
+        loads = (low + more - question.base[order]).tolist()
+        dearest += sum(price * load for price, load in zip(proof.price[order].tolist(), loads, strict=True))
     return dearest
 
 

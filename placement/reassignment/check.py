@@ -29,7 +29,7 @@ from broker.cluster import PAD, ClusterView, Int32Array, Int64Array
 from broker.wording import counted
 from placement.balance.loads import broker_rows
 from placement.reassignment.certificate import Proof, Question, faults_of_bounds, first_without_place, lower_bound
-from placement.reassignment.goal import Goal, excluded_rows
+from placement.reassignment.goal import Goal, copy_sizes, excluded_rows
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -47,21 +47,39 @@ class Tally:
     `moved` are new replicas. `lost` are leaders whose replica goes though their broker stays. `changed` are leaders
     that give way to another of the replicas chosen; `leader_changes` are all leaders that are others afterwards, and
     `leader_changes_least` what the loads of leaders alone force on any plan, whatever its replicas.
+
+    A plan by bytes has no bounds of `moved` and `lost` by themselves (None) but one of `moved_bytes`, and, unless sizes
+    are too great for it, one of `moved` and `lost` together among the plans with as few bytes. By replicas these three
+    are None.
     """
 
     moved: int
-    moved_bound: int
+    moved_bound: int | None
     lost: int
-    lost_bound: int
+    lost_bound: int | None
     changed: int
     changed_bound: int
     leader_changes: int
     leader_changes_least: int
+    moved_bytes: int | None = None
+    moved_bytes_bound: int | None = None
+    moved_or_lost_bound: int | None = None
 
     @property
     def is_least(self) -> bool:
-        """Return whether moved, lost and changed are at their bounds."""
-        return (self.moved, self.lost, self.changed) == (self.moved_bound, self.lost_bound, self.changed_bound)
+        """Return whether what is proven is at its bounds."""
+        return all(count == bound for _, count, bound in self.proven)
+
+    @property
+    def proven(self) -> tuple[tuple[str, int | None, int | None], ...]:
+        """Return what a certificate proves: a name, the count, and its bound."""
+        leaders = ("leaders change", self.changed, self.changed_bound)
+        if self.moved_bytes is None:
+            moved, lost = self.moved_bound, self.lost_bound
+            return ("replicas move", self.moved, moved), ("leaders lose their replica", self.lost, lost), leaders
+        sums = ("replicas move and leaders lose theirs", self.moved + self.lost, self.moved_or_lost_bound)
+        together = () if self.moved_or_lost_bound is None else (sums,)
+        return ("bytes move", self.moved_bytes, self.moved_bytes_bound), *together, leaders
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -132,12 +150,23 @@ def tally(view: ClusterView, goal: Goal, target: Int32Array, certificate: Certif
     given = _Input.read(view, goal)
     new = (target >= 0) & ~_among(target, given.rows)
     moved = int(new.sum())
-    lost = lost_bound = moved_bound = 0
+    lost = 0
+    lost_bound: int | None = 0
+    moved_bound: int | None = 0
+    moved_bytes = bytes_bound = together_bound = None
     if certificate.replicas is not None:
         question = _replica_question(view, goal, given)
         losable = (question.leader >= 0) & (question.wanted > 0)
         lost = int((losable & ~(target == question.leader[:, None]).any(axis=1)).sum())
-        moved_bound, lost_bound = divmod(lower_bound(question, certificate.replicas), certificate.replicas.weight)
+        weight = certificate.replicas.weight
+        moved_bound, lost_bound = divmod(lower_bound(question, certificate.replicas), weight)
+        if question.sizes is not None:
+            bytes_bound, together_bound = moved_bound, lost_bound if weight > 1 else None
+            moved_bound = lost_bound = None
+            counts = np.count_nonzero(new, axis=1).tolist()
+            moved_bytes = sum(
+                size * count for size, count in zip(question.sizes.tolist(), counts, strict=True) if count
+            )
     chosen = _leading(given, target)
     asked = _leader_question(given, target)
     changed = int(((asked.leader >= 0) & (asked.wanted > 0) & (chosen != asked.leader)).sum())
@@ -155,6 +184,9 @@ def tally(view: ClusterView, goal: Goal, target: Int32Array, certificate: Certif
         changed_bound=lower_bound(asked, certificate.leaders),
         leader_changes=int(others.sum()),
         leader_changes_least=max(int(over.sum()), int(under.sum()) - leaderless),
+        moved_bytes=moved_bytes,
+        moved_bytes_bound=bytes_bound,
+        moved_or_lost_bound=together_bound,
     )
 
 
@@ -179,11 +211,7 @@ def faults(view: ClusterView, goal: Goal, target: Int32Array, certificate: Certi
     lead = np.bincount(chosen[chosen >= 0], minlength=given.live.size).astype(np.int64)
     found += _faults_of_loads(view, asked, certificate.leaders, led, lead, "leaders")
     counts = tally(view, goal, target, certificate)
-    for what, count, bound in (
-        ("replicas move", counts.moved, counts.moved_bound),
-        ("leaders lose their replica", counts.lost, counts.lost_bound),
-        ("leaders change", counts.changed, counts.changed_bound),
-    ):
+    for what, count, bound in counts.proven:
         if count != bound:
             found.append(f"{count} {what}, and the prices prove {bound}")
     return tuple(found)
@@ -204,6 +232,7 @@ def _replica_question(view: ClusterView, goal: Goal, given: _Input) -> Question:
         rack=Question.rack_numbers(view),
         base=np.bincount(pinned[pinned >= 0], minlength=given.live.size).astype(np.int64),
         topic=view.partitions.topic_index,
+        sizes=np.where(given.wanted > 0, copy_sizes(view), 0) if goal.by == "bytes" else None,
     )
 
 

@@ -50,7 +50,7 @@ def solve(problem: Problem, bounds: Bounds | None = None, *, leaders_last: bool 
     Raises InfeasibleError when nothing lies within the bounds given, or when a partition has no place at all.
     """
     one_block = Bounds.even(np.where(problem.live, 0, -1), np.array([problem.total], dtype=np.int64))
-    work = _Work(problem, one_block if bounds is None else bounds)
+    work = Work(problem, one_block if bounds is None else bounds)
     while True:
         reached = work.settle(problem.leader * 0 - 1, "moves")
         if reached is None:
@@ -65,7 +65,7 @@ def solve(problem: Problem, bounds: Bounds | None = None, *, leaders_last: bool 
     return work.solution()
 
 
-class _Work:
+class Work:
     """Carry one solve: the graph, the solution so far, and which block each node belongs to, lowest prices first."""
 
     def __init__(self, problem: Problem, bounds: Bounds) -> None:

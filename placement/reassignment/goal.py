@@ -33,6 +33,10 @@ from broker.cluster import PAD, BrokerView, ClusterView, Int32Array, Int64Array
 from broker.errors import RefusedError, UsageError
 from broker.ids import BrokerId
 from broker.wording import counted
+from placement.reassignment.reassignment import Reassignment
+
+MEASURES: Final = ("replicas", "bytes")
+"""What a plan moves the least of."""
 
 KINDS: Final = ("balance", "drain", "add", "racks", "factor")
 EVEN_KINDS: Final = ("balance", "add", "factor")
@@ -52,7 +56,8 @@ class Goal:
     `remove` are drained; `add` are brokers with their racks, None for none; `factor` is the replicas that each
     partition should have. Topics of `exclude_topics` stay as they are. With `only_leaders` no replica moves. With
     `per_topic` each topic is spread evenly by itself as well. With `new_only_receives` only the brokers of `add`
-    receive replicas. With `strict_racks` a partition with more replicas than racks is refused.
+    receive replicas. With `strict_racks` a partition with more replicas than racks is refused. A plan moves the least
+    of what `by` says, replicas or bytes; what becomes even is the number of replicas either way.
     """
 
     kind: str = "balance"
@@ -64,10 +69,13 @@ class Goal:
     per_topic: bool = False
     new_only_receives: bool = False
     strict_racks: bool = False
+    by: str = "replicas"
 
     def __attrs_post_init__(self) -> None:
         if self.kind not in KINDS:
             raise UsageError(f"goal is {self.kind!r}; allowed are {', '.join(KINDS)}")
+        if self.by not in MEASURES:
+            raise UsageError(f"a plan by {self.by!r} is not known; allowed are {', '.join(MEASURES)}")
         for kind, value, option in (
             ("drain", self.remove, "brokers to remove (--remove 5,6)"),
             ("add", self.add, "brokers to add (--add 7:rack-a)"),
@@ -84,6 +92,13 @@ class Goal:
             raise UsageError("only new brokers may receive, but none is added (--add 7:rack-a)")
         if self.only_leaders and (self.remove or self.add or self.factor is not None):
             raise UsageError("a plan of leaders alone moves no replica: it can neither add, remove nor change a factor")
+        if self.by == "bytes" and (self.only_leaders or self.per_topic):
+            why = (
+                "of leaders alone copies no byte" if self.only_leaders else "with a spread by topic is made by replicas"
+            )
+            raise UsageError(
+                f"a plan {why}; leave out --by bytes, or --{'only-leaders' if self.only_leaders else 'per-topic'}"
+            )
 
     @property
     def is_even(self) -> bool:
@@ -149,6 +164,24 @@ def check_view(view: ClusterView, goal: Goal) -> None:
             raise PlanRefusedError(f"{counted(int(rows.sum()), 'partition')} {what} ({_named(view, rows)}); {remedy}")
     if goal.factor is not None:
         _check_min_isr(view, goal.factor, chosen)
+    if goal.by == "bytes":
+        _check_sizes(view, chosen)
+
+
+def _check_sizes(view: ClusterView, chosen: NDArray[np.bool_]) -> None:
+    unknown = chosen & (copy_sizes(view) < 0)
+    if unknown.any():
+        raise PlanRefusedError(
+            f"a plan by bytes needs sizes, and {counted(int(unknown.sum()), 'partition')} "
+            f"{'has' if unknown.sum() == 1 else 'have'} none ({_named(view, unknown)}); give a file that states them "
+            "(--sizes), or exclude their topics"
+        )
+
+
+def copy_sizes(view: ClusterView) -> Int64Array:
+    """Return the bytes of one new replica of each partition, int64[P], -1 where not known."""
+    every = np.arange(view.partitions.count)
+    return Reassignment(view=view, rows=every, replicas=view.partitions.replicas).copy_bytes
 
 
 def _check_names(view: ClusterView, goal: Goal) -> None:

@@ -1,10 +1,12 @@
 """Keep the input of a plan as a table, and make the view of it again, so that a plan can be checked without its dump.
 
-What it decides: the columns topic, partition, replicas, leader and size_bytes of input.parquet.
+What it decides: the columns topic, partition, replicas, leader, size_bytes and copy_bytes of input.parquet.
+
+`copy_bytes` is what one new replica copies: the leader's replica, where its size is known, else `size_bytes`.
 
 Constraints: what the input does not say is null. The view made again has the partitions in the same order.
 
-Example: one row: orders, 3, [1, 2], 1, 1048576.
+Example: one row: orders, 3, [1, 2], 1, 1048576, 1048576.
 
 Left out: ISR and settings, which no bound needs.
 
@@ -19,6 +21,7 @@ import numpy as np
 
 from broker.cluster import PAD, SIZE_UNKNOWN, ClusterView, PartitionTable
 from placement.outages.arrow import column_of, lists_column, partition_columns, table_of
+from placement.reassignment.goal import copy_sizes
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -30,19 +33,22 @@ def input_table(view: ClusterView) -> pa.Table:
     unknown = np.full(table.count, True)
     leader = np.zeros(table.count, dtype=np.int32) if table.leader is None else table.leader
     sizes = np.zeros(table.count, dtype=np.int64) if table.size_bytes is None else table.size_bytes
+    copies = copy_sizes(view)
     return table_of(
         partition_columns(view, np.arange(table.count, dtype=np.int64))
         | {
             "replicas": lists_column(table.replicas),
             "leader": column_of(leader, absent=unknown if table.leader is None else None),
             "size_bytes": column_of(sizes, absent=unknown if table.size_bytes is None else sizes == SIZE_UNKNOWN),
+            "copy_bytes": column_of(copies, absent=copies == SIZE_UNKNOWN),
         }
     )
 
 
 def view_of_input(table: pa.Table, like: ClusterView) -> ClusterView:
-    """Return the view that `input_table` was made of, with the brokers and topics of `like`; sizes are left out.
+    """Return the view that `input_table` was made of, with the brokers and topics of `like`.
 
+    Its sizes are those of `copy_bytes`, if the table has that column.
     Raises ValueError for a topic that `like` does not have.
     """
     lists: Any = table.column("replicas").combine_chunks()
@@ -58,6 +64,10 @@ def view_of_input(table: pa.Table, like: ClusterView) -> ClusterView:
     number = np.array([place[name] for name in topics.dictionary.to_pylist()], dtype=np.int32)
     leader: Any = table.column("leader")
     known = None if leader.null_count else np.asarray(leader, dtype=np.int32)
+    sizes = None
+    if "copy_bytes" in table.column_names:
+        copies: Any = table.column("copy_bytes").combine_chunks()
+        sizes = np.asarray(copies.fill_null(SIZE_UNKNOWN), dtype=np.int64)
     return ClusterView(
         name=like.name,
         source=like.source,
@@ -69,5 +79,6 @@ def view_of_input(table: pa.Table, like: ClusterView) -> ClusterView:
             partition_ids=np.asarray(table.column("partition"), dtype=np.int32),
             replicas=replicas,
             leader=known,
+            size_bytes=sizes,
         ),
     )

@@ -4,13 +4,13 @@ What it decides: the target replicas, in order, of every partition that changes.
 
 Goals, most important first: the rules; loads as even as the goal asks; fewest new replicas; fewest leaders that lose
 their replica; leaders as even as reordering allows; fewest leaders that change for these replicas; replicas that stay
-keep their order.
+keep their order. By bytes, the third and the fourth are: fewest bytes copied; fewest new replicas and lost leaders.
 
 Constraints: a goal that cannot be reached is refused (goal.py). For the goals that only drain or mend, a load may stay
 as uneven as it was: between the lesser of what it was and its even floor, and the greater of what it was and its even
 ceiling.
 
-How: replicas are one flow, leaders a second one over the replicas found: two problems of exchange.py. With equal
+How: replicas are one flow (exchange.py, or least_bytes.py), leaders a second one over the replicas found. With equal
 factors and replicas at floor and ceiling, leaders always reach floor and ceiling too; with mixed factors they reach the
 least majorised loads.
 
@@ -31,7 +31,7 @@ Example: broker 3 joins brokers 1 and 2, which hold three partitions of factor 1
     >>> plan.tally.moved, plan.tally.moved_bound, plan.reassignment.replicas.tolist()
     (2, 2, [[3], [3]])
 
-Left out: bytes (`--by bytes`), capacities, the order in which partitions move.
+Left out: loads in bytes, capacities, the order in which partitions move.
 
 Source: ours; KIP-1151 ranks the same goals.
 """
@@ -45,7 +45,8 @@ from broker.cluster import PAD, ClusterView, Int32Array, Int64Array
 from placement.reassignment.certificate import Proof, TopicProof
 from placement.reassignment.check import Certificate, Tally, faults, tally, target_rows, without_place
 from placement.reassignment.exchange import solve
-from placement.reassignment.goal import Goal, check_sources, check_view, refuse_row, with_added
+from placement.reassignment.goal import Goal, check_sources, check_view, copy_sizes, refuse_row, with_added
+from placement.reassignment.least_bytes import solve_bytes
 from placement.reassignment.order_kernel import write_order
 from placement.reassignment.planning import Standing, leader_problem, replica_problem
 from placement.reassignment.problem import Bounds, InfeasibleError, Problem, Solution
@@ -92,7 +93,7 @@ def make_plan(view: ClusterView, goal: Goal) -> Plan:
         problem = replica_problem(known, goal, standing)
         try:
             problem = _by_topic(problem, known) if goal.per_topic else problem
-            solution, proof = _solved(problem, goal, _loads(standing.rows, standing.live.size))
+            solution, proof = _solved(problem, goal, _loads(standing.rows, standing.live.size), known)
         except InfeasibleError:
             raise refuse_row(known, goal, without_place(known, goal)) from None
         now = _with_staying(standing, solution.now)
@@ -114,10 +115,17 @@ def _loads(rows: Int32Array, count: int) -> Int64Array:
     return np.bincount(rows[rows >= 0], minlength=count).astype(np.int64)
 
 
-def _solved(problem: Problem, goal: Goal, before: Int64Array) -> tuple[Solution, Proof]:
-    """Return the solution that the goal asks for, and its proof; `before` int64[B] are the loads before the plan."""
-    even = solve(problem, leaders_last=goal.is_even)
+def _solved(
+    problem: Problem, goal: Goal, before: Int64Array, by_bytes: ClusterView | None = None
+) -> tuple[Solution, Proof]:
+    """Return the solution that the goal asks for, and its proof; `before` int64[B] are the loads before the plan.
+
+    With `by_bytes` the solution copies as few of the view's bytes as it can if the goal asks for that.
+    """
+    sizes = copy_sizes(by_bytes) if by_bytes is not None and goal.by == "bytes" else None
+    even = solve(problem, leaders_last=goal.is_even and sizes is None)
     found = even
+    bounds = Bounds(low=even.low, high=even.high, block=even.block, totals=even.totals)
     if not goal.is_even:
         bounds = Bounds(
             low=np.where(problem.live, np.minimum(before, even.low), 0),
@@ -125,14 +133,18 @@ def _solved(problem: Problem, goal: Goal, before: Int64Array) -> tuple[Solution,
             block=np.where(problem.live, 0, -1),
             totals=np.array([problem.total], dtype=np.int64),
         )
-        found = solve(problem, bounds)
+        found = found if sizes is not None else solve(problem, bounds)
     weight = _weight(problem, found)
+    price = weight * found.move_price + found.leader_price
+    if sizes is not None:
+        found, weight = solve_bytes(problem, np.where(problem.kind >= 0, sizes, 0), bounds)
+        price = found.move_price
     topics = None
     if found.topic_move_price is not None and found.topic_leader_price is not None:
         assert problem.topic_low is not None
         assert problem.topic_high is not None
-        price = weight * found.topic_move_price + found.topic_leader_price
-        topics = TopicProof(low=problem.topic_low, high=problem.topic_high, price=price)
+        each = weight * found.topic_move_price + found.topic_leader_price
+        topics = TopicProof(low=problem.topic_low, high=problem.topic_high, price=each)
     return found, Proof(
         low=found.low,
         high=found.high,
@@ -140,7 +152,7 @@ def _solved(problem: Problem, goal: Goal, before: Int64Array) -> tuple[Solution,
         even_high=even.high,
         block=even.block,
         totals=even.totals,
-        price=weight * found.move_price + found.leader_price,
+        price=price,
         weight=weight,
         is_even=goal.is_even,
         topics=topics,

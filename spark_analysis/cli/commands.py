@@ -107,7 +107,7 @@ JOINED: Final[Mapping[str, Joined]] = MappingProxyType(
         "plan": Joined(
             "spark_analysis.cli.plan",
             "plan_command",
-            "Make the plan that moves the least replicas to reach a goal, with its proof; or check one.",
+            "Make the plan that moves the least replicas or bytes to reach a goal, with its proof; or check one.",
         ),
         "recipes": Joined(
             "spark_analysis.cli.recipes",

@@ -16,7 +16,7 @@ from broker.ids import BrokerId
 from placement.cli import parse_broker_list
 from placement.formats.certificates import certificate_json, digest
 from placement.formats.plan_texts import plan_texts
-from placement.reassignment.goal import KINDS, Goal, as_targeted
+from placement.reassignment.goal import KINDS, MEASURES, Goal, as_targeted
 from placement.reassignment.input_table import input_table
 from placement.reassignment.moves import Rates
 from placement.reassignment.notes import notes_of
@@ -49,6 +49,7 @@ class PlanOptions(ClusterOptions):
     add: tuple[str, ...]
     factor: int | None
     exclude_topics: tuple[str, ...]
+    by: str
     only_leaders: bool
     per_topic: bool
     new_only_receives: bool
@@ -81,6 +82,13 @@ class PlanOptions(ClusterOptions):
     metavar="TOPIC",
     help="Topic that stays as it is. May be repeated.",
 )
+@click.option(
+    "--by",
+    type=click.Choice(MEASURES),
+    default="replicas",
+    show_default=True,
+    help="Move the least replicas, or the least bytes as --sizes gives them. Counts become even either way.",
+)
 @click.option("--only-leaders", is_flag=True, help="Reorder replicas only: leaders move, no byte does.")
 @click.option("--per-topic", is_flag=True, help="Spread the replicas of each topic evenly as well.")
 @click.option("--new-only-receives", is_flag=True, help="Let only the brokers of --add receive replicas.")
@@ -111,12 +119,13 @@ class PlanOptions(ClusterOptions):
 @answer_options
 @takes(PlanOptions)
 def plan_command(options: PlanOptions) -> int:
-    """Make the plan that moves the least replicas to reach a goal, with its proof; or check one.
+    """Make the plan that moves the least replicas or bytes to reach a goal, with its proof; or check one.
 
     \b
     brokerside plan prod.txt --racks racks.csv --out today
     brokerside plan prod.txt --goal drain --remove 5,6 --throttle 50000000 --out drain
     brokerside plan prod.txt --goal add --add 7:rack-a --add 8:rack-b --out grow
+    brokerside plan prod.txt --sizes log-dirs.json --by bytes --out light
     brokerside plan prod.txt --only-leaders --out leaders
     brokerside plan --check today
 
@@ -146,6 +155,7 @@ def goal_of(options: PlanOptions) -> Goal:
         add=tuple(each for text in options.add for each in _added(text)),
         factor=options.factor,
         exclude_topics=options.exclude_topics,
+        by=options.by,
         only_leaders=options.only_leaders,
         per_topic=options.per_topic,
         new_only_receives=options.new_only_receives,
@@ -209,7 +219,7 @@ def summary_of(plan: Plan, batches: Schedule) -> dict[str, Any]:
         "changed_partition_count": moved.count,
         **attrs.asdict(plan.tally),
         "is_least": plan.tally.is_least,
-        "moved_bytes": int(copies.sum()) if known else None,
+        "moved_bytes": sum(copies.tolist()) if known else None,
         "batch_count": len(batches.batches),
         "seconds_at_throttle": batches.seconds if batches.has_rates and batches.sizes_known else None,
         "seconds_bound": batches.bound.seconds if batches.has_rates and batches.sizes_known else None,

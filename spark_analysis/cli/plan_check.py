@@ -27,7 +27,8 @@ from rich.text import Text
 
 from broker.cluster import ClusterView
 from broker.errors import InputError, NothingUsableError, UsageError
-from placement.formats.certificates import Certified, digest, read_certificate
+from broker.units import format_size
+from placement.formats.certificates import Certified, digest, read_certificate, sizes_digest
 from placement.formats.plans import read_plan
 from placement.reassignment.check import Tally, faults, tally, target_rows
 from placement.reassignment.goal import with_added
@@ -58,11 +59,19 @@ class Checked:
         found = self.tally
         return (
             Text(
-                f"{self.folder}: feasible and at its bound. {count(found.moved)} replicas move, any plan moves "
-                f"at least {count(found.moved_bound)}; {count(found.leader_changes)} leaders change, any plan changes "
-                f"at least {count(found.leader_changes_least)}."
+                f"{self.folder}: feasible and at its bound. {_moved(found)}; {count(found.leader_changes)} leaders "
+                f"change, any plan changes at least {count(found.leader_changes_least)}."
             ),
         )
+
+
+def _moved(found: Tally) -> str:
+    if found.moved_bytes is not None and found.moved_bytes_bound is not None:
+        return (
+            f"{format_size(found.moved_bytes)} in {plural(found.moved, 'replica')} move, any plan moves at least "
+            f"{format_size(found.moved_bytes_bound)}"
+        )
+    return f"{count(found.moved)} replicas move, any plan moves at least {count(found.moved_bound or 0)}"
 
 
 def check_folder(folder: Path, dump: ClusterView | None) -> Checked:
@@ -80,6 +89,8 @@ def check_folder(folder: Path, dump: ClusterView | None) -> Checked:
         found.append("input.parquet is not the input that the certificate was made for")
     if dump is not None and digest(with_added(dump, goal)) != certified.input_sha256:
         found.append(f"{dump.source} is another state of the cluster than the plan was made for")
+    if sizes_digest(view, goal) != certified.sizes_sha256:
+        found.append("the sizes in input.parquet are not those that the certificate was made for")
     found += _faults_of_files(folder, view, plan)
     counts = tally(view, goal, target, certificate)
     return Checked(folder=str(folder), tally=counts, faults=tuple(found))
@@ -88,7 +99,8 @@ def check_folder(folder: Path, dump: ClusterView | None) -> Checked:
 def _view(folder: Path, certified: Certified) -> ClusterView:
     path = folder / "input.parquet"
     try:
-        table = pq.read_table(path, columns=["topic", "partition", "replicas", "leader"])
+        columns = ["topic", "partition", "replicas", "leader"]
+        table = pq.read_table(path, columns=[*columns, "copy_bytes"] if certified.goal.by == "bytes" else columns)
         like = ClusterView(
             name="input", source=str(path), format="plan-input", brokers=certified.brokers, topics=certified.topics
         )

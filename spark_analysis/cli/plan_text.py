@@ -21,15 +21,16 @@ _COLUMNS: Final = ("broker", "rack", "replicas", "then", "in", "out", "leaders",
 def plan_shown(plan: Plan, summary: Mapping[str, Any], brokers: pa.Table) -> Sequence[RenderableType]:
     """Return the answer for people."""
     tally = plan.tally
+    goal = f"{plan.goal.kind} by bytes" if plan.goal.by == "bytes" else plan.goal.kind
     heading = (
-        f"{summary['cluster']}: goal {plan.goal.kind}, {plural(summary['broker_count'], 'broker')}, "
+        f"{summary['cluster']}: goal {goal}, {plural(summary['broker_count'], 'broker')}, "
         f"{plural(summary['partition_count'], 'partition')}"
     )
     moved_bytes = summary["moved_bytes"]
     size = UNKNOWN if moved_bytes is None else format_size(moved_bytes)
     rows = [
-        ("replicas that move", count(tally.moved), count(tally.moved_bound)),
-        ("bytes that move", size, ""),
+        ("replicas that move", count(tally.moved), "" if tally.moved_bound is None else count(tally.moved_bound)),
+        ("bytes that move", size, "" if tally.moved_bytes_bound is None else format_size(tally.moved_bytes_bound)),
         ("leaders that change", count(tally.leader_changes), count(tally.leader_changes_least)),
         ("partitions that change", count(summary["changed_partition_count"]), ""),
         ("batches", count(summary["batch_count"]), ""),

@@ -58,22 +58,28 @@ def plan_page(summary: Mapping[str, Any], brokers: Sequence[Mapping[str, Any]], 
 
 def _verdict(summary: Mapping[str, Any]) -> Iterator[Markup]:
     moved = plural(summary["moved"], "replica")
+    least = summary["moved_bound"]
+    fewer, bound = "moves fewer", "" if least is None else count(least)
+    if summary["moved_bytes_bound"] is not None:
+        bound = format_size(summary["moved_bytes_bound"])
+        moved, fewer = f"{format_size(summary['moved_bytes'])} in {moved}", "copies fewer bytes"
     proven = (
-        f"{moved} of {count(summary['replica_count'])} move, and no plan to these loads moves fewer: certificate.json "
+        f"{moved} of {count(summary['replica_count'])} move, and no plan to these loads {fewer}: certificate.json "
         "has a price for each broker, from which "
     )
     if summary["is_least"]:
         yield tag("p", proven, tag("code", "brokerside plan --check"), " computes that bound again.")
     else:
-        yield tag("p", f"{moved} move; at least {count(summary['moved_bound'])} must.", class_="alert")
+        yield tag("p", f"{moved} move; at least {bound} must.", class_="alert")
     for each in summary["notes"]:
         yield tag("p", each, class_="quiet")
 
 
 def _costs(summary: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
     size = UNKNOWN if summary["moved_bytes"] is None else format_size(summary["moved_bytes"])
-    yield "replicas that move", count(summary["moved"]), count(summary["moved_bound"])
-    yield "bytes that move", size, ""
+    replicas, least_bytes = summary["moved_bound"], summary["moved_bytes_bound"]
+    yield "replicas that move", count(summary["moved"]), "" if replicas is None else count(replicas)
+    yield "bytes that move", size, "" if least_bytes is None else format_size(least_bytes)
     yield "leaders that change", count(summary["leader_changes"]), count(summary["leader_changes_least"])
     yield "partitions that change", count(summary["changed_partition_count"]), ""
     seconds, least = summary["seconds_at_throttle"], summary["seconds_bound"]

@@ -8,8 +8,8 @@ from ortools.linear_solver import pywraplp
 from placement.reassignment.problem import Problem, Solution
 
 
-def least_moves(problem: Problem, bounds: Solution) -> int:
-    """Fewest new replicas of all placements within the bounds of `bounds`, halves of replicas allowed, rounded up."""
+def least_moves(problem: Problem, bounds: Solution, sizes: np.ndarray | None = None) -> int:
+    """Fewest new replicas (or bytes of them) within the bounds of `bounds`, halves of replicas allowed, rounded up."""
     model = pywraplp.Solver.CreateSolver("GLOP")
     partitions, brokers = problem.kind.size, problem.group.size
     held = [[model.NumVar(0, 1, f"{p} on {b}") for b in range(brokers)] for p in range(partitions)]
@@ -21,7 +21,7 @@ def least_moves(problem: Problem, bounds: Solution) -> int:
             if kind < 0 or problem.group[b] < 0 or (b not in before and not problem.receives[b]):
                 model.Add(held[p][b] == 0)
             elif b not in before:
-                new.append(held[p][b])
+                new.append(held[p][b] * (1 if sizes is None else int(sizes[p])))
         if kind < 0:
             continue
         model.Add(sum(held[p]) == int(problem.factor[kind]))

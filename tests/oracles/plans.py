@@ -101,18 +101,27 @@ class Enumerated:
             return int(listed[row])
         return up[0] if up else -1
 
+    def spent(self, row: int, new: int, gone: bool) -> tuple[int, int]:
+        """What a partition costs: (new replicas, lost leaders), or by bytes (bytes, new replicas and lost leaders)."""
+        sizes = self.view.partitions.size_bytes
+        if self.goal.by == "bytes":
+            assert sizes is not None
+            return (int(sizes[row]) * new, new + int(gone))
+        return (new, int(gone))
+
     def costs(self) -> dict[Load, tuple[int, int]]:
-        """The least (new replicas, lost leaders) of every vector of loads of live brokers."""
+        """The least cost of every vector of loads of live brokers."""
         states: dict[Load, tuple[int, int]] = {(0,) * len(self.live): (0, 0)}
         for row, held in enumerate(self.rows):
             after: dict[Load, tuple[int, int]] = {}
             leader = self.leader(row)
-            for load, (moves, lost) in states.items():
+            for load, (first, second) in states.items():
                 for one in self.sets(row):
                     new = sum(b not in held for b in one)
                     gone = leader in self.live and leader not in one and not self.fixed[row]
                     key = tuple(n + (b in one) for b, n in zip(self.live, load, strict=True))
-                    spent = (moves + new, lost + int(gone))
+                    own = self.spent(row, new, gone)
+                    spent = (first + own[0], second + own[1])
                     after[key] = min(spent, after.get(key, spent))
             states = after
         return states

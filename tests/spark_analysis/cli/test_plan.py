@@ -280,3 +280,46 @@ def test_a_folder_that_is_no_plan_is_one_sentence(tmp_path: Path, capsys: pytest
     )
     assert plan() == 2
     assert "a DUMP is needed to plan, or --check DIR to check a plan" in capsys.readouterr().err
+
+
+def test_a_plan_by_bytes_is_checked_with_its_sizes(
+    given: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Brokers 1 to 4 give two replicas each: those of 1 MiB of brokers 1 and 3, of 2 MiB of brokers 2 and 4."""
+    sizes = tmp_path / "sizes.json"
+    topics = {topic: {str(n): {"Size": (n + 1) * 1_048_576} for n in range(6)} for topic in ("orders", "users")}
+    sizes.write_text(json.dumps(topics))
+    out = tmp_path / "out"
+    assert plan(*given, "--sizes", str(sizes), "--by", "bytes", "--out", str(out)) == 0
+    shown = capsys.readouterr().out
+    assert "prod: goal balance by bytes, 6 brokers, 12 partitions" in shown
+    assert "bytes that move            12 MiB              12 MiB" in shown
+    assert plan(*given, "--sizes", str(sizes), "--out", str(tmp_path / "other")) == 0
+    summaries = [json.loads((tmp_path / name / "summary.json").read_text()) for name in ("out", "other")]
+    light, plain = (json.loads(json.dumps(one.get("summary", one))) for one in summaries)
+    assert (light["moved_bytes"], light["moved_bytes_bound"], light["moved_bound"]) == (12 << 20, 12 << 20, None)
+    assert light["moved_bytes"] < plain["moved_bytes"]
+    assert plain["moved_bytes_bound"] is None
+    assert (
+        "12 MiB in 8 replicas of 24 move, and no plan to these loads copies fewer bytes"
+        in (out / "plan.html").read_text()
+    )
+    assert plan("--check", str(out)) == 0
+    assert plan(*given, "--check", str(out)) == 0
+    assert "12 MiB in 8 replicas move, any plan moves at least 12 MiB" in capsys.readouterr().out
+    table = pq.read_table(out / "input.parquet")
+    copies = table.column("copy_bytes").to_pylist()
+    place = table.column_names.index("copy_bytes")
+    pq.write_table(table.set_column(place, "copy_bytes", [[7, *copies[1:]]]), out / "input.parquet")
+    assert plan("--check", str(out)) == 1
+    assert "the sizes in input.parquet are not those that the certificate was made for" in capsys.readouterr().err
+
+
+def test_a_plan_by_bytes_without_sizes_names_the_option(
+    given: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert plan(*given, "--by", "bytes") == 1
+    assert capsys.readouterr().err == (
+        "brokerside: a plan by bytes needs sizes, and 12 partitions have none (orders-0, orders-1, orders-2, "
+        "orders-3, orders-4, …); give a file that states them (--sizes), or exclude their topics\n"
+    )
