@@ -12,7 +12,7 @@ VIOLATIONS_MAX: Final = 100
 """Violations of each kind that are listed of one cluster."""
 
 PLANNED_PARTITIONS_MAX: Final = 200_000
-"""Partitions of one cluster up to which a report of dumps makes plans and a restart schedule: about two seconds of CPU.
+"""Partitions of one cluster up to which a report of dumps makes plans and a restart schedule: at most three seconds.
 Above, `brokerside plan` and `brokerside roll` do, when they are wanted."""
 
 SCHEDULED_BROKERS_MAX: Final = 200

@@ -87,6 +87,15 @@ def test_only_what_is_gained_has_the_accent(dumps: Report) -> None:
     assert 'class="num alert"' in str(advice_part(detail_of(advised(dumps, ALL)), advised(dumps, ALL)))
 
 
+def test_a_gain_within_the_tolerance_has_no_accent(dumps: Report) -> None:
+    whole = attrs.evolve(BALANCE, fewer_racks_count_before=0, fewer_racks_count_after=0)
+    report = advised(dumps, Advice((whole,)))
+    assert first_plan(detail_of(report), 0.01) is not None
+    assert first_plan(detail_of(report), 1.0) is None
+    tolerant = attrs.evolve(report, run=attrs.evolve(report.run, tolerance=1.0))
+    assert "alert" not in str(advice_part(detail_of(tolerant), tolerant))
+
+
 def test_broken_racks_come_first_then_replicas_then_leaders(dumps: Report) -> None:
     def first(*plans: LeastPlan) -> str | None:
         found = first_plan(detail_of(advised(dumps, Advice(plans))), 0.01)
