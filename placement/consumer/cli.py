@@ -1,52 +1,60 @@
-"""Define `brokerside groups assign`, which prints Kafka's assignment for given subscriptions, offline.
+"""Define `brokerside groups assign`, which prints Kafka's assignment of one group, or of printed groups, offline.
 
-What it decides: nothing that the assignors do not; it shows who gets what, what moved and why, and how that compares
-with the best that could be, for one assignor or for all side by side.
+What it decides: nothing that the assignors do not; it reads the input, which is JSON or the members that
+kafka-consumer-groups printed, and shows the answers of one assignor or of all side by side.
 
 Constraints: standard output carries the answer; a file that cannot be used ends with status 2, an assignor that
-refuses, as Kafka's would throw, with status 1. Names are other people's data, and printed escaped.
+refuses, as Kafka's would throw, and a rejected row with status 1. Names are other people's data, and printed escaped.
 
-Source: ours; kafka-consumer-groups (4.0) for words.
+Source: ours; kafka-consumer-groups (4.3.1) for words.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from itertools import groupby
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import attrs
 import click
 
-from broker.cli import EXIT_REFUSED, kafka_option, printable
+from broker.cli import EXIT_REFUSED, kafka_option, printable, takes
 from broker.cli_options import JAVA_SEED
-from broker.entropy import SplitMix64
-from broker.errors import RefusedError, UsageError
-from broker.ids import TopicPartition
-from broker.releases import NEWEST, Release
-from placement.consumer.assignment import GroupAssignment
-from placement.consumer.group import Group
-from placement.consumer.group_spec import GroupSpec, Previous, read_group_spec, read_previous
-from placement.consumer.measures import Measures, measure
-from placement.consumer.moves import Move, moves_of
-from placement.consumer.optimum import Optimum, optimum_of
-from placement.consumer.registry import CORRECTED, KAFKAS, load_assignor
+from broker.errors import InputError, UsageError
+from broker.releases import Release
+from placement.consumer.answers import Answer, answer_all, answer_json, answer_lines, compared_json, compared_lines
+from placement.consumer.group import Topic
+from placement.consumer.group_spec import Previous, read_group_spec, read_previous
+from placement.consumer.printed_groups import CLASSIC_DEFAULT, PrintedQuestion, question_of, topics_of_view
+from placement.consumer.registry import CORRECTED, KAFKAS
+from placement.formats.documents import collect
+from placement.formats.group_members import PrintedGroup, PrintedMembers, is_of_groups, read_group_members
+from placement.formats.read import read_dump
 
 _FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
-MOVES_SHOWN_MAX: Final = 50  # A screen of reasons; --json has all.
+_NOBODY: Final = "no active members, so that there is nothing to assign"
 
 
-@attrs.frozen
-class Answer:
-    """Hold one assignor's result: an assignment with its measures and moves, or its refusal."""
+@attrs.frozen(kw_only=True)
+class AssignOptions:
+    """Hold the options of `groups assign`."""
 
-    assignor: str
-    assignment: GroupAssignment | None = None
-    measures: Measures | None = None
-    moves: tuple[Move, ...] = ()
-    refusal: RefusedError | None = None
+    spec: Path
+    name: str | None
+    previous: Path | None
+    group: str | None
+    topics: Path | None
+    compare: bool
+    corrected: bool
+    release: Release
+    seed: int
+    as_json: bool
+
+    def names(self, default: str) -> list[str]:
+        """Return the names of the assignors that are asked."""
+        name = default if self.name is None else self.name
+        return list(dict.fromkeys([*KAFKAS, name])) if self.compare else [name]
 
 
 @click.command("assign")
@@ -54,13 +62,14 @@ class Answer:
 @click.option(
     "--assignor",
     "name",
-    default="range",
-    show_default=True,
-    help=f"Assignor: {', '.join(KAFKAS)}, or one that a package offers.",
+    help=f"Assignor: {', '.join(KAFKAS)}, or one that a package offers (default {CLASSIC_DEFAULT}; uniform for "
+    "printed groups whose members have epochs).",
 )
 @click.option(
     "--previous", type=_FILE, help="Former assignment: JSON, or the output of kafka-consumer-groups --describe."
 )
+@click.option("--group", metavar="NAME", help="Answer for this group alone, of those that were printed.")
+@click.option("--topics", type=_FILE, help="Dump that says how many partitions topics have: kafka-topics --describe.")
 @click.option("--compare", is_flag=True, help="Compare all of Kafka's assignors and the one of --assignor.")
 @click.option("--corrected", is_flag=True, help="Use the sticky assignors without Kafka's known defects.")
 @kafka_option()
@@ -68,20 +77,13 @@ class Answer:
     "--seed", type=JAVA_SEED, default=0, show_default=True, help="Seed of assignors that draw; Kafka's never draw."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON with all moves; --previous reads it back.")
-def assign_command(
-    spec: Path,
-    name: str,
-    previous: Path | None,
-    compare: bool,
-    corrected: bool,
-    release: Release,
-    seed: int,
-    as_json: bool,
-) -> int:
+@takes(AssignOptions)
+def assign_command(options: AssignOptions) -> int:
     """Print the assignment that Kafka would make for the group in SPEC.
 
     \b
-    SPEC is JSON:
+    SPEC is what kafka-consumer-groups --describe --members --verbose prints,
+    whose groups are assigned once more, or JSON:
       {"topics": [{"topic": "orders", "partitions": 4},
                   {"topic": "audit", "partitions": 3}],
        "members": [{"member_id": "c0", "topics": ["orders", "audit"]},
@@ -100,142 +102,159 @@ def assign_command(
     \b
     brokerside groups assign group.json --assignor sticky --previous before.json
     brokerside groups assign group.json --compare
+    brokerside groups assign members.txt --topics topics.txt
     """
-    if corrected and not compare and name not in CORRECTED:
+    if options.corrected and not options.compare and options.names(CLASSIC_DEFAULT)[0] not in CORRECTED:
+        name = options.names(CLASSIC_DEFAULT)[0]
         raise UsageError(f"--corrected has no effect with --assignor {name}; it is for {' and '.join(CORRECTED)}")
-    asked = read_group_spec(spec.read_bytes(), source=spec.name)
-    before = Previous({}, {}) if previous is None else read_previous(previous.read_bytes(), source=previous.name)
-    names = list(dict.fromkeys([*KAFKAS, name])) if compare else [name]
-    answers = answer_all(asked, before, names, corrected=corrected, seed=seed, release=release)
-    if as_json:
-        click.echo(json.dumps(_compared_json(answers) if compare else _answer_json(answers[0])))
+    data = options.spec.read_bytes()
+    text = collect([data], source=options.spec.name)
+    return _of_printed(options, text) if is_of_groups(text) else _of_json(options, data)
+
+
+def _of_json(options: AssignOptions, data: bytes) -> int:
+    asked = read_group_spec(data, source=options.spec.name)
+    for option, value in (("--group", options.group), ("--topics", options.topics)):
+        if value is not None:
+            raise UsageError(f"{option} is for what kafka-consumer-groups printed, not for JSON")
+    held = options.previous
+    before = Previous({}, {}) if held is None else read_previous(held.read_bytes(), source=held.name)
+    answers = answer_all(
+        asked,
+        before,
+        options.names(CLASSIC_DEFAULT),
+        corrected=options.corrected,
+        seed=options.seed,
+        release=options.release,
+    )
+    if options.as_json:
+        click.echo(json.dumps(compared_json(answers) if options.compare else answer_json(answers[0])))
     else:
         held_count = len({one for held in before.held.values() for one in held})
-        for line in compared_lines(answers, held_count) if compare else answer_lines(answers[0], held_count):
+        for line in compared_lines(answers, held_count) if options.compare else answer_lines(answers[0], held_count):
             click.echo(line)
-    refusals = [answer.refusal for answer in answers if answer.refusal is not None]
-    if refusals and not compare:
-        click.echo(f"{name}: Kafka throws {refusals[0].kafka_class}: {printable(str(refusals[0]))}", err=True)
-    return EXIT_REFUSED if refusals else 0
+    return _status(options, answers)
 
 
-def answer_all(
-    asked: GroupSpec, before: Previous, names: list[str], *, corrected: bool, seed: int, release: Release = NEWEST
-) -> tuple[Answer, ...]:
-    """Return the result of each assignor; raise UsageError for an unknown name."""
-    spec = asked.holding(before)
-    group = Group.of(spec.members, spec.topics)
-    assignors = [(name, load_assignor(name, corrected=corrected, release=release)) for name in names]
-    optimum = optimum_of(group)
-    answers = []
-    for name, assignor in assignors:
-        try:
-            assignment = assignor.assign(group, SplitMix64(seed))
-        except RefusedError as refusal:
-            answers.append(Answer(name, refusal=refusal))
-        else:
-            answers.append(_answered(name, assignment, optimum, before))
-    return tuple(answers)
+def _status(options: AssignOptions, answers: Sequence[Answer]) -> int:
+    refused = [(answer.assignor, answer.refusal) for answer in answers if answer.refusal is not None]
+    if refused and not options.compare:
+        name, refusal = refused[0]
+        click.echo(f"{name}: Kafka throws {refusal.kafka_class}: {printable(str(refusal))}", err=True)
+    return EXIT_REFUSED if refused else 0
 
 
-def _answered(name: str, assignment: GroupAssignment, optimum: Optimum | None, before: Previous) -> Answer:
-    measures = None if optimum is None else measure(assignment, optimum)
-    return Answer(name, assignment, measures, tuple(moves_of(assignment, before.held)))
+def _of_printed(options: AssignOptions, text: str) -> int:
+    """Answer for the groups of an output of kafka-consumer-groups, and return the exit status."""
+    source = options.spec.name
+    if options.previous is not None:
+        raise UsageError(f"--previous has no effect: {source} says what its members hold")
+    printed = read_group_members(text, source=source)
+    groups, empty = _chosen(printed, options.group)
+    known = None if options.topics is None else _topics(options.topics)
+    status, documents = 0, []
+    for place, group in enumerate(groups):
+        question = question_of(group, known, options.name)
+        answers = answer_all(
+            question.spec,
+            question.owned,
+            options.names(question.assignor),
+            corrected=options.corrected,
+            seed=options.seed,
+            release=options.release,
+            moved_from=question.held,
+        )
+        status = max(status, _status(options, answers))
+        if options.as_json:
+            documents.append(_document(question, answers, compare=options.compare))
+            continue
+        for line in ("",) * (place > 0) + tuple(_lines(question, answers, compare=options.compare)):
+            click.echo(line)
+    if options.as_json:
+        click.echo(json.dumps(_whole(printed, documents, empty, alone=options.group is not None)))
+    elif empty or not groups:
+        for line in ("",) * bool(groups) + tuple(f"group '{printable(name)}': {_NOBODY}" for name in empty):
+            click.echo(line)
+        if not empty:
+            click.echo(f"no group with {_NOBODY[3:]}")
+    _say_rejects(printed)
+    return EXIT_REFUSED if printed.rejects else status
 
 
-def answer_lines(answer: Answer, held_count: int) -> Iterator[str]:
-    """Yield one result as text: a line for each member, then moves, then measures."""
-    if answer.assignment is None:
-        return
-    group = answer.assignment.group
-    width = max([6, *(len(printable(member)) for member in group.members)])
-    yield f"{'member':<{width}}  {'count':>5}  partitions"
-    for member, row in zip(group.members, answer.assignment.rows.lists(), strict=True):
-        shown = " ".join(map(str, answer.assignment.named(row)))
-        yield f"{printable(member):<{width}}  {len(row):>5}  {shown}".rstrip()
-    if held_count and answer.moves:
-        yield ""
-        yield from move_lines(answer.moves)
+def _chosen(printed: PrintedMembers, name: str | None) -> tuple[tuple[PrintedGroup, ...], tuple[str, ...]]:
+    if name is None:
+        return printed.groups, printed.empty
+    groups = tuple(group for group in printed.groups if group.name == name)
+    empty = tuple(one for one in printed.empty if one == name)
+    if not groups and not empty:
+        others = ", ".join(f"'{one}'" for one in (*(group.name for group in printed.groups), *printed.empty)[:10])
+        raise InputError(f"no group '{name}' in it; it has {others or 'no group'}", source=printed.source)
+    return groups, empty
+
+
+def _topics(path: Path) -> dict[str, Topic]:
+    dump = read_dump([path.read_bytes()], source=path.name)
+    if len(dump.clusters) != 1:
+        raise InputError(f"the dump is of {len(dump.clusters)} clusters; give that of one", source=path.name)
+    return topics_of_view(dump.clusters[0], source=path.name)
+
+
+def _lines(question: PrintedQuestion, answers: tuple[Answer, ...], *, compare: bool) -> Iterator[str]:
+    spec, held_count = question.spec, _held_count(question)
+    owned_count = len({one for owned in question.owned.held.values() for one in owned})  # What may be kept.
+    of = "all" if compare else answers[0].assignor
+    partitions, topics = sum(topic.partition_count for topic in spec.topics), len(spec.topics)
+    counts = f"{_many(len(spec.members), 'member')}, {_many(partitions, 'partition')} of {_many(topics, 'topic')}"
+    yield f"group '{printable(question.name)}': {counts}, assignor {of}"
+    yield from question.notes
     yield ""
-    yield from figure_lines(answer.measures, held_count)
-
-
-def move_lines(moves: tuple[Move, ...]) -> Iterator[str]:
-    """Yield a line for each move, the first of many."""
-    for move in moves[:MOVES_SHOWN_MAX]:
-        before, after = (printable(one) if one else "nobody" for one in (move.before, move.after))
-        yield f"{move.partition}: {before} -> {after}, {move.why.value}"
-    if len(moves) > MOVES_SHOWN_MAX:
-        yield f"and {len(moves) - MOVES_SHOWN_MAX} more; --json shows all"
-
-
-def figure_lines(figures: Measures | None, held_count: int) -> Iterator[str]:
-    """Yield the measures as lines of text."""
-    if figures is None:
-        yield "the best achievable is not computed for groups this large"
+    if compare:
+        yield from compared_lines(answers, owned_count)
         return
-    yield (
-        f"sizes {figures.size_min} to {figures.size_max}, best {figures.best_size_min} to {figures.best_size_max}; "
-        f"differences over all pairs {figures.score}, best {figures.best_score}"
-    )
-    if held_count:
-        kept, most = figures.kept_count, figures.most_kept_count
-        yield f"kept {kept} of {held_count}; with the best sizes at most {most} can stay"
-    if figures.racked_count:
-        yield f"read within the rack {figures.matched_count} of {figures.racked_count}"
+    yield from answer_lines(answers[0], owned_count, question.clients)
+    if answers[0].assignment is not None:
+        moved = _moved_count(answers[0])
+        verb = "moves" if moved == 1 else "move"
+        yield f"{moved} of {_many(held_count, 'partition')} {verb} from the present assignment"
 
 
-def compared_lines(answers: tuple[Answer, ...], held_count: int) -> Iterator[str]:
-    """Yield a table with one line per assignor, and the optimum."""
-    yield f"{'assignor':<20}{'min':>6}{'max':>6}{'differences':>13}{'kept':>8}{'moved':>8}{'in rack':>9}"
-    best = None
-    for answer in answers:
-        name = printable(answer.assignor)
-        if answer.refusal is not None:
-            yield f"{name:<20}  Kafka throws {answer.refusal.kafka_class}: {printable(str(answer.refusal))}"
-        elif answer.measures is None:
-            yield f"{name:<20}  the best achievable is not computed for groups this large"
-        else:
-            best = figures = answer.measures
-            kept, moved = (figures.kept_count, held_count - figures.kept_count) if held_count else ("-", "-")
-            matched = figures.matched_count if figures.racked_count else "-"
-            sizes = f"{figures.size_min:>6}{figures.size_max:>6}{figures.score:>13}"
-            yield f"{name:<20}{sizes}{kept:>8}{moved:>8}{matched:>9}"
-    if best is not None:
-        kept, moved = (best.most_kept_count, held_count - best.most_kept_count) if held_count else ("-", "-")
-        yield f"{'best':<20}{best.best_size_min:>6}{best.best_size_max:>6}{best.best_score:>13}{kept:>8}{moved:>8}"
+def _document(question: PrintedQuestion, answers: tuple[Answer, ...], *, compare: bool) -> dict[str, Any]:
+    answer = compared_json(answers) if compare else answer_json(answers[0])
+    counts = {} if compare else {"moved_count": _moved_count(answers[0])}
+    shown = {"clients": dict(question.clients), "notes": list(question.notes), "held_count": _held_count(question)}
+    return answer | {"group": question.name} | shown | counts
 
 
-def _compared_json(answers: tuple[Answer, ...]) -> dict[str, Any]:
-    return {"version": 1, "assignors": [_answer_json(answer) for answer in answers]}
+def _whole(
+    printed: PrintedMembers, documents: list[dict[str, Any]], empty: Sequence[str], *, alone: bool
+) -> dict[str, Any]:
+    """Return the answers of all groups, or that of the one asked for, which can be a former assignment."""
+    rows = {"in": printed.rows_in, "analysed": printed.rows_analysed, "rejected": len(printed.rejects)}
+    if alone and documents:
+        return documents[0] | {"rows": rows}
+    return {"version": 1, "groups": documents, "empty_groups": list(empty), "rows": rows}
 
 
-def _answer_json(answer: Answer) -> dict[str, Any]:
-    if answer.refusal is not None:
-        error = {"class": answer.refusal.kafka_class, "message": str(answer.refusal)}
-        return {"version": 1, "assignor": answer.assignor, "error": error}
-    assert answer.assignment is not None
-    group = answer.assignment.group
-    rows = zip(group.members, answer.assignment.rows.lists(), strict=True)
-    return {
-        "version": 1,
-        "assignor": answer.assignor,
-        "members": [{"member_id": member, "partitions": _runs(answer.assignment.named(row))} for member, row in rows],
-        "moves": [
-            {
-                "topic": move.partition.topic,
-                "partition": move.partition.partition,
-                "from": move.before,
-                "to": move.after,
-                "why": move.why.name.lower(),
-            }
-            for move in answer.moves
-        ],
-        "measures": None if answer.measures is None else attrs.asdict(answer.measures),
-    }
+def _say_rejects(printed: PrintedMembers) -> None:
+    for reject in printed.rejects[:10]:
+        where = f"{printed.source}:{reject.line}"
+        click.echo(f"{where}: {printable(reject.reason)} (found '{printable(reject.value.strip())}')", err=True)
+    if printed.rejects:
+        click.echo(
+            f"{printed.rows_in} rows in = {printed.rows_analysed} analysed + {len(printed.rejects)} rejected: "
+            "the answer leaves out the members of rejected rows",
+            err=True,
+        )
 
 
-def _runs(partitions: list[TopicPartition]) -> list[dict[str, Any]]:
-    """Return the partitions in their order, consecutive ones of one topic as one entry."""
-    runs = groupby(partitions, key=lambda one: one.topic)
-    return [{"topic": topic, "partitions": [one.partition for one in run]} for topic, run in runs]
+def _held_count(question: PrintedQuestion) -> int:
+    return len({one for held in question.held.held.values() for one in held})
+
+
+def _moved_count(answer: Answer) -> int:
+    """Return how many partitions that a member holds go to another member, or to nobody."""
+    return sum(move.before is not None for move in answer.moves)
+
+
+def _many(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -18,6 +18,7 @@
 - sizes: Read the sizes of replicas from a separate file, because no dump of a cluster's placement contains them.
 - log_dirs: Read `kafka-log-dirs --describe`: the size of every replica, in the log directory that holds it.
 - printed: Recognise the output of Kafka's tools that places no replica, to say what it is and what to give instead.
+- group_members: Read `kafka-consumer-groups --describe --members --verbose`: the members of groups, what they hold.
 - racks: Read the racks of brokers from a separate file, because most dumps contain none.
 - capacity: Read the capacities of brokers from a separate file: disk bytes, network bytes a second, producers' rates.
 - documents: Find JSON documents in a text, bound their size, parse them, and look values up.

@@ -4,7 +4,7 @@ How: the first lines decide, by the headings and phrases that the tools print.
 
 Example: what_is("GROUP  TOPIC  PARTITION  CURRENT-OFFSET …") names kafka-consumer-groups --describe.
 
-Left out: lists of consumer groups, whose names may have blanks, so that they could be any text.
+Left out: lists of groups whose ids all have blanks, or other characters than names of topics, which could be any text.
 
 Source: Kafka 4.3.1 tools: ConsumerGroupCommand, GetOffsetShell, MetadataQuorumCommand, ReassignPartitionsCommand.
 """
@@ -45,6 +45,7 @@ _PRINTED: Final = tuple(
     )
 )
 _NAME: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}")
+_ID: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}( [a-zA-Z0-9._-]{1,249}){0,5}")  # More words are prose.
 
 
 def what_is(text: str) -> str | None:
@@ -56,8 +57,12 @@ def what_is(text: str) -> str | None:
 def is_list_of_names(text: str) -> bool:
     """Return whether a text is bare names, one a line, as kafka-topics --list prints.
 
+    Ids of groups may have blanks, as kafka-consumer-groups --list prints them; one line at least has none.
+
     >>> is_list_of_names("audit-log\\norders\\n"), is_list_of_names("Topic: orders\\n")
+    (True, False)
+    >>> is_list_of_names("nightly\\nbilling group\\n"), is_list_of_names("billing group\\n")
     (True, False)
     """
     lines = [line.strip() for line in text.splitlines() if line.strip()][:_LINES]
-    return bool(lines) and all(_NAME.fullmatch(line) for line in lines)
+    return any(_NAME.fullmatch(line) for line in lines) and all(_ID.fullmatch(line) for line in lines)

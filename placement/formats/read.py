@@ -80,7 +80,11 @@ def read_dump(
             if format is not None or error.line is None:
                 raise
             listed = is_list_of_names(escaped(b"".join(head)))
-            seems = " but a list of names, such as kafka-topics --list prints" if listed else ""
+            seems = (
+                " but a list of names, such as kafka-topics --list or kafka-consumer-groups --list prints"
+                if listed
+                else ""
+            )
             raise InputError(
                 f"not a dump of a known format{seems}; known are {', '.join(known)}",
                 source=source,

@@ -1,0 +1,185 @@
+"""Ask assignors about one group, and show their answers as text and JSON.
+
+What it decides: who gets what, what moved and why, and how that compares with the best that could be.
+
+Constraints: names are other people's data, and printed escaped; what an assignor refuses is an answer too.
+
+Example: three answers side by side are a table with one line per assignor, and the optimum last.
+
+Source: ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import groupby
+from typing import Any, Final
+
+import attrs
+
+from broker.entropy import SplitMix64
+from broker.errors import RefusedError
+from broker.ids import TopicPartition
+from broker.printable import printable
+from broker.releases import NEWEST, Release
+from placement.consumer.assignment import GroupAssignment
+from placement.consumer.group import Group
+from placement.consumer.group_spec import GroupSpec, Previous
+from placement.consumer.measures import Measures, measure
+from placement.consumer.moves import Move, moves_of
+from placement.consumer.optimum import Optimum, optimum_of
+from placement.consumer.registry import load_assignor
+
+MOVES_SHOWN_MAX: Final = 50  # A screen of reasons; --json has all.
+
+
+@attrs.frozen
+class Answer:
+    """Hold one assignor's result: an assignment with its measures and moves, or its refusal."""
+
+    assignor: str
+    assignment: GroupAssignment | None = None
+    measures: Measures | None = None
+    moves: tuple[Move, ...] = ()
+    refusal: RefusedError | None = None
+
+
+def answer_all(
+    asked: GroupSpec,
+    before: Previous,
+    names: list[str],
+    *,
+    corrected: bool,
+    seed: int,
+    release: Release = NEWEST,
+    moved_from: Previous | None = None,
+) -> tuple[Answer, ...]:
+    """Return the result of each assignor; raise UsageError for an unknown name.
+
+    An assignor starts from `before`; moves are counted from `moved_from` if that is given.
+    """
+    spec = asked.holding(before)
+    group = Group.of(spec.members, spec.topics)
+    assignors = [(name, load_assignor(name, corrected=corrected, release=release)) for name in names]
+    optimum = optimum_of(group)
+    answers = []
+    for name, assignor in assignors:
+        try:
+            assignment = assignor.assign(group, SplitMix64(seed))
+        except RefusedError as refusal:
+            answers.append(Answer(name, refusal=refusal))
+        else:
+            answers.append(_answered(name, assignment, optimum, before if moved_from is None else moved_from))
+    return tuple(answers)
+
+
+def _answered(name: str, assignment: GroupAssignment, optimum: Optimum | None, before: Previous) -> Answer:
+    measures = None if optimum is None else measure(assignment, optimum)
+    return Answer(name, assignment, measures, tuple(moves_of(assignment, before.held)))
+
+
+def answer_lines(answer: Answer, held_count: int, clients: Mapping[str, str] | None = None) -> Iterator[str]:
+    """Yield one result as text: a line for each member, then moves, then measures; `clients` are client ids."""
+    if answer.assignment is None:
+        return
+    group = answer.assignment.group
+    titles = [_title(member, (clients or {}).get(member, "")) for member in group.members]
+    width = max([6, *map(len, titles)])
+    yield f"{'member':<{width}}  {'count':>5}  partitions"
+    for title, row in zip(titles, answer.assignment.rows.lists(), strict=True):
+        shown = " ".join(map(str, answer.assignment.named(row)))
+        yield f"{title:<{width}}  {len(row):>5}  {shown}".rstrip()
+    if held_count and answer.moves:
+        yield ""
+        yield from move_lines(answer.moves)
+    yield ""
+    yield from figure_lines(answer.measures, held_count)
+
+
+def _title(member: str, client: str) -> str:
+    """Return a member's id, and its client's id unless that begins the member's, as the classic protocol makes it."""
+    known = not client or member.startswith(f"{client}-")
+    return printable(member) if known else f"{printable(member)} ({printable(client)})"
+
+
+def move_lines(moves: tuple[Move, ...]) -> Iterator[str]:
+    """Yield a line for each move, the first of many."""
+    for move in moves[:MOVES_SHOWN_MAX]:
+        before, after = (printable(one) if one else "nobody" for one in (move.before, move.after))
+        yield f"{move.partition}: {before} -> {after}, {move.why.value}"
+    if len(moves) > MOVES_SHOWN_MAX:
+        yield f"and {len(moves) - MOVES_SHOWN_MAX} more; --json shows all"
+
+
+def figure_lines(figures: Measures | None, held_count: int) -> Iterator[str]:
+    """Yield the measures as lines of text."""
+    if figures is None:
+        yield "the best achievable is not computed for groups this large"
+        return
+    yield (
+        f"sizes {figures.size_min} to {figures.size_max}, best {figures.best_size_min} to {figures.best_size_max}; "
+        f"differences over all pairs {figures.score}, best {figures.best_score}"
+    )
+    if held_count:
+        kept, most = figures.kept_count, figures.most_kept_count
+        yield f"kept {kept} of {held_count}; with the best sizes at most {most} can stay"
+    if figures.racked_count:
+        yield f"read within the rack {figures.matched_count} of {figures.racked_count}"
+
+
+def compared_lines(answers: tuple[Answer, ...], held_count: int) -> Iterator[str]:
+    """Yield a table with one line per assignor, and the optimum."""
+    yield f"{'assignor':<20}{'min':>6}{'max':>6}{'differences':>13}{'kept':>8}{'moved':>8}{'in rack':>9}"
+    best = None
+    for answer in answers:
+        name = printable(answer.assignor)
+        if answer.refusal is not None:
+            yield f"{name:<20}  Kafka throws {answer.refusal.kafka_class}: {printable(str(answer.refusal))}"
+        elif answer.measures is None:
+            yield f"{name:<20}  the best achievable is not computed for groups this large"
+        else:
+            best = figures = answer.measures
+            kept, moved = (figures.kept_count, held_count - figures.kept_count) if held_count else ("-", "-")
+            matched = figures.matched_count if figures.racked_count else "-"
+            sizes = f"{figures.size_min:>6}{figures.size_max:>6}{figures.score:>13}"
+            yield f"{name:<20}{sizes}{kept:>8}{moved:>8}{matched:>9}"
+    if best is not None:
+        kept, moved = (best.most_kept_count, held_count - best.most_kept_count) if held_count else ("-", "-")
+        yield f"{'best':<20}{best.best_size_min:>6}{best.best_size_max:>6}{best.best_score:>13}{kept:>8}{moved:>8}"
+
+
+def compared_json(answers: tuple[Answer, ...]) -> dict[str, Any]:
+    """Return the answers of several assignors for programs."""
+    return {"version": 1, "assignors": [answer_json(answer) for answer in answers]}
+
+
+def answer_json(answer: Answer) -> dict[str, Any]:
+    """Return one answer for programs, with all moves."""
+    if answer.refusal is not None:
+        error = {"class": answer.refusal.kafka_class, "message": str(answer.refusal)}
+        return {"version": 1, "assignor": answer.assignor, "error": error}
+    assert answer.assignment is not None
+    group = answer.assignment.group
+    rows = zip(group.members, answer.assignment.rows.lists(), strict=True)
+    return {
+        "version": 1,
+        "assignor": answer.assignor,
+        "members": [{"member_id": member, "partitions": _runs(answer.assignment.named(row))} for member, row in rows],
+        "moves": [
+            {
+                "topic": move.partition.topic,
+                "partition": move.partition.partition,
+                "from": move.before,
+                "to": move.after,
+                "why": move.why.name.lower(),
+            }
+            for move in answer.moves
+        ],
+        "measures": None if answer.measures is None else attrs.asdict(answer.measures),
+    }
+
+
+def _runs(partitions: list[TopicPartition]) -> list[dict[str, Any]]:
+    """Return the partitions in their order, consecutive ones of one topic as one entry."""
+    runs = groupby(partitions, key=lambda one: one.topic)
+    return [{"topic": topic, "partitions": [one.partition for one in run]} for topic, run in runs]
