@@ -65,8 +65,20 @@ _DECODER = click.Choice(sorted(DECODERS))
 @click.option("--verify-index-only", is_flag=True, help="Compare indexes with the log, and print only mismatches.")
 @click.option("--key-decoder", type=_DECODER, default="utf-8", help="Decoder of record keys (default utf-8).")
 @click.option("--value-decoder", type=_DECODER, default="utf-8", help="Decoder of record values (default utf-8).")
-@click.option("--key-decoder-class", "key_class", type=_CLASS, help="Kafka's decoder of keys; prints data.")
-@click.option("--value-decoder-class", "value_class", type=_CLASS, help="Kafka's decoder of values; prints data.")
+@click.option(
+    "--key-decoder-class",
+    "key_class",
+    type=_CLASS,
+    metavar="CLASS",
+    help="Decoder of keys, org.apache.kafka.tools.api.LongDecoder, IntegerDecoder or StringDecoder; prints data.",
+)
+@click.option(
+    "--value-decoder-class",
+    "value_class",
+    type=_CLASS,
+    metavar="CLASS",
+    help="Decoder of values, org.apache.kafka.tools.api.LongDecoder, IntegerDecoder or StringDecoder; prints data.",
+)
 @click.option("--cluster-metadata-decoder", "metadata", is_flag=True, help="Decode values as cluster metadata records.")
 @click.option("--offsets-decoder", "offsets", is_flag=True, help="Decode records of __consumer_offsets.")
 @click.option("--transaction-log-decoder", "transactions", is_flag=True, help="Decode records of __transaction_state.")

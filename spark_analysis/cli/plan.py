@@ -123,13 +123,12 @@ def plan_command(options: PlanOptions) -> int:
 
     \b
     brokerside plan prod.txt --racks racks.csv --out today
-    brokerside plan prod.txt --goal drain --remove 5,6 --throttle 50000000 --out drain
-    brokerside plan prod.txt --goal add --add 7:rack-a --add 8:rack-b --out grow
+    brokerside plan prod.txt --goal drain --remove 5,6 --out drain
+    brokerside plan prod.txt --goal add --add 7:rack-a --out grow
     brokerside plan prod.txt --sizes log-dirs.json --by bytes --out light
     brokerside plan prod.txt --only-leaders --out leaders
     brokerside plan --check today
 
-    \b
     --out has plan.json, batch-NN.json and rollback.json for kafka-reassign-partitions,
     preferred-election-NN.json for kafka-leader-election, commands.txt to run in order,
     certificate.json with the proof, tables, and plan.html to look at.
