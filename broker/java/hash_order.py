@@ -28,13 +28,13 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from broker.compiled import compiled
 from broker.java.hash_table import TABLE_SIZE_MIN, HashTable
 from broker.java.string_hash import java_string_hash, java_string_key
 from broker.java.tree_bin import TreeKey
 
 _LIST_KEY_COUNT_MAX: Final = 8  # HashMap.TREEIFY_THRESHOLD, as in `broker.java.hash_table`.
-_COLUMN_COUNT_MAX: Final = 300  # Longer strings are hashed one by one: columns would be mostly empty.
-_COLUMN_NAME_COUNT_MIN: Final = 24  # Fewer strings are hashed faster one by one than column by column.
+_COMPILED_COUNT_MIN: Final = 24  # Fewer strings are hashed about as fast one by one, and without loading numba.
 
 UInt32Array = NDArray[np.uint32]
 
@@ -70,20 +70,34 @@ def uuid_key(uuid: bytes) -> bytes:
 
 def string_hashes(names: Sequence[str]) -> UInt32Array:
     """Return Java's `hashCode()` of each string as uint32[names]."""
-    if len(names) < _COLUMN_NAME_COUNT_MIN:
+    if len(names) < _COMPILED_COUNT_MIN:
         return np.array([java_string_hash(name) % 2**32 for name in names], np.uint32)
-    encoded = [java_string_key(name) for name in names]
-    lengths = np.array([len(one) // 2 for one in encoded], np.int64)
-    longest = int(lengths.max(initial=0))
-    if longest > _COLUMN_COUNT_MAX:
-        return np.array([java_string_hash(name) % 2**32 for name in names], np.uint32)
-    units = np.frombuffer(b"".join(encoded), ">u2").astype(np.uint32)
-    starts = lengths.cumsum() - lengths
+    joined = "".join(names)
+    if joined.isascii():
+        lengths = np.fromiter(map(len, names), np.int64, count=len(names))
+        units = np.frombuffer(joined.encode("ascii"), np.uint8).astype(np.uint16)
+    else:
+        encoded = [java_string_key(name) for name in names]
+        lengths = np.array([len(one) // 2 for one in encoded], np.int64)
+        units = np.frombuffer(b"".join(encoded), ">u2").astype(np.uint16)
     codes = np.zeros(len(names), np.uint32)
-    for column in range(longest):
-        has = lengths > column
-        codes[has] = codes[has] * np.uint32(31) + units[starts[has] + column]
+    hash_units(units, lengths.cumsum(), codes)
     return codes
+
+
+@compiled
+def hash_units(units: NDArray[np.uint16], ends: NDArray[np.int64], codes: UInt32Array) -> None:
+    """Fill `codes` uint32[strings] with Java's `hashCode()` of strings whose UTF-16 units end at `ends`.
+
+    The readable twin is `broker.java.string_hash.java_string_hash` of each.
+    """
+    begin = 0
+    for place in range(len(ends)):
+        code = np.uint32(0)
+        for unit in units[begin : ends[place]]:
+            code = np.uint32(code * np.uint32(31) + np.uint32(unit))
+        codes[place] = code
+        begin = ends[place]
 
 
 def _places(codes: UInt32Array, table_size: int, keys: Callable[[], list[bytes]]) -> NDArray[np.int64]:

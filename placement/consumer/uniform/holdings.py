@@ -35,7 +35,6 @@ from broker.cluster import Int32Array, Int64Array
 from broker.compiled import compiled
 from broker.java.hash_order import string_places, uuid_hashes, uuid_key, uuid_places
 from broker.java.hash_table import TABLE_SIZE_MIN, HashTable
-from broker.java.string_hash import java_string_key
 from broker.java.tree_bin import TreeKey
 from placement.consumer.group import Group
 from placement.consumer.ragged import Ragged
@@ -46,9 +45,9 @@ def topic_order(group: Group, ids: Sequence[bytes]) -> Int64Array:
 
     A member's names are sent in ascending order, kept in a HashSet, and looked up for the HashSet of ids.
     """
-    named = sorted({group.topics[topic] for topic in group.subscribed.row(0).tolist()}, key=java_string_key)
-    index = {group.topics[topic]: topic for topic in group.subscribed.row(0).tolist()}
-    first = np.array([index[name] for name in named], np.int64)[string_places(named, copied=True)]
+    # Topics of a group stand in Java's order.
+    named = np.unique(group.subscribed.row(0))
+    first = named[string_places([group.topics[topic] for topic in named.tolist()], copied=True)].astype(np.int64)
     return first[uuid_places([ids[topic] for topic in first.tolist()], copied=True)]
 
 
@@ -57,7 +56,7 @@ def walked(group: Group, topics: Int64Array, ids: Sequence[bytes]) -> Group:
 
     `topics` are those subscribed, in the order of `topic_order`; `ids` are those of all topics.
     """
-    claimed, numbers = _listed_once(group.owned_topics, group.owned_numbers)
+    claimed, numbers = _listed_once(group)
     if not len(numbers):
         return group
     ranks = len(topics) + np.arange(len(group.topics), dtype=np.int64)
@@ -74,12 +73,13 @@ def walked(group: Group, topics: Int64Array, ids: Sequence[bytes]) -> Group:
     return attrs.evolve(group, owned_topics=Ragged(claimed.starts, claimed.values[order]), owned_numbers=numbers[order])
 
 
-def _listed_once(topics: Ragged, numbers: Int32Array) -> tuple[Ragged, Int32Array]:
-    """Return the same partitions with each member's sorted by (topic, number), without repetitions."""
+def _listed_once(group: Group) -> tuple[Ragged, Int32Array]:
+    """Return the claims with each member's sorted by (topic, number), without repetitions."""
+    topics, numbers = group.owned_topics, group.owned_numbers
+    order = np.empty(len(numbers), np.int64)
+    if sort_claims(group.partition_counts, group.partition_starts, topics.starts, topics.values, numbers, order):
+        return Ragged(topics.starts, topics.values[order]), numbers[order]
     members, values = topics.rows, topics.values
-    ascending = (np.diff(values) > 0) | ((np.diff(values) == 0) & (np.diff(numbers) > 0)) | (np.diff(members) > 0)
-    if ascending.all():
-        return topics, numbers
     order = np.lexsort((numbers, values, members))
     members, values, numbers = members[order], values[order], numbers[order]
     fresh = np.ones(len(order), np.bool_)
@@ -117,6 +117,37 @@ def walked_numbers(numbers: Sequence[int]) -> list[int]:
         table.add((number ^ number >> 16, True, b""))
     # A number below 2^31 comes back from its spread hash as it came.
     return [spread ^ spread >> 16 for spread, _, _ in table]
+
+
+@compiled
+def sort_claims(
+    counts: Int32Array,
+    partition_starts: Int64Array,
+    starts: Int64Array,
+    topics: Int32Array,
+    numbers: Int32Array,
+    order: Int64Array,
+) -> bool:
+    """Fill `order` int64[N] with the places of the claims, row by row, sorted by (topic, number).
+
+    Return False when a partition is claimed twice or does not exist: then `order` means nothing. The readable twin is
+    numpy's `lexsort((numbers, topics, rows))`.
+    """
+    places = np.full(partition_starts[-1], -1, np.int64)
+    rows = np.empty(len(numbers), np.int32)
+    for row in range(len(starts) - 1):
+        for place in range(starts[row], starts[row + 1]):
+            topic, number = topics[place], numbers[place]
+            if number < 0 or number >= counts[topic] or places[partition_starts[topic] + number] >= 0:
+                return False
+            places[partition_starts[topic] + number] = place
+            rows[place] = row
+    ends = starts[:-1].copy()
+    for place in places:
+        if place >= 0:
+            order[ends[rows[place]]] = place
+            ends[rows[place]] += 1
+    return True
 
 
 @compiled

@@ -40,8 +40,9 @@ def _bin_of_64(name: str) -> int:
     return (code ^ code >> 16) % 64
 
 
-def test_strings_too_long_for_columns_are_hashed_one_by_one() -> None:
-    names = ["x" * 1000, "y"]
+@pytest.mark.parametrize("last", ["z", "\N{GRINNING FACE}", "\ud83d"])
+def test_many_strings_hash_as_each_alone_whatever_their_lengths_and_signs(last: str) -> None:
+    names = ["x" * 1000, "", "\x00", *(f"{'name' * number}-{number}" for number in range(30)), last]
     assert string_hashes(names).tolist() == [java_string_hash(name) % 2**32 for name in names]
 
 

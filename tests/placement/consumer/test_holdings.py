@@ -7,13 +7,15 @@ import random
 import attrs
 import numpy as np
 import pytest
+from hypothesis import given
 
 from broker.ids import PartitionId, TopicPartition
 from broker.java.hash_order import uuid_hashes
 from placement.consumer.group import Group, Member, Topic
+from placement.consumer.strategies import groups
 from placement.consumer.topic_ids import id_text, topic_ids
 from placement.consumer.uniform import holdings
-from placement.consumer.uniform.holdings import readable_row, topic_order, walked, walked_numbers
+from placement.consumer.uniform.holdings import readable_row, sort_claims, topic_order, walked, walked_numbers
 
 
 def colliding_group(chance: random.Random) -> Group:
@@ -63,3 +65,14 @@ def test_crowded_bins_are_left_to_the_readable_twin(monkeypatch: pytest.MonkeyPa
 def test_numbers_beyond_the_table_of_a_set_come_before_smaller_ones() -> None:
     assert walked_numbers([0, 1, 16]) == [0, 16, 1]
     assert walked_numbers(list(range(40))) == list(range(40))
+
+
+@given(groups(racks=False, sound=False))
+def test_claims_are_sorted_by_counting_as_by_comparing_unless_they_are_unsound(asked: Group) -> None:
+    topics, numbers = asked.owned_topics, asked.owned_numbers
+    order = np.empty(len(numbers), np.int64)
+    pairs = list(zip(topics.values.tolist(), numbers.tolist(), strict=True))
+    if sort_claims(asked.partition_counts, asked.partition_starts, topics.starts, topics.values, numbers, order):
+        assert order.tolist() == np.lexsort((numbers, topics.values, topics.rows)).tolist()
+    else:
+        assert len(set(pairs)) < len(pairs) or any(number >= asked.partition_counts[topic] for topic, number in pairs)
