@@ -33,7 +33,7 @@ from broker.errors import InputError, UsageError
 from broker.ids import BrokerId
 from placement.formats.documents import parse_object
 from placement.reassignment.certificate import Proof, TopicProof
-from placement.reassignment.check import Certificate
+from placement.reassignment.check import Certificate, Tally
 from placement.reassignment.goal import Goal, copy_sizes
 
 VERSION: Final = 1
@@ -42,12 +42,13 @@ _VECTORS: Final = ("low", "high", "even_low", "even_high", "block", "price")
 
 @attrs.frozen(kw_only=True, eq=False)
 class Certified:
-    """Hold a certificate as read: all brokers, those that the goal adds too, topics, and the input's digest."""
+    """Hold a certificate as read: all brokers, those that the goal adds too, topics, counts, and the input's digest."""
 
     goal: Goal
     brokers: tuple[BrokerView, ...]
     topics: tuple[TopicView, ...]
     certificate: Certificate
+    counts: Mapping[str, Any]
     input_sha256: str
     sizes_sha256: str | None
 
@@ -124,7 +125,8 @@ def read_certificate(text: str, *, source: str) -> Certified:
         }
         listed = value["brokers"]
         brokers = tuple(
-            BrokerView(id=BrokerId(int(one["id"])), rack=one["rack"], fenced=bool(one["fenced"])) for one in listed
+            BrokerView(id=BrokerId(int(one["id"])), rack=_rack(one["rack"]), fenced=bool(one["fenced"]))
+            for one in listed
         )
         replicas = None if value["replicas"] is None else _proof(value["replicas"], len(brokers))
         leaders = _proof(value["leaders"], len(brokers))
@@ -133,10 +135,11 @@ def read_certificate(text: str, *, source: str) -> Certified:
             brokers=brokers,
             topics=tuple(TopicView(str(name)) for name in value["topics"]),
             certificate=Certificate(replicas=replicas, leaders=leaders),
+            counts={name: value[name] for name in attrs.fields_dict(Tally)},
             input_sha256=str(value["input_sha256"]),
             sizes_sha256=None if value.get("sizes_sha256") is None else str(value["sizes_sha256"]),
         )
-    except (KeyError, TypeError, ValueError, UsageError) as wrong:
+    except (KeyError, TypeError, ValueError, OverflowError, UsageError) as wrong:
         what = f"is no certificate of a plan: {type(wrong).__name__} {wrong}"
         raise InputError(what, source=source) from None
 
@@ -166,6 +169,12 @@ def _proof(value: Mapping[str, Any], count: int) -> Proof:
     if weight < 1:
         raise ValueError(f"weight is {weight}")
     return Proof(weight=weight, is_even=bool(value["is_even"]), topics=topics, **vectors)
+
+
+def _rack(value: Any) -> str | None:
+    if value is not None and not isinstance(value, str):
+        raise ValueError(f"rack is {value}, no text")
+    return value
 
 
 def _vector(values: Sequence[Any], name: str) -> Int64Array:

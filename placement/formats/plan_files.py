@@ -84,7 +84,8 @@ def election_json(plan: Reassignment, places: Int64Array) -> str:
 def commands(steps: Sequence[Step], *, throttle: int | None = None, rollback: str | None = None) -> str:
     """Return the commands for `steps` in order, as lines of a shell; `throttle` is in bytes a second."""
     rate = "" if throttle is None else f" --throttle {throttle}"
-    lines = [f"# Set the servers first: export BOOTSTRAP=host:9092. There are {len(steps)} steps, one after the other."]
+    count = "There is 1 step." if len(steps) == 1 else f"There are {len(steps)} steps, one after the other."
+    lines = [f"# Set the servers first: export BOOTSTRAP=host:9092. {count}"]
     for number, step in enumerate(steps, start=1):
         tool = f"{_TOOL} {step.reassignment}"
         lines += ["", f"# Step {number}. Verify until every partition is complete; that clears the throttle too."]

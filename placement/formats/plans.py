@@ -248,9 +248,7 @@ class _PlanRows:
         stranger = next((broker for broker in replicas if broker not in self._known), None)
         if stranger is None:
             return None
-        return (
-            f"broker {stranger} is not in cluster {self._view.name}; a broker that holds nothing is named by its rack"
-        )
+        return f"broker {stranger} is not in cluster {self._view.name}; --add or --racks names one that holds nothing"
 
     def close(self, before: Iterable[Any]) -> ParsedPlan:
         """Return the plan; `before` are the entries that the plan's own file gives as the state before."""

@@ -99,6 +99,8 @@ class Goal:
             raise UsageError(
                 f"a plan {why}; leave out --by bytes, or --{'only-leaders' if self.only_leaders else 'per-topic'}"
             )
+        if self.only_leaders and (self.kind == "racks" or self.per_topic or self.strict_racks):
+            raise UsageError("a plan of leaders alone moves no replica: it changes no racks, nor replicas of a topic")
 
     @property
     def is_even(self) -> bool:
@@ -144,6 +146,7 @@ def check_view(view: ClusterView, goal: Goal) -> None:
     if not view.partitions_complete:
         raise PlanRefusedError(f"{view.name} lists only some of its partitions; a plan needs all of them")
     _check_names(view, goal)
+    _check_racks(view, goal)
     table = view.partitions
     chosen = ~excluded_rows(view, goal)
     moving = _any(table.adding, table.count) | _any(table.removing, table.count)
@@ -192,6 +195,17 @@ def _check_names(view: ClusterView, goal: Goal) -> None:
     unknown = sorted(set(goal.exclude_topics) - {topic.name for topic in view.topics})
     if unknown:
         raise PlanRefusedError(f"topic {unknown[0]!r} cannot be excluded: {view.name} has no such topic")
+
+
+def _check_racks(view: ClusterView, goal: Goal) -> None:
+    """Refuse a goal that asks for racks where no broker has one."""
+    known = bool(view.racks) or any(rack is not None for _, rack in goal.add)
+    if known or not (goal.kind == "racks" or goal.strict_racks):
+        return
+    what = "strict racks" if goal.strict_racks else "goal racks"
+    raise PlanRefusedError(
+        f"{what}: none of the {counted(len(view.brokers), 'broker')} of {view.name} has a known rack (--racks FILE)"
+    )
 
 
 def _check_min_isr(view: ClusterView, factor: int, chosen: NDArray[np.bool_]) -> None:
@@ -252,7 +266,7 @@ def check_brokers(
         raise PlanRefusedError(
             f"{_partition(view, int(np.argmax(wanted)))} has {most} replicas for {counted(len(racks), 'rack')} "
             f"({', '.join(racks[:_SHOWN_MAX])}{', …' if len(racks) > _SHOWN_MAX else ''}); "
-            f"{most - len(racks) - alone} more racks, or no --strict-racks: then each rack gets at least one"
+            f"{counted(most - len(racks) - alone, 'more rack')}, or no --strict-racks: then each rack gets at least one"
         )
 
 

@@ -49,8 +49,11 @@ def view_of_input(table: pa.Table, like: ClusterView) -> ClusterView:
     """Return the view that `input_table` was made of, with the brokers and topics of `like`.
 
     Its sizes are those of `copy_bytes`, if the table has that column.
-    Raises ValueError for a topic that `like` does not have.
+    Raises ValueError for a topic that `like` does not have, and for rows without a value.
     """
+    empty = [name for name in ("topic", "partition", "replicas") if table.column(name).null_count]
+    if empty:
+        raise ValueError(f"column {empty[0]} has rows without a value")
     lists: Any = table.column("replicas").combine_chunks()
     counts = np.diff(np.asarray(lists.offsets, dtype=np.int64))
     width = int(counts.max(initial=0))

@@ -13,12 +13,16 @@ Source: Kafka 4.3.1 PartitionReassignmentReplicas; completion.py.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 import numpy as np
 
+from broker.cluster import PAD
 from broker.wording import counted
 from placement.reassignment.completion import completion, unblocked_by_newer_release
 from placement.reassignment.plan import Plan
+
+_SHOWN_MAX: Final = 5
 
 
 def notes_of(plan: Plan) -> tuple[str, ...]:
@@ -28,6 +32,14 @@ def notes_of(plan: Plan) -> tuple[str, ...]:
 
 def _notes(plan: Plan) -> Iterator[str]:
     moved = plan.reassignment
+    bare = sum(one.rack is None for one in plan.view.brokers)
+    if plan.view.racks and bare:
+        yield f"{bare} of {counted(len(plan.view.brokers), 'broker')} without a known rack, each a rack of its own"
+    idle = _idle(plan)
+    if idle:
+        more = ", …" if len(idle) > _SHOWN_MAX else ""
+        shown = ", ".join(map(str, idle[:_SHOWN_MAX])) + more
+        yield f"{counted(len(idle), 'broker')} that the dump shows nowhere would receive replicas: {shown}"
     if not moved.count:
         yield "nothing has to change"
         return
@@ -52,6 +64,14 @@ def _notes(plan: Plan) -> Iterator[str]:
             low, high = int(proof.even_low[proof.block >= 0].min()), int(proof.even_high.max())
             why = "racks" if what == "replicas" else "the places of replicas"
             yield f"{what} end between {low} and {high} a broker: {why} allow nothing more even"
+
+
+def _idle(plan: Plan) -> list[int]:
+    """Return the brokers that hold nothing, receive something and are not added by the goal."""
+    added = {number for number, _ in plan.goal.add}
+    held = np.unique(plan.view.partitions.replicas)
+    new = np.setdiff1d(np.unique(plan.reassignment.replicas), np.append(held, PAD))
+    return [number for number in new.tolist() if number not in added]
 
 
 def _drifted(plan: Plan) -> int:

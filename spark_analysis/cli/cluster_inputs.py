@@ -48,6 +48,7 @@ from broker.cli import printable
 from broker.cli_options import COUNT
 from broker.cluster import ClusterView
 from broker.errors import InputError, UsageError
+from broker.units import parse_size
 from placement.formats.capacity import CAPACITY_BYTES_MAX, Capacities, read_capacities
 from placement.formats.parsed import ParsedDump
 from placement.formats.racks import RACKS_BYTES_MAX, read_racks
@@ -165,6 +166,14 @@ def read_cluster(dump: str, options: ClusterOptions) -> Iterator[Cluster]:
         view = _chosen(account.clusters, options.cluster if len(inputs) == 1 else None, named[0])
         _warn_of_rejects(account)
         yield Cluster(view=_completed(view, account, options), capacities=_capacities(options), account=account)
+
+
+def throttle_of(text: str | None) -> int | None:
+    """Return the bytes a second that --throttle names, None without it."""
+    throttle = None if text is None else int(parse_size(text))
+    if throttle == 0:
+        raise UsageError("--throttle is 0; a rate is at least 1 byte a second")
+    return throttle
 
 
 def give_answer(

@@ -13,7 +13,6 @@ from broker.cluster import ClusterView
 from broker.errors import UsageError
 from broker.ids import BrokerId, broker_id
 from broker.releases import Release
-from broker.units import parse_size
 from placement.formats.documents import JSON_BYTES_MAX
 from placement.formats.plans import ParsedPlan, read_plan
 from placement.outages.look_ahead import LookAhead, look_ahead
@@ -35,6 +34,7 @@ from spark_analysis.cli.cluster_inputs import (
     cluster_options,
     give_answer,
     read_cluster,
+    throttle_of,
 )
 from spark_analysis.cli.commands import PROGRAM
 from spark_analysis.cli.impact_text import impact_shown
@@ -149,11 +149,8 @@ def _read(path: str, view: ClusterView) -> ParsedPlan:
 
 def _answer(cluster: Cluster, plans: tuple[ParsedPlan, ...], options: ImpactOptions) -> Answer:
     view, capacities = cluster.view, cluster.capacities
-    throttle = None if options.throttle is None else parse_size(options.throttle)
-    if throttle == 0:
-        raise UsageError("--throttle is 0; a rate is at least 1 byte a second")
     links = Links(
-        throttle=throttle,
+        throttle=throttle_of(options.throttle),
         network_in=capacities.column(view, "network_in_bytes_per_second"),
         network_out=capacities.column(view, "network_out_bytes_per_second"),
         ingress=capacities.column(view, "ingress_bytes_per_second"),

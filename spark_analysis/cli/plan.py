@@ -30,6 +30,7 @@ from spark_analysis.cli.cluster_inputs import (
     cluster_options,
     give_answer,
     read_cluster,
+    throttle_of,
 )
 from spark_analysis.cli.commands import PROGRAM
 from spark_analysis.cli.plan_check import CHECKED, check_folder
@@ -57,7 +58,7 @@ class PlanOptions(ClusterOptions):
     from_target: bool
     concurrency: int | None
     batches: int
-    throttle: int | None
+    throttle: str | None
     check: Path | None
 
 
@@ -104,9 +105,8 @@ class PlanOptions(ClusterOptions):
 )
 @click.option(
     "--throttle",
-    type=click.IntRange(1, 2**63 - 1),
     metavar="BYTES",
-    help="Bytes a second for the commands' --throttle.",
+    help="Rate of the commands' --throttle in bytes a second, such as 50000000 or 50MiB (default: none).",
 )
 @click.option(
     "--check",
@@ -137,12 +137,12 @@ def plan_command(options: PlanOptions) -> int:
         return _check(options.check, options)
     if options.dump is None:
         raise UsageError("a DUMP is needed to plan, or --check DIR to check a plan")
-    goal = goal_of(options)
+    goal, throttle = goal_of(options), throttle_of(options.throttle)
     with read_cluster(options.dump, options) as cluster:
         view = as_targeted(cluster.view) if options.from_target else cluster.view
         plan = make_plan(view, goal)
-        batches = schedule(plan.reassignment, _limits(plan, cluster, options))
-        _give(plan, batches, options)
+        batches = schedule(plan.reassignment, _limits(plan, cluster, options, throttle))
+        _give(plan, batches, options, throttle)
     return 0
 
 
@@ -169,24 +169,24 @@ def _added(text: str) -> Sequence[tuple[BrokerId, str | None]]:
     return [(number, rack or None) for number in parse_broker_list(ids)]
 
 
-def _limits(plan: Plan, cluster: Cluster, options: PlanOptions) -> Limits:
+def _limits(plan: Plan, cluster: Cluster, options: PlanOptions, throttle: int | None) -> Limits:
     free = cluster.capacities.free_disk_bytes(plan.view)
     return Limits(
         concurrency=options.concurrency,
-        rates=None if options.throttle is None else Rates.equal(len(plan.view.brokers), options.throttle),
+        rates=None if throttle is None else Rates.equal(len(plan.view.brokers), throttle),
         free_bytes=free if bool((free >= 0).any()) else None,
         batch_count=options.batches,
     )
 
 
-def _give(plan: Plan, batches: Schedule, options: PlanOptions) -> None:
+def _give(plan: Plan, batches: Schedule, options: PlanOptions, throttle: int | None) -> None:
     brokers = brokers_table(plan, batches)
     counts = attrs.asdict(plan.tally)
     summary = summary_of(plan, batches)
     texts: dict[str, str] = {}
     tables: dict[str, Any] = {}
     if options.out is not None:
-        texts = plan_texts(plan, batches, throttle=options.throttle) | {
+        texts = plan_texts(plan, batches, throttle=throttle) | {
             "certificate.json": certificate_json(
                 plan.view, plan.goal, plan.certificate, counts, input_sha256=digest(plan.view)
             )

@@ -29,6 +29,7 @@ from broker.cluster import ClusterView
 from broker.errors import InputError, NothingUsableError, UsageError
 from broker.units import format_size
 from placement.formats.certificates import Certified, digest, read_certificate, sizes_digest
+from placement.formats.documents import parse_object
 from placement.formats.plans import read_plan
 from placement.reassignment.check import Tally, faults, tally, target_rows
 from placement.reassignment.goal import with_added
@@ -93,6 +94,9 @@ def check_folder(folder: Path, dump: ClusterView | None) -> Checked:
         found.append("the sizes in input.parquet are not those that the certificate was made for")
     found += _faults_of_files(folder, view, plan)
     counts = tally(view, goal, target, certificate)
+    for name, value in attrs.asdict(counts).items():
+        if certified.counts[name] != value:
+            found.append(f"certificate.json says {name} is {certified.counts[name]}; it is {value}")
     return Checked(folder=str(folder), tally=counts, faults=tuple(found))
 
 
@@ -139,6 +143,7 @@ def _faults_of_files(folder: Path, view: ClusterView, plan: Reassignment) -> lis
             elif row not in wanted or _held(wanted[row]) != _held(part.replicas[place]):
                 found.append(f"{path.name}: {part.name(place)} is not as in plan.json")
             seen.add(row)
+        found += _faults_of_election(folder, path.name, view, part)
     missing = len(set(wanted) - seen)
     if missing:
         found.append(f"{plural(missing, 'partition')} of plan.json is in no batch")
@@ -146,6 +151,34 @@ def _faults_of_files(folder: Path, view: ClusterView, plan: Reassignment) -> lis
     found += refused
     if set(back.rows.tolist()) != set(wanted) or bool(back.changes.any()):
         found.append("rollback.json does not bring every partition of plan.json back")
+    return found
+
+
+def _faults_of_election(folder: Path, batch: str, view: ClusterView, part: Reassignment) -> list[str]:
+    """Return what is wrong with the election after a batch: partitions of others, or one that is left out."""
+    name = batch.replace("batch", "preferred-election")
+    try:
+        listed = parse_object(_text(folder / name), source=name)["partitions"] if (folder / name).exists() else []
+        elected = {(str(each["topic"]), int(each["partition"])) for each in listed}
+    except (KeyError, TypeError, ValueError):
+        return [f"{name} is no list of partitions for kafka-leader-election"]
+    table = view.partitions
+    keys = [
+        (view.topics[topic].name, number)
+        for topic, number in zip(
+            table.topic_index[part.rows].tolist(), table.partition_ids[part.rows].tolist(), strict=True
+        )
+    ]
+    found = [f"{name}: {topic}-{number} is not in {batch}" for topic, number in sorted(elected - set(keys))[:1]]
+    if table.leader is None:
+        return found
+    leader = table.leader[part.rows]
+    unfenced = np.array([one.id for one in view.brokers if not one.fenced], dtype=np.int32)
+    stays = (part.replicas[:, 1:] == leader[:, None]).any(axis=1) & (leader >= 0) & np.isin(leader, unfenced)
+    # A new replica is in sync when its reassignment ends; of others the input does not say it.
+    new = part.added[:, 0] & np.isin(part.replicas[:, 0], unfenced)
+    needed = {keys[place] for place in np.flatnonzero(stays & new).tolist()}
+    found += [f"{name}: {topic}-{number} is missing" for topic, number in sorted(needed - elected)[:1]]
     return found
 
 

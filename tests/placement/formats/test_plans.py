@@ -61,7 +61,7 @@ def test_entries_become_rows_of_the_view_in_the_order_of_the_plan() -> None:
         (entry("orders", 7, [1]), "topic orders has no partition 7 among its 2 in the cluster"),
         (
             entry("orders", 0, [1, 9]),
-            "broker 9 is not in cluster prod; a broker that holds nothing is named by its rack",
+            "broker 9 is not in cluster prod; --add or --racks names one that holds nothing",
         ),
         (entry("orders", 0, []), "the list of replicas is empty"),
         (entry("orders", 0, [1, 1]), "replicas names broker 1 twice"),

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import ast
 import json
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -120,6 +123,9 @@ def test_the_plan_is_one_that_kafkas_format_reads_and_leads_to_the_loads_it_says
         ("certificate.json", '"input_sha256":"', '"input_sha256":"0', "not the input"),
         ("batch-01.json", '"partition":0', '"partition":1', "batch-01.json"),
         ("rollback.json", '"replicas":[1,3]', '"replicas":[1,4]', "rollback.json"),
+        ("certificate.json", '"moved":8', '"moved":7', "certificate.json says moved is 7; it is 8"),
+        ("preferred-election-01.json", '"topic":"orders"', '"topic":"nix"', "preferred-election-01.json: nix-"),
+        ("preferred-election-01.json", '"partition":', '"number":', "is no list of partitions"),
     ],
 )
 def test_what_was_changed_by_hand_is_seen(
@@ -213,7 +219,7 @@ def test_a_plan_for_another_state_of_the_cluster_is_seen(
         ),
         (
             ("--goal", "factor", "--factor", "3", "--strict-racks"),
-            "orders-0 has 3 replicas for 2 racks (a, b); 1 more racks, or no --strict-racks: then each rack gets at "
+            "orders-0 has 3 replicas for 2 racks (a, b); 1 more rack, or no --strict-racks: then each rack gets at "
             "least one",
         ),
         (
@@ -226,6 +232,15 @@ def test_a_plan_for_another_state_of_the_cluster_is_seen(
             ("--only-leaders", "--remove", "1"),
             "a plan of leaders alone moves no replica: it can neither add, remove nor change a factor",
         ),
+        (
+            ("--only-leaders", "--goal", "racks"),
+            "a plan of leaders alone moves no replica: it changes no racks, nor replicas of a topic",
+        ),
+        (
+            ("--only-leaders", "--per-topic"),
+            "a plan of leaders alone moves no replica: it changes no racks, nor replicas of a topic",
+        ),
+        (("--throttle", "0"), "--throttle is 0; a rate is at least 1 byte a second"),
     ],
 )
 def test_refusals_name_the_rule_and_the_numbers(
@@ -233,6 +248,73 @@ def test_refusals_name_the_rule_and_the_numbers(
 ) -> None:
     assert plan(*given, *arguments) in (1, 2)
     assert capsys.readouterr().err == f"brokerside: {message}\n"
+
+
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        (lambda proof: proof["replicas"]["price"].__setitem__(0, 10**30), "OverflowError"),
+        (lambda proof: proof["brokers"][0].__setitem__("rack", 7), "rack is 7, no text"),
+        (lambda proof: proof.pop("moved"), "KeyError 'moved'"),
+    ],
+)
+def test_a_certificate_of_another_shape_is_one_sentence(
+    given: tuple[str, ...],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    change: Callable[[Any], object],
+    what: str,
+) -> None:
+    out = tmp_path / "out"
+    assert plan(*given, "--out", str(out)) == 0
+    proof = json.loads((out / "certificate.json").read_text())
+    change(proof)
+    (out / "certificate.json").write_text(json.dumps(proof))
+    assert plan("--check", str(out)) == 2
+    assert what in capsys.readouterr().err
+
+
+def test_an_input_with_rows_without_a_value_is_one_sentence(
+    given: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    assert plan(*given, "--out", str(out)) == 0
+    table = pq.read_table(out / "input.parquet")
+    nothing = pa.nulls(table.num_rows, pa.string())
+    pq.write_table(table.set_column(0, "topic", nothing), out / "input.parquet")
+    assert plan("--check", str(out)) == 2
+    assert "column topic has rows without a value" in capsys.readouterr().err
+
+
+def test_an_election_that_is_missing_is_seen(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "out"
+    (tmp_path / "prod.txt").write_text(described("orders", [[1, 2]] * 6))
+    assert plan(str(tmp_path / "prod.txt"), "--add", "3", "--factor", "3", "--out", str(out)) == 0
+    assert plan("--check", str(out)) == 0
+    (out / "preferred-election-01.json").unlink()
+    assert plan("--check", str(out)) == 1
+    assert "failed: preferred-election-01.json: orders-" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("arguments", [("--goal", "racks"), ("--strict-racks",)])
+def test_rules_of_racks_without_racks_are_refused(
+    given: tuple[str, ...], capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...]
+) -> None:
+    assert plan(given[0], *arguments) == 1
+    assert "none of the 4 brokers of prod has a known rack (--racks FILE)" in capsys.readouterr().err
+
+
+def test_notes_name_brokers_that_only_the_racks_file_knows_and_count_those_without_rack(
+    given: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "racks.csv").write_text("1,a\n2,a\n3,b\n9,b\n")
+    assert plan(*given, "--throttle", "1MiB", "--out", str(tmp_path / "out")) == 0
+    shown = capsys.readouterr().out
+    assert "Note: 1 of 5 brokers without a known rack, each a rack of its own" in shown
+    assert "Note: 1 broker that the dump shows nowhere would receive replicas: 9" in shown
+    commands = (tmp_path / "out" / "commands.txt").read_text()
+    assert "There is 1 step.\n" in commands
+    assert "--throttle 1048576" in commands
 
 
 def test_a_reassignment_in_progress_is_refused_or_planned_from_its_target(
