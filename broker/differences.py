@@ -90,6 +90,8 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
          "revocations", "CurrentAssignmentBuilder", "broker/group/consumer/member.py", _GROUPED),
     _row("4.2", "A known consumer that joins with epoch 0 is not fenced", "GroupMetadataManager",
          "broker/group/consumer/heartbeats.py", _GROUPED),
+    _row("4.2", "ListOffsets with -6 asks for the first offset not yet in remote storage: -1 without one", "KIP-1023",
+         "log/partition/reading.py", _LOG),
     _row("4.3", "A marker of the epoch 32767 is taken in any case", "ProducerAppendInfo",
          "log/producers/append.py", _LOG),
     _row("4.3", "A change of directories leaves the ELR as it is (`elr_kept_by_every_change`)",

@@ -17,7 +17,7 @@ whose segment is not known (the offset was taken by compaction at the log's end)
 Example: segments 0 and 100, high watermark 120: a read from 90 returns the rest of segment 0, one from 100 the bytes up
 to where the batch of 120 begins, one from 120 nothing.
 
-Left out: remote storage and its timestamps (-5); answers to clients of Kafka before 0.10.
+Left out: remote storage; answers to clients of Kafka before 0.10.
 
 Source: kafka.log.LocalLog.read and kafka.log.UnifiedLog.{fetchOffsetByTimestamp,searchOffsetInLocalLog}, trunk 1eb7644
 (2024-10).
@@ -30,7 +30,8 @@ from typing import Final
 
 import attrs
 
-from broker.ids import Offset
+from broker.ids import LeaderEpoch, Offset
+from broker.releases import Release
 from broker.values import value
 from log.errors import OffsetOutOfRangeError, UnsupportedForMessageFormatError
 from log.indexes.offset_index import OffsetPosition
@@ -45,6 +46,10 @@ LATEST_TIMESTAMP: Final = -1
 EARLIEST_TIMESTAMP: Final = -2
 MAX_TIMESTAMP: Final = -3
 EARLIEST_LOCAL_TIMESTAMP: Final = -4
+LATEST_TIERED_TIMESTAMP: Final = -5
+EARLIEST_PENDING_UPLOAD_TIMESTAMP: Final = -6
+_PENDING_UPLOAD_SINCE: Final = Release("4.2")
+_NOT_REMOTE: Final = FoundOffset(NO_TIMESTAMP, Offset(-1), LeaderEpoch(-1))
 
 UNKNOWN_POSITION: Final = -1
 _EMPTY: Final = memoryview(b"")
@@ -198,6 +203,12 @@ def first_offset_since(segments: Segments, timestamp_ms: int, log_start_offset: 
     return None
 
 
+def _asks_for_remote(timestamp_ms: int, release: Release) -> bool:
+    if timestamp_ms == EARLIEST_PENDING_UPLOAD_TIMESTAMP:
+        return release >= _PENDING_UPLOAD_SINCE
+    return timestamp_ms == LATEST_TIERED_TIMESTAMP
+
+
 class Reading:
     """Read one log."""
 
@@ -232,6 +243,7 @@ class Reading:
     def offset_by_timestamp(self, timestamp_ms: int) -> FoundOffset | None:
         """Return the first record at or after a time; -1: log end, -2 and -4: log start, -3: the latest record.
 
+        Without remote storage, -5 and since 4.2 -6 ask for what is not there: timestamp, offset and epoch are -1.
         Raises UnsupportedForMessageFormatError for a time in a log of magic 0.
         """
         log, epochs = self._log, self._log.epochs
@@ -241,6 +253,8 @@ class Reading:
             return FoundOffset(NO_TIMESTAMP, log.log_start_offset, earliest.epoch if earliest and covers else None)
         if timestamp_ms == LATEST_TIMESTAMP:
             return FoundOffset(NO_TIMESTAMP, log.log_end_offset, None if epochs is None else epochs.latest_epoch)
+        if _asks_for_remote(timestamp_ms, log.local.config.release):
+            return _NOT_REMOTE
         if log.local.config.magic == 0:
             raise UnsupportedForMessageFormatError(f"{log.directory}: messages of magic 0 have no time to search for")
         if timestamp_ms == MAX_TIMESTAMP:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import attrs
 import pytest
 
 from broker.entropy import SplitMix64
 from broker.errors import CorruptDataError, UsageError
 from broker.ids import LeaderEpoch, Offset, ProducerEpoch, ProducerId
+from broker.releases import Release
 from broker.units import TimeMs
 from log.batches.build import build_batch, build_marker
 from log.batches.build_spec import BatchSpec
@@ -245,6 +247,17 @@ def test_times_are_found_across_segments() -> None:
     largest = log.fetch_offset_by_timestamp(-3)
     assert largest is not None
     assert (largest.offset, largest.timestamp_ms) == (4, NOW + 40)
+
+
+@pytest.mark.parametrize(
+    ("release", "timestamp", "offset"), [("4.3", -5, -1), ("4.3", -6, -1), ("4.2", -6, -1), ("4.1", -6, 0)]
+)
+def test_what_is_asked_of_remote_storage_is_not_there(release: str, timestamp: int, offset: int) -> None:
+    log = opened(settings=attrs.evolve(config(), release=Release(release)))
+    appended(log, batch(2))
+    found = log.fetch_offset_by_timestamp(timestamp)
+    assert found is not None
+    assert (found.offset, found.leader_epoch) == ((-1, -1) if offset < 0 else (0, EPOCH))
 
 
 def test_the_log_start_never_passes_the_high_watermark() -> None:

@@ -149,8 +149,8 @@ def what_was_written_is_denied(patch: Patch) -> None:
 
 
 def doubles_are_written(patch: Patch) -> None:
-    def analyze(original: Any, self: Any, batches: Any, _origin: AppendOrigin) -> Any:
-        return original(self, batches, AppendOrigin.REPLICATION)
+    def analyze(original: Any, self: Any, batches: Any, _origin: AppendOrigin, *rest: Any) -> Any:
+        return original(self, batches, AppendOrigin.REPLICATION, *rest)
 
     around(patch, log.producers.state.ProducerState, "analyze", analyze)
 

@@ -24,7 +24,7 @@ def outage(*arguments: str) -> int:
 def test_every_outage_is_shown_and_written(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert outage(KRAFT, "--out", str(tmp_path / "out")) == 0
     shown = capsys.readouterr().out
-    assert "kraft-4: 3 brokers in 3 racks, 25 partitions" in shown
+    assert "kraft-4.3: 3 brokers in 3 racks, 25 partitions" in shown
     assert "The worst 5 of each kind, of 3 brokers, 3 pairs, 3 racks, 6 rack and brokers" in shown
     assert max(map(len, shown.splitlines()[2:20])) <= 100
     names = sorted(path.name for path in (tmp_path / "out").iterdir())
