@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import io
 import math
 import os
 import signal
@@ -127,6 +128,7 @@ def check_chart(chart: Path | None) -> None:
 
 def run(command: click.Command, name: str, arguments: list[str] | None = None) -> int:
     """Run a click command as the program `name`, print errors as one line, and return the exit status."""
+    _replace_what_no_terminal_shows()
     try:
         with _sigterm_raises():
             return _status(command, name, arguments)
@@ -138,6 +140,13 @@ def run(command: click.Command, name: str, arguments: list[str] | None = None) -
         return EXIT_INTERRUPTED
     finally:
         _abandon_what_fails()
+
+
+def _replace_what_no_terminal_shows() -> None:
+    """Print "?" for characters that the terminal's encoding lacks, such as dashes in Latin-1."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and (stream.errors == "strict" or stream.encoding != "utf-8"):
+            stream.reconfigure(errors="replace")
 
 
 def _status(command: click.Command, name: str, arguments: list[str] | None) -> int:

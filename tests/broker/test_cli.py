@@ -124,6 +124,16 @@ sys.exit(run(talk, "talk", []))
     assert (ended.returncode, ended.stderr.decode()) == (status, f"talk: {said}\n")
 
 
+@pytest.mark.parametrize(
+    ("encoding", "shown"), [("ascii", b"? 1\n"), ("latin-1", b"? 1\n"), ("utf-8", "– 1\n".encode())]
+)
+def test_what_a_terminal_cannot_show_is_a_question_mark(encoding: str, shown: bytes) -> None:
+    program = "import click; from broker.cli import run; run(click.command()(lambda: print('\u2013 1')), 'talk', [])"
+    environment = os.environ | {"PYTHONIOENCODING": encoding}
+    ended = subprocess.run([sys.executable, "-c", program], cwd=ROOT, env=environment, capture_output=True, check=False)
+    assert (ended.stdout, ended.stderr) == (shown, b"")
+
+
 @pytest.mark.parametrize("text", ["nan", "NaN", "-nan", "inf", "0"])
 def test_a_number_that_no_bound_holds_is_refused(text: str, capsys: pytest.CaptureFixture[str]) -> None:
     @click.command()
