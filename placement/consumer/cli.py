@@ -116,7 +116,9 @@ def _of_json(options: AssignOptions, data: bytes) -> int:
     asked = read_group_spec(data, source=options.spec.name)
     for option, value in (("--group", options.group), ("--topics", options.topics)):
         if value is not None:
-            raise UsageError(f"{option} is for what kafka-consumer-groups printed, not for JSON")
+            raise UsageError(
+                f"{option} is for what kafka-consumer-groups --describe --members --verbose prints; this is JSON"
+            )
     held = options.previous
     before = Previous({}, {}) if held is None else read_previous(held.read_bytes(), source=held.name)
     answers = answer_all(

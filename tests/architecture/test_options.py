@@ -57,6 +57,7 @@ VALUES: Final = {
     "--from": str(REAL.parent / "six-brokers.csv"),
     "--grow": str(REAL.parent / "six-brokers.csv"),
     "--kafka": "4.1",
+    "--topics": str(REAL.parent / "six-brokers.csv"),
     "--load": "3",
     "--minutes": "7",
     "--now-ms": "5",

@@ -216,4 +216,7 @@ def test_options_that_have_no_effect_are_refused(typed: Any, tmp_path: Path) -> 
     spec = '{"topics": [], "members": []}'
     for option, value in (("--group", "g"), ("--topics", str(TOPICS))):
         status, _, err = typed(spec, option, value)
-        assert (status, err) == (2, f"groups: {option} is for what kafka-consumer-groups printed, not for JSON\n")
+        assert (status, err) == (
+            2,
+            f"groups: {option} is for what kafka-consumer-groups --describe --members --verbose prints; this is JSON\n",
+        )

@@ -199,7 +199,8 @@ def test_one_absurd_list_does_not_widen_a_large_table(monkeypatch: pytest.Monkey
         ("\n \n", "dump: the input is empty"),
         (
             "hello\nworld\n",
-            "dump:1: not a dump of a known format but a list of names, such as kafka-topics --list prints; known are "
+            "dump:1: not a dump of a known format but a list of names, such as kafka-topics --list or "
+            "kafka-consumer-groups --list prints; known are "
             "kafka-topics, kcat, kafka-reassign-partitions, cruise-control (found 'hello')",
         ),
         (
