@@ -51,7 +51,10 @@ SECONDS_MAX: Final = 120
 GOALS: Final = (Goal(kind="racks"), Goal(kind="drain", remove=(BrokerId(6),)))
 REASSIGN: Final = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
 ELECT: Final = "org.apache.kafka.tools.LeaderElectionCommand"
-_STATUS: Final = re.compile(r"Reassignment of partition (\S+) is (completed|still in progress)\.")
+_STATUS: Final = re.compile(
+    r"(?:Reassignment of partition (\S+) is (completed|still in progress)\.|(no active reassignment) of partition)"
+)
+"""The last is the answer of a broker that lags the controller: the move has ended, the old replicas are shown."""
 
 
 @attrs.define
@@ -151,7 +154,7 @@ def _verified(cluster: Cluster, done: Done, arguments: list[str]) -> str:
         text = _tool(cluster, REASSIGN, *arguments, "--verify")
         found = _STATUS.findall(text)
         assert found, text
-        if all(status == "completed" for _, status in found):
+        if all(status == "completed" for _, status, _ in found):
             return text
         assert time.monotonic() < deadline, text
         time.sleep(0.2)
