@@ -29,7 +29,7 @@ from broker.releases import Release
 
 @attrs.frozen
 class Difference:
-    """Hold one row: what is so since a release, its source, the file that has the rule, and what shows it."""
+    """Describe one difference: its first release, its source, the file with the rule, and the option that shows it."""
 
     since: Release
     what: str

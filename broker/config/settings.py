@@ -44,7 +44,7 @@ _BATCHING_SINCE: Final = Release("4.3")  # KIP-1263.
 
 @attrs.frozen(kw_only=True)
 class PairRule:
-    """Require of two settings of one scope that `lesser` <= `greater`, or, `strictly`, that `lesser` < `greater`."""
+    """Check that setting `lesser` is at most setting `greater`, or below it if `strictly`; both have one scope."""
 
     scope: Scope
     lesser: str
@@ -146,7 +146,7 @@ class Settings(Mapping[str, Value]):
         broker: Settings | None = None,
         release: Release | None = None,
     ) -> Settings:
-        """Return settings with these values, of the broker's release, or the newest, where none is given.
+        """Return settings with these values; without a release, that of the broker's settings, else the newest.
 
         Raises UsageError for an unknown name, a bad value or a broken PairRule.
         """

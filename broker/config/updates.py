@@ -1,4 +1,4 @@
-"""Name the settings of a broker that take a new value while it runs, for one broker or for all of them.
+"""List the broker settings that can change while the broker runs, per broker or for the whole cluster.
 
 Example:
 

@@ -92,7 +92,7 @@ class StartedTransaction:
 
 @attrs.frozen
 class MarkerRule:
-    """Hold what decides whether a marker is taken: its transaction version, None where it is unknown, and the release.
+    """Hold what the check of a transaction marker depends on: transaction version (None if unknown) and release.
 
     A release before 4.2 does not ask for the version.
     """

@@ -98,7 +98,7 @@ class DumpOptions:
         return self._has_begun(record.offset) and not self.is_past(record.offset)
 
     def _has_begun(self, offset: int) -> bool:
-        """Return whether the range begins at or below `offset`; a whole one has negative offsets of damage too."""
+        """Return whether the range begins at or below `offset`; start 0 also admits damaged negative offsets."""
         return self.start_offset == 0 or offset >= self.start_offset
 
     def is_past(self, offset: int) -> bool:

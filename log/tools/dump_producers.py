@@ -43,7 +43,7 @@ def txn_index_lines(file: SourceFile) -> Iterator[str]:
 
 
 def snapshot_lines(file: SourceFile, options: DumpOptions, problems: Problems) -> Iterator[str]:
-    """Yield the producers of a `.snapshot`; one that cannot be read goes to `problems`."""
+    """Yield the producers of a `.snapshot` file; report an unreadable file to `problems`."""
     data = file.view()
     try:
         entries = parse_snapshot(data, source=file.shown)

@@ -52,7 +52,7 @@ class ProblemKind(Enum):
         return str(self.value[0]).format(file)
 
     def line(self, first: int, second: int) -> str:
-        """Return the line of one problem."""
+        """Return one problem as a line of text."""
         return str(self.value[1]).format(first, second)
 
     def sorted(self, pairs: list[tuple[int, int]], release: Release) -> Iterable[tuple[int, int]]:

@@ -69,7 +69,7 @@ class BrokerTurnover:
 
 @attrs.frozen(kw_only=True, eq=False)
 class TopicSize:
-    """Hold one topic's partitions and bytes before and after; None where it is not there or not known."""
+    """Hold one topic's partition count and bytes before and after; None if the topic or its size is missing."""
 
     topic: str
     partitions_before: int | None

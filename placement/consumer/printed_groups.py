@@ -58,7 +58,7 @@ def topics_of_view(view: ClusterView, *, source: str) -> dict[str, Topic]:
 
 
 def question_of(group: PrintedGroup, known: Mapping[str, Topic] | None, assignor: str | None) -> PrintedQuestion:
-    """Return the group to assign; `known` are the topics of a dump, `assignor` is the one asked for."""
+    """Return the group to assign; partition counts come from `known`, or from the partitions that members hold."""
     held = {member.member_id: member.held for member in group.members}
     owned = {member.member_id: member.held if member.target is None else member.target for member in group.members}
     seen: dict[str, int] = {}

@@ -58,7 +58,7 @@ class LogDirCapacity:
 
 @attrs.frozen(kw_only=True)
 class Capacity:
-    """Hold the capacities of one broker; None is not known.
+    """Hold the capacities of one broker; an unknown capacity is None.
 
     `free_disk_bytes` is given where more than Kafka's replicas stands on the disk. `ingress_bytes_per_second` is the
     rate at which clients produce to partitions that the broker holds, as leader or follower.

@@ -149,7 +149,7 @@ def _what_it_is(text: str) -> str:
 def _read_row(
     line: str, number: int, columns: dict[str, slice], rows: RowCounts, found: dict[str, dict[str, GroupMember]]
 ) -> None:
-    """Hold one member, or reject its row."""
+    """Add one member to its group, or reject its row."""
     try:
         group, member = _member(line, columns)
         if member.member_id in found.get(group, {}):
@@ -162,7 +162,7 @@ def _read_row(
 
 
 class _RowError(Exception):
-    """Says why one row cannot be used."""
+    """Report why one row cannot be used."""
 
 
 def _member(line: str, columns: dict[str, slice]) -> tuple[str, GroupMember]:

@@ -118,7 +118,7 @@ def scatter_widths(rows: Int32Array, broker_count: int) -> Int64Array:
 
 @compiled
 def fill_together(rows: Int32Array, together: WordArray) -> None:
-    """Set bit j of row i of uint64[B, words] for each two different brokers i and j in one row."""
+    """Set bit j of row i, uint64[B, words], for each two brokers i and j that share a partition."""
     for row in range(rows.shape[0]):
         for one in range(rows.shape[1]):
             for other in range(rows.shape[1]):

@@ -113,7 +113,7 @@ def _sets_of_size(found: Successions, size: int) -> Int32Array:
 
 
 def _key(rows: Int32Array, broker_count: int) -> Int64Array:
-    """Return one number a set, different for different sets."""
+    """Return a distinct number for each distinct set of brokers."""
     key = np.zeros(rows.shape[0], dtype=np.int64)
     for column in rows.T:
         key = key * broker_count + column

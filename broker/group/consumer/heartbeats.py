@@ -137,7 +137,7 @@ def _is_well_formed(request: ConsumerGroupHeartbeatRequest) -> bool:
 
 
 def _is_epoch_valid(member: ConsumerMember, request: ConsumerGroupHeartbeatRequest, release: Release) -> bool:
-    """Return whether the epoch is the member's own, the previous one after a response was lost, or 0 to join anew."""
+    """Return whether a heartbeat's member epoch is valid: the current one, the previous one, or 0 to rejoin."""
     if request.epoch == member.epoch or (request.epoch == JOINING_EPOCH and release >= _REJOINS_SINCE):
         return True
     is_former = request.epoch == member.previous_epoch and request.epoch < member.epoch

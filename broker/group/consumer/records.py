@@ -321,7 +321,7 @@ def _read_epochs(tags: Mapping[int, bytes]) -> Iterator[int]:
 
 
 def _tagged(data: bytes) -> bytes:
-    """Return the end of a structure with one tagged field, whose tag is 0."""
+    """Return the encoded tagged fields of a record that has only tag 0."""
     return b"\x01\x00" + _varint(len(data)) + data
 
 

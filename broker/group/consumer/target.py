@@ -99,7 +99,7 @@ def is_target_due(group: ConsumerGroup, options: ConsumerOptions, now_ms: TimeMs
 
 
 def with_target(group: ConsumerGroup, context: GroupContext, now_ms: TimeMs) -> ConsumerGroup:
-    """Return the group with its target assignment computed for the present group epoch if it is due."""
+    """Return the group, with a new target assignment if its group epoch rose and the assignment interval has passed."""
     if not is_target_due(group, context.options, now_ms):
         return group
     subscribers = tuple(
