@@ -4,9 +4,9 @@ Goals, most important first: every line accounted for; a million partitions at t
 bounded memory. Constraints: rows = topic lines + partition lines; each is analysed or rejected with its line; all other
 lines are skipped and counted.
 
-How: blocks of a long text go through describe_block, compiled; what that leaves, and short texts, go line by line
-through describe_line. When the text ends, duplicates are rejected (the first stays), and what the topic lines declare
-is compared with the partitions seen.
+How: blocks of lines go through describe_block, compiled; the lines that it leaves go one by one through describe_line,
+which would read all others alike and has words for every fault. When the text ends, duplicates are rejected (the first
+stays), and what the topic lines declare is compared with the partitions seen.
 
 `partitions_complete` is False when no topic line was seen: Kafka prints none when a
 filter such as --under-replicated-partitions is given; and when no partition line was, as with --topics-with-overrides.
@@ -37,7 +37,6 @@ from placement.formats.rows import Closed, PartitionRows, Row
 from placement.formats.text import LINE_BYTES_MAX, Block, escaped, line_blocks
 
 FORMAT: Final = "kafka-topics"
-_COMPILED_BYTES_MIN: Final = 1 << 20  # Fewer are read with care before the compiled code is loaded.
 _TOO_LONG: Final = f"the line is longer than {LINE_BYTES_MAX} bytes"
 
 
@@ -54,15 +53,12 @@ class _DescribeParser:
         """Read one block of lines."""
         if block.overlong:
             self._read_overlong(block)
-        elif block.first_line > 1 or len(block.data) >= _COMPILED_BYTES_MIN:
-            rest = read_block(block.data, block.first_line, self.rows, self.declared)
-            self.row_counts.rows_analysed += rest.taken_count
-            self.row_counts.lines_passed_over += rest.blank_count
-            for index, begin, end in rest.left.tolist():
-                self._read_line(block.first_line + index, block.data[begin:end])
-        else:
-            for line, data in enumerate(block.data[:-1].split(b"\n"), block.first_line):
-                self._read_line(line, data)
+            return
+        rest = read_block(block.data, block.first_line, self.rows, self.declared)
+        self.row_counts.rows_analysed += rest.taken_count
+        self.row_counts.lines_passed_over += rest.blank_count
+        for index, begin, end in rest.left.tolist():
+            self._read_line(block.first_line + index, block.data[begin:end])
 
     def _read_overlong(self, block: Block) -> None:
         text = escaped(block.data)

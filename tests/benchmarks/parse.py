@@ -38,7 +38,7 @@ from tests.benchmarks.report import describe_machine, show
 
 BROKER_COUNT: Final = 1_000
 CHUNK_SIZE_BYTES: Final = 1 << 20
-WARM_UP_LINES: Final = 20_000  # More than a mebibyte, from which on the parser's compiled code is used.
+WARM_UP_LINES: Final = 20_000
 
 
 @attrs.frozen(kw_only=True)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import random
-import subprocess
-import sys
 from collections.abc import Callable
 from typing import Any
 
 import attrs
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,7 +17,7 @@ from broker.errors import InputError
 from placement.formats import describe, text
 from placement.formats import describe_kernel as kernel
 from placement.formats.checks import fault_of_topic_name
-from placement.formats.describe_block import read_block
+from placement.formats.describe_block import UnreadLines, read_block
 from placement.formats.describe_declared import TopicLines
 from placement.formats.describe_line import Fault, PartitionLine, TopicLine, parse_line
 from placement.formats.parsed import ParsedDump
@@ -365,12 +364,19 @@ def test_the_compiled_reader_takes_only_what_the_careful_one_takes_with_equal_va
             assert without_empty_lists(careful) == without_empty_lists(taken), lines[line - 1]
 
 
+def leave_all(data: bytes, _first_line: int, _rows: PartitionRows, _declared: TopicLines) -> UnreadLines:
+    """Leave every line of a block to the careful reader."""
+    ends = np.flatnonzero(np.frombuffer(data, dtype=np.uint8) == ord("\n"))
+    begins = np.concatenate(([0], ends[:-1] + 1))
+    return UnreadLines(np.column_stack((np.arange(ends.size), begins, ends)).astype(np.int32), 0, 0)
+
+
 def read_both_ways(data: bytes) -> tuple[ParsedDump | str, ParsedDump | str]:
-    """Return the dump, or the error in words, read with compiled code from the first byte on, and all with care."""
+    """Return the dump, or the error in words, read as users read it, and all with care."""
     found: list[ParsedDump | str] = []
-    for bytes_min in (0, len(data) + 1):
+    for reader in (read_block, leave_all):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(describe, "_COMPILED_BYTES_MIN", bytes_min)
+            patch.setattr(describe, "read_block", reader)
             try:
                 found.append(parse(data, format="kafka-topics"))
             except InputError as error:
@@ -489,15 +495,14 @@ def test_a_topic_may_have_the_name_of_a_field(name: str) -> None:
         assert (dump.rows_rejected, dump.clusters[0].topics[0].name) == (0, name)
 
 
-def test_a_short_dump_waits_for_no_compiler() -> None:
-    program = (
-        "import sys; from placement.formats.read import read_dump; "
-        "read_dump([sys.stdin.buffer.read()], source='dump'); print('numba' in sys.modules)"
-    )
-    for repeats, is_loaded in ((1, "False\n"), (20_000, "True\n")):
-        data = (HEADER + ROW_0 * repeats).encode()
-        done = subprocess.run([sys.executable, "-c", program], input=data, capture_output=True, check=True)
-        assert done.stdout.decode() == is_loaded
+@pytest.mark.parametrize("partition_count", [1, 15, 3_000])
+def test_compiled_code_reads_the_common_lines_of_a_dump_of_any_size(
+    partition_count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = (LINE.replace("Partition: 0", f"Partition: {number}") + "\n" for number in range(partition_count))
+    monkeypatch.setattr(describe, "parse_line", None)
+    dump = parse(HEADER.replace("orders", "a") + "".join(lines), format="kafka-topics")
+    assert (dump.rows_analysed, dump.rows_rejected) == (1 + partition_count, 0)
 
 
 def test_each_distinct_text_of_configs_is_parsed_once() -> None:
