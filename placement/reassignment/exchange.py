@@ -30,6 +30,7 @@ Ford & Fulkerson's primal-dual method for the cost.
 
 from __future__ import annotations
 
+import attrs
 import numpy as np
 from numpy.typing import NDArray
 
@@ -49,6 +50,17 @@ def solve(problem: Problem, bounds: Bounds | None = None, *, leaders_last: bool 
 
     Raises InfeasibleError when nothing lies within the bounds given, or when a partition has no place at all.
     """
+    if problem.factor.max(initial=0) > 1:
+        return _solved(problem, bounds, leaders_last)
+    # A search reads the partitions of one broker after the other; so they lie side by side in memory.
+    order = np.argsort(problem.leader, kind="stable")
+    found = _solved(problem.reordered(order), bounds, leaders_last)
+    now = np.empty_like(found.now)
+    now[order] = found.now
+    return attrs.evolve(found, now=now)
+
+
+def _solved(problem: Problem, bounds: Bounds | None, leaders_last: bool) -> Solution:
     one_block = Bounds.even(np.where(problem.live, 0, -1), np.array([problem.total], dtype=np.int64))
     work = Work(problem, one_block if bounds is None else bounds)
     while True:

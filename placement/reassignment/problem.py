@@ -74,6 +74,16 @@ class Problem:
         named = self.leader >= 0
         assert bool((self.before == self.leader[:, None]).any(axis=1)[named].all()), "a leader holds its partition"
 
+    def reordered(self, order: Int64Array) -> Problem:
+        """Return the same problem with its partitions in another order."""
+        return attrs.evolve(
+            self,
+            before=self.before[order],
+            kind=self.kind[order],
+            leader=self.leader[order],
+            topic=self.topic[order],
+        )
+
     @property
     def live(self) -> NDArray[np.bool_]:
         """Return which brokers may hold a replica, bool[B]."""
