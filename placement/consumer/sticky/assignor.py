@@ -33,9 +33,10 @@ Source: StickyAssignor and CooperativeStickyAssignor, commit 1eb7644 (2024-10); 
 from __future__ import annotations
 
 import attrs
+import numpy as np
 
 from broker.entropy import RandomSource
-from placement.consumer.assignment import GroupAssignment
+from placement.consumer.assignment import NOBODY, GroupAssignment
 from placement.consumer.errors import DivisionByZeroError
 from placement.consumer.group import NO_GENERATION, Group
 from placement.consumer.ragged import Ragged
@@ -72,7 +73,7 @@ class StickyAssignor:
                 return assign_by_quota(group, claims.held, partitions)
             return assign_constrained(group, claims, partitions.tolist(), racks)
         older = older_owners(group, self.max_generation, corrected=self.corrected)
-        return StickyAnswer(assign_general(group, claims, partitions.tolist(), racks, older))
+        return StickyAnswer(assign_general(group, claims, partitions, racks, older))
 
 
 @attrs.define
@@ -85,9 +86,21 @@ class CooperativeStickyAssignor:
         """Return each member's list in Kafka's order, for this round; raise as `StickyAssignor.assign`."""
         answer = self.sticky.answer(group)
         if answer.withheld is None:
-            answer = StickyAnswer.of(answer.rows, _transfers(group, answer.rows))
+            answer = _withholding(group, answer.rows)
         assert answer.withheld is not None
         return GroupAssignment(group, answer.rows.where(~answer.withheld))
+
+
+def _withholding(group: Group, rows: Ragged) -> StickyAnswer:
+    """Return the answer that withholds each partition which moves away from a former owner."""
+    for one in (group.owned, rows):
+        if np.bincount(one.values, minlength=1).max() > 1:
+            return StickyAnswer.of(rows, _transfers(group, rows))
+    # A partition has one former and one new owner at most.
+    owners = np.full(group.partition_count + group.phantom_count, NOBODY, np.int32)
+    owners[group.owned.values] = group.owned.rows
+    former = owners[rows.values]
+    return StickyAnswer(rows, (former != NOBODY) & (former != rows.rows))
 
 
 def _transfers(group: Group, rows: Ragged) -> dict[int, int]:

@@ -41,9 +41,9 @@ def test_quotas_in_arrays_give_what_the_readable_twin_gives(asked: Group) -> Non
 @given(groups(equal=False))
 def test_asking_at_each_step_whether_all_is_balanced_changes_nothing_for_sound_claims(asked: Group) -> None:
     assume(not all_equal(asked, corrected=False))
-    every = assigned_partitions(asked, assigned_topics(asked)).tolist()
+    every = assigned_partitions(asked, assigned_topics(asked))
     claims, older = settle(asked, corrected=True), older_owners(asked, 1, corrected=True)
-    racks = StickyRacks.of(asked, assigned_partitions(asked, assigned_topics(asked)))
+    racks = StickyRacks.of(asked, every)
     fast = sticky_balance.assign_general(asked, claims, every, racks, older)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sticky_balance, "_unsound", lambda *_: True)
@@ -148,7 +148,7 @@ def test_balancing_that_does_not_end_is_broken_off(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(sticky_balance.Balancing, "_one_pass", lambda *_: True)
     monkeypatch.setattr(sticky_balance, "PASS_COUNT_MAX", 5)
     with pytest.raises(EndlessBalancingError) as broken_off:
-        StickyAssignor().assign(group({"t": 1, "u": 1}, {"a": "t", "b": "t u"}), SplitMix64(0))
+        StickyAssignor().assign(group({"t": 3, "u": 1}, {"a": "t", "b": "t u"}, {"b": "t-0 t-1 t-2"}), SplitMix64(0))
     assert str(broken_off.value) == "partitions still move after 5 passes"
 
 
