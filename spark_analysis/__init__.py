@@ -1,17 +1,19 @@
 """Analyse very many clusters at once, on Spark: simulated fleets and dumps of real clusters.
 
-    session/    Find a Java, start Spark on it and stop it, and show the progress of a job.
-    sources/    Read dumps and metadata logs, as the command line names them.
-    tables/     List every column that jobs write, and write and read the tables.
-    fleet/      Read a recipe, and make, place and count each of its clusters.
-    balance     Compute measures and ranks of clusters, DataFrame in, DataFrame out.
-    tasks       Run on executors: turn numbers of clusters or dumps into files of rows.
-    jobs        Run a fleet or dumps from input to tables.
-    report/     Turn the tables into one HTML page and a summary for the terminal.
-    examples/   Start from short programs that read the tables: with pandas, DuckDB, Spark.
-    cli/        Run the `brokerside` command, each package's commands under one roof.
+    session/       Find a Java, start Spark on it and stop it, and show the progress of a job.
+    sources/       Read dumps and metadata logs, as the command line names them.
+    tables/        List every column that jobs write, and write and read the tables.
+    fleet/         Read a recipe, and make, place and count each of its clusters.
+    data_sources/  Give Spark its data sources: dumps, metadata logs, segments, fleets.
+    balance        Compute measures and ranks of clusters, DataFrame in, DataFrame out.
+    tasks          Run on executors: turn numbers of clusters or dumps into files of rows.
+    jobs           Run a fleet or dumps from input to tables.
+    report/        Turn the tables into one HTML page and a summary for the terminal.
+    examples/      Start from short programs that read the tables: with pandas, DuckDB, Spark.
+    cli/           Run the `brokerside` command, each package's commands under one roof.
 
-What needs pyspark is imported by module, so that the rest starts at once.
+`register(spark)` gives a session the data sources. What needs pyspark is imported when it is used, so that the rest
+starts at once.
 """
 
 from __future__ import annotations
@@ -20,14 +22,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from spark_analysis.data_sources.registry import register
     from spark_analysis.tables.columns import Column, Table
     from spark_analysis.tables.schemas import TABLES
-else:  # These need pyarrow.
+else:  # These need pyarrow, and one of them pyspark.
 
     def __getattr__(name: str) -> object:
         if name not in __all__:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        return getattr(import_module("spark_analysis.tables.schemas"), name)
+        module = "data_sources.registry" if name == "register" else "tables.schemas"
+        return getattr(import_module(f"spark_analysis.{module}"), name)
 
 
-__all__ = ("TABLES", "Column", "Table")
+__all__ = ("TABLES", "Column", "Table", "register")

@@ -23,6 +23,9 @@ _TYPES: Final = {
     "boolean": pa.bool_(),
     "ints": pa.list_(pa.int32()),
     "strings": pa.list_(pa.string()),
+    "short": pa.int16(),
+    "bytes": pa.binary(),
+    "headers": pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())])),
 }
 
 

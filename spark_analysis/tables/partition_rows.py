@@ -24,13 +24,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from broker.cluster import ClusterView, Int32Array, Int64Array
+from broker.cluster import ClusterView, Int64Array
 from placement.balance.audit import PartitionStates, least_isr
 from placement.balance.constraints import RACK_SPREAD, Violations
 from placement.balance.loads import LEADER_NOT_SAID, partition_bytes
 from placement.balance.out_of_sync import missing_replicas
 from spark_analysis.tables import schemas
 from spark_analysis.tables.columns import Table
+from spark_analysis.tables.lists import RackLists, id_lists, leader_column, list_offsets
 from spark_analysis.tables.staging import Part, Rows
 
 BATCH_ROWS: Final = 1 << 16  # Some ten megabytes.
@@ -64,7 +65,7 @@ def partition_rows(view: ClusterView, found: Found, min_insync_replicas: int | N
     """
     table = view.partitions
     names: Any = pa.array([topic.name for topic in view.topics], type=pa.string())
-    racks = _Racks.of(view)
+    racks = RackLists.of(view)
     missing = None if table.isr is None else missing_replicas(view)
     least, sizes = least_isr(view, min_insync_replicas), partition_bytes(table)
     states = _states(view, found, least)
@@ -77,11 +78,11 @@ def partition_rows(view: ClusterView, found: Found, min_insync_replicas: int | N
             [view.name] * count,
             names.take(pa.array(table.topic_index[run])),
             table.partition_ids[run],
-            _leaders(table.leader, run),
-            _lists(replicas),
+            leader_column(None if table.leader is None else table.leader[run]),
+            id_lists(replicas),
             racks.lists(replicas),
-            *(_lists(_cut(rows, run)) for rows in (table.isr, missing, table.elr)),
-            *(_lists(_cut(rows, run)) for rows in (table.offline, table.adding, table.removing)),
+            *(id_lists(_cut(rows, run)) for rows in (table.isr, missing, table.elr)),
+            *(id_lists(_cut(rows, run)) for rows in (table.offline, table.adding, table.removing)),
             _cut(least, run),
             _cut(sizes, run),
             *(None if mask is None else pa.array(mask[run], mask=~known[run]) for mask, known in states),
@@ -116,46 +117,8 @@ def _cut(rows: Any, run: slice) -> Any:
     return None if rows is None else rows[run]
 
 
-def _leaders(leader: Int32Array | None, run: slice) -> Part:
-    """Return the leaders as they are: -1 is no unknown value here."""
-    return None if leader is None else pa.array(leader[run], mask=leader[run] == LEADER_NOT_SAID)
-
-
-def _lists(rows: Int32Array | None) -> Part:
-    """Return each row of a padded matrix as a list."""
-    if rows is None:
-        return None
-    held = rows >= 0
-    return pa.ListArray.from_arrays(_offsets(held), pa.array(rows[held]))
-
-
-def _offsets(held: NDArray[np.bool_]) -> Any:
-    """Return where the held values of each row begin, and where the last ends."""
-    return pa.array(np.concatenate(([0], np.cumsum(np.count_nonzero(held, axis=1)))).astype(np.int32))
-
-
 def _names_of(marks: dict[str, NDArray[np.bool_]], count: int) -> Part:
     """Return for each row the names of the marks that it has."""
     held = np.column_stack([*marks.values()]) if marks else np.zeros((count, 0), dtype=np.bool_)
     names: Any = pa.array(list(marks), type=pa.string())
-    return pa.ListArray.from_arrays(_offsets(held), names.take(pa.array(np.nonzero(held)[1])))
-
-
-@attrs.frozen(eq=False)
-class _Racks:
-    """Hold the rack of each broker: a place in `names` for each of the ascending `ids`."""
-
-    ids: Int32Array
-    places: Int64Array
-    names: Any
-
-    @classmethod
-    def of(cls, view: ClusterView) -> _Racks:
-        names = sorted({broker.rack or "" for broker in view.brokers})
-        places = np.array([names.index(broker.rack or "") for broker in view.brokers], dtype=np.int64)
-        return cls(view.broker_ids, places, pa.array(names, type=pa.string()))
-
-    def lists(self, replicas: Int32Array) -> Part:
-        held = replicas >= 0
-        places = self.places[np.searchsorted(self.ids, replicas[held])]
-        return pa.ListArray.from_arrays(_offsets(held), self.names.take(pa.array(places)))
+    return pa.ListArray.from_arrays(list_offsets(held), names.take(pa.array(np.nonzero(held)[1])))

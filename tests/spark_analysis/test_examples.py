@@ -7,10 +7,12 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from spark_analysis.examples import dumps_to_table
 from spark_analysis.examples.with_duckdb import distances
 from spark_analysis.examples.with_pandas import first_clusters
 from spark_analysis.examples.with_spark import overloaded_brokers
 from spark_analysis.tables.write import TABLES_FOLDER
+from tests.spark_analysis.data_sources.dumps import MULTIREGION
 from tests.spark_analysis.report import samples
 
 
@@ -41,3 +43,16 @@ def test_spark_finds_the_brokers_above_their_share(out: Path, spark: SparkSessio
     assert found
     assert all(row["times_the_mean"] >= 1.1 for row in found)
     assert found == sorted(found, key=lambda row: (-row["times_the_mean"], row["cluster_id"], row["placer"]))
+
+
+@pytest.mark.spark
+def test_a_folder_of_dumps_becomes_a_table_of_what_is_wrong(tmp_path: Path, spark: SparkSession) -> None:
+    dumps_to_table.main(f"{MULTIREGION}/*.txt", str(tmp_path / "health"))
+    dumps_to_table.main(f"{MULTIREGION}/3-*.txt", str(tmp_path / "health"))
+    found = [row.asDict() for row in spark.read.parquet(str(tmp_path / "health")).collect()]
+    stopped = [row for row in found if row["cluster"] == "3-west-region-stopped"]
+    assert len(found) == 6 + 1 + 1  # An entry that was put aside belongs to no cluster.
+    assert [(row["partition_count"], row["leaderless_count"], row["out_of_sync_count"]) for row in stopped] == [
+        (7, 4, 7)
+    ] * 2
+    assert [row["cluster"] for row in found if row["first_fault"] is not None] == [None]

@@ -1,0 +1,155 @@
+"""Turn dumps into rows of one table, a fault row for each input or entry that cannot be used.
+
+What it decides: what is a fault. An input that cannot be used at all, and in the table of partitions each entry that
+was put aside, is a row with its `fault` and nulls; DROPMALFORMED leaves these rows out, FAILFAST ends the job at the
+first. The tables `rejects` and `inputs` are the account of all that was read: rows in = rows analysed + rows rejected,
+an unusable input being one row in, put aside; DROPMALFORMED does not shorten them.
+
+Constraints: one input is held at a time. Racks and sizes are the user's own files: a mistake in them is an error in
+every mode.
+
+Example: table_batches(request, [DumpInput("prod.txt", name="prod")]) yields Arrow batches of partitions.
+
+Source: sources/dumps.py, which reads each input.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final
+
+import attrs
+import pyarrow as pa
+
+from broker.cluster import ClusterView
+from broker.errors import BrokersideError, InputError
+from placement.formats.parsed import ParsedDump, Reject, shown
+from placement.formats.racks import Racks, read_racks
+from spark_analysis.data_sources.options import DROP, FAILFAST
+from spark_analysis.sources.dumps import DumpInput, read_named, with_sizes
+from spark_analysis.sources.files import read_chunks
+from spark_analysis.tables import source_schemas as tables
+from spark_analysis.tables.columns import Table
+from spark_analysis.tables.view_columns import ColumnRows, broker_columns, cluster_columns, partition_columns
+
+FORMAT_NOT_KNOWN: Final = "unknown"
+FAULTS_PER_BATCH: Final = 1 << 13
+
+
+@attrs.frozen
+class DumpRequest:
+    """Choose what to make of dumps: the table, its columns, the mode of faults, racks and min.insync.replicas."""
+
+    table: Table
+    columns: tuple[str, ...]
+    mode: str
+    racks: str | None = None
+    min_insync_replicas: int | None = None
+
+
+def table_batches(request: DumpRequest, dumps: Iterable[DumpInput]) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of the request's table, of one dump after another.
+
+    Raises InputError for racks or sizes that cannot be used, and with FAILFAST for the first fault.
+    """
+    racks = None if request.racks is None else read_racks(b"".join(read_chunks(request.racks)), source=request.racks)
+    for dump in dumps:
+        for rows in _rows(request, dump, racks):
+            yield rows.select(list(request.columns))
+
+
+def fault_batches(table: Table, faults: Sequence[tuple[str, str]]) -> Iterator[pa.RecordBatch]:
+    """Yield a row for each fault, given as the source and the text, with nulls in the other columns."""
+    for start in range(0, len(faults), FAULTS_PER_BATCH):
+        some = faults[start : start + FAULTS_PER_BATCH]
+        values = {"source": [source for source, _ in some], "fault": [text for _, text in some]}
+        yield ColumnRows(len(some), values).batch(table, {})
+
+
+def account_batch(table: Table, parsed: ParsedDump, fault: str | None = None) -> pa.RecordBatch:
+    """Return the row of the table of inputs that accounts for one input."""
+    counted = ("source", "format", "rows_in", "rows_analysed", "rows_rejected", "lines_passed_over")
+    values = {name: [getattr(parsed, name)] for name in counted}
+    values |= {"cluster_count": [len(parsed.clusters)], "notes": [list(parsed.notes)], "fault": [fault]}
+    return ColumnRows(1, values).batch(table, {})
+
+
+def reject_batch(table: Table, rejects: Sequence[Reject]) -> pa.RecordBatch:
+    """Return the rows of the table of rejects."""
+    values = {name: [getattr(one, name) for one in rejects] for name in table.column_names}
+    return ColumnRows(len(rejects), values).batch(table, {})
+
+
+def unusable(dump: DumpInput, error: BrokersideError) -> ParsedDump:
+    """Return the account of an input that cannot be used: one row in, put aside."""
+    line, what, value = None, str(error), ""
+    if isinstance(error, InputError):
+        line, what, value = error.line, error.what, error.value or ""
+    return ParsedDump(
+        source=dump.path,
+        format=dump.format or FORMAT_NOT_KNOWN,
+        clusters=(),
+        rejects=(Reject(dump.path, line, what, value),),
+        rows_in=1,
+        rows_analysed=0,
+        rows_rejected=1,
+        lines_passed_over=0,
+    )
+
+
+def reject_text(reject: Reject) -> str:
+    """Return a rejected entry as one sentence with its place and the value found."""
+    return str(InputError(reject.reason, source=reject.source, line=reject.line, value=reject.value or None))
+
+
+def _rows(request: DumpRequest, dump: DumpInput, racks: Racks | None) -> Iterator[pa.RecordBatch]:
+    try:
+        parsed = read_named(dump)
+    except BrokersideError as error:
+        if request.mode == FAILFAST:
+            raise
+        yield from _account(request, unusable(dump, error), shown(str(error)))
+        return
+    sized = with_sizes(_with_racks(parsed, racks), dump.sizes)
+    yield from _read(request, sized.parsed)
+    if sized.account is not None:
+        yield from _account(request, sized.account, None)
+
+
+def _read(request: DumpRequest, parsed: ParsedDump) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of an input that could be read: its clusters, and its account."""
+    for view in parsed.clusters:
+        for rows in _of_view(request, view):
+            yield rows.batch(request.table, {"cluster": view.name, "source": parsed.source})
+    yield from _account(request, parsed, None)
+
+
+def _of_view(request: DumpRequest, view: ClusterView) -> Iterator[ColumnRows]:
+    if request.table == tables.CLUSTER_PARTITIONS:
+        yield from partition_columns(view, request.min_insync_replicas)
+    elif request.table == tables.CLUSTER_BROKERS:
+        yield broker_columns(view)
+    elif request.table == tables.CLUSTER_CLUSTERS:
+        yield cluster_columns(view)
+
+
+def _account(request: DumpRequest, parsed: ParsedDump, fault: str | None) -> Iterator[pa.RecordBatch]:
+    """Yield what the table says of an input beside its clusters; `fault` is set if it could not be used at all."""
+    if parsed.rejects and request.mode == FAILFAST:
+        first = parsed.rejects[0]
+        raise InputError(first.reason, source=first.source, line=first.line, value=first.value or None)
+    if request.table == tables.CLUSTER_INPUTS:
+        yield account_batch(request.table, parsed, fault)
+    elif request.table == tables.CLUSTER_REJECTS:
+        yield reject_batch(request.table, parsed.rejects)
+    elif request.mode != DROP:
+        entries = request.table == tables.CLUSTER_PARTITIONS and fault is None
+        texts = [reject_text(one) for one in parsed.rejects] if entries else [] if fault is None else [fault]
+        yield from fault_batches(request.table, [(parsed.source, text) for text in texts])
+
+
+def _with_racks(parsed: ParsedDump, racks: Racks | None) -> ParsedDump:
+    if racks is None:
+        return parsed
+    views: Any = (view.with_racks(racks.for_cluster(view.name)) for view in parsed.clusters)
+    return attrs.evolve(parsed, clusters=tuple(views))

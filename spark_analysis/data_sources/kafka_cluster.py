@@ -1,0 +1,157 @@
+"""Read dumps of clusters in every known format as `spark.read.format("kafka_cluster")`.
+
+What it decides: options, the name of each cluster, and which inputs a task reads. A cluster is called as its file
+without folder and ending, or by its path where two would be alike; with the option `cluster` as that says, {file} and
+{folder} in it being those of the input.
+
+Constraints: the driver lists files and opens none; each input is parsed once, on an executor. Faults are rows
+(dump_rows.py).
+
+Example:
+    register(spark)
+    spark.read.format("kafka_cluster").load("dumps/*.txt").where("size(isr) < size(replicas)").show()
+
+Left out: which dumps are successive moments of one cluster; each input is a cluster at one moment, and a metadata log
+is read at its end (kafka_metadata has every moment).
+
+Source: pyspark.sql.datasource, 4.3.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.types import StructType
+
+from broker.errors import UsageError
+from broker.ids import INT32_MAX
+from spark_analysis.data_sources.dump_rows import DumpRequest, table_batches
+from spark_analysis.data_sources.listing import TASK_BYTES, grouped, input_files
+from spark_analysis.data_sources.options import MODES, GivenOptions, local_path
+from spark_analysis.data_sources.spark_types import chosen_columns, spark_schema_of
+from spark_analysis.sources.dumps import FORMATS, DumpInput
+from spark_analysis.sources.inputs import name_of
+from spark_analysis.tables.columns import Table
+from spark_analysis.tables.source_schemas import CLUSTER_TABLES
+
+NAME: Final = "kafka_cluster"
+OPTIONS: Final = (
+    "table",
+    "mode",
+    "format",
+    "cluster",
+    "racks",
+    "sizes",
+    "min_isr",
+    "recursiveFileLookup",
+    "task_bytes",
+)
+TASK_BYTES_MAX: Final = 1 << 40
+
+
+class KafkaClusterSource(DataSource):
+    """Describe the data source kafka_cluster to Spark: its name, its schema, its reader."""
+
+    @classmethod
+    def name(cls) -> str:
+        """Return the name for `spark.read.format`."""
+        return NAME
+
+    def schema(self) -> StructType:
+        """Return the schema of the table that the options name."""
+        return spark_schema_of(chosen_table(self._given(), CLUSTER_TABLES))
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        """Return a reader of the columns in `schema`; raise UsageError for options that make no sense."""
+        given = self._given()
+        table = chosen_table(given, CLUSTER_TABLES)
+        racks = given.text("racks")
+        request = DumpRequest(
+            table,
+            chosen_columns(NAME, table, schema),
+            given.choice("mode", MODES),
+            None if racks is None else local_path(racks),
+            given.number("min_isr", low=1, high=INT32_MAX),
+        )
+        return KafkaClusterReader(request, dump_groups(given))
+
+    def _given(self) -> GivenOptions:
+        return GivenOptions.of(NAME, self.options, OPTIONS)
+
+
+class DumpGroup(InputPartition):
+    """Hold the inputs of one task."""
+
+    def __init__(self, dumps: Sequence[DumpInput]) -> None:
+        super().__init__(tuple(dumps))
+
+
+class KafkaClusterReader(DataSourceReader):
+    """Read groups of dumps, a task each."""
+
+    def __init__(self, request: DumpRequest, groups: Sequence[Sequence[DumpInput]]) -> None:
+        self._request = request
+        self._groups = groups
+
+    def partitions(self) -> Sequence[InputPartition]:
+        """Return the groups of inputs, one for each task."""
+        return [DumpGroup(group) for group in self._groups]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of one group of inputs; runs on an executor."""
+        return table_batches(self._request, partition.value)
+
+
+def chosen_table(given: GivenOptions, tables: Sequence[Table]) -> Table:
+    """Return the table that the option `table` names, the first if it names none."""
+    name = given.choice("table", [table.name for table in tables])
+    return next(table for table in tables if table.name == name)
+
+
+def dump_groups(given: GivenOptions) -> list[list[DumpInput]]:
+    """Return the inputs that the options name, those of one task together."""
+    files = input_files(given.paths(), recursive=given.flag("recursiveFileLookup", False))
+    named = _names([file.path for file in files], given.text("cluster"))
+    sizes = _sizes(given.text("sizes"), list(named.values()))
+    kind = given.text("format")
+    if kind is not None:
+        kind = given.choice("format", FORMATS)
+    dumps = {path: DumpInput(path, name, kind, sizes=sizes.get(name)) for path, name in named.items()}
+    task_bytes = given.number("task_bytes", low=1, high=TASK_BYTES_MAX) or TASK_BYTES
+    return [[dumps[file.path] for file in group] for group in grouped(files, task_bytes)]
+
+
+def _names(paths: Sequence[str], pattern: str | None) -> dict[str, str]:
+    """Return the name of the cluster of each path."""
+    stems = {path: name_of(path) for path in paths}
+    if pattern is not None:
+        return {
+            path: pattern.replace("{file}", stem).replace("{folder}", Path(path).absolute().parent.name)
+            for path, stem in stems.items()
+        }
+    count = Counter(stems.values())
+    return {path: stem if count[stem] == 1 else path for path, stem in stems.items()}
+
+
+def _sizes(text: str | None, names: Sequence[str]) -> Mapping[str, str]:
+    """Return the file of sizes of each cluster that has one."""
+    if text is None:
+        return {}
+    if not text.lstrip().startswith("{"):
+        if len(names) > 1:
+            raise UsageError(f'option \'sizes\' of {NAME}: of {len(names)} clusters; give {{"NAME": "FILE"}}')
+        return dict.fromkeys(names, local_path(text))
+    try:
+        given: Any = json.loads(text)
+    except ValueError as error:
+        raise UsageError(f"option 'sizes' of {NAME} is no JSON object: {error}") from None
+    unknown = sorted(str(name) for name in given if name not in names)
+    if unknown:
+        raise UsageError(f"option 'sizes' of {NAME}: no cluster is called {unknown[0]!r}; there are {list(names)[:10]}")
+    return {name: local_path(str(path)) for name, path in given.items()}

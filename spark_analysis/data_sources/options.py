@@ -1,0 +1,120 @@
+"""Check the options of a data source, each against what it allows.
+
+What it decides: the names of options and the text of a refusal. An option that a data source does not know is refused,
+since Spark itself says nothing about a misspelt one.
+
+Constraints: names are compared without regard to case, as Spark does.
+
+Example:
+    >>> given = GivenOptions.of("kafka_cluster", {"path": "/dumps", "mode": "failfast"}, ("mode",))
+    >>> given.paths(), given.choice("mode", ("PERMISSIVE", "FAILFAST"))
+    (('/dumps',), 'FAILFAST')
+
+Source: org.apache.spark.sql.execution.datasources.v2.DataSourceV2Utils, 4.3, for `path` and `paths`;
+org.apache.spark.sql.catalyst.util.ParseMode for the three modes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+from urllib.parse import unquote, urlsplit
+
+import attrs
+
+from broker.errors import UsageError, shorten
+
+PERMISSIVE: Final = "PERMISSIVE"
+DROP: Final = "DROPMALFORMED"
+FAILFAST: Final = "FAILFAST"
+MODES: Final = (PERMISSIVE, DROP, FAILFAST)
+"""Spark's own three: a row with its fault, no row, or an error that ends the job."""
+
+_PATHS: Final = ("path", "paths")
+_FLAGS: Final = {"true": True, "false": False}
+_LENGTH_MAX: Final = 18  # Digits of a whole number below 2**63.
+
+
+@attrs.frozen
+class GivenOptions:
+    """Hold the options given to the data source `source`, by name in lower case."""
+
+    source: str
+    given: Mapping[str, str]
+
+    @classmethod
+    def of(cls, source: str, options: Mapping[str, Any], allowed: Sequence[str]) -> GivenOptions:
+        """Return the options; raise UsageError for a name that is not allowed."""
+        given = {str(name).lower(): str(value) for name, value in options.items()}
+        known = {name.lower() for name in (*allowed, *_PATHS)}
+        unknown = sorted(given.keys() - known)
+        if unknown:
+            raise UsageError(f"{source} has no option {unknown[0]!r}; it has {', '.join(allowed)}")
+        return cls(source, given)
+
+    def text(self, name: str) -> str | None:
+        """Return the option as it was given; None if it was not, or is empty."""
+        return self.given.get(name.lower()) or None
+
+    def choice(self, name: str, allowed: Sequence[str]) -> str:
+        """Return the option as one of `allowed`, in its spelling there; the first if it was not given."""
+        value = self.text(name)
+        if value is None:
+            return allowed[0]
+        found = next((each for each in allowed if each.lower() == value.lower()), None)
+        if found is None:
+            raise self._refusal(name, value, ", ".join(allowed))
+        return found
+
+    def flag(self, name: str, default: bool) -> bool:
+        """Return the option as true or false."""
+        value = self.text(name)
+        if value is None:
+            return default
+        if value.lower() not in _FLAGS:
+            raise self._refusal(name, value, "true or false")
+        return _FLAGS[value.lower()]
+
+    def number(self, name: str, *, low: int, high: int) -> int | None:
+        """Return the option as a whole number between `low` and `high`, both allowed; None if it was not given."""
+        value = self.text(name)
+        if value is None:
+            return None
+        digits = value.removeprefix("-")
+        if digits.isascii() and digits.isdecimal() and len(digits) <= _LENGTH_MAX and low <= int(value) <= high:
+            return int(value)
+        raise self._refusal(name, value, f"a whole number from {low} to {high}")
+
+    def names(self, name: str) -> tuple[str, ...]:
+        """Return the option as names with commas between them, empty if it was not given."""
+        return tuple(part.strip() for part in (self.text(name) or "").split(",") if part.strip())
+
+    def paths(self) -> tuple[str, ...]:
+        """Return the local paths to load; raise UsageError if there is none, or one is no local path."""
+        listed = self.text("paths")
+        given = [self.text("path")] if listed is None else json.loads(listed)
+        found = tuple(local_path(path) for path in given if path)
+        if not found:
+            raise UsageError(f"{self.source} needs a path: spark.read.format({self.source!r}).load(PATH)")
+        return found
+
+    def _refusal(self, name: str, value: str, allowed: str) -> UsageError:
+        return UsageError(f"option {name!r} of {self.source} is {shorten(value)!r}; allowed are {allowed}")
+
+
+def local_path(path: str) -> str:
+    """Return a path or a file: URI as a path; raise UsageError for the URI of another file system.
+
+    >>> local_path("file:///dumps/a%20b.txt"), local_path("file:/dumps"), local_path("dumps/*.txt")
+    ('/dumps/a b.txt', '/dumps', 'dumps/*.txt')
+    """
+    scheme = path.partition(":")[0].lower()
+    if scheme == "file":
+        return unquote(urlsplit(path).path)
+    if "://" in path and scheme.isalnum():
+        raise UsageError(
+            f"{path}: {scheme} is a file system that Python workers cannot open; mount it, or copy the files to where "
+            "every worker sees them under one path, and give that path or a file:/// URI"
+        )
+    return path

@@ -1,0 +1,28 @@
+"""Register every data source in a Spark session, with one call.
+
+Constraints: nothing of the session is configured. The setting that lets filters reach a data source,
+`spark.sql.python.filterPushdown.enabled`, is only read: Spark refuses a data source that takes filters while it is off.
+
+How: Spark sends a data source to its Python workers by name, so they must be able to import this package: installed
+beside them, or sent with `spark.addArtifacts` or spark-submit's --py-files.
+
+Example: register(spark); spark.read.format("kafka_cluster").load("dumps/*.txt")
+
+Source: pyspark.sql.DataSourceRegistration, 4.3.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from pyspark.sql import SparkSession
+
+from spark_analysis.data_sources.kafka_cluster import KafkaClusterSource
+
+SOURCES: Final = (KafkaClusterSource,)
+
+
+def register(spark: SparkSession) -> None:
+    """Register every data source of this package in the session `spark`, classic or Connect."""
+    for source in SOURCES:
+        spark.dataSource.register(source)

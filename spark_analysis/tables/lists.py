@@ -1,0 +1,62 @@
+"""Turn padded matrices of broker ids into Arrow lists, without a Python object per partition.
+
+How: a list column is the numbers that are no pads, one row after another, and where each row of them begins.
+
+Example:
+    >>> id_lists(np.array([[1, 2], [3, -1]], dtype=np.int32)).to_pylist()
+    [[1, 2], [3]]
+
+Source: Arrow's layout of variable-size lists.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from broker.cluster import ClusterView, Int32Array, Int64Array
+from placement.balance.loads import LEADER_NOT_SAID
+
+
+def leader_column(leader: Int32Array | None) -> Any:
+    """Return the leaders as a column: -1 for no leader, null where the input does not say."""
+    return None if leader is None else pa.array(leader, mask=leader == LEADER_NOT_SAID)
+
+
+def id_lists(rows: Int32Array | None) -> Any:
+    """Return each row of a padded matrix as a list; None, as the input does not say, stays None."""
+    if rows is None:
+        return None
+    held = rows >= 0
+    return pa.ListArray.from_arrays(list_offsets(held), pa.array(rows[held]))
+
+
+def list_offsets(held: NDArray[np.bool_]) -> Any:
+    """Return where the held values of each row begin, and where the last ends."""
+    return pa.array(np.concatenate(([0], np.cumsum(np.count_nonzero(held, axis=1)))).astype(np.int32))
+
+
+@attrs.frozen(eq=False)
+class RackLists:
+    """Hold the rack of each broker: a place in `names` for each of the ascending `ids`."""
+
+    ids: Int32Array
+    places: Int64Array
+    names: Any
+
+    @classmethod
+    def of(cls, view: ClusterView) -> RackLists:
+        """Return the racks of a view's brokers; the name of an unknown rack is empty."""
+        names = sorted({broker.rack or "" for broker in view.brokers})
+        places = np.array([names.index(broker.rack or "") for broker in view.brokers], dtype=np.int64)
+        return cls(view.broker_ids, places, pa.array(names, type=pa.string()))
+
+    def lists(self, replicas: Int32Array) -> Any:
+        """Return the racks of each row of brokers as a list."""
+        held = replicas >= 0
+        places = self.places[np.searchsorted(self.ids, replicas[held])]
+        return pa.ListArray.from_arrays(list_offsets(held), self.names.take(pa.array(places)))

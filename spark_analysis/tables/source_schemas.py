@@ -1,0 +1,83 @@
+"""List the tables that data sources give to Spark, each column with its type, unit and meaning.
+
+What it decides: the columns of `spark.read.format("kafka_cluster")` and of its siblings. They hold what an input says,
+and no judgement: names and meanings are those of schemas.py, so that every analysis takes both.
+
+Constraints: a null means that the input does not say. In Spark every column may be null, because the row of a fault has
+its `fault`, its `source` and what else is known, and nulls elsewhere.
+
+Example:
+    >>> CLUSTER_PARTITIONS.column_names[:6]
+    ('cluster', 'topic', 'partition', 'leader', 'replicas', 'isr')
+
+Source: schemas.py, for the columns that both have.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import attrs
+
+from spark_analysis.tables import schemas
+from spark_analysis.tables.columns import Column, Table
+
+
+def _taken(table: Table, *names: str) -> tuple[Column, ...]:
+    by_name = {column.name: column for column in table.columns}
+    return tuple(by_name[name] for name in names)
+
+
+def _brokers(name: str, comment: str) -> Column:
+    return Column(name, "ints", f"{comment}; null when the input does not say", nullable=True)
+
+
+SOURCE: Final = Column("source", "string", "File that the row was read from")
+FAULT: Final = Column(
+    "fault", "string", "What is wrong with an input or an entry of it, and where; null in a good row", nullable=True
+)
+MOMENT: Final = (
+    Column("offset", "long", "Last offset of the metadata log that the row includes"),
+    Column("time_ms", "long", "Time of the record at that offset", "ms since 1970"),
+    Column("moment", "string", "What changed since the moment before, in words", nullable=True),
+)
+
+_PARTITION: Final = (
+    *_taken(schemas.PARTITIONS, "cluster", "topic", "partition", "leader", "replicas", "isr", "racks"),
+    *_taken(schemas.PARTITIONS, "elr"),
+    _brokers("last_known_elr", "Replicas that were the last known eligible leaders"),
+    _brokers("observers", "Replicas that never join the ISR by themselves (Confluent's observers)"),
+    *_taken(schemas.PARTITIONS, "offline", "adding", "removing", "min_insync_replicas", "size_bytes"),
+)
+_BROKER: Final = (
+    *_taken(schemas.CLUSTERS, "cluster"),
+    *_taken(schemas.BROKERS, "broker_id", "rack", "fenced"),
+    Column("cordoned", "boolean", "Whether it takes no new replicas (KIP-1066)"),
+    Column("host", "string", "Name of its host", nullable=True),
+    *_taken(schemas.BROKERS, "replica_count", "leader_count", "size_bytes"),
+)
+_CLUSTER: Final = (
+    *_taken(schemas.CLUSTERS, "cluster", "format", "broker_count", "fenced_broker_count", "rack_count", "topic_count"),
+    *_taken(schemas.CLUSTERS, "partition_count", "replica_count", "size_bytes"),
+    Column("partitions_complete", "boolean", "Whether the input lists every partition of the cluster"),
+    Column("notes", "strings", "What else is to be known of this cluster"),
+)
+
+CLUSTER_PARTITIONS: Final = Table(
+    "partitions",
+    "one row per partition that an input lists, and one per input or entry that cannot be used",
+    (*_PARTITION, SOURCE, FAULT),
+)
+CLUSTER_BROKERS: Final = Table(
+    "brokers",
+    "one row per cluster and broker, brokers that hold nothing included, and one per input that cannot be used",
+    (*_BROKER, SOURCE, FAULT),
+)
+CLUSTER_CLUSTERS: Final = Table(
+    "clusters", "one row per cluster, and one per input that cannot be used", (*_CLUSTER, SOURCE, FAULT)
+)
+CLUSTER_REJECTS: Final = schemas.REJECTS
+CLUSTER_INPUTS: Final = attrs.evolve(schemas.INPUTS, columns=(*schemas.INPUTS.columns, FAULT))
+
+CLUSTER_TABLES: Final = (CLUSTER_PARTITIONS, CLUSTER_BROKERS, CLUSTER_CLUSTERS, CLUSTER_REJECTS, CLUSTER_INPUTS)
+"""Tables of the data source kafka_cluster, the default first."""

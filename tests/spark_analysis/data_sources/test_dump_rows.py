@@ -1,0 +1,133 @@
+"""Rows of dumps: every row is accounted for, and a fault is a row, no row, or an error, as the mode says."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from broker.errors import InputError
+from spark_analysis.data_sources.dump_rows import DumpRequest, table_batches
+from spark_analysis.data_sources.options import DROP, FAILFAST, PERMISSIVE
+from spark_analysis.sources.dumps import DumpInput
+from spark_analysis.tables.source_schemas import CLUSTER_TABLES
+from tests.spark_analysis.data_sources.dumps import MULTIREGION, describe, write
+
+
+def rows(
+    dumps: list[DumpInput], table: str = "partitions", mode: str = PERMISSIVE, **more: Any
+) -> list[dict[str, Any]]:
+    chosen = next(each for each in CLUSTER_TABLES if each.name == table)
+    request = DumpRequest(chosen, chosen.column_names, mode, **more)
+    batches = list(table_batches(request, dumps))
+    schema = pa.schema([(field.name, field.type) for field in chosen.arrow_schema()])
+    return pa.Table.from_batches(batches, schema).to_pylist()
+
+
+@pytest.fixture
+def mixed(tmp_path: Path) -> list[DumpInput]:
+    """Return one good dump, one with a damaged line, one cut off in its compressed data, and one that is gone."""
+    write(tmp_path / "good.txt", describe(3))
+    write(tmp_path / "line.txt", describe(3).replace("Leader: 2", "Leader: two"))
+    (tmp_path / "cut.txt.gz").write_bytes(gzip.compress(describe(3).encode())[:-12])
+    names = ("good.txt", "line.txt", "cut.txt.gz", "gone.txt")
+    return [DumpInput(str(tmp_path / name), name.partition(".")[0]) for name in names]
+
+
+def test_partitions_say_what_the_dump_says(tmp_path: Path) -> None:
+    path = str(write(tmp_path / "prod.txt", describe(2)))
+    first, second = rows([DumpInput(path, "prod")])
+    assert first | {"leader": -1, "replicas": [1, 2, 3], "isr": [1, 2, 3], "min_insync_replicas": 2} == first
+    assert second["leader"] == 2
+    assert (first["cluster"], first["topic"], first["partition"], first["source"]) == ("prod", "orders", 0, path)
+    silent = {name for name, value in first.items() if value is None}
+    assert silent == {
+        "racks",
+        "elr",
+        "last_known_elr",
+        "observers",
+        "adding",
+        "removing",
+        "size_bytes",
+        "fault",
+        "offline",
+    }
+
+
+def test_a_fault_is_a_row_that_says_what_is_wrong_and_where(mixed: list[DumpInput]) -> None:
+    found = rows(mixed)
+    faults = [row for row in found if row["fault"] is not None]
+    assert len(found) - len(faults) == 3 + 2
+    assert [
+        row["fault"].partition(mixed[0].path.removesuffix("good.txt"))[2].split(" (found")[0] for row in faults
+    ] == [
+        "line.txt:3: Leader is the text 'two'; allowed are whole numbers from 0 to 2147483647",
+        "cut.txt.gz: the compressed data is damaged: compressed file ended before the end-of-stream marker was reached",
+        "gone.txt: cannot be read: no such file or directory",
+    ]
+    assert all(value is None for row in faults for name, value in row.items() if name not in ("source", "fault"))
+
+
+def test_faults_are_left_out_or_end_the_job_as_the_mode_says(mixed: list[DumpInput]) -> None:
+    assert {row["cluster"] for row in rows(mixed, mode=DROP)} == {"good", "line"}
+    assert len(rows(mixed, mode=DROP)) == 5
+    for place, text in (
+        (1, "Leader is the text 'two'"),
+        (2, "the compressed data is damaged"),
+        (3, "cannot be read"),
+    ):
+        with pytest.raises(InputError, match=text):
+            rows(mixed[place:], mode=FAILFAST)
+
+
+@pytest.mark.parametrize("mode", [PERMISSIVE, DROP])
+def test_rows_in_are_rows_analysed_and_rows_rejected(mixed: list[DumpInput], mode: str) -> None:
+    inputs, rejects = rows(mixed, "inputs", mode), rows(mixed, "rejects", mode)
+    assert [(row["rows_in"], row["rows_analysed"], row["rows_rejected"]) for row in inputs] == [
+        (4, 4, 0),
+        (4, 3, 1),
+        (1, 0, 1),
+        (1, 0, 1),
+    ]
+    assert len(rejects) == sum(row["rows_rejected"] for row in inputs)
+    assert [row["fault"] is None for row in inputs] == [True, True, False, False]
+
+
+def test_every_table_has_a_row_for_an_unusable_input(mixed: list[DumpInput]) -> None:
+    for table, good in (("brokers", 3 + 3), ("clusters", 2)):
+        found = rows(mixed, table)
+        assert [row["fault"] is None for row in found] == [True] * good + [False] * 2
+
+
+def test_a_dump_that_declares_a_million_million_partitions_is_read(tmp_path: Path) -> None:
+    path = str(write(tmp_path / "huge.txt", describe(3, declared=10**12)))
+    found = rows([DumpInput(path, "huge")])
+    assert [row["partition"] for row in found] == [0, 1, 2, None]
+    assert found[-1]["fault"].startswith(
+        f"{path}:1: PartitionCount is 1000000000000; allowed are whole numbers from 0 to 10000000"
+    )
+    (cluster,) = rows([DumpInput(path, "huge")], "clusters")
+    assert (cluster["partition_count"], cluster["broker_count"], cluster["partitions_complete"]) == (None, 3, False)
+
+
+def test_racks_reach_every_broker_and_a_mistake_in_them_is_an_error_in_every_mode(tmp_path: Path) -> None:
+    dump = DumpInput(str(MULTIREGION / "1-baseline.txt"), "prod")
+    racks = str(MULTIREGION.parent / "multiregion-racks.csv")
+    assert {tuple(row["racks"]) for row in rows([dump], racks=racks)} == {
+        ("west", "west"),
+        ("west", "west", "east", "east"),
+    }
+    assert [row["rack"] for row in rows([dump], "brokers", racks=racks)] == ["west", "west", "east", "east"]
+    wrong = str(write(tmp_path / "racks.csv", "1,west\n1,east\n"))
+    with pytest.raises(InputError, match="broker 1 already stands in rack 'west'"):
+        rows([dump], racks=wrong)
+
+
+def test_min_isr_holds_for_topics_that_do_not_show_theirs(tmp_path: Path) -> None:
+    text = describe(1).replace("min.insync.replicas=2", "")
+    dump = DumpInput(str(write(tmp_path / "a.txt", text)), "a")
+    assert [row["min_insync_replicas"] for row in rows([dump])] == [None]
+    assert [row["min_insync_replicas"] for row in rows([dump], min_insync_replicas=3)] == [3]
