@@ -58,6 +58,7 @@ class BrokerView:
     """Describe one registered broker; `rack` is None when the broker has no rack or its rack is unknown.
 
     `cordoned` says that all its log directories are cordoned, so that Kafka 4.3 places no new replica on it (KIP-1066).
+    `in_controlled_shutdown` says that it is about to stop: it leads nothing, is in no ISR, and gets no new replica.
     """
 
     id: BrokerId
@@ -65,6 +66,12 @@ class BrokerView:
     fenced: bool = False
     host: str | None = None
     cordoned: bool = False
+    in_controlled_shutdown: bool = False
+
+    @property
+    def is_active(self) -> bool:
+        """Return whether the broker may lead and join an ISR: it is neither fenced nor in controlled shutdown."""
+        return not (self.fenced or self.in_controlled_shutdown)
 
 
 @attrs.frozen(kw_only=True)

@@ -3,7 +3,7 @@
 What it decides: how the controller's state becomes a ClusterView of `broker.cluster`.
 
 - A broker is listed if it is registered, or named by a partition; fenced is as registered. The rack is the broker's
-  own.
+  own. A broker that has been fenced is no longer in controlled shutdown, though its registration still says so.
 - min.insync.replicas is the topic's setting, else the cluster's default, else Kafka's default.
 - A replica is offline if its broker is not registered or fenced, or if its directory is not one of the broker's that
   are online: what kafka-topics calls offline.
@@ -84,6 +84,7 @@ def view_of(image: MetadataImage, *, name: str, source: str) -> ClusterView:
             fenced=broker.fenced,
             host=next((each.host for each in broker.endpoints), None),
             cordoned=broker.is_cordoned,
+            in_controlled_shutdown=broker.in_controlled_shutdown and not broker.fenced,
         )
         for broker in image.brokers.values()
     )

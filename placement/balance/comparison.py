@@ -43,6 +43,8 @@ BROKER_GONE: Final = "broker gone"
 RACK_CHANGED: Final = "rack changed"
 BROKER_FENCED: Final = "broker fenced"
 BROKER_UNFENCED: Final = "broker unfenced"
+BROKER_CORDONED: Final = "broker cordoned"
+BROKER_UNCORDONED: Final = "broker uncordoned"
 
 
 @attrs.frozen(kw_only=True)
@@ -172,6 +174,8 @@ def _broker_changes(before: ClusterView, after: ClusterView) -> Iterator[Change]
             yield Change(subject=subject, change=RACK_CHANGED, detail=f"rack {one.rack}, then {other.rack}")
         if one.fenced != other.fenced:
             yield Change(subject=subject, change=BROKER_FENCED if other.fenced else BROKER_UNFENCED, detail="")
+        if one.cordoned != other.cordoned:
+            yield Change(subject=subject, change=BROKER_CORDONED if other.cordoned else BROKER_UNCORDONED, detail="")
 
 
 def _turnover(

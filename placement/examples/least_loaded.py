@@ -11,7 +11,8 @@ Goals, most important first:
 4. Each partition is led by the one of its unfenced brokers that leads least in this call.
 
 Constraints: different brokers for each partition; an unfenced leader. A factor above the number of
-brokers is refused, and so is any when all are fenced.
+brokers is refused, and so is any when all are fenced. Brokers that Kafka's controller would not
+name to a placer (cordoned, or in controlled shutdown) are left out.
 
 How: brokers are shuffled once, so that topics of one partition do not all begin on the lowest id.
 The first replica goes to the least loaded unfenced broker, each other one to the least of (replicas
@@ -40,6 +41,7 @@ import numpy as np
 from broker.cluster import BrokerView, Int32Array
 from broker.entropy import RandomSource
 from broker.errors import InvalidReplicationFactorError
+from placement.placers.usable import usable_brokers
 from placement.spec import PlacementSpec
 
 
@@ -54,6 +56,7 @@ class LeastLoadedPlacer:
 
         Raises InvalidReplicationFactorError for a factor that these brokers cannot hold.
         """
+        brokers = usable_brokers(brokers)
         if not 0 < spec.replication_factor <= len(brokers) or all(broker.fenced for broker in brokers):
             raise InvalidReplicationFactorError(
                 f"replication factor {spec.replication_factor} needs as many brokers, one of them unfenced; "

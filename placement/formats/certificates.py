@@ -5,8 +5,9 @@ What it decides: the JSON beside a plan from which, with the input, the checker 
 Constraints: arrays stand in the order of `brokers`, those of the input followed by nothing else; brokers that the goal
 adds are in the goal and in their place by id. Whole numbers only. What is read is checked for its shape, not believed.
 
-How: the digest is SHA-256 over the brokers (id, rack, fenced) and over topic, partition, replicas and leader of every
-partition, in the order of topic names and partition ids, so that another dump of the same state has the same digest.
+How: the digest is SHA-256 over the brokers (id, rack, fenced, what else is true of them) and over topic, partition,
+replicas and leader of every partition, in the order of topic names and partition ids, so that another dump of the same
+state has the same digest.
 
 Example: {"version": 1, "goal": {"kind": "balance", …}, "replicas": {"low": [2, 4], …, "weight": 1000}, …}
 
@@ -37,6 +38,7 @@ from placement.reassignment.check import Certificate, Tally
 from placement.reassignment.goal import Goal, copy_sizes
 
 VERSION: Final = 1
+_FLAGS: Final = ("cordoned", "in_controlled_shutdown")
 _VECTORS: Final = ("low", "high", "even_low", "even_high", "block", "price")
 
 
@@ -59,7 +61,7 @@ def digest(view: ClusterView) -> str:
     rank, order = _ordered(view)
     table = view.partitions
     found = hashlib.sha256()
-    brokers = [[one.id, one.rack, one.fenced] for one in view.brokers]
+    brokers = [[one.id, one.rack, one.fenced, *_flags(one)] for one in view.brokers]
     held = sorted({names[index] for index in np.unique(table.topic_index).tolist()})
     found.update(json.dumps([brokers, held], separators=(",", ":")).encode())
     rows = table.replicas[order]
@@ -71,6 +73,11 @@ def digest(view: ClusterView) -> str:
     for column in columns:
         found.update(np.ascontiguousarray(column, dtype="<i8").tobytes())
     return found.hexdigest()
+
+
+def _flags(broker: BrokerView) -> list[str]:
+    """Return what is true of few brokers; a digest of brokers without it is that of older certificates."""
+    return [name for name in _FLAGS if getattr(broker, name)]
 
 
 def sizes_digest(view: ClusterView, goal: Goal) -> str | None:
@@ -102,7 +109,9 @@ def certificate_json(
         "goal": attrs.asdict(goal),
         **counts,
         "brokers": [
-            {"id": one.id, "rack": one.rack, "fenced": one.fenced, "added": one.id in added} for one in view.brokers
+            {"id": one.id, "rack": one.rack, "fenced": one.fenced, "added": one.id in added}
+            | dict.fromkeys(_flags(one), True)
+            for one in view.brokers
         ],
         "topics": [topic.name for topic in view.topics],
         "replicas": None if certificate.replicas is None else _proof_value(certificate.replicas),
@@ -125,7 +134,13 @@ def read_certificate(text: str, *, source: str) -> Certified:
         }
         listed = value["brokers"]
         brokers = tuple(
-            BrokerView(id=BrokerId(int(one["id"])), rack=_rack(one["rack"]), fenced=bool(one["fenced"]))
+            BrokerView(
+                id=BrokerId(int(one["id"])),
+                rack=_rack(one["rack"]),
+                fenced=bool(one["fenced"]),
+                cordoned=bool(one.get("cordoned", False)),
+                in_controlled_shutdown=bool(one.get("in_controlled_shutdown", False)),
+            )
             for one in listed
         )
         replicas = None if value["replicas"] is None else _proof(value["replicas"], len(brokers))

@@ -146,7 +146,7 @@ def restart_limits(
         in_sync_count=found.in_sync_count,
         allowed=np.maximum(budget, 1).astype(np.int32),
         stuck=stuck,
-        fenced=tuple(broker.id for broker in view.brokers if broker.fenced),
+        fenced=tuple(broker.id for broker in view.brokers if not broker.is_active),
         notes=(*found.notes[:1], *_unknown(found), *notes) if found.notes else tuple(notes),
     )
 
@@ -177,7 +177,7 @@ def _quorum(
     if unknown:
         raise UsageError(f"controller {unknown[0]} is not one of the brokers of {view.name}")
     voters = sorted(set(controllers))
-    down = [each for each in voters if view.brokers[rows[each]].fenced]
+    down = [each for each in voters if not view.brokers[rows[each]].is_active]
     spare = (len(voters) - 1) // 2 - len(down)
     members = [int(place[rows[each]]) for each in voters if each not in down]
     if spare < 1:

@@ -15,12 +15,13 @@ So for any set of lost brokers, the leader is the first broker of the row that i
     under min-ISR   leaderless, or fewer than min_isr of the first in_sync_count are left
     no replica      all of the first live_count are lost
 
-Constraints: a replica is live if its broker is not fenced and the view does not list it as offline. Where the view says
-that a partition has no leader, those that could lead it are down too, though a dump of topics fences nobody: the
-controller would have elected one. The result does
-not depend on the order in which the lost brokers are fenced; what depends on it is in returning.py. min.insync.replicas
-is bounded by the partition's replicas, as the leader bounds it since 3.7 (kafka-topics does not, so it counts a
-partition of one replica with min.insync.replicas 2 as under min-ISR for ever).
+Constraints: a replica is live if its broker is neither fenced nor in controlled shutdown (from which the controller
+takes leaders and ISR memberships at once) and the view does not list it as offline. A cordoned broker leads as any
+other: cordoning is about new replicas (KIP-1066). Where the view says that a partition has no leader, those that could
+lead it are down too, though a dump of topics fences nobody: the controller would have elected one. The result does not
+depend on the order in which the lost brokers are fenced; what depends on it is in returning.py. min.insync.replicas is
+bounded by the partition's replicas, as the leader bounds it since 3.7 (kafka-topics does not, so it counts a partition
+of one replica with min.insync.replicas 2 as under min-ISR for ever).
 
 How: where the view has no ISR, every live replica but an observer is taken to be in sync, and a note says so; where it
 has no leader, the first of the order.
@@ -37,8 +38,8 @@ Example: replicas 1, 2, 3 of which 2 leads and 3 is out of sync:
 Left out: the last known leader of KIP-966, which leads only if ISR and ELR are both empty, and fencing never makes
 them so; the cluster-wide default of unclean.leader.election.enable, which no dump of topics shows.
 
-Source: Kafka metadata PartitionChangeBuilder.electAnyLeader and isValidNewLeader, core Partition.effectiveMinIsr, 4.3;
-KIP-966. A test compares it with `replication.rules` over all sets of lost brokers.
+Source: Kafka metadata PartitionChangeBuilder.electAnyLeader and isValidNewLeader, ClusterControlManager.isActive, core
+Partition.effectiveMinIsr, 4.3; KIP-966. A test compares it with `replication.rules` over all sets of lost brokers.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ class Successions:
     `order` int32[P, W] holds the rows of `view.brokers`, -1 pads. The counts are int32[P], each the length of a prefix
     of a row: in_sync_count <= clean_count <= led_count <= live_count. `min_isr` int32[P] is the effective
     min.insync.replicas, -1 where unknown; `size_bytes` int64[P] that of one replica, None unless all are known.
-    `live` bool[B] marks the brokers that are not fenced. `notes` say what was assumed.
+    `live` bool[B] marks the brokers that may lead. `notes` say what was assumed.
     """
 
     order: Int32Array
@@ -86,7 +87,7 @@ def successions(view: ClusterView) -> Successions:
     """Return the order of succession of every partition of `view`. Cost: O(replicas)."""
     table = view.partitions
     rows = rows_of(view.broker_ids, table.replicas)
-    live = np.array([not broker.fenced for broker in view.brokers], dtype=np.bool_)
+    live = np.array([broker.is_active for broker in view.brokers], dtype=np.bool_)
     isr, notes = _isr(table)
     leader = np.full(table.count, LEADER_NOT_SAID, dtype=np.int32) if table.leader is None else table.leader
     order = np.full(rows.shape, PAD, dtype=np.int32)

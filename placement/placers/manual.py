@@ -8,7 +8,8 @@ Constraints, in the order in which the controller looks
    Added partitions have one list each.
 2. Partition by partition, in the order given: each partition once; its list not empty; its brokers,
    looked at in ascending order, registered and each there once; as many as the first
-   partition has (an old topic's first partition, when partitions are added); one of them not fenced.
+   partition has (an old topic's first partition, when partitions are added); one of them active, that is, not
+   fenced nor in controlled shutdown.
 3. The partitions of a new topic are 0, 1, 2, … without a gap.
 
 The first broken rule is the one reported, in the controller's words.
@@ -28,12 +29,14 @@ Example: partition 0 on brokers 1 and 2, partition 1 on brokers 2 and 3, and a c
     ...
     The manual partition assignment includes broker 3, but no such broker is registered.
 
-Left out: controlled shutdown, which the controller counts as fenced; a view does not know it.
-The ZooKeeper-era checks in kafka.zk.AdminZkClient, which say the same in other words. The checks
+Cordoned brokers (KIP-1066) are accepted here: up to 4.3.1 the controller heeds them only where it places by itself.
+Later releases refuse them (KAFKA-20832).
+
+Left out: the ZooKeeper-era checks in kafka.zk.AdminZkClient, which say the same in other words. The checks
 that kafka-topics itself makes before it asks; the controller's come to the same refusals.
 
 Source: org.apache.kafka.controller.ReplicationControlManager, createTopic, createPartitions and
-validateManualPartitionAssignment, 4.0; kafka-topics --replica-assignment for the text.
+validateManualPartitionAssignment, 4.0 to 4.3.1; kafka-topics --replica-assignment for the text.
 """
 
 from __future__ import annotations
@@ -107,7 +110,7 @@ def validate_manual_assignment(
         )
     if partition_count != NOT_SET:
         raise InvalidRequestError("A manual partition assignment was specified, but numPartitions was not set to -1.")
-    fenced_of = {int(broker.id): broker.fenced for broker in brokers}
+    is_active = {int(broker.id): broker.is_active for broker in brokers}
     rows: dict[int, tuple[int, ...]] = {}
     factor = None
     for given in partitions:
@@ -115,7 +118,7 @@ def validate_manual_assignment(
             raise InvalidReplicaAssignmentError(
                 f"Found multiple manual partition assignments for partition {given.partition}"
             )
-        _check_replicas(given, fenced_of, factor)
+        _check_replicas(given, is_active, factor)
         factor = len(given.replicas)
         rows[given.partition] = given.replicas
     if any(partition not in rows for partition in range(len(rows))):
@@ -144,19 +147,19 @@ def validate_added_partitions(
             f"Attempted to add {partition_count - existing_count} additional partition(s), "
             f"but only {len(added)} assignment(s) were specified."
         )
-    fenced_of = {int(broker.id): broker.fenced for broker in brokers}
+    is_active = {int(broker.id): broker.is_active for broker in brokers}
     factor = int(np.count_nonzero(replicas[0] >= 0))
     for partition, row in enumerate(added, start=existing_count):
-        _check_replicas(ManualPartition(partition, tuple(row)), fenced_of, factor)
+        _check_replicas(ManualPartition(partition, tuple(row)), is_active, factor)
     return np.array([tuple(row) for row in added], dtype=np.int32)
 
 
-def _check_replicas(given: ManualPartition, fenced_of: dict[int, bool], factor: int | None) -> None:
+def _check_replicas(given: ManualPartition, is_active: dict[int, bool], factor: int | None) -> None:
     if not given.replicas:
         raise InvalidReplicaAssignmentError("The manual partition assignment includes an empty replica list.")
     previous = None
     for broker in sorted(given.replicas):
-        if broker not in fenced_of:
+        if broker not in is_active:
             raise InvalidReplicaAssignmentError(
                 f"The manual partition assignment includes broker {broker}, but no such broker is registered."
             )
@@ -170,7 +173,7 @@ def _check_replicas(given: ManualPartition, fenced_of: dict[int, bool], factor: 
             f"The manual partition assignment includes a partition with {len(given.replicas)} replica(s), "
             f"but this is not consistent with previous partitions, which have {factor} replica(s)."
         )
-    if all(fenced_of[broker] for broker in given.replicas):
+    if not any(is_active[broker] for broker in given.replicas):
         raise InvalidReplicaAssignmentError(
             f"All brokers specified in the manual partition assignment for partition {given.partition} "
             "are fenced or in controlled shutdown."

@@ -67,13 +67,13 @@ from broker.errors import IllegalCapacityError, InvalidReplicationFactorError, R
 from broker.releases import NEWEST, Release
 from placement.placers.broker_columns import BrokerColumns, PlacementCalls
 from placement.placers.striped_kernel import fill_striped
+from placement.placers.usable import CORDONING_SINCE, usable_brokers
 from placement.spec import PlacementSpec
 
 COMPILED_REPLICA_COUNT_MIN: Final = 1_000
 """Fewer replicas take plain Python less than a millisecond, and need no kernel to be loaded, which takes half a second.
 """
 NOTHING_LEFT: Final = -1
-CORDONING_SINCE: Final = Release("4.3")  # KIP-1066: a broker all of whose directories are cordoned gets no replicas.
 
 
 @attrs.define
@@ -134,8 +134,8 @@ class StripeLayout:
 class StripedPlacer:
     """Place as Kafka's `StripedReplicaPlacer` does; with a JavaRandom the placement is Kafka's own.
 
-    Several calls on one entropy give what several calls of one Kafka placer give. Since 4.3 cordoned brokers are passed
-    over (KIP-1066), as Kafka's controller does not name them to its placer; releases differ in two messages besides.
+    Several calls on one entropy give what several calls of one Kafka placer give. Only `usable_brokers` are placed on,
+    as Kafka's controller names no others to its placer; releases differ in two messages besides.
     """
 
     release: Release = NEWEST
@@ -146,9 +146,7 @@ class StripedPlacer:
         Raises InvalidReplicationFactorError and IllegalCapacityError (a negative partition count) in Kafka's order
         and words, after the first draws; a partition count of 0 gives no rows.
         """
-        if self.release >= CORDONING_SINCE and any(broker.cordoned for broker in brokers):
-            brokers = [broker for broker in brokers if not broker.cordoned]
-        columns = BrokerColumns.of(brokers)
+        columns = BrokerColumns.of(usable_brokers(brokers, self.release))
         if spec.partition_count * spec.replication_factor < COMPILED_REPLICA_COUNT_MIN:
             return columns.ids[_readable_call(spec, columns, entropy, self.release)]
         return _fast_call(spec, columns, entropy, columns.ids, self.release)

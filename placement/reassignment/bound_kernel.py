@@ -5,9 +5,9 @@ all sets of brokers that the rules allow. This is the part of a plan's lower bou
 it shares nothing with the solver.
 
 Constraints: f replicas are placed on live brokers besides those that stay on fenced ones. Let a groups be open: those
-with a live broker of which no fenced broker holds the partition. If f <= a, each open group holds at most one and the
-others none; else each open group holds at least one and the rest are anywhere. A broker that did not hold the partition
-costs the partition's `fresh` and must receive; the former leader saves `lead`.
+of which no fenced broker holds the partition, with a live broker that is not cordoned or that holds it. If f <= a, each
+open group holds at most one and the others none; else each open group holds at least one and the rest are anywhere. A
+broker that did not hold the partition costs the partition's `fresh` and must receive; the former leader saves `lead`.
 
 How: with f <= a, the cheapest broker of each open group, then the f cheapest groups; with f > a, the cheapest broker of
 each open group, then the cheapest of all that are left. The cheapest fresh brokers are sorted once, so a partition
@@ -40,7 +40,8 @@ PART_BITS = 30
 class Rules(NamedTuple):
     """Hold the brokers of a cluster: `group` int64[B] by rack, `live`, `stays` (fenced) and `receives` bool[B].
 
-    Groups 0..G-1 are those of live and fenced brokers; `open_size` int64[G] counts the live brokers of each.
+    Groups 0..G-1 are those of live and fenced brokers; `open_size` int64[G] counts the live brokers of each, and
+    `closed` bool[G] tells where all of these are cordoned.
     """
 
     group: Int64Array
@@ -48,6 +49,7 @@ class Rules(NamedTuple):
     stays: NDArray[np.bool_]
     receives: NDArray[np.bool_]
     open_size: Int64Array
+    closed: NDArray[np.bool_]
 
 
 class Prices(NamedTuple):
@@ -93,6 +95,17 @@ def is_former(held: Int32Array, broker: int) -> bool:
     for column in range(held.size):
         found = found or held[column] == broker
     return found
+
+
+def is_open(rules: Rules, held: Int32Array, group: int) -> bool:
+    """Return whether a group is open to the partition."""
+    if rules.open_size[group] == 0 or is_barred(rules, held, group):
+        return False
+    for column in range(held.size):
+        broker = held[column]
+        if broker >= 0 and rules.live[broker] and rules.group[broker] == group:
+            return True
+    return not rules.closed[group]
 
 
 def is_barred(rules: Rules, held: Int32Array, group: int) -> bool:
@@ -155,7 +168,7 @@ def wide(
     taken = least[factor:]  # The broker taken for each open group.
     total = count = 0
     for group in range(rules.open_size.size):
-        if rules.open_size[group] == 0 or is_barred(rules, held, group):
+        if not is_open(rules, held, group):
             continue
         cost, chosen = FAR, -1
         for place in range(prices.brokers.size):
@@ -199,7 +212,7 @@ def is_taken(taken: Int64Array, count: int, broker: int) -> bool:
     return found
 
 
-@compiled_with(insert, former_cost, is_former, is_barred, fresh_cost, narrow, total_of, wide, is_taken)
+@compiled_with(insert, former_cost, is_former, is_barred, is_open, fresh_cost, narrow, total_of, wide, is_taken)
 def least_cost(
     rules: Rules,
     prices: Prices,
@@ -226,17 +239,17 @@ def least_cost(
         held = rows[row]
         open_count = 0
         for group in range(rules.open_size.size):
-            if rules.open_size[group] > 0:
+            if rules.open_size[group] > 0 and not rules.closed[group]:
                 open_count += 1
-        for column in range(held.size):
+        for column in range(held.size):  # Groups of former brokers, each once: closed ones are open, fenced ones not.
             broker = held[column]
-            if broker >= 0 and rules.stays[broker] and rules.open_size[rules.group[broker]] > 0:
-                earlier = False
-                for other in range(column):
-                    before = held[other]
-                    if before >= 0 and rules.stays[before] and rules.group[before] == rules.group[broker]:
-                        earlier = True
-                open_count -= 0 if earlier else 1
+            if broker < 0 or rules.open_size[rules.group[broker]] == 0:
+                continue
+            group, earlier = rules.group[broker], False
+            for other in range(column):
+                earlier = earlier or (held[other] >= 0 and rules.group[held[other]] == group)
+            if not earlier:
+                open_count += int(is_open(rules, held, group)) - int(not rules.closed[group])
         if factor <= open_count:
             cost = narrow(rules, prices, held, leader[row], factor, fresh[row], room)
         else:

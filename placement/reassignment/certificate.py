@@ -79,7 +79,7 @@ class Question:
 
     `wanted` int64[P] replicas on live brokers, 0 where nothing changes; `leader` int32[P], -1 where none can be lost;
     `base` int64[B] what brokers hold besides; `topic` int32[P]; `sizes` int64[P] bytes of a new replica where they are
-    the cost, else None.
+    the cost, else None; `cordoned` bool[B] live brokers that may receive nothing, None if there are none.
     """
 
     rows: Int32Array
@@ -92,6 +92,7 @@ class Question:
     base: Int64Array
     topic: Int32Array
     sizes: Int64Array | None = None
+    cordoned: NDArray[np.bool_] | None = None
 
     @classmethod
     def rack_numbers(cls, view: ClusterView) -> Int64Array:
@@ -109,7 +110,9 @@ class Question:
         """Return the rules as the kernel takes them."""
         count = int(self.rack.max(initial=-1)) + 1
         open_size = np.bincount(self.rack[self.live], minlength=count).astype(np.int64)
-        return Rules(self.rack, self.live, self.stays, self.receives, open_size)
+        able = self.live if self.cordoned is None else self.live & ~self.cordoned
+        closed = np.bincount(self.rack[able], minlength=count) == 0
+        return Rules(self.rack, self.live, self.stays, self.receives, open_size, closed)
 
     def costs(self, weight: int) -> tuple[Int64Array, int]:
         """Return what a new replica of each partition costs, int64[P], and what a lost leader costs."""

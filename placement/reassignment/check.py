@@ -89,6 +89,7 @@ class _Input:
     rows: Int32Array
     live: NDArray[np.bool_]
     fenced: NDArray[np.bool_]
+    cordoned: NDArray[np.bool_]
     removed: NDArray[np.bool_]
     changes: NDArray[np.bool_]
     wanted: Int64Array
@@ -98,15 +99,23 @@ class _Input:
     def read(cls, view: ClusterView, goal: Goal) -> _Input:
         rows = broker_rows(view.broker_ids, view.partitions.replicas).astype(np.int32)
         removed = np.array([b.id in set(goal.remove) for b in view.brokers], dtype=np.bool_)
-        down = np.array([b.fenced for b in view.brokers], dtype=np.bool_)
+        down = np.array([not b.is_active for b in view.brokers], dtype=np.bool_)
         fenced = down & ~removed
         changes = ~excluded_rows(view, goal)
         stay = np.count_nonzero((rows >= 0) & np.append(fenced, False)[rows], axis=1)
         factor = np.count_nonzero(rows >= 0, axis=1) if goal.factor is None else goal.factor
         wanted = np.where(changes, np.maximum(factor - stay, 0), 0).astype(np.int64)
         live = ~removed & ~fenced
-        leader = _former_leaders(view, rows, down)
-        return cls(rows=rows, live=live, fenced=fenced, removed=removed, changes=changes, wanted=wanted, leader=leader)
+        return cls(
+            rows=rows,
+            live=live,
+            fenced=fenced,
+            cordoned=live & np.array([b.cordoned for b in view.brokers], dtype=np.bool_),
+            removed=removed,
+            changes=changes,
+            wanted=wanted,
+            leader=_former_leaders(view, rows, down),
+        )
 
 
 def _former_leaders(view: ClusterView, rows: Int32Array, down: NDArray[np.bool_]) -> Int32Array:
@@ -228,7 +237,8 @@ def _replica_question(view: ClusterView, goal: Goal, given: _Input) -> Question:
         leader=leader.astype(np.int32),
         live=given.live,
         stays=given.fenced,
-        receives=receives & given.live,
+        receives=receives & given.live & ~given.cordoned,
+        cordoned=given.cordoned,
         rack=Question.rack_numbers(view),
         base=np.bincount(pinned[pinned >= 0], minlength=given.live.size).astype(np.int64),
         topic=view.partitions.topic_index,
@@ -294,6 +304,7 @@ def _faults_of_rows(view: ClusterView, goal: Goal, given: _Input, target: Int32A
         ("an excluded topic changes", ~given.changes & ~same),
         ("a replica stands on a broker that is removed", given.changes & (held & ~live & ~fenced).any(axis=1)),
         ("a fenced broker receives or loses a replica", (new & fenced).any(axis=1)),
+        ("a cordoned broker receives a replica", (new & np.append(given.cordoned, False)[target]).any(axis=1)),
         ("a fenced broker loses its replica", given.changes & (stays & ~_among(given.rows, target)).any(axis=1)),
         ("the number of replicas is not that asked", given.changes & ((held & live).sum(axis=1) != given.wanted)),
     ]
@@ -324,6 +335,10 @@ def _crowded(view: ClusterView, given: _Input, target: Int32Array) -> NDArray[np
     racks = np.where(target >= 0, rack[target], PAD)
     kept = np.where(np.append(given.fenced, False)[target] & (target >= 0), racks, PAD)
     open_racks = np.unique(rack[:-1][given.live]).size - _distinct(np.where(_is_open(rack, given)[kept], kept, PAD))
+    closed = np.setdiff1d(rack[:-1][given.cordoned], rack[:-1][given.live & ~given.cordoned])
+    held = np.where(np.append(given.live | given.fenced, False)[given.rows], rack[given.rows], PAD)
+    for number in closed.tolist():  # A rack of cordoned brokers is open only to partitions that are there already.
+        open_racks = open_racks - ~(held == number).any(axis=1)
     fresh = np.where(_among(racks, kept) & (racks >= 0), PAD, racks)
     return np.asarray(_distinct(fresh) < np.minimum(open_racks, given.wanted))
 

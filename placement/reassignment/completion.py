@@ -178,7 +178,7 @@ def _any(matrix: BoolMatrix) -> Flags:
 
 
 def _fenced_ids(view: ClusterView) -> Int32Array:
-    return np.array([broker.id for broker in view.brokers if broker.fenced], dtype=np.int32)
+    return np.array([broker.id for broker in view.brokers if not broker.is_active], dtype=np.int32)
 
 
 def _on(matrix: Int32Array, ids: Int32Array) -> BoolMatrix:

@@ -9,7 +9,9 @@ fewer racks than it could be is bad news too.
 
 How: refusals are those of kafka-reassign-partitions --execute and of the controller. The tool refuses a file while any
 reassignment runs (without --additional), and targets on brokers that are not live, even kept ones; the controller takes
-fenced ones. It allows a change of the replication factor unless --disallow-replication-factor-change (4.1, KIP-860) is
+fenced ones. Neither looks at cordoned log directories up to 4.3.1, so a target on a cordoned broker is taken; later
+releases refuse each target that names one (KAFKA-20832), and a broker refuses a copy into a cordoned directory that the
+file names. It allows a change of the replication factor unless --disallow-replication-factor-change (4.1, KIP-860) is
 given, so a change is told.
 
 Example: the finding "blocked" of one partition ends with "1 partition, t-0 (broker 3)" and the rule.
@@ -34,8 +36,10 @@ from broker.releases import Release
 from broker.units import format_size
 from broker.wording import counted
 from placement.balance.audit import least_isr
+from placement.placers.usable import CORDONING_SINCE
 from placement.reassignment.completion import NEEDS_ADDED_ONLY_SINCE, unblocked_by_newer_release
 from placement.reassignment.impact import BatchImpact, Impact
+from placement.reassignment.reassignment import Reassignment
 
 NAMES_MAX: Final = 5
 
@@ -85,6 +89,57 @@ def _refusals(impact: Impact) -> Iterator[Finding]:
             count=len(named),
             sentence=f"Targets name fenced {_brokers(named)}; kafka-reassign-partitions --execute refuses the whole "
             f'file ("Unknown broker id {named[0]}"), as it knows live brokers only.',
+        )
+
+    if impact.release >= CORDONING_SINCE:
+        yield from _cordons(impact)
+
+
+def naming_cordoned(plan: Reassignment) -> NDArray[np.bool_]:
+    """Return which rows of a plan change and name a cordoned broker, bool[P]."""
+    return np.asarray(plan.changes & np.isin(plan.replicas, _cordoned_ids(plan.view)).any(axis=1))
+
+
+def _cordoned_ids(view: ClusterView) -> list[int]:
+    return [int(one.id) for one in view.brokers if one.cordoned]
+
+
+def _cordons(impact: Impact) -> Iterator[Finding]:
+    """Yield what the plans would put on cordoned brokers, and what else names them."""
+    cordoned = _cordoned_ids(impact.before)
+    if not cordoned:
+        return
+    plans = [batch.plan for batch in impact.batches]
+    gaining = [np.isin(plan.replicas, cordoned) & plan.added for plan in plans]
+    new = sorted({int(b) for plan, at in zip(plans, gaining, strict=True) for b in plan.replicas[at].tolist()})
+    count = sum(int(np.count_nonzero(at.any(axis=1))) for at in gaining)
+    if new:
+        yield Finding(
+            name="broker-cordoned",
+            is_bad=True,
+            count=count,
+            sentence=f"New replicas go to cordoned {_brokers(new)}: {counted(count, 'partition')}. The controller "
+            "takes them up to 4.3.1, as it heeds cordoned log directories only where it places by itself; later "
+            "releases refuse them (KAFKA-20832).",
+        )
+    kept = sum(int(naming_cordoned(plan).sum()) for plan in plans) - count
+    if kept:
+        yield Finding(
+            name="cordoned-kept",
+            is_bad=False,
+            count=kept,
+            sentence=f"A replica stays on a cordoned broker: {counted(kept, 'partition')}. Releases after 4.3.1 refuse "
+            "a target that names one (KAFKA-20832) until it is uncordoned.",
+        )
+    copied = [target for plan in plans for target in plan.log_dirs if int(target.broker_id) in set(cordoned)]
+    if copied:
+        yield Finding(
+            name="log-dir-cordoned",
+            is_bad=True,
+            count=len(copied),
+            sentence=f"Named log directories are cordoned: {counted(len(copied), 'entry', 'entries')}, such as "
+            f"{copied[0].path} of broker {copied[0].broker_id}; the broker refuses them "
+            "(InvalidReplicaAssignmentException).",
         )
 
 

@@ -115,6 +115,10 @@ def with_added(view: ClusterView, goal: Goal) -> ClusterView:
         old = known.get(number)
         if old is not None and None not in (old.rack, rack) and old.rack != rack:
             raise PlanRefusedError(f"broker {number} is to be added on rack {rack!r}, but stands on rack {old.rack!r}")
+        if old is not None and old.cordoned:
+            raise PlanRefusedError(
+                f"broker {number} is to be added, but all its log directories are cordoned; uncordon one first"
+            )
         known[number] = BrokerView(id=number, rack=rack) if old is None else attrs.evolve(old, rack=rack or old.rack)
     return attrs.evolve(view, brokers=tuple(known[number] for number in sorted(known)), totals=None)
 
@@ -285,6 +289,9 @@ def check_pinned(view: ClusterView, goal: Goal, removed: NDArray[np.bool_], rows
 def refuse_row(view: ClusterView, goal: Goal, row: int) -> PlanRefusedError:
     """Return the refusal of a plan because the partition at `row` has no place."""
     remedy = "allow other brokers to receive (no --new-only-receives)" if goal.new_only_receives else "add brokers"
+    cordoned = [int(one.id) for one in view.brokers if one.cordoned and one.is_active and one.id not in goal.remove]
+    if cordoned:
+        remedy = f"{_brokers(cordoned)} may receive nothing (all log directories cordoned): uncordon one, or {remedy}"
     return PlanRefusedError(f"{_partition(view, row)} can stand nowhere without breaking a rule; {remedy}")
 
 
@@ -294,7 +301,7 @@ def check_sources(view: ClusterView, goal: Goal) -> None:
     if isr is None or not goal.remove:
         return
     ids = view.broker_ids
-    dead = ids[np.array([one.fenced for one in view.brokers], dtype=np.bool_)]
+    dead = ids[np.array([not one.is_active for one in view.brokers], dtype=np.bool_)]
     gone = np.isin(isr, np.intersect1d(dead, np.array(goal.remove, dtype=np.int32)))
     alive = (isr >= 0) & ~np.isin(isr, dead)
     lost = gone.any(axis=1) & ~alive.any(axis=1) & ~excluded_rows(view, goal)

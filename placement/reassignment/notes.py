@@ -20,6 +20,7 @@ import numpy as np
 from broker.cluster import PAD
 from broker.wording import counted
 from placement.reassignment.completion import completion, unblocked_by_newer_release
+from placement.reassignment.findings import naming_cordoned
 from placement.reassignment.plan import Plan
 
 _SHOWN_MAX: Final = 5
@@ -35,6 +36,9 @@ def _notes(plan: Plan) -> Iterator[str]:
     bare = sum(one.rack is None for one in plan.view.brokers)
     if plan.view.racks and bare:
         yield f"{bare} of {counted(len(plan.view.brokers), 'broker')} without a known rack, each a rack of its own"
+    cordoned = _cordoned(plan)
+    if cordoned:
+        yield f"{cordoned} cordoned: no plan gives a replica there, and what is there may stay"
     idle = _idle(plan)
     if idle:
         more = ", …" if len(idle) > _SHOWN_MAX else ""
@@ -43,6 +47,12 @@ def _notes(plan: Plan) -> Iterator[str]:
     if not moved.count:
         yield "nothing has to change"
         return
+    kept = naming_cordoned(moved)
+    if kept.any():
+        yield (
+            f"{counted(int(kept.sum()), 'partition')} of the plan with a replica that stays on a cordoned broker: "
+            "4.3.1 takes them, later releases refuse such a target (KAFKA-20832) until it is uncordoned"
+        )
     done = completion(moved)
     stuck = int(np.count_nonzero(done.is_blocked))
     if stuck:
@@ -74,12 +84,20 @@ def _idle(plan: Plan) -> list[int]:
     return [number for number in new.tolist() if number not in added]
 
 
+def _cordoned(plan: Plan) -> str:
+    """Return which brokers are cordoned, in words; nothing if none is."""
+    found = [one.id for one in plan.view.brokers if one.cordoned and one.is_active]
+    more = ", …" if len(found) > _SHOWN_MAX else ""
+    named = ", ".join(map(str, found[:_SHOWN_MAX])) + more
+    return f"broker{'s' * (len(found) > 1)} {named} {'are' if len(found) > 1 else 'is'}" if found else ""
+
+
 def _drifted(plan: Plan) -> int:
     """Return how many partitions that the plan leaves alone are led by another than their preferred leader."""
     table = plan.view.partitions
     if table.leader is None or not table.replicas.shape[1]:
         return 0
-    fenced = np.array([one.id for one in plan.view.brokers if one.fenced], dtype=np.int32)
+    fenced = np.array([one.id for one in plan.view.brokers if not one.is_active], dtype=np.int32)
     first = table.replicas[:, 0]
     drifted = (table.leader >= 0) & (table.leader != first) & ~np.isin(first, fenced)
     drifted[plan.reassignment.rows] = False

@@ -6,6 +6,9 @@ stays where it is, and who led before.
 Constraints, as in placement/balance/reachable.py: a partition stands on as many racks as it can; a broker without a
 rack is a rack of its own; without any rack there is no rule. Replicas on fenced brokers stay, and their racks are
 barred to the partition's other replicas; a removed broker bars nothing. Replicas of excluded topics stay and count.
+A broker in controlled shutdown is as a fenced one. A cordoned broker receives nothing, though released Kafka would let
+a reassignment do so; it keeps what it has or gives it away, and leads. A rack whose live brokers are all cordoned is
+barred to the partitions that have no replica there.
 
 How: with f replicas for a open groups, f <= a: at most one in an open group, none in a barred one; f > a: at least one
 in every open group. Groups of one broker each, which no partition bars, are one group where every f <= a: no broker
@@ -42,15 +45,16 @@ PINNED: Final = -1
 class Standing:
     """Hold what a goal makes of a view's partitions; brokers are positions in the view.
 
-    `rows` int32[P, W] all replicas; `live` bool[B] may hold replicas; `removed`, `fenced` bool[B]; `changes` bool[P]
-    tells which partitions may change; `stays` bool[P, W] replicas on fenced brokers; `wanted` int64[P] replicas on live
-    brokers; `leader` int32[P], -1 where no live broker can lead.
+    `rows` int32[P, W] all replicas; `live` bool[B] may hold replicas; `removed`, `fenced` bool[B]; `cordoned` bool[B]
+    hold replicas but receive none; `changes` bool[P] tells which partitions may change; `stays` bool[P, W] replicas on
+    fenced brokers; `wanted` int64[P] replicas on live brokers; `leader` int32[P], -1 where no live broker can lead.
     """
 
     rows: Int32Array
     live: NDArray[np.bool_]
     removed: NDArray[np.bool_]
     fenced: NDArray[np.bool_]
+    cordoned: NDArray[np.bool_]
     changes: NDArray[np.bool_]
     stays: NDArray[np.bool_]
     wanted: Int64Array
@@ -62,7 +66,7 @@ class Standing:
         ids = view.broker_ids
         rows = broker_rows(ids, view.partitions.replicas).astype(np.int32)
         removed = np.isin(ids, np.array(goal.remove, dtype=np.int32))
-        fenced = np.array([one.fenced for one in view.brokers], dtype=np.bool_) & ~removed
+        fenced = np.array([not one.is_active for one in view.brokers], dtype=np.bool_) & ~removed
         live = ~removed & ~fenced
         changes = ~excluded_rows(view, goal)
         held = rows >= 0
@@ -78,6 +82,7 @@ class Standing:
             live=live,
             removed=removed,
             fenced=fenced,
+            cordoned=live & np.array([one.cordoned for one in view.brokers], dtype=np.bool_),
             changes=changes,
             stays=stays,
             wanted=wanted,
@@ -90,7 +95,7 @@ def leading(view: ClusterView, rows: Int32Array, live: NDArray[np.bool_]) -> Int
 
     A broker that is to be removed leads too; a fenced one does not.
     """
-    able = np.append(np.array([not one.fenced for one in view.brokers], dtype=np.bool_), False)
+    able = np.append(np.array([one.is_active for one in view.brokers], dtype=np.bool_), False)
     if not rows.shape[1]:
         return np.full(rows.shape[0], PAD, dtype=np.int32)
     first = np.where(able[rows[:, 0]], rows[:, 0], PAD)
@@ -109,7 +114,7 @@ def replica_problem(view: ClusterView, goal: Goal, standing: Standing) -> Proble
     racks = {name: place for place, name in enumerate(sorted(view.racks))}
     numbers = np.array([-1 if one.rack is None else racks[one.rack] for one in view.brokers], dtype=np.int64)
     groups = Groups.make(numbers, ~standing.live)
-    barred, kind_of_row = _barred(standing, groups)
+    barred, kind_of_row = _barred(standing, groups, _closed(standing, groups) if view.racks else None)
     key = kind_of_row * (int(standing.wanted.max(initial=0)) + 1) + standing.wanted
     key = np.where(standing.changes, key, -1)
     keys, kind = _numbered(key)
@@ -125,7 +130,7 @@ def replica_problem(view: ClusterView, goal: Goal, standing: Standing) -> Proble
         must=must,
         room=room,
         group=group,
-        receives=standing.live & (added if goal.new_only_receives else True),
+        receives=standing.live & ~standing.cordoned & (added if goal.new_only_receives else True),
         base=np.bincount(pinned[pinned >= 0], minlength=group.size).astype(np.int64),
         topic=np.zeros(kind.size, dtype=np.int32),
     )
@@ -150,18 +155,36 @@ def leader_problem(standing: Standing, now: Int32Array) -> Problem:
     return Problem.of_rows(np.where(able, now, PAD), group=np.where(standing.live, 0, -1), **other)
 
 
-def _barred(standing: Standing, groups: Groups) -> tuple[NDArray[np.bool_], Int64Array]:
-    """Return the distinct sets of barred groups, bool[S, G], the first empty, and the set of each partition."""
+def _closed(standing: Standing, groups: Groups) -> NDArray[np.bool_] | None:
+    """Return the groups whose live brokers are all cordoned, bool[G]; None if there is none."""
+    closed = np.bincount(groups.of[standing.live & ~standing.cordoned], minlength=groups.sizes.size) == 0
+    return closed if closed.any() else None
+
+
+def _barred(
+    standing: Standing, groups: Groups, closed: NDArray[np.bool_] | None
+) -> tuple[NDArray[np.bool_], Int64Array]:
+    """Return the distinct sets of barred groups, bool[S, G], and the set of each partition.
+
+    The groups `closed` are barred to the partitions that hold nothing there.
+    """
     group_count = groups.sizes.size
     barred_by = np.where(standing.fenced, groups.barred_by, -1)
-    rows = np.flatnonzero((standing.stays & (np.append(barred_by, -1)[standing.rows] >= 0)).any(axis=1))
-    flags = np.zeros((rows.size + 1, group_count + 1), dtype=np.bool_)
+    special = standing.stays & (np.append(barred_by, -1)[standing.rows] >= 0)
+    of = np.append(np.where(standing.live, groups.of, group_count), group_count)
+    if closed is not None:
+        special |= np.append(closed, False)[of[standing.rows]]
+    rows = np.flatnonzero(special.any(axis=1))
+    flags = np.zeros((rows.size + 1, group_count + 1), dtype=np.bool_)  # The first set is that of all other rows.
+    if closed is not None:
+        flags[:, :group_count] = closed
+        np.put_along_axis(flags[1:], of[standing.rows[rows]], False, axis=1)
     if rows.size:
         by = np.where(standing.stays[rows], barred_by[standing.rows[rows]], -1)
         np.put_along_axis(flags[1:], np.where(by < 0, group_count, by), True, axis=1)
         flags[:, group_count] = False
-    sets, place = np.unique(flags[:, :group_count], axis=0, return_inverse=True)  # The empty set sorts first.
-    of_row = np.zeros(standing.rows.shape[0], dtype=np.int64)
+    sets, place = np.unique(flags[:, :group_count], axis=0, return_inverse=True)
+    of_row = np.full(standing.rows.shape[0], place.ravel()[0], dtype=np.int64)
     of_row[rows] = place.ravel()[1:]
     return sets, of_row
 

@@ -173,7 +173,7 @@ def _faults_of_election(folder: Path, batch: str, view: ClusterView, part: Reass
     if table.leader is None:
         return found
     leader = table.leader[part.rows]
-    unfenced = np.array([one.id for one in view.brokers if not one.fenced], dtype=np.int32)
+    unfenced = np.array([one.id for one in view.brokers if one.is_active], dtype=np.int32)
     stays = (part.replicas[:, 1:] == leader[:, None]).any(axis=1) & (leader >= 0) & np.isin(leader, unfenced)
     # A new replica is in sync when its reassignment ends; of others the input does not say it.
     new = part.added[:, 0] & np.isin(part.replicas[:, 0], unfenced)

@@ -64,5 +64,10 @@ def _brokers_shown(brokers: pa.Table) -> RenderableType:
 
 
 def _mark(row: Mapping[str, Any]) -> str:
-    marks = (("is_added", " (new)"), ("is_removed", " (removed)"), ("is_fenced", " (fenced)"))
+    marks = (
+        ("is_added", " (new)"),
+        ("is_removed", " (removed)"),
+        ("is_fenced", " (fenced)"),
+        ("is_cordoned", " (cordoned)"),
+    )
     return "".join(text for name, text in marks if row[name])

@@ -121,7 +121,12 @@ def _row(row: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _mark(row: Mapping[str, Any]) -> str:
-    marks = (("is_added", " (new)"), ("is_removed", " (removed)"), ("is_fenced", " (fenced)"))
+    marks = (
+        ("is_added", " (new)"),
+        ("is_removed", " (removed)"),
+        ("is_fenced", " (fenced)"),
+        ("is_cordoned", " (cordoned)"),
+    )
     return "".join(text for name, text in marks if row[name])
 
 

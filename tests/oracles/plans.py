@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 
+import attrs
 import numpy as np
 
 from broker.cluster import BrokerView, ClusterView, PartitionTable, TopicView
@@ -14,8 +15,11 @@ from placement.reassignment.goal import EVEN_KINDS, Goal
 Load = tuple[int, ...]
 
 
-def random_view(seed: int) -> ClusterView:
-    """Up to six brokers on three racks or none, some fenced, and up to five partitions of two topics."""
+def random_view(seed: int, *, cordoned: float = 0.0) -> ClusterView:
+    """Up to six brokers on three racks or none, some fenced, and up to five partitions of two topics.
+
+    With `cordoned` so many brokers are cordoned, some of them whole racks, and some fenced ones stopping instead.
+    """
     rng = random.Random(seed)
     brokers = rng.randint(1, 6)
     names = rng.choice([["a", "b", "c"], ["a", "b", None], [None], ["a", "b"]])
@@ -25,14 +29,15 @@ def random_view(seed: int) -> ClusterView:
     rows = [rng.sample(ids, rng.randint(1, min(3, brokers))) for _ in range(count)]
     topic = sorted(rng.randrange(2) for _ in range(count))
     able = [[b for b in row if not fenced[ids.index(b)]] for row in rows]
+    listed = tuple(
+        BrokerView(id=BrokerId(number), rack=rng.choice(names), fenced=down)
+        for number, down in zip(ids, fenced, strict=True)
+    )
     return ClusterView(
         name="c",
         source="test",
         format="test",
-        brokers=tuple(
-            BrokerView(id=BrokerId(number), rack=rng.choice(names), fenced=down)
-            for number, down in zip(ids, fenced, strict=True)
-        ),
+        brokers=_cordoned(listed, random.Random(seed + 7), cordoned) if cordoned else listed,
         topics=(TopicView("t"), TopicView("u")),
         partitions=PartitionTable(
             topic_index=topic,
@@ -41,6 +46,17 @@ def random_view(seed: int) -> ClusterView:
             leader=[rng.choice(row) if row else -1 for row in able],
         ),
     )
+
+
+def _cordoned(brokers: tuple[BrokerView, ...], rng: random.Random, part: float) -> tuple[BrokerView, ...]:
+    rack = rng.choice([one.rack for one in brokers])
+    found = []
+    for one in brokers:
+        whole = rng.random() < part and one.rack is not None and one.rack == rack
+        stops = one.fenced and rng.random() < 0.5
+        flags = {"cordoned": whole or rng.random() < part, "fenced": one.fenced and not stops}
+        found.append(attrs.evolve(one, in_controlled_shutdown=stops, **flags))
+    return tuple(found)
 
 
 def random_goal(view: ClusterView, seed: int) -> Goal:
@@ -67,8 +83,10 @@ class Enumerated:
     def __init__(self, view: ClusterView, goal: Goal) -> None:
         self.view, self.goal = view, goal
         self.racks = {b.id: f"alone {b.id}" if b.rack is None else f"rack {b.rack}" for b in view.brokers}
-        self.fenced = {b.id for b in view.brokers if b.fenced and b.id not in goal.remove}
-        self.live = [b.id for b in view.brokers if not b.fenced and b.id not in goal.remove]
+        self.down = {b.id for b in view.brokers if b.fenced or b.in_controlled_shutdown}
+        self.fenced = self.down - set(goal.remove)
+        self.live = [b.id for b in view.brokers if b.id not in self.down and b.id not in goal.remove]
+        self.cordoned = {b.id for b in view.brokers if b.cordoned}
         self.rows = [[b for b in row if b >= 0] for row in view.partitions.replicas.tolist()]
         names = [view.topics[t].name for t in view.partitions.topic_index.tolist()]
         self.fixed = [name in goal.exclude_topics for name in names]
@@ -81,10 +99,11 @@ class Enumerated:
         stays = [b for b in held if b in self.fenced]
         factor = max((len(held) if self.goal.factor is None else self.goal.factor) - len(stays), 0)
         added = {number for number, _ in self.goal.add}
-        usable = [b for b in self.live if b in held or not self.goal.new_only_receives or b in added]
+        able = [b for b in self.live if b in held or b not in self.cordoned]
+        usable = [b for b in able if b in held or not self.goal.new_only_receives or b in added]
         barred = {self.racks[b] for b in stays}
         every = max(
-            (len({self.racks[b] for b in one} - barred) for one in itertools.combinations(self.live, factor)), default=0
+            (len({self.racks[b] for b in one} - barred) for one in itertools.combinations(able, factor)), default=0
         )
         return [
             one for one in itertools.combinations(usable, factor) if len({self.racks[b] for b in one} - barred) == every
@@ -93,7 +112,7 @@ class Enumerated:
     def leader(self, row: int) -> int:
         """Who led before: first replica, listed leader, first live replica."""
         held = self.rows[row]
-        up = [b for b in held if b not in {x.id for x in self.view.brokers if x.fenced}]
+        up = [b for b in held if b not in self.down]
         listed = self.view.partitions.leader
         if held and held[0] in up:
             return held[0]

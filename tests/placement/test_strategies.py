@@ -132,6 +132,12 @@ def test_the_least_loaded_policy_fills_new_brokers_first() -> None:
     assert Counter(place(placer, PlacementSpec(0, 13, 1), some).ravel().tolist()) == {3: 11, 1: 1, 2: 1}
 
 
+def test_the_least_loaded_policy_passes_over_brokers_that_kafka_would_not_name() -> None:
+    flags = ({}, {"cordoned": True}, {"in_controlled_shutdown": True}, {})
+    some = tuple(BrokerView(id=BrokerId(number), **flag) for number, flag in enumerate(flags))
+    assert set(place(LeastLoadedPlacer(), PlacementSpec(0, 9, 2), some).ravel().tolist()) == {0, 3}
+
+
 def place(placer: ReplicaPlacer, spec: PlacementSpec, some: Sequence[BrokerView]) -> Int32Array:
     return placer.place(spec, some, SplitMix64(1))
 

@@ -80,6 +80,13 @@ def test_brokers_that_came_went_moved_or_were_fenced_are_named() -> None:
     assert [each.change for each in compare(after, before).brokers][-1] == "broker gone"
 
 
+def test_a_cordon_that_came_or_went_is_named() -> None:
+    view = view_of({"t": [[1, 2]]})
+    other = attrs.evolve(view, brokers=tuple(attrs.evolve(each, cordoned=each.id == 2) for each in view.brokers))
+    for one, two, change in ((view, other, "broker cordoned"), (other, view, "broker uncordoned")):
+        assert [(each.subject, each.change) for each in compare(one, two).brokers] == [("2", change)]
+
+
 @pytest.mark.parametrize("seed", range(60))
 def test_what_brokers_gained_and_lost_is_what_sets_say_partition_by_partition(seed: int) -> None:
     chance = random.Random(seed)

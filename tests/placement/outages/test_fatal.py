@@ -53,7 +53,7 @@ def test_fatal_sets_of_many_pairs_and_triples_are_counted_exactly(rows: list[lis
 
 def check_against_every_set(view: ClusterView) -> None:
     found = fatal_sets(view, size_max=3)
-    live = [broker.id for broker in view.brokers if not broker.fenced]
+    live = [broker.id for broker in view.brokers if broker.is_active]
     now = at_risk(view, ())
     minimal: list[frozenset[BrokerId]] = []
     for entry in found.sizes:

@@ -30,7 +30,7 @@ def lost_of(view: ClusterView, sweep: Sweep, place: int) -> list[BrokerId]:
 
 def figures_of(view: ClusterView, found: Outage) -> dict[str, int | None]:
     piled = found.pile_up
-    left = [broker for broker in view.brokers if not broker.fenced and broker.id not in found.lost]
+    left = [broker for broker in view.brokers if broker.is_active and broker.id not in found.lost]
     return attrs.asdict(found.counts) | {
         "lost_leader_count": piled.lost_leader_count,
         "failover_count": piled.failover_count,

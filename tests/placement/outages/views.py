@@ -11,6 +11,8 @@ from broker.cluster import BrokerView, ClusterView, PartitionTable, TopicView
 from broker.ids import BrokerId
 
 IDS = tuple(map(BrokerId, (1, 2, 3, 5, 8)))
+STOPPING = IDS[1]
+"""Is in controlled shutdown where others would be fenced, which must make no difference; the last one is cordoned."""
 
 
 @attrs.frozen(kw_only=True)
@@ -42,7 +44,13 @@ class Small:
             source="drawn",
             format="test",
             brokers=[
-                BrokerView(id=each, fenced=each in self.dead, rack=rack)
+                BrokerView(
+                    id=each,
+                    fenced=each in self.dead and each != STOPPING,
+                    in_controlled_shutdown=each in self.dead and each == STOPPING,
+                    cordoned=each == IDS[-1],
+                    rack=rack,
+                )
                 for each, rack in zip(IDS, self.racks, strict=True)
             ],
             topics=[

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import attrs
 import numpy as np
 import pytest
 
@@ -138,6 +139,16 @@ def test_an_added_partition_is_named_by_its_own_id_when_all_its_brokers_are_fenc
     assert str(refusal.value) == (
         "All brokers specified in the manual partition assignment for partition 2 are fenced or in controlled shutdown."
     )
+
+
+def test_brokers_in_controlled_shutdown_count_as_fenced_ones_and_cordoned_ones_are_taken() -> None:
+    brokers = [attrs.evolve(each, in_controlled_shutdown=each.id == 1, cordoned=each.id == 2) for each in BROKERS]
+    with pytest.raises(InvalidReplicaAssignmentError) as refusal:
+        validate_manual_assignment(given((0, [1, 4])), brokers)
+    assert str(refusal.value) == (
+        "All brokers specified in the manual partition assignment for partition 0 are fenced or in controlled shutdown."
+    )
+    assert validate_manual_assignment(given((0, [2, 1])), brokers).tolist() == [[2, 1]]
 
 
 def test_a_topic_of_no_partitions_cannot_grow() -> None:

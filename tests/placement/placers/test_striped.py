@@ -250,6 +250,19 @@ def test_cordoned_brokers_get_nothing_since_4_3(count: int) -> None:
     assert (before == StripedPlacer().place(spec, brokers("aabb"), JavaRandom(5))).all()
 
 
+@pytest.mark.parametrize("release", ["3.9", "4.3"])
+def test_brokers_in_controlled_shutdown_get_nothing_until_they_are_fenced(release: str) -> None:
+    given, spec = brokers("aabb"), PlacementSpec(0, 30, 3)
+    placer = StripedPlacer(Release(release))
+    given[1] = attrs.evolve(given[1], in_controlled_shutdown=True)
+    rows = placer.place(spec, given, JavaRandom(5))
+    assert (rows == placer.place(spec, [given[0], *given[2:]], JavaRandom(5))).all()
+    given[1] = attrs.evolve(given[1], fenced=True)
+    fenced = [given[0], BrokerView(id=given[1].id, rack=given[1].rack, fenced=True), *given[2:]]
+    rows = placer.place(spec, given, JavaRandom(5))
+    assert (rows == placer.place(spec, fenced, JavaRandom(5))).all()
+
+
 def test_with_all_brokers_cordoned_kafka_names_both_reasons() -> None:
     given = [attrs.evolve(broker, cordoned=True) for broker in brokers("ab")]
     with pytest.raises(InvalidReplicationFactorError) as refusal:

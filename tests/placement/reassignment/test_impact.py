@@ -16,7 +16,7 @@ from placement.reassignment.completion import completion
 from placement.reassignment.findings import Finding, findings
 from placement.reassignment.impact import Impact, impact
 from placement.reassignment.impact_tables import batches_table, brokers_table, measures_table, moves_table
-from placement.reassignment.reassignment import Reassignment
+from placement.reassignment.reassignment import LogDirTarget, Reassignment
 from placement.reassignment.throttle import Links
 from tests.placement.reassignment.cases import lists, padded, random_plan, random_view
 
@@ -109,12 +109,23 @@ def cluster(
     least: int = 2,
     fenced: int = -1,
     adding: list[list[int]] | None = None,
+    cordoned: int = -1,
+    stopping: int = -1,
 ) -> ClusterView:
     return ClusterView.build(
         name="prod",
         source="inline",
         format="test",
-        brokers=[BrokerView(id=BrokerId(each), rack="abc"[each % 3], fenced=each == fenced) for each in range(1, 7)],
+        brokers=[
+            BrokerView(
+                id=BrokerId(each),
+                rack="abc"[each % 3],
+                fenced=each == fenced,
+                cordoned=each == cordoned,
+                in_controlled_shutdown=each == stopping,
+            )
+            for each in range(1, 7)
+        ],
         topics=(TopicView("t", min_insync_replicas=least),),
         partitions=PartitionTable(
             topic_index=[0] * len(replicas),
@@ -158,6 +169,9 @@ def test_a_kept_replica_out_of_sync_is_bad_news_up_to_4_2_and_told_for_4_3() -> 
         (cluster([[1, 2]], fenced=2), [1, 2], "broker-not-live", True),
         (cluster([[1, 2]], fenced=4), [1, 4], "stuck", True),
         (cluster([[1, 2]], leader=[-1]), [1, 4], "stuck", True),
+        (cluster([[1, 2]], stopping=4), [1, 4], "stuck", True),
+        (cluster([[1, 2]], cordoned=4), [1, 4], "broker-cordoned", True),
+        (cluster([[1, 2]], cordoned=1), [1, 4], "cordoned-kept", False),
         (cluster([[1, 2, 3]]), [1], "factor-below-min-isr", True),
         (cluster([[1, 2, 3]]), [1, 2], "factor-lowered", False),
         (cluster([[1, 2]]), [1, 2, 3], "factor-raised", False),
@@ -171,6 +185,33 @@ def test_what_is_to_be_said_is_said(view: ClusterView, target: list[int], name: 
     found = said(view, [target])
     assert found[name].is_bad is is_bad
     assert found[name].count == (0 if name == "nothing-to-do" else 1)
+
+
+def test_cordoned_targets_are_taken_by_4_3_1_and_refused_later() -> None:
+    view = cluster([[1, 2], [1, 2]], cordoned=4)
+    new = said(view, [[1, 4], [2, 1]])
+    assert new["broker-cordoned"].sentence == (
+        "New replicas go to cordoned broker 4: 1 partition. The controller takes them up to 4.3.1, as it heeds "
+        "cordoned log directories only where it places by itself; later releases refuse them (KAFKA-20832)."
+    )
+    assert "cordoned-kept" not in new
+    assert not {"broker-cordoned", "cordoned-kept"} & set(said(view, [[1, 4], [2, 1]], "4.2"))
+    assert "cordoned-kept" not in said(cluster([[1, 2]], cordoned=1), [[1, 2]])  # Nothing is asked of Kafka.
+
+
+def test_a_log_directory_of_a_cordoned_broker_is_refused_by_the_broker() -> None:
+    plan = Reassignment(
+        view=cluster([[1, 2]], cordoned=2),
+        rows=[0],
+        replicas=[[1, 2]],
+        log_dirs=(LogDirTarget(place=0, broker_id=BrokerId(2), path="/d1"),),
+    )
+    found = {each.name: each for each in findings(impact([plan]))}
+    assert found["log-dir-cordoned"].is_bad
+    assert found["log-dir-cordoned"].sentence == (
+        "Named log directories are cordoned: 1 entry, such as /d1 of broker 2; the broker refuses them "
+        "(InvalidReplicaAssignmentException)."
+    )
 
 
 def test_a_partition_that_keeps_too_few_in_sync_is_under_min_isr_once_complete() -> None:

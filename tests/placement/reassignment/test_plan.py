@@ -67,6 +67,71 @@ def test_moves_and_lost_leaders_are_those_of_brute_force_and_the_checker_agrees(
             assert plan.tally.leader_changes >= plan.tally.leader_changes_least
 
 
+@pytest.mark.parametrize("start", range(0, 400, 50))
+def test_cordoned_brokers_receive_nothing_and_moves_are_those_of_brute_force(start: int) -> None:
+    """Cordoned brokers (KIP-1066), whole racks of them too, and brokers in controlled shutdown, under all goals."""
+    seen = received = refused = 0
+    for seed in range(start, start + 50):
+        view = random_view(seed, cordoned=0.4)
+        goal = random_goal(view, seed)
+        known = with_added(view, goal)
+        try:
+            plan = make_plan(view, goal)
+        except PlanRefusedError as refusal:
+            if "nowhere" in str(refusal):
+                refused += 1
+                assert Enumerated(known, goal).least() is None, seed
+            continue
+        assert plan.faults() == (), seed
+        least = Enumerated(plan.view, plan.goal).least()
+        assert least is not None
+        if goal.is_even:
+            assert (plan.tally.moved, plan.tally.lost) == least, seed
+        else:  # The plan may use floor and ceiling of a block, of which a cordoned broker cannot reach both.
+            assert (plan.tally.moved, plan.tally.lost) <= least, seed
+        new = set(plan.reassignment.replicas[plan.reassignment.added].tolist())
+        cordoned = {one.id for one in plan.view.brokers if one.cordoned}
+        assert not new & cordoned, seed
+        seen += bool(cordoned)
+        received += bool(new)
+    assert seen > 10
+    assert received > 3
+
+
+def test_a_rack_of_cordoned_brokers_bars_only_those_that_are_not_there() -> None:
+    """Partition 0 is on rack c, which is cordoned, and may stay; 1 is not, and need not be; nothing else moves."""
+    view = view_of([[1, 2, 3], [1, 2, 4]], {1: "a", 2: "b", 3: "c", 4: "b"})
+    cordon = tuple(attrs.evolve(one, cordoned=one.id == 3) for one in view.brokers)
+    plan = make_plan(attrs.evolve(view, brokers=cordon), Goal(kind="racks"))
+    assert plan.tally.moved == 0
+    assert make_plan(view, Goal(kind="racks")).reassignment.replicas.tolist() != []
+
+
+def test_a_refusal_names_the_cordoned_brokers_that_stand_in_the_way() -> None:
+    view = view_of([[1, 2]], {1: None, 2: None, 3: None, 4: None})
+    cordon = tuple(attrs.evolve(one, cordoned=one.id > 2) for one in view.brokers)
+    with pytest.raises(PlanRefusedError) as refused:
+        make_plan(attrs.evolve(view, brokers=cordon), Goal(kind="drain", remove=(BrokerId(2),)))
+    assert str(refused.value) == (
+        "t-0 can stand nowhere without breaking a rule; brokers 3, 4 may receive nothing (all log directories "
+        "cordoned): uncordon one, or add brokers"
+    )
+    with pytest.raises(PlanRefusedError) as refused:
+        make_plan(attrs.evolve(view, brokers=cordon), Goal(kind="add", add=((BrokerId(3), None),)))
+    assert str(refused.value) == (
+        "broker 3 is to be added, but all its log directories are cordoned; uncordon one first"
+    )
+
+
+def test_a_plan_that_gives_a_cordoned_broker_a_replica_is_seen() -> None:
+    view = view_of([[1, 2], [1, 2], [2, 3]], {1: None, 2: None, 3: None})
+    plan = make_plan(view, Goal())
+    assert (plan.reassignment.replicas == 3).any()
+    cordon = attrs.evolve(plan.view, brokers=tuple(attrs.evolve(b, cordoned=b.id == 3) for b in plan.view.brokers))
+    found = faults(cordon, plan.goal, plan.target, plan.certificate)
+    assert any(one.startswith("a cordoned broker receives a replica: 1 partition") for one in found), found
+
+
 def test_what_is_refused_for_want_of_a_place_has_none() -> None:
     refused = 0
     for seed in SEEDS:

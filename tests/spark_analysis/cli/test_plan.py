@@ -89,6 +89,23 @@ def test_a_plan_has_every_file_and_passes_its_check(
     assert "feasible and at its bound. 8 replicas move, any plan moves at least 8" in capsys.readouterr().out
 
 
+def test_a_cordoned_broker_of_a_real_cluster_receives_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Broker 3 is cordoned at offset 200 of the log, and holds 3 replicas less than the others."""
+    assert plan(KRAFT, "--at", "200", "--out", str(tmp_path / "out")) == 0
+    shown = capsys.readouterr().out
+    assert "3 (cordoned)  zone-c        19    19   0    0" in shown
+    assert "broker 3 is cordoned: no plan gives a replica there, and what is there may stay" in shown
+    assert plan("--check", str(tmp_path / "out")) == 0
+    edited(tmp_path / "out", "certificate.json", ',"cordoned":true', "")
+    assert plan("--check", str(tmp_path / "out")) == 1
+    said = capsys.readouterr().err
+    assert "input.parquet is not the input that the certificate was made for" in said
+    assert plan(KRAFT, "--at", "300") == 0
+    assert "cordoned" not in capsys.readouterr().out
+
+
 def test_new_orders_alone_get_no_throttle(given: tuple[str, ...], tmp_path: Path) -> None:
     out = tmp_path / "out"
     assert plan(*given, "--only-leaders", "--throttle", "5000000", "--out", str(out)) == 0
