@@ -7,6 +7,8 @@ a limit, and recognised by its keys; text goes through the describe reader in on
 Documents that are recognised but describe no cluster (placement constraints, capacities, a
 topics-to-move list, …) are refused with the name of what they are.
 
+`check_head` tells from the first 64 KiB alone that a file is of no known format, before work on many files begins.
+
 Example: read_dump([b'{"version":1,"partitions":[…]}'], source="plan.json").format == "kafka-reassign-partitions"
 
 Source: the formats' own modules.
@@ -24,13 +26,13 @@ import attrs
 from broker.errors import InputError, UsageError
 from placement.formats import cruise_control, describe, kcat, reassign
 from placement.formats.describe_line import is_ours
-from placement.formats.documents import Document, brief, collect, find_documents, folded
+from placement.formats.documents import Document, Documents, brief, collect, find_documents, folded
 from placement.formats.parsed import ParsedDump
 from placement.formats.printed import is_list_of_names, what_is
 from placement.formats.text import escaped, utf8_chunks
 
 FORMATS: Final = (describe.FORMAT, kcat.FORMAT, reassign.FORMAT, cruise_control.FORMAT)
-_HEAD_BYTES: Final = 64 << 10  # Warnings that a tool prints before its answer fit in here.
+HEAD_BYTES: Final = 64 << 10  # Warnings that a tool prints before its answer fit in here.
 _JSON_LINE: Final = re.compile(r"[\x00-\x20]*(\{|\[\s*([\[{\"\]]|$))")
 _OTHERS: Final = (
     ({"replicas"}, "a Confluent placement constraint, for kafka-topics --replica-placement; nothing is placed in it"),
@@ -94,19 +96,40 @@ def read_dump(
     return _read_json(whole, format, source, title, min_insync_replicas_default, known)
 
 
+def check_head(
+    head: bytes,
+    *,
+    source: str,
+    format: str | None = None,  # noqa: A002 - as in read_dump.
+    known: Sequence[str] = FORMATS,
+) -> None:
+    """Raise the InputError of `read_dump` for a file that begins with `head` and is of no known format.
+
+    `head` is the whole file, or its first `HEAD_BYTES` bytes; a head that does not decide is accepted. Only the
+    format is recognised: no partition is parsed.
+    """
+    is_whole = len(head) < HEAD_BYTES
+    plain = b"".join(utf8_chunks([head]))
+    if format == describe.FORMAT or (format is None and not _is_json(plain)):
+        if is_whole and not any(map(is_ours, escaped(plain).split("\n"))):
+            read_dump([head], source=source, format=format, known=known)  # It has no line to parse, and raises.
+    elif is_whole:
+        _recognised(escaped(plain), format, source, known)
+
+
 def _head(stream: Iterator[bytes]) -> list[bytes]:
     held: list[bytes] = []
     size_bytes = 0
     for chunk in stream:
         held.append(chunk)
         size_bytes += len(chunk)
-        if size_bytes >= _HEAD_BYTES:
+        if size_bytes >= HEAD_BYTES:
             break
     return held
 
 
 def _is_json(head: bytes) -> bool:
-    for line in escaped(head[:_HEAD_BYTES]).split("\n"):
+    for line in escaped(head[:HEAD_BYTES]).split("\n"):
         if _JSON_LINE.match(line):
             return True
         if is_ours(line):
@@ -117,30 +140,36 @@ def _is_json(head: bytes) -> bool:
 def _read_json(
     chunks: Iterable[bytes], named: str | None, source: str, name: str, default: int | None, known: Sequence[str]
 ) -> ParsedDump:
-    found = find_documents(collect(chunks, source=source), source=source)
-    if not found.documents:
-        raise InputError("the input holds no JSON object", source=source)
+    kind, found = _recognised(collect(chunks, source=source), named, source, known)
     first = found.documents[0]
-    kind = _kind(first.value) if named is None else named
-    if kind is None or not _fits(kind, first.value):
-        raise _unknown(first, kind, source, known)
     if kind == reassign.FORMAT:
-        for document in found.documents:
-            if not reassign.is_reassignment(document.value):
-                raise _unknown(document, kind, source, known)
         dump = reassign.read_reassignment(
             found.documents, source=source, name=name, min_insync_replicas_default=default
         )
-        return attrs.evolve(dump, lines_passed_over=found.lines_passed_over)
-    if len(found.documents) > 1:
-        raise InputError(f"a second document after one of {kind}", source=source, line=found.documents[1].line)
-    if kind == kcat.FORMAT:
+    elif kind == kcat.FORMAT:
         dump = kcat.read_kcat(first, source=source, name=name, min_insync_replicas_default=default)
     else:
         dump = cruise_control.read_cruise_control(
             first.value, source=source, name=name, min_insync_replicas_default=default
         )
     return attrs.evolve(dump, lines_passed_over=found.lines_passed_over)
+
+
+def _recognised(text: str, named: str | None, source: str, known: Sequence[str]) -> tuple[str, Documents]:
+    """Return the format of the JSON documents in `text`, and the documents; raise InputError if there is none."""
+    found = find_documents(text, source=source)
+    if not found.documents:
+        raise InputError("the input holds no JSON object", source=source)
+    first, *others = found.documents
+    kind = _kind(first.value) if named is None else named
+    if kind is None or not _fits(kind, first.value):
+        raise _unknown(first, kind, source, known)
+    for document in others:
+        if kind != reassign.FORMAT:
+            raise InputError(f"a second document after one of {kind}", source=source, line=document.line)
+        if not reassign.is_reassignment(document.value):
+            raise _unknown(document, kind, source, known)
+    return kind, found
 
 
 def _kind(value: dict[str, Any]) -> str | None:

@@ -39,9 +39,9 @@ from log.metadata.reading import HEAD_SIZE_BYTES, looks_like_metadata
 from log.tools.sources import metadata_files
 from placement.formats.parsed import ParsedDump, RowCounts
 from placement.formats.read import FORMATS as TEXT_FORMATS
-from placement.formats.read import read_dump
+from placement.formats.read import HEAD_BYTES, check_head, read_dump
 from placement.formats.sizes import read_sizes
-from spark_analysis.sources.files import check_readable, codec_of, read_chunks
+from spark_analysis.sources.files import check_readable, codec_of, read_chunks, read_head
 from spark_analysis.sources.moments import MomentView, labelled, that_differ
 
 FORMATS: Final = (*TEXT_FORMATS, FORMAT)
@@ -93,8 +93,7 @@ def is_metadata(path: str) -> bool:
     check_readable(path)
     if codec_of(path) is not None:
         return False
-    head = next(read_chunks(path, chunk_size_bytes=HEAD_SIZE_BYTES), b"")
-    return looks_like_metadata(head)
+    return looks_like_metadata(read_head(path, HEAD_SIZE_BYTES))
 
 
 def size_bytes(path: str) -> int:
@@ -129,9 +128,23 @@ def read_named(dump: DumpInput) -> ParsedDump:
     return read_input(dump.path, format=dump.format, name=dump.name, moments=dump.moments, source=dump.source)
 
 
+def check_begins(dump: DumpInput) -> None:
+    """Raise the InputError of `read_named` for an input whose first 64 KiB show that it is of no known format.
+
+    Nothing is parsed but a JSON document as short as that. Of a metadata log's directory, only files are looked for.
+    """
+    if Path(dump.path).is_dir():
+        metadata_files(Path(dump.path))
+        return
+    if dump.format == FORMAT or (dump.format is None and is_metadata(dump.path)):
+        return
+    head = read_head(dump.path, HEAD_BYTES)
+    check_head(head, source=dump.source or dump.path, format=dump.format, known=FORMATS)
+
+
 def is_empty(path: str) -> bool:
     """Return whether an input is a file of blanks alone; raise InputError if it cannot be read."""
-    return not Path(path).is_dir() and not next(read_chunks(path, chunk_size_bytes=HEAD_SIZE_BYTES), b"").strip()
+    return not Path(path).is_dir() and not read_head(path, HEAD_SIZE_BYTES).strip()
 
 
 def with_sizes(parsed: ParsedDump, path: str | None) -> SizedDump:

@@ -46,6 +46,16 @@ def read_chunks(path: str, *, chunk_size_bytes: int = CHUNK_SIZE_BYTES) -> Itera
         raise _unreadable(path, error) from None
 
 
+def read_head(path: str, size_bytes: int) -> bytes:
+    """Return the first bytes of a file, decompressed, all if there are fewer than `size_bytes`; raise InputError."""
+    held = b""
+    for chunk in read_chunks(path, chunk_size_bytes=size_bytes):
+        held += chunk
+        if len(held) >= size_bytes:
+            break
+    return held[:size_bytes]
+
+
 def codec_of(path: str) -> str | None:
     """Return how a file is compressed, gzip or zstd, by its first bytes; None if it is not. Raises OSError."""
     with Path(path).open("rb") as file:

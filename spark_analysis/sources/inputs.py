@@ -3,8 +3,9 @@
 Goals, most important first: an input that cannot be used is reported within a second, not after Spark's start; names in
 the report are short and never alike.
 
-How: small files are read whole here and again by the executor, which costs milliseconds; large ones are left to the
-executors. Dumps whose file names begin with rising numbers, in one folder, are moments of one cluster.
+How: the first 64 KiB of each input tell here whether its format is known, so nothing is parsed twice; what else is
+wrong with an input, the task that reads it finds. Dumps whose file names begin with rising numbers, in one folder, are
+moments of one cluster.
 
 Example: dump_inputs(("1-before.txt", "2-after.txt"), None, None) are two inputs of one series.
 
@@ -27,7 +28,7 @@ from typing import Final
 import attrs
 import numpy as np
 
-from broker.errors import InputError, NothingUsableError, UsageError
+from broker.errors import InputError, UsageError
 from broker.ids import Offset
 from broker.units import TimeMs
 from log.metadata import Moment, is_metadata_file
@@ -38,17 +39,14 @@ from spark_analysis.sources.dumps import (
     LAST,
     DumpInput,
     Moments,
+    check_begins,
     is_empty,
-    read_named,
-    size_bytes,
-    with_sizes,
 )
 from spark_analysis.sources.files import CHUNK_SIZE_BYTES, check_readable
 
 STDIN: Final = "-"
 STDIN_NAME: Final = "stdin"  # What its cluster is called.
 STDIN_SIZE_BYTES_MAX: Final = 8 << 30  # A describe of ten million partitions is a fifth of this.
-QUICK_SIZE_BYTES_MAX: Final = 1 << 20  # Read in about a tenth of a second.
 OFFSET_DIGITS_MAX: Final = 18  # Below 2**63.
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,3})?)?Z?)?", re.ASCII)
 _NUMBERED: Final = re.compile(r"(\d{1,9})\D", re.ASCII)
@@ -144,11 +142,7 @@ def moment(text: str) -> Moment:
 
 
 def check_inputs(inputs: Sequence[DumpInput]) -> None:
-    """Raise the InputError of the first input that cannot be read, or, of the small ones, cannot be used.
-
-    An input of a known format without anything of use is accepted beside others: the job puts it aside.
-    """
-    unusable = []
+    """Raise the InputError of the first input that cannot be read, or whose beginning is of no known format."""
     for dump in inputs:
         check_readable(dump.path)
         if not Path(dump.path).is_file() and not Path(dump.path).is_dir():
@@ -157,16 +151,7 @@ def check_inputs(inputs: Sequence[DumpInput]) -> None:
             )
         if dump.sizes is not None:
             check_readable(dump.sizes)
-        if size_bytes(dump.path) > QUICK_SIZE_BYTES_MAX:
-            continue
-        try:
-            parsed = read_named(dump)
-            if dump.sizes is not None and size_bytes(dump.sizes) <= QUICK_SIZE_BYTES_MAX:
-                with_sizes(parsed, dump.sizes)
-        except NothingUsableError as error:
-            unusable.append(error)
-    if unusable and len(unusable) == len(inputs):
-        raise unusable[0]
+        check_begins(dump)
 
 
 def name_of(path: str) -> str:

@@ -9,7 +9,7 @@ import pytest
 
 from broker.errors import InputError
 from placement.formats.racks import read_racks
-from placement.formats.read import FORMATS, read_dump
+from placement.formats.read import FORMATS, check_head, read_dump
 from tests.placement.formats.samples import HEADER, REAL_DATA, ROW_0, ROW_1
 
 KCAT = json.dumps(
@@ -99,6 +99,29 @@ def test_damage_ends_in_an_answer_or_an_input_error_and_every_row_is_counted(see
         str(dump.rejects).encode()  # No lone surrogate is left in what will be written to tables.
     assert answers > 200
     assert answers + errors == 2_000
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_what_the_beginning_of_a_file_is_refused_for_the_whole_file_is_too(seed: int) -> None:
+    chance = random.Random(seed)
+    refused = unknown = 0
+    for _ in range(1_000):
+        data = damaged(chance.choice(TEXTS), chance)
+        named = chance.choice((None, None, None, *FORMATS))
+        whole = beginning = ""
+        try:
+            read_dump([data], source="f", format=named)
+        except InputError as error:
+            whole = str(error)
+        try:
+            check_head(data, source="f", format=named)
+        except InputError as error:
+            beginning = str(error)
+        assert beginning in ("", whole), data
+        refused += bool(beginning)
+        unknown += "no known format" in whole or "no line describes" in whole
+        assert bool(beginning) >= ("no known format" in whole or "no line describes" in whole), data
+    assert min(refused, unknown) > 50
 
 
 def test_damaged_racks_files_end_in_racks_or_an_input_error() -> None:

@@ -13,7 +13,7 @@ from broker.ids import BrokerId, Offset
 from broker.units import TimeMs
 from log.metadata import END, FORMAT, Moment
 from spark_analysis.sources.dumps import DumpInput, Moments, is_metadata, read_input, size_bytes
-from spark_analysis.sources.inputs import QUICK_SIZE_BYTES_MAX, check_inputs, dump_inputs, moment
+from spark_analysis.sources.inputs import check_inputs, dump_inputs, moment
 from spark_analysis.sources.moments import what_changed
 from spark_analysis.tables import schemas
 from spark_analysis.tasks import dumps_task
@@ -145,7 +145,7 @@ def test_a_directory_without_a_log_is_said_before_spark_starts(tmp_path: Path) -
 def test_a_directory_with_segments_elsewhere_is_refused_before_spark_starts(tmp_path: Path) -> None:
     other = tmp_path / "orders-0"
     other.mkdir()
-    (other / "00000000000000000000.log").write_bytes(bytes(QUICK_SIZE_BYTES_MAX + 1))
+    (other / "00000000000000000000.log").write_bytes(bytes(1 << 20))
     with pytest.raises(InputError, match="holds no segment and no snapshot of a metadata log"):
         check_inputs(dump_inputs((str(tmp_path),), None, None))
 
