@@ -2,8 +2,8 @@
 
 Constraints: every table is written, an empty one where there are no rows. An input that cannot be used at all ends the
 job with one InputError before any table is written; so does one of a known format that holds nothing, unless another
-input can be used: then it is a reject. How the work is split depends on the work alone, not on cores, and so does every
-file.
+input can be used: then it is a reject. The work is split by itself alone, clusters by their number and dumps by their
+bytes, not by cores, and so is every file.
 
 How: executors write their rows into files of their own (tables/staging.py); the driver keeps those of the attempts that
 counted. Spark reads back the table of sums and computes measures, ranks the clusters, and all tables move to their
@@ -18,7 +18,7 @@ Left out: the report, which reads the tables (report/), and the terminal (cli/).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -36,7 +36,7 @@ from spark_analysis.fleet.generate import Fleet
 from spark_analysis.fleet.recipe import Recipe
 from spark_analysis.session.progress import Bar
 from spark_analysis.session.progress import progress as show_progress
-from spark_analysis.sources.dumps import DumpInput
+from spark_analysis.sources.dumps import DumpInput, size_bytes
 from spark_analysis.sources.files import check_readable
 from spark_analysis.tables import schemas
 from spark_analysis.tables.advice_schemas import ADVICE
@@ -46,16 +46,18 @@ from spark_analysis.tables.write import (
     StagedRun,
     Written,
     arrow_to_table,
+    attempt_name,
     read_table,
     spark_schema,
     staged_run,
     write_table,
 )
-from spark_analysis.tasks import RESULT_SCHEMA, TaskFunction, dumps_task, fleet_task, pairs_task
+from spark_analysis.tasks import RESULT_SCHEMA, Task, dumps_task, even_parts, fleet_task, pairs_task, parts_by_size
 
 TASK_COUNT_MIN: Final = 8  # Work for as many cores, however small the fleet.
 CLUSTERS_PER_TASK_MAX: Final = 1_000  # A second of work at most; a task itself costs a tenth of one.
 CLUSTERS_PER_PAIRS_TASK: Final = 50
+DUMP_BYTES_PER_TASK: Final = 64 << 20  # Half a million partitions, read and described in seconds.
 OF_CLUSTERS: Final = (
     schemas.BROKERS,
     schemas.LOG_DIRS,
@@ -95,12 +97,12 @@ def analyse_fleet(
     with staged_run((*of_clusters, schemas.PAIRS), schemas.WORK, out, overwrite=overwrite) as run:
         with progress(f"Placing {recipe.name}", total=count, unit="clusters", done=run.done_count):
             function = fleet_task(fleet, run.root, by_topic=by_topic, partitions=partitions)
-            results = _run(spark, function, count, task_count(count))
+            results = _run(spark, function, even_parts(count, task_count(count)))
             _keep(run, (*of_clusters, *schemas.WORK), results)
         _summarise(spark, run, progress, overwrite)
         wanted = _shown_in_full(out, shown_in_full_max)
-        tasks = -(-len(wanted) // CLUSTERS_PER_PAIRS_TASK)
-        _keep(run, (schemas.PAIRS,), _run(spark, pairs_task(fleet, run.root, wanted), len(wanted), tasks))
+        parts = even_parts(len(wanted), -(-len(wanted) // CLUSTERS_PER_PAIRS_TASK))
+        _keep(run, (schemas.PAIRS,), _run(spark, pairs_task(fleet, run.root, wanted), parts))
         for table in (*of_clusters, schemas.PAIRS):
             run.publish(table)
     for table, rows in _recipe_tables(recipe).items():
@@ -131,7 +133,8 @@ def analyse_dumps(
     with staged_run(tables, (*schemas.WORK, schemas.PAIRS), out, overwrite=overwrite) as run:
         with progress("Reading dumps", total=len(inputs), unit="files", done=run.done_count):
             function = dumps_task(series, run.root, racks, min_insync_replicas_default)
-            results = _run(spark, function, len(series), len(series))
+            sizes = [sum(size_bytes(dump_input.path) for _, dump_input in one) for one in series]
+            results = _run(spark, function, parts_by_size(sizes, DUMP_BYTES_PER_TASK))
             _refuse_failures(results, len(inputs))
             _keep(run, (*tables, *schemas.WORK, schemas.PAIRS), results)
         _summarise(spark, run, progress, overwrite)
@@ -151,10 +154,19 @@ def task_count(cluster_count: int) -> int:
     return min(cluster_count, max(TASK_COUNT_MIN, cluster_count // CLUSTERS_PER_TASK_MAX))
 
 
-def _run(spark: SparkSession, function: TaskFunction, count: int, tasks: int) -> list[dict[str, Any]]:
-    """Run the function, in tasks, on the numbers below `count`; return all result rows, or raise a fault."""
-    numbers = spark.range(0, count, 1, max(1, tasks))
-    results: list[dict[str, Any]] = numbers.mapInArrow(function, from_arrow_schema(RESULT_SCHEMA)).toArrow().to_pylist()
+def _run(spark: SparkSession, task: Task, parts: Sequence[range]) -> list[dict[str, Any]]:
+    """Run the task on each part of the work; return all result rows, or raise a fault."""
+    if not parts:
+        return []
+
+    def work(given: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in given:
+            numbers: Any = batch.column("id")
+            for part in numbers.to_pylist():
+                yield pa.RecordBatch.from_pylist(task(parts[part], attempt_name(part)), schema=RESULT_SCHEMA)
+
+    found = spark.range(0, len(parts), 1, len(parts)).mapInArrow(work, from_arrow_schema(RESULT_SCHEMA))
+    results: list[dict[str, Any]] = found.toArrow().to_pylist()
     faults = sorted(one["fault"] for one in results if one["fault"] is not None)
     if faults:
         raise UsageError(faults[0])

@@ -3,23 +3,25 @@
 Goals, most important first: the rows of a task depend on the numbers it is given and on nothing else; memory holds one
 cluster and one batch of rows; an input that cannot be used becomes a row that says so.
 
-How: a fleet's task takes cluster numbers and places, counts and audits each cluster once per placer. A dumps' task
-takes numbers of series; the inputs of a series are read one after another, so that each can be compared with the one
-before it. All append their rows to files of their own task (tables/staging.py), and answer with `RESULT_SCHEMA`: the
+How: a job is cut into parts, ranges of numbers, by its work alone: `even_parts` of clusters, `parts_by_size` of dumps.
+A fleet's task takes cluster numbers and places, counts and audits each cluster once per placer. A dumps' task takes
+numbers of series; the inputs of a series are read one after another, so that each can be compared with the one before
+it. All append their rows to files of their own task (tables/staging.py), and answer with `RESULT_SCHEMA`: the
 files written, inputs that could not be used, and a fault that ended the task, if any; an error thus crosses to the
-driver as a row, not as a Java traceback. While a task works, its counting file (tables/write.py) grows by a byte a
+driver as a row, not as a traceback. While a task works, its counting file (tables/write.py) grows by a byte a
 cluster or a dump, which shows the driver how many are done: an accumulator reports only when a task ends. The clusters
 of a fleet have the fleet's numbers; the first cluster of input i of n has number i, its second n + i, and so on, so
 that a task need not know the others' results.
 
-Example: spark.range(10).mapInArrow(fleet_task(fleet, root), spark_schema_of(RESULT_SCHEMA)).
+Example: fleet_task(fleet, root)(range(10), "00000") writes ten clusters to files called 00000.
 
-Left out: the final names and places of the files (tables/write.py).
+Left out: who runs the tasks; the final names and places of the files (tables/write.py).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -41,9 +43,9 @@ from spark_analysis.tables import schemas
 from spark_analysis.tables.advice_rows import advice_rows
 from spark_analysis.tables.staging import TaskWriter
 from spark_analysis.tables.view_rows import DUMP, PAIR_BROKER_COUNT_MAX, count_pairs, describe_view, every_partition
-from spark_analysis.tables.write import attempt_name
 
-TaskFunction: TypeAlias = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+Task: TypeAlias = Callable[[Sequence[int], str], list[dict[str, Any]]]
+"""Work on the given numbers, write files of the given name, and return rows of `RESULT_SCHEMA`."""
 FORMAT_NOT_KNOWN: Final = "unknown"
 HELD_CLUSTER_COUNT_MAX: Final = 128
 HELD_ROW_COUNT_MAX: Final = 65_536  # Some megabytes: what a task holds of brokers and topics before it writes.
@@ -60,6 +62,7 @@ FAILURE: Final[Any] = pa.struct(
 RESULT_SCHEMA: Final = pa.schema(
     {"table": pa.string(), "file": pa.string(), "row_count": pa.int64(), "fault": pa.string(), "failure": FAILURE}
 )
+_RESULT: Final[dict[str, Any]] = dict.fromkeys(RESULT_SCHEMA.names)
 
 
 @attrs.frozen(eq=False)
@@ -70,7 +73,7 @@ class Earlier:
     cluster_id: int
 
 
-def fleet_task(fleet: Fleet, root: Path, *, by_topic: bool = True, partitions: bool = False) -> TaskFunction:
+def fleet_task(fleet: Fleet, root: Path, *, by_topic: bool = True, partitions: bool = False) -> Task:
     """Return the function that makes, places and describes the clusters of given numbers, once per placer.
 
     Files go under `root`. Topics are listed if `by_topic`, every partition of them with `partitions`.
@@ -100,10 +103,10 @@ def fleet_task(fleet: Fleet, root: Path, *, by_topic: bool = True, partitions: b
     def write(held: Sequence[Placed], writer: TaskWriter) -> None:
         writer.add(np.array([one.cluster.number for one in held]), describe_placed(held, fleet.recipe.source))
 
-    return _task_function(root, work)
+    return _task(root, work)
 
 
-def pairs_task(fleet: Fleet, root: Path, wanted: Sequence[tuple[int, str]]) -> TaskFunction:
+def pairs_task(fleet: Fleet, root: Path, wanted: Sequence[tuple[int, str]]) -> Task:
     """Return the function that counts pairs of brokers for the clusters and placers at the given places of `wanted`."""
 
     def work(places: Iterable[int], writer: TaskWriter) -> Iterator[dict[str, Any]]:
@@ -117,7 +120,7 @@ def pairs_task(fleet: Fleet, root: Path, wanted: Sequence[tuple[int, str]]) -> T
                 writer.append(schemas.PAIRS, ([number] * row_count, [placer] * row_count, *pairs.parts))
         yield from ()
 
-    return _task_function(root, work)
+    return _task(root, work)
 
 
 def dumps_task(
@@ -125,7 +128,7 @@ def dumps_task(
     root: Path,
     racks: Racks | None,
     min_insync_replicas_default: int | None,
-) -> TaskFunction:
+) -> Task:
     """Return the function that reads the inputs of the series with the given numbers; inputs carry their index.
 
     What to do next is said of the last moment of each cluster alone: the past cannot be mended.
@@ -173,29 +176,47 @@ def dumps_task(
                 writer.tick()
             advise(before, writer)
 
-    return _task_function(root, work)
+    return _task(root, work)
 
 
-def _task_function(root: Path, work: Callable[[Iterable[int], TaskWriter], Iterator[dict[str, Any]]]) -> TaskFunction:
-    """Return the function that lets `work` write to this attempt's files and yields the result rows."""
+def even_parts(count: int, part_count: int) -> tuple[range, ...]:
+    """Return the numbers below `count` in so many parts, which differ by one in length at most.
 
-    def run(given: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        results: list[dict[str, Any]]
-        with TaskWriter(root, attempt_name()) as writer:
+    >>> even_parts(5, 2)
+    (range(0, 2), range(2, 5))
+    """
+    return tuple(range(count * part // part_count, count * (part + 1) // part_count) for part in range(part_count))
+
+
+def parts_by_size(sizes_bytes: Sequence[int], part_size_bytes: int) -> tuple[range, ...]:
+    """Return the numbers of the sizes in parts of successive numbers, each as large as may be up to `part_size_bytes`.
+
+    A larger one is a part by itself.
+
+    >>> parts_by_size([30, 30, 30, 100, 1], 64)
+    (range(0, 2), range(2, 3), range(3, 4), range(4, 5))
+    """
+    starts, held = [0], 0
+    for number, size_bytes in enumerate(sizes_bytes):
+        if number > starts[-1] and held + size_bytes > part_size_bytes:
+            starts.append(number)
+            held = 0
+        held += size_bytes
+    return tuple(range(start, end) for start, end in pairwise((*starts, len(sizes_bytes))))
+
+
+def _task(root: Path, work: Callable[[Iterable[int], TaskWriter], Iterator[dict[str, Any]]]) -> Task:
+    """Return the task that lets `work` write to this attempt's files."""
+
+    def run(numbers: Sequence[int], name: str) -> list[dict[str, Any]]:
+        with TaskWriter(root, name) as writer:
             try:
-                results = [{"failure": failure} for failure in work(_numbers(given), writer)]
-                results += [attrs.asdict(written) for written in writer.close()]
+                results = [_RESULT | {"failure": failure} for failure in work(numbers, writer)]
+                return results + [_RESULT | attrs.asdict(written) for written in writer.close()]
             except UsageError as error:
-                results = [{"fault": str(error)}]
-        yield pa.RecordBatch.from_pylist(results, schema=RESULT_SCHEMA)
+                return [_RESULT | {"fault": str(error)}]
 
     return run
-
-
-def _numbers(given: Iterable[pa.RecordBatch]) -> Iterator[int]:
-    for batch in given:
-        numbers: Any = batch.column(0)
-        yield from numbers.to_pylist()
 
 
 def _with_racks(parsed: ParsedDump, racks: Racks | None) -> ParsedDump:

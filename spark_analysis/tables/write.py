@@ -268,10 +268,10 @@ def _partition_writer(root: str, table: Table) -> Callable[[Iterable[pa.RecordBa
     return write
 
 
-def attempt_name() -> str:
-    """Return a file name that no other attempt of a task uses; names sort by task."""
+def attempt_name(part: int = 0) -> str:
+    """Return a file name for a part of the work that no other attempt uses; names sort by part."""
     context = TaskContext.get()
-    return "00000" if context is None else f"{context.partitionId():05d}-{context.taskAttemptId()}"
+    return f"{part:05d}" if context is None else f"{part:05d}-{context.taskAttemptId()}"
 
 
 @functools.cache

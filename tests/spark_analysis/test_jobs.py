@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
@@ -19,7 +20,7 @@ from spark_analysis.session.progress import progress
 from spark_analysis.sources.dumps import DumpInput
 from spark_analysis.tables import schemas
 from spark_analysis.tables.columns import Table
-from spark_analysis.tables.write import read_table
+from spark_analysis.tables.write import read_table, table_path
 from spark_analysis.tasks import fleet_task
 from tests.spark_analysis.fleet.test_fleet import recipe
 from tests.spark_analysis.test_tasks import DESCRIBE, results_of, run_root, written
@@ -115,6 +116,24 @@ def test_the_multiregion_dumps_are_compared(spark: SparkSession, tmp_path: Path)
     inputs_in = rows(tmp_path, schemas.INPUTS)
     assert all(row["rows_in"] == row["rows_analysed"] + row["rows_rejected"] > 0 for row in inputs_in)
     assert sum(row["rows_rejected"] for row in inputs_in) == len(rows(tmp_path, schemas.REJECTS))
+
+
+def test_small_dumps_share_the_files_of_one_task_and_a_series_is_never_cut(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths = [tmp_path / f"{number}.txt" for number in range(6)]
+    for path in paths:
+        path.write_text(DESCRIBE.format(1, "1,2"), encoding="utf-8")
+    inputs = [DumpInput(str(path), series="moments" if path in paths[2:5] else None) for path in paths]
+    size_bytes = paths[0].stat().st_size
+    for name, dumps_per_task, counts in (("whole", 6, [6]), ("two", 2, [2, 3, 1])):
+        monkeypatch.setattr("spark_analysis.jobs.DUMP_BYTES_PER_TASK", dumps_per_task * size_bytes)
+        analyse_dumps(spark, inputs, None, tmp_path / name, progress=QUIET)
+        parts = sorted(table_path(tmp_path / name, schemas.BROKERS).iterdir())
+        assert [len(set(pq.read_table(part)["cluster_id"].to_pylist())) for part in parts] == counts
+    assert rows(tmp_path / "whole", schemas.CHANGES) == rows(tmp_path / "two", schemas.CHANGES) == []
+    for table in schemas.TABLES:
+        assert rows(tmp_path / "whole", table) == rows(tmp_path / "two", table), table.name
 
 
 def write_dumps(folder: Path) -> tuple[Path, Path]:

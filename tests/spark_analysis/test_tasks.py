@@ -31,7 +31,7 @@ from spark_analysis.tables.limits import VIOLATIONS_MAX
 from spark_analysis.tables.staging import FREE, Best, ClusterRows, Shares, TaskWriter
 from spark_analysis.tables.view_rows import count_pairs, describe_view
 from spark_analysis.tables.write import COUNT_FOLDER
-from spark_analysis.tasks import TaskFunction, dumps_task, fleet_task
+from spark_analysis.tasks import RESULT_SCHEMA, Task, dumps_task, fleet_task, parts_by_size
 from tests.placement.formats.samples import PRINTED
 from tests.spark_analysis.fleet.test_fleet import RACKS, SEEDS, recipe
 
@@ -72,10 +72,6 @@ def described(cluster: SimulatedCluster, placer: str, seed: int) -> dict[str, An
     return one(describe_placed([count_placed(cluster, placed, placer=placer, source="test")], "test"))
 
 
-def numbers(*values: int) -> list[pa.RecordBatch]:
-    return [pa.RecordBatch.from_pydict({"id": list(values)})]
-
-
 def run_root(path: Path) -> Path:
     """A folder such as tasks write to."""
     for name in (*(table.name for table in (*schemas.TABLES, *schemas.WORK)), COUNT_FOLDER):
@@ -83,8 +79,10 @@ def run_root(path: Path) -> Path:
     return path
 
 
-def results_of(function: TaskFunction, *values: int) -> list[dict[str, Any]]:
-    return [row for batch in function(numbers(*values)) for row in batch.to_pylist()]
+def results_of(task: Task, *values: int) -> list[dict[str, Any]]:
+    """The rows as a driver gets them."""
+    results: list[dict[str, Any]] = pa.Table.from_pylist(task(values, "00000"), schema=RESULT_SCHEMA).to_pylist()
+    return results
 
 
 def written(root: Path, table: Table) -> list[dict[str, Any]]:
@@ -331,3 +329,9 @@ def test_an_answer_of_a_known_format_that_holds_nothing_is_accounted_for(tmp_pat
         1,
         0,
     )
+
+
+def test_parts_hold_successive_dumps_up_to_a_size() -> None:
+    assert parts_by_size([1] * 5, 2) == (range(2), range(2, 4), range(4, 5))
+    assert parts_by_size([9, 0, 9], 2) == (range(1), range(1, 2), range(2, 3))
+    assert parts_by_size([64], 64) == parts_by_size([65], 64) == (range(1),)
