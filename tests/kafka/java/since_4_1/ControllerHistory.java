@@ -222,6 +222,39 @@ public final class ControllerHistory {
                 apply(ControllerCalls.create(replication, context((short) 7), request)).topics().find(topic).errorCode()));
     }
 
+    /** A heartbeat of a broker that has read everything, with its log directory cordoned or not. */
+    public String cordon(int broker, boolean cordoned) {
+        long epoch = cluster.brokerRegistrations().get(broker).epoch();
+        BrokerHeartbeatRequestData request = new BrokerHeartbeatRequestData().setBrokerId(broker).setBrokerEpoch(epoch)
+                .setCurrentMetadataOffset(nextOffset - 1).setWantFence(cluster.brokerRegistrations().get(broker).fenced());
+        ControllerCalls.cordon(request, cordoned ? List.of(new Uuid(9, broker + 1)) : List.of());
+        return attempt(() -> {
+            apply(replication.processBrokerHeartbeat(request, cluster.registerBrokerRecordOffset(broker).orElse(0)));
+            return "0";
+        });
+    }
+
+    /** A topic whose replicas the controller places. */
+    public String place(String topic, int count, int factor) {
+        CreateTopicsRequestData request = new CreateTopicsRequestData();
+        request.topics().add(new CreateTopicsRequestData.CreatableTopic().setName(topic)
+                .setNumPartitions(count).setReplicationFactor((short) factor));
+        return attempt(() -> {
+            var told = apply(ControllerCalls.create(replication, context((short) 7), request)).topics().find(topic);
+            return told.errorCode() + (told.errorMessage() == null ? "" : ":" + told.errorMessage());
+        });
+    }
+
+    /** More partitions of a topic, which the controller places. */
+    public String extend(String topic, int count) {
+        CreatePartitionsRequestData.CreatePartitionsTopic asked =
+                new CreatePartitionsRequestData.CreatePartitionsTopic().setName(topic).setCount(count).setAssignments(null);
+        return attempt(() -> {
+            var told = apply(replication.createPartitions(context((short) 3), List.of(asked))).get(0);
+            return told.errorCode() + (told.errorMessage() == null ? "" : ":" + told.errorMessage());
+        });
+    }
+
     public String grow(String topic, int count, List<List<Integer>> replicas) {
         CreatePartitionsRequestData.CreatePartitionsTopic asked =
                 new CreatePartitionsRequestData.CreatePartitionsTopic().setName(topic).setCount(count);

@@ -55,6 +55,9 @@ public final class Controllers {
             case 'M': return history.reassign(wire.readString(), wire.readInt(), list());
             case 'C': return history.create(wire.readString(), lists());
             case 'G': return history.grow(wire.readString(), wire.readInt(), lists());
+            case 'O': return history.cordon(wire.readInt(), wire.readBoolean());
+            case 'P': return history.place(wire.readString(), wire.readInt(), wire.readInt());
+            case 'Q': return history.extend(wire.readString(), wire.readInt());
             case 'D': return history.delete(wire.readString());
             case 'K': return history.configure(wire.readString(), wire.readString(), wire.readString());
             case 'B': return history.balanceAndSweep();

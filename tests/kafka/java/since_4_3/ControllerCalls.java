@@ -1,10 +1,13 @@
 package org.apache.kafka.controller;
 
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 
 import org.apache.kafka.clients.admin.AlterConfigOp;
+import org.apache.kafka.common.Uuid;
 import org.apache.kafka.common.config.ConfigResource;
+import org.apache.kafka.common.message.BrokerHeartbeatRequestData;
 import org.apache.kafka.common.message.CreateTopicsRequestData;
 import org.apache.kafka.common.message.CreateTopicsResponseData;
 import org.apache.kafka.common.requests.ApiError;
@@ -17,6 +20,10 @@ final class ControllerCalls {
     static ControllerResult<CreateTopicsResponseData> create(
             ReplicationControlManager replication, ControllerRequestContext context, CreateTopicsRequestData request) {
         return replication.createTopics(context, request, Set.of(), false);
+    }
+
+    static void cordon(BrokerHeartbeatRequestData request, List<Uuid> directories) {
+        request.setCordonedLogDirs(directories);
     }
 
     static ControllerResult<Map<ConfigResource, ApiError>> configure(ConfigurationControlManager configuration,
