@@ -258,10 +258,12 @@ def describe_placed(placed: Sequence[Placed], source: str) -> ClusterRows:
     broker_counts = np.array([one.cluster.broker_count for one in placed])
     brokers = np.concatenate([_numbers(count) for count in broker_counts.tolist()])
     fenced = np.concatenate([one.cluster.fenced for one in placed])
+    never = np.zeros(fenced.size, dtype=np.bool_)  # No recipe cordons or stops brokers.
     rack_names = [name for one in placed for name in _rack_names(one)]
     tables = {
         schemas.BROKERS: Rows(
-            broker_counts, (brokers, _racks_of_brokers(placed), fenced, *held, np.where(fenced, held[0], 0))
+            broker_counts,
+            (brokers, _racks_of_brokers(placed), fenced, *held, np.where(fenced, held[0], 0), never, never),
         ),
         schemas.RACKS: Rows([one.racks.shape[1] for one in placed], (rack_names, *racks, *_best_of_racks(placed))),
         schemas.VIOLATIONS: violation_rows([one.broken.listed for one in placed]),

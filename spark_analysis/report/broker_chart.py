@@ -194,8 +194,7 @@ def _names(brokers: Sequence[BrokerLoad], panels: Sequence[Spread], bottom: floa
             for load, name in loads
             if load is not None
         )
-        fenced = ", fenced" if broker.fenced else ""
-        title = tag("title", f"broker {broker.broker_id}{rack}: {said}{fenced}")
+        title = tag("title", ", ".join((f"broker {broker.broker_id}{rack}: {said}", *broker.states)))
         bars.append(tag("path", title, d=f"M{number(LEFT + (place + 0.5) * step)} 16V{number(bottom)}"))
     return tag("g", *bars, class_="names", stroke_width=number(step))
 

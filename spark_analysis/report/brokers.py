@@ -72,20 +72,20 @@ def _broker_table(
         for name in ("replicas", "leaders", "bytes")
         if any(load_of(broker, name) is not None for broker in brokers)
     ]
-    fenced = any(broker.fenced for broker in brokers)
+    states = sorted({state for broker in brokers for state in broker.states})
     missing = any(broker.missing_from_isr_count for broker in brokers)
     headers = [Header("broker", "num"), Header("rack"), *(Header(name, "num") for name in known)]
     if missing:
         headers.append(Header("missing from ISRs", "num"))
-    if fenced:
-        headers.append(Header("fenced"))
+    if states:
+        headers.append(Header(states[0] if len(states) == 1 else "state"))
     rows = [
         [
             str(broker.broker_id),
             broker.rack if broker.rack is not None else "–",
             *(load_cell(broker, name, bands.get(name)) for name in known),
             *((_missing_cell(broker),) if missing else ()),
-            *(("fenced" if broker.fenced else "",) if fenced else ()),
+            *((", ".join(broker.states),) if states else ()),
         ]
         for broker in shown
     ]

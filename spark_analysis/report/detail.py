@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import Final
 
 from broker.drawing.element import Content, Markup, tag
+from placement.balance.out_of_sync import brokers_in_words
 from spark_analysis.report.advice import advice_part
 from spark_analysis.report.broker_chart import load_of
 from spark_analysis.report.brokers import brokers_part, load_cell
@@ -84,6 +85,10 @@ def _facts(detail: ClusterDetail) -> Markup:
         parts.append(f"{count(facts.unracked_broker_count)} without a rack")
     if facts.fenced_broker_count:
         parts.append(f"{count(facts.fenced_broker_count)} fenced")
+    for state in ("in controlled shutdown", "cordoned"):
+        found = [broker.broker_id for broker in detail.brokers if state in broker.states]
+        if found:
+            parts.append(f"{brokers_in_words(found)} {state}")
     for value, noun in (
         (facts.topic_count, "topic"),
         (facts.partition_count, "partition"),

@@ -113,6 +113,18 @@ class BrokerLoad:
     leader_count: int | None
     size_bytes: int | None
     missing_from_isr_count: int | None = None
+    cordoned: bool = False
+    in_controlled_shutdown: bool = False
+
+    @property
+    def states(self) -> tuple[str, ...]:
+        """Return what sets the broker apart from others, in words."""
+        flags = (
+            ("fenced", self.fenced),
+            ("in controlled shutdown", self.in_controlled_shutdown),
+            ("cordoned", self.cordoned),
+        )
+        return tuple(name for name, is_so in flags if is_so)
 
 
 @attrs.frozen

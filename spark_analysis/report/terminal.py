@@ -22,7 +22,7 @@ from spark_analysis.report.advice import advice_json, first_plan, plan_in_words
 from spark_analysis.report.commands import commands_of
 from spark_analysis.report.distance import quantile
 from spark_analysis.report.figures import count, percent, plural, ppm, share_of
-from spark_analysis.report.model import QUANTITIES, ClusterRow, Report
+from spark_analysis.report.model import QUANTITIES, ClusterDetail, ClusterRow, Report
 from spark_analysis.report.moments import moments_json
 from spark_analysis.report.now import state_count
 from spark_analysis.report.out_of_sync import missing_most
@@ -158,7 +158,15 @@ def summary_json(report: Report) -> str:
     ]
     summary["moments"] = moments_json(report)
     summary["out_of_sync"] = [one for row in report.current_rows if (one := _out_of_sync(report, row))][:LISTED_MAX]
+    summary["cordoned"] = [one for detail in report.details[:LISTED_MAX] if (one := _cordoned(detail)) is not None]
     return json.dumps(summary, indent=2, ensure_ascii=True, allow_nan=False)
+
+
+def _cordoned(detail: ClusterDetail) -> dict[str, Any] | None:
+    """Return which brokers of a cluster shown in full get no new replicas; None if none is cordoned."""
+    found = sorted(broker.broker_id for broker in detail.brokers if broker.cordoned)
+    facts = detail.row.facts
+    return {"cluster": facts.cluster, "placer": facts.placer, "brokers": found} if found else None
 
 
 def _out_of_sync(report: Report, row: ClusterRow) -> dict[str, Any] | None:

@@ -9,7 +9,7 @@ reader.
 Example:
     >>> BROKERS.column_names
     ('cluster_id', 'placer', 'broker_id', 'rack', 'fenced', 'replica_count', 'leader_count', 'size_bytes', \
-'missing_from_isr_count')
+'missing_from_isr_count', 'cordoned', 'in_controlled_shutdown')
     >>> BROKERS.arrow_schema().field("replica_count").metadata[b"unit"]
     b'replicas'
 
@@ -147,6 +147,8 @@ BROKERS: Final = Table(
             "partitions",
             nullable=True,
         ),
+        Column("cordoned", "boolean", "All its log directories are cordoned: it gets no new replicas (KIP-1066)"),
+        Column("in_controlled_shutdown", "boolean", "About to stop: it leads nothing and is in no ISR"),
     ),
 )
 

@@ -46,7 +46,9 @@ def describe_view(
     racks, fenced = [broker.rack for broker in view.brokers], [broker.fenced for broker in view.brokers]
     missing = None if broken.out_of_sync is None else broken.out_of_sync.counts
     tables = {
-        schemas.BROKERS: Rows([len(racks)], (view.broker_ids, racks, fenced, *_quantities(brokers), missing)),
+        schemas.BROKERS: Rows(
+            [len(racks)], (view.broker_ids, racks, fenced, *_quantities(brokers), missing, *_flags(view))
+        ),
         schemas.VIOLATIONS: violation_rows([broken.listed]),
     }
     if view.log_dirs:
@@ -84,6 +86,11 @@ def describe_view(
     facts |= _racks_facts(view) | broken.counts
     further = partition_rows(view, broken.found, min_insync_replicas) if partitions and broken.found else ()
     return ClusterRows([DUMP], {name: [value] for name, value in facts.items()}, tables, tuple(shares), further)
+
+
+def _flags(view: ClusterView) -> tuple[list[bool], list[bool]]:
+    """Return which brokers are cordoned, and which are in controlled shutdown."""
+    return [one.cordoned for one in view.brokers], [one.in_controlled_shutdown for one in view.brokers]
 
 
 def reached(

@@ -1,4 +1,4 @@
-"""Cordoned brokers, fenced ones and those in controlled shutdown: whom the released controller gives replicas, and ours.
+"""Cordoned, fenced and stopping brokers: whom the released controller gives replicas, and whom ours does.
 
 How: random clusters, whose brokers are cordoned by heartbeats of Kafka's own (KIP-1066). The controller is asked for
 topics and partitions that it places itself, and for replica lists by hand: of new topics, of added partitions, and of
@@ -10,6 +10,7 @@ from __future__ import annotations
 import random
 import re
 from pathlib import Path
+from typing import Any
 
 import attrs
 import numpy as np
@@ -44,8 +45,8 @@ class History:
     rows: dict[str, list[list[int]]] = attrs.field(factory=dict)
     entropy: JavaRandom = attrs.field(factory=lambda: JavaRandom(0))
 
-    def say(self, answer: str | None, kind: str, *values: object) -> None:
-        self.steps.append(encoded(kind, *values))  # type: ignore[arg-type]
+    def say(self, answer: str | None, kind: str, *values: Any) -> None:
+        self.steps.append(encoded(kind, *values))
         self.answers.append(answer)
 
     def begin(self) -> None:

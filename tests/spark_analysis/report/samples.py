@@ -116,6 +116,7 @@ def add_cluster(rows: Rows, sample: Sample, *, rank: int, pairs: bool = False, *
         rows["brokers"].append(
             key
             | {"broker_id": place + 1, "rack": rack_of[place], "fenced": place < sample.fenced, "size_bytes": None}
+            | {"cordoned": False, "in_controlled_shutdown": False}
             | held
         )
     _add_measures(rows, key, loads, rack_of)

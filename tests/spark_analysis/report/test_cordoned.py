@@ -1,0 +1,28 @@
+"""Cordoned brokers and those in controlled shutdown: named on the page, in its table and in JSON."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from spark_analysis.report.html import report_html
+from spark_analysis.report.load import load_report
+from spark_analysis.report.terminal import summary_json
+from tests.spark_analysis.report import samples
+
+
+def test_cordoned_and_stopping_brokers_are_named_as_such(tmp_path: Path) -> None:
+    rows = samples.empty_rows()
+    samples.add_cluster(rows, samples.Sample(cluster_id=7, placer="dump", name="prod", shape=None), rank=1)
+    plain = report_html(load_report(samples.write_tables(tmp_path / "plain", rows), samples.DUMPS_RUN))
+    assert "cordoned" not in plain
+    for broker in rows["brokers"]:
+        broker["cordoned"] = broker["broker_id"] in (2, 3)
+        broker["in_controlled_shutdown"] = broker["broker_id"] == 3
+    report = load_report(samples.write_tables(tmp_path / "out", rows), samples.DUMPS_RUN)
+    page = report_html(report)
+    assert "broker 3 in controlled shutdown · brokers 2 and 3 cordoned" in page
+    assert ", cordoned</title>" in page
+    assert ", in controlled shutdown, cordoned</title>" in page
+    assert ">in controlled shutdown, cordoned</td>" in page
+    assert json.loads(summary_json(report))["cordoned"] == [{"cluster": "prod", "placer": "dump", "brokers": [2, 3]}]
