@@ -5,9 +5,16 @@ Only the modules of data sources and the registry import pyspark.
 
 - registry: Register every data source in a Spark session, with one call.
 - kafka_cluster: Read dumps of clusters in every known format as `spark.read.format("kafka_cluster")`.
+- kafka_log: Read the records of segment files as `spark.read.format("kafka_log")`.
 - options: Check the options of a data source, each against what it allows.
 - listing: Find the files that the paths of a data source name, and group them by size into tasks.
 - dump_rows: Turn dumps into rows of one table, a fault row for each input or entry that cannot be used.
+- log_listing: Find the segments below the paths of kafka_log, and the topic and partition of each.
+- log_filter: Choose records by topic, partition, offset and time: which segments, which batches, which rows.
+- log_rows: Turn segments into rows of one table of kafka_log: records, damage, or the segments themselves.
+- log_columns: Turn the records of a scan into the columns of the table of records, only those that are asked for.
+- committed: Choose the batches that a consumer with isolation.level=read_committed is given.
+- tiered: Read a tiered segment that is stored in chunks: its manifest, its chunks, and its transaction index.
 - spark_types: Turn a table's columns into Spark's schema, and check a schema that the user gives.
 """
 

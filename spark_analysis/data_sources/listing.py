@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from glob import glob
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol, TypeVar
 
 import attrs
 
@@ -49,9 +49,20 @@ def input_files(paths: Sequence[str], *, recursive: bool = False) -> list[InputF
     return [InputFile(path, _size_bytes(path)) for path in found]
 
 
-def grouped(files: Sequence[InputFile], task_bytes: int = TASK_BYTES) -> list[list[InputFile]]:
+class Sized(Protocol):
+    """Define the interface of an input whose size is known."""
+
+    @property
+    def size_bytes(self) -> int:
+        """Return the bytes that reading it is likely to take."""
+
+
+Input = TypeVar("Input", bound=Sized)
+
+
+def grouped(files: Sequence[Input], task_bytes: int = TASK_BYTES) -> list[list[Input]]:
     """Return the inputs in groups of about `task_bytes`, in order."""
-    groups: list[list[InputFile]] = []
+    groups: list[list[Input]] = []
     held_bytes = 0
     for file in files:
         if not groups or held_bytes + file.size_bytes > task_bytes:

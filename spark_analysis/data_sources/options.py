@@ -24,6 +24,8 @@ from urllib.parse import unquote, urlsplit
 import attrs
 
 from broker.errors import UsageError, shorten
+from log.metadata import Moment
+from spark_analysis.sources.inputs import moment
 
 PERMISSIVE: Final = "PERMISSIVE"
 DROP: Final = "DROPMALFORMED"
@@ -85,6 +87,25 @@ class GivenOptions:
         if digits.isascii() and digits.isdecimal() and len(digits) <= _LENGTH_MAX and low <= int(value) <= high:
             return int(value)
         raise self._refusal(name, value, f"a whole number from {low} to {high}")
+
+    def numbers(self, name: str, *, high: int) -> frozenset[int] | None:
+        """Return the option as whole numbers from 0 to `high` with commas between them; None if it was not given."""
+        found = self.names(name)
+        given = [GivenOptions(self.source, {name.lower(): each}).number(name, low=0, high=high) for each in found]
+        return frozenset(number for number in given if number is not None) if found else None
+
+    def moment(self, name: str) -> Moment | None:
+        """Return the option as an offset or a time of UTC; None if it was not given."""
+        value = self.text(name)
+        try:
+            return None if value is None else moment(value)
+        except UsageError:
+            raise self._refusal(name, value or "", "an offset, and a time of UTC such as 2026-11-21T18:30") from None
+
+    def time_ms(self, name: str) -> int | None:
+        """Return the option as ms since 1970, given so or as a time of UTC; None if it was not given."""
+        found = self.moment(name)
+        return None if found is None else found.offset if found.time_ms is None else found.time_ms
 
     def names(self, name: str) -> tuple[str, ...]:
         """Return the option as names with commas between them, empty if it was not given."""

@@ -1,7 +1,6 @@
 """Register every data source in a Spark session, with one call.
 
-Constraints: nothing of the session is configured. The setting that lets filters reach a data source,
-`spark.sql.python.filterPushdown.enabled`, is only read: Spark refuses a data source that takes filters while it is off.
+Constraints: nothing of the session is configured.
 
 How: Spark sends a data source to its Python workers by name, so they must be able to import this package: installed
 beside them, or sent with `spark.addArtifacts` or spark-submit's --py-files.
@@ -18,8 +17,9 @@ from typing import Final
 from pyspark.sql import SparkSession
 
 from spark_analysis.data_sources.kafka_cluster import KafkaClusterSource
+from spark_analysis.data_sources.kafka_log import KafkaLogSource
 
-SOURCES: Final = (KafkaClusterSource,)
+SOURCES: Final = (KafkaClusterSource, KafkaLogSource)
 
 
 def register(spark: SparkSession) -> None:

@@ -9,8 +9,8 @@ the comments are field metadata.
 Constraints: the folder must be empty or new, and is so again if the tables cannot be finished. Damage is stepped over
 and stands in the table `damages`, which may be empty. A name that is not UTF-8 has its other bytes escaped.
 
-How: keys and values are cut out of the scanned bytes by offsets that Arrow takes as they are; values are bytes, nulls
-null. Headers of records are a list of name and value, decoded where there are any.
+How: keys, values and headers are gathered by a compiled loop (byte_columns.py); values are bytes, nulls null. Headers
+of records are a list of name and value.
 
 Example: in DuckDB, select decode(key), count(*) from 'tables/records.parquet' group by 1 order by 2 desc
 
@@ -31,10 +31,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from broker.cluster import Int32Array, Int64Array
 from broker.errors import InputError
 from broker.wording import counted
-from log.batches.record_columns import ByteArray, HeaderColumns, RecordColumns
+from log.batches.record_columns import HeaderColumns, RecordColumns
 from log.batches.scan import ScanOptions, scan
 from log.codecs.compression import CODEC_MASK, Codec
 from log.errors import StorageError
@@ -42,9 +41,11 @@ from log.record import TIMESTAMP_TYPE_BIT
 from log.segments.file_names import LOG
 from log.tools.problems import Problems
 from log.tools.sources import SourceFile, SourceFolder
+from spark_analysis.tables.byte_columns import bytes_column, headers_column
 
 Advance: TypeAlias = Callable[[int], None]
 ROW_GROUP_ROWS: Final = 1 << 17
+_HEADER_NAMES: Final = ("name", "value")
 _HEADERS: Final = pa.list_(pa.struct([("name", pa.string()), ("value", pa.binary())]))
 _CODECS: Final = np.array([Codec(code).name.lower() if code < len(Codec) else None for code in range(CODEC_MASK + 1)])
 _TRANSACTIONAL_BIT: Final = 0x10
@@ -223,34 +224,11 @@ def _record_columns(name: str, chunk: RecordColumns) -> dict[str, Any]:
         "offset": chunk.offset,
         "timestamp": chunk.timestamp,
         "is_control": is_control[chunk.batch_index],
-        "key": _bytes_column(chunk.data, chunk.key_position, chunk.key_size),
-        "value": _bytes_column(chunk.data, chunk.value_position, chunk.value_size),
-        "headers": _header_column(chunk),
+        "key": bytes_column(chunk.data, chunk.key_position, chunk.key_size),
+        "value": bytes_column(chunk.data, chunk.value_position, chunk.value_size),
+        "headers": headers_column(chunk, _HEADER_NAMES),
     }
 
 
 def _repeated(name: str, count: int) -> pa.Array[Any]:
     return pa.array([name], pa.string()).take(np.zeros(count, np.int64))
-
-
-def _bytes_column(data: ByteArray, positions: Int64Array, sizes: Int32Array) -> pa.Array[Any]:
-    """Return the slices of `data` as a column of bytes, null where the size is -1; one copy, no Python loop."""
-    lengths = np.maximum(sizes, 0).astype(np.int64)
-    ends = np.cumsum(lengths)
-    starts = ends - lengths
-    total = int(ends[-1])
-    gathered = data[np.repeat(positions - starts, lengths) + np.arange(total)] if total else np.zeros(0, np.uint8)
-    offsets = np.concatenate(([0], ends)).astype(np.int32)
-    validity = pa.array(sizes >= 0).buffers()[1]
-    buffers = [validity, pa.py_buffer(offsets.data), pa.py_buffer(gathered.data)]
-    return pa.Array.from_buffers(pa.binary(), len(sizes), buffers)
-
-
-def _header_column(chunk: RecordColumns) -> pa.Array[Any]:
-    if not chunk.header_count.any():
-        return pa.array([[]], _HEADERS).take(np.zeros(len(chunk), np.int64))
-    rows = [
-        [{"name": each.name, "value": each.value} for each in chunk.headers(row)] if count else []
-        for row, count in enumerate(chunk.header_count.tolist())
-    ]
-    return pa.array(rows, _HEADERS)

@@ -7,11 +7,13 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_analysis.examples import dumps_to_table
+from spark_analysis import register
+from spark_analysis.examples import bytes_by_key, dumps_to_table
 from spark_analysis.examples.with_duckdb import distances
 from spark_analysis.examples.with_pandas import first_clusters
 from spark_analysis.examples.with_spark import overloaded_brokers
 from spark_analysis.tables.write import TABLES_FOLDER
+from tests.log.samples import write_sample
 from tests.spark_analysis.data_sources.dumps import MULTIREGION
 from tests.spark_analysis.report import samples
 
@@ -56,3 +58,15 @@ def test_a_folder_of_dumps_becomes_a_table_of_what_is_wrong(tmp_path: Path, spar
         (7, 4, 7)
     ] * 2
     assert [row["cluster"] for row in found if row["first_fault"] is not None] == [None]
+
+
+@pytest.mark.spark
+def test_bytes_by_key_prefix_and_day_need_no_broker(
+    tmp_path: Path, spark: SparkSession, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_sample("zstd", tmp_path)
+    register(spark)
+    found = bytes_by_key.bytes_by_key(spark.read.format("kafka_log").load(str(tmp_path))).collect()
+    assert [(str(row["day"]), row["prefix"], row["record_count"]) for row in found] == [("2023-11-14", "key", 180)]
+    bytes_by_key.main(str(tmp_path), "topic,other")
+    assert f"|2023-11-14|key   |180         |{found[0]['size_bytes']}" in capsys.readouterr().out

@@ -1,0 +1,121 @@
+"""Read the records of segment files as `spark.read.format("kafka_log")`.
+
+What it decides: options, tasks, and which filters of a query leave out segments and batches. A large segment is a task
+of its own; small ones share a task.
+
+Constraints: a query's filters are taken only with the option `pushdown`, and then Spark wants the session's setting
+`spark.sql.python.filterPushdown.enabled`. Spark 4.3.0 keeps what was planned for one use of a DataFrame and gives it to
+the next, so that a DataFrame used twice (a union, a join, a count after a filter) silently lacks rows. The options
+`topics`, `start_offset` and the like are safe and leave out as much.
+
+How: filters of a query only narrow what is read (log_filter.py); Spark applies them once more, so that a filter that
+cannot be used, or a row of a fault, is treated as in any other table.
+
+Example: spark.read.format("kafka_log").option("topics", "orders").load("/var/lib/kafka").groupBy("partition").count()
+
+Source: pyspark.sql.datasource, 4.3; org.apache.spark.sql.execution.datasources.v2.python.PythonScanBuilder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, TypeAlias
+
+import attrs
+import pyarrow as pa
+from pyspark.sql import datasource as ds
+from pyspark.sql.types import StructType
+
+from spark_analysis.data_sources.kafka_cluster import TASK_BYTES_MAX, chosen_table
+from spark_analysis.data_sources.listing import TASK_BYTES, grouped
+from spark_analysis.data_sources.log_filter import OPTIONS as FILTER_OPTIONS
+from spark_analysis.data_sources.log_filter import LogFilter
+from spark_analysis.data_sources.log_listing import LogSegment, log_segments
+from spark_analysis.data_sources.log_rows import LogRequest, segment_batches
+from spark_analysis.data_sources.options import MODES, GivenOptions
+from spark_analysis.data_sources.spark_types import chosen_columns, spark_schema_of
+from spark_analysis.tables.log_schemas import LOG_RECORDS, LOG_TABLES
+
+NAME: Final = "kafka_log"
+OPTIONS: Final = ("table", "mode", *FILTER_OPTIONS, "values", "read_committed", "pushdown", "task_bytes")
+_RELATIONS: Final[dict[type[ds.Filter], str]] = {
+    ds.EqualTo: "=",
+    ds.In: "in",
+    ds.LessThan: "<",
+    ds.LessThanOrEqual: "<=",
+    ds.GreaterThan: ">",
+    ds.GreaterThanOrEqual: ">=",
+}
+
+Comparison: TypeAlias = ds.EqualTo | ds.In | ds.LessThan | ds.LessThanOrEqual | ds.GreaterThan | ds.GreaterThanOrEqual
+
+
+class KafkaLogSource(ds.DataSource):
+    """Describe the data source kafka_log to Spark: its name, its schema, its reader."""
+
+    @classmethod
+    def name(cls) -> str:
+        """Return the name for `spark.read.format`."""
+        return NAME
+
+    def schema(self) -> StructType:
+        """Return the schema of the table that the options name."""
+        return spark_schema_of(chosen_table(self._given(), LOG_TABLES))
+
+    def reader(self, schema: StructType) -> ds.DataSourceReader:
+        """Return a reader of the columns in `schema`; raise UsageError for options that make no sense."""
+        given = self._given()
+        table = chosen_table(given, LOG_TABLES)
+        request = LogRequest(
+            table,
+            chosen_columns(NAME, table, schema),
+            given.choice("mode", MODES),
+            LogFilter.of(given),
+            given.flag("values", True),
+            given.flag("read_committed", False),
+        )
+        task_bytes = given.number("task_bytes", low=1, high=TASK_BYTES_MAX) or TASK_BYTES
+        reader = FilteredKafkaLogReader if given.flag("pushdown", False) else KafkaLogReader
+        return reader(request, log_segments(given.paths()), task_bytes)
+
+    def _given(self) -> GivenOptions:
+        return GivenOptions.of(NAME, self.options, OPTIONS)
+
+
+class SegmentGroup(ds.InputPartition):
+    """Hold the segments of one task."""
+
+    def __init__(self, segments: Sequence[LogSegment]) -> None:
+        super().__init__(tuple(segments))
+
+
+class KafkaLogReader(ds.DataSourceReader):
+    """Read segments, a task each if they are large."""
+
+    def __init__(self, request: LogRequest, segments: Sequence[LogSegment], task_bytes: int) -> None:
+        self._request = request
+        self._segments = segments
+        self._task_bytes = task_bytes
+
+    def partitions(self) -> Sequence[ds.InputPartition]:
+        """Return the wanted segments, those of one task together; one empty task if there is none."""
+        wanted = [segment for segment in self._segments if self._request.wanted.wants_segment(segment)]
+        return [SegmentGroup(group) for group in grouped(wanted, self._task_bytes)] or [SegmentGroup(())]
+
+    def read(self, partition: ds.InputPartition) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of one task's segments; runs on an executor."""
+        return segment_batches(self._request, partition.value)
+
+
+class FilteredKafkaLogReader(KafkaLogReader):
+    """Read segments, leaving out what the filters of a query exclude."""
+
+    def pushFilters(self, filters: list[ds.Filter]) -> Iterable[ds.Filter]:  # noqa: N802 - Spark's name.
+        """Skip what the filters exclude, and return all of them, to be applied by Spark as well."""
+        if self._request.table == LOG_RECORDS:
+            for each in filters:
+                if isinstance(each, Comparison):
+                    relation = _RELATIONS[type(each)]
+                    wanted = self._request.wanted.narrowed(".".join(each.attribute), relation, each.value)
+                    self._request = attrs.evolve(self._request, wanted=wanted)
+        return filters
