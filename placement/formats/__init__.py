@@ -8,6 +8,7 @@
 - describe_declared: Hold the topic lines of one cluster in columns, and make TopicViews of them.
 - reassign: Read and write the JSON of kafka-reassign-partitions.
 - plans: Read a reassignment plan over a view: kafka-reassign-partitions JSON, topicmappr's maps, or proposals.
+- plan_columns: Read the JSON of kafka-reassign-partitions in columns, without a Python object for each entry.
 - certificates: Write and read the certificate of a plan, and the digest of its input.
 - plan_texts: Write the files of a plan that Kafka's own tools take, and the commands in order.
 - plan_files: Write a plan as the files and commands that Kafka's own tools take.
@@ -21,6 +22,7 @@
 - group_members: Read `kafka-consumer-groups --describe --members --verbose`: the members of groups, what they hold.
 - racks: Read the racks of brokers from a separate file, because most dumps contain none.
 - capacity: Read the capacities of brokers from a separate file: disk bytes, network bytes a second, producers' rates.
+- collector: Pause Python's cyclic garbage collector while many objects are made that hold no cycles.
 - documents: Find JSON documents in a text, bound their size, parse them, and look values up.
 - entries: Turn the entries of JSON formats into partition rows, with the checks that all of them share.
 - rows: Gather partitions in columns while a dump is read, and close them into one PartitionTable.

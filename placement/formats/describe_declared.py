@@ -17,16 +17,15 @@ Left out: topics that have no line; their views hold the name alone. Source: our
 from __future__ import annotations
 
 import functools
-import gc
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from typing import Final, overload
 
 import attrs
 import numpy as np
 
 from broker.cluster import PAD, Int32Array, Int64Array, TopicView
+from placement.formats.collector import collector_paused
 from placement.formats.describe_line import TopicLine, parse_line
 from placement.formats.text import escaped
 
@@ -84,7 +83,7 @@ class Declared:
             [topic_ids[place] for place in row.tolist()],
             [configs for _, configs in chosen],
         )
-        with _collector_paused():
+        with collector_paused():
             return tuple(map(TopicView, *columns))
 
 
@@ -119,18 +118,6 @@ class TopicsOnDemand(Sequence[TopicView]):
 
     def __repr__(self) -> str:
         return repr(self._views)
-
-
-@contextmanager
-def _collector_paused() -> Iterator[None]:
-    """Pause the cyclic garbage collector, which takes most of the time of creating many views."""
-    is_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if is_enabled:
-            gc.enable()
 
 
 def _said(column: Int32Array) -> list[int | None]:

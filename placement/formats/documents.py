@@ -22,6 +22,7 @@ from typing import Any, Final
 import attrs
 
 from broker.errors import InputError
+from placement.formats.collector import collector_paused
 from placement.formats.text import escaped
 
 JSON_BYTES_MAX: Final = 256 << 20  # Python's objects take some ten times the text: at most 2.5 GB.
@@ -47,6 +48,11 @@ class Documents:
 
 def collect(chunks: Iterable[bytes], *, source: str) -> str:
     """Return the whole text; raise InputError when it is larger than `JSON_BYTES_MAX`."""
+    return escaped(collect_bytes(chunks, source=source))
+
+
+def collect_bytes(chunks: Iterable[bytes], *, source: str) -> bytes:
+    """Return all bytes; raise InputError when there are more than `JSON_BYTES_MAX`."""
     held, size_bytes = [], 0
     for chunk in chunks:
         size_bytes += len(chunk)
@@ -55,7 +61,7 @@ def collect(chunks: Iterable[bytes], *, source: str) -> str:
                 f"the JSON text is larger than {JSON_BYTES_MAX} bytes, the most that is read", source=source
             )
         held.append(chunk)
-    return escaped(b"".join(held))
+    return b"".join(held)
 
 
 def find_documents(text: str, *, source: str) -> Documents:
@@ -90,7 +96,8 @@ def parse_object(text: str, *, source: str, shown_by: str = "") -> dict[str, Any
 
 def _decode(text: str, place: int, source: str) -> tuple[Any, int]:
     try:
-        return _DECODER.raw_decode(text, place)
+        with collector_paused():
+            return _DECODER.raw_decode(text, place)
     except RecursionError:
         what = "the JSON is nested more deeply than any known format"
         raise InputError(what, source=source, line=text.count("\n", 0, place) + 1) from None

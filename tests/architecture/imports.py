@@ -50,6 +50,7 @@ THIRD_PARTY_BY_FILE: Final[tuple[tuple[str, frozenset[str]], ...]] = (
     ("placement/reassignment/impact_tables.py", frozenset({"pyarrow"})),
     ("placement/reassignment/plan_tables.py", frozenset({"pyarrow"})),
     ("placement/reassignment/input_table.py", frozenset({"pyarrow"})),
+    ("placement/formats/plan_columns.py", frozenset({"pyarrow"})),
     ("*/strategies.py", frozenset({"hypothesis"})),
     ("*/__main__.py", frozenset({"click", "rich"})),
     ("*/cli.py", frozenset({"click", "rich"})),

@@ -3,10 +3,9 @@
     python -m tests.benchmarks.impact [--partitions 1000000] [--brokers 1000] [--rounds 3]
 
 What it measures: CPU seconds of `impact` of a plan that moves a replica of every partition, three replicas each, with
-sizes, racks, ISR and a throttle; of `schedule` of a tenth of these moves (sizes log-normal, sigma 1.5); and the time of
-the batches, and of the rolling schedule, over the lower bound. Compiled code is loaded before.
-
-Left out: reading the plan, which is JSON's speed.
+sizes, racks, ISR and a throttle, and of reading that plan's JSON; of `schedule` of a tenth of these moves (sizes
+log-normal, sigma 1.5); of the rolling schedule of a tenth and of all; and the time of the batches, and of the rolling
+schedule, over the lower bound. Compiled code is loaded before.
 """
 
 from __future__ import annotations
@@ -21,6 +20,8 @@ import numpy as np
 
 from broker.cluster import BrokerView, ClusterView, PartitionTable, TopicView
 from broker.ids import BrokerId
+from placement.formats.plan_files import reassignment_json
+from placement.formats.plans import read_plan
 from placement.reassignment.impact import impact
 from placement.reassignment.reassignment import Reassignment
 from placement.reassignment.rolling import rolling
@@ -80,6 +81,10 @@ def main() -> None:
     print(describe_machine())
     seconds = cpu_seconds(lambda: impact([attrs.evolve(plan)], links=links), options.rounds)
     print(f"impact of {plan.count:,} moves on {options.brokers:,} brokers: {seconds:.2f} CPU s")
+    text = reassignment_json(plan).encode()
+    read_plan([text], source="plan.json", view=plan.view)
+    seconds = cpu_seconds(lambda: read_plan([text], source="plan.json", view=plan.view), options.rounds)
+    print(f"reading its JSON of {len(text):,} bytes: {seconds:.2f} CPU s")
     for count in (8, 32):
         found = schedule(some, Limits(batch_count=count))
         seconds = cpu_seconds(lambda: schedule(some, Limits(batch_count=count)), options.rounds)  # noqa: B023 - called here.
@@ -87,9 +92,12 @@ def main() -> None:
         print(
             f"schedule of {some.count:,} moves: {len(found.batches)} batches, {over:.3f} x bound, {seconds:.2f} CPU s"
         )
-    for slots in (1, 5):
-        rolled = rolling(some, concurrency=slots)
-        print(f"without batches, {slots} at a time: {rolled.seconds / rolled.bound_seconds:.3f} x bound")
+    for part in (some, plan):
+        for slots in (1, 5):
+            begun = time.process_time()
+            rolled = rolling(part, concurrency=slots)
+            seconds, over = time.process_time() - begun, rolled.seconds / rolled.bound_seconds
+            print(f"{part.count:,} without batches, {slots} at a time: {over:.3f} x bound, {seconds:.2f} CPU s")
 
 
 if __name__ == "__main__":

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import json
-import random
 
 import pytest
 
 from broker.cluster import BrokerView, ClusterView, PartitionTable, TopicView
 from broker.errors import InputError
 from broker.ids import BrokerId
-from placement.formats.plan_files import reassignment_json
 from placement.formats.plans import ParsedPlan, read_plan
 from placement.formats.read import read_dump
 from placement.reassignment.reassignment import LogDirTarget
 from tests.placement.formats.samples import REAL_DATA
-from tests.placement.reassignment.cases import lists, random_plan, random_view
+from tests.placement.reassignment.cases import lists
 
 VIEW = ClusterView.build(
     name="prod",
@@ -87,25 +85,6 @@ def test_an_entry_that_kafka_would_refuse_is_rejected_with_its_place(bad: object
     assert (found.rows_in, found.rows_analysed, found.rows_rejected) == (2, 1, 1)
     assert found.reassignment.rows.tolist() == [1]
     assert found.refusal == f"kafka-reassign-partitions refuses the whole file plan.json: partitions[1]: {reason}"
-
-
-@pytest.mark.parametrize("seed", range(40))
-def test_a_plan_without_a_fault_is_read_at_once_as_it_is_entry_by_entry(seed: int) -> None:
-    chance = random.Random(seed)
-    view = random_view(chance)
-    document = json.loads(reassignment_json(random_plan(chance, view)))
-    if seed % 2:
-        document["partitions"] = [
-            {name: value for name, value in each.items() if name != "log_dirs"} for each in document["partitions"]
-        ]
-    at_once = read_plan([json.dumps(document).encode()], source="plan.json", view=view)
-    # One entry more that is rejected makes the reader go entry by entry.
-    document["partitions"].append({})
-    one_by_one = read_plan([json.dumps(document).encode()], source="plan.json", view=view)
-    assert (at_once.rows_rejected, one_by_one.rows_rejected) == (0, 1)
-    assert at_once.unchanged_count == one_by_one.unchanged_count
-    for name in ("rows", "replicas"):
-        assert getattr(at_once.reassignment, name).tolist() == getattr(one_by_one.reassignment, name).tolist()
 
 
 def test_log_directories_other_than_any_are_kept_with_their_broker() -> None:
