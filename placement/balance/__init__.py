@@ -2,6 +2,7 @@
 
 - loads: Count which brokers, racks and topics there are, and how much of each quantity stands on each.
 - reachable: Compute the most even load of brokers that can be reached without breaking a rule of Kafka.
+- reachable_cordoned: Split brokers into blocks of equal reachable load where some of them are cordoned.
 - measures: Measure how evenly whole units are spread over groups, beside the most even spread possible.
 - definitions: Define each measure and state in the words that reports print: formula, unit, range, optimum and source.
 - constraints: Decide which partitions break a named constraint of a placement.

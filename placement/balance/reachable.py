@@ -10,7 +10,9 @@ Constraints:
    are on different racks; with a greater one, each rack has at least one and the rest are anywhere.
 3. A fenced broker receives nothing. What it holds stays, for it may be back in a minute: such a broker and its load are
    left out of the measures, and its rack is barred to the partition's other replicas.
-4. A broker without a rack is a rack of its own, as nothing says that it shares one. Without any rack there is no rule.
+4. A cordoned broker (KIP-1066) receives nothing either, but it is alive: it leads, its load counts, and what it holds
+   may leave it. So it holds at best no more than it holds now (reachable_cordoned.py).
+5. A broker without a rack is a rack of its own, as nothing says that it shares one. Without any rack there is no rule.
 
 Groups and classes. A group is the live brokers of one rack, or one live broker without a rack. A class is the
 partitions with the same number f of replicas on live brokers and the same barred groups; a of the groups are open to
@@ -50,13 +52,13 @@ partitions of factor 3. The rule puts each partition on b and on c, so the best 
 Left out: the moves themselves; the spread of one topic (audit.py).
 
 Source: the rules: KIP-36 and org.apache.kafka.admin.AdminUtils 4.3, which refuses a partly racked cluster or ignores
-its racks, so that 4. is ours. The optimum: Frank & Murota, "Decreasing minimization on M-convex sets", Mathematical
+its racks, so that 5. is ours. The optimum: Frank & Murota, "Decreasing minimization on M-convex sets", Mathematical
 Programming, 2021.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import attrs
@@ -65,7 +67,11 @@ from numpy.typing import NDArray
 
 from broker.cluster import ClusterView, Int32Array, Int64Array
 from placement.balance.loads import broker_rows, leaders, partition_bytes
+from placement.balance.reachable_cordoned import Flow, Units, blocks_of
 from placement.balance.reachable_kernel import BARRED_MAX, FACTOR_BITS, FLOW_MAX, count_classes, fill_blocks
+
+CORDONED_MAX: Final = 12
+"""Up to so many cordoned brokers a class tells them apart: it has thousands of kinds at most."""
 
 FENCED: Final = -1
 """Stands for the group of a broker that is fenced."""
@@ -77,16 +83,20 @@ class Groups:
 
     `of` int64[B] is the group of each broker, -1 when it is fenced; `barred_by` int64[B] is the group of a fenced
     broker's rack, -1 where that has no live broker; `sizes` int64[G] are live brokers; `of_rack` int64[R] is the group
-    of each rack, -1 where no broker is live. Racks are the first groups.
+    of each rack, -1 where no broker is live. Racks are the first groups. `cordoned` int64[K] are the live brokers that
+    receive nothing, ascending.
     """
 
     of: Int64Array
     barred_by: Int64Array
     sizes: Int64Array
     of_rack: Int64Array
+    cordoned: Int64Array
 
     @classmethod
-    def make(cls, racks: Int32Array | Int64Array, fenced: NDArray[np.bool_]) -> Groups:
+    def make(
+        cls, racks: Int32Array | Int64Array, fenced: NDArray[np.bool_], cordoned: NDArray[np.bool_] | None = None
+    ) -> Groups:
         """Return the groups of brokers whose racks are numbered from 0; -1 is no rack."""
         live = ~fenced
         named = np.unique(racks[live & (racks >= 0)])
@@ -96,14 +106,16 @@ class Groups:
         alone = np.flatnonzero(live & (racks < 0))
         of[alone] = named.size + np.arange(alone.size)
         sizes = np.bincount(of[live], minlength=named.size + alone.size).astype(np.int64)
-        return cls(of, np.where(live, FENCED, by_rack[racks]), sizes, by_rack[:-1])
+        closed = np.flatnonzero(live & cordoned) if cordoned is not None else np.empty(0, dtype=np.int64)
+        return cls(of, np.where(live, FENCED, by_rack[racks]), sizes, by_rack[:-1], closed.astype(np.int64))
 
     @classmethod
     def of_view(cls, view: ClusterView) -> Groups:
         """Return the groups of the brokers of `view`; racks are in the order of their names."""
         number = {name: place for place, name in enumerate(sorted(view.racks))}  # By code point, as in `loads`.
         racks = np.array([-1 if one.rack is None else number[one.rack] for one in view.brokers], dtype=np.int64)
-        return cls.make(racks, np.array([one.fenced for one in view.brokers], dtype=np.bool_))
+        fenced, cordoned = [one.fenced for one in view.brokers], [one.cordoned for one in view.brokers]
+        return cls.make(racks, np.array(fenced, dtype=np.bool_), np.array(cordoned, dtype=np.bool_))
 
     @property
     def rack_count(self) -> int:
@@ -126,7 +138,8 @@ class Classes:
     """The partitions of a cluster by class: `factors` int64[C] and `barred` bool[C, G].
 
     `replicas`, `leaders` and `bytes`, int64[C], are partitions, led partitions, and the bytes of one replica of each,
-    added up; None where the input does not say.
+    added up; None where the input does not say. `on_cordoned` says the same of each class's partitions that stand on
+    each of the cordoned brokers, int64[C, K] by name; `is_exact` that a class tells these apart as far as it matters.
     """
 
     factors: Int64Array
@@ -134,6 +147,8 @@ class Classes:
     replicas: Int64Array
     leaders: Int64Array | None = None
     bytes: Int64Array | None = None
+    on_cordoned: Mapping[str, Int64Array] = attrs.field(factory=dict)
+    is_exact: bool = True
 
     @classmethod
     def of_factors(
@@ -167,16 +182,26 @@ class Classes:
 
         `led` tells whether a live broker leads the partition; `size_bytes` is the size of one replica.
         """
-        keys, barrable, place = _keys_of(rows, groups)
+        keys, barrable, place, is_exact = _keys_of(rows, groups)
         bits = (keys[:, None] >> (FACTOR_BITS + np.arange(barrable.size))) & 1 > 0
         barred = np.zeros((keys.size, groups.sizes.size), dtype=np.bool_)
         barred[:, barrable] = bits
+        units = {"replicas": np.ones(place.size, dtype=np.int64), "leaders": led, "bytes": size_bytes}
+        known = {name: values.astype(np.int64) for name, values in units.items() if values is not None}
+        there = [np.flatnonzero((rows == position).any(axis=1)) for position in groups.cordoned.tolist()]
+        summed = {name: _summed(place, values, keys.size) for name, values in known.items()}
         return cls(
             keys & ((1 << FACTOR_BITS) - 1),
             barred,
-            np.bincount(place, minlength=keys.size).astype(np.int64),
-            None if led is None else np.bincount(place[led], minlength=keys.size).astype(np.int64),
-            None if size_bytes is None else _summed(place, size_bytes, keys.size),
+            summed["replicas"],
+            summed.get("leaders"),
+            summed.get("bytes"),
+            {
+                name: np.array([_summed(place[at], values[at], keys.size) for at in there]).T
+                for name, values in known.items()
+                if there
+            },
+            is_exact,
         )
 
     @classmethod
@@ -222,7 +247,8 @@ class Reach:
         Each is int64[R + 1]; -1 where no such broker is live.
         """
         first = np.full(groups.sizes.size + 1, -1, dtype=np.int64)
-        first[self.group[::-1]] = np.arange(self.group.size)[::-1]
+        inside = np.flatnonzero(self.group < groups.sizes.size)  # Cordoned brokers are no measure of their rack.
+        first[self.group[inside][::-1]] = inside[::-1]
         alone = groups.rack_count if groups.rack_count < groups.sizes.size else -1
         unit = first[np.append(groups.of_rack, alone)]
         low, high = (np.append(column, -1)[unit] for column in self.ranges())
@@ -251,6 +277,8 @@ def reach(groups: Groups, classes: Classes, quantity: str, *, over_racks: bool =
         # A partition with more replicas than open groups may have one, so its leader, in a barred group too.
         barred = barred & (factors <= np.count_nonzero(~barred, axis=1))[:, None]
         factors = np.minimum(factors, 1)
+    if groups.cordoned.size and classes.on_cordoned:
+        return _with_cordoned(groups, factors, classes, quantity, barred, over_racks=over_racks)
     weights = np.ones_like(groups.sizes) if over_racks else groups.sizes
     group = np.arange(groups.sizes.size) if over_racks else groups.of[groups.of >= 0]
     narrow = bool((factors <= groups.sizes.size).all())
@@ -275,6 +303,60 @@ def _blocks(
     return block, totals[:count]
 
 
+def _with_cordoned(
+    groups: Groups,
+    factors: Int64Array,
+    classes: Classes,
+    quantity: str,
+    barred: NDArray[np.bool_],
+    *,
+    over_racks: bool,
+) -> Reach:
+    """Return the optimum where some live brokers are cordoned; see reachable_cordoned.py."""
+    counts, on = classes.of(quantity), classes.on_cordoned[quantity]
+    assert counts is not None
+    group_count, of_cordoned = groups.sizes.size, groups.of[groups.cordoned]
+    free_count = groups.sizes - np.bincount(of_cordoned, minlength=group_count)
+    held = np.zeros_like(barred, dtype=np.int64)
+    np.add.at(held.T, of_cordoned, on.T)
+    is_open = ~barred & ((free_count > 0) | (held > 0))
+    few = (factors <= is_open.sum(axis=1))[:, None]
+    many = counts[:, None]
+    free_caps = np.where(few, many * (is_open & (free_count > 0)), many * free_count)
+    caps = np.concatenate([free_caps, np.where(few, on * is_open[:, of_cordoned], on)], axis=1)
+    unit_group = np.concatenate([np.arange(group_count), of_cordoned])
+    live = groups.of >= 0
+    unit = np.where(np.isin(np.arange(live.size), groups.cordoned), 0, groups.of)
+    unit[groups.cordoned] = group_count + np.arange(of_cordoned.size)
+    if over_racks:
+        summed = np.zeros_like(held)
+        np.add.at(summed.T, unit_group, caps.T)
+        caps, unit_group, place = summed, np.arange(group_count), np.arange(group_count)
+        weights = np.ones(group_count, dtype=np.int64)
+    else:
+        place, weights = unit[live], np.bincount(unit[live], minlength=unit_group.size)
+    some = np.flatnonzero(weights > 0)  # A group of cordoned brokers alone has no other unit.
+    found = blocks_of(
+        Units(tuple(unit_group[some].tolist()), tuple(weights[some].tolist())),
+        Flow(
+            tuple(np.where(few[:, 0], factors * counts, (factors - is_open.sum(axis=1)) * counts).tolist()),
+            _rows(np.where(few, 0, many * is_open)),
+            _rows(np.where(few, many * is_open, many * factors[:, None])),
+            _rows(caps[:, some]),
+        ),
+    )
+    block = np.full(unit_group.size, -1, dtype=np.int64)
+    for number, (members, _) in enumerate(found):
+        block[some[list(members)]] = number
+    totals = np.array([total for _, total in found], dtype=np.int64)
+    is_bound = quantity == "bytes" or not classes.is_exact
+    return _of_blocks(block[place], totals, place, free=False, is_bound=is_bound)
+
+
+def _rows(matrix: NDArray[np.integer]) -> tuple[tuple[int, ...], ...]:
+    return tuple(map(tuple, matrix.tolist()))
+
+
 def _of_blocks(unit_block: Int64Array, totals: Int64Array, group: Int64Array, *, free: bool, is_bound: bool) -> Reach:
     """Return the optimum of these blocks; blocks of the same floor become one, as their brokers can be exchanged."""
     brokers = np.bincount(unit_block, minlength=totals.size)
@@ -290,21 +372,41 @@ def _of_blocks(unit_block: Int64Array, totals: Int64Array, group: Int64Array, *,
     return Reach(block, target, group, free, is_bound)
 
 
-def _keys_of(rows: Int32Array, groups: Groups) -> tuple[Int64Array, Int64Array, Int32Array]:
-    """Return the key of each class, the groups that can be barred, and the class of each row."""
+def _keys_of(rows: Int32Array, groups: Groups) -> tuple[Int64Array, Int64Array, Int32Array, bool]:
+    """Return the key of each class, the groups that can be barred, the class of each row, and whether they are exact.
+
+    Classes tell apart which cordoned brokers hold a partition, or only of which groups these are if they are many.
+    """
     barrable = np.unique(groups.barred_by[groups.barred_by >= 0])
     if barrable.size > BARRED_MAX:
         barrable = barrable[:0]  # More racks with fenced brokers than anyone runs: their rule is left out.
     bit = np.full(groups.sizes.size + 1, -1, dtype=np.int64)
     bit[barrable] = np.arange(barrable.size)
+    bits = bit[groups.barred_by]
+    is_exact = _number_cordoned(rows, groups, bits, BARRED_MAX - barrable.size)
     place = np.empty(rows.shape[0], dtype=np.int32)
     room = 1 << 10
     while True:
         keys = np.empty(room, dtype=np.int64)
-        count = count_classes(rows, groups.of, bit[groups.barred_by], keys, place)
+        count = count_classes(rows, groups.of, bits, keys, place)
         if count >= 0:
-            return keys[:count], barrable, place
+            return keys[:count], barrable, place, is_exact
         room *= 8
+
+
+def _number_cordoned(rows: Int32Array, groups: Groups, bits: Int64Array, room: int) -> bool:
+    """Give each cordoned broker a bit of `bits` int64[B], or each group of them; return whether that is exact."""
+    cordoned = groups.cordoned
+    kinds, number = np.unique(groups.of[cordoned], return_inverse=True)
+    if cordoned.size <= min(CORDONED_MAX, room):
+        number, is_exact = np.arange(cordoned.size), True
+    else:
+        closed = np.zeros(groups.of.size + 1, dtype=np.bool_)
+        closed[cordoned] = True
+        is_exact = bool((np.count_nonzero(closed[rows], axis=1) <= 1).all()) and kinds.size <= room
+    if number.max(initial=-1) < room:
+        bits[cordoned] = BARRED_MAX - 1 - number
+    return is_exact
 
 
 def _summed(places: NDArray[np.integer], values: Int64Array, count: int) -> Int64Array:

@@ -204,8 +204,9 @@ def count_classes(
     """Number the partitions by class: replicas on live brokers, and barred groups; return the number of classes.
 
     Rows are positions of brokers, -1 pads. `group_of` int64[B] is -1 for a fenced broker, `bar_of` int64[B] the place
-    (0..53) of its rack among those it can bar, -1 for none. Fills class_of int32[P] and keys[class]: places as bits
-    above the factor's eight. Returns -1 when there are more classes than `keys` has room for.
+    (0..53) of its rack among those it can bar, or that of a cordoned broker, -1 for none. Fills class_of int32[P] and
+    keys[class]: places as bits above the factor's eight. Returns -1 when there are more classes than `keys` has room
+    for.
     """
     size = 64
     while size < 4 * keys.size:
@@ -220,7 +221,7 @@ def count_classes(
                 continue
             if group_of[position] >= 0:
                 key += 1
-            elif bar_of[position] >= 0:
+            if bar_of[position] >= 0:
                 key |= np.int64(1) << (bar_of[position] + FACTOR_BITS)
         slot = (key * np.int64(0x9E3779B97F4A7C1) >> 20) & (size - 1)
         while slots[slot] >= 0 and keys[slots[slot]] != key:

@@ -11,11 +11,12 @@ import attrs
 
 @attrs.frozen
 class Case:
-    """Brokers by rack (None for no rack), which are fenced, and partitions as sets of brokers."""
+    """Brokers by rack (None for no rack), which are fenced or cordoned, and partitions as sets of brokers."""
 
     racks: tuple[str | None, ...]
     fenced: tuple[bool, ...]
     partitions: tuple[frozenset[int], ...]
+    cordoned: frozenset[int] = frozenset()
 
     @property
     def live(self) -> list[int]:
@@ -32,7 +33,8 @@ def choices(case: Case, held: frozenset[int]) -> Iterator[tuple[int, ...]]:
     """Every set of live brokers that may hold the live replicas of a partition, what is on fenced ones staying."""
     kept = {case.places(broker) for broker in held if case.fenced[broker]}
     factor = sum(not case.fenced[broker] for broker in held)
-    sets = list(itertools.combinations(case.live, factor))
+    able = [broker for broker in case.live if broker in held or broker not in case.cordoned]
+    sets = list(itertools.combinations(able, factor))
 
     def fresh(chosen: tuple[int, ...]) -> int:
         return len({case.places(broker) for broker in chosen} - kept)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from broker.cluster import BrokerView, ClusterView, PartitionTable, TopicView
 from broker.ids import BrokerId
+from placement.balance import reachable
 from placement.balance.measures import Distribution, measures
 from placement.balance.reachable import Classes, Groups, reach
 from tests.oracles.reachable import Case, best_leaders, best_replicas, choices, least_leader_moves, least_moves
@@ -24,7 +25,7 @@ def view_of(case: Case) -> ClusterView:
         source="test",
         format="test",
         brokers=tuple(
-            BrokerView(id=BrokerId(place), rack=rack, fenced=fenced)
+            BrokerView(id=BrokerId(place), rack=rack, fenced=fenced, cordoned=place in case.cordoned)
             for place, (rack, fenced) in enumerate(zip(case.racks, case.fenced, strict=True))
         ),
         topics=(TopicView("t"),),
@@ -42,6 +43,9 @@ def over_brokers(case: Case, quantity: str) -> Distribution:
     return found[0].distribution
 
 
+CORDONS = st.frozensets(st.integers(0, 4), max_size=4)
+
+
 @st.composite
 def cases(draw: st.DrawFn) -> Case:
     count = draw(st.integers(1, 5))
@@ -54,8 +58,18 @@ def cases(draw: st.DrawFn) -> Case:
 
 
 @settings(max_examples=250, deadline=None)
+@given(cases(), CORDONS)
+def test_with_cordoned_brokers_the_optimum_is_that_of_every_placement(case: Case, cordoned: frozenset[int]) -> None:
+    check_optimum(attrs.evolve(case, cordoned=cordoned))
+
+
+@settings(max_examples=250, deadline=None)
 @given(cases())
 def test_the_optimum_is_that_of_every_placement(case: Case) -> None:
+    check_optimum(case)
+
+
+def check_optimum(case: Case) -> None:
     view = view_of(case)
     groups = Groups.of_view(view)
     classes = Classes.of_view(view, groups)
@@ -68,9 +82,49 @@ def test_the_optimum_is_that_of_every_placement(case: Case) -> None:
 
 
 @settings(max_examples=250, deadline=None)
-@given(cases())
-def test_moves_are_needed_and_if_they_say_so_enough(case: Case) -> None:
+@given(cases(), CORDONS)
+def test_the_optimum_over_racks_is_that_of_every_placement(case: Case, cordoned: frozenset[int]) -> None:
+    case = attrs.evolve(case, cordoned=cordoned, racks=tuple(rack or "a" for rack in case.racks))
+    view = view_of(case)
+    groups = Groups.of_view(view)
+    classes = Classes.of_view(view, groups)
+    assert classes is not None
+    found = reach(groups, classes, "replicas", over_racks=True)
+    assert found is not None
+    loads = {(0,) * groups.rack_count}
+    for held in case.partitions:
+        sets = [[int(groups.of[broker]) for broker in one] for one in choices(case, held)]
+        loads = {tuple(n + one.count(g) for g, n in enumerate(load)) for load in loads for one in sets}
+    best = min((sorted(load) for load in loads), key=lambda one: sum(n * n for n in one))
+    assert sorted(found.target.tolist()) == best
+
+
+@settings(max_examples=250, deadline=None)
+@given(cases(), CORDONS)
+def test_too_many_cordoned_brokers_give_a_bound(case: Case, cordoned: frozenset[int]) -> None:
+    """Classes that tell cordoned brokers of a rack, or none of them, apart: the optimum, or more even than that."""
+    case = attrs.evolve(case, cordoned=cordoned)
+    view = view_of(case)
+    best = sum(n * n for n in best_replicas(case))
+    for limit in ({"CORDONED_MAX": 0}, {"CORDONED_MAX": 0, "BARRED_MAX": 0}):
+        with pytest.MonkeyPatch.context() as patch:
+            for name, value in limit.items():
+                patch.setattr(reachable, name, value)
+            groups = Groups.of_view(view)
+            classes = Classes.of_view(view, groups)
+            assert classes is not None
+            found = reach(groups, classes, "replicas")
+        assert found is not None
+        reached = sum(n * n for n in found.target.tolist())
+        assert reached <= best
+        assert found.is_bound or reached == best or len(limit) > 1
+
+
+@settings(max_examples=250, deadline=None)
+@given(cases(), CORDONS)
+def test_moves_are_needed_and_if_they_say_so_enough(case: Case, cordoned: frozenset[int]) -> None:
     """A placement that breaks the rack rule needs more: its violations are mended too in the brute force."""
+    case = attrs.evolve(case, cordoned=cordoned)
     found = over_brokers(case, "replicas")
     loads = sorted(sum(broker in held for held in case.partitions) for broker in case.live)
     best = best_replicas(case)
