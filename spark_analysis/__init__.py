@@ -2,11 +2,12 @@
 
     session/       Find a Java, start Spark on it and stop it, and show the progress of a job.
     sources/       Read dumps and metadata logs, as the command line names them.
+    balance        Compute measures of sums, and ranks of clusters, for every engine alike.
     tables/        List every column that jobs write, and write and read the tables.
     fleet/         Read a recipe, and make, place and count each of its clusters.
     data_sources/  Give Spark its data sources: dumps, metadata logs, segments, fleets.
-    balance        Compute measures and ranks of clusters, DataFrame in, DataFrame out.
-    tasks          Run on executors: turn numbers of clusters or dumps into files of rows.
+    tasks          Turn numbers of clusters or dumps into files of rows, wherever tasks run.
+    engines/       Run tasks on Spark or in this process, with the same rows and files.
     jobs           Run a fleet or dumps from input to tables.
     report/        Turn the tables into one HTML page and a summary for the terminal.
     examples/      Start from short programs that read the tables: with pandas, DuckDB, Spark.

@@ -1,11 +1,11 @@
-"""Compute the table of measures and the table of clusters, in Spark SQL.
+"""Compute measures from sums, and the ranks of clusters, in executors and in process alike.
 
 What it decides: for each cluster and placer, how replicas, leaders and bytes are spread over brokers, racks and topics,
 beside the best spread that can be reached; and the rank, which cluster to look at first.
 
-How: the input is the table of sums (tables/staging.py), which executors write beside the table of brokers: of the
-shares x of the groups, those that hold nothing included, with q the floor of their mean, y = x - q and i the rank of a
-share, 1 holding most. With n shares of total T and r = T mod n, the y sum to r, so
+How: `Sums` are columns of numbers that a task sums up of the shares of the groups (tables/staging.py): of the shares x,
+those that hold nothing included, with q the floor of their mean, y = x - q and i the rank of a share, 1 holding most.
+With n shares of total T and r = T mod n, the y sum to r, so
 
     n² variance = n Σ y² - r²        n T Gini = (n + 1) r - 2 Σ i y
 
@@ -13,84 +13,115 @@ and the same of the best shares, whose y sum to r too. Σ y² and Σ i y are sum
 the y are small and the sums are whole numbers below 2^53, or the terms taken away are small beside the rest; in Σ i y,
 the shares above the mean stand before those below, so that at least a quarter of the sum is left.
 
+A measure needs the sums of one cluster alone, so the task that sums also measures. A rank needs the facts of all
+clusters: `ranked` is one function over all their rows, whoever runs it.
+
 Example: shares 4, 1, 1, 1 give stdev 1.299, cv 0.742, Gini 0.321 and 2 moves.
 
-Left out: percentiles over clusters, which the report computes from these tables.
+Left out: percentiles over clusters, which the report computes from the tables.
 
 Source: placement/balance/measures.py, which explains the figures and is the oracle of the tests.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final, TypeAlias
 
-from pyspark.sql import Column, DataFrame, Window
-from pyspark.sql import functions as F
+import attrs
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
 
-from spark_analysis.tables import schemas
+from broker.cluster import Int64Array
 
-_KEY: Final = ("cluster_id", "placer", "scope", "quantity")
+Float64Array: TypeAlias = NDArray[np.float64]
+
+WORST_FIRST: Final = ("leaderless_count", "under_min_isr_count", "fewer_racks_count", "uneven")
+"""What ranks compare, the first that differs; more is worse, and unknown counts as none."""
+KEY: Final = ("cluster_id", "placer")
+"""Equals stand in this order."""
 
 
-def measures(sums: DataFrame) -> DataFrame:
-    """Return the table `measures`: one row per cluster, placer, scope and quantity that the input contains.
+@attrs.frozen(eq=False, kw_only=True)
+class Sums:
+    """Hold what measures are made of: a value per cluster, scope and quantity in each column.
 
-    Brokers, racks and topics that hold nothing count; fenced brokers do not. Brokers without a rack are in no rack. A
-    scope without any group (no rack is known, no topics) and a quantity that is not known for every group have no row.
-    Over topics nothing can move, so `moves` is null.
+    `first` is the group that has the largest share; `squares` and `weighted` are Σ y² and Σ i y; those that begin with
+    `best` are of the best spread. `moves` and `moves_exact` are None where nothing can move.
     """
-    return _figures(sums).select(*schemas.MEASURES.column_names)
+
+    count: Int64Array
+    total: Int64Array
+    min: Int64Array
+    max: Int64Array
+    first: pa.StringArray
+    squares: Float64Array
+    weighted: Float64Array
+    moves: Int64Array | None
+    best_max: Int64Array
+    best_squares: Float64Array
+    best_weighted: Float64Array
+    moves_exact: NDArray[np.bool_] | None
 
 
-def _figures(sums: DataFrame) -> DataFrame:
-    counted = sums.withColumns({"floor": F.expr("total div n"), "rest_count": F.expr("total % n")})
-    n, total, rest = F.col("n").cast("double"), F.col("total").cast("double"), F.col("rest_count").cast("double")
-    spread = F.sqrt(n * F.col("squares") - rest * rest)
-    best_spread = F.sqrt(n * F.col("best_squares") - rest * rest)
+def measures(sums: Sums) -> tuple[Any, ...]:
+    """Return the columns of the table `measures` after its keys, in order; None is a column of nulls.
 
-    def over_total(value: Column, empty: float = 0.0) -> Column:
-        return F.when(F.col("total") > 0, value / total).otherwise(F.lit(empty))
+    Brokers, racks and topics that hold nothing count; fenced brokers do not. Over topics nothing can move, so `moves`
+    is null.
+    """
+    count, total = sums.count.astype(np.float64), sums.total.astype(np.float64)
+    rest = (sums.total % sums.count).astype(np.float64)
+    has_any = sums.total > 0
 
-    return counted.select(
-        *_KEY,
-        F.col("n").cast("int").alias("group_count"),
-        "total",
-        "min",
-        (total / n).alias("mean"),
-        "max",
-        F.col("first").alias("max_group"),
-        over_total(F.col("max") * n, 1.0).alias("max_over_mean"),
-        (spread / n).alias("stdev"),
-        over_total(spread).alias("cv"),
-        over_total(((n + 1) * rest - 2 * F.col("weighted")) / n).alias("gini"),
-        "moves",
-        F.when(F.col("moves").isNotNull(), over_total(F.col("moves"))).alias("moves_share"),
-        over_total(F.col("best_max") * n, 1.0).alias("best_max_over_mean"),
-        (best_spread / n).alias("best_stdev"),
-        over_total(best_spread).alias("best_cv"),
-        over_total(((n + 1) * rest - 2 * F.col("best_weighted")) / n).alias("best_gini"),
-        "moves_exact",
+    def over_total(value: Float64Array, empty: float = 0.0) -> Float64Array:
+        shares: Float64Array = np.divide(value, total, out=np.full(total.size, empty), where=has_any)
+        return shares
+
+    def spread(squares: Float64Array) -> Float64Array:
+        root: Float64Array = np.sqrt(count * squares - rest * rest)
+        return root
+
+    def gini(weighted: Float64Array) -> Float64Array:
+        return over_total((count + 1) * rest - 2 * weighted) / count
+
+    return (
+        sums.count,
+        sums.total,
+        sums.min,
+        total / count,
+        sums.max,
+        sums.first,
+        over_total(sums.max * count, 1.0),
+        spread(sums.squares) / count,
+        over_total(spread(sums.squares)),
+        gini(sums.weighted),
+        sums.moves,
+        None if sums.moves is None else over_total(sums.moves.astype(np.float64)),
+        over_total(sums.best_max * count, 1.0),
+        spread(sums.best_squares) / count,
+        over_total(spread(sums.best_squares)),
+        gini(sums.best_weighted),
+        sums.moves_exact,
     )
 
 
-def clusters(facts: DataFrame) -> DataFrame:
-    """Return the table `clusters`: one row per cluster and placer, with the rank that says where to look first.
+def ranked(facts: pa.Table) -> pa.Table:
+    """Return the rows in order of cluster and placer, with the rank that says where to look first.
 
     Clusters are compared by: partitions without a leader; under min-ISR; on fewer racks than possible; then the share
     of replicas plus the share of leaders to move until brokers are at their best, shares up to
     `placement.balance.measures.TOLERANCE` counting as none. More is worse, unknown counts as none, and
     equals stand in order of number and placer.
     """
+    rows = facts.sort_by([(name, "ascending") for name in KEY])
+    worst_first = np.lexsort([-_known(rows[name]) for name in reversed(WORST_FIRST)])
+    rank = np.empty(rows.num_rows, dtype=np.int32)
+    rank[worst_first] = np.arange(1, rows.num_rows + 1, dtype=np.int32)
+    return rows.append_column("rank", pa.array(rank))
 
-    def worst(name: str) -> Column:
-        return F.coalesce(F.col(name), F.lit(0)).desc()
 
-    order = Window.orderBy(
-        worst("leaderless_count"),
-        worst("under_min_isr_count"),
-        worst("fewer_racks_count"),
-        F.col("uneven").desc(),
-        "cluster_id",
-        "placer",
-    ).rowsBetween(Window.unboundedPreceding, Window.currentRow)
-    return facts.withColumn("rank", F.row_number().over(order)).select(*schemas.CLUSTERS.column_names)
+def _known(column: Any) -> Any:
+    """Return the values of a column of numbers, 0 where it is null."""
+    return pc.fill_null(column, 0).to_numpy()

@@ -5,33 +5,28 @@ job with one InputError before any table is written; so does one of a known form
 input can be used: then it is a reject. The work is split by itself alone, clusters by their number and dumps by their
 bytes, not by cores, and so is every file.
 
-How: executors write their rows into files of their own (tables/staging.py); the driver keeps those of the attempts that
-counted. Spark reads back the table of sums and computes measures, ranks the clusters, and all tables move to their
-places. A fleet's pairs of brokers are counted last, for the clusters that are shown in full: those that rank first.
+How: tasks write their rows into files of their own (tables/staging.py); the files of the attempts that counted are
+kept. The clusters are ranked, and all tables move to their places. A fleet's pairs of brokers are counted last, for the
+clusters that are shown in full: those that rank first. Where tasks run, the engine knows (engines/).
 
-Example:
-    with spark_session(app_name="fleet") as spark:
-        analyse_fleet(spark, load_recipe("demo"), Path("out"))
+Example: analyse_dumps(LocalEngine(), [DumpInput("prod.txt")], None, Path("out"))
 
 Left out: the report, which reads the tables (report/), and the terminal (cli/).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import from_arrow_schema
 
 from broker.errors import InputError, UsageError
 from placement.formats.racks import Racks
 from placement.placers.registry import load_placer
-from spark_analysis import balance
+from spark_analysis.engines.engine import Engine
 from spark_analysis.fleet.generate import Fleet
 from spark_analysis.fleet.recipe import Recipe
 from spark_analysis.session.progress import Bar
@@ -42,17 +37,8 @@ from spark_analysis.tables import schemas
 from spark_analysis.tables.advice_schemas import ADVICE
 from spark_analysis.tables.columns import Table
 from spark_analysis.tables.limits import DETAILED_CLUSTERS_MAX
-from spark_analysis.tables.write import (
-    StagedRun,
-    Written,
-    arrow_to_table,
-    attempt_name,
-    read_table,
-    spark_schema,
-    staged_run,
-    write_table,
-)
-from spark_analysis.tasks import RESULT_SCHEMA, Task, dumps_task, even_parts, fleet_task, pairs_task, parts_by_size
+from spark_analysis.tables.write import StagedRun, Written, arrow_to_table, read_table, staged_run
+from spark_analysis.tasks import Task, dumps_task, even_parts, fleet_task, pairs_task, parts_by_size
 
 TASK_COUNT_MIN: Final = 8  # Work for as many cores, however small the fleet.
 CLUSTERS_PER_TASK_MAX: Final = 1_000  # A second of work at most; a task itself costs a tenth of one.
@@ -65,13 +51,14 @@ OF_CLUSTERS: Final = (
     schemas.TOPICS,
     schemas.VIOLATIONS,
     schemas.PARTITIONS,
+    schemas.MEASURES,
 )
 PER_INPUT: Final = (schemas.INPUTS, schemas.REJECTS, schemas.CHANGES)
 Progress: TypeAlias = Callable[..., AbstractContextManager[Bar]]
 
 
 def analyse_fleet(
-    spark: SparkSession,
+    engine: Engine,
     recipe: Recipe,
     out: Path,
     *,
@@ -87,7 +74,7 @@ def analyse_fleet(
     10,000 clusters has millions of them. With `partitions` every partition has a row, too: that is hundreds of
     millions. Pairs of brokers are counted for the `shown_in_full_max` clusters that rank first.
     `progress` is spark_analysis.session.progress.progress, or it with some arguments given. Raises
-    UsageError when a placer is not installed, and what `write_table` raises.
+    UsageError when a placer is not installed, and what `arrow_to_table` raises.
     """
     for placer in sorted({placer for shape in recipe.shapes for placer in shape.placers}):
         load_placer(placer)
@@ -97,12 +84,12 @@ def analyse_fleet(
     with staged_run((*of_clusters, schemas.PAIRS), schemas.WORK, out, overwrite=overwrite) as run:
         with progress(f"Placing {recipe.name}", total=count, unit="clusters", done=run.done_count):
             function = fleet_task(fleet, run.root, by_topic=by_topic, partitions=partitions)
-            results = _run(spark, function, even_parts(count, task_count(count)))
+            results = _run(engine, function, even_parts(count, task_count(count)))
             _keep(run, (*of_clusters, *schemas.WORK), results)
-        _summarise(spark, run, progress, overwrite)
+        _rank(engine, run, progress, overwrite)
         wanted = _shown_in_full(out, shown_in_full_max)
         parts = even_parts(len(wanted), -(-len(wanted) // CLUSTERS_PER_PAIRS_TASK))
-        _keep(run, (schemas.PAIRS,), _run(spark, pairs_task(fleet, run.root, wanted), parts))
+        _keep(run, (schemas.PAIRS,), _run(engine, pairs_task(fleet, run.root, wanted), parts))
         for table in (*of_clusters, schemas.PAIRS):
             run.publish(table)
     for table, rows in _recipe_tables(recipe).items():
@@ -110,7 +97,7 @@ def analyse_fleet(
 
 
 def analyse_dumps(
-    spark: SparkSession,
+    engine: Engine,
     inputs: Sequence[DumpInput],
     racks: Racks | None,
     out: Path,
@@ -134,13 +121,11 @@ def analyse_dumps(
         with progress("Reading dumps", total=len(inputs), unit="files", done=run.done_count):
             function = dumps_task(series, run.root, racks, min_insync_replicas_default)
             sizes = [sum(size_bytes(dump_input.path) for _, dump_input in one) for one in series]
-            results = _run(spark, function, parts_by_size(sizes, DUMP_BYTES_PER_TASK))
+            results = _run(engine, function, parts_by_size(sizes, DUMP_BYTES_PER_TASK))
             _refuse_failures(results, len(inputs))
             _keep(run, (*tables, *schemas.WORK, schemas.PAIRS), results)
-        _summarise(spark, run, progress, overwrite)
-        shown = spark.createDataFrame(_shown_in_full(out, DETAILED_CLUSTERS_MAX), "cluster_id long, placer string")
-        pairs = _frame(spark, run, schemas.PAIRS).join(F.broadcast(shown), on=["cluster_id", "placer"], how="left_semi")
-        write_table(pairs.select(*schemas.PAIRS.column_names), schemas.PAIRS, out, overwrite=overwrite)
+        _rank(engine, run, progress, overwrite)
+        engine.write_pairs(run, _shown_in_full(out, DETAILED_CLUSTERS_MAX), overwrite=overwrite)
         for table in tables:
             run.publish(table)
 
@@ -154,19 +139,9 @@ def task_count(cluster_count: int) -> int:
     return min(cluster_count, max(TASK_COUNT_MIN, cluster_count // CLUSTERS_PER_TASK_MAX))
 
 
-def _run(spark: SparkSession, task: Task, parts: Sequence[range]) -> list[dict[str, Any]]:
+def _run(engine: Engine, task: Task, parts: Sequence[range]) -> list[dict[str, Any]]:
     """Run the task on each part of the work; return all result rows, or raise a fault."""
-    if not parts:
-        return []
-
-    def work(given: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in given:
-            numbers: Any = batch.column("id")
-            for part in numbers.to_pylist():
-                yield pa.RecordBatch.from_pylist(task(parts[part], attempt_name(part)), schema=RESULT_SCHEMA)
-
-    found = spark.range(0, len(parts), 1, len(parts)).mapInArrow(work, from_arrow_schema(RESULT_SCHEMA))
-    results: list[dict[str, Any]] = found.toArrow().to_pylist()
+    results = engine.run(task, parts)
     faults = sorted(one["fault"] for one in results if one["fault"] is not None)
     if faults:
         raise UsageError(faults[0])
@@ -179,19 +154,10 @@ def _keep(run: StagedRun, tables: Sequence[Table], results: Sequence[dict[str, A
         run.keep(table, written)
 
 
-def _frame(spark: SparkSession, run: StagedRun, table: Table) -> DataFrame:
-    """One partition: these tables are small, and nothing needs to be shuffled then."""
-    return spark.read.schema(spark_schema(table)).parquet(str(run.root / table.name)).coalesce(1)
-
-
-def _summarise(spark: SparkSession, run: StagedRun, progress: Progress, overwrite: bool) -> None:
-    """Write the measures, and the clusters with their ranks."""
-    with progress("Measuring", total=2, unit="tables") as bar:
-        measured = balance.measures(_frame(spark, run, schemas.SUMS))
-        write_table(measured, schemas.MEASURES, run.out, overwrite=overwrite)
-        bar.advance()
-        ranked = balance.clusters(_frame(spark, run, schemas.FACTS))
-        write_table(ranked, schemas.CLUSTERS, run.out, overwrite=overwrite)
+def _rank(engine: Engine, run: StagedRun, progress: Progress, overwrite: bool) -> None:
+    """Write the clusters with their ranks."""
+    with progress("Ranking", total=1, unit="tables") as bar:
+        engine.write_clusters(run, overwrite=overwrite)
         bar.advance()
 
 

@@ -1,4 +1,4 @@
-"""Run on executors: turn numbers of clusters or dumps into files of rows.
+"""Turn numbers of clusters or dumps into files of rows, on executors or in process.
 
 Goals, most important first: the rows of a task depend on the numbers it is given and on nothing else; memory holds one
 cluster and one batch of rows; an input that cannot be used becomes a row that says so.

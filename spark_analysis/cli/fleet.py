@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import attrs
 import click
 
 from broker.cli import takes
+from spark_analysis.cli.engines import LOCAL_CLUSTERS_MAX, SPARK
 from spark_analysis.cli.interrupts import ending_at_once
 from spark_analysis.cli.running import RunOptions, run_info, run_job, run_options
+from spark_analysis.engines.engine import Engine
 from spark_analysis.fleet.reading import load_recipe
 from spark_analysis.fleet.recipe import CLUSTER_COUNT_MAX, SEED_MAX
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 RECIPE_DEFAULT: Final = "demo"
 
@@ -40,7 +39,7 @@ class FleetOptions(RunOptions):
     is_flag=True,
     help="Write the table of partitions, too: a row per partition and placer.",
 )
-@run_options
+@run_options(SPARK, f"up to {LOCAL_CLUSTERS_MAX:,} clusters")
 @takes(FleetOptions)
 def fleet(options: FleetOptions) -> int:
     """Simulate a fleet of clusters, place every topic as Kafka would, and report how balanced it is.
@@ -56,8 +55,8 @@ def fleet(options: FleetOptions) -> int:
     with ending_at_once():
         from spark_analysis.jobs import analyse_fleet
 
-    def job(spark: SparkSession, progress: Any) -> None:
-        analyse_fleet(spark, recipe, options.out, progress=progress, overwrite=True, partitions=options.partitions)
+    def job(engine: Engine, progress: Any) -> None:
+        analyse_fleet(engine, recipe, options.out, progress=progress, overwrite=True, partitions=options.partitions)
 
-    run_job(job, info, options)
+    run_job(job, info, options, is_small=recipe.cluster_count <= LOCAL_CLUSTERS_MAX)
     return 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import attrs
 import click
@@ -14,11 +14,13 @@ from broker.cli_options import COUNT, idle_without
 from placement.balance.measures import TOLERANCE
 from placement.formats.racks import Racks, read_racks
 from spark_analysis.cli.commands import PROGRAM
+from spark_analysis.cli.engines import AUTO, LOCAL_BYTES_MAX
 from spark_analysis.cli.interrupts import ending_at_once
 from spark_analysis.cli.running import RunOptions, run_info, run_job, run_options
+from spark_analysis.engines.engine import Engine
 from spark_analysis.report.gates import GATES, failures, gates_of
 from spark_analysis.report.model import GivenInput
-from spark_analysis.sources.dumps import FORMATS, DumpInput
+from spark_analysis.sources.dumps import FORMATS, DumpInput, size_bytes
 from spark_analysis.sources.inputs import (
     STDIN,
     STDIN_NAME,
@@ -30,9 +32,6 @@ from spark_analysis.sources.inputs import (
     standard_input,
     with_sizes_of,
 )
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 _EMPTY: Final = (
     "is empty: with a filter such as --under-replicated-partitions, kafka-topics --describe prints nothing when no "
@@ -110,7 +109,7 @@ class ReportOptions(RunOptions):
     "and the gate uneven call a cluster uneven.",
 )
 @click.option("--strict", is_flag=True, help="Exit with status 1 when any row was rejected.")
-@run_options
+@run_options(AUTO, "below a gibibyte of input")
 @takes(ReportOptions)
 def report(options: ReportOptions) -> int:
     """Report on real clusters from the output of Kafka's tools and their peers.
@@ -145,9 +144,9 @@ def _report(inputs: Sequence[DumpInput], racks: Racks | None, options: ReportOpt
     with ending_at_once():
         from spark_analysis.jobs import analyse_dumps
 
-    def job(spark: SparkSession, progress: Any) -> None:
+    def job(engine: Engine, progress: Any) -> None:
         analyse_dumps(
-            spark,
+            engine,
             inputs,
             racks,
             options.out,
@@ -158,7 +157,7 @@ def _report(inputs: Sequence[DumpInput], racks: Racks | None, options: ReportOpt
 
     given = tuple(given_input(dump, options) for dump in inputs)
     info = run_info("dumps", _title(inputs), tolerance=options.tolerance / 100, given=given)
-    result = run_job(job, info, options)
+    result = run_job(job, info, options, is_small=sum(size_bytes(dump.path) for dump in inputs) < LOCAL_BYTES_MAX)
     if result.rows_rejected:
         click.echo(
             f"{PROGRAM}: warning: {result.rows_rejected} of {result.rows_in} rows were put aside; the reasons are in "

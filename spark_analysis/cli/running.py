@@ -1,4 +1,4 @@
-"""Share the options, the start of Spark and the report between `brokerside fleet` and `brokerside report`."""
+"""Share the options, the run of a job and the report between `brokerside fleet` and `brokerside report`."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from collections.abc import Callable
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final, Literal
 
 import attrs
 import click
 from rich.console import Console
 
 from broker.cli import printable
+from broker.errors import UsageError
 from spark_analysis.cli.commands import PROGRAM
+from spark_analysis.cli.engines import AUTO, LOCAL, SPARK, is_local, started_engine
 from spark_analysis.cli.interrupts import ending_at_once
+from spark_analysis.engines.engine import Engine
 from spark_analysis.report.load import load_report
 from spark_analysis.report.model import Report, RunInfo
 from spark_analysis.report.terminal import summary_json, terminal_summary
 from spark_analysis.report.write import write_for_programs, write_page
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 OUT_DEFAULT: Final = Path("brokerside-out")
 
@@ -33,14 +33,22 @@ class RunOptions:
     """Hold the options of every command that runs a job: the place of its tables, the Spark to use, and the output."""
 
     out: Path
+    engine: str
     master: str | None
     as_json: bool
     quiet: bool
 
+    def __attrs_post_init__(self) -> None:
+        if self.engine == LOCAL and self.master is not None:
+            raise UsageError("--master has no effect with --engine local; leave out one of the two")
 
-def run_options(command: Callable[..., int]) -> Callable[..., int]:
-    """Add the options of `RunOptions` to a command."""
-    for option in (
+
+def run_options(engine: str, small: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    """Return a decorator that adds the options of `RunOptions` to a command.
+
+    `engine` is the engine unless one is named; `small` says in words what auto runs in this process.
+    """
+    options = (
         click.option(
             "--out",
             type=click.Path(file_okay=False, path_type=Path),
@@ -49,13 +57,26 @@ def run_options(command: Callable[..., int]) -> Callable[..., int]:
             help="Folder for tables/, report.html, report.json, report.prom; an earlier run's are replaced.",
         ),
         click.option(
+            "--engine",
+            type=click.Choice((AUTO, LOCAL, SPARK)),
+            default=engine,
+            show_default=True,
+            help=f"Where to run, with the same results: local is this process, spark a Spark; auto is local {small}, "
+            "unless --master is given.",
+        ),
+        click.option(
             "--master", metavar="URL", help="Spark master; local[*], all cores of this machine, if not given."
         ),
         click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON."),
         click.option("--quiet", is_flag=True, help="Show no progress bar."),
-    ):
-        command = option(command)
-    return command
+    )
+
+    def decorate(command: Callable[..., int]) -> Callable[..., int]:
+        for option in options:
+            command = option(command)
+        return command
+
+    return decorate
 
 
 def run_info(kind: Literal["fleet", "dumps"], title: str, **facts: Any) -> RunInfo:
@@ -64,19 +85,17 @@ def run_info(kind: Literal["fleet", "dumps"], title: str, **facts: Any) -> RunIn
     return RunInfo(kind=kind, title=title, command=command, version=version(PROGRAM), **facts)
 
 
-def run_job(job: Callable[[SparkSession, Any], None], info: RunInfo, options: RunOptions) -> Report:
-    """Run `job(spark, progress)` on a session of its own and return the report of the tables that it wrote.
+def run_job(job: Callable[[Engine, Any], None], info: RunInfo, options: RunOptions, *, is_small: bool) -> Report:
+    """Run `job(engine, progress)` on the engine that is chosen, and return the report of the tables that it wrote.
 
-    The page is written and its summary printed.
+    `is_small` work needs no Spark. The page is written and its summary printed.
     """
     with ending_at_once():
         from spark_analysis.session.progress import progress
-        from spark_analysis.session.spark_session import spark_session
 
-    if not options.quiet:
-        click.echo("Starting Spark …", err=True)
-    with spark_session(app_name=PROGRAM, master=options.master) as spark:
-        job(spark, partial(progress, quiet=options.quiet))
+    local = is_local(options.engine, options.master, is_small=is_small)
+    with started_engine(local=local, master=options.master, quiet=options.quiet) as engine:
+        job(engine, partial(progress, quiet=options.quiet))
     result = load_report(options.out, info)
     _finish(result, options)
     return result

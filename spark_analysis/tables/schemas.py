@@ -325,29 +325,7 @@ FACTS: Final = Table(
     ),
 )
 
-SUMS: Final = Table(
-    "sums",
-    "one row per cluster, placer, scope and quantity that is known: what a measure is made of (balance.py)",
-    (
-        *KEY,
-        Column("scope", "string", "What the quantity is spread over: broker, rack or topic"),
-        Column("quantity", "string", "What is spread: replicas, leaders or bytes"),
-        Column("n", "int", "Brokers, racks or topics, those with nothing included"),
-        Column("total", "long", "Sum of the shares"),
-        Column("min", "long", "Smallest share"),
-        Column("max", "long", "Largest share"),
-        Column("first", "string", "The group that has the largest share, the first of equals"),
-        Column("squares", "double", "Sum of (share - floor)², floor being that of the mean"),
-        Column("weighted", "double", "Sum of rank · (share - floor), rank 1 having most"),
-        Column("moves", "long", "Least units to move until the spread is at its best", nullable=True),
-        Column("best_max", "long", "Largest share of the best spread"),
-        Column("best_squares", "double", "squares of the best spread"),
-        Column("best_weighted", "double", "weighted of the best spread"),
-        Column("moves_exact", "boolean", "Whether so many moves are enough", nullable=True),
-    ),
-)
-
-WORK: Final = (FACTS, SUMS)
+WORK: Final = (FACTS,)
 """Tables of a run's own, gone when it ends."""
 
 TABLES: Final = (

@@ -7,9 +7,9 @@ Constraints: whole numbers are 0 or more; in a column of them that may be null, 
 
 How: a `ClusterRows` holds some clusters: their facts, their rows of each table and their shares, all as columns, so
 that numpy and Arrow are called per column, not per cluster. A `TaskWriter` puts the keys before them and appends them
-to the task's file of each table (tables/write.py). The table of sums, from which measures are computed, has one row for
-the spread of a cluster over its brokers, racks or topics: so a million brokers stay in Arrow, and Spark's SQL gets the
-few sums that its formulas need (balance.py), each made in one order, whatever the number of cores.
+to the task's file of each table (tables/write.py). The shares of a cluster over its brokers, racks or topics become a
+few sums, each made in one order, whatever the number of cores, and these become measures (balance.py) at once: so a
+million brokers stay in Arrow, and no second pass reads them.
 
 The best spread that can be reached is that of placement/balance/reachable.py. A `Best` carries it where groups differ;
 where they do not (no racks, or even ones, and nobody fenced) it is that of whole shares, made by `fill_best`.
@@ -35,6 +35,7 @@ from broker.cluster import Int64Array
 from broker.compiled import compiled, compiled_with
 from placement.balance.measures import TOLERANCE
 from placement.balance.reachable import Reach
+from spark_analysis.balance import Sums, measures
 from spark_analysis.tables import schemas
 from spark_analysis.tables.columns import Table
 from spark_analysis.tables.write import COUNT_FOLDER, PartFile, Written
@@ -138,7 +139,7 @@ class TaskWriter:
 
     def add(self, cluster_ids: Int64Array, clusters: ClusterRows) -> None:
         """Write the rows of these clusters, which arrive in order of number and placer; raise as `append` does."""
-        facts = clusters.facts | {"placer": clusters.placers, "uneven": self._add_sums(cluster_ids, clusters)}
+        facts = clusters.facts | {"placer": clusters.placers, "uneven": self._add_measures(cluster_ids, clusters)}
         self.append(schemas.FACTS, (cluster_ids, *(facts.get(name) for name in schemas.FACTS.column_names[1:])))
         for table, rows in chain(clusters.tables.items(), clusters.further):
             self.append(table, (*_keys(cluster_ids, clusters.placers, rows.counts), *rows.parts))
@@ -150,54 +151,73 @@ class TaskWriter:
 
     def append(self, table: Table, parts: Sequence[Part]) -> None:
         """Write rows of a table, its columns in order; raise UsageError for a null in a column that may not be null."""
-        schema = table.arrow_schema()
-        if not len(parts[0]):
-            return
-        arrays = [_array(field, part, len(parts[0])) for field, part in zip(schema, parts, strict=True)]
+        if len(parts[0]):
+            self._append(table, _batch(table, parts))
+
+    def _append(self, table: Table, batch: pa.RecordBatch) -> None:
         if table.name not in self._files:
             self._files[table.name] = PartFile(self._root, table, self._name)
-        self._files[table.name].append(pa.RecordBatch.from_arrays(arrays, schema=schema))
+        self._files[table.name].append(batch)
 
     def close(self) -> list[Written]:
         """Close all files and return what was written."""
         return [file.close() for file in self._files.values()]
 
-    def _add_sums(self, cluster_ids: Int64Array, clusters: ClusterRows) -> Float64Array:
-        """Write the sums; return of each cluster the share of replicas plus that of leaders to move between brokers."""
+    def _add_measures(self, cluster_ids: Int64Array, clusters: ClusterRows) -> Float64Array:
+        """Write the measures; return of each cluster the share of replicas plus that of leaders to move.
+
+        The rows of a cluster stand together, in order of scope and quantity.
+        """
         uneven = np.zeros(cluster_ids.size)
-        for shares in clusters.shares:
-            bests = shares.bests or (None,) * len(QUANTITIES)
-            for quantity, held, best in zip(QUANTITIES, shares.quantities, bests, strict=True):
-                if held is None:
+        places, batches = [], []
+        for shares in sorted(clusters.shares, key=lambda each: each.scope):
+            for quantity, held, best in _by_quantity(shares):
+                known, found = _sums_of(shares, held, best)
+                if not known.size:
                     continue
-                wholes, reals = sums(held, shares.counts)
-                at_best, reals_at_best = best_sums(held, shares.counts, best)
-                known = np.flatnonzero(wholes[0] != NOT_KNOWN)
-                total, least, most, first = wholes[:, known]
-                best_max, moves, exact = at_best[:, known]
-                self.append(
-                    schemas.SUMS,
-                    (
-                        cluster_ids[known],
-                        [clusters.placers[row] for row in known.tolist()],
-                        [shares.scope] * known.size,
-                        [quantity] * known.size,
-                        shares.counts[known],
-                        total,
-                        least,
-                        most,
-                        pa.array(shares.names).take(pa.array(first)).cast(pa.string()),
-                        *reals[:, known],
-                        moves if best is not None else None,
-                        best_max,
-                        *reals_at_best[:, known],
-                        exact > 0 if best is not None else None,
-                    ),
-                )
-                if shares.scope == "broker" and quantity != "bytes":
-                    share = moves / np.maximum(total, 1)
+                placers = [clusters.placers[row] for row in known.tolist()]
+                keys = cluster_ids[known], placers, [shares.scope] * known.size, [quantity] * known.size
+                places.append(known)
+                batches.append(_batch(schemas.MEASURES, (*keys, *measures(found))))
+                if shares.scope == "broker" and quantity != "bytes" and found.moves is not None:
+                    share = found.moves / np.maximum(found.total, 1)
                     uneven[known] += np.where(share > TOLERANCE, share, 0)
+        if batches:
+            order: Any = pa.array(np.argsort(np.concatenate(places), kind="stable"))
+            for batch in pa.Table.from_batches(batches).take(order).combine_chunks().to_batches():
+                self._append(schemas.MEASURES, batch)
         return uneven
+
+
+def _by_quantity(shares: Shares) -> list[tuple[str, Int64Array, Best | None]]:
+    """Return the quantities whose shares are given, by name, with their shares and best spreads."""
+    bests = shares.bests or (None,) * len(QUANTITIES)
+    found = zip(QUANTITIES, shares.quantities, bests, strict=True)
+    return sorted(((name, held, best) for name, held, best in found if held is not None), key=lambda each: each[0])
+
+
+def _sums_of(shares: Shares, held: Int64Array, best: Best | None) -> tuple[Int64Array, Sums]:
+    """Return the places of the clusters of which these shares are known, and their sums."""
+    wholes, reals = sums(held, shares.counts)
+    at_best, reals_at_best = best_sums(held, shares.counts, best)
+    known = np.flatnonzero(wholes[0] != NOT_KNOWN)
+    total, least, most, first = wholes[:, known]
+    best_max, moves, exact = at_best[:, known]
+    names: Any = pa.array(shares.names)
+    return known, Sums(
+        count=shares.counts[known],
+        total=total,
+        min=least,
+        max=most,
+        first=names.take(pa.array(first)).cast(pa.string()),
+        squares=reals[0, known],
+        weighted=reals[1, known],
+        moves=None if best is None else moves,
+        best_max=best_max,
+        best_squares=reals_at_best[0, known],
+        best_weighted=reals_at_best[1, known],
+        moves_exact=None if best is None else exact > 0,
+    )
 
 
 def sums(shares: Int64Array, counts: Int64Array) -> tuple[Int64Array, Float64Array]:
@@ -331,6 +351,13 @@ def _keys(cluster_ids: Int64Array, placers: Sequence[str], counts: Sequence[int]
     rows = np.repeat(np.arange(cluster_ids.size), counts)
     places: Any = pa.array(rows)
     return cluster_ids[rows], pa.array(placers, type=pa.string()).take(places)
+
+
+def _batch(table: Table, parts: Sequence[Part]) -> pa.RecordBatch:
+    """Return rows of a table, its columns in order."""
+    schema = table.arrow_schema()
+    arrays = [_array(field, part, len(parts[0])) for field, part in zip(schema, parts, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 def _array(field: Any, part: Part, count: int) -> Any:

@@ -7,21 +7,22 @@ nulls; equal rows give equal bytes; every file holds the meaning and unit of eac
 
 Constraints: a folder that this module did not write is never replaced.
 
-How: executors write with pyarrow, into a hidden folder beside the table's place, under names of their own attempt; the
+How: tasks write with pyarrow, into a hidden folder beside the table's place, under names of their own attempt; the
 driver gives the files of the attempts that counted their final names, in the order of tasks, and renames the folder.
 Files of a lost or repeated task go with the hidden folder. A task that makes rows of many tables appends them to a
-`PartFile` of each, inside a `StagedRun`: large tables never pass through the JVM. A small table made by SQL goes
-through `write_table`, which sorts it. Comments and units are in the file three times: as Arrow field metadata, as Spark
-column metadata under `comment` and `unit`, and, for other readers, as the JSON in the file's key `brokerside.columns`.
-A row group holds whole batches, so what an executor appends together stays together.
+`PartFile` of each, inside a `StagedRun`: large tables never pass through the JVM. Comments and units are in the file
+three times: as Arrow field metadata, as Spark column metadata under `comment` and `unit`, and, for other readers, as
+the JSON in the file's key `brokerside.columns`. A row group of a task holds whole batches, so what is appended together
+stays together; those of a table written whole depend on its rows alone.
 
-Example: `write_table(frame, RACKS, Path("out"))` writes out/tables/racks/part-00000.parquet; in DuckDB
+Example: `arrow_to_table(rows, RACKS, Path("out"))` writes out/tables/racks/part-00000.parquet; in DuckDB
     select decode(value) from parquet_kv_metadata('out/tables/racks/*.parquet') where decode(key) = 'brokerside.columns'
 
-Left out: file systems that are not mounted. With executors on several machines `out` must be a folder that all of them
-see.
+Left out: DataFrames, which engines/frames.py writes; file systems that are not mounted. With executors on several
+machines `out` must be a folder that all of them see.
 
-Source: Spark 4.3.0 ParquetReadSupport for the key of Spark's own schema; the Parquet format's key_value_metadata.
+Source: Spark 4.3.0 ParquetReadSupport and DataType.json for the key of Spark's own schema; the Parquet format's
+key_value_metadata.
 """
 
 from __future__ import annotations
@@ -31,17 +32,13 @@ import functools
 import json
 import re
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import attrs
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark import TaskContext
-from pyspark.sql import DataFrame
-from pyspark.sql.pandas.types import from_arrow_schema
-from pyspark.sql.types import StructField, StructType
 
 from broker.errors import InputError, UsageError
 from spark_analysis.tables.columns import Table
@@ -55,7 +52,11 @@ _PART: Final = re.compile(r"part-\d{5}\.parquet")
 _MARK: Final = b"brokerside.table"
 _COLUMNS: Final = b"brokerside.columns"
 _SPARK: Final = b"org.apache.spark.sql.parquet.row.metadata"
-_RESULT_COLUMNS: Final = "file string, row_count long, fault string"
+_SPARK_TYPES: Final[dict[str, Any]] = {
+    "int": "integer",
+    "ints": {"containsNull": True, "elementType": "integer", "type": "array"},
+    "strings": {"containsNull": True, "elementType": "string", "type": "array"},
+}
 
 
 @attrs.frozen
@@ -105,11 +106,14 @@ class PartFile:
 
 
 def write_part(root: Path, table: Table, name: str, batches: Iterable[pa.RecordBatch]) -> Written:
-    """Write one task's file of `table` under `root`; raise `UsageError` for a null in a column that may not be null."""
+    """Write the only file of `table` under `root`; equal rows give equal bytes, in batches of any size.
+
+    Raises `UsageError` for a null in a column that may not be null.
+    """
     file = PartFile(root, table, name)
     try:
-        for batch in batches:
-            file.append(batch)
+        for group in _row_groups(batches):
+            file.append(group)
     finally:
         written = file.close()
     return written
@@ -153,7 +157,7 @@ def staged_run(
 ) -> Iterator[StagedRun]:
     """Open a run of `tables` in the hidden folder `name`; the tables of `work` are gone when the block ends.
 
-    Raises `UsageError` at once when the place of one of `tables` is taken, as `write_table` does.
+    Raises `UsageError` at once when the place of one of `tables` is taken, as `arrow_to_table` does.
     """
     for table in tables:
         _check_place(table, out, overwrite)
@@ -177,44 +181,15 @@ def table_path(out: Path, table: Table) -> Path:
     return (out / TABLES_FOLDER / table.name).absolute()
 
 
-def spark_schema(table: Table) -> StructType:
-    """Return Spark's schema of `table`: types and nulls from Arrow's, comment and unit as column metadata."""
-    plain = from_arrow_schema(table.arrow_schema())
-    fields = zip(plain.fields, table.columns, strict=True)
-    return StructType(
-        [
-            StructField(field.name, field.dataType, column.nullable, _meaning(column.comment, column.unit))
-            for field, column in fields
-        ]
-    )
-
-
-def write_table(frame: DataFrame, table: Table, out: Path, *, overwrite: bool = False) -> int:
-    """Write `frame` as `table` under `out`; return the number of rows.
+def arrow_to_table(rows: pa.Table, table: Table, out: Path, *, overwrite: bool = False) -> int:
+    """Write `rows`, made in this process, as `table` under `out`, in their order; return the number of rows.
 
     Raises `UsageError` when columns differ from the schema, when a null stands in a column that may not be null, or
-    when the place is taken: by something else, or by an earlier run without `overwrite`. One task sorts all rows by all
-    columns and writes them: small tables only.
+    when the place is taken: by something else, or by an earlier run without `overwrite`.
     """
-    _check_columns(frame.schema, table)
-    rows = frame.coalesce(1).sortWithinPartitions(*frame.columns)
-    with staged_run((table,), (), out, overwrite=overwrite, name=f".{table.name}") as run:
-        results = rows.mapInArrow(_partition_writer(str(run.root), table), _RESULT_COLUMNS).toArrow().to_pylist()
-        faults = sorted(one["fault"] for one in results if one["fault"])
-        if faults:
-            raise UsageError(faults[0])
-        written = (Written(table.name, one["file"], one["row_count"]) for one in results if one["row_count"])
-        row_count = run.keep(table, written)
-        run.publish(table)
-    return row_count
-
-
-def arrow_to_table(rows: pa.Table, table: Table, out: Path, *, overwrite: bool = False) -> int:
-    """Write `rows`, made on the driver, as `table` under `out`, in their order; return the number of rows.
-
-    Raises the errors of `write_table`.
-    """
-    _check_columns(from_arrow_schema(rows.schema), table)
+    found, wanted = _shown(rows.schema), _shown(table.arrow_schema())
+    if found != wanted:
+        raise UsageError(f"table {table.name} has the columns {wanted}; not {found}")
     with staged_run((table,), (), out, overwrite=overwrite, name=f".{table.name}") as run:
         row_count = run.keep(table, [write_part(run.root, table, "00000", rows.to_batches())])
         run.publish(table)
@@ -244,34 +219,35 @@ def _meaning(comment: str, unit: str) -> dict[str, str]:
     return {"comment": comment} | ({"unit": unit} if unit else {})
 
 
-def _check_columns(schema: StructType, table: Table) -> None:
-    found, wanted = _shown(schema), _shown(spark_schema(table))
-    if found != wanted:
-        raise UsageError(f"table {table.name} has the columns {wanted}; not {found}")
+def _shown(schema: pa.Schema) -> str:
+    return ", ".join(f"{field.name} {field.type}" for field in schema)
 
 
-def _shown(schema: StructType) -> str:
-    return ", ".join(f"{field.name} {field.dataType.simpleString()}" for field in schema)
+def _row_groups(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Return the rows in batches of exactly `ROW_GROUP_ROWS`, the last of what is left."""
+    held: list[pa.RecordBatch] = []
+    for batch in batches:
+        held.append(batch)
+        while sum(each.num_rows for each in held) >= ROW_GROUP_ROWS:
+            rows = pa.Table.from_batches(held)
+            yield from rows.slice(0, ROW_GROUP_ROWS).combine_chunks().to_batches()
+            held = rows.slice(ROW_GROUP_ROWS).to_batches()
+    if held:
+        yield from pa.Table.from_batches(held).combine_chunks().to_batches()
 
 
-def _partition_writer(root: str, table: Table) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Make the function that writes one partition to a file and tells the file's name and rows."""
-
-    def write(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        name, fault, row_count = attempt_name(), "", 0
-        try:
-            row_count = write_part(Path(root), table, name, batches).row_count
-        except UsageError as error:
-            fault = str(error)
-        yield pa.RecordBatch.from_pydict({"file": [name], "row_count": [row_count], "fault": [fault]})
-
-    return write
-
-
-def attempt_name(part: int = 0) -> str:
-    """Return a file name for a part of the work that no other attempt uses; names sort by part."""
-    context = TaskContext.get()
-    return f"{part:05d}" if context is None else f"{part:05d}-{context.taskAttemptId()}"
+def spark_schema_json(table: Table) -> str:
+    """Return Spark's schema of `table` in Spark's JSON: types and nulls, comment and unit as column metadata."""
+    fields = [
+        {
+            "metadata": _meaning(column.comment, column.unit),
+            "name": column.name,
+            "nullable": column.nullable,
+            "type": _SPARK_TYPES.get(column.type, column.type),
+        }
+        for column in table.columns
+    ]
+    return json.dumps({"fields": fields, "type": "struct"}, separators=(",", ":"), sort_keys=True)
 
 
 @functools.cache
@@ -279,7 +255,7 @@ def file_schema(table: Table) -> pa.Schema:
     """Return the schema of `table`'s files: Arrow's, with the meanings that Spark and others read."""
     meanings = {column.name: _meaning(column.comment, column.unit) for column in table.columns}
     return table.arrow_schema().with_metadata(
-        {_MARK: table.name, _COLUMNS: json.dumps(meanings, ensure_ascii=False), _SPARK: spark_schema(table).json()}
+        {_MARK: table.name, _COLUMNS: json.dumps(meanings, ensure_ascii=False), _SPARK: spark_schema_json(table)}
     )
 
 

@@ -37,6 +37,7 @@ import polars as pl
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from spark_analysis.engines.spark import SparkEngine
 from spark_analysis.fleet.generate import Fleet, make_clusters
 from spark_analysis.fleet.place import classic_starts, placer_random
 from spark_analysis.fleet.reading import load_recipe
@@ -130,7 +131,9 @@ def measured(work: Callable[[], Any], account: Account) -> Cost:
 
 def run_spark(spark: SparkSession, recipe: Recipe, out: Path, *, by_topic: bool = False) -> None:
     """The fleet job as `brokerside fleet` runs it, without what only the report asks for: pairs of brokers."""
-    analyse_fleet(spark, recipe, out, progress=QUIET, overwrite=True, by_topic=by_topic, shown_in_full_max=0)
+    analyse_fleet(
+        SparkEngine(spark), recipe, out, progress=QUIET, overwrite=True, by_topic=by_topic, shown_in_full_max=0
+    )
 
 
 def draws(recipe: Recipe) -> pa.Table:

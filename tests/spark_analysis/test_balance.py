@@ -1,4 +1,4 @@
-"""The measures in SQL are those of placement/balance/measures.py; ranks are in the order documented."""
+"""The measures of sums are those of placement/balance/measures.py; ranks are in the order documented."""
 
 from __future__ import annotations
 
@@ -8,17 +8,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from pyspark.sql import DataFrame, SparkSession
 
 from broker.cluster import BrokerView, ClusterView, PartitionTable, TopicView
 from broker.entropy import SplitMix64
 from broker.ids import BrokerId
 from placement.balance import measures as measured
 from placement.balance.measures import measures
-from spark_analysis import balance
+from spark_analysis.balance import ranked
 from spark_analysis.tables import schemas
 from spark_analysis.tables.view_rows import describe_view
-from spark_analysis.tables.write import spark_schema
 from tests.spark_analysis.test_tasks import tables_of
 
 TOLERANCE = 1e-12
@@ -65,29 +63,28 @@ def random_view(seed: int) -> ClusterView:
     )
 
 
-def sums(spark: SparkSession, views: list[ClusterView]) -> DataFrame:
-    table = tables_of([describe_view(view) for view in views])[schemas.SUMS]
-    return spark.createDataFrame(table, spark_schema(schemas.SUMS))
+def measured_rows(views: list[ClusterView]) -> list[dict[str, Any]]:
+    """The rows that a task writes of these clusters."""
+    tables = tables_of([describe_view(view) for view in views])
+    return tables[schemas.MEASURES].to_pylist() if schemas.MEASURES in tables else []
 
 
-def facts(spark: SparkSession, views: list[ClusterView], **columns: list[Any]) -> DataFrame:
+def facts(views: list[ClusterView], **columns: list[Any]) -> pa.Table:
+    """The facts of these clusters, some of their columns replaced."""
     table = tables_of([describe_view(view) for view in views])[schemas.FACTS]
     for name, values in columns.items():
         place = table.schema.get_field_index(name)
         table = table.set_column(place, table.schema.field(place), pa.array(values, table.schema.field(place).type))
-    return spark.createDataFrame(table, spark_schema(schemas.FACTS))
+    return table
 
 
 def close(found: float, expected: float) -> bool:
     return math.isclose(found, expected, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
 
 
-def test_the_measures_are_the_oracles_on_random_clusters(spark: SparkSession) -> None:
+def test_the_measures_are_the_oracles_on_random_clusters() -> None:
     views = [random_view(seed) for seed in range(CLUSTER_COUNT)]
-    found = {
-        (row["cluster_id"], row["scope"], row["quantity"]): row.asDict()
-        for row in balance.measures(sums(spark, views)).collect()
-    }
+    found = {(row["cluster_id"], row["scope"], row["quantity"]): row for row in measured_rows(views)}
     expected = {
         (number, measure.scope, measure.quantity): measure.distribution
         for number, view in enumerate(views)
@@ -102,7 +99,7 @@ def test_the_measures_are_the_oracles_on_random_clusters(spark: SparkSession) ->
             assert same, (key, name, value, oracle)
 
 
-def test_the_measures_of_shares_that_sql_could_get_wrong(spark: SparkSession) -> None:
+def test_the_measures_of_shares_whose_squares_lose_digits() -> None:
     """Nearly equal shares of 10^15 bytes: a naive sum of squares would lose every digit."""
     brokers = tuple(BrokerView(id=BrokerId(number)) for number in range(3))
     view = ClusterView(
@@ -118,22 +115,24 @@ def test_the_measures_of_shares_that_sql_could_get_wrong(spark: SparkSession) ->
             size_bytes=[10**15, 10**15 + 1, 10**15 + 3],
         ),
     )
-    row = balance.measures(sums(spark, [view])).where("scope = 'broker' and quantity = 'bytes'").collect()[0]
+    (row,) = [row for row in measured_rows([view]) if (row["scope"], row["quantity"]) == ("broker", "bytes")]
     assert close(row["stdev"], math.sqrt(14) / 3)
     assert row["moves"] == 1
     assert row["max_group"] == "2"
 
 
-def test_measures_and_clusters_have_the_columns_of_the_schema(spark: SparkSession) -> None:
-    views = [random_view(1)]
-    assert tuple(balance.measures(sums(spark, views)).columns) == schemas.MEASURES.column_names
-    assert tuple(balance.clusters(facts(spark, views)).columns) == schemas.CLUSTERS.column_names
+def test_the_rows_of_a_cluster_stand_together_in_order_of_scope_and_quantity() -> None:
+    view = random_view(3)
+    tables = tables_of([describe_view(view), describe_view(view)])
+    rows = tables[schemas.MEASURES].to_pylist()
+    keys = [(row["cluster_id"], row["scope"], row["quantity"]) for row in rows]
+    assert keys == sorted(keys)
+    assert len({row["scope"] for row in rows}) > 1
 
 
-def test_a_cluster_without_racks_and_topics_has_no_such_measure(spark: SparkSession) -> None:
+def test_a_cluster_without_racks_and_topics_has_no_such_measure() -> None:
     view = ClusterView(name="c", source="test", format="test", brokers=(BrokerView(id=BrokerId(1)),))
-    scopes = {row["scope"] for row in balance.measures(sums(spark, [view])).collect()}
-    assert scopes == {"broker"}
+    assert {row["scope"] for row in measured_rows([view])} == {"broker"}
 
 
 @pytest.mark.parametrize(
@@ -144,23 +143,25 @@ def test_a_cluster_without_racks_and_topics_has_no_such_measure(spark: SparkSess
         {"leaderless_count": [0, 0, 0], "under_min_isr_count": [1, 1, 1], "fewer_racks_count": [0, 3, None]},
     ],
 )
-def test_ranks_compare_leaderless_then_under_min_isr_then_racks(
-    spark: SparkSession, columns: dict[str, list[int | None]]
-) -> None:
-    views = [random_view(1)] * 3
-    rows = balance.clusters(facts(spark, views, **columns)).collect()
-    assert sorted((row["rank"], row["cluster_id"]) for row in rows) == [(1, 1), (2, 0), (3, 2)]
+def test_ranks_compare_leaderless_then_under_min_isr_then_racks(columns: dict[str, list[int | None]]) -> None:
+    assert ranked(facts([random_view(1)] * 3, **columns))["rank"].to_pylist() == [2, 1, 3]
 
 
-def test_equals_are_ranked_by_the_shares_to_move_and_then_by_number(spark: SparkSession) -> None:
+def test_equals_are_ranked_by_the_shares_to_move_and_then_by_number_and_placer() -> None:
     views = [random_view(1)] * 4
-    rows = balance.clusters(facts(spark, views, uneven=[0.5, 0.25, 0.75, 0.5])).collect()
-    assert [row["cluster_id"] for row in sorted(rows, key=lambda row: row["rank"])] == [2, 0, 3, 1]
+    assert ranked(facts(views, uneven=[0.5, 0.25, 0.75, 0.5]))["rank"].to_pylist() == [2, 4, 1, 3]
+    again = facts(views, uneven=[0.5] * 4, cluster_id=[7, 3, 7, 3], placer=["b", "b", "a", "a"])
+    rows = ranked(again).select(["cluster_id", "placer", "rank"]).to_pylist()
+    assert [tuple(row.values()) for row in rows] == [(3, "a", 1), (3, "b", 2), (7, "a", 3), (7, "b", 4)]
 
 
-def test_the_shares_to_move_are_those_of_the_measures(spark: SparkSession) -> None:
+def test_no_clusters_have_no_ranks() -> None:
+    assert ranked(schemas.FACTS.arrow_schema().empty_table()).num_rows == 0
+
+
+def test_the_shares_to_move_are_those_of_the_measures() -> None:
     views = [random_view(seed) for seed in range(CLUSTER_COUNT)]
-    found = [row["uneven"] for row in facts(spark, views).orderBy("cluster_id").collect()]
+    found = facts(views)["uneven"].to_pylist()
     expected = [
         sum(
             share
@@ -173,9 +174,3 @@ def test_the_shares_to_move_are_those_of_the_measures(spark: SparkSession) -> No
     ]
     assert found == expected
     assert max(found) > 0
-
-
-def test_measures_are_made_row_by_row(spark: SparkSession) -> None:
-    """No aggregate, no shuffle, no sort: executors have summed already."""
-    plan = balance.measures(sums(spark, [random_view(1)]))._jdf.queryExecution().executedPlan().toString()
-    assert [word for word in ("Aggregate", "Exchange", "Sort", "Window") if word in plan] == []

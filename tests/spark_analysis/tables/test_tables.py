@@ -13,12 +13,14 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import col, lit, nullif, when
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from broker.errors import InputError, UsageError
+from spark_analysis.engines.frames import spark_schema, write_table
 from spark_analysis.tables import write as tables
 from spark_analysis.tables.columns import Table
 from spark_analysis.tables.schemas import RACKS, REJECTS, TABLES, VIOLATIONS
-from spark_analysis.tables.write import arrow_to_table, read_table, spark_schema, table_path, write_table
+from spark_analysis.tables.write import arrow_to_table, read_table, spark_schema_json, table_path
 
 RACK_ROWS = [
     (1, "striped", "b", 2, 6, None, 12, 3, 3, None, None, 5, 7),
@@ -43,6 +45,9 @@ def test_sparks_schema_has_the_names_nulls_and_meanings_of_ours(table: Table) ->
     for field, column in zip(schema, table.columns, strict=True):
         assert field.nullable == column.nullable
         assert field.metadata == {"comment": column.comment} | ({"unit": column.unit} if column.unit else {})
+    plain = from_arrow_schema(table.arrow_schema())
+    assert [field.dataType for field in schema] == [field.dataType for field in plain]
+    assert schema.json() == spark_schema_json(table)
 
 
 def test_rows_come_back_sorted_and_with_the_schema_of_the_table(spark: SparkSession, tmp_path: Path) -> None:
@@ -98,7 +103,9 @@ def test_more_rows_than_a_row_group_are_all_written(
     batches = pa.Table.from_batches(whole.to_batches(max_chunksize=3))
     assert arrow_to_table(batches, REJECTS, tmp_path) == 11
     path = table_path(tmp_path, REJECTS) / "part-00000.parquet"
-    assert pq.ParquetFile(path).num_row_groups == 2
+    assert pq.ParquetFile(path).num_row_groups == 3
+    assert arrow_to_table(whole, REJECTS, tmp_path / "whole") == 11
+    assert (table_path(tmp_path / "whole", REJECTS) / "part-00000.parquet").read_bytes() == path.read_bytes()
     assert read_table(tmp_path, REJECTS).equals(whole)
 
 

@@ -1,0 +1,142 @@
+"""Both engines write the same files, byte for byte, and without Spark pyspark is not imported."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeAlias
+
+import pytest
+from pyspark.sql import SparkSession
+
+from broker.cli import run
+from broker.errors import InputError
+from placement.formats.racks import read_racks
+from spark_analysis.cli.commands import brokerside
+from spark_analysis.cli.engines import LOCAL_BYTES_MAX, is_local
+from spark_analysis.engines.engine import Engine
+from spark_analysis.engines.local import LocalEngine
+from spark_analysis.engines.spark import SparkEngine
+from spark_analysis.jobs import analyse_dumps, analyse_fleet
+from spark_analysis.sources.dumps import DumpInput
+from spark_analysis.tables import schemas
+from spark_analysis.tables.write import read_table
+from tests.spark_analysis.fleet.test_fleet import recipe
+from tests.spark_analysis.test_jobs import MULTIREGION, QUIET, files
+
+RACKS = MULTIREGION.parent / "multiregion-racks.csv"
+Job: TypeAlias = Callable[[Engine, Path], None]
+DUMPS = sorted(MULTIREGION.glob("?-*.txt"))
+
+
+def fleet(engine: Engine, out: Path) -> None:
+    """A fleet whose pairs of brokers are counted of two clusters, with a row for every partition."""
+    analyse_fleet(engine, recipe(23, fenced=0.3), out, progress=QUIET, partitions=True, shown_in_full_max=2)
+
+
+def dumps(engine: Engine, out: Path) -> None:
+    """Six dumps of one cluster and four of others, one with a reject, in three tasks; two have their pairs listed."""
+    series = [DumpInput(str(path), name=path.stem, series="moments") for path in DUMPS]
+    others = [DumpInput(str(path), name=f"other {path.stem}") for path in DUMPS[:4]]
+    analyse_dumps(engine, [*others[:2], *series, *others[2:]], read_racks(RACKS.read_bytes(), source="racks"), out,
+                  progress=QUIET, min_insync_replicas_default=2)  # fmt: skip
+
+
+@pytest.mark.parametrize("job", [fleet, dumps])
+def test_the_files_of_both_engines_are_the_same_bytes(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, job: Job
+) -> None:
+    monkeypatch.setattr("spark_analysis.jobs.DUMP_BYTES_PER_TASK", 3 * DUMPS[0].stat().st_size)
+    monkeypatch.setattr("spark_analysis.jobs.DETAILED_CLUSTERS_MAX", 2)
+    job(LocalEngine(), tmp_path / "local")
+    job(SparkEngine(spark), tmp_path / "spark")
+    found = files(tmp_path / "local")
+    assert found == files(tmp_path / "spark")
+    assert len([path for path in found if "/brokers/" in path]) > 2
+    filled = {table.name for table in schemas.TABLES if read_table(tmp_path / "local", table).num_rows}
+    assert {"clusters", "measures", "pairs", "partitions", "violations"} <= filled
+    pairs = read_table(tmp_path / "local", schemas.PAIRS, columns=["cluster_id", "placer"]).to_pylist()
+    assert len({tuple(pair.values()) for pair in pairs}) == 2
+
+
+def test_an_input_that_cannot_be_used_is_the_same_error_on_both_engines(spark: SparkSession, tmp_path: Path) -> None:
+    errors = []
+    for engine in (LocalEngine(), SparkEngine(spark)):
+        with pytest.raises(InputError) as caught:
+            analyse_dumps(engine, [DumpInput(str(RACKS)), DumpInput(str(DUMPS[0]))], None, tmp_path, progress=QUIET)
+        errors.append((str(caught.value), caught.value.source, caught.value.line))
+        assert list(tmp_path.iterdir()) == []
+    assert errors[0] == errors[1]
+
+
+def test_a_report_on_small_input_imports_no_pyspark(tmp_path: Path) -> None:
+    program = (
+        "import sys; from broker.cli import run; from spark_analysis.cli.commands import brokerside\n"
+        "status = run(brokerside, 'brokerside', sys.argv[1:])\n"
+        "assert not {'pyspark', 'py4j'} & set(sys.modules)\n"
+        "sys.exit(status)"
+    )
+    for command in (("report", *map(str, DUMPS)), ("fleet", "--engine", "local", "--clusters", "3")):
+        arguments = [*command, "--json", "--quiet", "--out", str(tmp_path)]
+        done = subprocess.run([sys.executable, "-c", program, *arguments], check=True, capture_output=True, text=True)
+        assert json.loads(done.stdout)
+        assert "Spark" not in done.stderr
+        assert (tmp_path / "report.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("engine", "master", "is_small", "expected"),
+    [
+        ("auto", None, True, True),
+        ("auto", None, False, False),
+        ("auto", "local[2]", True, False),
+        ("local", None, False, True),
+        ("spark", None, True, False),
+    ],
+)
+def test_auto_runs_small_work_here_unless_a_master_is_named(
+    engine: str, master: str | None, is_small: bool, expected: bool
+) -> None:
+    assert is_local(engine, master, is_small=is_small) is expected
+
+
+def test_a_report_starts_spark_for_a_gibibyte_a_master_and_on_demand(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chosen: list[bool] = []
+
+    def started(*, local: bool, master: str | None, quiet: bool) -> Engine:
+        chosen.append(local)
+        raise InputError("seen", source="test")
+
+    monkeypatch.setattr("spark_analysis.cli.running.started_engine", started)
+    large = tmp_path / "large.txt"
+    with large.open("wb") as file:
+        file.write(DUMPS[0].read_bytes())
+        file.truncate(LOCAL_BYTES_MAX)
+    small = str(DUMPS[0])
+    for arguments, local in (
+        (("report", small), True),
+        (("report", str(large)), False),
+        (("report", small, "--master", "local[2]"), False),
+        (("report", small, "--engine", "spark"), False),
+        (("report", str(large), "--engine", "local"), True),
+        (("fleet", "--clusters", "3"), False),
+        (("fleet", "--clusters", "3", "--engine", "auto"), True),
+        (("fleet", "--clusters", "1001", "--engine", "auto"), False),
+        (("fleet", "--clusters", "1001", "--engine", "local"), True),
+    ):
+        assert run(brokerside, "brokerside", [*arguments, "--out", str(tmp_path / "out")]) == 2
+        assert chosen.pop() is local, arguments
+        assert chosen == []
+
+
+@pytest.mark.parametrize("command", ["report", "fleet"])
+def test_a_master_for_a_local_run_is_refused(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    given = [command, *([str(DUMPS[0])] if command == "report" else []), "--engine", "local", "--master", "yarn"]
+    assert run(brokerside, "brokerside", given) == 2
+    expected = "brokerside: --master has no effect with --engine local; leave out one of the two\n"
+    assert capsys.readouterr().err == expected
