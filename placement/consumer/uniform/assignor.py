@@ -39,6 +39,7 @@ from placement.consumer.uniform.heterogeneous import assign_heterogeneous
 from placement.consumer.uniform.heterogeneous_kernel import assign_sound
 from placement.consumer.uniform.holdings import topic_order, walked
 from placement.consumer.uniform.homogeneous import assign_homogeneous
+from placement.consumer.uniform.homogeneous_kernel import assign_sound_equal
 
 OLDEST: Final = Release("3.9")
 """The first release whose uniform assignor is known here."""
@@ -69,7 +70,10 @@ class UniformAssignor:
         if same_sets(group):
             ids = topic_ids(group)
             topics = topic_order(group, ids)
-            return GroupAssignment(group, assign_homogeneous(walked(group, topics, ids), topics, release=self.release))
+            equal = assign_sound_equal(group, topics, ids, release=self.release)
+            if equal is None:
+                equal = assign_homogeneous(walked(group, topics, ids), topics, release=self.release)
+            return GroupAssignment(group, equal)
         if self.release < BALANCED_SINCE:
             raise UsageError(
                 f"the uniform assignor of Kafka {self.release} is known for equal subscriptions only; "

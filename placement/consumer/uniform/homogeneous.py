@@ -43,9 +43,9 @@ def assign_homogeneous(group: Group, topics: Int64Array, *, release: Release) ->
     turns = inverse(group.member_hash_order)
     held = _held(group, topics)
     held_sizes = held.lengths[group.member_hash_order]
-    quotas = _quotas(int(counts.sum()), held_sizes, passing=release >= PASSING_SINCE)[turns]
+    limits = quotas(int(counts.sum()), held_sizes, passing=release >= PASSING_SINCE)[turns]
     places = np.arange(len(held.values)) - np.repeat(held.starts[:-1], held.lengths)
-    keeps = places < np.repeat(quotas, held.lengths)
+    keeps = places < np.repeat(limits, held.lengths)
     kept = held.where(keeps)
     free = Ragged(group.partition_starts, np.arange(group.partition_count, dtype=np.int32)).take(topics).values
     if len(held.values):
@@ -53,14 +53,14 @@ def assign_homogeneous(group: Group, topics: Int64Array, *, release: Release) ->
         taken[group.owned.values] = True
         revoked = held.values[~keeps][np.argsort(turns[held.rows[~keeps]], kind="stable")]
         free = np.concatenate([free[~taken[free]], revoked])
-    room = (quotas - kept.lengths)[group.member_hash_order]
+    room = (limits - kept.lengths)[group.member_hash_order]
     if len(free) > room.sum():
         raise PartitionAssignorError("Partitions were left unassigned")
     starts = np.concatenate([[0], np.minimum(room.cumsum(), len(free))])
     return kept.then(Ragged(starts, free).take(turns))
 
 
-def _quotas(partition_count: int, held_sizes: Int64Array, *, passing: bool) -> Int64Array:
+def quotas(partition_count: int, held_sizes: Int64Array, *, passing: bool) -> Int64Array:
     """Return int64[M]: the quota of each member, in the order of Java's map, as `held_sizes` are."""
     least, extra = divmod(partition_count, len(held_sizes))
     quotas = np.full(len(held_sizes), least, np.int64)
