@@ -12,6 +12,7 @@
     compiled        Compile a loop over arrays with numba on its first call.
     printable       Escape text from outside before it reaches a terminal.
     wording         Format a count with its noun, and find the name nearest to an unknown one.
+    workers         Run the work on many items in processes, and take the results in order.
     cli             Run a command with escaped output, one-line errors and exit statuses.
     cli_options     Define the options that several commands share.
     error_codes     List Kafka's error codes by name and number.

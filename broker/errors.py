@@ -24,13 +24,24 @@ Source: org.apache.kafka.common.errors and org.apache.kafka.server.common, 4.3.1
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 
 class BrokersideError(Exception):
-    """Serve as the base class of every error that this library raises on purpose."""
+    """Serve as the base class of every error that this library raises on purpose; other processes get it whole."""
 
     definite: ClassVar[bool] = True
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (type(self), self.args, self.__dict__)
+
+
+def _restored(kind: type[BrokersideError], arguments: tuple[Any, ...], fields: dict[str, Any]) -> BrokersideError:
+    """Return a copy of an error without calling its constructor, whose arguments differ by class."""
+    error = kind.__new__(kind)
+    error.args = arguments
+    error.__dict__.update(fields)
+    return error
 
 
 class UsageError(BrokersideError):

@@ -20,8 +20,9 @@ from broker.cli import EXIT_REFUSED, kafka_option, takes
 from broker.errors import CorruptDataError, InputError, UsageError
 from broker.ids import INT32_MAX, INT64_MAX
 from broker.releases import NEWEST
+from broker.workers import Advance
 from log.cli.options import JSON, KEEP_GOING, PATHS, QUIET, check_out
-from log.cli.output import Advance, print_error, print_lines, progress
+from log.cli.output import print_error, print_lines, progress
 from log.internal_topics.by_release import OLDEST
 from log.segments.file_names import LOG
 from log.tools.dump_options import DECODER_CLASSES, DECODERS, MESSAGE_SIZE_MAX, DumpOptions

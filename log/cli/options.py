@@ -15,11 +15,18 @@ from broker.errors import UsageError
 from broker.ids import INT64_MAX
 from broker.units import TimeMs
 
+JOBS_MAX = 256
 PATHS = click.argument(
     "paths", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path), metavar="PATH..."
 )
 JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line instead of text.")
 QUIET = click.option("--quiet", is_flag=True, help="Show no progress bar.")
+JOBS = click.option(
+    "--jobs",
+    type=click.IntRange(1, JOBS_MAX),
+    metavar="N",
+    help="Processes that share the work (default: one a core); the output is the same for any number.",
+)
 KEEP_GOING = click.option("--keep-going", is_flag=True, help="Skip damaged bytes and read the rest.")
 NOW = click.option(
     "--now-ms",

@@ -8,22 +8,23 @@ Source: ours.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Final, TypeAlias
+from typing import Final
 
 import click
 from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from broker.cli import printable
 from broker.units import MIB
+from broker.workers import Advance
+from log.tools.sources import SourceFile, SourceFolder
 
-Advance: TypeAlias = Callable[[int], None]
-"""Moves a progress bar forward by a number of bytes."""
-
-BAR_SIZE_BYTES_MIN: Final = 64 * MIB  # Read in about a tenth of a second; a bar for less only flickers.
+BAR_SIZE_MIN: Final = 64 * MIB  # Read in about a tenth of a second; a bar for less only flickers.
 LINES_PER_WRITE: Final = 1000
+FILE_COST: Final = MIB
+"""What opening and closing a file costs beside its bytes: as much as reading a mebibyte."""
 
 
 def print_lines(lines: Iterable[str]) -> None:
@@ -46,12 +47,22 @@ def print_error(line: str) -> None:
 
 
 @contextmanager
-def progress(title: str, size_bytes: int, *, quiet: bool) -> Iterator[Advance]:
-    """Yield a function that advances the progress bar; print no bar without a terminal or for little data."""
-    if quiet or size_bytes < BAR_SIZE_BYTES_MIN or not sys.stderr.isatty():
+def progress(title: str, size: int, *, quiet: bool) -> Iterator[Advance]:
+    """Yield a function that advances the progress bar; print no bar without a terminal or for little work."""
+    if quiet or size < BAR_SIZE_MIN or not sys.stderr.isatty():
         yield lambda _: None
         return
-    columns = (TextColumn(title), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    columns = (TextColumn(title), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(title, total=size_bytes)
+        task = bar.add_task(title, total=size)
         yield lambda count: bar.advance(task, count)
+
+
+def file_cost(file: SourceFile) -> int:
+    """Return what working on a file costs, in bytes."""
+    return FILE_COST + file.size_bytes
+
+
+def folder_cost(folder: SourceFolder) -> int:
+    """Return what working on all files of a folder costs, in bytes."""
+    return sum(map(file_cost, folder.files))

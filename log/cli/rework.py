@@ -9,8 +9,9 @@ Source: ours.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import attrs
 import click
@@ -20,8 +21,9 @@ from broker.cli_options import idle_without
 from broker.config import Scope, lookup, parse
 from broker.errors import CorruptDataError, UsageError
 from broker.units import TimeMs
-from log.cli.options import NOW, PATHS, QUIET, check_out, time_ms
-from log.cli.output import print_error, print_lines, progress
+from broker.workers import Advance, Work, in_order
+from log.cli.options import JOBS, NOW, PATHS, QUIET, check_out, time_ms
+from log.cli.output import folder_cost, print_error, print_lines, progress
 from log.log_config import LogConfig
 from log.tools.rework_plan import (
     Plan,
@@ -29,11 +31,14 @@ from log.tools.rework_plan import (
     brokers_kept_out,
     check_clean_shutdown,
     check_copies,
+    finish,
     plan_lines,
-    run_plans,
+    run_plan,
 )
 from log.tools.sources import expand_all
 from log.tools.topic_settings import unsaid_settings
+
+_Lines: TypeAlias = Sequence[str] | CorruptDataError
 
 
 @attrs.frozen(kw_only=True)
@@ -47,6 +52,7 @@ class ReworkOptions:
     topics: tuple[str, ...]
     settings: tuple[str, ...]
     now_ms: TimeMs = attrs.field(converter=time_ms)
+    jobs: int | None
     quiet: bool
 
 
@@ -76,6 +82,7 @@ def rework_options(command: Callable[..., int]) -> Callable[..., Any]:
             help="Set one of Kafka's topic settings; repeatable (default: Kafka's defaults).",
         ),
         NOW,
+        JOBS,
         QUIET,
     )
     decorated: Callable[..., Any] = idle_without("--in-place", "--yes")(command)
@@ -101,17 +108,45 @@ def run_rework(rework: Rework, options: ReworkOptions) -> int:
     for line in _warnings(plans, rework):
         print_error(f"warning: {line}")
     with brokers_kept_out(plans, rework):
-        for plan in plans:
-            print_lines(plan_lines(plan, rework))
+        _each(partial(_planned, rework=rework), plans, "Checking", options)
         if options.in_place and not options.yes and not click.confirm("Change these files?", err=True):
             return EXIT_USAGE
-        with progress("Working", sum(plan.size_bytes for plan in plans), quiet=options.quiet) as advance:
-            try:
-                print_lines(run_plans(plans, rework, advance))
-            except CorruptDataError as damage:
-                print_error(str(damage))
-                return EXIT_REFUSED
-    return 0
+        damages: Sequence[CorruptDataError] | None = None
+        try:
+            damages = _each(partial(_carried_out, rework=rework), plans, "Working", options)
+        finally:
+            print_lines(finish(plans, rework, is_whole=damages is not None and not damages))
+    return EXIT_REFUSED if damages else 0
+
+
+def _each(
+    work: Work[Plan, _Lines], plans: Sequence[Plan], title: str, options: ReworkOptions
+) -> list[CorruptDataError]:
+    """Print the lines of each plan as they come; return the damages that came instead."""
+    damages = []
+    with progress(title, sum(map(_cost, plans)), quiet=options.quiet) as advance:
+        for lines in in_order(work, plans, cost=_cost, jobs=options.jobs, advance=advance):
+            if isinstance(lines, CorruptDataError):
+                damages.append(lines)
+                print_error(str(lines))
+            else:
+                print_lines(lines)
+    return damages
+
+
+def _planned(plan: Plan, _: Advance, *, rework: Rework) -> Sequence[str]:
+    return list(plan_lines(plan, rework))
+
+
+def _carried_out(plan: Plan, advance: Advance, *, rework: Rework) -> _Lines:
+    try:
+        return list(run_plan(plan, rework, advance))
+    except CorruptDataError as damage:
+        return damage
+
+
+def _cost(plan: Plan) -> int:
+    return folder_cost(plan.folder)
 
 
 def _warnings(plans: Sequence[Plan], rework: Rework) -> Iterator[str]:

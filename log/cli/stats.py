@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import attrs
@@ -18,12 +19,13 @@ from broker.cli import EXIT_REFUSED, printable, takes
 from broker.cli_options import idle_beside
 from broker.errors import CorruptDataError, InputError
 from broker.units import TimeMs
-from log.cli.options import JSON, NOW, PATHS, QUIET, time_ms
-from log.cli.output import Advance, print_error, print_lines, progress
+from broker.workers import Advance, in_order
+from log.cli.options import JOBS, JSON, NOW, PATHS, QUIET, time_ms
+from log.cli.output import file_cost, folder_cost, print_error, print_lines, progress
 from log.compaction import CompactionEstimate, SourceLog, estimate_compaction
 from log.indexes.txn_index import AbortedTransaction, aborted_transactions
 from log.segments.file_names import TXN_INDEX
-from log.tools.sources import SourceFolder, expand_all, segment_folders, segments_size_bytes
+from log.tools.sources import SourceFile, SourceFolder, expand_all, segment_folders
 from log.tools.stats import SegmentStats, measure_segment
 from log.tools.stats_rows import compaction_json, compaction_row, segment_json, segment_rows
 
@@ -35,6 +37,7 @@ class StatsCommand:
     paths: tuple[Path, ...]
     total_only: bool
     compaction: bool
+    jobs: int | None
     now_ms: TimeMs = attrs.field(converter=time_ms)
     as_json: bool
     quiet: bool
@@ -48,6 +51,7 @@ class StatsCommand:
     "--compaction/--no-compaction", default=True, help="Estimate what compaction would save, or not (default: do)."
 )
 @NOW
+@JOBS
 @JSON
 @QUIET
 @takes(StatsCommand)
@@ -63,11 +67,14 @@ def command(options: StatsCommand) -> int:
     folders = segment_folders(expand_all(options.paths))
     estimates: list[CompactionEstimate | None] = []
     readings = 2 if options.compaction else 1
-    with progress("Reading", segments_size_bytes(folders) * readings, quiet=options.quiet) as advance:
+    with progress("Reading", sum(map(folder_cost, folders)) * readings, quiet=options.quiet) as advance:
         total, is_whole = _measured(folders, options, advance)
-        for folder in folders if options.compaction else ():
-            estimates.append(_estimate(folder, options.now_ms))
-            advance(segments_size_bytes([folder]))
+        if options.compaction:
+            work = partial(_estimate, now_ms=options.now_ms)
+            for found in in_order(work, folders, cost=folder_cost, jobs=options.jobs, advance=advance):
+                if isinstance(found, str):
+                    print_error(found)
+                estimates.append(None if isinstance(found, str) else found)
     if len(folders) > 1:  # Offsets of different partitions have nothing to do with each other.
         total.first_offset = total.last_offset = None
     _show("total", total, _summed([each for each in estimates if each is not None]), as_json=options.as_json)
@@ -77,17 +84,25 @@ def command(options: StatsCommand) -> int:
 def _measured(folders: Sequence[SourceFolder], options: StatsCommand, advance: Advance) -> tuple[SegmentStats, bool]:
     """Show the statistics of each segment; return their sum, and whether every segment could be read."""
     total, is_whole = SegmentStats(), True
-    for file in (file for folder in folders for file in folder.files):
-        try:
-            stats = measure_segment(file, advance)
-        except InputError as refusal:
-            print_error(str(refusal))
+    files = [file for folder in folders for file in folder.files]
+    measured = in_order(_measure, files, cost=file_cost, jobs=options.jobs, advance=advance)
+    for file, stats in zip(files, measured, strict=True):
+        if isinstance(stats, InputError):
+            print_error(str(stats))
             is_whole = False
             continue
         total.merge(stats)
         if not options.total_only:
             _show(file.shown, stats, None, as_json=options.as_json)
     return total, is_whole
+
+
+def _measure(file: SourceFile, advance: Advance) -> SegmentStats | InputError:
+    """Return the statistics of a segment, or why it cannot be read."""
+    try:
+        return measure_segment(file, advance)
+    except InputError as refusal:
+        return refusal
 
 
 def _show(name: str, stats: SegmentStats, estimate: CompactionEstimate | None, *, as_json: bool) -> None:
@@ -101,8 +116,8 @@ def _show(name: str, stats: SegmentStats, estimate: CompactionEstimate | None, *
     Console(highlight=False, markup=False).print(table)
 
 
-def _estimate(folder: SourceFolder, now_ms: TimeMs) -> CompactionEstimate | None:
-    """Return what compaction would save in one partition; None, with a warning, where damage forbids it."""
+def _estimate(folder: SourceFolder, _: Advance, *, now_ms: TimeMs) -> CompactionEstimate | str:
+    """Return what compaction would save in one partition, or the damage that forbids it."""
     aborted: list[AbortedTransaction] = []
     try:
         for file in folder.files:
@@ -112,8 +127,7 @@ def _estimate(folder: SourceFolder, now_ms: TimeMs) -> CompactionEstimate | None
         sources = [SourceLog(file.view(), file.shown) for file in folder.files]
         return estimate_compaction(sources, now_ms=now_ms, aborted=aborted)
     except (CorruptDataError, InputError) as damage:
-        click.echo(f"what compaction would save in {printable(folder.shown)}: {printable(str(damage))}", err=True)
-        return None
+        return f"what compaction would save in {folder.shown}: {damage}"
 
 
 def _summed(estimates: Sequence[CompactionEstimate]) -> CompactionEstimate | None:

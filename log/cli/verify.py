@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import attrs
@@ -14,11 +15,12 @@ import click
 
 from broker.cli import EXIT_REFUSED, takes
 from broker.wording import counted
-from log.cli.options import JSON, KEEP_GOING, PATHS, QUIET
-from log.cli.output import print_lines, progress
+from broker.workers import in_order
+from log.cli.options import JOBS, JSON, KEEP_GOING, PATHS, QUIET
+from log.cli.output import file_cost, print_lines, progress
 from log.tools.findings import Checked, passed_over
-from log.tools.sources import expand_all, segments_size_bytes
-from log.tools.verify import verify
+from log.tools.sources import expand_all
+from log.tools.verify import Part, folder_parts, in_sequence, verify_part
 
 
 @attrs.frozen(kw_only=True)
@@ -27,6 +29,7 @@ class VerifyCommand:
 
     paths: tuple[Path, ...]
     keep_going: bool
+    jobs: int | None
     as_json: bool
     quiet: bool
 
@@ -34,6 +37,7 @@ class VerifyCommand:
 @click.command("verify")
 @PATHS
 @KEEP_GOING
+@JOBS
 @JSON
 @QUIET
 @takes(VerifyCommand)
@@ -46,22 +50,25 @@ def command(options: VerifyCommand) -> int:
     brokerside log verify orders-0
     brokerside log verify --keep-going --json /var/lib/kafka
     """
-    folders = expand_all(options.paths)
+    parts = [part for folder in expand_all(options.paths) for part in folder_parts(folder)]
     total, damage_count = Checked(), 0
-    with progress("Verifying", segments_size_bytes(folders), quiet=options.quiet) as advance:
-        for folder in folders:
-            for report in verify(folder, keep_going=options.keep_going, advance=advance):
-                total += report.checked
-                damage_count += len(report.findings)
-                print_lines(
-                    json.dumps(attrs.asdict(finding)) if options.as_json else finding.line()
-                    for finding in report.findings
-                )
+    with progress("Verifying", sum(map(_cost, parts)), quiet=options.quiet) as advance:
+        work = partial(verify_part, keep_going=options.keep_going)
+        for report in in_sequence(parts, in_order(work, parts, cost=_cost, jobs=options.jobs, advance=advance)):
+            total += report.checked
+            damage_count += len(report.findings)
+            print_lines(
+                json.dumps(attrs.asdict(finding)) if options.as_json else finding.line() for finding in report.findings
+            )
     if options.as_json:
         print_lines([json.dumps({"damages": damage_count, **attrs.asdict(total)})])
     else:
         print_lines(_verdict(total, damage_count))
     return EXIT_REFUSED if damage_count else 0
+
+
+def _cost(part: Part) -> int:
+    return sum(map(file_cost, part.files))
 
 
 def _verdict(total: Checked, damage_count: int) -> Iterator[str]:

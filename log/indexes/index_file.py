@@ -126,17 +126,18 @@ class IndexFile(ABC):
         """Raise CorruptIndexError if the file's size or its last entry is impossible."""
 
     def reset(self) -> None:
-        """Drop all entries and reserve the largest size again."""
+        """Drop all entries and make room for the largest size again; the file grows as entries come."""
         self._keep(0)
-        self.resize(self.size_bytes_max)
+        self._file.truncate(0)
+        self.entry_count_max = self._whole_entries(self.size_bytes_max) // self.entry_size_bytes
 
     def resize(self, size_bytes: int) -> bool:
         """Resize the file, rounded down to whole entries; return whether the size changed."""
         wanted = self._whole_entries(size_bytes)
+        self.entry_count_max = wanted // self.entry_size_bytes
         if wanted == self._file.size_bytes:
             return False
         self._file.truncate(wanted)
-        self.entry_count_max = wanted // self.entry_size_bytes
         return True
 
     def trim(self) -> None:
@@ -172,7 +173,7 @@ class IndexFile(ABC):
     def check_invariants(self) -> None:
         """Assert the invariants of the sizes between calls; entries stay unchecked, as recovery rebuilds them."""
         assert 0 <= self.entry_count <= self.entry_count_max, self
-        assert self.entry_count_max == self.file_size_bytes // self.entry_size_bytes, self
+        assert self.entry_count_max >= self.file_size_bytes // self.entry_size_bytes, self
         columns = self._columns
         assert columns is None or len(columns.keys) == len(columns.values) == self.entry_count, self
 

@@ -140,7 +140,7 @@ class OffsetIndex(IndexFile):
         self.last_offset = self._last_offset()
 
     def reset(self) -> None:
-        """Drop all entries and reserve the largest size again."""
+        """Drop all entries and make room for the largest size again; the file grows as entries come."""
         super().reset()
         self.last_offset = self._last_offset()
 

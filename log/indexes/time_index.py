@@ -139,7 +139,7 @@ class TimeIndex(IndexFile):
         self.last_entry = self._last_entry()
 
     def reset(self) -> None:
-        """Drop all entries and reserve the largest size again."""
+        """Drop all entries and make room for the largest size again; the file grows as entries come."""
         super().reset()
         self.last_entry = self._last_entry()
 

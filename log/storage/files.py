@@ -19,8 +19,9 @@ from __future__ import annotations
 import os
 import shutil
 import stat
+from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 from weakref import WeakSet
 
 from broker.errors import UsageError
@@ -47,6 +48,10 @@ class FileStorage:
 
     def __repr__(self) -> str:
         return f"FileStorage({self._root!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return how another process opens the same directory, without the files that are open here."""
+        return partial(FileStorage, sync_policy=self.sync_policy, read_only=self.read_only), (Path(self._root),)
 
     def check_writable(self) -> None:
         """Raise UsageError if the storage is read-only."""
@@ -158,6 +163,11 @@ class FileStorage:
                 os.fsync(descriptor)
             finally:
                 os.close(descriptor)
+
+    def sync_all(self) -> None:
+        """Make all that was written durable, with one sync of the whole system, whatever the policy."""
+        self.check_writable()
+        os.sync()
 
     def read(self, path: str, *, size_bytes_max: int | None = None) -> bytes:
         """Return a file's content; raise CorruptDataError, before reading, above `size_bytes_max` bytes."""

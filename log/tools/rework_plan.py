@@ -35,7 +35,7 @@ from log.indexes.txn_index import aborted_transactions
 from log.log_config import LogConfig
 from log.log_dir import NO_BROKER_EPOCH, partition_directories
 from log.segments.file_names import LOG, TXN_INDEX
-from log.storage import FileStorage, Storage
+from log.storage import FileStorage, Storage, SyncPolicy
 from log.tools.rework import (
     CompactionRequest,
     Extent,
@@ -76,12 +76,6 @@ class Plan:
     folder: SourceFolder
     log_dir: Path
     name: str
-    extent: Extent
-
-    @property
-    def size_bytes(self) -> int:
-        """Return the size of the partition's segments in bytes."""
-        return self.extent.size_bytes
 
     @property
     def topic(self) -> str:
@@ -107,14 +101,14 @@ class Plan:
             raise UsageError(f"{folder.shown} is not in use; rename it to {held.partition}, and it is taken as that")
         if held.role is not DirectoryRole.CURRENT or (rework.topics and held.partition.topic not in rework.topics):
             return
-        storage = FileStorage(path.parent, read_only=True)
-        yield cls(folder, path.parent, path.name, extent(storage, path.name))
+        yield cls(folder, path.parent, path.name)
 
 
 def plan_lines(plan: Plan, rework: Rework) -> Iterator[str]:
     """Yield the lines that describe the planned work and its expected result."""
     where = "changes these files" if rework.out is None else f"works on a copy, {rework.out / plan.name}"
-    yield f"{plan.folder.shown}: {_extent_text(plan.extent)}; {where}"
+    found = extent(FileStorage(plan.log_dir, read_only=True), plan.name)
+    yield f"{plan.folder.shown}: {_extent_text(found)}; {where}"
     if rework.kind == "compact":
         yield f"  {_expected(plan, rework)}"
     else:
@@ -175,18 +169,26 @@ def brokers_kept_out(plans: Sequence[Plan], rework: Rework) -> Iterator[None]:
         yield
 
 
-def run_plans(plans: Sequence[Plan], rework: Rework, advance: Advance) -> Iterator[str]:
-    """Carry out the plans, one partition after another, and yield the results."""
-    for plan in plans:
-        if rework.out is None:
-            change = _changed(FileStorage(plan.log_dir), plan, rework)
-        else:
-            storage = FileStorage(rework.out)
-            with _removed_unless_finished(storage, plan.name):
-                copy_folder(plan.folder, storage, plan.name, advance)
-                change = _changed(storage, plan, rework)
-        yield from _change_lines(change)
-    for log_dir in _marked(plans, rework):  # Last: after a failure the broker has to check everything.
+def run_plan(plan: Plan, rework: Rework, advance: Advance) -> Iterator[str]:
+    """Carry out the plan of one partition, and yield the result; raise CorruptDataError for what cannot be read.
+
+    A copy is durable once `finish` was called.
+    """
+    if rework.out is None:
+        change = _changed(FileStorage(plan.log_dir), plan, rework)
+    else:
+        storage = FileStorage(rework.out, sync_policy=SyncPolicy.NEVER)
+        with _removed_unless_finished(storage, plan.name):
+            copy_folder(plan.folder, storage, plan.name, advance)
+            change = _changed(storage, plan, rework)
+    yield from _change_lines(change)
+
+
+def finish(plans: Sequence[Plan], rework: Rework, *, is_whole: bool) -> Iterator[str]:
+    """Make all copies durable and write the marker, if every plan was carried out; yield what was written."""
+    if rework.out is not None:
+        FileStorage(rework.out).sync_all()
+    for log_dir in _marked(plans, rework) if is_whole else ():  # After a failure the broker has to check everything.
         write_clean_shutdown(FileStorage(log_dir), CLEAN_SHUTDOWN_FILE, NO_BROKER_EPOCH)
         yield f"{log_dir / CLEAN_SHUTDOWN_FILE}: written, without the epoch of a broker"
 

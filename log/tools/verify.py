@@ -19,8 +19,10 @@ Source: ours; see the modules used.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
+
+import attrs
 
 from broker.errors import CorruptDataError, InputError
 from log.files.checkpoints import LEADER_EPOCH_FILE, EpochEntry, parse_epoch_checkpoint
@@ -39,39 +41,86 @@ from log.tools.verify_segment import Advance, SegmentReport, verify_segment
 SEGMENT_INDEXES = (OFFSET_INDEX, TIME_INDEX)
 
 
+@attrs.frozen
+class Part:
+    """Name a part of a folder to verify by itself: the leader epochs, a segment, or (None) all other files."""
+
+    folder: SourceFolder
+    file: SourceFile | None
+    epochs: Sequence[EpochEntry] = ()
+
+    @property
+    def files(self) -> Sequence[SourceFile]:
+        """Return the files that are read."""
+        if self.file is not None:
+            return (self.file,)
+        return [file for file in self.folder.files if file.kind != LOG and file.name != LEADER_EPOCH_FILE]
+
+
 def verify(folder: SourceFolder, *, keep_going: bool, advance: Advance) -> Iterator[SegmentReport]:
     """Yield a report for each segment, and for each other file of a folder."""
-    epochs, bad = _epochs(folder)
-    yield from bad
-    last_offset = -1
-    segments = folder.of_kind(LOG)
-    for file in segments:
+    parts = folder_parts(folder)
+    yield from in_sequence(parts, (verify_part(part, advance, keep_going=keep_going) for part in parts))
+
+
+def folder_parts(folder: SourceFolder) -> Sequence[Part]:
+    """Return the parts of a folder in the order of their reports."""
+    named = folder.named(LEADER_EPOCH_FILE)
+    first = () if named is None else (Part(folder, named),)
+    epochs = _epochs(folder)[0]
+    return *first, *(Part(folder, file, epochs) for file in folder.of_kind(LOG)), Part(folder, None)
+
+
+def verify_part(part: Part, advance: Advance, *, keep_going: bool) -> Sequence[SegmentReport]:
+    """Return the reports of a part, which know nothing of the segment before.
+
+    Raises InputError, without `keep_going`, for a file that cannot be opened.
+    """
+    file = part.file
+    if file is None:
+        return tuple(_other_files(part, keep_going=keep_going))
+    if file.kind != LOG:
+        return _epochs(part.folder)[1]
+    try:
+        report = verify_segment(file, part.epochs, keep_going=keep_going, advance=advance)
+    except InputError as refusal:
+        if not keep_going:
+            raise
+        return (_report(file, [of_refusal(refusal)]),)
+    is_rolled = part.folder.is_whole and file != part.folder.of_kind(LOG)[-1]
+    missing = _missing_indexes(file) if is_rolled else ()
+    return (attrs.evolve(report, findings=(*report.findings, *missing)),)
+
+
+def in_sequence(parts: Iterable[Part], reports: Iterable[Sequence[SegmentReport]]) -> Iterator[SegmentReport]:
+    """Yield the reports of the parts, to which it adds segments that begin before the end of the one before."""
+    folder, last_offset = None, -1
+    for part, found in zip(parts, reports, strict=False):  # Which may end early: with an error.
+        if part.folder is not folder:
+            folder, last_offset = part.folder, -1
+        if part.file is None or part.file.kind != LOG or not found[0].is_read:
+            yield from found
+            continue
+        (report,) = found
+        if part.file.base_offset <= last_offset:
+            overlap = f"begins below the last offset of the segment before, {last_offset}"
+            report = attrs.evolve(report, findings=(*report.findings, Finding(part.file.shown, overlap)))
+        last_offset = max(last_offset, report.last_offset)
+        yield report
+
+
+def _other_files(part: Part, *, keep_going: bool) -> Iterator[SegmentReport]:
+    """Yield the reports of the files that are neither a segment's log nor the leader epochs."""
+    for file in part.files:
+        is_alone = part.folder.named(file.sibling(LOG).name) is None
         try:
-            base_offset = file.base_offset
-            report = verify_segment(file, epochs, keep_going=keep_going, advance=advance)
+            findings = list(_other_file(file, is_alone=is_alone))
         except InputError as refusal:
             if not keep_going:
                 raise
-            yield _report(file, [of_refusal(refusal)])
-            continue
-        findings = list(report.findings)
-        if base_offset <= last_offset:
-            findings.append(Finding(file.shown, f"begins below the last offset of the segment before, {last_offset}"))
-        if folder.is_whole and file is not segments[-1]:
-            findings.extend(_missing_indexes(file))
-        last_offset = max(last_offset, report.last_offset)
-        yield SegmentReport(tuple(findings), report.checked, report.last_offset)
-    for file in folder.files:
-        if file.kind != LOG and file.name != LEADER_EPOCH_FILE:
-            is_alone = folder.named(file.sibling(LOG).name) is None
-            try:
-                findings = list(_other_file(file, is_alone=is_alone))
-            except InputError as refusal:
-                if not keep_going:
-                    raise
-                findings = [of_refusal(refusal)]
-            if findings or is_alone or file.kind not in SEGMENT_INDEXES:
-                yield _report(file, findings)
+            findings = [of_refusal(refusal)]
+        if findings or is_alone or file.kind not in SEGMENT_INDEXES:
+            yield _report(file, findings)
 
 
 def _epochs(folder: SourceFolder) -> tuple[Sequence[EpochEntry], Sequence[SegmentReport]]:
@@ -132,4 +181,4 @@ def _txn_index(file: SourceFile) -> Iterator[Finding]:
 
 
 def _report(file: SourceFile, findings: Sequence[Finding]) -> SegmentReport:
-    return SegmentReport(tuple(findings), Checked(file_count=1, size_bytes=file.size_bytes), -1)
+    return SegmentReport(tuple(findings), Checked(file_count=1, size_bytes=file.size_bytes), -1, is_read=False)

@@ -58,6 +58,8 @@ class SegmentReport:
     checked: Checked
     last_offset: int
     """The largest offset read; one below the base offset if none was."""
+    is_read: bool = True
+    """Whether a segment was read for it."""
 
 
 def verify_segment(

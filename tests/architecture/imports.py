@@ -39,6 +39,8 @@ THIRD_PARTY_BY_FILE: Final[tuple[tuple[str, frozenset[str]], ...]] = (
     ("broker/compiled.py", frozenset({"numba"})),
     # The one place that opens files.
     ("log/storage/files.py", frozenset({"os", "shutil"})),
+    # Shares a command's work among processes.
+    ("broker/workers.py", frozenset({"multiprocessing", "os", "threading"})),
     # What it opens: an open file, and its bytes as memory.
     ("log/storage/real_file.py", frozenset({"os", "mmap"})),
     ("log/storage/overwriting.py", frozenset({"os", "mmap"})),

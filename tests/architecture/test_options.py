@@ -79,6 +79,7 @@ HARMLESS: Final = {
     "--full": "adds searches that take minutes",
     "--chart": "writes a file",
     "--quiet": "shows no progress, where there may be none to show",
+    "--jobs": "shares the work, the same for any number",
     "--json": "prints the same in another form, where there may be one form alone",
     "--check": "looks for broken constraints, where there may be none",
     "--fenced": "has no broker to fence without a value that names one",

@@ -157,9 +157,11 @@ def test_resetting_makes_it_new() -> None:
     index = filled((1001, 1), (1002, 2), size_bytes_max=800)
     index.trim()
     index.reset()
-    assert (index.entry_count, index.file_size_bytes, index.last_offset) == (0, 800, BASE)
+    assert (index.entry_count, index.entry_count_max, index.last_offset) == (0, 100, BASE)
     index.append(BASE + 1, 9)
     assert pairs(index) == [(1001, 9)]
+    index.trim()
+    assert (index.file_size_bytes, index.is_full) == (8, True)
 
 
 def test_closing_trims_and_removing_tells_whether_it_was_there() -> None:

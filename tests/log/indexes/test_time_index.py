@@ -132,7 +132,7 @@ def test_what_cannot_be_right_at_first_sight_is_reported(data: bytes, message: s
 def test_resetting_makes_it_new() -> None:
     index = filled((10, 55))
     index.reset()
-    assert (index.last_entry, index.entry_count, index.file_size_bytes) == (TimestampOffset(-1, BASE), 0, 1200)
+    assert (index.last_entry, index.entry_count, index.entry_count_max) == (TimestampOffset(-1, BASE), 0, 100)
 
 
 def test_the_bytes_of_a_file_are_decoded_without_opening_it() -> None:
