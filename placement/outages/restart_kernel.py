@@ -13,7 +13,7 @@ import numpy as np
 
 from broker.cluster import Int32Array, Int64Array
 from broker.compiled import compiled
-from placement.outages.restart_check import ByteArray
+from placement.outages.restart_search_kernel import ByteArray
 
 
 @compiled

@@ -7,7 +7,8 @@ Goals, most important first: no batch breaks a constraint (restart_budget.py); t
 certificate proves it, or says the gap.
 
 How: first fit, iterated greedy and a tabu search give a schedule; a constraint, a clique and, for up to
-`EXACT_BROKERS_MAX` brokers, the prices of the best fractional schedule bound it from below (restart_bound.py); while a
+`EXACT_BROKERS_MAX` brokers, the prices of the best fractional schedule bound it from below (restart_bound.py,
+restart_columns.py); while a
 gap is left, a depth-first search looks for one batch fewer (restart_check.py). `check_schedule` confirms both sides
 without any of this.
 
@@ -43,9 +44,10 @@ from broker.cluster import ClusterView, Int32Array, Int64Array
 from broker.entropy import SplitMix64
 from broker.ids import BrokerId
 from placement.outages.arrow import table_of
-from placement.outages.restart_bound import best_weights, clique_weights, constraint_weights, fractional_weights
+from placement.outages.restart_bound import best_weights, clique_weights, constraint_weights
 from placement.outages.restart_budget import Limits, RestartLimits, restart_limits
 from placement.outages.restart_check import FOUND, NONE, Checked, Conflicts, check_schedule, conflicts_of, within
+from placement.outages.restart_columns import fractional_weights
 from placement.outages.restart_kernel import fill_by_tabu, fill_first_fit
 
 if TYPE_CHECKING:
