@@ -5,10 +5,14 @@ Only the modules of data sources and the registry import pyspark.
 
 - registry: Register every data source in a Spark session, with one call.
 - kafka_cluster: Read dumps of clusters in every known format as `spark.read.format("kafka_cluster")`.
+- kafka_metadata: Read metadata logs as `spark.read.format("kafka_metadata")`: states at moments, or events.
+- kafka_fleet: Simulate a fleet as `spark.read.format("kafka_fleet")`, as each of its placers places it.
 - kafka_log: Read the records of segment files as `spark.read.format("kafka_log")`.
 - options: Check the options of a data source, each against what it allows.
 - listing: Find the files that the paths of a data source name, and group them by size into tasks.
 - dump_rows: Turn dumps into rows of one table, a fault row for each input or entry that cannot be used.
+- metadata_rows: Turn metadata logs into rows of one table: the state at moments, or the history as events.
+- fleet_rows: Turn clusters of a simulated fleet into rows of one table, as each of their placers places them.
 - log_listing: Find the segments below the paths of kafka_log, and the topic and partition of each.
 - log_filter: Choose records by topic, partition, offset and time: which segments, which batches, which rows.
 - log_rows: Turn segments into rows of one table of kafka_log: records, damage, or the segments themselves.

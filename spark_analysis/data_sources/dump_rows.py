@@ -58,6 +58,16 @@ def table_batches(request: DumpRequest, dumps: Iterable[DumpInput]) -> Iterator[
             yield rows.select(list(request.columns))
 
 
+def view_rows(table: Table, view: ClusterView, min_insync_replicas: int | None = None) -> Iterator[ColumnRows]:
+    """Yield what the tables of partitions, brokers and clusters say of one cluster; nothing for other tables."""
+    if table.name == tables.CLUSTER_PARTITIONS.name:
+        yield from partition_columns(view, min_insync_replicas)
+    elif table.name == tables.CLUSTER_BROKERS.name:
+        yield broker_columns(view)
+    elif table.name == tables.CLUSTER_CLUSTERS.name:
+        yield cluster_columns(view)
+
+
 def fault_batches(table: Table, faults: Sequence[tuple[str, str]]) -> Iterator[pa.RecordBatch]:
     """Yield a row for each fault, given as the source and the text, with nulls in the other columns."""
     for start in range(0, len(faults), FAULTS_PER_BATCH):
@@ -97,6 +107,24 @@ def unusable(dump: DumpInput, error: BrokersideError) -> ParsedDump:
     )
 
 
+def account_batches(table: Table, mode: str, parsed: ParsedDump, fault: str | None) -> Iterator[pa.RecordBatch]:
+    """Yield what a table says of an input beside its clusters; `fault` is set if it could not be used at all.
+
+    The first table of a data source has a row for each entry that was put aside. Raises InputError with FAILFAST.
+    """
+    if parsed.rejects and mode == FAILFAST:
+        first = parsed.rejects[0]
+        raise InputError(first.reason, source=first.source, line=first.line, value=first.value or None)
+    if table == tables.CLUSTER_INPUTS:
+        yield account_batch(table, parsed, fault)
+    elif table == tables.CLUSTER_REJECTS:
+        yield reject_batch(table, parsed.rejects)
+    elif mode != DROP:
+        lists_entries = fault is None and table.name in (tables.CLUSTER_PARTITIONS.name, tables.METADATA_EVENTS.name)
+        texts = [reject_text(one) for one in parsed.rejects] if lists_entries else [] if fault is None else [fault]
+        yield from fault_batches(table, [(parsed.source, text) for text in texts])
+
+
 def reject_text(reject: Reject) -> str:
     """Return a rejected entry as one sentence with its place and the value found."""
     return str(InputError(reject.reason, source=reject.source, line=reject.line, value=reject.value or None))
@@ -108,44 +136,20 @@ def _rows(request: DumpRequest, dump: DumpInput, racks: Racks | None) -> Iterato
     except BrokersideError as error:
         if request.mode == FAILFAST:
             raise
-        yield from _account(request, unusable(dump, error), shown(str(error)))
+        yield from account_batches(request.table, request.mode, unusable(dump, error), shown(str(error)))
         return
     sized = with_sizes(_with_racks(parsed, racks), dump.sizes)
     yield from _read(request, sized.parsed)
     if sized.account is not None:
-        yield from _account(request, sized.account, None)
+        yield from account_batches(request.table, request.mode, sized.account, None)
 
 
 def _read(request: DumpRequest, parsed: ParsedDump) -> Iterator[pa.RecordBatch]:
     """Yield the rows of an input that could be read: its clusters, and its account."""
     for view in parsed.clusters:
-        for rows in _of_view(request, view):
+        for rows in view_rows(request.table, view, request.min_insync_replicas):
             yield rows.batch(request.table, {"cluster": view.name, "source": parsed.source})
-    yield from _account(request, parsed, None)
-
-
-def _of_view(request: DumpRequest, view: ClusterView) -> Iterator[ColumnRows]:
-    if request.table == tables.CLUSTER_PARTITIONS:
-        yield from partition_columns(view, request.min_insync_replicas)
-    elif request.table == tables.CLUSTER_BROKERS:
-        yield broker_columns(view)
-    elif request.table == tables.CLUSTER_CLUSTERS:
-        yield cluster_columns(view)
-
-
-def _account(request: DumpRequest, parsed: ParsedDump, fault: str | None) -> Iterator[pa.RecordBatch]:
-    """Yield what the table says of an input beside its clusters; `fault` is set if it could not be used at all."""
-    if parsed.rejects and request.mode == FAILFAST:
-        first = parsed.rejects[0]
-        raise InputError(first.reason, source=first.source, line=first.line, value=first.value or None)
-    if request.table == tables.CLUSTER_INPUTS:
-        yield account_batch(request.table, parsed, fault)
-    elif request.table == tables.CLUSTER_REJECTS:
-        yield reject_batch(request.table, parsed.rejects)
-    elif request.mode != DROP:
-        entries = request.table == tables.CLUSTER_PARTITIONS and fault is None
-        texts = [reject_text(one) for one in parsed.rejects] if entries else [] if fault is None else [fault]
-        yield from fault_batches(request.table, [(parsed.source, text) for text in texts])
+    yield from account_batches(request.table, request.mode, parsed, None)
 
 
 def _with_racks(parsed: ParsedDump, racks: Racks | None) -> ParsedDump:

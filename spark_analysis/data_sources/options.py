@@ -100,7 +100,12 @@ class GivenOptions:
         try:
             return None if value is None else moment(value)
         except UsageError:
-            raise self._refusal(name, value or "", "an offset, and a time of UTC such as 2026-11-21T18:30") from None
+            raise self._refusal(name, value or "", "a whole number, and UTC times such as 2026-11-21T18:30") from None
+
+    def moments(self, name: str) -> tuple[Moment, ...]:
+        """Return the option as offsets or times of UTC with commas between them, empty if it was not given."""
+        found = (GivenOptions(self.source, {name.lower(): each}).moment(name) for each in self.names(name))
+        return tuple(each for each in found if each is not None)
 
     def time_ms(self, name: str) -> int | None:
         """Return the option as ms since 1970, given so or as a time of UTC; None if it was not given."""

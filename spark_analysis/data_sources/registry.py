@@ -17,9 +17,11 @@ from typing import Final
 from pyspark.sql import SparkSession
 
 from spark_analysis.data_sources.kafka_cluster import KafkaClusterSource
+from spark_analysis.data_sources.kafka_fleet import KafkaFleetSource
 from spark_analysis.data_sources.kafka_log import KafkaLogSource
+from spark_analysis.data_sources.kafka_metadata import KafkaMetadataSource
 
-SOURCES: Final = (KafkaClusterSource, KafkaLogSource)
+SOURCES: Final = (KafkaClusterSource, KafkaMetadataSource, KafkaLogSource, KafkaFleetSource)
 
 
 def register(spark: SparkSession) -> None:

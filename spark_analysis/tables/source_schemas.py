@@ -20,7 +20,7 @@ from typing import Final
 import attrs
 
 from spark_analysis.tables import schemas
-from spark_analysis.tables.columns import Column, Table
+from spark_analysis.tables.columns import KEY, Column, Table
 
 
 def _taken(table: Table, *names: str) -> tuple[Column, ...]:
@@ -81,3 +81,58 @@ CLUSTER_INPUTS: Final = attrs.evolve(schemas.INPUTS, columns=(*schemas.INPUTS.co
 
 CLUSTER_TABLES: Final = (CLUSTER_PARTITIONS, CLUSTER_BROKERS, CLUSTER_CLUSTERS, CLUSTER_REJECTS, CLUSTER_INPUTS)
 """Tables of the data source kafka_cluster, the default first."""
+
+METADATA_PARTITIONS: Final = Table(
+    "partitions",
+    "one row per moment and partition of a metadata log, and one per log or record that cannot be used",
+    (_PARTITION[0], *MOMENT, *_PARTITION[1:], SOURCE, FAULT),
+)
+METADATA_BROKERS: Final = Table(
+    "brokers",
+    "one row per moment and broker, and one per log that cannot be used",
+    (_BROKER[0], *MOMENT, *_BROKER[1:], SOURCE, FAULT),
+)
+METADATA_CLUSTERS: Final = Table(
+    "clusters",
+    "one row per moment, and one per log that cannot be used",
+    (_CLUSTER[0], *MOMENT, *_CLUSTER[1:], SOURCE, FAULT),
+)
+METADATA_EVENTS: Final = Table(
+    "events",
+    "one row per event, as brokerside log history prints them, and one per log or record that cannot be used",
+    (
+        _PARTITION[0],
+        Column("offset", "long", "Offset of the record"),
+        Column("time_ms", "long", "Time of the record", "ms since 1970"),
+        Column("what", "string", "Kind of event: leader elected, unclean election, ISR shrunk, broker fenced, …"),
+        Column("subject", "string", "Partition, topic, broker or resource concerned"),
+        Column("detail", "string", "Before and after, in words"),
+        Column("topic", "string", "Topic, where it concerns one", nullable=True),
+        Column("partition", "int", "Partition, where it concerns one", nullable=True),
+        Column("broker", "int", "Broker, where it concerns one", nullable=True),
+        Column("duration_ms", "long", "How long what ends here has lasted", "ms", nullable=True),
+        Column("duration_ms_min", "long", "The same, at least, if a log begins with a snapshot", "ms", nullable=True),
+        SOURCE,
+        FAULT,
+    ),
+)
+METADATA_TABLES: Final = (
+    METADATA_PARTITIONS,
+    METADATA_BROKERS,
+    METADATA_CLUSTERS,
+    METADATA_EVENTS,
+    CLUSTER_REJECTS,
+    CLUSTER_INPUTS,
+)
+"""Tables of the data source kafka_metadata, the default first."""
+
+_SIMULATED: Final = (*KEY, *_taken(schemas.CLUSTERS, "shape"))
+FLEET_PARTITIONS: Final = Table(
+    "partitions", "one row per simulated cluster, placer and partition", (*_SIMULATED, *_PARTITION, SOURCE)
+)
+FLEET_BROKERS: Final = Table(
+    "brokers", "one row per simulated cluster, placer and broker", (*_SIMULATED, *_BROKER, SOURCE)
+)
+FLEET_CLUSTERS: Final = Table("clusters", "one row per simulated cluster and placer", (*_SIMULATED, *_CLUSTER, SOURCE))
+FLEET_TABLES: Final = (FLEET_PARTITIONS, FLEET_BROKERS, FLEET_CLUSTERS)
+"""Tables of the data source kafka_fleet, the default first."""

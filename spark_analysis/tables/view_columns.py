@@ -53,7 +53,7 @@ def partition_columns(view: ClusterView, min_insync_replicas: int | None) -> Ite
     """Yield the partitions of `view` in batches; `min_insync_replicas` is for topics that do not show their own."""
     table = view.partitions
     names: Any = pa.array([topic.name for topic in view.topics], type=pa.string())
-    racks = RackLists.of(view) if view.racks else None
+    racks = RackLists.of(view)
     least, sizes = least_isr(view, min_insync_replicas), partition_bytes(table)
     for start in range(0, table.count, BATCH_ROWS):
         run = slice(start, min(start + BATCH_ROWS, table.count))
@@ -62,7 +62,7 @@ def partition_columns(view: ClusterView, min_insync_replicas: int | None) -> Ite
             "partition": pa.array(table.partition_ids[run]),
             "leader": leader_column(None if table.leader is None else table.leader[run]),
             "replicas": id_lists(table.replicas[run]),
-            "racks": None if racks is None else racks.lists(table.replicas[run]),
+            "racks": racks.lists(table.replicas[run]),
             "min_insync_replicas": None if least is None else least[run],
             "size_bytes": None if sizes is None else sizes[run],
             **{name: _lists(table, name, run) for name in _LISTS},

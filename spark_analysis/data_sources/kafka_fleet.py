@@ -1,0 +1,92 @@
+"""Simulate a fleet as `spark.read.format("kafka_fleet")`: a recipe's clusters, as each of their placers places them.
+
+Constraints: the driver reads the recipe; clusters are made and placed on executors.
+
+Example: spark.read.format("kafka_fleet").option("clusters", 10).load("uneven-racks").groupBy("placer").count()
+
+Source: pyspark.sql.datasource, 4.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import attrs
+import pyarrow as pa
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.types import StructType
+
+from broker.errors import UsageError
+from placement.placers.registry import load_placer
+from spark_analysis.data_sources.fleet_rows import FleetRequest, fleet_batches, ranges
+from spark_analysis.data_sources.kafka_cluster import chosen_table
+from spark_analysis.data_sources.options import GivenOptions
+from spark_analysis.data_sources.spark_types import chosen_columns, spark_schema_of
+from spark_analysis.fleet.reading import load_recipe
+from spark_analysis.fleet.recipe import CLUSTER_COUNT_MAX, SEED_MAX, Recipe
+from spark_analysis.tables.source_schemas import FLEET_TABLES
+
+NAME: Final = "kafka_fleet"
+OPTIONS: Final = ("table", "clusters", "seed")
+
+
+class KafkaFleetSource(DataSource):
+    """Describe the data source kafka_fleet to Spark: its name, its schema, its reader."""
+
+    @classmethod
+    def name(cls) -> str:
+        """Return the name for `spark.read.format`."""
+        return NAME
+
+    def schema(self) -> StructType:
+        """Return the schema of the table that the options name."""
+        return spark_schema_of(chosen_table(self._given(), FLEET_TABLES))
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        """Return a reader of the columns in `schema`; raise UsageError for options or a recipe that make no sense."""
+        given = self._given()
+        table = chosen_table(given, FLEET_TABLES)
+        return KafkaFleetReader(FleetRequest(table, chosen_columns(NAME, table, schema), chosen_recipe(given)))
+
+    def _given(self) -> GivenOptions:
+        return GivenOptions.of(NAME, self.options, OPTIONS)
+
+
+class ClusterNumbers(InputPartition):
+    """Hold the numbers of the clusters of one task."""
+
+    def __init__(self, numbers: range) -> None:
+        super().__init__(numbers)
+
+
+class KafkaFleetReader(DataSourceReader):
+    """Make and place the clusters of a fleet, a range of numbers a task."""
+
+    def __init__(self, request: FleetRequest) -> None:
+        self._request = request
+
+    def partitions(self) -> Sequence[InputPartition]:
+        """Return the ranges of cluster numbers, one for each task."""
+        return [ClusterNumbers(numbers) for numbers in ranges(self._request.table, self._request.recipe)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of one range of clusters; runs on an executor."""
+        return fleet_batches(self._request, partition.value)
+
+
+def chosen_recipe(given: GivenOptions) -> Recipe:
+    """Return the recipe that was loaded by name or path, with the options' number of clusters and seed."""
+    paths = given.paths()
+    if len(paths) > 1:
+        raise UsageError(f"{NAME} takes one recipe, not {len(paths)}")
+    recipe = load_recipe(paths[0])
+    clusters = given.number("clusters", low=1, high=CLUSTER_COUNT_MAX)
+    seed = given.number("seed", low=0, high=SEED_MAX)
+    if clusters is not None:
+        recipe = attrs.evolve(recipe, cluster_count=clusters)
+    if seed is not None:
+        recipe = attrs.evolve(recipe, seed=seed)
+    for placer in sorted({placer for shape in recipe.shapes for placer in shape.placers}):
+        load_placer(placer)
+    return recipe
