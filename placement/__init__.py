@@ -17,7 +17,7 @@ Constraints: `strategies` needs hypothesis, so this root does not import it.
 
 from __future__ import annotations
 
-from placement.balance.audit import PartitionStates, RackAudit, TopicSpread, partition_states, rack_audit, topic_spread
+from placement.balance.audit import PartitionStates, RackAudit, partition_states, rack_audit
 from placement.balance.broker_share import CLASSIC_SHARE, STRIPED_SHARE, ShareBound, broker_share
 from placement.balance.changes import ClusterChange, changes
 from placement.balance.comparison import Comparison, compare
@@ -38,6 +38,7 @@ from placement.balance.constraints import (
 from placement.balance.definitions import DEFINITIONS, Definition
 from placement.balance.loads import Loads, loads
 from placement.balance.measures import Distribution, Measure, distribution, measures
+from placement.balance.topic_spread import TopicSpread, topic_spread
 from placement.outages.look_ahead import LookAhead, look_ahead
 from placement.outages.lost import Outage, outage
 from placement.outages.restarts import RestartSchedule, restart_schedule

@@ -1,11 +1,9 @@
-"""Find the partitions, topics and racks of a cluster that need attention.
+"""Find the partitions and racks of a cluster that need attention.
 
 What it decides: for one cluster at one moment:
 
 - `rack_audit`: which partitions stand on fewer racks than they could, whether racks are uneven, and
   which brokers have none. Rack spread is the constraint of that name; nothing is judged without racks.
-- `topic_spread`: for each topic, how far its replicas and its leaders are from floor or ceil on every
-  broker. A cluster can be even while each of its topics is not.
 - `partition_states`: leaderless, under and at min-ISR, under-replicated, not led by the preferred replica.
 
 States, as `kafka-topics --describe` filters them (`leader` is none when the partition has no leader):
@@ -24,12 +22,11 @@ What is not known is None, never zero. A row that does not say, or a topic whose
 not shown, is not counted; if no row says, the state is None. In a view that lists only some partitions
 a count is of those listed, and none found becomes None, as it says nothing about the others.
 
-How: numpy columns; topics by sorting (topic, broker) pairs, so that a broker without any replica of a
-topic costs nothing: it lacks floor each, which is arithmetic. Cost: O(R log R), R replicas.
+How: numpy columns. Cost: O(R), R replicas.
 
-Example: topic "t" with leaders 1, 1, 2 on brokers 1, 2, 3: leader_max 2, leader_moves 1.
+Example: partition t-0 of replicas 1, 2 and the ISR 1 is under-replicated, and at min-ISR where that is 1.
 
-Left out: what would happen if a broker left; that is a what-if on a view.
+Left out: how topics spread (topic_spread.py); what would happen if a broker left, which is a what-if on a view.
 
 Source: Kafka 4.0 tools TopicCommand.PartitionDescription (isUnderReplicated, isUnderMinIsr,
 isAtMinIsrPartitions, hasUnavailablePartitions, getReplicationFactor).
@@ -46,7 +43,7 @@ from numpy.typing import NDArray
 from broker.cluster import ClusterView, Int32Array, Int64Array, PartitionTable
 from broker.ids import NO_LEADER
 from placement.balance.constraints import RACK_SPREAD, Violation, explain_partition
-from placement.balance.loads import LEADER_NOT_SAID, broker_rows, leaders, partition_bytes
+from placement.balance.loads import LEADER_NOT_SAID
 from placement.spec import Assignment
 
 LEADERLESS: Final = "leaderless"
@@ -96,87 +93,6 @@ def rack_audit(view: ClusterView) -> RackAudit:
         unracked_brokers=tuple(broker.id for broker in view.brokers if broker.rack is None),
         fewer_racks=RACK_SPREAD.violations(assignment_of(view), view.brokers).subjects if sizes else None,
     )
-
-
-@attrs.frozen(eq=False, kw_only=True)
-class TopicSpread:
-    """Hold the table of topics in columns, row i being topic `topics[i]`; counts are int64[topics].
-
-    `leader_max` and `leader_moves` are None where leaders are not known, `size_bytes` where sizes are
-    not; `min_insync_replicas` has None for topics whose setting is not shown.
-    """
-
-    topics: tuple[str, ...]
-    partition_count: Int64Array
-    replication_factor: Int64Array
-    min_insync_replicas: tuple[int | None, ...]
-    replica_count: Int64Array
-    size_bytes: Int64Array | None
-    broker_count: Int64Array
-    replica_max: Int64Array
-    replica_moves: Int64Array
-    leader_max: Int64Array | None
-    leader_moves: Int64Array | None
-
-
-def topic_spread(view: ClusterView, *, assume_preferred: bool = False) -> TopicSpread:
-    """Return how each topic's listed replicas and leaders spread over all brokers; `assume_preferred` as in `loads`."""
-    table, count, ids = view.partitions, len(view.topics), view.broker_ids
-    held = broker_rows(ids, table.replicas)
-    factors = np.count_nonzero(held >= 0, axis=1).astype(np.int64)
-    widest = np.zeros(count, dtype=np.int64)
-    np.maximum.at(widest, table.topic_index, factors)
-    replicas = _spread(np.repeat(table.topic_index, factors), held[held >= 0], count, ids.size)
-    leader = leaders(table, assume_preferred=assume_preferred)
-    led = None if leader is None else leader >= 0
-    leads = (
-        None
-        if leader is None or led is None
-        else _spread(table.topic_index[led], broker_rows(ids, leader[led]), count, ids.size)
-    )
-    sizes = partition_bytes(table)
-    return TopicSpread(
-        topics=tuple(topic.name for topic in view.topics),
-        partition_count=np.bincount(table.topic_index, minlength=count).astype(np.int64),
-        replication_factor=widest,
-        min_insync_replicas=tuple(topic.min_insync_replicas for topic in view.topics),
-        replica_count=replicas.total,
-        size_bytes=None if sizes is None else _sum_by(table.topic_index, sizes, count),
-        broker_count=replicas.broker_count,
-        replica_max=replicas.most,
-        replica_moves=replicas.moves,
-        leader_max=None if leads is None else leads.most,
-        leader_moves=None if leads is None else leads.moves,
-    )
-
-
-@attrs.frozen(eq=False)
-class _Spread:
-    total: Int64Array
-    broker_count: Int64Array
-    most: Int64Array
-    moves: Int64Array
-
-
-def _spread(topics: Int32Array, brokers: Int64Array, topic_count: int, broker_count: int) -> _Spread:
-    pairs, shares = np.unique(topics.astype(np.int64) * max(broker_count, 1) + brokers, return_counts=True)
-    topic = pairs // max(broker_count, 1)
-    shares = shares.astype(np.int64, copy=False)
-    total = _sum_by(topic, shares, topic_count)
-    present = np.bincount(topic, minlength=topic_count).astype(np.int64)
-    floor, rest = np.divmod(total, max(broker_count, 1))
-    ceiling = floor + (rest > 0)
-    excess = _sum_by(topic, np.maximum(shares - ceiling[topic], 0), topic_count)
-    lack = _sum_by(topic, np.maximum(floor[topic] - shares, 0), topic_count) + (broker_count - present) * floor
-    most = np.zeros(topic_count, dtype=np.int64)
-    np.maximum.at(most, topic, shares)
-    return _Spread(total, present, most, np.maximum(excess, lack))
-
-
-def _sum_by(groups: Int64Array | Int32Array, values: Int64Array, group_count: int) -> Int64Array:
-    sums = np.zeros(group_count, dtype=np.int64)
-    np.add.at(sums, groups, values)
-    return sums
 
 
 @attrs.frozen(eq=False, kw_only=True)

@@ -49,7 +49,7 @@ partitions of factor 3. The rule puts each partition on b and on c, so the best 
     >>> best.target.tolist(), best.block.tolist()
     ([2, 4, 4, 2], [0, 1, 1, 0])
 
-Left out: the moves themselves; the spread of one topic (audit.py).
+Left out: the moves themselves; the spread of each topic (topic_spread.py).
 
 Source: the rules: KIP-36 and org.apache.kafka.admin.AdminUtils 4.3, which refuses a partly racked cluster or ignores
 its racks, so that 5. is ours. The optimum: Frank & Murota, "Decreasing minimization on M-convex sets", Mathematical
@@ -110,6 +110,14 @@ class Groups:
         return cls(of, np.where(live, FENCED, by_rack[racks]), sizes, by_rack[:-1], closed.astype(np.int64))
 
     @classmethod
+    def alike(cls, racks: Int32Array | Int64Array) -> Groups:
+        """Return the groups of live brokers that all have a rack, numbered from 0, or that all have none."""
+        none = np.empty(0, dtype=np.int64)
+        if racks.size and racks[0] < 0:
+            return cls(np.arange(racks.size), none, np.ones(racks.size, dtype=np.int64), none, none)
+        return cls(racks.astype(np.int64), none, np.bincount(racks), none, none)
+
+    @classmethod
     def of_view(cls, view: ClusterView) -> Groups:
         """Return the groups of the brokers of `view`; racks are in the order of their names."""
         number = {name: place for place, name in enumerate(sorted(view.racks))}  # By code point, as in `loads`.
@@ -121,6 +129,14 @@ class Groups:
     def rack_count(self) -> int:
         """Return the number of racks with a live broker."""
         return int(np.count_nonzero(self.of_rack >= 0))
+
+    @property
+    def units(self) -> tuple[Int64Array, Int64Array]:
+        """Return the groups of brokers, each cordoned broker as one of its own after the others, and their sizes."""
+        count, cordoned = self.sizes.size, self.cordoned
+        unit = self.of.copy()
+        unit[cordoned] = count + np.arange(cordoned.size)
+        return unit, np.bincount(unit[unit >= 0], minlength=count + cordoned.size).astype(np.int64)
 
     @property
     def is_even(self) -> bool:
@@ -140,6 +156,7 @@ class Classes:
     `replicas`, `leaders` and `bytes`, int64[C], are partitions, led partitions, and the bytes of one replica of each,
     added up; None where the input does not say. `on_cordoned` says the same of each class's partitions that stand on
     each of the cordoned brokers, int64[C, K] by name; `is_exact` that a class tells these apart as far as it matters.
+    `of_row` int32[n] is the class of each row they were made of.
     """
 
     factors: Int64Array
@@ -149,6 +166,7 @@ class Classes:
     bytes: Int64Array | None = None
     on_cordoned: Mapping[str, Int64Array] = attrs.field(factory=dict)
     is_exact: bool = True
+    of_row: Int32Array | None = None
 
     @classmethod
     def of_factors(
@@ -172,6 +190,7 @@ class Classes:
             replicas,
             replicas if led is None else _summed(place, np.asarray(led, dtype=np.int64), distinct.size),
             None if size_bytes is None else _summed(place, many * size_bytes, distinct.size),
+            of_row=place.astype(np.int32),
         )
 
     @classmethod
@@ -202,6 +221,7 @@ class Classes:
                 if there
             },
             is_exact,
+            place,
         )
 
     @classmethod
@@ -224,6 +244,16 @@ class Classes:
     def of(self, quantity: str) -> Int64Array | None:
         """Return what each class counts of replicas, leaders or bytes."""
         return {"replicas": self.replicas, "leaders": self.leaders, "bytes": self.bytes}[quantity]
+
+    def rule(self, quantity: str, groups: Groups) -> tuple[Int64Array, NDArray[np.bool_]]:
+        """Return how many units a partition of each class has, int64[C], and which groups are barred, bool[C, G]."""
+        count, barred = self.factors.size, self.barred
+        barred = barred if barred.shape[1] else np.zeros((count, groups.sizes.size), dtype=np.bool_)
+        if quantity != "leaders":
+            return self.factors, barred
+        # A partition with more replicas than open groups may have one, so its leader, in a barred group too.
+        few = self.factors <= np.count_nonzero(~barred, axis=1)
+        return np.minimum(self.factors, 1), barred & few[:, None]
 
 
 @attrs.frozen(eq=False)
@@ -271,12 +301,7 @@ def reach(groups: Groups, classes: Classes, quantity: str, *, over_racks: bool =
     counts = classes.of(quantity)
     if counts is None or float(counts.sum(dtype=np.float64)) * float(classes.factors.max(initial=1)) >= FLOW_MAX:
         return None
-    barred = classes.barred if classes.barred.shape[1] else np.zeros((counts.size, groups.sizes.size), dtype=np.bool_)
-    factors = classes.factors
-    if quantity == "leaders":
-        # A partition with more replicas than open groups may have one, so its leader, in a barred group too.
-        barred = barred & (factors <= np.count_nonzero(~barred, axis=1))[:, None]
-        factors = np.minimum(factors, 1)
+    factors, barred = classes.rule(quantity, groups)
     if groups.cordoned.size and classes.on_cordoned:
         return _with_cordoned(groups, factors, classes, quantity, barred, over_racks=over_racks)
     weights = np.ones_like(groups.sizes) if over_racks else groups.sizes
@@ -291,15 +316,9 @@ def _blocks(
     groups: Groups, factors: Int64Array, counts: Int64Array, barred: NDArray[np.bool_], weights: Int64Array
 ) -> tuple[Int64Array, Int64Array]:
     """Return the block of each group, and the units of each block."""
-    is_open = ~barred
-    open_count = is_open.sum(axis=1)
-    few = factors <= open_count
-    more = np.minimum(groups.sizes[None, :] - is_open, factors[:, None])  # What a partition can add to a group.
-    each = np.where(few[:, None], is_open, more)
-    extra = np.where(few, factors, np.minimum(factors - open_count, more.sum(axis=1)))
     block, totals = np.zeros_like(groups.sizes), np.zeros_like(groups.sizes)
-    base = (counts[:, None] * (is_open & ~few[:, None])).sum(axis=0)
-    count = fill_blocks(extra * counts, each * counts[:, None], base, weights, block, totals) if block.size else 0
+    every, rules = np.arange(counts.size, dtype=np.int32), (factors, barred, groups.sizes)
+    count = fill_blocks(every, counts, rules, weights, block, totals) if block.size else 0
     return block, totals[:count]
 
 
@@ -325,16 +344,14 @@ def _with_cordoned(
     free_caps = np.where(few, many * (is_open & (free_count > 0)), many * free_count)
     caps = np.concatenate([free_caps, np.where(few, on * is_open[:, of_cordoned], on)], axis=1)
     unit_group = np.concatenate([np.arange(group_count), of_cordoned])
-    live = groups.of >= 0
-    unit = np.where(np.isin(np.arange(live.size), groups.cordoned), 0, groups.of)
-    unit[groups.cordoned] = group_count + np.arange(of_cordoned.size)
+    unit, brokers = groups.units
     if over_racks:
         summed = np.zeros_like(held)
         np.add.at(summed.T, unit_group, caps.T)
         caps, unit_group, place = summed, np.arange(group_count), np.arange(group_count)
         weights = np.ones(group_count, dtype=np.int64)
     else:
-        place, weights = unit[live], np.bincount(unit[live], minlength=unit_group.size)
+        place, weights = unit[unit >= 0], brokers
     some = np.flatnonzero(weights > 0)  # A group of cordoned brokers alone has no other unit.
     found = blocks_of(
         Units(tuple(unit_group[some].tolist()), tuple(weights[some].tolist())),

@@ -157,15 +157,10 @@ def is_split(
     return True
 
 
-@compiled_with(held_by, fill_first, find_path, push, unfilled, is_split)
-def fill_blocks(
+def pour(
     supply: Int64Array, caps: Int64Array, base: Int64Array, weights: Int64Array, block: Int64Array, totals: Int64Array
 ) -> int:
-    """Fill block int64[G], lowest load a broker first, and totals int64[G], the units of each; return their number.
-
-    `supply` int64[C] are the units of each class, `caps` int64[C, G] what a group can take of them, `base` int64[G]
-    what it holds besides, `weights` int64[G] its brokers.
-    """
+    """Do what `fill_blocks` says."""
     block[:] = 0
     count, now = 1, 0
     while now < count:
@@ -195,6 +190,96 @@ def fill_blocks(
         else:
             now += 1
     return count
+
+
+def pour_classes(
+    classes: Int32Array,
+    counts: Int64Array,
+    rules: tuple[Int64Array, BoolArray, Int64Array],
+    weights: Int64Array,
+    block: Int64Array,
+    totals: Int64Array,
+) -> int:
+    """Do what `fill_blocks` says for these classes, counts[i] partitions of classes[i]."""
+    factors, barred, sizes = rules
+    supply, caps = np.empty(classes.size, np.int64), np.empty((classes.size, sizes.size), np.int64)
+    base = np.zeros(sizes.size, np.int64)
+    for place in range(classes.size):
+        one = classes[place]
+        open_count = more = np.int64(0)
+        for group in range(sizes.size):
+            is_open = np.int64(not barred[one, group])
+            open_count += is_open
+            more += min(sizes[group] - is_open, factors[one])  # What a partition can add to a group.
+        if factors[one] <= open_count:
+            supply[place] = factors[one] * counts[place]
+        else:
+            supply[place] = min(factors[one] - open_count, more) * counts[place]
+        for group in range(sizes.size):
+            is_open = np.int64(not barred[one, group])
+            if factors[one] <= open_count:
+                caps[place, group] = is_open * counts[place]
+            else:
+                caps[place, group] = min(sizes[group] - is_open, factors[one]) * counts[place]
+                base[group] += is_open * counts[place]
+    return pour(supply, caps, base, weights, block, totals)
+
+
+@compiled_with(held_by, fill_first, find_path, push, unfilled, is_split, pour, pour_classes)
+def fill_blocks(
+    classes: Int32Array,
+    counts: Int64Array,
+    rules: tuple[Int64Array, BoolArray, Int64Array],
+    weights: Int64Array,
+    block: Int64Array,
+    totals: Int64Array,
+) -> int:
+    """Fill block int64[G], lowest load a broker first, and totals int64[G], the units of each; return their number.
+
+    There are counts[i] partitions of classes[i], or bytes. `rules` are the factor of each class int64[C], the groups
+    barred to it bool[C, G], and the live brokers of each group; `weights` int64[G] are what a group counts for.
+    """
+    return pour_classes(classes, counts, rules, weights, block, totals)
+
+
+def level(block: Int64Array, totals: Int64Array, count: int, weights: Int64Array, levels: Int64Array) -> None:
+    """Fill the levels of one key from its blocks, lowest load a broker first; those of the same floor become one."""
+    levels[:] = 0
+    last = -1
+    for one in range(count):
+        brokers = np.int64(0)
+        for group in range(block.size):
+            if block[group] == one:
+                brokers += weights[group]
+        floor = totals[one] // brokers
+        if last < 0 or levels[1, last] != floor:
+            last += 1
+        levels[1, last] = floor
+        levels[2, last] += totals[one] - floor * brokers
+        levels[3, last] += brokers
+        for group in range(block.size):
+            if block[group] == one:
+                levels[0, group] = last
+
+
+@compiled_with(held_by, fill_first, find_path, push, unfilled, is_split, pour, pour_classes, level)
+def fill_levels(
+    keys: tuple[Int64Array, Int32Array, Int64Array], rules: tuple[Int64Array, BoolArray, Int64Array], levels: Int64Array
+) -> None:
+    """Fill levels int64[K, 4, G] of each key: the block of each group, then each block's floor, rest and brokers.
+
+    A key is some partitions: `keys` are the end of each key's entries, int64[K], and the class and the partitions of
+    each entry. `rules` are those of `fill_blocks`. Blocks that a key has not hold no brokers.
+    """
+    ends, classes, counts = keys
+    sizes = rules[2]
+    block, totals = np.empty(sizes.size, np.int64), np.empty(sizes.size, np.int64)
+    first = np.int64(0)
+    for key in range(ends.size):
+        end = ends[key]
+        count = pour_classes(classes[first:end], counts[first:end], rules, sizes, block, totals)
+        level(block, totals, count, sizes, levels[key])
+        first = end
 
 
 @compiled

@@ -30,9 +30,10 @@ from placement.balance.audit import PartitionStates
 from placement.balance.counts_kernel import rack_spread_shortfall
 from placement.balance.measures import best_over_brokers, best_over_racks
 from placement.balance.reachable import Classes, Groups, Reach
+from placement.balance.topic_spread import TopicBests, TopicClasses, TopicRows, best_of_topics, fill_spread
 from placement.placers.registry import KAFKAS
 from spark_analysis.fleet.generate import NO_RACK, SimulatedCluster
-from spark_analysis.fleet.loops import count_brokers, count_topics
+from spark_analysis.fleet.loops import count_brokers
 from spark_analysis.fleet.place import broker_views, topic_ends
 from spark_analysis.tables import schemas
 from spark_analysis.tables.staging import (
@@ -51,6 +52,7 @@ from spark_analysis.tables.view_rows import Broken, best_of_racks, broken_of, ra
 
 SIMULATED: Final = "simulated"
 _EMPTY: Final = np.empty(0, dtype=np.int64)
+_FIRST_LEADS: Final = np.empty(0, dtype=np.int32)
 _COUNTS: Final = (
     "broker_count",
     "fenced_broker_count",
@@ -64,14 +66,28 @@ _COUNTS: Final = (
 
 
 @attrs.frozen(eq=False)
-class Uneven:
-    """Hold the groups of a cluster whose brokers are not all alike, and the best spreads over brokers and racks.
+class Layout:
+    """Hold the groups of a cluster whose brokers are not all alike, the classes of its topics, and their best spreads.
 
     With `of_cluster` they follow from the cluster's topics, as no fenced broker holds a replica: every placer has them.
     """
 
     of_cluster: bool
     groups: Groups
+    topics: TopicClasses
+    bests: TopicBests | None
+
+    @classmethod
+    def of(cls, groups: Groups, topics: TopicClasses, *, of_cluster: bool, by_topic: bool) -> Layout:
+        """Return the layout with the best spreads of topics, if they are wanted and not too many to hold at once."""
+        return cls(of_cluster, groups, topics, best_of_topics(groups, topics) if by_topic else None)
+
+
+@attrs.frozen(eq=False)
+class Uneven:
+    """Hold the best spreads over brokers and racks of a cluster whose brokers are not all alike."""
+
+    layout: Layout
     over_brokers: tuple[Reach | None, ...]
     over_racks: tuple[Reach | None, ...]
 
@@ -81,8 +97,8 @@ class Placed:
     """Hold the counts of one cluster as placed by one placer.
 
     Shapes: `held` int64[3, B]: replicas, leaders and bytes of each broker, bytes -1 where the shape has none; `racks`
-    int64[4, R]: brokers, replicas, leaders, bytes of each rack, the brokers without a rack last; `spread` int64[7, T]
-    as `count_topics` fills it, or None when topics are not listed. `uneven` is None where all groups of brokers are
+    int64[4, R]: brokers, replicas, leaders, bytes of each rack, the brokers without a rack last; `spread` int64[11, T]
+    as `fill_spread` does, or None when topics are not listed. `uneven` is None where all groups of brokers are
     alike, so that the best spread is that of whole shares.
     """
 
@@ -114,14 +130,8 @@ def count_placed(
 
     `other` is the same cluster as placed by another placer, whose best spreads may be the same.
     """
-    sizes = np.zeros(cluster.topic_count, dtype=np.int64) if cluster.size_bytes is None else cluster.size_bytes
-    held = np.zeros((3, cluster.broker_count), dtype=np.int64)
-    spread = None
-    if by_topic:
-        spread = np.zeros((7, cluster.topic_count), dtype=np.int64)
-        count_topics(rows, cluster.fenced, cluster.grown_counts, sizes, held, spread)
-    else:
-        count_brokers(rows, cluster.fenced, cluster.grown_counts, sizes, held)
+    layout = _layout(cluster, rows, None if other is None else other.uneven, by_topic=by_topic)
+    held, spread = _counted(cluster, rows, layout, by_topic=by_topic)
     if cluster.size_bytes is None:
         held[2] = NOT_KNOWN
     return Placed(
@@ -131,34 +141,60 @@ def count_placed(
         held=held,
         racks=_racks(cluster, held),
         spread=spread,
-        uneven=_uneven(cluster, rows, held, None if other is None else other.uneven),
+        uneven=_uneven(cluster, held, layout, None if other is None else other.uneven),
         broken=_calm(len(cluster.rack_names)) if _is_calm(cluster, rows, placer) else _broken(cluster, rows, source),
     )
 
 
-def _uneven(cluster: SimulatedCluster, rows: Int32Array, held: Int64Array, other: Uneven | None) -> Uneven | None:
-    """Return the best spreads of a cluster with fenced brokers, or with racks that are uneven or not everywhere."""
-    fenced, racks = cluster.fenced, cluster.rack_index
-    of_cluster = not held[0, fenced].any()
-    if of_cluster and other is not None and other.of_cluster:
-        return other
+def _layout(cluster: SimulatedCluster, rows: Int32Array, other: Uneven | None, *, by_topic: bool) -> Layout | None:
+    """Return the groups and classes of a cluster with fenced brokers, or with racks uneven or not everywhere."""
+    fenced, racks, counts = cluster.fenced, cluster.rack_index, cluster.grown_counts
+    of_cluster = not fenced.any() or not (fenced[rows] & (rows >= 0)).any()
+    if of_cluster and other is not None and other.layout.of_cluster:
+        return other.layout
     if not fenced.any():
         sizes = np.bincount(racks + 1)
         if not cluster.rack_names or (not sizes[0] and (sizes[1:] == sizes[1]).all()):
             return None
     groups = Groups.make(racks, fenced)
-    counts, sized = cluster.grown_counts, cluster.size_bytes
-    if not of_cluster:
-        led = np.asarray(((rows >= 0) & ~fenced[rows]).any(axis=1))
-        classes = Classes.of_rows(rows, groups, led, None if sized is None else np.repeat(sized, counts))
+    if of_cluster:
+        classes = Classes.of_factors(cluster.factors, counts, size_bytes=cluster.size_bytes)
+        return Layout.of(groups, TopicClasses.of_topics(classes, counts), of_cluster=True, by_topic=by_topic)
+    led = np.asarray(((rows >= 0) & ~fenced[rows]).any(axis=1))
+    size_bytes = None if cluster.size_bytes is None else np.repeat(cluster.size_bytes, counts)
+    classes = Classes.of_rows(rows, groups, led, size_bytes)
+    topics = TopicClasses.of_rows(classes, topic_ends(cluster), led)
+    return Layout.of(groups, topics, of_cluster=False, by_topic=by_topic)
+
+
+def _counted(
+    cluster: SimulatedCluster, rows: Int32Array, layout: Layout | None, *, by_topic: bool
+) -> tuple[Int64Array, Int64Array | None]:
+    """Return what brokers hold, int64[3, B], and the spread of topics, int64[11, T], or None if not `by_topic`."""
+    sizes = np.zeros(cluster.topic_count, dtype=np.int64) if cluster.size_bytes is None else cluster.size_bytes
+    held = np.zeros((3, cluster.broker_count), dtype=np.int64)
+    if not by_topic:
+        count_brokers(rows, cluster.fenced, cluster.grown_counts, sizes, held)
+        return held, None
+    spread = np.empty((11, cluster.topic_count), dtype=np.int64)
+    topics = TopicRows(rows, _FIRST_LEADS, topic_ends(cluster), sizes)
+    if layout is None:
+        fill_spread(topics, Groups.alike(cluster.rack_index), None, held, spread)
     else:
-        classes = Classes.of_factors(cluster.factors, counts, size_bytes=sized)
+        fill_spread(topics, layout.groups, layout.topics, held, spread, layout.bests)
+    return held, spread
+
+
+def _uneven(cluster: SimulatedCluster, held: Int64Array, layout: Layout | None, other: Uneven | None) -> Uneven | None:
+    """Return the best spreads of a cluster with this layout, those of `other` where it has the same."""
+    if layout is None or (other is not None and other.layout is layout):
+        return other if layout is not None else None
+    groups, classes = layout.groups, layout.topics.classes
     known = [None if not one.size or one[0] == NOT_KNOWN else one for one in held]
     by_rack = [None if one is None else rack_sums(groups, one) for one in known]
-    live = [None if one is None else one[~fenced] for one in known]
+    live = [None if one is None else one[~cluster.fenced] for one in known]
     return Uneven(
-        of_cluster,
-        groups,
+        layout,
         reached(best_over_brokers, groups, classes, live),
         reached(best_over_racks, groups, classes, by_rack),
     )
@@ -297,7 +333,7 @@ def _over_racks(placed: Sequence[Placed]) -> Shares:
             names.append(one.cluster.rack_names)
             held.append(one.racks[1:, :count])
         else:
-            groups = one.uneven.groups
+            groups = one.uneven.layout.groups
             names.append(tuple(np.array(one.cluster.rack_names)[groups.of_rack[:count] >= 0].tolist()))
             held.append(np.array([rack_sums(groups, column) for column in one.held]).reshape(3, -1))
     counts = np.array([len(one) for one in names])
@@ -349,7 +385,7 @@ def _best_of_racks(placed: Sequence[Placed]) -> Int64Array:
     for one in placed:
         count = one.racks.shape[1]
         if one.uneven is not None:
-            columns.append(np.array(best_of_racks(one.uneven.groups, one.uneven.over_brokers))[:, :count])
+            columns.append(np.array(best_of_racks(one.uneven.layout.groups, one.uneven.over_brokers))[:, :count])
             continue
         totals, brokers = one.held.sum(axis=1), one.cluster.broker_count
         ends = np.repeat(totals // brokers, 2)
@@ -411,7 +447,7 @@ def _topics(placed: Sequence[Placed], spread: Int64Array) -> tuple[Rows, Shares]
     """Return the rows of topics, and what topics hold."""
     clusters = [one.cluster for one in placed]
     counts = np.array([cluster.topic_count for cluster in clusters])
-    replicas, holders, most, moves, led, leader_most, leader_moves = spread
+    replicas, holders, *of_replicas, led = spread[:7]
     unknown = [np.full(count, NOT_KNOWN, dtype=np.int64) for count in counts.tolist()]
     size_bytes = np.concatenate(
         [
@@ -426,7 +462,8 @@ def _topics(placed: Sequence[Placed], spread: Int64Array) -> tuple[Rows, Shares]
         np.concatenate([cluster.factors for cluster in clusters]),
         np.repeat([cluster.shape.min_insync_replicas for cluster in clusters], counts),
     )
-    rows = Rows(counts, (names, *settings, replicas, sizes, holders, most, moves, leader_most, leader_moves))
+    of_replicas[-1], of_leaders = of_replicas[-1] > 0, [*spread[7:10], spread[10] > 0]
+    rows = Rows(counts, (names, *settings, replicas, sizes, holders, *of_replicas, *of_leaders))
     return rows, Shares("topic", counts, names, (replicas, led, sizes))
 
 

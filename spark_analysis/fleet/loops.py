@@ -4,9 +4,9 @@ Goals, most important first: each loop equals its readable twin; no Python call 
 placing the topic: 10,000 clusters of 200 topics are two million topics.
 
 How: tests hold the loops equal to their twins: `fill_words`, `fill_seeds` and `java_draws` to the generators and
-`derive` of `broker.entropy`, `draw_topics` to `choose` of generate.py, `count_topics` and `count_brokers` to
-`placement.balance.audit` and `placement.balance.loads`. Brokers are positions 0..B-1, which in a simulated cluster are
-also their ids. The cost is linear in replicas, plus topics times brokers where topics are counted.
+`derive` of `broker.entropy`, `draw_topics` to `choose` of generate.py, `count_brokers` to
+`placement.balance.loads`. Brokers are positions 0..B-1, which in a simulated cluster are
+also their ids. The cost is linear in replicas.
 
 Left out: placing, whose loops are in placement/placers.
 """
@@ -116,7 +116,7 @@ def fill_seeds(seed: int, numbers: Int64Array, keys: Int64Array, seeds: WordArra
 def count_brokers(
     rows: Int32Array, fenced: BoolArray, counts: Int32Array, sizes: Int64Array, brokers: Int64Array
 ) -> None:
-    """Add the replicas, leaders and bytes of each broker to brokers int64[3, B], as `count_topics` does."""
+    """Add replicas, leaders and bytes of each broker to brokers int64[3, B]; the first unfenced replica leads."""
     row = np.uint64(0)
     for topic in range(counts.shape[0]):
         size = sizes[topic]
@@ -134,58 +134,3 @@ def count_brokers(
                         brokers[1, broker] += 1
                         leaderless = False
             row += np.uint64(1)
-
-
-@compiled
-def count_topics(
-    rows: Int32Array, fenced: BoolArray, counts: Int32Array, sizes: Int64Array, brokers: Int64Array, topics: Int64Array
-) -> None:
-    """Add up the load of each broker and the spread of each topic; the first unfenced replica leads.
-
-    `fenced` bool[B]; `counts` int32[T]: the rows of each topic; `sizes` int64[T]: bytes of one replica. Fills brokers
-    int64[3, B]: replicas, leaders, bytes; topics int64[7, T]: replicas, brokers that hold one, most replicas on one,
-    replica moves, partitions led, most leaders on one, leader moves.
-    """
-    broker_count = brokers.shape[1]
-    held = np.zeros((2, broker_count), np.int32)
-    row = np.uint64(0)
-    for topic in range(counts.shape[0]):
-        held[:] = 0
-        end = row + np.uint64(counts[topic])
-        while row < end:
-            leaderless = True
-            for column in range(rows.shape[1]):
-                position = rows[row, np.uint64(column)]
-                if position >= 0:
-                    broker = np.uint64(position)
-                    held[0, broker] += 1
-                    if leaderless and not fenced[broker]:
-                        held[1, broker] += 1
-                        leaderless = False
-            row += np.uint64(1)
-        for kind in range(2):
-            total = most = holders = np.int64(0)
-            for place in range(broker_count):
-                count = np.int64(held[kind, place])
-                total += count
-                most = max(most, count)
-                holders += count > 0
-                brokers[kind, place] += count
-            floor = total // broker_count
-            ceiling = floor + (total % broker_count > 0)
-            excess = lack = np.int64(0)
-            for place in range(broker_count):
-                count = np.int64(held[kind, place])
-                excess += max(count - ceiling, 0)
-                lack += max(floor - count, 0)
-            if kind == 0:
-                topics[0, topic] = total
-                topics[1, topic] = holders
-                topics[2, topic] = most
-                topics[3, topic] = max(excess, lack)
-            else:
-                topics[4, topic] = total
-                topics[5, topic] = most
-                topics[6, topic] = max(excess, lack)
-        for place in range(broker_count):
-            brokers[2, place] += held[0, place] * sizes[topic]

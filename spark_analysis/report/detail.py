@@ -68,7 +68,7 @@ def _cluster(detail: ClusterDetail, report: Report) -> Markup:
         _racks(detail),
         _shared(detail),
         _log_dirs(detail),
-        _topics(detail),
+        _topics(detail, report.run.tolerance),
         violations_part(detail, report),
         identifier=row.anchor,
         open_=shown <= OPEN_MAX,
@@ -202,7 +202,7 @@ def _log_dirs(detail: ClusterDetail) -> Markup | None:
     return tag("div", tag("h4", "Log directories"), table(caption, headers, rows, sortable=True))
 
 
-def _topics(detail: ClusterDetail) -> Markup | None:
+def _topics(detail: ClusterDetail, tolerance: float) -> Markup | None:
     if not detail.topics.rows:
         return None
     headers = [
@@ -213,8 +213,7 @@ def _topics(detail: ClusterDetail) -> Markup | None:
     sized = any(topic.size_bytes is not None for topic in detail.topics.rows)
     if sized:
         headers.append(Header("size", "num"))
-    groups = max(1, detail.row.facts.broker_count)
-    rows = [_topic_row(topic, groups, sized=sized) for topic in detail.topics.rows]
+    rows = [_topic_row(topic, tolerance, sized=sized) for topic in detail.topics.rows]
     shown = len(detail.topics.rows)
     caption = (
         "All topics"
@@ -225,29 +224,34 @@ def _topics(detail: ClusterDetail) -> Markup | None:
         "div",
         tag("h4", "Topics that skew most"),
         note(
-            "Each topic is held against equal shares over all brokers, "
-            "which uneven racks or fenced brokers can put out of reach."
+            "Each topic is held against the best spread of its own partitions that can be reached: its replicas on as "
+            "many racks as possible, nothing new on fenced brokers. ≥ marks a lower bound."
         ),
         table(caption, headers, rows, sortable=True),
     )
 
 
-def _topic_row(topic: TopicSpread, groups: int, *, sized: bool) -> tuple[Content | Cell, ...]:
+def _topic_row(topic: TopicSpread, tolerance: float, *, sized: bool) -> tuple[Content | Cell, ...]:
     size = Cell(quantity(topic.size_bytes, "bytes"), None if topic.size_bytes is None else float(topic.size_bytes))
     return (
         topic.topic,
         count(topic.partition_count),
         count(topic.replication_factor),
         count(topic.broker_count),
-        _count_with_best(topic.replica_max, topic.replica_count, groups),
-        count(topic.replica_moves),
-        _count_with_best(topic.leader_max, topic.partition_count, groups),
-        count(topic.leader_moves),
+        _count_with_best(topic.replica_max, topic.replica_best_max),
+        _moves(topic.replica_moves, topic.replica_moves_exact, tolerance * topic.replica_count),
+        _count_with_best(topic.leader_max, topic.leader_best_max),
+        _moves(topic.leader_moves, topic.leader_moves_exact, tolerance * topic.partition_count),
         *((size,) if sized else ()),
     )
 
 
-def _count_with_best(value: int | None, total: int, groups: int) -> Content:
-    if value is None:
-        return "–"
-    return tag("span", count(value), tag("span", f" ({count(-(-total // groups))})", class_="quiet"))
+def _count_with_best(value: int | None, best: int | None) -> Content:
+    return "–" if value is None else _with_best(count(value), count(best))
+
+
+def _moves(moves: int | None, is_exact: bool | None, tolerated: float) -> Content | Cell:
+    """Return a cell of moves; more than is tolerated is accented, a lower bound is marked."""
+    if moves is None:
+        return count(None)
+    return Cell(("" if is_exact else "≥ ") + count(moves), float(moves), alert=moves > tolerated)

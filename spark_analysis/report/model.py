@@ -174,9 +174,13 @@ class TopicSpread:
     size_bytes: int | None
     broker_count: int
     replica_max: int
+    replica_best_max: int
     replica_moves: int
+    replica_moves_exact: bool
     leader_max: int | None
+    leader_best_max: int | None
     leader_moves: int | None
+    leader_moves_exact: bool | None
 
 
 @attrs.frozen

@@ -204,12 +204,14 @@ TOPICS: Final = Table(
         Column("replica_count", "long", "Replicas", "replicas"),
         Column("size_bytes", "long", "Bytes of all replicas", "bytes", nullable=True),
         Column("broker_count", "int", "Brokers that hold at least one of its replicas", "brokers"),
-        Column("replica_max", "int", "Most of its replicas on one broker", "replicas"),
-        Column("replica_moves", "long", "Replica moves until each broker holds floor or ceiling", "replicas"),
-        Column("leader_max", "int", "Most of its leaders on one broker", "partitions", nullable=True),
-        Column(
-            "leader_moves", "long", "Leader moves until each broker leads floor or ceiling", "partitions", nullable=True
-        ),
+        Column("replica_max", "int", "Most of its replicas on one live broker", "replicas"),
+        Column("replica_best_max", "int", "The same, at best", "replicas"),
+        Column("replica_moves", "long", "Replicas to move until its spread is the best", "replicas"),
+        Column("replica_moves_exact", "boolean", "Whether so many are enough; else a lower bound"),
+        Column("leader_max", "int", "Most of its leaders on one live broker", "partitions", nullable=True),
+        Column("leader_best_max", "int", "The same, at best", "partitions", nullable=True),
+        Column("leader_moves", "long", "Leaders to move until their spread is the best", "partitions", nullable=True),
+        Column("leader_moves_exact", "boolean", "Whether so many are enough; else a lower bound", nullable=True),
     ),
 )
 

@@ -14,12 +14,13 @@ import attrs
 import numpy as np
 
 from broker.cluster import PAD, BrokerView, ClusterView, Int32Array, Int64Array, LogDirView
-from placement.balance.audit import assignment_of, explain_states, partition_states, rack_audit, topic_spread
+from placement.balance.audit import assignment_of, explain_states, partition_states, rack_audit
 from placement.balance.constraints import RACK_SPREAD, Violation, check
 from placement.balance.loads import GroupLoads, loads
 from placement.balance.measures import best_over_brokers, best_over_racks
 from placement.balance.out_of_sync import OutOfSync, out_of_sync
 from placement.balance.reachable import Classes, Groups, Reach
+from placement.balance.topic_spread import topic_spread
 from spark_analysis.tables import schemas
 from spark_analysis.tables.columns import Table
 from spark_analysis.tables.limits import VIOLATIONS_MAX

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 from broker.cluster import ClusterView, Int32Array
 
 
@@ -22,18 +20,6 @@ def fewer_racks(view: ClusterView) -> list[int]:
         if len(set(used)) < min(len(used), rack_count):
             found.append(index)
     return found
-
-
-def topic_moves(view: ClusterView, topic: int, *, leaders_only: bool) -> tuple[int, int]:
-    """(largest share, moves) of one topic over all brokers."""
-    shares: Counter[int] = Counter({broker.id: 0 for broker in view.brokers})
-    for place, row in zip(view.partitions.topic_index.tolist(), rows_of(view.partitions.replicas), strict=True):
-        if place == topic:
-            shares.update(row[:1] if leaders_only else row)
-    low, high = sum(shares.values()) // len(shares), -(-sum(shares.values()) // len(shares))
-    excess = sum(max(share - high, 0) for share in shares.values())
-    lack = sum(max(low - share, 0) for share in shares.values())
-    return max(shares.values()), max(excess, lack)
 
 
 def states(view: ClusterView, default: int | None) -> dict[str, list[int]]:

@@ -16,8 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from broker.errors import UsageError
-from placement.balance.audit import partition_states, rack_audit, topic_spread
+from placement.balance.audit import partition_states, rack_audit
 from placement.balance.loads import loads
+from placement.balance.topic_spread import topic_spread
 from placement.formats.racks import read_racks
 from spark_analysis import tasks
 from spark_analysis.fleet.describe import count_placed, describe_placed, view_of

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from broker.cluster import BrokerView, ClusterView, PartitionTable, TopicView
 from broker.ids import BrokerId
-from placement.balance.audit import explain_states, partition_states, rack_audit, topic_spread
+from placement.balance.audit import explain_states, partition_states, rack_audit
 from placement.balance.constraints import Violation
 from placement.balance.definitions import STATES
 from placement.strategies import views
@@ -65,36 +65,6 @@ def test_nothing_is_judged_when_no_broker_has_a_rack() -> None:
 def test_rack_audit_is_that_of_a_plain_loop(drawn: ClusterView) -> None:
     found = rack_audit(drawn)
     assert rows(found.fewer_racks) == (oracle.fewer_racks(drawn) if drawn.racks else None)
-
-
-# --- topics ----------------------------------------------------------------------------------------------------------
-
-
-def test_the_worked_example_of_topic_spread_holds() -> None:
-    found = topic_spread(view([[1], [1], [2]], leader=[1, 1, 2]))
-    assert found.leader_max is not None
-    assert found.leader_moves is not None
-    assert (found.leader_max.tolist(), found.leader_moves.tolist()) == ([2], [1])
-    assert (found.broker_count.tolist(), found.partition_count.tolist()) == ([2], [3])
-
-
-@given(views())
-def test_topic_spread_is_that_of_a_plain_loop(drawn: ClusterView) -> None:
-    bare = attrs.evolve(drawn, partitions=attrs.evolve(drawn.partitions, leader=None))
-    found = topic_spread(bare, assume_preferred=True)
-    assert found.leader_max is not None
-    assert found.leader_moves is not None
-    for topic in range(len(drawn.topics)):
-        replicas = (found.replica_max[topic], found.replica_moves[topic])
-        leaders = (found.leader_max[topic], found.leader_moves[topic])
-        assert replicas == oracle.topic_moves(bare, topic, leaders_only=False)
-        assert leaders == oracle.topic_moves(bare, topic, leaders_only=True)
-
-
-def test_topic_spread_without_leaders_has_no_leader_figures() -> None:
-    found = topic_spread(view([[1, 2]]))
-    assert (found.leader_max, found.leader_moves, found.size_bytes) == (None, None, None)
-    assert (found.replication_factor.tolist(), found.replica_count.tolist()) == ([2], [2])
 
 
 # --- states ----------------------------------------------------------------------------------------------------------

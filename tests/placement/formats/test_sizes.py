@@ -10,8 +10,8 @@ import pytest
 
 from broker.cluster import ClusterView
 from broker.errors import InputError
-from placement.balance.audit import topic_spread
 from placement.balance.loads import loads
+from placement.balance.topic_spread import topic_spread
 from placement.formats.sizes import Sizes, read_sizes
 from tests.placement.formats.samples import PRINTED, parse
 

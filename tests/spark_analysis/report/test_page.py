@@ -333,3 +333,28 @@ def test_the_title_is_other_peoples_too(fleet: Report) -> None:
     outline = Outline(report_html(titled))
     assert not any(tag == "i" for tag, _ in outline.tags)
     assert "</title><script>" in "".join(outline.texts)
+
+
+def test_topics_are_held_against_what_they_can_reach(dumps: Report) -> None:
+    """A topic at its best has no accent though its brokers differ; a lower bound of moves is marked as one."""
+    first = next(detail for detail in dumps.details if detail.topics.rows)
+    topic = first.topics.rows[0]
+    best = attrs.evolve(
+        topic, topic="best", replica_count=18, partition_count=6, replica_max=6, replica_best_max=6, replica_moves=0,
+        replica_moves_exact=True, leader_max=None, leader_best_max=None, leader_moves=None, leader_moves_exact=None,
+    )  # fmt: skip
+    worse = attrs.evolve(
+        best, topic="worse", replica_max=7, replica_moves=2, replica_moves_exact=False, leader_max=3, leader_best_max=2,
+        leader_moves=1, leader_moves_exact=True,
+    )  # fmt: skip
+    shown = attrs.evolve(first, topics=attrs.evolve(first.topics, rows=(best, worse), count=2))
+    page = report_html(attrs.evolve(dumps, details=(shown,)))
+    rows = {name: page[page.index(f">{name}</th>") :].split("</tr>")[0] for name in ("best", "worse")}
+    text = {name: re.sub(r"<[^>]*>", "|", row) for name, row in rows.items()}
+    assert "6| (6)|" in text["best"]
+    assert "7| (6)|" in text["worse"]
+    assert "|≥ 2|" in text["worse"]
+    assert "3| (2)|" in text["worse"]
+    assert "alert" not in rows["best"]
+    assert rows["worse"].count("alert") == 2
+    assert "equal shares over all brokers" not in page

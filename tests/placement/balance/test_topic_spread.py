@@ -1,0 +1,235 @@
+"""Each topic is held against the best spread of it that trying every placement finds."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import attrs
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from broker.cluster import BrokerView, ClusterView, PartitionTable, TopicView
+from broker.ids import BrokerId
+from placement.balance import reachable
+from placement.balance import topic_spread as module
+from placement.balance.loads import leaders
+from placement.balance.measures import Distribution, best_over_brokers, distribution
+from placement.balance.reachable import Classes, Groups
+from placement.balance.topic_spread import topic_spread
+from placement.strategies import views
+from tests.oracles import audit
+from tests.oracles.reachable import Case, best_leaders, best_replicas, choices, least_leader_moves, least_moves
+
+MODES = [{}, {"DENSE_MAX": 0}, {"CELLS_MAX": 1}, {"DENSE_MAX": 0, "CELLS_MAX": 1}]
+
+
+def view_of(case: Case, topics: list[int], **columns: Any) -> ClusterView:
+    """A view of the partitions of `case`, each of the topic of that number; the least live replica leads."""
+    width = max(map(len, case.partitions))
+    led = [min((b for b in held if not case.fenced[b]), default=-1) for held in case.partitions]
+    table = {
+        "topic_index": topics,
+        "partition_ids": range(len(topics)),
+        "replicas": [sorted(held) + [-1] * (width - len(held)) for held in case.partitions],
+        "leader": led,
+    }
+    return ClusterView(
+        name="c",
+        source="test",
+        format="test",
+        brokers=tuple(
+            BrokerView(id=BrokerId(place), rack=rack, fenced=fenced, cordoned=place in case.cordoned)
+            for place, (rack, fenced) in enumerate(zip(case.racks, case.fenced, strict=True))
+        ),
+        topics=tuple(TopicView(f"t{number}") for number in range(max(topics, default=-1) + 2)),
+        partitions=PartitionTable(**(table | columns)),
+    )
+
+
+def of_racks(racks: str, rows: list[list[int]], fenced: tuple[int, ...] = ()) -> Case:
+    return Case(tuple(racks), tuple(b in fenced for b in range(len(racks))), tuple(map(frozenset, rows)))
+
+
+def figures(view: ClusterView, topic: int = 0) -> tuple[list[Any], list[Any]]:
+    """Most on one broker, the same at best, moves and whether they are enough: of replicas, and of leaders."""
+    found = topic_spread(view)
+    names = ("max", "best_max", "moves", "moves_exact")
+    replicas, led = (
+        [getattr(found, f"{kind}_{name}")[topic].item() for name in names] for kind in ("replica", "leader")
+    )
+    return replicas, led
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> tuple[Case, list[int]]:
+    count = draw(st.integers(1, 5))
+    racks = draw(st.lists(st.sampled_from(["a", "b", "c", None]), min_size=count, max_size=count))
+    fenced = draw(st.lists(st.sampled_from([False, False, False, True]), min_size=count, max_size=count))
+    held = st.frozensets(st.integers(0, count - 1), min_size=1, max_size=min(count, 4))
+    partitions = draw(st.lists(held, min_size=1, max_size=6))
+    topics = draw(st.lists(st.integers(0, 1), min_size=len(partitions), max_size=len(partitions)))
+    cordoned = draw(st.just(frozenset()) | st.frozensets(st.integers(0, count - 1), max_size=2))
+    return Case(tuple(racks), tuple(fenced), tuple(partitions), cordoned), topics
+
+
+@pytest.mark.parametrize("mode", MODES, ids=str)
+@settings(max_examples=150, deadline=None)
+@given(drawn=cases())
+def test_the_best_of_a_topic_is_that_of_every_placement(drawn: tuple[Case, list[int]], mode: dict[str, int]) -> None:
+    case, topics = drawn
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in mode.items():
+            patch.setattr(module, name, value)
+        view = view_of(case, topics)
+        for topic in range(len(view.topics)):
+            mine = [held for held, place in zip(case.partitions, topics, strict=True) if place == topic]
+            check(attrs.evolve(case, partitions=tuple(mine)), *figures(view, topic))
+
+
+@settings(deadline=None)
+@given(drawn=cases())
+def test_with_too_many_cordoned_brokers_the_best_is_a_bound(drawn: tuple[Case, list[int]]) -> None:
+    case, topics = drawn
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reachable, "CORDONED_MAX", 0)
+        found = topic_spread(view_of(case, topics))
+    for topic in range(max(topics) + 1):
+        mine = [held for held, place in zip(case.partitions, topics, strict=True) if place == topic]
+        alone = attrs.evolve(case, partitions=tuple(mine))
+        assert found.replica_best_max[topic] <= max(best_replicas(alone), default=0)
+        if found.replica_moves_exact[topic] and found.replica_moves[topic] and all(is_ruled(alone, x) for x in mine):
+            assert found.replica_moves[topic] == least_moves(alone, tuple(best_replicas(alone)))
+
+
+def check(case: Case, replicas: list[Any], led: list[Any]) -> None:
+    """Compare the figures of one topic with brute force."""
+    shares = [sum(broker in held for held in case.partitions) for broker in case.live]
+    first = Counter(min((b for b in held if not case.fenced[b]), default=-1) for held in case.partitions)
+    leads = [first[broker] for broker in case.live]
+    for found, held, best in ((replicas, shares, best_replicas(case)), (led, leads, best_leaders(case))):
+        assert found[:2] == [max(held, default=0), max(best, default=0)]
+        gained = sum(n * n for n in held) > sum(n * n for n in best)
+        assert (found[2] > 0) == gained
+        assert gained or found[3]
+    if replicas[2]:
+        least = least_moves(case, tuple(best_replicas(case)))
+        kept = all(is_ruled(case, held) for held in case.partitions)
+        assert replicas[2] == least if replicas[3] and kept else replicas[2] <= least
+    if led[2]:
+        least = least_leader_moves(case)
+        assert led[2] == least if led[3] else led[2] <= least
+
+
+def is_ruled(case: Case, held: frozenset[int]) -> bool:
+    return tuple(sorted(b for b in held if not case.fenced[b])) in set(choices(case, held))
+
+
+@pytest.mark.parametrize("mode", MODES[:2], ids=str)
+@settings(deadline=None)
+@given(drawn=views(), assume_preferred=st.booleans())
+def test_a_topic_is_measured_as_a_cluster_of_its_own(
+    drawn: ClusterView, mode: dict[str, int], *, assume_preferred: bool
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in mode.items():
+            patch.setattr(module, name, value)
+        found = topic_spread(drawn, assume_preferred=assume_preferred)
+    for topic in range(len(drawn.topics)):
+        replicas, led = alone(drawn, topic, assume_preferred=assume_preferred)
+        assert (found.replica_max[topic], found.replica_moves[topic]) == (replicas.max, replicas.moves)
+        assert found.replica_moves_exact[topic] == replicas.moves_exact
+        assert (found.leader_moves is None) == (led is None)
+        if led is not None and found.leader_max is not None and found.leader_moves is not None:
+            assert (found.leader_max[topic], found.leader_moves[topic]) == (led.max, led.moves)
+        rows = audit.rows_of(drawn.partitions.replicas[drawn.partitions.topic_index == topic])
+        assert found.replica_count[topic] == sum(map(len, rows))
+        assert found.broker_count[topic] == len(set().union(*rows))
+        assert found.replication_factor[topic] == max(map(len, rows), default=0)
+
+
+def alone(view: ClusterView, topic: int, *, assume_preferred: bool) -> tuple[Distribution, Distribution | None]:
+    """The distributions of replicas and of leaders of one topic, as those of a cluster that has no other."""
+    groups, ids = Groups.of_view(view), view.broker_ids.tolist()
+    here = view.partitions.topic_index == topic
+    rows = [[ids.index(number) for number in row] for row in audit.rows_of(view.partitions.replicas[here])]
+    width = max(map(len, rows), default=0)
+    padded = np.array([row + [-1] * (width - len(row)) for row in rows], dtype=np.int32).reshape(len(rows), width)
+    known = leaders(view.partitions, assume_preferred=assume_preferred)
+    who = [] if known is None else [ids.index(number) if number >= 0 else -1 for number in known[here].tolist()]
+    led = np.array([place >= 0 and groups.of[place] >= 0 for place in who], dtype=np.bool_)
+    classes = Classes.of_rows(padded, groups, None if known is None else led, None)
+    live = np.flatnonzero(groups.of >= 0)
+    shares = {"replicas": np.bincount(padded[padded >= 0], minlength=len(ids))[live]}
+    if known is not None:
+        shares["leaders"] = np.bincount([place for place in who if place >= 0], minlength=len(ids))[live]
+    found = {
+        name: distribution(held, best=best_over_brokers(groups, classes, name, held)) for name, held in shares.items()
+    }
+    return found["replicas"], found.get("leaders")
+
+
+def test_the_worked_example_holds() -> None:
+    found = topic_spread(view_of(of_racks("abc", [[0], [0], [1]]), [0, 0, 0]))
+    assert found.leader_max is not None
+    assert found.leader_best_max is not None
+    assert found.leader_moves is not None
+    assert (found.leader_max[0], found.leader_best_max[0], found.leader_moves[0]) == (2, 1, 1)
+    assert (found.broker_count.tolist(), found.partition_count.tolist()) == ([2, 0], [3, 0])
+
+
+def test_a_topic_on_uneven_racks_at_its_best_has_nothing_to_gain() -> None:
+    """Racks of 2, 2 and 1: the lone broker must hold every partition, though ceil(18 / 5) is 4."""
+    rows = [[0, 2, 4], [1, 3, 4], [0, 2, 4], [1, 3, 4], [0, 3, 4], [1, 2, 4]]
+    replicas, led = figures(view_of(of_racks("aabbc", rows), [0] * 6))
+    assert replicas == [6, 6, 0, True]
+    assert led == [3, 2, 3, True]
+
+
+def test_a_fenced_broker_takes_nothing_and_its_replicas_stay() -> None:
+    """Two of three brokers are live and even; what is on the third counts for neither."""
+    found = topic_spread(view_of(of_racks("abc", [[0, 1, 2]] * 4, fenced=(2,)), [0] * 4))
+    assert [found.replica_max[0], found.replica_best_max[0], found.replica_moves[0]] == [4, 4, 0]
+    assert [found.replica_count[0], found.broker_count[0]] == [12, 3]
+
+
+def test_a_topic_of_one_factor_is_not_held_against_that_of_another() -> None:
+    """Factor 2 on racks of 2 and 1 puts all on the lone broker; factor 1 leaves all brokers free."""
+    case = of_racks("aab", [[0, 2], [1, 2], [0, 2], [1, 2], [0], [0], [2], [2]])
+    view = view_of(case, [0] * 4 + [1] * 4)
+    assert figures(view, 0)[0] == [4, 4, 0, True]
+    assert figures(view, 1)[0] == [2, 2, 1, True]
+
+
+def test_a_move_that_may_need_another_is_a_lower_bound() -> None:
+    inside = of_racks("aabb", [[0, 2], [0, 3], [0, 2], [1, 3], [0, 2], [0, 3]])
+    assert figures(view_of(inside, [0] * 6))[0] == [5, 3, 2, True]
+    between = of_racks("aabbcc", [[0, 2], [1, 3], [0, 3], [1, 2]])
+    assert figures(view_of(between, [0] * 4))[0][3] is False
+
+
+def test_a_cordoned_broker_takes_nothing_of_a_topic_but_gives() -> None:
+    """Broker 2 holds one of six and keeps it; what it does not hold is not expected of it."""
+    case = of_racks("abc", [[0], [0], [0], [0], [1], [2]])
+    assert figures(view_of(attrs.evolve(case, cordoned=frozenset({2})), [0] * 6))[0] == [4, 3, 1, True]
+    assert figures(view_of(case, [0] * 6))[0] == [4, 2, 2, True]
+
+
+def test_topics_whose_rows_are_mixed_are_told_apart() -> None:
+    case = of_racks("aab", [[0, 2], [0], [1, 2], [1], [0, 2], [2]])
+    view = view_of(case, [1, 0, 1, 0, 1, 0])
+    assert topic_spread(view).replica_count.tolist() == [3, 6, 0]
+    assert (figures(view, 0)[0], figures(view, 1)[0]) == ([1, 1, 0, True], [3, 3, 0, True])
+
+
+def test_without_leaders_there_are_no_leader_figures() -> None:
+    found = topic_spread(view_of(of_racks("ab", [[0, 1]]), [0], leader=None))
+    assert (found.leader_max, found.leader_best_max, found.leader_moves, found.leader_moves_exact) == (None,) * 4
+    assert (found.size_bytes, found.replication_factor.tolist()) == (None, [2, 0])
+
+
+def test_where_no_broker_is_live_nothing_moves() -> None:
+    replicas, led = figures(view_of(of_racks("ab", [[0, 1]], fenced=(0, 1)), [0]))
+    assert (replicas, led) == ([0, 0, 0, True], [0, 0, 0, True])
