@@ -21,7 +21,7 @@ import numpy as np
 
 from placement.reassignment.moves import FloatArray, Moves, Rates, lower_bound, quotient
 from placement.reassignment.reassignment import Reassignment
-from placement.reassignment.rolling_kernel import roll
+from placement.reassignment.rolling_kernel import Queues, roll
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -41,7 +41,7 @@ class Rolling:
 def rolling(plan: Reassignment, *, concurrency: int = 1, rates: Rates | None = None) -> Rolling:
     """Return the rolling schedule of a plan; without `rates`, times are in bytes of one link.
 
-    Cost: a tenth of a second for 50,000 moves on 1,000 brokers; grows faster than the moves of one broker.
+    Cost: a tenth of a second for 100,000 moves on 1,000 brokers, four seconds for a million.
     """
     moves = Moves.of(plan)
     each = Rates.equal(moves.broker_count) if rates is None else rates
@@ -51,9 +51,9 @@ def rolling(plan: Reassignment, *, concurrency: int = 1, rates: Rates | None = N
         target = moves.targets[:, column]
         alone = quotient(moves.sizes, each.bytes_in[target] / concurrency)
         seconds = np.where(target >= 0, np.maximum(seconds, alone), seconds)
-    degree = np.bincount(links[links >= 0], minlength=2 * moves.broker_count)
-    starts_at = np.concatenate([[0], np.cumsum(degree)]).astype(np.int64)
+    order = np.argsort(-seconds, kind="stable").astype(np.int64)
+    queues = Queues.of(links, order, 2 * moves.broker_count)
     begins, ends = np.zeros(plan.count), np.zeros(plan.count)
-    begins[moves.places], ends[moves.places] = roll(links, seconds, -seconds, concurrency, starts_at)
+    begins[moves.places], ends[moves.places] = roll(links, seconds, order, concurrency, queues)
     least = max(lower_bound(moves, each).seconds, float(seconds.max(initial=0.0)))
     return Rolling(start=begins, end=ends, bound_seconds=least)

@@ -131,6 +131,20 @@ def test_without_batches_no_broker_passes_the_concurrency_at_any_time(concurrenc
             assert max(side.values()) <= concurrency
 
 
+@pytest.mark.parametrize("seed", range(12))
+def test_without_batches_no_move_waits_while_all_its_brokers_have_a_slot(seed: int) -> None:
+    concurrency = 1 + seed % 3
+    plan = large_plan(seed, equal=seed % 4 == 0, adds=1 + seed % 2, partitions=80, brokers=9)
+    found = rolling(plan, concurrency=concurrency)
+    for moment in sorted({0.0, *found.end.tolist()} - {found.seconds}):
+        running = [place for place in range(plan.count) if found.start[place] <= moment < found.end[place]]
+        into, out_of = counts_of(plan, running)
+        assert max([*into.values(), *out_of.values()]) <= concurrency
+        for place in np.flatnonzero(found.start > moment).tolist():
+            new, old = plan.replicas[place][plan.added[place]].tolist(), int(plan.source[place])
+            assert out_of.get(old, 0) == concurrency or any(into.get(each, 0) == concurrency for each in new)
+
+
 def test_rolling_moves_take_their_share_of_the_slower_link() -> None:
     plan = large_plan(1, equal=True, partitions=1)
     rates = Rates(bytes_in=np.full(12, 50.0), bytes_out=np.full(12, 100.0))
