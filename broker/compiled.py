@@ -4,7 +4,9 @@ What it decides: when numba is imported and where its machine code is kept. Impo
 compiling a kernel a second or more, so both wait for the first call: a command that places ten partitions never pays.
 
 A kernel too long to read is cut into helper functions, compiled into it where they are called.
-They stand in the kernel's own file: the cache notices a change of that file only.
+Helpers may stand in another file. Numba's cache notices changes of the kernel's own file only, so the name under which
+such a kernel is cached has a digest of those helpers and of the constants that they read: a helper that changed is
+compiled anew.
 
 The machine code is cached beside the source, or in the user's cache directory, so that
 every process compiles once in the life of an installation. Where neither can be written
@@ -18,8 +20,9 @@ Source: numba's `njit(cache=True)`; it raises RuntimeError when it finds no plac
 from __future__ import annotations
 
 import functools
+import hashlib
 from collections.abc import Callable, Sequence
-from types import FunctionType
+from types import CodeType, FunctionType
 from typing import Any, ParamSpec, TypeVar, cast
 
 Parameters = ParamSpec("Parameters")
@@ -37,11 +40,11 @@ def compiled(function: Callable[Parameters, Result]) -> Callable[Parameters, Res
 def compiled_with(
     *helpers: Callable[..., object], allocates: bool = True
 ) -> Callable[[Callable[Parameters, Result]], Callable[Parameters, Result]]:
-    """Return a decorator like `compiled` for a function that calls `helpers`, plain functions of the same module.
+    """Return a decorator like `compiled` for a function that calls `helpers`, plain functions of any module.
 
     They may call each other, and become one piece of machine code with it. Name them all: one that is not named is
-    unknown to the compiler. A function that makes no array can say that it never `allocates`: numba then counts no
-    references, which costs a function of many small helpers more than half its time.
+    unknown to the compiler, and no two may have one name. A function that makes no array can say that it never
+    `allocates`: numba then counts no references, which costs a function of many small helpers more than half its time.
     """
 
     def decorate(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
@@ -64,14 +67,40 @@ def _compile(
     import numba  # Here, as it takes half a second that most commands need not wait.
 
     options: dict[str, Any] = {"nogil": True} if allocates else {"nogil": True, "_nrt": False}
-    # A copy of the module's names, in which the helpers are compiled ones; the module itself keeps the plain ones.
+    assert len({helper.__name__ for helper in helpers}) == len(helpers), "helpers have names of their own"
+    # A copy of each module's names, in which the helpers are compiled ones; the modules themselves keep the plain ones.
     names = dict(function.__globals__)
+    by_module = {function.__module__: names}
+    linked_helpers = {}
     for helper in helpers:
-        names[helper.__name__] = numba.njit(forceinline=True, **options)(FunctionType(helper.__code__, names))
+        own = by_module.setdefault(helper.__module__, dict(helper.__globals__))
+        linked_helpers[helper.__name__] = numba.njit(forceinline=True, **options)(FunctionType(helper.__code__, own))
+    for own in by_module.values():
+        own.update(linked_helpers)
     linked = FunctionType(function.__code__, names)
+    foreign = [helper for helper in helpers if helper.__module__ != function.__module__]
+    if foreign:
+        linked.__qualname__ = f"{function.__qualname__}-{_digest(foreign)}"
     try:
         return cast("Callable[Parameters, Result]", numba.njit(cache=True, **options)(linked))
     except RuntimeError as refusal:
         if "no locator available" not in str(refusal):
             raise
         return cast("Callable[Parameters, Result]", numba.njit(**options)(linked))
+
+
+def _digest(helpers: Sequence[Callable[..., object]]) -> str:
+    """Return the digest of what helpers do, as hexadecimal digits: their code, and the constants that they read."""
+    found = hashlib.sha256()
+    for helper in helpers:
+        code = helper.__code__
+        read = [(name, helper.__globals__.get(name)) for name in code.co_names]
+        constants = [(name, value) for name, value in read if isinstance(value, bool | int | float | str)]
+        found.update(repr((helper.__name__, _parts(code), constants)).encode())
+    return found.hexdigest()[:16]
+
+
+def _parts(code: CodeType) -> tuple[object, ...]:
+    """Return what a function does, wherever its file lies and whatever its comments say."""
+    constants = tuple(_parts(each) if isinstance(each, CodeType) else each for each in code.co_consts)
+    return code.co_code, constants, code.co_names, code.co_varnames

@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 from broker.cluster import Int32Array, Int64Array
 from broker.compiled import compiled_with
 from placement.reassignment.exchange_graph import Shape, State
+from placement.reassignment.exchange_kernel import admits, slot_of
 
 FAR = 1 << 61
 """Costs more than any path."""
@@ -84,50 +85,11 @@ class Paths(NamedTuple):
     open: Int64Array
 
 
-def column_of(matrix: Int32Array, row: int, broker: int) -> int:
-    """Return the column of `broker` in a row, -1 if it is not there."""
-    for column in range(matrix.shape[1]):
-        if matrix[row, column] == broker:
-            return column
-    return -1
-
-
-def allows(shape: Shape, now: Int32Array, row: int, leaving: int, group: int) -> bool:
-    """Return whether a replica in `group` may take the place of that in column `leaving`, or of a missing one (-1)."""
-    kind = shape.kind[row]
-    held = size = 0
-    for column in range(now.shape[1]):
-        other = now[row, column]
-        if other < 0:
-            break
-        if column == leaving:
-            continue
-        size += 1
-        if shape.group[other] == group:
-            held += 1
-    if held >= shape.room[kind, group] or size >= shape.factor[kind]:
-        return False
-    if shape.must_count[kind] == 0:
-        return True
-    spare = shape.factor[kind] - size - 1
-    for one in range(shape.must.shape[1]):
-        if shape.must[kind, one] == 0 or one == group:
-            continue
-        found = False
-        for column in range(now.shape[1]):
-            other = now[row, column]
-            if other >= 0 and column != leaving and shape.group[other] == one:
-                found = True
-        if not found:
-            spare -= 1
-    return bool(spare >= 0)
-
-
 def cost_at(shape: Shape, costs: Costs, row: int, broker: int) -> int:
     """Return what a replica on `broker` costs."""
     if broker == shape.leader[row]:
         return -costs.lead
-    if column_of(shape.before, row, broker) >= 0:
+    if slot_of(shape.before, row, broker) >= 0:
         return 0
     return int(costs.fresh[row])
 
@@ -183,14 +145,14 @@ def put_exchanges(shape: Shape, now: Int32Array, costs: Costs, heaps: Heaps, row
         else:
             own = cost_at(shape, costs, row, here)
         for group in range(groups):
-            if allows(shape, now, row, leaving, group):
+            if admits(shape, now, row, leaving, group):
                 put(heaps, holder, group, costs.fresh[row] - own, row)
                 count += 1
         for old in range(shape.before.shape[1]):
             broker = shape.before[row, old]
-            if broker < 0 or shape.group[broker] < 0 or column_of(now, row, broker) >= 0:
+            if broker < 0 or shape.group[broker] < 0 or slot_of(now, row, broker) >= 0:
                 continue
-            if allows(shape, now, row, leaving, shape.group[broker]):
+            if admits(shape, now, row, leaving, shape.group[broker]):
                 put(heaps, holder, groups + broker, cost_at(shape, costs, row, broker) - own, row)
                 count += 1
         if here < 0:
@@ -204,17 +166,17 @@ def holds_true(shape: Shape, now: Int32Array, costs: Costs, heaps: Heaps, holder
     row = heaps.row[entry]
     leaving, own = -1, 0
     if holder < brokers:
-        leaving = column_of(now, row, holder)
+        leaving = slot_of(now, row, holder)
         if leaving < 0:
             return False
         own = cost_at(shape, costs, row, holder)
     group, wanted = place, costs.fresh[row]
     if place >= groups:
         broker = place - groups
-        if column_of(now, row, broker) >= 0:
+        if slot_of(now, row, broker) >= 0:
             return False
         group, wanted = shape.group[broker], cost_at(shape, costs, row, broker)
-    return bool(heaps.key[entry] == wanted - own and allows(shape, now, row, leaving, group))
+    return bool(heaps.key[entry] == wanted - own and admits(shape, now, row, leaving, group))
 
 
 def find_arcs(shape: Shape, now: Int32Array, costs: Costs, heaps: Heaps, arcs: Arcs, paths: Paths, holder: int) -> None:
@@ -242,7 +204,7 @@ def find_arcs(shape: Shape, now: Int32Array, costs: Costs, heaps: Heaps, arcs: A
             left = 0
             for place in range(count):
                 broker = paths.open[place]
-                if column_of(now, row, broker) >= 0 or column_of(shape.before, row, broker) >= 0:
+                if slot_of(now, row, broker) >= 0 or slot_of(shape.before, row, broker) >= 0:
                     paths.open[left] = broker
                     left += 1
                 else:
@@ -320,12 +282,12 @@ def shortest(shape: Shape, state: State, costs: Costs, heaps: Heaps, arcs: Arcs,
 
 def exchange(shape: Shape, now: Int32Array, here: int, there: int, row: int) -> bool:
     """Put a replica of a partition on `there` instead of `here`; False where an earlier arc of the path forbids it."""
-    leaving = column_of(now, row, here) if here < shape.group.size else -1
+    leaving = slot_of(now, row, here) if here < shape.group.size else -1
     if here < shape.group.size and leaving < 0:
         return False
-    if column_of(now, row, there) >= 0 or not allows(shape, now, row, leaving, shape.group[there]):
+    if slot_of(now, row, there) >= 0 or not admits(shape, now, row, leaving, shape.group[there]):
         return False
-    now[row, leaving if leaving >= 0 else column_of(now, row, -1)] = there
+    now[row, leaving if leaving >= 0 else slot_of(now, row, -1)] = there
     return True
 
 
@@ -338,7 +300,7 @@ def mark(shape: Shape, now: Int32Array, arcs: Arcs, row: int) -> None:
             arcs.stale[shape.group.size] = True
 
 
-@compiled_with(column_of, allows, cost_at, meld, put, put_exchanges, allocates=False)
+@compiled_with(slot_of, admits, cost_at, meld, put, put_exchanges, allocates=False)
 def fill_heaps(shape: Shape, now: Int32Array, costs: Costs, heaps: Heaps, order: Int64Array) -> int:
     """Add the exchanges of the partitions in `order` to empty heaps, dearest first at best; -1 if there is no room."""
     most = now.shape[1] * (shape.room.shape[1] + shape.before.shape[1])
@@ -351,8 +313,8 @@ def fill_heaps(shape: Shape, now: Int32Array, costs: Costs, heaps: Heaps, order:
 
 
 @compiled_with(
-    column_of,
-    allows,
+    slot_of,
+    admits,
     cost_at,
     meld,
     put,

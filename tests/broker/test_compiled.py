@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
+from pathlib import Path
 from types import FunctionType
-from typing import Any
+from typing import Any, Final
 
 import numba
 import pytest
@@ -76,3 +80,43 @@ def test_any_other_failure_to_compile_is_not_hidden(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(numba, "njit", recording_njit([], "out of luck"))
     with pytest.raises(RuntimeError, match="out of luck"):
         compiled(doubled)(21)
+
+
+FIRST: Final = "def grown(number):\n    return number + STEP\n"
+KERNEL: Final = """
+from broker.compiled import compiled_with
+from {helpers} import grown
+
+@compiled_with(grown)
+def twice(number):
+    return grown(grown(number))
+"""
+
+
+@pytest.mark.parametrize(
+    ("changed", "then"),
+    [
+        ("STEP = 1\ndef grown(number):\n    return number * 10\n", "100"),
+        ("STEP = 2\n" + FIRST, "5"),
+        ("STEP = 1\n# Not another word.\n" + FIRST, "3"),
+    ],
+)
+def test_a_helper_of_another_file_that_changed_is_compiled_anew(changed: str, then: str, tmp_path: Path) -> None:
+    """The kernel's own file stays the same, so that numba's cache by itself would give the old machine code."""
+    (tmp_path / "the_helpers.py").write_text("STEP = 1\n" + FIRST)
+    (tmp_path / "the_kernel.py").write_text(KERNEL.format(helpers="the_helpers"))
+
+    def said() -> str:
+        call = [sys.executable, "-c", "from the_kernel import twice; print(twice(1))"]
+        path = os.pathsep.join([str(tmp_path), str(Path(__file__).parents[2])])
+        found = subprocess.run(call, capture_output=True, text=True, env={**os.environ, "PYTHONPATH": path}, check=True)
+        return found.stdout.strip()
+
+    def cached() -> int:
+        return len(list(tmp_path.rglob("the_kernel.twice*.nbc")))
+
+    assert (said(), cached()) == ("3", 1)
+    assert (said(), cached()) == ("3", 1)  # Found in the cache.
+    (tmp_path / "the_helpers.py").write_text(changed)
+    assert said() == then
+    assert cached() == (1 if then == "3" else 2)
