@@ -39,6 +39,8 @@ from placement.reassignment.goal import Goal, copy_sizes
 
 VERSION: Final = 1
 _FLAGS: Final = ("cordoned", "in_controlled_shutdown")
+_LATER: Final = ("moved_bytes_gap",)
+"""Counts that certificates of version 1 did not have from the start."""
 _VECTORS: Final = ("low", "high", "even_low", "even_high", "block", "price")
 
 
@@ -131,6 +133,7 @@ def read_certificate(text: str, *, source: str) -> Certified:
             "remove": tuple(BrokerId(int(number)) for number in raw["remove"]),
             "add": tuple((BrokerId(int(number)), rack) for number, rack in raw["add"]),
             "exclude_topics": tuple(map(str, raw["exclude_topics"])),
+            "capacity": tuple((BrokerId(int(number)), int(size)) for number, size in raw.get("capacity", ())),
         }
         listed = value["brokers"]
         brokers = tuple(
@@ -150,7 +153,7 @@ def read_certificate(text: str, *, source: str) -> Certified:
             brokers=brokers,
             topics=tuple(TopicView(str(name)) for name in value["topics"]),
             certificate=Certificate(replicas=replicas, leaders=leaders),
-            counts={name: value[name] for name in attrs.fields_dict(Tally)},
+            counts={name: value[name] for name in attrs.fields_dict(Tally) if name in value or name not in _LATER},
             input_sha256=str(value["input_sha256"]),
             sizes_sha256=None if value.get("sizes_sha256") is None else str(value["sizes_sha256"]),
         )

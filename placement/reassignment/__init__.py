@@ -3,6 +3,8 @@
 problem         Define partitions, the brokers that may hold them, and bounds on loads.
 exchange        Find the solution of least cost, and the most even loads that can be reached.
 least_bytes     Find the solution that copies the fewest bytes among those with the most even counts.
+byte_band       Define the band of bytes of each broker, and prove that no placement is more even.
+least_band      Find a placement within a band of bytes that copies few bytes, and prices that bound any other.
 reassignment    Hold target replicas for some partitions of a view.
 completion      Decide when Kafka completes each partition of a reassignment, and what the cluster is then.
 moves           List the partitions that copy bytes, as columns of brokers, and bound how fast they can go.
@@ -15,6 +17,7 @@ goal            Define what a plan should reach, and refuse what it cannot.
 certificate     Prove from the input and a price for each broker that no plan moves less.
 check           Check a plan against its input, without any solver.
 planning        Turn a view and a goal into problems, one for replicas and one for leaders.
+banding         Solve a goal that makes bytes even, and refuse what cannot be, or what was not found.
 plan            Make the plan that moves least.
 input_table     Keep the input of a plan as a table, and make the view of it again.
 plan_tables     Make the tables of a plan: what changes, and what every broker holds.

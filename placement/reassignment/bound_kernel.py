@@ -220,14 +220,15 @@ def least_cost(
     wanted: Int64Array,
     leader: Int32Array,
     fresh: Int64Array,
+    scale: Int64Array,
     chosen: Int64Array,
     total: Int64Array,
 ) -> bool:
     """Add up the least costs of the partitions `chosen`, rows of `rows` int32[P, W]; False where one has no place.
 
     `wanted` int64[P] are the replicas on live brokers, `leader` int32[P] the broker that saves `lead`, -1 for none,
-    `fresh` int64[P] what a new replica costs. The sum is total[0] * 2^PART_BITS + total[1], as it may need more than 64
-    bits.
+    `fresh` int64[P] what a new replica costs. Each partition's least cost counts `scale` int64[P] times. The sum is
+    total[0] * 2^PART_BITS + total[1], as it may need more than 64 bits.
     """
     room = np.empty(2 * 256 + rules.open_size.size, np.int64)
     total[:] = 0
@@ -256,6 +257,7 @@ def least_cost(
             cost = wide(rules, prices, held, leader[row], factor, fresh[row], room)
         if cost >= FAR:
             return False
+        cost *= scale[row]
         total[0] += cost >> PART_BITS
         total[1] += cost & (1 << PART_BITS) - 1
     return True

@@ -25,8 +25,10 @@ the floors prove it.
 Example: three partitions on broker 0, broker 1 joins, prices 0 and -1, weight 1: the minimum is 3 times min(0, 1 - 1),
 the maximum of q·x with loads 1..2 is -1, so at least one replica moves.
 
-Left out: capacities, and loads in bytes. With bounds by topic, they and the blocks are checked to be kept, not to be
-the most even.
+Loads in bytes (byte_band.py) lie in a band around the reachable mean. Then a replica of s bytes costs s times what it
+costs here, and as many times its broker's price; whole partitions may need more than the bound says.
+
+Left out: with bounds by topic, they and the blocks are checked to be kept, not to be the most even.
 
 Source: linear programming duality; Frank & Murota, Mathematical Programming, 2021, for the order of loads.
 """
@@ -79,7 +81,9 @@ class Question:
 
     `wanted` int64[P] replicas on live brokers, 0 where nothing changes; `leader` int32[P], -1 where none can be lost;
     `base` int64[B] what brokers hold besides; `topic` int32[P]; `sizes` int64[P] bytes of a new replica where they are
-    the cost, else None; `cordoned` bool[B] live brokers that may receive nothing, None if there are none.
+    the cost, else None; `cordoned` bool[B] live brokers that may receive nothing, None if there are none. Loads count
+    replicas, or, where `weights` int64[P] are given, bytes: what a replica of each partition adds to a load. A replica
+    then costs as many times as it has bytes, and `base` is in bytes too.
     """
 
     rows: Int32Array
@@ -93,6 +97,7 @@ class Question:
     topic: Int32Array
     sizes: Int64Array | None = None
     cordoned: NDArray[np.bool_] | None = None
+    weights: Int64Array | None = None
 
     @classmethod
     def rack_numbers(cls, view: ClusterView) -> Int64Array:
@@ -104,7 +109,8 @@ class Question:
     @property
     def total(self) -> int:
         """Return the sum of all loads of live brokers."""
-        return int(self.wanted.sum() + self.base[self.live].sum())
+        placed = self.wanted if self.weights is None else self.wanted * self.weights
+        return int(placed.sum() + self.base[self.live].sum())
 
     def rules(self) -> Rules:
         """Return the rules as the kernel takes them."""
@@ -116,8 +122,8 @@ class Question:
 
     def costs(self, weight: int) -> tuple[Int64Array, int]:
         """Return what a new replica of each partition costs, int64[P], and what a lost leader costs."""
-        if self.sizes is None:
-            return np.full(self.wanted.size, weight, dtype=np.int64), 1
+        if self.sizes is None or self.weights is not None:
+            return np.full(self.wanted.size, weight, dtype=np.int64), int(self.weights is None)
         besides = int(weight > 1)
         return self.sizes * weight + besides, besides
 
@@ -126,12 +132,15 @@ class Question:
         parts = [proof.price] if proof.topics is None else [proof.price, proof.topics.price]
         dearest = max(max(abs(int(one.min(initial=0))), int(one.max(initial=0))) for one in parts)
         largest = 1 if self.sizes is None else int(self.sizes.max(initial=0))
+        if self.weights is not None:
+            return (dearest + proof.weight + 2) * (int(self.wanted.max(initial=0)) + 1) * max(largest, 1) < FAR
         return (dearest + proof.weight * largest + 2) * (int(self.wanted.max(initial=0)) + 1) < FAR
 
     def least(self, price: Int64Array, *, fresh: Int64Array | int, lead: int, rows: Int64Array | None = None) -> int:
         """Return the least sum of cost and price over all placements of `rows`, by default of all partitions.
 
-        `fresh` is what a new replica costs, of each partition or of any; less than 0 is returned, and is far below any
+        `fresh` is what a new replica costs, of each partition or of any. With weights each cost and price counts as
+        many times as the partition has bytes. Less than 0 is returned, and is far below any
         sum, where a partition has no place.
         """
         rules = self.rules()
@@ -143,8 +152,9 @@ class Question:
         prices = Prices(price, lead, able, groups[best[groups] < FAR], best)
         chosen = np.flatnonzero(self.wanted).astype(np.int64) if rows is None else rows
         each = np.full(self.wanted.size, fresh, dtype=np.int64) if isinstance(fresh, int) else fresh
+        scale = np.ones_like(self.wanted) if self.weights is None else self.weights
         total = np.zeros(2, dtype=np.int64)
-        if not least_cost(rules, prices, self.rows, self.wanted, self.leader, each, chosen, total):
+        if not least_cost(rules, prices, self.rows, self.wanted, self.leader, each, scale, chosen, total):
             return -FAR * FAR
         return (int(total[0]) << PART_BITS) + int(total[1])
 
@@ -198,7 +208,7 @@ def _dearest(question: Question, proof: Proof) -> int:
     """Return the greatest q·x over loads x within the bounds; what brokers hold besides is no part of x."""
     blocks = [np.flatnonzero(question.live)]
     totals = [question.total]
-    if proof.is_even:
+    if proof.is_even and question.weights is None:
         blocks = [np.flatnonzero(proof.block == number) for number in range(proof.totals.size)]
         totals = proof.totals.tolist()
     dearest = 0

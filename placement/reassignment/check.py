@@ -28,8 +28,9 @@ from numpy.typing import NDArray
 from broker.cluster import PAD, ClusterView, Int32Array, Int64Array
 from broker.wording import counted
 from placement.balance.loads import broker_rows
+from placement.reassignment.byte_band import faults_of_band
 from placement.reassignment.certificate import Proof, Question, faults_of_bounds, first_without_place, lower_bound
-from placement.reassignment.goal import Goal, copy_sizes, excluded_rows
+from placement.reassignment.goal import Goal, copy_sizes, excluded_rows, shares
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -51,6 +52,9 @@ class Tally:
     A plan by bytes has no bounds of `moved` and `lost` by themselves (None) but one of `moved_bytes`, and, unless sizes
     are too great for it, one of `moved` and `lost` together among the plans with as few bytes. By replicas these three
     are None.
+
+    A plan to bytes within a tolerance may copy more than `moved_bytes_bound`, as whole partitions seldom fit: by
+    `moved_bytes_gap`, the part of `moved_bytes` that is above it. Other plans have none.
     """
 
     moved: int
@@ -64,11 +68,12 @@ class Tally:
     moved_bytes: int | None = None
     moved_bytes_bound: int | None = None
     moved_or_lost_bound: int | None = None
+    moved_bytes_gap: float | None = None
 
     @property
     def is_least(self) -> bool:
         """Return whether what is proven is at its bounds."""
-        return all(count == bound for _, count, bound in self.proven)
+        return all(count == bound for _, count, bound in self.proven) and not self.moved_bytes_gap
 
     @property
     def proven(self) -> tuple[tuple[str, int | None, int | None], ...]:
@@ -77,6 +82,8 @@ class Tally:
         if self.moved_bytes is None:
             moved, lost = self.moved_bound, self.lost_bound
             return ("replicas move", self.moved, moved), ("leaders lose their replica", self.lost, lost), leaders
+        if self.moved_bytes_gap is not None:
+            return (leaders,)
         sums = ("replicas move and leaders lose theirs", self.moved + self.lost, self.moved_or_lost_bound)
         together = () if self.moved_or_lost_bound is None else (sums,)
         return ("bytes move", self.moved_bytes, self.moved_bytes_bound), *together, leaders
@@ -170,7 +177,8 @@ def tally(view: ClusterView, goal: Goal, target: Int32Array, certificate: Certif
         weight = certificate.replicas.weight
         moved_bound, lost_bound = divmod(lower_bound(question, certificate.replicas), weight)
         if question.sizes is not None:
-            bytes_bound, together_bound = moved_bound, lost_bound if weight > 1 else None
+            bytes_bound = moved_bound
+            together_bound = lost_bound if weight > 1 and not goal.is_banded else None
             moved_bound = lost_bound = None
             counts = np.count_nonzero(new, axis=1).tolist()
             moved_bytes = sum(
@@ -196,7 +204,15 @@ def tally(view: ClusterView, goal: Goal, target: Int32Array, certificate: Certif
         moved_bytes=moved_bytes,
         moved_bytes_bound=bytes_bound,
         moved_or_lost_bound=together_bound,
+        moved_bytes_gap=_gap(moved_bytes, bytes_bound) if goal.is_banded else None,
     )
+
+
+def _gap(copied: int | None, bound: int | None) -> float | None:
+    """Return which part of the copied bytes is above the bound; below 0 where the bound says more than is possible."""
+    if copied is None or bound is None:
+        return None
+    return (copied - bound) / max(copied, 1)
 
 
 def faults(view: ClusterView, goal: Goal, target: Int32Array, certificate: Certificate) -> tuple[str, ...]:
@@ -210,9 +226,12 @@ def faults(view: ClusterView, goal: Goal, target: Int32Array, certificate: Certi
         found.append("a proof of replicas is missing, or is there though only leaders change")
     after = np.bincount(target[target >= 0], minlength=given.live.size).astype(np.int64)
     if certificate.replicas is not None:
-        before = np.bincount(given.rows[given.rows >= 0], minlength=given.live.size).astype(np.int64)
         question = _replica_question(view, goal, given)
-        found += _faults_of_loads(view, question, certificate.replicas, before, after, "replicas")
+        if goal.is_banded:
+            found += _faults_of_bytes(view, goal, question, certificate.replicas, target)
+        else:
+            before = np.bincount(given.rows[given.rows >= 0], minlength=given.live.size).astype(np.int64)
+            found += _faults_of_loads(view, question, certificate.replicas, before, after, "replicas")
         found += _faults_of_topics(view, goal, question, certificate.replicas, target)
     asked = _leader_question(given, target)
     led = np.bincount(given.leader[given.leader >= 0], minlength=given.live.size).astype(np.int64)
@@ -220,6 +239,8 @@ def faults(view: ClusterView, goal: Goal, target: Int32Array, certificate: Certi
     lead = np.bincount(chosen[chosen >= 0], minlength=given.live.size).astype(np.int64)
     found += _faults_of_loads(view, asked, certificate.leaders, led, lead, "leaders")
     counts = tally(view, goal, target, certificate)
+    if counts.moved_bytes_gap is not None and counts.moved_bytes_gap < 0:
+        found.append(f"{counts.moved_bytes} bytes move, fewer than the {counts.moved_bytes_bound} that any plan needs")
     for what, count, bound in counts.proven:
         if count != bound:
             found.append(f"{count} {what}, and the prices prove {bound}")
@@ -231,6 +252,10 @@ def _replica_question(view: ClusterView, goal: Goal, given: _Input) -> Question:
     receives = np.array([not goal.new_only_receives or b.id in added for b in view.brokers], dtype=np.bool_)
     pinned = given.rows[~given.changes]
     leader = np.where(given.changes & np.append(given.live, False)[given.leader], given.leader, PAD)
+    base = np.bincount(pinned[pinned >= 0], minlength=given.live.size).astype(np.int64)
+    sizes = copy_sizes(view) if goal.by == "bytes" else None
+    if goal.is_banded and sizes is not None:
+        base = bytes_of(np.where(given.changes[:, None], PAD, given.rows), sizes, given.live.size)
     return Question(
         rows=given.rows,
         wanted=given.wanted,
@@ -240,10 +265,24 @@ def _replica_question(view: ClusterView, goal: Goal, given: _Input) -> Question:
         receives=receives & given.live & ~given.cordoned,
         cordoned=given.cordoned,
         rack=Question.rack_numbers(view),
-        base=np.bincount(pinned[pinned >= 0], minlength=given.live.size).astype(np.int64),
+        base=base,
         topic=view.partitions.topic_index,
-        sizes=np.where(given.wanted > 0, copy_sizes(view), 0) if goal.by == "bytes" else None,
+        sizes=None if sizes is None else np.where(given.wanted > 0, sizes, 0),
+        weights=np.where(given.wanted > 0, sizes, 0) if goal.is_banded and sizes is not None else None,
     )
+
+
+def bytes_of(rows: Int32Array, sizes: Int64Array, count: int) -> Int64Array:
+    """Return the bytes of each broker, int64[B], a replica counting as many as `sizes` int64[P] say."""
+    loads = np.zeros(count + 1, dtype=np.int64)
+    for column in range(rows.shape[1]):
+        np.add.at(loads, rows[:, column], sizes)
+    return loads[:count]
+
+
+def byte_question(view: ClusterView, goal: Goal) -> Question:
+    """Return what may be placed where, in bytes; `view` has the added brokers."""
+    return _replica_question(view, goal, _Input.read(view, goal))
 
 
 def _leader_question(given: _Input, target: Int32Array) -> Question:
@@ -376,6 +415,23 @@ def _faults_of_loads(
         if not np.array_equal(held, proof.totals):
             found.append(f"{what}: blocks of brokers hold {held.tolist()}, not {proof.totals.tolist()}")
     return found
+
+
+def _faults_of_bytes(view: ClusterView, goal: Goal, question: Question, proof: Proof, target: Int32Array) -> list[str]:
+    """Return what is wrong with the band, and the brokers whose bytes lie outside it."""
+    sizes, count = copy_sizes(view), question.live.size
+    before = bytes_of(_Input.read(view, goal).rows, sizes, count)
+    found = faults_of_band(
+        question, proof, shares=shares(view, goal), tolerance=goal.tolerance_millionths, before=before
+    )
+    after = bytes_of(target, sizes, count)
+    outside = question.live & ((after < proof.low) | (after > proof.high))
+    for place in np.flatnonzero(outside)[:5].tolist():
+        found.append(
+            f"broker {view.brokers[place].id} holds {int(after[place])} bytes, outside {int(proof.low[place])} to "
+            f"{int(proof.high[place])}"
+        )
+    return [f"bytes: {fault}" for fault in found]
 
 
 def _faults_of_topics(view: ClusterView, goal: Goal, question: Question, proof: Proof, target: Int32Array) -> list[str]:

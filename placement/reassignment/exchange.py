@@ -61,7 +61,7 @@ def solve(problem: Problem, bounds: Bounds | None = None, *, leaders_last: bool 
 
 
 def _solved(problem: Problem, bounds: Bounds | None, leaders_last: bool) -> Solution:
-    one_block = Bounds.even(np.where(problem.live, 0, -1), np.array([problem.total], dtype=np.int64))
+    one_block = Bounds.even(np.where(problem.live, 0, -1), np.array([problem.total], dtype=np.int64), problem.share)
     work = Work(problem, one_block if bounds is None else bounds)
     while True:
         reached = work.settle(problem.leader * 0 - 1, "moves")
@@ -272,7 +272,7 @@ class Work:
         assert kept.size > old.totals.size, "a split makes one block two"
         number = np.full(totals.size, -1, dtype=np.int64)
         number[kept] = np.arange(kept.size)
-        self.bounds = Bounds.even(np.where(block >= 0, number[block], -1), totals[kept])
+        self.bounds = Bounds.even(np.where(block >= 0, number[block], -1), totals[kept], self.problem.share)
         self._regrow(order, kept, state.moves + 2 * self._raised(reached))
 
     def _regrow(self, order: Int64Array, kept: Int64Array, prices: Int64Array) -> None:

@@ -57,7 +57,9 @@ class Goal:
     partition should have. Topics of `exclude_topics` stay as they are. With `only_leaders` no replica moves. With
     `per_topic` each topic is spread evenly by itself as well. With `new_only_receives` only the brokers of `add`
     receive replicas. With `strict_racks` a partition with more replicas than racks is refused. A plan moves the least
-    of what `by` says, replicas or bytes; what becomes even is the number of replicas either way.
+    of what `by` says, replicas or bytes. What becomes even is the number of replicas, or, with a `tolerance` (by bytes
+    only), the bytes: each broker ends within that fraction of its reachable mean. With `capacity` bytes become even in
+    proportion to these disk bytes, which every broker that stays must have.
     """
 
     kind: str = "balance"
@@ -70,6 +72,8 @@ class Goal:
     new_only_receives: bool = False
     strict_racks: bool = False
     by: str = "replicas"
+    tolerance: float | None = None
+    capacity: tuple[tuple[BrokerId, int], ...] = ()
 
     def __attrs_post_init__(self) -> None:
         if self.kind not in KINDS:
@@ -99,8 +103,32 @@ class Goal:
             raise UsageError(
                 f"a plan {why}; leave out --by bytes, or --{'only-leaders' if self.only_leaders else 'per-topic'}"
             )
+        self._check_tolerance()
         if self.only_leaders and (self.kind == "racks" or self.per_topic or self.strict_racks):
             raise UsageError("a plan of leaders alone moves no replica: it changes no racks, nor replicas of a topic")
+
+    def _check_tolerance(self) -> None:
+        if self.tolerance is None:
+            if self.capacity:
+                raise UsageError("capacities make bytes even, which needs a tolerance (--by bytes --tolerance 5)")
+            return
+        if self.by != "bytes":
+            raise UsageError("a tolerance is one of bytes; add --by bytes, or leave out --tolerance")
+        if not 0 <= self.tolerance < 1:
+            raise UsageError(f"tolerance is {100 * self.tolerance:g} %; allowed are 0 to less than 100")
+        wrong = [(number, size) for number, size in self.capacity if size < 1]
+        if wrong:
+            raise UsageError(f"broker {wrong[0][0]} has a capacity of {wrong[0][1]} bytes; the least is 1")
+
+    @property
+    def is_banded(self) -> bool:
+        """Return whether bytes become even within a tolerance, instead of the number of replicas."""
+        return self.tolerance is not None
+
+    @property
+    def tolerance_millionths(self) -> int:
+        """Return the tolerance as whole millionths, 0 without one."""
+        return round((self.tolerance or 0) * 1_000_000)
 
     @property
     def is_even(self) -> bool:
@@ -172,16 +200,42 @@ def check_view(view: ClusterView, goal: Goal) -> None:
     if goal.factor is not None:
         _check_min_isr(view, goal.factor, chosen)
     if goal.by == "bytes":
-        _check_sizes(view, chosen)
+        _check_sizes(view, goal, chosen)
+        _check_capacity(view, goal)
 
 
-def _check_sizes(view: ClusterView, chosen: NDArray[np.bool_]) -> None:
-    unknown = chosen & (copy_sizes(view) < 0)
+def _check_capacity(view: ClusterView, goal: Goal) -> None:
+    """Refuse capacities that leave out a broker that holds replicas afterwards."""
+    known = {number for number, _ in goal.capacity}
+    stay = {one.id for one in view.brokers if one.is_active} | {number for number, _ in goal.add}
+    unknown = sorted(stay - known - set(goal.remove))
+    if goal.capacity and unknown:
+        raise PlanRefusedError(
+            f"{_brokers(unknown)} {'has' if len(unknown) == 1 else 'have'} no known disk bytes, in proportion to which "
+            "bytes would become even; state them in --capacity (broker -1 is every other one), or leave it out"
+        )
+
+
+def shares(view: ClusterView, goal: Goal) -> Int64Array:
+    """Return the capacity of each broker by which bytes become even, int64[B], 1 for each where none is given.
+
+    Capacities are divided by what all have in common, so that products with bytes stay small.
+    """
+    if not goal.capacity:
+        return np.ones(len(view.brokers), dtype=np.int64)
+    given = dict(goal.capacity)
+    found = np.array([given.get(one.id, 0) for one in view.brokers], dtype=np.int64)
+    return found // max(int(np.gcd.reduce(found)), 1)
+
+
+def _check_sizes(view: ClusterView, goal: Goal, chosen: NDArray[np.bool_]) -> None:
+    unknown = (chosen | goal.is_banded) & (copy_sizes(view) < 0)
     if unknown.any():
+        remedy = "" if goal.is_banded else ", or exclude their topics"
         raise PlanRefusedError(
             f"a plan by bytes needs sizes, and {counted(int(unknown.sum()), 'partition')} "
             f"{'has' if unknown.sum() == 1 else 'have'} none ({_named(view, unknown)}); give a file that states them "
-            "(--sizes), or exclude their topics"
+            f"(--sizes){remedy}"
         )
 
 

@@ -70,6 +70,8 @@ def _notes(plan: Plan) -> Iterator[str]:
     if (moved.copy_bytes[moved.added.any(axis=1)] < 0).any():
         yield "bytes are unknown: --sizes gives them"
     for what, proof in (("replicas", plan.certificate.replicas), ("leaders", plan.certificate.leaders)):
+        if what == "replicas" and plan.goal.is_banded:
+            continue
         if proof is not None and proof.totals.size > 1 and proof.is_even:
             low, high = int(proof.even_low[proof.block >= 0].min()), int(proof.even_high.max())
             why = "racks" if what == "replicas" else "the places of replicas"

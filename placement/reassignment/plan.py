@@ -42,6 +42,7 @@ import attrs
 import numpy as np
 
 from broker.cluster import PAD, ClusterView, Int32Array, Int64Array
+from placement.reassignment.banding import solve_banded
 from placement.reassignment.certificate import Proof, TopicProof
 from placement.reassignment.check import Certificate, Tally, faults, tally, target_rows, without_place
 from placement.reassignment.exchange import solve
@@ -93,10 +94,15 @@ def make_plan(view: ClusterView, goal: Goal) -> Plan:
         problem = replica_problem(known, goal, standing)
         try:
             problem = _by_topic(problem, known) if goal.per_topic else problem
-            solution, proof = _solved(problem, goal, _loads(standing.rows, standing.live.size), known)
+            if goal.is_banded:
+                placed, proof = solve_banded(problem, known, goal)
+            else:
+                before = _loads(standing.rows, standing.live.size)
+                solution, proof = _solved(problem, goal, before, known)
+                placed = solution.now
         except InfeasibleError:
             raise refuse_row(known, goal, without_place(known, goal)) from None
-        now = _with_staying(standing, solution.now)
+        now = _with_staying(standing, placed)
     leaders = leader_problem(standing, now)
     led = standing.leader[standing.leader >= 0]
     chosen, leader_proof = _solved(leaders, goal, np.bincount(led, minlength=standing.live.size).astype(np.int64))

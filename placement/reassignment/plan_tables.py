@@ -2,8 +2,9 @@
 
 What it decides: columns and units of moves.parquet and brokers.parquet.
 
-Constraints: what the input does not say is null. At the peak a broker holds, besides what it held, all that the fullest
-batch brings; replicas that leave are still there.
+Constraints: what the input does not say is null, and so are bounds that the goal does not ask for: of replicas, or, of
+a goal that makes bytes even, of bytes (a replica counting as many as a new copy). At the peak a broker holds, besides
+what it held, all that the fullest batch brings; replicas that leave are still there.
 
 Example: one row of `moves`: orders, 3, batch 1, [1, 2], [4, 2], adding [4], removing [1], 1, 4, 1048576.
 
@@ -73,7 +74,8 @@ def brokers_table(plan: Plan, schedule: Schedule) -> pa.Table:
         peak = np.maximum(peak, now + come)
         now = now + come - go
     full = disks(tuple(in_order(schedule.parts()))) if schedule.batches else None
-    replicas, leaders = plan.certificate.replicas, plan.certificate.leaders
+    proof, leaders = plan.certificate.replicas, plan.certificate.leaders
+    replicas, in_bytes = (None, proof) if plan.goal.is_banded else (proof, None)
     sized = {
         f"bytes_{name}": unknown_column(count) if full is None else getattr(full, name)
         for name in ("before", "peak", "after")
@@ -100,6 +102,10 @@ def brokers_table(plan: Plan, schedule: Schedule) -> pa.Table:
             "leaders_high": leaders.high,
         }
         | sized
+        | {
+            "bytes_low": unknown_column(count) if in_bytes is None else in_bytes.low,
+            "bytes_high": unknown_column(count) if in_bytes is None else in_bytes.high,
+        }
     )
 
 

@@ -33,7 +33,8 @@ class Problem:
     `before` int32[P, W], -1 pads; `kind` int32[P], -1 where nothing may change; `leader` int32[P], -1 for none;
     `factor` int64[C]; `must` and `room` int64[C, G]; `group` int64[B], -1 for a broker that may hold nothing;
     `receives` bool[B]; `base` int64[B]. `topic` int32[P] and `topic_low`, `topic_high` int64[T, B] bound what a broker
-    holds of one topic; without such bounds all partitions are of topic 0.
+    holds of one topic; without such bounds all partitions are of topic 0. Loads are even by `share` int64[B], the
+    capacities of brokers; None for equal ones.
     """
 
     before: Int32Array
@@ -48,6 +49,7 @@ class Problem:
     topic: Int32Array
     topic_low: Int64Array | None = None
     topic_high: Int64Array | None = None
+    share: Int64Array | None = None
 
     @classmethod
     def of_rows(cls, rows: Any, *, group: Any, **other: Any) -> Problem:
@@ -109,15 +111,30 @@ class Bounds:
     totals: Int64Array
 
     @classmethod
-    def even(cls, block: Int64Array, totals: Int64Array) -> Bounds:
-        """Return the floors and the ceilings of the mean of each block."""
+    def even(cls, block: Int64Array, totals: Int64Array, share: Int64Array | None = None) -> Bounds:
+        """Return the floors and the ceilings of the mean of each block, or of what brokers have by their shares."""
         members = np.bincount(block[block >= 0], minlength=totals.size)
+        held = block >= 0
+        if share is not None:
+            return cls._by_share(block, totals, share)
         floors = totals // np.maximum(members, 1)
         ceilings = -(-totals // np.maximum(members, 1))
-        held = block >= 0
         return cls(
             low=np.where(held, floors[block], 0), high=np.where(held, ceilings[block], 0), block=block, totals=totals
         )
+
+    @classmethod
+    def _by_share(cls, block: Int64Array, totals: Int64Array, share: Int64Array) -> Bounds:
+        whole = [0] * totals.size
+        for number, part in zip(block.tolist(), share.tolist(), strict=True):
+            if number >= 0:
+                whole[number] += part
+        low, high = np.zeros_like(block), np.zeros_like(block)
+        for place in np.flatnonzero(block >= 0).tolist():
+            number = int(block[place])
+            product = int(totals[number]) * int(share[place])
+            low[place], high[place] = product // whole[number], -(-product // whole[number])
+        return cls(low=low, high=high, block=block, totals=totals)
 
 
 @attrs.frozen(eq=False, kw_only=True)

@@ -9,7 +9,7 @@ from typing import Any, Final
 import attrs
 import click
 
-from broker.cli import EXIT_REFUSED, printable, takes
+from broker.cli import EXIT_REFUSED, FiniteRange, printable, takes
 from broker.cli_options import COUNT
 from broker.errors import UsageError
 from broker.ids import BrokerId
@@ -51,6 +51,7 @@ class PlanOptions(ClusterOptions):
     factor: int | None
     exclude_topics: tuple[str, ...]
     by: str
+    tolerance: float | None
     only_leaders: bool
     per_topic: bool
     new_only_receives: bool
@@ -88,7 +89,15 @@ class PlanOptions(ClusterOptions):
     type=click.Choice(MEASURES),
     default="replicas",
     show_default=True,
-    help="Move the least replicas, or the least bytes as --sizes gives them. Counts become even either way.",
+    help="Move the least replicas, or the least bytes as --sizes gives them. Counts become even, or bytes with "
+    "--tolerance.",
+)
+@click.option(
+    "--tolerance",
+    type=FiniteRange(0, 100, max_open=True),
+    metavar="PERCENT",
+    help="With --by bytes, make bytes even instead of counts: each broker ends within PERCENT of the mean that can be "
+    "reached, with --capacity in proportion to its disk.",
 )
 @click.option("--only-leaders", is_flag=True, help="Reorder replicas only: leaders move, no byte does.")
 @click.option("--per-topic", is_flag=True, help="Spread the replicas of each topic evenly as well.")
@@ -126,6 +135,7 @@ def plan_command(options: PlanOptions) -> int:
     brokerside plan prod.txt --goal drain --remove 5,6 --out drain
     brokerside plan prod.txt --goal add --add 7:rack-a --out grow
     brokerside plan prod.txt --sizes log-dirs.json --by bytes --out light
+    brokerside plan prod.txt --sizes dirs.json --by bytes --tolerance 5 --out even
     brokerside plan prod.txt --only-leaders --out leaders
     brokerside plan --check today
 
@@ -140,7 +150,7 @@ def plan_command(options: PlanOptions) -> int:
     goal, throttle = goal_of(options), throttle_of(options.throttle)
     with read_cluster(options.dump, options) as cluster:
         view = as_targeted(cluster.view) if options.from_target else cluster.view
-        plan = make_plan(view, goal)
+        plan = make_plan(view, _with_capacity(goal, cluster, options))
         batches = schedule(plan.reassignment, _limits(plan, cluster, options, throttle))
         _give(plan, batches, options, throttle)
     return 0
@@ -155,11 +165,24 @@ def goal_of(options: PlanOptions) -> Goal:
         factor=options.factor,
         exclude_topics=options.exclude_topics,
         by=options.by,
+        tolerance=None if options.tolerance is None else options.tolerance / 100,
         only_leaders=options.only_leaders,
         per_topic=options.per_topic,
         new_only_receives=options.new_only_receives,
         strict_racks=options.strict_racks,
     )
+
+
+def _with_capacity(goal: Goal, cluster: Cluster, options: PlanOptions) -> Goal:
+    """Return the goal with the disk bytes of --capacity, in proportion to which bytes become even."""
+    if not goal.is_banded or options.capacity is None:
+        return goal
+    ids = sorted({one.id for one in cluster.view.brokers} | {number for number, _ in goal.add})
+    sizes = ((number, cluster.capacities.of(number).disk_bytes) for number in ids)
+    known = tuple((number, size) for number, size in sizes if size is not None)
+    if not known:
+        raise UsageError(f"{options.capacity} states no disk bytes of the brokers, in proportion to which bytes spread")
+    return attrs.evolve(goal, capacity=known)
 
 
 def _added(text: str) -> Sequence[tuple[BrokerId, str | None]]:

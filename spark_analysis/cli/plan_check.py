@@ -60,10 +60,16 @@ class Checked:
         found = self.tally
         return (
             Text(
-                f"{self.folder}: feasible and at its bound. {_moved(found)}; {count(found.leader_changes)} leaders "
+                f"{self.folder}: feasible and {_place(found)}. {_moved(found)}; {count(found.leader_changes)} leaders "
                 f"change, any plan changes at least {count(found.leader_changes_least)}."
             ),
         )
+
+
+def _place(found: Tally) -> str:
+    if found.moved_bytes_gap is None:
+        return "at its bound"
+    return f"within its band of bytes, {100 * found.moved_bytes_gap:.2f} % above its bound"
 
 
 def _moved(found: Tally) -> str:
@@ -95,7 +101,7 @@ def check_folder(folder: Path, dump: ClusterView | None) -> Checked:
     found += _faults_of_files(folder, view, plan)
     counts = tally(view, goal, target, certificate)
     for name, value in attrs.asdict(counts).items():
-        if certified.counts[name] != value:
+        if name in certified.counts and certified.counts[name] != value:
             found.append(f"certificate.json says {name} is {certified.counts[name]}; it is {value}")
     return Checked(folder=str(folder), tally=counts, faults=tuple(found))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import pyarrow as pa
@@ -22,6 +22,8 @@ def plan_shown(plan: Plan, summary: Mapping[str, Any], brokers: pa.Table) -> Seq
     """Return the answer for people."""
     tally = plan.tally
     goal = f"{plan.goal.kind} by bytes" if plan.goal.by == "bytes" else plan.goal.kind
+    if plan.goal.tolerance is not None:
+        goal += f" within {100 * plan.goal.tolerance:g} %"
     heading = (
         f"{summary['cluster']}: goal {goal}, {plural(summary['broker_count'], 'broker')}, "
         f"{plural(summary['partition_count'], 'partition')}"
@@ -31,6 +33,7 @@ def plan_shown(plan: Plan, summary: Mapping[str, Any], brokers: pa.Table) -> Seq
     rows = [
         ("replicas that move", count(tally.moved), "" if tally.moved_bound is None else count(tally.moved_bound)),
         ("bytes that move", size, "" if tally.moved_bytes_bound is None else format_size(tally.moved_bytes_bound)),
+        *_gap(tally.moved_bytes_gap),
         ("leaders that change", count(tally.leader_changes), count(tally.leader_changes_least)),
         ("partitions that change", count(summary["changed_partition_count"]), ""),
         ("batches", count(summary["batch_count"]), ""),
@@ -41,6 +44,12 @@ def plan_shown(plan: Plan, summary: Mapping[str, Any], brokers: pa.Table) -> Seq
         _brokers_shown(brokers),
         *(Text(f"Note: {each}") for each in summary["notes"]),
     )
+
+
+def _gap(gap: float | None) -> Iterator[tuple[str, str, str]]:
+    """Yield the row of how much of the bytes is above the bound, where whole partitions may need more."""
+    if gap is not None:
+        yield "of them above the bound", f"{100 * gap:.2f} %", ""
 
 
 def _brokers_shown(brokers: pa.Table) -> RenderableType:

@@ -67,7 +67,17 @@ def _verdict(summary: Mapping[str, Any]) -> Iterator[Markup]:
         f"{moved} of {count(summary['replica_count'])} move, and no plan to these loads {fewer}: certificate.json "
         "has a price for each broker, from which "
     )
-    if summary["is_least"]:
+    if summary["moved_bytes_gap"] is not None:
+        gap, percent = summary["moved_bytes_gap"], 100 * summary["goal"]["tolerance"]
+        yield tag(
+            "p",
+            f"{moved} of {count(summary['replica_count'])} move. Every broker ends within {percent:g} % of the bytes "
+            f"that it would have at best. Any plan to these bytes copies at least {bound}; {100 * gap:.2f} % of this "
+            "plan's are above that: certificate.json has a price for each broker, from which ",
+            tag("code", "brokerside plan --check"),
+            " computes that bound again.",
+        )
+    elif summary["is_least"]:
         yield tag("p", proven, tag("code", "brokerside plan --check"), " computes that bound again.")
     else:
         yield tag("p", f"{moved} move; at least {bound} must.", class_="alert")
@@ -108,6 +118,8 @@ _HEADS: Final = (
 def _row(row: Mapping[str, Any]) -> tuple[str, ...]:
     low, high = row["replicas_low"], row["replicas_high"]
     allowed = UNKNOWN if low is None else count(low) if low == high else f"{count(low)} to {count(high)}"
+    if row["bytes_low"] is not None:
+        allowed = f"{format_size(row['bytes_low'])} to {format_size(row['bytes_high'])}"
     sizes = (row[f"bytes_{name}"] for name in ("before", "peak", "after"))
     return (
         f"{row['broker']}{_mark(row)}",

@@ -12,14 +12,24 @@ import pytest
 
 from broker.cluster import ClusterView
 from broker.ids import BrokerId
-from placement.reassignment import bound_kernel, certificate, check
+from placement.reassignment import bound_kernel, byte_band, certificate, check
 from placement.reassignment.certificate import lower_bound
 from placement.reassignment.check import _Input, _replica_question, faults
 from placement.reassignment.goal import Goal
 from placement.reassignment.plan import Plan, make_plan
 from tests.placement.reassignment.test_plan import SEEDS, planned, view_of
 
-SOLVER = {"exchange", "exchange_kernel", "exchange_graph", "problem", "planning", "plan"}
+SOLVER = {
+    "exchange",
+    "exchange_kernel",
+    "exchange_graph",
+    "problem",
+    "planning",
+    "plan",
+    "least_band",
+    "band_kernel",
+    "banding",
+}
 
 
 @pytest.fixture
@@ -30,7 +40,7 @@ def plan() -> Plan:
     return make_plan(view, Goal(remove=(BrokerId(1),)))
 
 
-@pytest.mark.parametrize("module", [check, certificate, bound_kernel])
+@pytest.mark.parametrize("module", [check, certificate, bound_kernel, byte_band])
 def test_the_checker_imports_no_solver(module: ModuleType) -> None:
     tree = ast.parse(Path(str(module.__file__)).read_text())
     imported = {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}

@@ -257,6 +257,7 @@ def test_a_plan_for_another_state_of_the_cluster_is_seen(
             ("--only-leaders", "--per-topic"),
             "a plan of leaders alone moves no replica: it changes no racks, nor replicas of a topic",
         ),
+        (("--tolerance", "5"), "a tolerance is one of bytes; add --by bytes, or leave out --tolerance"),
         (("--throttle", "0"), "--throttle is 0; a rate is at least 1 byte a second"),
     ],
 )
@@ -369,7 +370,10 @@ def test_the_check_and_all_that_it_imports_import_no_solver() -> None:
             tree = ast.walk(ast.parse(source.read_text()))
             waiting += [str(node.module) for node in tree if isinstance(node, ast.ImportFrom)]
     assert "placement.reassignment.certificate" in seen
-    assert not seen & {f"placement.reassignment.{one}" for one in ("exchange", "exchange_kernel", "plan", "planning")}
+    assert not seen & {
+        f"placement.reassignment.{one}"
+        for one in ("exchange", "exchange_kernel", "plan", "planning", "least_band", "band_kernel", "banding")
+    }
 
 
 def test_a_folder_that_is_no_plan_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -412,6 +416,46 @@ def test_a_plan_by_bytes_is_checked_with_its_sizes(
     pq.write_table(table.set_column(place, "copy_bytes", [[7, *copies[1:]]]), out / "input.parquet")
     assert plan("--check", str(out)) == 1
     assert "the sizes in input.parquet are not those that the certificate was made for" in capsys.readouterr().err
+
+
+def test_a_plan_to_even_bytes_shows_its_gap_and_is_checked(
+    given: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Both topics have 84 MiB, half of it on each rack of three: 14 MiB a broker, or as their disks are."""
+    sizes, out = tmp_path / "sizes.json", tmp_path / "out"
+    topics = {topic: {str(n): {"Size": (n + 1) * 1_048_576} for n in range(6)} for topic in ("orders", "users")}
+    sizes.write_text(json.dumps(topics))
+    even = (*given, "--sizes", str(sizes), "--by", "bytes", "--tolerance", "10")
+    assert plan(*even, "--out", str(out)) == 0
+    shown = capsys.readouterr().out
+    assert "prod: goal balance by bytes within 10 %, 6 brokers, 12 partitions" in shown
+    assert "of them above the bound" in shown
+    brokers = pq.read_table(out / "brokers.parquet").to_pylist()
+    assert all(row["bytes_low"] <= row["bytes_after"] <= row["bytes_high"] for row in brokers)
+    assert [(row["bytes_low"] >> 20, row["bytes_high"] >> 20) for row in brokers] == [(13, 15)] * 6
+    assert {row["replicas_low"] for row in brokers} == {None}
+    summary = json.loads((out / "summary.json").read_text())
+    assert summary["moved_bytes_bound"] <= summary["moved_bytes"]
+    assert summary["moved_bytes_gap"] == 1 - summary["moved_bytes_bound"] / summary["moved_bytes"]
+    assert "Every broker ends within 10 % of the bytes that it would have at best" in (out / "plan.html").read_text()
+    assert plan("--check", str(out)) == 0
+    assert "feasible and within its band of bytes, " in capsys.readouterr().out
+    assert plan(*given, "--check", str(out)) == 0
+    edited(out, "certificate.json", '"moved_bytes_bound":', '"moved_bytes_bound":1')
+    assert plan("--check", str(out)) == 1
+    assert "certificate.json says moved_bytes_bound is 1" in capsys.readouterr().err
+    disks = tmp_path / "disks.csv"
+    disks.write_text(
+        "".join(f"{broker},{(12 + 4 * (broker > 2) - 2 * (broker > 4)) << 30}\n" for broker in range(1, 7))
+    )
+    assert plan(*even, "--capacity", str(disks), "--out", str(out)) == 0
+    brokers = pq.read_table(out / "brokers.parquet").to_pylist()
+    assert [row["bytes_high"] >> 20 for row in brokers] == [14, 14, 16, 16, 17, 14]
+    assert plan("--check", str(out)) == 0
+    disks.write_text("broker,ingress\n1,5\n")
+    capsys.readouterr()
+    assert plan(*even, "--capacity", str(disks)) == 2
+    assert "states no disk bytes of the brokers" in capsys.readouterr().err
 
 
 def test_a_plan_by_bytes_without_sizes_names_the_option(
