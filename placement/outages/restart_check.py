@@ -40,6 +40,7 @@ from placement.outages.restart_budget import Limits
 from placement.outages.restart_search_kernel import ByteArray, fill_within, heaviest_batch
 
 STEPS_MAX: Final = 200_000_000  # About a second.
+SEARCH_STEPS_MAX: Final = 3_500_000_000  # About three seconds; a proof for 155 brokers takes 3 billion.
 _FAULTS_MAX: Final = 10
 FOUND: Final = 1
 NONE: Final = 0
@@ -109,7 +110,7 @@ def check_schedule(
     """
     faults = tuple(_faults(limits, batches))[:_FAULTS_MAX]
     bound = lower_bound(limits, weights, steps_max=steps_max)
-    if by_search > bound and within(limits, conflicts_of(limits), by_search - 1, steps_max)[0] == NONE:
+    if by_search > bound and within(limits, conflicts_of(limits), by_search - 1, SEARCH_STEPS_MAX)[0] == NONE:
         return Checked(faults, by_search, "search")
     return Checked(faults, bound, "weights")
 

@@ -83,7 +83,8 @@ def enter_columns(
         pivot = inverse[leaving] / direction[leaving]
         for row in range(values.shape[0]):
             if row != leaving and direction[row] != 0:
-                inverse[row] -= direction[row] * pivot
+                for column in range(values.shape[0]):
+                    inverse[row, column] -= direction[row] * pivot[column]
                 values[row] = max(values[row] - step * direction[row], 0.0)
         inverse[leaving] = pivot
         values[leaving] = step

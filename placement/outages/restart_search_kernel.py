@@ -131,11 +131,16 @@ def heaviest_batch(
     return int(most), steps
 
 
-def move(broker: int, clash: ByteArray, batch: Int64Array, barred: Int32Array, change: int) -> None:
-    """Put a broker into a batch or take it out: its size, batch[0], and whom it bars."""
+def move(
+    broker: int, clash: ByteArray, batch: Int64Array, barred: Int32Array, barring: Int32Array, change: int
+) -> None:
+    """Put a broker into a batch or take it out: its size, batch[0], whom it bars, and how many batches bar each."""
     batch[0] += change
+    before = 0 if change > 0 else 1
     for other in range(clash.shape[0]):
-        barred[other] += change * clash[broker, other]
+        met = clash[broker, other]
+        barring[other] += change * (met & (barred[other] == before))
+        barred[other] += change * met
 
 
 @compiled_with(fits, hold, move)
@@ -149,7 +154,8 @@ def fill_within(
     """Fill int32[N] with a schedule of `batch_count` batches or fewer; return 1 if found, 0 if there is none, or -1."""
     clash, hyperedge_of, budget = tables
     count = clash.shape[0]
-    barred = np.zeros((batch_count, count), np.int32)
+    barred, barring = np.zeros((batch_count, count), np.int32), np.zeros(count, np.int32)
+    only_pairs = budget.shape[0] == 0 and batch_max >= count
     held = np.zeros((batch_count, budget.shape[0]), np.int32)
     size = np.zeros((batch_count, 1), np.int64)
     degree = np.zeros(count, np.int64)
@@ -167,11 +173,12 @@ def fill_within(
             for broker in range(count):
                 if batch_of[broker] >= 0:
                     continue
-                is_open = np.int64(0)
-                for batch in range(used[depth]):
+                # Only batches that are in use bar a broker.
+                is_open = used[depth] - barring[broker] if only_pairs else np.int64(0)
+                for batch in range(0 if only_pairs else used[depth]):
                     if barred[batch, broker] == 0 and size[batch, 0] < batch_max:
                         is_open += fits(hyperedge_of[broker], held[batch], budget)
-                steps += 1 + used[depth]
+                steps += 1 if only_pairs else 1 + used[depth]
                 if best < 0 or is_open < best_open or (is_open == best_open and degree[broker] > degree[best]):
                     best, best_open = broker, is_open
             chosen[depth] = best
@@ -179,7 +186,7 @@ def fill_within(
         broker, batch = chosen[depth], tried[depth]
         if batch >= 0:
             batch_of[broker] = -1
-            move(broker, clash, size[batch], barred[batch], -1)
+            move(broker, clash, size[batch], barred[batch], barring, -1)
             hold(hyperedge_of[broker], held[batch], -1)
         batch += 1
         last = min(used[depth] + 1, batch_count)
@@ -196,7 +203,7 @@ def fill_within(
             continue
         tried[depth] = batch
         batch_of[broker] = batch
-        move(broker, clash, size[batch], barred[batch], 1)
+        move(broker, clash, size[batch], barred[batch], barring, 1)
         hold(hyperedge_of[broker], held[batch], 1)
         used[depth + 1] = max(used[depth], batch + 1)
         depth += 1

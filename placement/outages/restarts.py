@@ -46,7 +46,16 @@ from broker.ids import BrokerId
 from placement.outages.arrow import table_of
 from placement.outages.restart_bound import best_weights, clique_weights, constraint_weights
 from placement.outages.restart_budget import Limits, RestartLimits, restart_limits
-from placement.outages.restart_check import FOUND, NONE, Checked, Conflicts, check_schedule, conflicts_of, within
+from placement.outages.restart_check import (
+    FOUND,
+    NONE,
+    SEARCH_STEPS_MAX,
+    Checked,
+    Conflicts,
+    check_schedule,
+    conflicts_of,
+    within,
+)
 from placement.outages.restart_columns import fractional_weights
 from placement.outages.restart_kernel import fill_by_tabu, fill_first_fit
 
@@ -58,7 +67,6 @@ GREEDY_ROUNDS: Final = 600
 GREEDY_ROUNDS_QUICK: Final = 60
 SEARCH_STEPS_QUICK: Final = 2_000_000  # Some hundredths of a second.
 SEARCH_STEPS_SHORT: Final = 20_000_000
-SEARCH_STEPS_LONG: Final = 200_000_000
 TABU_STEPS_MAX: Final = 1_500_000_000
 
 
@@ -159,9 +167,26 @@ def solve(limits: Limits, *, thorough: bool = True) -> Found:
         if thorough and len(batches) > max(bound, by_search):
             prices = fractional_weights(limits, conflicts, batches, len(batches))
             weights, bound = best_weights(limits, [weights, prices])
-            batches = _by_tabu(limits, conflicts, batches, bound)
-            batches, by_search = _searched(limits, conflicts, batches, bound, SEARCH_STEPS_LONG)
+            batches, by_search = _closed(limits, conflicts, batches, bound)
     return Found(batches=batches, weights=weights, bound=bound, by_search=by_search)
+
+
+def _closed(
+    limits: Limits, conflicts: Conflicts, batches: tuple[tuple[int, ...], ...], bound: int
+) -> tuple[tuple[tuple[int, ...], ...], int]:
+    """Return a schedule of fewer batches if one is found, and what a long search proves: 0 if it is cut off.
+
+    A gap of one batch is most often closed by a proof, a wider one only by better schedules first.
+    """
+    wide = len(batches) > bound + 1
+    if wide:
+        batches = _by_tabu(limits, conflicts, batches, bound)
+    by_search = 0
+    if len(batches) <= bound + 1:
+        batches, by_search = _searched(limits, conflicts, batches, bound, SEARCH_STEPS_MAX)
+    if not wide and len(batches) > max(bound, by_search):
+        batches = _by_tabu(limits, conflicts, batches, bound)
+    return batches, by_search
 
 
 def _searched(

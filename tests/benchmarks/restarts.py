@@ -1,6 +1,6 @@
 """Count the simulated clusters whose restart schedule is proven to be the shortest, and the time that takes.
 
-    python -m tests.benchmarks.restarts [--clusters 40]
+    python -m tests.benchmarks.restarts [--clusters 40] [--seed 11]
 
 Shapes of up to 200 brokers: three zones, even and uneven; no zones; more zones than replicas; zones and topics from
 before the zones. min.insync.replicas is 2 unless said otherwise. CPU seconds of this process, after compiling.
@@ -37,10 +37,10 @@ FACTORS = {"three zones, factors 2 and 3": '{ "2" = 1, "3" = 9 }'}
 OLD_TOPIC_COUNT = 4
 
 
-def shape_text(name: str) -> str:
+def shape_text(name: str, seed: int = 11) -> str:
     """Return the recipe of one shape."""
     min_isr = 1 if name.endswith("min.insync.replicas 1") else 2
-    lines = ["[fleet]", f'name = "{name}"', "clusters = 1000", "seed = 11", "", "[[shape]]", f'name = "{name}"']
+    lines = ["[fleet]", f'name = "{name}"', "clusters = 1000", f"seed = {seed}", "", "[[shape]]", f'name = "{name}"']
     lines += [SHAPES[name], 'placer = ["classic", "striped"]', TOPICS.format(factor=FACTORS.get(name, "3"))]
     return "\n".join([*lines, f"min_insync_replicas = {min_isr}"]) + "\n"
 
@@ -73,14 +73,15 @@ def with_old_topics(view: ClusterView, seed: int) -> ClusterView:
 
 @click.command()
 @click.option("--clusters", default=40, show_default=True, help="Clusters of each shape.")
-def main(clusters: int) -> None:
+@click.option("--seed", default=11, show_default=True, help="Seed of the simulated clusters.")
+def main(clusters: int, seed: int) -> None:
     """Print for each shape how many schedules are proven, and the time."""
     click.echo("proven   CPU s median, most   batches at most   widest gap   shape")
     all_found: list[RestartSchedule] = []
     all_taken: list[float] = []
     restart_schedule(drawn(Fleet.of(parse_recipe(shape_text("five zones"), source="five zones")), 0, ""))
     for name in SHAPES:
-        fleet = Fleet.of(parse_recipe(shape_text(name), source=name))
+        fleet = Fleet.of(parse_recipe(shape_text(name, seed), source=name))
         found, taken = [], []
         for number in range(clusters):
             view = drawn(fleet, number, name)
