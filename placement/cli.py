@@ -26,7 +26,7 @@ from broker.cluster import BrokerView, ClusterView
 from broker.entropy import JavaRandom
 from broker.errors import InputError, UsageError
 from broker.ids import INT32_MAX, BrokerId, broker_id
-from broker.releases import Release
+from broker.releases import NEWEST, Release
 from placement.balance.constraints import check
 from placement.formats.racks import read_racks
 from placement.formats.read import read_dump
@@ -35,6 +35,7 @@ from placement.placers.classic import ClassicPlacer, grow_topic
 from placement.placers.create_topic import check_collision, check_growth, check_topic_name, create_topic
 from placement.placers.manual import parse_replica_assignment, validate_manual_assignment
 from placement.placers.registry import load_placer
+from placement.placers.usable import CORDONING_SINCE
 from placement.spec import Assignment, PlacementSpec, ReplicaPlacer, concatenate, rows_placed
 
 BROKER_COUNT_MAX: Final = 100_000  # Fifty times the largest clusters known; refused before memory is taken.
@@ -72,6 +73,7 @@ class AssignOptions:
     dump: Path | None
     racks: Path | None
     fenced: str | None
+    cordoned: str | None
     placer_name: str
     release: Release | None
     seed: int
@@ -146,11 +148,22 @@ def _brokers(options: AssignOptions) -> tuple[BrokerView, ...]:
     if options.racks is not None:
         rack_of = dict(read_racks(options.racks.read_bytes(), source=options.racks.name).for_cluster(""))
         brokers = tuple(attrs.evolve(broker, rack=rack_of.get(broker.id, broker.rack)) for broker in brokers)
-    out = set(parse_broker_list(options.fenced)) if options.fenced else set()
-    unknown = sorted(out - {broker.id for broker in brokers})
+    out, closed = _named("--fenced", options.fenced, brokers), _named("--cordoned", options.cordoned, brokers)
+    if closed and (options.placer_name == "classic" or (options.release or NEWEST) < CORDONING_SINCE):
+        raise UsageError("--cordoned needs Kafka 4.3 or later, which has cordoned log directories (KIP-1066)")
+    return tuple(
+        attrs.evolve(broker, fenced=broker.fenced or broker.id in out, cordoned=broker.cordoned or broker.id in closed)
+        for broker in brokers
+    )
+
+
+def _named(option: str, text: str | None, brokers: Sequence[BrokerView]) -> set[BrokerId]:
+    """Return the brokers that an option names; raise UsageError for one that is not among them."""
+    found = set(parse_broker_list(text)) if text else set()
+    unknown = sorted(found - {broker.id for broker in brokers})
     if unknown:
-        raise UsageError(f"--fenced names broker {unknown[0]}, which is not among the brokers")
-    return tuple(attrs.evolve(broker, fenced=broker.fenced or broker.id in out) for broker in brokers)
+        raise UsageError(f"{option} names broker {unknown[0]}, which is not among the brokers")
+    return found
 
 
 def grown(
@@ -245,6 +258,11 @@ def broken_lines(assignment: Assignment, brokers: Sequence[BrokerView]) -> list[
 @click.option("--from", "dump", type=_FILE, help="Take the brokers from a dump of the cluster, in any known format.")
 @click.option("--racks", type=_FILE, help='Racks of the brokers: JSON such as {"0": "az1"}, or CSV lines broker,rack.')
 @click.option("--fenced", metavar="LIST", help="Ids of the brokers that are fenced (default: none).")
+@click.option(
+    "--cordoned",
+    metavar="LIST",
+    help="Ids of the brokers whose log directories are all cordoned, so that they get no new replicas (default: none).",
+)
 @click.option(
     "--placer",
     "placer_name",

@@ -182,6 +182,22 @@ def test_broken_constraints_are_named_and_make_the_status_1(capsys: pytest.Captu
         (("t:1:1", "--brokers", "a"), 2, "broker list has 'a'; allowed are ids and ranges, such as 0-5,7"),
         (("t:1:1", "--brokers", "0", "--fenced", "1"), 2, "--fenced names broker 1, which is not among the brokers"),
         (
+            ("t:1:1", "--brokers", "0", "--cordoned", "1"),
+            2,
+            "--cordoned names broker 1, which is not among the brokers",
+        ),
+        (
+            ("t:1:1", "--brokers", "0-3", "--cordoned", "1", "--kafka", "4.2"),
+            2,
+            "--cordoned needs Kafka 4.3 or later, which has cordoned log directories (KIP-1066)",
+        ),
+        (
+            ("t:1:2", "--brokers", "0-2", "--cordoned", "1,2"),
+            1,
+            "Unable to replicate the partition 2 time(s): The target replication factor of 2 cannot be reached because "
+            "only 1 broker(s) are registered or some brokers have all their log directories cordoned.",
+        ),
+        (
             ("t:1:1", "--brokers", "0", "--placer", "nope"),
             2,
             "placer 'nope' is not installed; there are classic, least-loaded, striped",
@@ -198,6 +214,12 @@ def test_what_cannot_be_is_one_line_and_a_status(
     capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], status: int, message: str
 ) -> None:
     assert printed(capsys, *arguments) == (status, "", f"assign: {message}\n")
+
+
+def test_cordoned_brokers_get_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, _ = printed(capsys, "t:50:2", "--brokers", "0-3", "--cordoned", "1,3")
+    assert status == 0
+    assert {broker for each in json.loads(out)["partitions"] for broker in each["replicas"]} == {0, 2}
 
 
 def test_a_range_of_brokers_is_bounded_before_memory_is_taken() -> None:
