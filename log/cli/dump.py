@@ -11,12 +11,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import attrs
 import click
 
 from broker.cli import EXIT_REFUSED, kafka_option, takes
+from broker.cli_options import idle_beside
 from broker.errors import CorruptDataError, InputError, UsageError
 from broker.ids import INT32_MAX, INT64_MAX
 from broker.releases import NEWEST
@@ -52,6 +53,13 @@ class DumpCommand(DumpOptions):
     key_class: str | None
     value_class: str | None
 
+
+_TEXT_ONLY: Final = (
+    *("--deep-iteration", "--print-data-log", "--skip-record-metadata", "--index-sanity-check", "--verify-index-only"),
+    *("--key-decoder", "--value-decoder", "--key-decoder-class", "--value-decoder-class", "--max-message-size"),
+    "--json",
+)
+"""Options that say how text is printed; tables have every field."""
 
 _CLASS = click.Choice(sorted(DECODER_CLASSES))
 _DECODER = click.Choice(sorted(DECODERS))
@@ -113,6 +121,7 @@ _DECODER = click.Choice(sorted(DECODERS))
     help="Write Parquet tables into this directory instead of printing.",
 )
 @QUIET
+@idle_beside("--out", *_TEXT_ONLY)
 @takes(DumpCommand)
 def command(options: DumpCommand) -> int:
     """Print the contents of files, as kafka-dump-log does.

@@ -77,10 +77,10 @@ def changes(before: ClusterView, after: ClusterView) -> tuple[ClusterChange, ...
     names, earlier, later = _all_keys(before, after)
     shared, rows_before, rows_after = np.intersect1d(earlier, later, return_indices=True)
     found: list[ClusterChange] = []
-    if before.partitions_complete:
-        found += [_one_sided(key, names, PARTITION_APPEARED) for key in np.delete(later, rows_after).tolist()]
     if after.partitions_complete:
         found += [_one_sided(key, names, PARTITION_GONE) for key in np.delete(earlier, rows_before).tolist()]
+    if before.partitions_complete:
+        found += [_one_sided(key, names, PARTITION_APPEARED) for key in np.delete(later, rows_after).tolist()]
     differ = np.flatnonzero(_differ(before.partitions, after.partitions, rows_before, rows_after))
     for place in differ.tolist():
         one = _PartitionStatus.of(before.partitions, int(rows_before[place]))
@@ -98,10 +98,22 @@ def matched_rows(before: ClusterView, after: ClusterView) -> tuple[Int64Array, I
 
 
 def _all_keys(before: ClusterView, after: ClusterView) -> tuple[list[str], Int64Array, Int64Array]:
-    """Return the names of all topics, sorted, and the key of each row of both views: topic's place, then partition."""
+    """Return the names of topics, and the key of each row of both views: the place of its topic, then the partition.
+
+    A topic that was created again has a place of its own in the later view: its partitions are others.
+    """
+    again = recreated(before, after)
     names = sorted({topic.name for topic in (*before.topics, *after.topics)})
     numbers = {name: index for index, name in enumerate(names)}
-    return names, _keys(before, numbers), _keys(after, numbers)
+    later = numbers | {name: len(names) + place for place, name in enumerate(again)}
+    return [*names, *again], _keys(before, numbers), _keys(after, later)
+
+
+def recreated(before: ClusterView, after: ClusterView) -> tuple[str, ...]:
+    """Return the topics that were deleted and created again, by name: both views give an id, and not the same."""
+    ids = {topic.name: topic.topic_id for topic in before.topics if topic.topic_id is not None}
+    found = (topic for topic in after.topics if topic.topic_id is not None)
+    return tuple(sorted(topic.name for topic in found if ids.get(topic.name, topic.topic_id) != topic.topic_id))
 
 
 def _keys(view: ClusterView, numbers: dict[str, int]) -> Int64Array:

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from broker.cluster import ClusterView, Int32Array, Int64Array, TopicView
 from broker.errors import UsageError
 from broker.wording import counted
-from placement.balance.changes import ClusterChange, changes, matched_rows
+from placement.balance.changes import ClusterChange, changes, matched_rows, recreated
 from placement.balance.loads import LEADER_NOT_SAID, partition_bytes
 
 TOPIC_CREATED: Final = "topic created"
@@ -126,6 +126,7 @@ def _topic_changes(
     earlier = {topic.name: topic for topic in before.topics}
     later = {topic.name: topic for topic in after.topics}
     factors_before, factors_after = _factors(before), _factors(after)
+    again = set(recreated(before, after))
     for name in sorted(earlier.keys() | later.keys()):
         one, other = earlier.get(name), later.get(name)
         if one is None or other is None:
@@ -134,8 +135,9 @@ def _topic_changes(
             if view.partitions_complete:
                 yield Change(subject=name, change=what, detail=counted(counts.get(name, 0), "partition"))
             continue
-        if one.topic_id is not None and other.topic_id is not None and one.topic_id != other.topic_id:
+        if name in again:
             yield Change(subject=name, change=TOPIC_RECREATED, detail=f"id {one.topic_id}, then {other.topic_id}")
+            continue  # Another topic of the same name: nothing of it has changed.
         first, last = counts_before.get(name, 0), counts_after.get(name, 0)
         if last > first and before.partitions_complete:
             yield Change(subject=name, change=TOPIC_GROWN, detail=f"{counted(first, 'partition')}, then {last:,}")

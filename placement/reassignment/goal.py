@@ -249,10 +249,10 @@ def _check_names(view: ClusterView, goal: Goal) -> None:
     strangers = sorted(set(goal.remove) - {one.id for one in view.brokers})
     if strangers:
         listed = ", ".join(str(one.id) for one in view.brokers[:10]) + (", …" if len(view.brokers) > 10 else "")
-        raise PlanRefusedError(f"{_brokers(strangers)} cannot be removed: the cluster's brokers are {listed}")
+        raise UsageError(f"{_brokers(strangers)} cannot be removed: the cluster's brokers are {listed}")
     unknown = sorted(set(goal.exclude_topics) - {topic.name for topic in view.topics})
     if unknown:
-        raise PlanRefusedError(f"topic {unknown[0]!r} cannot be excluded: {view.name} has no such topic")
+        raise UsageError(f"topic {unknown[0]!r} cannot be excluded: {view.name} has no such topic")
 
 
 def _check_racks(view: ClusterView, goal: Goal) -> None:

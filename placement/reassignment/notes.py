@@ -63,6 +63,12 @@ def _notes(plan: Plan) -> Iterator[str]:
     single = int(np.count_nonzero(moved.added.any(axis=1) & (np.count_nonzero(moved.current >= 0, axis=1) == 1)))
     if single:
         yield f"{counted(single, 'moving partition')} with a single replica: its broker must stay up"
+    tight = _tight(plan)
+    if tight:
+        yield (
+            f"{counted(tight, 'partition')} would have as many replicas as min.insync.replicas, or fewer: then one "
+            "broker out stops producers with acks=all"
+        )
     drifted = _drifted(plan)
     if drifted:
         elect = "kafka-leader-election.sh --election-type preferred --all-topic-partitions"
@@ -92,6 +98,19 @@ def _cordoned(plan: Plan) -> str:
     more = ", …" if len(found) > _SHOWN_MAX else ""
     named = ", ".join(map(str, found[:_SHOWN_MAX])) + more
     return f"broker{'s' * (len(found) > 1)} {named} {'are' if len(found) > 1 else 'is'}" if found else ""
+
+
+def _tight(plan: Plan) -> int:
+    """Return how many partitions come to have no more replicas than min.insync.replicas, and had more before."""
+    if plan.goal.factor is None:
+        return 0
+    moved, table = plan.reassignment, plan.view.partitions
+    least = np.array([topic.min_insync_replicas or 0 for topic in plan.view.topics], dtype=np.int64)
+    asked = least[table.topic_index[moved.rows]]
+    after = np.count_nonzero(moved.replicas >= 0, axis=1)
+    return int(
+        np.count_nonzero((asked > 1) & (after <= asked) & (after != np.count_nonzero(moved.current >= 0, axis=1)))
+    )
 
 
 def _drifted(plan: Plan) -> int:

@@ -49,6 +49,7 @@ from broker.cli_options import COUNT
 from broker.cluster import ClusterView
 from broker.errors import InputError, UsageError
 from broker.units import parse_size
+from broker.wording import counted
 from placement.formats.capacity import CAPACITY_BYTES_MAX, Capacities, read_capacities
 from placement.formats.parsed import ParsedDump
 from placement.formats.racks import RACKS_BYTES_MAX, read_racks
@@ -241,7 +242,10 @@ def _which(names: Sequence[str], cluster: str | None, source: str) -> str:
 
 def _completed(view: ClusterView, account: ParsedDump, options: ClusterOptions) -> ClusterView:
     """Return the view with racks, sizes and the default of min.insync.replicas."""
-    if not view.partitions_complete or not view.partitions.count:
+    if view.partitions_complete and not view.partitions.count:
+        what = f"has {counted(len(view.brokers), 'broker')} and no partition, so there is nothing to look at"
+        raise InputError(what, source=account.source)
+    if not view.partitions_complete:
         what = (
             f"lists {view.partitions.count} partitions, not all of the cluster's; kafka-topics --describe without a "
             "filter lists all"

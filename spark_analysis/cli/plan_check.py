@@ -7,14 +7,17 @@ Constraints: files are read as input: what cannot be read is an error, what is w
 
 Example: a folder whose plan.json was edited gives "replicas: broker 3 holds 9, outside 7 to 8".
 
-Left out: Kafka's own parsing of the files (tests/kafka).
+Left out: Kafka's own parsing of the files (tests/kafka); of commands.txt all but which batches it carries out; the
+page, the tables beside the input, and answer.json.
 
 Source: ours.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -100,9 +103,12 @@ def check_folder(folder: Path, dump: ClusterView | None) -> Checked:
         found.append("the sizes in input.parquet are not those that the certificate was made for")
     found += _faults_of_files(folder, view, plan)
     counts = tally(view, goal, target, certificate)
+    told = _summary(folder)
     for name, value in attrs.asdict(counts).items():
         if name in certified.counts and certified.counts[name] != value:
             found.append(f"certificate.json says {name} is {certified.counts[name]}; it is {value}")
+        if name in told and told[name] != value:
+            found.append(f"summary.json says {name} is {told[name]}; it is {value}")
     return Checked(folder=str(folder), tally=counts, faults=tuple(found))
 
 
@@ -134,11 +140,30 @@ def _reassignment(path: Path, view: ClusterView) -> tuple[Reassignment, list[str
     return read.reassignment, [f"{path.name}: {reject.reason}" for reject in read.rejects]
 
 
+def _summary(folder: Path) -> dict[str, Any]:
+    """Return the numbers in summary.json; none if a folder has no such file."""
+    path = folder / "summary.json"
+    return parse_object(_text(path), source=str(path)) if path.exists() else {}
+
+
+def _faults_of_commands(folder: Path, batches: Sequence[Path]) -> Iterator[str]:
+    """Yield the batches that commands.txt does not carry out once, and those that it names though there are none."""
+    path = folder / "commands.txt"
+    if not path.exists():
+        return
+    carried_out = Counter(re.findall(r"(batch-\d+\.json) --execute", _text(path)))
+    for name in sorted({batch.name for batch in batches} | carried_out.keys()):
+        known = any(batch.name == name for batch in batches)
+        if carried_out[name] != 1 or not known:
+            times = f"carries out {name} {plural(carried_out[name], 'time')}"
+            yield f"commands.txt {times}" + ("" if known else ", which is not there")
+
+
 def _faults_of_files(folder: Path, view: ClusterView, plan: Reassignment) -> list[str]:
     """Return what is wrong with the batches and with the way back."""
     batches = sorted(folder.glob("batch-*.json"))
     wanted = {int(row): plan.replicas[place] for place, row in enumerate(plan.rows.tolist())}
-    found: list[str] = []
+    found: list[str] = list(_faults_of_commands(folder, batches))
     seen: set[int] = set()
     for path in batches:
         part, refused = _reassignment(path, view)

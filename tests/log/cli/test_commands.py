@@ -305,6 +305,9 @@ def test_a_file_that_the_system_refuses_is_named_as_the_user_named_it(partition:
         (["compact", "{}", "--out", "{}/new"], "/new lies in "),
         (["dump", "{}", "--out", "{}"], ", which is only read"),
         (["dump", "{}", "--out", "x", "--start-offset", "9"], "--out writes whole segments"),
+        (["dump", "{}", "--out", "x", "--json"], "--json has no effect with --out; leave out one of the two"),
+        (["dump", "{}", "--out", "x", "--deep-iteration"], "--deep-iteration has no effect with --out"),
+        (["dump", "{}", "--out", "x", "--key-decoder", "hex"], "--key-decoder has no effect with --out"),
         (
             ["stats", "{}/leader-epoch-checkpoint"],
             "/leader-epoch-checkpoint: neither this nor anything else named is or",

@@ -66,6 +66,24 @@ def test_topics_that_came_went_grew_or_changed_are_named() -> None:
     assert [attrs.astuple(each) for each in found.sizes][:2] == [("gone", 1, None, 10, None), ("grown", 1, 2, 20, 40)]
 
 
+def test_partitions_of_a_topic_created_again_are_others() -> None:
+    before, after = view_of({"kept": [[1, 2]], "made": [[1, 2]]}), view_of({"kept": [[1, 2]], "made": [[2, 3], [3, 1]]})
+    topics = tuple(attrs.evolve(each, topic_id="other") if each.name == "made" else each for each in after.topics)
+    found = compare(before, attrs.evolve(after, topics=topics))
+    assert topics_of(found) == [("made", "topic deleted and created again", "id id-made, then other")]
+    assert [(each.topic, each.partition, each.change) for each in found.partitions] == [
+        ("made", 0, "partition gone"),
+        ("made", 0, "partition appeared"),
+        ("made", 1, "partition appeared"),
+    ]
+    assert found.common_partition_count == 1
+    assert found.turnover.replicas_gained is not None
+    assert not found.turnover.replicas_gained.any()
+    # Without an id in one of the dumps nothing says that the topic is another.
+    unnamed = tuple(attrs.evolve(each, topic_id=None) for each in after.topics)
+    assert compare(before, attrs.evolve(after, topics=unnamed)).common_partition_count == 2
+
+
 def test_brokers_that_came_went_moved_or_were_fenced_are_named() -> None:
     before = view_of({"t": [[1, 2]]}, racks="abc")
     after = view_of({"t": [[1, 2]]}, racks="acba")

@@ -86,6 +86,12 @@ def test_a_view_of_some_partitions_is_refused() -> None:
         read(RESPONSE, cluster="CC-Rebalance-no-goals-verbose (before)")
 
 
+def test_a_cluster_without_partitions_is_refused_for_that(tmp_path: Path) -> None:
+    (tmp_path / "new.json").write_text('{"brokers":[{"id":1,"name":"a:1"},{"id":2,"name":"b:1"}],"topics":[]}')
+    with pytest.raises(InputError, match="has 2 brokers and no partition, so there is nothing to look at"):
+        read(tmp_path / "new.json")
+
+
 def test_an_empty_dump_is_refused(tmp_path: Path) -> None:
     (tmp_path / "empty.txt").write_text("\n")
     with pytest.raises(InputError, match="is empty; nothing describes a cluster"):

@@ -206,6 +206,36 @@ def test_a_plan_by_topic_passes_its_check_whatever_the_order_of_topics(tmp_path:
     assert plan(str(tmp_path / "prod.txt"), "--check", str(out)) == 0
 
 
+def test_commands_and_a_summary_that_were_changed_are_seen(
+    given: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    assert plan(*given, "--batches", "2", "--out", str(out)) == 0
+    edited(out, "commands.txt", "batch-02.json --execute", "batch-03.json --execute")
+    edited(out, "summary.json", '"moved": 8', '"moved": 7')
+    capsys.readouterr()
+    assert plan("--check", str(out)) == 1
+    said = capsys.readouterr().err
+    assert "commands.txt carries out batch-02.json 0 times\n" in said
+    assert "commands.txt carries out batch-03.json 1 time, which is not there" in said
+    assert "summary.json says moved is 7; it is 8" in said
+
+
+def test_a_factor_of_min_insync_replicas_is_warned_of(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    dump = described("orders", [[1, 2, 3], [2, 3, 1]]).replace("Configs: ", "Configs: min.insync.replicas=2")
+    (tmp_path / "prod.txt").write_text(dump)
+    assert plan(str(tmp_path / "prod.txt"), "--goal", "factor", "--factor", "2") == 0
+    note = "2 partitions would have as many replicas as min.insync.replicas, or fewer: then one broker out stops"
+    assert note in " ".join(capsys.readouterr().out.split())
+    assert plan(str(tmp_path / "prod.txt"), "--goal", "factor", "--factor", "3") == 0
+    assert "would have as many" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("arguments", [("--goal", "drain", "--remove", "9"), ("--exclude-topic", "x")])
+def test_a_broker_or_topic_that_is_not_there_is_wrong_input(given: tuple[str, ...], arguments: tuple[str, ...]) -> None:
+    assert plan(*given, *arguments) == 2
+
+
 def test_a_plan_for_another_state_of_the_cluster_is_seen(
     given: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
