@@ -109,6 +109,22 @@ def test_a_timestamp_of_the_index_that_is_not_its_batchs_largest_is_told(partiti
     )
 
 
+def test_an_entry_that_is_not_the_last_offset_of_its_batch_is_told_with_both_offsets(partition: Path) -> None:
+    index = second_log(partition).with_suffix(".index")
+    whole = dumped([index], DumpOptions())
+    assert whole.err == ""
+    relative, position = struct.unpack_from(">ii", index.read_bytes(), 8)
+    told, known = int(index.stem) + relative - 1, int(index.stem) + relative
+    patch(index, 8, struct.pack(">i", relative - 1))
+    mismatch = f"Mismatches in :{index}\n  Index offset: {told}, log offset: {known}\n"
+    found = dumped([index], DumpOptions())
+    assert found.err == mismatch
+    line = f"offset: {told} position: {position}"
+    assert found.out == whole.out.replace(f"offset: {known} position: {position}", line)
+    assert dumped([index], DumpOptions(verify_index_only=True)).err == mismatch
+    assert line not in dumped([index], DumpOptions(verify_index_only=True)).out
+
+
 def test_a_snapshot_has_no_blank_at_its_end_since_the_tool_in_java(tmp_path: Path) -> None:
     path = tmp_path / "00000000000000000007.snapshot"
     path.write_bytes(encode_snapshot([ProducerEntry(ProducerId(7))]))

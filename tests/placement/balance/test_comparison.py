@@ -84,6 +84,23 @@ def test_partitions_of_a_topic_created_again_are_others() -> None:
     assert compare(before, attrs.evolve(after, topics=unnamed)).common_partition_count == 2
 
 
+def with_least(least: int | None, configs: dict[str, str] | None = None) -> ClusterView:
+    """Return a view of one topic whose min.insync.replicas is known apart from the settings that it shows."""
+    view = view_of({"t": [[1, 2]]}, settings={"t": configs or {}})
+    return attrs.evolve(view, topics=(attrs.evolve(view.topics[0], min_insync_replicas=least),))
+
+
+def test_min_insync_replicas_of_topics_that_show_no_settings_is_compared() -> None:
+    changed = "min.insync.replicas 1, then 2"
+    assert topics_of(compare(with_least(1), with_least(2))) == [("t", "setting changed", changed)]
+    set_now = "min.insync.replicas (not set), then 2"
+    assert topics_of(compare(with_least(None), with_least(2))) == [("t", "setting changed", set_now)]
+    assert topics_of(compare(with_least(2), with_least(2))) == []
+    # Where a view shows settings, those alone are compared.
+    shown = {"retention.ms": "1"}
+    assert topics_of(compare(with_least(1, shown), with_least(2, shown))) == []
+
+
 def test_brokers_that_came_went_moved_or_were_fenced_are_named() -> None:
     before = view_of({"t": [[1, 2]]}, racks="abc")
     after = view_of({"t": [[1, 2]]}, racks="acba")
