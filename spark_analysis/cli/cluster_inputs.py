@@ -62,6 +62,7 @@ from spark_analysis.tables.answers import write_answer
 _SUMMARY: Final = "{kind}.json"
 _NAMES_SHOWN_MAX: Final = 10
 _WIDTH_MIN: Final = 100
+_WIDTH_PIPED: Final = 1 << 14  # More than any table needs: none is made wider than its cells.
 
 
 @attrs.frozen(kw_only=True)
@@ -196,8 +197,8 @@ def give_answer(
         click.echo(as_text)
     else:
         console = Console(highlight=False, soft_wrap=True)
-        # A terminal that is narrower wraps lines; a table made narrower would break its cells.
-        console.width = max(console.width, _WIDTH_MIN)
+        # A terminal that is narrower wraps lines; a table made narrower would break its cells. A pipe has no width.
+        console.width = max(console.width, _WIDTH_MIN) if console.is_terminal else _WIDTH_PIPED
         for each in shown:
             console.print(each)
     if options.out is not None:

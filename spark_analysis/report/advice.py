@@ -32,6 +32,7 @@ from spark_analysis.report.model import (
 )
 from spark_analysis.report.parts import Cell, Header, note, table
 from spark_analysis.report.states import is_uneven
+from spark_analysis.tables.limits import OUTAGE_BROKERS_MAX
 
 _GOALS: Final = {
     "balance": "balance",
@@ -62,7 +63,7 @@ def advice_part(detail: ClusterDetail, report: Report) -> Markup | None:
         "div",
         heading,
         _plans(detail, report.run.tolerance),
-        _outages(advice.outages),
+        _outages(advice.outages, detail.row.facts.broker_count),
         _restarts(advice.restarts),
         _commands(detail, report),
         class_="next",
@@ -204,7 +205,10 @@ def _gain(plan: LeastPlan, name: str, *, alert: bool) -> Content | Cell:
     return Cell(f"{quantity(before, unit)} → {quantity(after, unit)}", alert=alert)
 
 
-def _outages(outages: tuple[WorstOutage, ...]) -> Markup | None:
+def _outages(outages: tuple[WorstOutage, ...], broker_count: int) -> Markup | None:
+    if not outages and broker_count > OUTAGE_BROKERS_MAX:
+        more = f"{count(broker_count)} brokers are more than {count(OUTAGE_BROKERS_MAX)}"
+        return note(f"The worst outage is not on the page: {more}. brokerside outage looks for it.")
     if not outages:
         return None
     headers = (

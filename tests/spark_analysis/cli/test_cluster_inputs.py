@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -130,3 +131,14 @@ def test_names_are_flush_left_and_numbers_flush_right(capsys: pytest.CaptureFixt
 def test_nothing_here_loads_pyspark() -> None:
     program = "import sys, spark_analysis.cli.cluster_inputs; assert 'pyspark' not in sys.modules"
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_a_table_that_is_piped_is_not_cut(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """COLUMNS says how wide the terminal is, not the pipe; headings were cut to "headin…" there."""
+    monkeypatch.setenv("COLUMNS", "80")
+    names = [f"a long heading {number}" for number in range(12)]
+    give_answer(NOTHING, kind="outage", summary={}, tables={}, shown=[shown_table("T", names, [["1,000,000"] * 12])])
+    title, heading, row = capsys.readouterr().out.splitlines()
+    assert title.strip() == "T"
+    assert re.split(r" {2,}", heading.strip()) == names
+    assert row.split() == ["1,000,000"] * 12

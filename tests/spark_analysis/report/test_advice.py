@@ -186,3 +186,15 @@ def test_plans_and_restarts_are_said_in_words() -> None:
     assert restarts_in_words(whole) == (
         "All live brokers restart in 1 batch of at most 3 brokers (no schedule has fewer)."
     )
+
+
+def test_too_many_brokers_for_outages_are_said_on_the_page(dumps: Report) -> None:
+    report = advised(dumps, attrs.evolve(ALL, outages=()))
+    detail, drawn = detail_of(report), {}
+    for number in (4_096, 4_097):
+        row = attrs.evolve(detail.row, facts=attrs.evolve(detail.row.facts, broker_count=number))
+        rows = tuple(row if one == detail.row else one for one in report.rows)
+        drawn[number] = str(advice_part(attrs.evolve(detail, row=row), attrs.evolve(report, rows=rows)))
+    said = "The worst outage is not on the page: 4,097 brokers are more than 4,096. brokerside outage looks for it."
+    assert said in drawn[4_097]
+    assert "worst outage" not in drawn[4_096]
