@@ -252,7 +252,8 @@ class Classes:
         if quantity != "leaders":
             return self.factors, barred
         # A partition with more replicas than open groups may have one, so its leader, in a barred group too.
-        few = self.factors <= np.count_nonzero(~barred, axis=1)
+        on = self.on_cordoned.get("replicas", self.on_cordoned.get("leaders"))
+        few = self.factors <= open_groups(groups, barred, on).sum(axis=1)
         return np.minimum(self.factors, 1), barred & few[:, None]
 
 
@@ -322,6 +323,20 @@ def _blocks(
     return block, totals[:count]
 
 
+def open_groups(groups: Groups, barred: NDArray[np.bool_], on: Int64Array | None) -> NDArray[np.bool_]:
+    """Return which groups can hold a partition of each class, bool[C, G].
+
+    `on` int64[C, K] are the partitions of each class on each cordoned broker, None where no broker is cordoned.
+    """
+    if on is None:
+        return ~barred
+    of_cordoned = groups.of[groups.cordoned]
+    free_count = groups.sizes - np.bincount(of_cordoned, minlength=groups.sizes.size)
+    held = np.zeros_like(barred, dtype=np.int64)
+    np.add.at(held.T, of_cordoned, on.T)
+    return ~barred & ((free_count > 0) | (held > 0))
+
+
 def _with_cordoned(
     groups: Groups,
     factors: Int64Array,
@@ -336,9 +351,7 @@ def _with_cordoned(
     assert counts is not None
     group_count, of_cordoned = groups.sizes.size, groups.of[groups.cordoned]
     free_count = groups.sizes - np.bincount(of_cordoned, minlength=group_count)
-    held = np.zeros_like(barred, dtype=np.int64)
-    np.add.at(held.T, of_cordoned, on.T)
-    is_open = ~barred & ((free_count > 0) | (held > 0))
+    is_open = open_groups(groups, barred, on)
     few = (factors <= is_open.sum(axis=1))[:, None]
     many = counts[:, None]
     free_caps = np.where(few, many * (is_open & (free_count > 0)), many * free_count)
@@ -346,7 +359,7 @@ def _with_cordoned(
     unit_group = np.concatenate([np.arange(group_count), of_cordoned])
     unit, brokers = groups.units
     if over_racks:
-        summed = np.zeros_like(held)
+        summed = np.zeros_like(barred, dtype=np.int64)
         np.add.at(summed.T, unit_group, caps.T)
         caps, unit_group, place = summed, np.arange(group_count), np.arange(group_count)
         weights = np.ones(group_count, dtype=np.int64)

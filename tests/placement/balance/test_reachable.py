@@ -63,6 +63,13 @@ def test_with_cordoned_brokers_the_optimum_is_that_of_every_placement(case: Case
     check_optimum(attrs.evolve(case, cordoned=cordoned))
 
 
+def test_a_leader_stays_in_a_barred_rack_where_the_only_other_place_is_cordoned() -> None:
+    """Partition 1 has two live replicas and one open place, broker 5: cordoned broker 1 does not hold it."""
+    rows = [[3, 5], [2, 3, 4], [0, 1, 5]]
+    case = attrs.evolve(of_racks("axaaab", rows, fenced=(3,)), cordoned=frozenset({1}))
+    check_optimum(attrs.evolve(case, racks=("a", None, "a", "a", "a", "b")))
+
+
 @settings(max_examples=250, deadline=None)
 @given(cases())
 def test_the_optimum_is_that_of_every_placement(case: Case) -> None:
