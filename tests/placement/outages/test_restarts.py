@@ -231,6 +231,18 @@ def test_a_batch_leaves_a_majority_of_the_controllers() -> None:
         restart_limits(view, controllers=[BrokerId(9)])
 
 
+def test_a_controller_that_is_down_takes_from_what_a_batch_may_hold_and_one_named_twice_counts_once() -> None:
+    six = racked([[0], [1]], "aaaaaa")
+    down = attrs.evolve(six, brokers=tuple(BrokerView(id=BrokerId(each), fenced=each == 5) for each in range(6)))
+    controllers = tuple(map(BrokerId, (1, 2, 3, 4, 5)))
+    limits = restart_limits(down, controllers=controllers)
+    assert (limits.members.tolist(), limits.budget.tolist()) == ([[1, 2, 3, 4]], [1])
+    assert len(restart_schedule(down, controllers=controllers).batches) == 4
+    twice = restart_schedule(six, controllers=[BrokerId(1), BrokerId(2), BrokerId(1)])
+    assert twice.limits.notes[-1] == "2 controllers, 0 of them down: any restart ends the quorum's majority"
+    assert [sorted(set(batch) & {1, 2}) for batch in twice.batches] == [[1], [2]]
+
+
 def test_what_a_stuck_partition_lacks_counts_no_observer() -> None:
     view = racked([[0, 1, 2], [0, 1, 2]], "abc", isr=[[0, 1, -1], [0, 1, -1]], observers=[[2], [-1]])
     stuck = restart_limits(view, despite_out_of_sync=True).stuck
