@@ -4,7 +4,8 @@ What it decides: what a path stands for. A pattern (*.txt, **) stands for what m
 it, with `recursive` those of its folders too. A metadata log is one input, whichever way it is named. Hidden files,
 whose names begin with "." or "_", are passed over in directories, as Spark does.
 
-Constraints: the driver asks for names and sizes only, and opens no file.
+Constraints: the driver asks for names and sizes only, and opens no file. A directory that cannot be listed is an input
+that cannot be read: a fault, not the end of the job. Pipes and devices are passed over in directories, refused by name.
 
 How: inputs keep the order in which they were named, and by name inside a directory. A task takes inputs one after
 another until they are about `TASK_BYTES` together; a compressed file counts as what it is likely to hold.
@@ -91,6 +92,8 @@ def is_metadata_log(path: Path) -> bool:
 
 def _expanded(path: str, recursive: bool) -> Iterator[str]:
     for match in matches(path):
+        if not Path(match).is_file() and not Path(match).is_dir():
+            raise InputError("is neither a file nor a directory", source=match)
         inside = list(_files(Path(match), recursive, is_metadata_log))
         if not inside:
             raise InputError(
@@ -101,14 +104,19 @@ def _expanded(path: str, recursive: bool) -> Iterator[str]:
 
 def _files(path: Path, recursive: bool, is_input: Callable[[Path], bool]) -> Iterator[str]:
     """Yield the files in a directory, in order of name; a file, or a directory that is an input, is itself."""
-    if not path.is_dir() or is_input(path):
-        yield str(path)
+    try:
+        if not path.is_dir() or is_input(path):
+            yield str(path)
+            return
+        inside = sorted(path.iterdir())
+    except OSError:
+        yield str(path)  # Whoever reads it says why it cannot be listed.
         return
-    for each in sorted(path.iterdir()):
+    for each in inside:
         if each.is_dir():
             if recursive:
                 yield from _files(each, recursive, is_input)
-        elif not each.name.startswith((".", "_")):
+        elif not each.name.startswith((".", "_")) and (each.is_file() or not each.exists()):
             yield str(each)
 
 

@@ -7,7 +7,7 @@ in a folder of any other name is read, too; its topic and partition are null.
 
 Constraints: the driver lists folders and opens no file. Folders that a broker is to delete, does not own any more, or
 is only moving (-delete, -stray, -future) are passed over, as are files that are being replaced (.deleted, .swap): their
-records are elsewhere, too.
+records are elsewhere, too. A folder that cannot be listed is a segment that cannot be read: a fault, no end of the job.
 
 Example: log_segments(["/var/lib/kafka"]) finds /var/lib/kafka/orders-0/00000000000000000000.log of orders, 0.
 
@@ -20,6 +20,7 @@ Source: Kafka's UnifiedLog for log directories; org.apache.kafka.server.log.remo
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
@@ -31,7 +32,6 @@ import attrs
 from broker.errors import InputError
 from broker.ids import INT64_MAX
 from log.files.directory_names import DirectoryRole, UnexpectedDirectoryError, parse_directory_name
-from log.segments.file_names import LOG
 from spark_analysis.data_sources.listing import matches
 
 MANIFEST: Final = ".rsm-manifest"
@@ -83,12 +83,14 @@ def _below(path: Path) -> Iterator[LogSegment]:
         if _FILE.fullmatch(path.name):
             yield from _of_folder(path.absolute().parent, [path])
         return
-    folders: dict[Path, list[Path]] = {}
-    for file in sorted(path.rglob(f"*{LOG}")):
-        if _FILE.fullmatch(file.name):
-            folders.setdefault(file.parent, []).append(file)
-    for folder, files in folders.items():
+    refused: list[str] = []
+    folders: list[tuple[Path, list[Path]]] = []
+    for name, _, names in os.walk(path, onerror=lambda error: refused.append(str(error.filename))):
+        files = [Path(name) / each for each in sorted(names) if _FILE.fullmatch(each)]
+        folders += [(Path(name), files)] if files else []
+    for folder, files in sorted(folders):
         yield from _of_folder(folder.absolute(), files)
+    yield from (LogSegment(folder, None, None, 0, 0) for folder in refused)
 
 
 def _of_folder(folder: Path, files: Sequence[Path]) -> Iterator[LogSegment]:

@@ -52,7 +52,7 @@ _PARTITION: Final = (
 _BROKER: Final = (
     *_taken(schemas.CLUSTERS, "cluster"),
     *_taken(schemas.BROKERS, "broker_id", "rack", "fenced"),
-    Column("cordoned", "boolean", "Whether it takes no new replicas (KIP-1066)"),
+    *_taken(schemas.BROKERS, "cordoned", "in_controlled_shutdown"),
     Column("host", "string", "Name of its host", nullable=True),
     *_taken(schemas.BROKERS, "replica_count", "leader_count", "size_bytes"),
 )

@@ -79,6 +79,7 @@ def broker_columns(view: ClusterView) -> ColumnRows:
         "rack": [broker.rack for broker in brokers],
         "fenced": [broker.fenced for broker in brokers],
         "cordoned": [broker.cordoned for broker in brokers],
+        "in_controlled_shutdown": [broker.in_controlled_shutdown for broker in brokers],
         "host": [broker.host for broker in brokers],
         "replica_count": held.replica_count,
         "leader_count": held.leader_count,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -53,6 +54,30 @@ def test_a_path_that_stands_for_nothing_is_one_sentence(tmp_path: Path, name: st
     with pytest.raises(InputError) as caught:
         paths(tmp_path / name)
     assert str(caught.value) == f"{tmp_path / name}: {sentence}"
+
+
+def test_a_directory_that_cannot_be_listed_is_left_to_its_reader(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path / "a.txt", "x")
+    (tmp_path / "closed").mkdir()
+    iterdir = Path.iterdir
+
+    def refuse(path: Path) -> Iterator[Path]:
+        if path.name == "closed":
+            raise PermissionError
+        return iterdir(path)
+
+    monkeypatch.setattr(Path, "iterdir", refuse)
+    assert paths(tmp_path, recursive=True) == [str(tmp_path / "a.txt"), str(tmp_path / "closed")]
+
+
+def test_a_pipe_is_passed_over_and_refused_by_name(tmp_path: Path) -> None:
+    write(tmp_path / "a.txt", "x")
+    os.mkfifo(tmp_path / "pipe")
+    assert paths(tmp_path) == [str(tmp_path / "a.txt")]
+    with pytest.raises(InputError, match="is neither a file nor a directory"):
+        paths(tmp_path / "pipe")
 
 
 def test_tasks_take_inputs_until_they_are_full_and_a_large_one_has_its_own() -> None:

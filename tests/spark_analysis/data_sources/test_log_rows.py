@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from broker.errors import InputError
-from broker.ids import ProducerEpoch, ProducerId
+from broker.ids import Offset, ProducerEpoch, ProducerId
+from log.batches.build import build_batch
 from log.batches.build_spec import BatchSpec
+from log.batches.fill import ROWS_MAX
 from log.partition.partition_log import PartitionLog
+from log.record import Record
 from log.storage import FileStorage
 from spark_analysis.data_sources import log_rows
 from spark_analysis.data_sources.log_filter import LogFilter
@@ -104,6 +109,16 @@ def test_bytes_in_are_bytes_read_and_bytes_damaged(plain: Path, tmp_path: Path) 
     assert len(rows(plain, table="damage")) == len([row for row in rows(plain) if row["fault"] is not None]) == 3
 
 
+def test_a_batch_that_is_read_in_several_chunks_counts_once(tmp_path: Path) -> None:
+    count = ROWS_MAX + 10
+    (tmp_path / "many-0").mkdir()
+    path = tmp_path / "many-0" / f"{0:020d}.log"
+    path.write_bytes(build_batch(BatchSpec(), [Record(Offset(number), START_MS, None, b"") for number in range(count)]))
+    (row,) = rows(tmp_path, table="segments")
+    assert (row["batch_count"], row["record_count"], row["end_offset"]) == (1, count, count)
+    assert row["read_bytes"] == row["size_bytes"] == path.stat().st_size
+
+
 @pytest.mark.parametrize(
     "wanted",
     [
@@ -144,10 +159,13 @@ def test_batches_before_the_wanted_offset_are_not_read(plain: Path) -> None:
         rows(plain, mode=FAILFAST, wanted=LogFilter(start_offset=2, end_offset=6))
 
 
+@pytest.mark.parametrize("has_snapshot", [True, False])
 @pytest.mark.parametrize("sample", ["transactions", "none", "compacted-transactions"])
-def test_read_committed_gives_what_a_consumer_gets(tmp_path: Path, sample: str) -> None:
+def test_read_committed_gives_what_a_consumer_gets(tmp_path: Path, sample: str, has_snapshot: bool) -> None:
     write_sample(sample, tmp_path)
     folder = tmp_path / DIRECTORY
+    for path in () if has_snapshot else folder.glob("*.snapshot"):
+        path.unlink()
     found = rows(tmp_path, read_committed=True)
     offsets = [row["offset"] for row in found]
     assert offsets == [row["offset"] for row in expected(folder, committed(folder))]
@@ -180,12 +198,37 @@ def test_read_committed_works_in_tiered_storage_with_its_indexes(tmp_path: Path)
     assert [row["offset"] for row in rows(tmp_path / "remote", read_committed=True)] == wanted
 
 
+def test_a_sequence_goes_on_at_0_after_the_largest_int(tmp_path: Path) -> None:
+    log = PartitionLog.open(FileStorage(tmp_path), DIRECTORY, CONFIG, now_ms=START_MS)
+    spec = BatchSpec(producer_id=ProducerId(9), producer_epoch=ProducerEpoch(0), base_sequence=2**31 - 2)
+    append(log, spec, 0)
+    log.close(now_ms=START_MS)
+    assert [row["sequence"] for row in rows(tmp_path)] == [2**31 - 2, 2**31 - 1, 0]
+
+
 def test_without_values_keys_and_all_numbers_are_there(plain: Path) -> None:
     found = rows(plain, values=False)
     assert {(row["value"], row["headers"]) for row in found} == {(None, None)}
     assert [(row["offset"], row["key"], row["size_bytes"]) for row in found] == [
         (row["offset"], row["key"], row["size_bytes"]) for row in rows(plain)
     ]
+
+
+def test_a_folder_that_cannot_be_listed_is_a_fault(
+    plain: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "closed-0").mkdir()
+    scandir = os.scandir
+
+    def refuse(path: Any = ".") -> Any:
+        if str(path).endswith("closed-0"):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    found = rows(tmp_path)
+    assert [row["source"] for row in found if row["fault"] is not None] == [str(tmp_path / "closed-0")]
+    assert [row for row in found if row["fault"] is None] == rows(plain)
 
 
 def test_a_path_without_a_segment_is_one_sentence(tmp_path: Path) -> None:
