@@ -83,6 +83,7 @@ HARMLESS: Final = {
     "--json": "prints the same in another form, where there may be one form alone",
     "--check": "looks for broken constraints, where there may be none",
     "--fenced": "has no broker to fence without a value that names one",
+    "--assignment-interval-ms": "is waited for only where members come within it",
     "--cordoned": "has no broker to cordon without a value that names one",
     "--racks": "takes brokers' racks, which a table alone shows",
     "--seed": "is drawn from where something is drawn: Kafka's assignors never draw",

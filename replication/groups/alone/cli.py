@@ -25,7 +25,9 @@ from rich.text import Text
 from broker.cli import EXIT_REFUSED, check_chart, kafka_option, printable, takes
 from broker.cli_options import chart_option, idle_beside, seed_option
 from broker.errors import UsageError
+from broker.group.consumer.target import BATCHES_SINCE
 from broker.releases import Release
+from broker.units import DurationMs
 from broker.wording import unknown
 from replication.groups.alone.chart import to_html, to_svg
 from replication.groups.alone.group_run import GroupRun, run_group
@@ -39,6 +41,7 @@ from replication.groups.client.protocols import GroupProtocol
 _ALL: Final = "all"
 _FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
 MINUTES_MAX: Final = 24 * 60
+ASSIGNMENT_INTERVAL_MS_MAX: Final = 15_000  # Kafka's default of group.consumer.max.assignment.interval.ms.
 _SHAPE: Final = Shape()
 
 
@@ -49,6 +52,7 @@ class SimulateOptions:
     seed: int
     protocol: str | None
     assignor: str | None
+    assignment_interval_ms: int | None
     members: int
     partitions: int
     minutes: int
@@ -61,7 +65,12 @@ class SimulateOptions:
 
     def chosen_scenario(self) -> SingleGroupScenario:
         """Return the scenario to run; raise UsageError for an unknown name, or for two scenarios."""
-        return attrs.evolve(self._scenario_without_assignor(), assignor=self.assignor)
+        interval_ms = None if self.assignment_interval_ms is None else DurationMs(self.assignment_interval_ms)
+        if interval_ms is not None and self.release < BATCHES_SINCE:
+            raise UsageError(f"--assignment-interval-ms needs Kafka {BATCHES_SINCE} or later (KIP-1263)")
+        return attrs.evolve(
+            self._scenario_without_assignor(), assignor=self.assignor, assignment_interval_ms=interval_ms
+        )
 
     def _scenario_without_assignor(self) -> SingleGroupScenario:
         if self.scenario is not None and self.events is not None:
@@ -84,6 +93,8 @@ class SimulateOptions:
             chosen = tuple(GroupProtocol) if self.protocol == _ALL else (GroupProtocol(self.protocol),)
         if scenario.assignor is not None and len(chosen) > 1:
             raise UsageError("--assignor needs one --protocol: they do not share any")
+        if scenario.assignment_interval_ms is not None and GroupProtocol.CONSUMER not in chosen:
+            raise UsageError("--assignment-interval-ms is a setting of the consumer protocol, which is not run")
         for protocol in chosen:
             scenario.assignor_of(protocol)
         return chosen
@@ -103,6 +114,11 @@ class SimulateOptions:
     "--assignor",
     metavar="NAME",
     help="Assignor of the one --protocol (default range, cooperative-sticky or uniform, as Kafka's).",
+)
+@click.option(
+    "--assignment-interval-ms",
+    type=click.IntRange(0, ASSIGNMENT_INTERVAL_MS_MAX),
+    help="Shortest time between two assignments of a consumer group: consumer.assignment.interval.ms (default 1000).",
 )
 @click.option(
     "--members",

@@ -68,6 +68,8 @@ class SingleGroupScenario:
     """The time after which a supervisor restarts a process that ended by itself; None for never."""
     assignor: str | None = None
     """The assignor of the eager and the consumer protocol; None for the default."""
+    assignment_interval_ms: DurationMs | None = None
+    """The shortest time between two targets of the consumer protocol (KIP-1263); None for the release's default."""
 
     def assignor_of(self, protocol: GroupProtocol) -> str:
         """Return the name of the assignor; raise UsageError if the protocol does not take that assignor."""

@@ -117,6 +117,7 @@ class GroupSimulation:
             self.topics,
             derive(seed, _COORDINATOR_STREAM),
             offsets_retention_ms=scenario.offsets_retention_ms,
+            assignment_interval_ms=scenario.assignment_interval_ms,
             release=release,
         )
         entropy = SplitMix64(derive(seed, _COORDINATOR_STREAM))

@@ -12,6 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import attrs
+
 from broker.entropy import SplitMix64
 from broker.error_codes import ErrorCode
 from broker.group.classic import (
@@ -46,16 +48,20 @@ def service_options(
     seed: int,
     *,
     offsets_retention_ms: DurationMs | None = None,
+    assignment_interval_ms: DurationMs | None = None,
     release: Release = NEWEST,
 ) -> ServiceOptions:
     """Return the settings of a coordinator that assigns consumer groups by `assignor`.
 
     The coordinator looks up the partition counts in `topics` whenever it assigns, so a topic may grow there.
     """
+    options = ConsumerOptions(release=release)
+    if assignment_interval_ms is not None:
+        options = attrs.evolve(options, assignment_interval_ms=assignment_interval_ms)
     return ServiceOptions(
         classic=ClassicOptions(),
         context=GroupContext(
-            options=ConsumerOptions(release=release),
+            options=options,
             assignors=(ServerSideAssignor.load(assignor, SplitMix64(seed)),),
             topics=topics,
         ),

@@ -69,6 +69,33 @@ def test_json_has_every_count_and_is_the_same_each_time(capsys: pytest.CaptureFi
     assert group_run["commits"]["NONE"] > 0
 
 
+def test_a_longer_assignment_interval_leaves_partitions_unowned_for_longer(capsys: pytest.CaptureFixture[str]) -> None:
+    """KIP-1263: who joins within the interval waits for the next target."""
+
+    def unowned_ms(*arguments: str) -> int:
+        assert simulate("--seed", "3", "--protocol", "consumer", "--json", *arguments) == 0
+        return int(json.loads(capsys.readouterr().out)["lives"][0]["unowned_ms"])
+
+    default = unowned_ms()
+    assert unowned_ms("--assignment-interval-ms", "1000") == default
+    assert unowned_ms("--assignment-interval-ms", "15000") > default
+    assert unowned_ms("--assignment-interval-ms", "0") == unowned_ms("--assignment-interval-ms", "0") != default
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("--kafka", "4.2"), "--assignment-interval-ms needs Kafka 4.3 or later (KIP-1263)"),
+        (("--protocol", "eager"), "--assignment-interval-ms is a setting of the consumer protocol, which is not run"),
+    ],
+)
+def test_an_assignment_interval_that_nothing_reads_is_refused(
+    capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], sentence: str
+) -> None:
+    assert simulate("--assignment-interval-ms", "5", *arguments) == 2
+    assert capsys.readouterr().err == f"brokerside groups simulate: {sentence}\n"
+
+
 def test_the_scenarios_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert simulate("--list-scenarios") == 0
     printed = capsys.readouterr().out.splitlines()
