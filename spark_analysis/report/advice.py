@@ -36,16 +36,26 @@ from spark_analysis.tables.limits import OUTAGE_BROKERS_MAX
 
 _GOALS: Final = {
     "balance": "balance",
+    "bytes": "even bytes",
     "leaders": "leaders only",
     "racks": "racks only",
 }
 _FIELDS: Final = {"replicas": "replica_moves", "leaders": "leader_moves", "bytes": "byte_moves"}
+_FIRST: Final = (
+    ("racks", ("racks",)),
+    ("balance", ("replicas",)),
+    ("bytes", ("bytes",)),
+    ("balance", ("bytes",)),
+    ("leaders", ("leaders",)),
+)
+"""The plan to look at first: the goal, and what it must gain."""
 _RACKS: Final = "fewer_racks_count"
 _OUTAGE_COUNTS: Final = ("leaderless_count", "under_min_isr_count", "no_replica_count", "at_risk_count")
 _NOTES: Final = (
     "Gains are measures before → after. A plan keeps the rack rule or mends it, so where partitions are on fewer racks "
     "than possible, or a measure is marked ≥, it may move more than the measure says. The plan leaders only "
-    "reorders replicas: leaders that have to move afterwards need replicas to move."
+    "reorders replicas: leaders that have to move afterwards need replicas to move. The plan even bytes brings every "
+    "broker within 5 % of the bytes that racks let it reach, whatever the number of its replicas."
 )
 _FROM: Final = "The commands are run in the folder in which the report was made."
 _STDIN: Final = "The dump came on standard input; the commands read it there again."
@@ -80,7 +90,7 @@ def first_plan(detail: ClusterDetail, tolerance: float) -> LeastPlan | None:
     """Return the plan to look at first; None where no plan gains anything worth a word."""
     by_goal = {plan.goal: plan for plan in detail.advice.plans if plan.refused is None}
     wanted = {goal: gains(plan, detail.row.over_brokers, tolerance) for goal, plan in by_goal.items()}
-    for goal, quantities in (("racks", ("racks",)), ("balance", ("replicas", "bytes")), ("leaders", ("leaders",))):
+    for goal, quantities in _FIRST:
         if any(each in wanted.get(goal, ()) for each in quantities):
             return by_goal[goal]
     return by_goal["balance"] if wanted.get("balance") else None
@@ -89,6 +99,13 @@ def first_plan(detail: ClusterDetail, tolerance: float) -> LeastPlan | None:
 def plan_in_words(plan: LeastPlan) -> str:
     """Return the size of a plan, such as "3 replicas move (no plan moves fewer), 2 leaders change"."""
     moved, least = plan.moved_count or 0, plan.moved_count_min or 0
+    if plan.moved_bytes_min is not None:
+        leaders = plan.leader_change_count or 0
+        return (
+            f"{quantity(plan.moved_bytes, 'bytes')} in {plural(moved, 'replica')} move (at least "
+            f"{quantity(plan.moved_bytes_min, 'bytes')} must), {plural(leaders, 'leader')} "
+            f"change{'s' if leaders == 1 else ''}"
+        )
     proof = f"at least {count(least)} must" if moved > least else "no plan moves fewer"
     replicas = f"{plural(moved, 'replica')} move{'s' if moved == 1 else ''} ({proof})" if moved else "no replica moves"
     leaders = plan.leader_change_count or 0
@@ -147,7 +164,7 @@ def _plans(detail: ClusterDetail, tolerance: float) -> Markup | None:
     headers = [
         Header("plan", "name"),
         Header("replicas that move (at least)", "num"),
-        Header("bytes that move", "num"),
+        Header("bytes that move (at least)", "num"),
         Header("leaders that change (at least)", "num"),
         *(Header(titles[name], "num") for name in shown),
     ]
@@ -178,8 +195,8 @@ def _plan_row(plan: LeastPlan, shown: list[str], spreads: Spreads, tolerance: fl
     worth = gains(plan, spreads, tolerance)
     return (
         name,
-        _least(plan.moved_count, plan.moved_count_min),
-        quantity(plan.moved_bytes, "bytes"),
+        count(plan.moved_count) if plan.moved_bytes_min is not None else _least(plan.moved_count, plan.moved_count_min),
+        _least_bytes(plan),
         _least(plan.leader_change_count, plan.leader_change_count_min),
         *(_gain(plan, each, alert=each in worth) for each in shown),
     )
@@ -187,6 +204,14 @@ def _plan_row(plan: LeastPlan, shown: list[str], spreads: Spreads, tolerance: fl
 
 def _least(value: int | None, least: int | None) -> Content:
     return tag("span", count(value), tag("span", f" ({count(least)})", class_="quiet")) if value or least else "0"
+
+
+def _least_bytes(plan: LeastPlan) -> Content:
+    """Return the bytes of a plan, and the bound where one is known that is no replica's."""
+    said = quantity(plan.moved_bytes, "bytes")
+    if plan.moved_bytes_min is None:
+        return said
+    return tag("span", said, tag("span", f" ({quantity(plan.moved_bytes_min, 'bytes')})", class_="quiet"))
 
 
 def _before(plan: LeastPlan, name: str) -> int | None:

@@ -27,6 +27,7 @@ _PROGRAM: Final = "brokerside"
 _STDIN: Final = "-"
 _GOAL_OPTIONS: Final = {
     "balance": ("--goal", "balance"),
+    "bytes": ("--goal", "balance", "--by", "bytes", "--tolerance", "5"),
     "leaders": ("--goal", "balance", "--only-leaders"),
     "racks": ("--goal", "racks"),
 }

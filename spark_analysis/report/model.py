@@ -246,6 +246,7 @@ class LeastPlan:
     moved_count: int | None = None
     moved_count_min: int | None = None
     moved_bytes: int | None = None
+    moved_bytes_min: int | None = None
     leader_change_count: int | None = None
     leader_change_count_min: int | None = None
     changed_partition_count: int | None = None

@@ -1,7 +1,9 @@
 """Turn the cluster of a dump into rows that say what to do next: the least plans, the worst outages, the restarts.
 
-What it decides: three plans, each the least for its goal: `balance` moves replicas and leaders, `leaders` reorders
-replicas only and copies no byte, `racks` mends the rack rule and leaves loads as they are where it can.
+What it decides: four plans, each for its goal: `balance` moves the fewest replicas and leaders; `bytes`, where sizes
+are known, brings the bytes of every broker within `BYTES_TOLERANCE` of the mean that can be reached and copies few;
+`leaders` reorders replicas only and copies no byte; `racks` mends the rack rule and leaves loads as they are where it
+can.
 The worst outage of one broker, and of one rack where racks are known, in the order of `placement.outages`.
 
 Constraints: nothing is advised that a rule forbids: a plan that is refused becomes a row that says why. Topics with
@@ -36,7 +38,7 @@ from placement.balance.reachable import Classes, Groups
 from placement.outages.look_ahead import RACK, SINGLE, LookAhead, Sweep, look_ahead, sweep_table, worst
 from placement.outages.restarts import restart_schedule
 from placement.reassignment.completion import completed_view
-from placement.reassignment.goal import Goal, as_targeted
+from placement.reassignment.goal import Goal, as_targeted, copy_sizes
 from placement.reassignment.moves import Moves
 from placement.reassignment.notes import notes_of
 from placement.reassignment.plan import Plan, make_plan
@@ -48,7 +50,14 @@ from spark_analysis.tables.staging import QUANTITIES, Rows
 BALANCE: Final = "balance"
 LEADERS: Final = "leaders"
 RACKS: Final = "racks"
-GOALS: Final = {BALANCE: Goal(), LEADERS: Goal(only_leaders=True), RACKS: Goal(kind="racks")}
+BYTES: Final = "bytes"
+BYTES_TOLERANCE: Final = 0.05
+GOALS: Final = {
+    BALANCE: Goal(),
+    BYTES: Goal(by="bytes", tolerance=BYTES_TOLERANCE),
+    LEADERS: Goal(only_leaders=True),
+    RACKS: Goal(kind="racks"),
+}
 SCOPES: Final = {"broker": SINGLE, "rack": RACK}
 EXCLUDED_TOPICS_MAX: Final = 20  # More would make a command that nobody reads.
 _NOW: Final = ("leaderless_count", "under_min_isr_count", "no_replica_count", "at_risk_count")
@@ -77,7 +86,10 @@ def _plans(view: ClusterView) -> Iterator[Row]:
     before = _to_move(view) if view.partitions.count <= PLANNED_PARTITIONS_MAX else None
     excluded, from_target = _with_observers(view), _is_moving(view)
     base = as_targeted(view) if from_target else view
+    sized = view.partitions.count > 0 and bool((copy_sizes(view) >= 0).all())
     for name, goal in GOALS.items():
+        if name == BYTES and not sized:
+            continue
         # Without broken racks a plan that only mends them has nothing to do, whatever else is to be moved.
         if name == RACKS and not (view.racks if before is None else before["fewer_racks_count"]):
             continue
@@ -116,6 +128,7 @@ def _of_plan(plan: Plan, before: dict[str, int | None]) -> Row:
         "moved_count": tally.moved,
         "moved_count_min": tally.moved_bound,
         "moved_bytes": int((moves.sizes * moves.counts).sum()) if moves.sizes_known else None,
+        "moved_bytes_min": tally.moved_bytes_bound,
         "leader_change_count": tally.leader_changes,
         "leader_change_count_min": tally.leader_changes_least,
         "changed_partition_count": moved.count,

@@ -24,16 +24,21 @@ _WHY_NOT: Final = Column(
 
 PLANS: Final = Table(
     "plans",
-    "one row per cluster of a dump, at its last moment, and goal of a plan: balance, leaders, racks",
+    "one row per cluster of a dump, at its last moment, and goal of a plan: balance, bytes, leaders, racks",
     (
         *KEY,
-        Column("goal", "string", "balance; leaders: balance by reordering alone; racks: mend the rack rule alone"),
+        Column(
+            "goal",
+            "string",
+            "balance; bytes: even bytes; leaders: balance by reordering alone; racks: mend the rack rule alone",
+        ),
         Column("excluded_topics", "strings", "Topics that the plan leaves alone, as it would lose their observers"),
         Column("from_target", "boolean", "Whether it is made from where reassignments in progress will end"),
         _WHY_NOT,
         _of_plan("moved_count", "Replicas that the plan moves", "replicas"),
         _of_plan("moved_count_min", "Replicas that any plan with this goal moves, at least", "replicas"),
         _of_plan("moved_bytes", "Bytes that the plan moves", "bytes"),
+        _of_plan("moved_bytes_min", "Bytes that any plan with this goal moves, at least; null but for bytes", "bytes"),
         _of_plan("leader_change_count", "Partitions that the plan gives another leader", "partitions"),
         _of_plan("leader_change_count_min", "Partitions that any plan gives another leader, at least", "partitions"),
         _of_plan("changed_partition_count", "Partitions that change, in replicas or in their order", "partitions"),

@@ -198,3 +198,13 @@ def test_too_many_brokers_for_outages_are_said_on_the_page(dumps: Report) -> Non
     said = "The worst outage is not on the page: 4,097 brokers are more than 4,096. brokerside outage looks for it."
     assert said in drawn[4_097]
     assert "worst outage" not in drawn[4_096]
+
+
+def test_a_plan_to_even_bytes_says_what_it_copies_and_its_command(dumps: Report) -> None:
+    plan = attrs.evolve(BALANCE, goal="bytes", moved_bytes=3 << 30, moved_bytes_min=2 << 30, moved_count_min=None)
+    assert plan_in_words(plan) == "3 GiB in 12 replicas move (at least 2 GiB must), 5 leaders change"
+    report = advised(dumps, Advice((plan,)))
+    (said,) = json.loads(summary_json(report))["what_to_do_next"]
+    assert said["plans"][0]["command"] == (
+        "brokerside plan prod.txt --racks r.csv --goal balance --by bytes --tolerance 5 --out prod-bytes"
+    )

@@ -85,6 +85,26 @@ def assert_plan_agrees(view: ClusterView, plan: dict[str, Any]) -> str:
     return "equal" if plan["moved_count"] == found.moves else "more"
 
 
+def test_bytes_are_made_even_where_sizes_are_known() -> None:
+    """Broker 0 holds 40 partitions and broker 1 as many of half their size: counts are even, and bytes become so."""
+    view = random_view(0)
+    sizes = [10 * 2**20] * 40 + [5 * 2**20] * 40
+    table = PartitionTable(
+        topic_index=[0] * 80, partition_ids=range(80), replicas=[[n // 40] for n in range(80)], size_bytes=sizes
+    )
+    brokers = (BrokerView(id=BrokerId(0)), BrokerView(id=BrokerId(1)))
+    view = attrs.evolve(view, brokers=brokers, partitions=table, totals=None)
+    plans = plans_of(view)
+    assert list(plans) == ["balance", "bytes", "leaders"]
+    plan = plans["bytes"]
+    assert plan["refused"] is None
+    assert plans["balance"]["moved_count"] == 0
+    assert (plan["byte_moves_before"], plan["moved_bytes"]) == (100 << 20, 90 << 20)  # 285 to 315 MiB are within 5 %.
+    assert plan["moved_bytes_min"] == 85 << 20  # Broker 0 has partitions of 10 MiB only, which no price knows.
+    unknown = attrs.evolve(view, partitions=attrs.evolve(table, size_bytes=[-1, *sizes[1:]]))
+    assert list(plans_of(unknown)) == ["balance", "leaders"]
+
+
 def test_a_plan_moves_what_would_mend_the_cluster_and_more_only_where_at_least_is_said() -> None:
     seen = {"equal": 0, "more": 0}
     refused = 0
