@@ -97,11 +97,12 @@ class Goal:
         if self.only_leaders and (self.remove or self.add or self.factor is not None):
             raise UsageError("a plan of leaders alone moves no replica: it can neither add, remove nor change a factor")
         if self.by == "bytes" and (self.only_leaders or self.per_topic):
-            why = (
-                "of leaders alone copies no byte" if self.only_leaders else "with a spread by topic is made by replicas"
-            )
             raise UsageError(
-                f"a plan {why}; leave out --by bytes, or --{'only-leaders' if self.only_leaders else 'per-topic'}"
+                "a plan of leaders alone copies no byte; leave out --by bytes, or --only-leaders"
+                if self.only_leaders
+                else "a plan by bytes cannot spread each topic as well: its search keeps the cheapest move between any "
+                "two brokers, and would need it for each topic; leave out --by bytes (then the fewest replicas move), "
+                "or --per-topic"
             )
         self._check_tolerance()
         if self.only_leaders and (self.kind == "racks" or self.per_topic or self.strict_racks):

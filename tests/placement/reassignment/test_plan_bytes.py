@@ -153,7 +153,9 @@ def test_unknown_sizes_are_refused_by_name() -> None:
         ),
         (
             {"by": "bytes", "per_topic": True},
-            "a plan with a spread by topic is made by replicas; leave out --by bytes, or --per-topic",
+            "a plan by bytes cannot spread each topic as well: its search keeps the cheapest move between any two "
+            "brokers, and would need it for each topic; leave out --by bytes (then the fewest replicas move), or "
+            "--per-topic",
         ),
     ],
 )
