@@ -25,6 +25,7 @@ Source: placement/balance/measures.py, which explains the figures and is the ora
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final, TypeAlias
 
 import attrs
@@ -41,6 +42,7 @@ WORST_FIRST: Final = ("leaderless_count", "under_min_isr_count", "fewer_racks_co
 """What ranks compare, the first that differs; more is worse, and unknown counts as none."""
 KEY: Final = ("cluster_id", "placer")
 """Equals stand in this order."""
+NOTHING_MOVES: Final = -1
 
 
 @attrs.frozen(eq=False, kw_only=True)
@@ -48,7 +50,7 @@ class Sums:
     """Hold what measures are made of: a value per cluster, scope and quantity in each column.
 
     `first` is the group that has the largest share; `squares` and `weighted` are Σ y² and Σ i y; those that begin with
-    `best` are of the best spread. `moves` and `moves_exact` are None where nothing can move.
+    `best` are of the best spread. `moves` is `NOTHING_MOVES` over topics; `moves_exact` then says nothing.
     """
 
     count: Int64Array
@@ -58,19 +60,27 @@ class Sums:
     first: pa.StringArray
     squares: Float64Array
     weighted: Float64Array
-    moves: Int64Array | None
+    moves: Int64Array
     best_max: Int64Array
     best_squares: Float64Array
     best_weighted: Float64Array
-    moves_exact: NDArray[np.bool_] | None
+    moves_exact: NDArray[np.bool_]
+
+    @classmethod
+    def joined(cls, parts: Sequence[Sums]) -> Sums:
+        """Return the rows of all parts, one after another."""
+        columns = {name: [getattr(part, name) for part in parts] for name in attrs.fields_dict(cls) if name != "first"}
+        first = pa.concat_arrays([part.first for part in parts])
+        return cls(first=first, **{name: np.concatenate(arrays) for name, arrays in columns.items()})
 
 
 def measures(sums: Sums) -> tuple[Any, ...]:
-    """Return the columns of the table `measures` after its keys, in order; None is a column of nulls.
+    """Return the columns of the table `measures` after its keys, in order.
 
     Brokers, racks and topics that hold nothing count; fenced brokers do not. Over topics nothing can move, so `moves`
     is null.
     """
+    stays = sums.moves == NOTHING_MOVES
     count, total = sums.count.astype(np.float64), sums.total.astype(np.float64)
     rest = (sums.total % sums.count).astype(np.float64)
     has_any = sums.total > 0
@@ -97,13 +107,13 @@ def measures(sums: Sums) -> tuple[Any, ...]:
         spread(sums.squares) / count,
         over_total(spread(sums.squares)),
         gini(sums.weighted),
-        sums.moves,
-        None if sums.moves is None else over_total(sums.moves.astype(np.float64)),
+        pa.array(sums.moves, mask=stays),
+        pa.array(over_total(sums.moves.astype(np.float64)), mask=stays),
         over_total(sums.best_max * count, 1.0),
         spread(sums.best_squares) / count,
         over_total(spread(sums.best_squares)),
         gini(sums.best_weighted),
-        sums.moves_exact,
+        pa.array(sums.moves_exact, mask=stays),
     )
 
 

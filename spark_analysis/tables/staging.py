@@ -35,7 +35,7 @@ from broker.cluster import Int64Array
 from broker.compiled import compiled, compiled_with
 from placement.balance.measures import TOLERANCE
 from placement.balance.reachable import Reach
-from spark_analysis.balance import Sums, measures
+from spark_analysis.balance import NOTHING_MOVES, Sums, measures
 from spark_analysis.tables import schemas
 from spark_analysis.tables.columns import Table
 from spark_analysis.tables.write import COUNT_FOLDER, PartFile, Written
@@ -169,23 +169,25 @@ class TaskWriter:
         The rows of a cluster stand together, in order of scope and quantity.
         """
         uneven = np.zeros(cluster_ids.size)
-        places, batches = [], []
+        places: list[Int64Array] = []
+        found: list[Sums] = []
+        keys: tuple[list[str], list[str]] = [], []
         for shares in sorted(clusters.shares, key=lambda each: each.scope):
             for quantity, held, best in _by_quantity(shares):
-                known, found = _sums_of(shares, held, best)
-                if not known.size:
-                    continue
-                placers = [clusters.placers[row] for row in known.tolist()]
-                keys = cluster_ids[known], placers, [shares.scope] * known.size, [quantity] * known.size
+                known, of_shares = _sums_of(shares, held, best)
                 places.append(known)
-                batches.append(_batch(schemas.MEASURES, (*keys, *measures(found))))
-                if shares.scope == "broker" and quantity != "bytes" and found.moves is not None:
-                    share = found.moves / np.maximum(found.total, 1)
+                found.append(of_shares)
+                keys[0].extend([shares.scope] * known.size)
+                keys[1].extend([quantity] * known.size)
+                if shares.scope == "broker" and quantity != "bytes":
+                    share = of_shares.moves / np.maximum(of_shares.total, 1)
                     uneven[known] += np.where(share > TOLERANCE, share, 0)
-        if batches:
-            order: Any = pa.array(np.argsort(np.concatenate(places), kind="stable"))
-            for batch in pa.Table.from_batches(batches).take(order).combine_chunks().to_batches():
-                self._append(schemas.MEASURES, batch)
+        of_cluster = np.concatenate(places) if places else np.zeros(0, dtype=np.int64)
+        if of_cluster.size:
+            placers = [clusters.placers[row] for row in of_cluster.tolist()]
+            columns = (cluster_ids[of_cluster], placers, *keys, *measures(Sums.joined(found)))
+            order: Any = pa.array(np.argsort(of_cluster, kind="stable"))
+            self._append(schemas.MEASURES, _batch(schemas.MEASURES, columns).take(order))
         return uneven
 
 
@@ -212,11 +214,11 @@ def _sums_of(shares: Shares, held: Int64Array, best: Best | None) -> tuple[Int64
         first=names.take(pa.array(first)).cast(pa.string()),
         squares=reals[0, known],
         weighted=reals[1, known],
-        moves=None if best is None else moves,
+        moves=moves if best is not None else np.full(known.size, NOTHING_MOVES),
         best_max=best_max,
         best_squares=reals_at_best[0, known],
         best_weighted=reals_at_best[1, known],
-        moves_exact=None if best is None else exact > 0,
+        moves_exact=exact > 0,
     )
 
 

@@ -16,7 +16,6 @@ seen at once, every fifth of a second: of JVM and workers, or of this process be
 from __future__ import annotations
 
 import argparse
-import contextlib
 import functools
 import json
 import os
@@ -47,13 +46,13 @@ from spark_analysis.session.progress import progress
 from spark_analysis.session.spark_session import spark_session
 from spark_analysis.tables import schemas
 from spark_analysis.tables.write import read_table
+from tests.benchmarks.process_tree import tree_cpu_seconds, tree_memory_bytes
 
 REPLICAS_PER_CLUSTER = 30_000
 BROKERS, PARTITIONS = 100, 50
 COLUMNS = ("total", "min", "max", "stdev", "gini", "moves")
 QUIET = functools.partial(progress, quiet=True)
 WARM_UP_ROUNDS = 3
-TICKS = os.sysconf("SC_CLK_TCK")
 
 
 @attrs.frozen
@@ -71,33 +70,6 @@ class Account:
 
     cpu_seconds: Callable[[], float]
     memory_bytes: Callable[[], int]
-
-
-def processes_below(root: int) -> dict[int, list[str]]:
-    """The fields of /proc/PID/stat, from the state on, of a process and all below it."""
-    stats: dict[int, list[str]] = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            # A process may end while we look.
-            with contextlib.suppress(OSError):
-                stats[int(entry.name)] = (entry / "stat").read_text().rsplit(")", 1)[1].split()
-    below = {root: stats[root]}
-    grown = True
-    while grown:
-        more = {pid: stat for pid, stat in stats.items() if int(stat[1]) in below and pid not in below}
-        below |= more
-        grown = bool(more)
-    return below
-
-
-def tree_cpu_seconds(root: int) -> float:
-    """CPU of a process and everything below it; children that ended are in their parent's account."""
-    return sum(sum(map(int, stat[11:15])) for stat in processes_below(root).values()) / TICKS
-
-
-def tree_memory_bytes(root: int) -> int:
-    """Resident memory of a process and everything below it; pages that they share count for each."""
-    return sum(int(stat[21]) for stat in processes_below(root).values()) * os.sysconf("SC_PAGE_SIZE")
 
 
 def own_cpu_seconds() -> float:
