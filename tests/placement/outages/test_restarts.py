@@ -165,6 +165,19 @@ def test_the_checker_confirms_no_bound_that_is_not_true() -> None:
     assert check_schedule(limits, right, np.array([1, 1, 1, 0]), steps_max=1).bound == 0
 
 
+def test_the_checker_trusts_no_search_that_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(restart_check, "SEARCH_STEPS_MAX", 1)
+    checked = check_schedule(of_triangle(), ((0, 3), (1,), (2,)), np.array([0, 0, 0, 5]), by_search=3)
+    assert (checked.bound, checked.by) == (1, "weights")
+
+
+def test_the_checker_names_a_batch_that_holds_too_many_of_a_larger_budget() -> None:
+    limits = attrs.evolve(of_triangle(), budget=np.array([2], dtype=np.int32), batch_max=4)
+    assert check_schedule(limits, ((0, 1), (2, 3)), np.ones(4, dtype=np.int64)).faults == ()
+    faults = check_schedule(limits, ((0, 1, 2), (3,)), np.ones(4, dtype=np.int64)).faults
+    assert faults == ("batch 1 holds 3 of the brokers 0, 1, 2, of which 2 may restart at once",)
+
+
 def test_the_checker_imports_no_solver() -> None:
     solvers = ("bound", "kernel", "savings", "columns", "columns_kernel")
     for module in (restart_check, restart_search_kernel):
