@@ -136,6 +136,8 @@ class Settings(Mapping[str, Value]):
         for rule in PAIR_RULES:
             if rule.scope is self.scope and rule.since <= self.release and rule.lesser in self:
                 self._check_pair(rule)
+        if self.scope is Scope.GROUP and self.given:
+            self._check_bounds_of_broker()
 
     @classmethod
     def of(
@@ -251,6 +253,19 @@ class Settings(Mapping[str, Value]):
             if value is not None:
                 return _converted(value, from_unit=self.broker._setting(synonym).unit, to_unit=setting.unit)
         return setting.default
+
+    def _check_bounds_of_broker(self) -> None:
+        """Raise UsageError for a value that a broker does not let a group have (GroupConfig.validate, 4.0 to 4.3)."""
+        broker = Settings(Scope.BROKER, release=self.release) if self.broker is None else self.broker
+        for name, _ in self.given:
+            kind, _, rest = name.partition(".")
+            value = self.count(name)
+            for bound, relation in (("min", "at least"), ("max", "at most")):
+                limit = f"group.{kind}.{bound}.{rest}"
+                if limit in broker and (value < broker.count(limit) if bound == "min" else value > broker.count(limit)):
+                    raise UsageError(
+                        f"{name} is {value}; it must be {relation} {limit}, which is {broker.count(limit)}"
+                    )
 
     def _check_pair(self, rule: PairRule) -> None:
         lesser, greater = self.count(rule.lesser), self.count(rule.greater)

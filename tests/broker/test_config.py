@@ -322,9 +322,34 @@ def test_a_wrong_pair_names_both_values_and_why() -> None:
 
 
 def test_a_heartbeat_as_long_as_the_session_is_refused() -> None:
-    assert Settings.of(Scope.GROUP, {"consumer.heartbeat.interval.ms": 44_999})
+    broker = Settings.of(Scope.BROKER, {"group.consumer.max.heartbeat.interval.ms": 45_000})
+    assert Settings.of(Scope.GROUP, {"consumer.heartbeat.interval.ms": 44_999}, broker=broker)
     with pytest.raises(UsageError, match=r"must be below consumer\.session\.timeout\.ms, which is 45000"):
-        Settings.of(Scope.GROUP, {"consumer.heartbeat.interval.ms": 45_000})
+        Settings.of(Scope.GROUP, {"consumer.heartbeat.interval.ms": 45_000}, broker=broker)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("consumer.session.timeout.ms", 44_999, "at least group.consumer.min.session.timeout.ms, which is 45000"),
+        ("consumer.session.timeout.ms", 60_001, "at most group.consumer.max.session.timeout.ms, which is 60000"),
+        ("consumer.heartbeat.interval.ms", 4_999, "at least group.consumer.min.heartbeat.interval.ms, which is 5000"),
+        ("consumer.heartbeat.interval.ms", 15_001, "at most group.consumer.max.heartbeat.interval.ms, which is 15000"),
+        (
+            "consumer.assignment.interval.ms",
+            15_001,
+            "at most group.consumer.max.assignment.interval.ms, which is 15000",
+        ),
+    ],
+)
+def test_a_group_stays_within_the_bounds_of_its_broker(name: str, value: int, message: str) -> None:
+    """GroupConfig.validate: the broker's least and most, its own or Kafka's defaults."""
+    with pytest.raises(UsageError) as caught:
+        Settings.of(Scope.GROUP, {name: value})
+    assert str(caught.value) == f"{name} is {value}; it must be {message}"
+    bound = re.sub(r"^at \w+ (\S+), which.*$", r"\1", message)
+    pairs = {bound: value} | ({bound.replace(".min.", "."): 45_000} if ".min.session" in bound else {})
+    assert Settings.of(Scope.GROUP, {name: value}, broker=Settings.of(Scope.BROKER, pairs))[name] == value
 
 
 def test_a_number_too_great_for_a_double_is_refused() -> None:
