@@ -448,6 +448,18 @@ def test_a_plan_by_bytes_is_checked_with_its_sizes(
     assert "the sizes in input.parquet are not those that the certificate was made for" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("more", [("--only-leaders",), ("--goal", "balance")])
+def test_bytes_that_a_summary_adds_to_a_plan_by_replicas_are_no_fault(
+    given: tuple[str, ...], tmp_path: Path, more: tuple[str, ...]
+) -> None:
+    """Such a certificate counts no bytes; the summary does, where sizes are known or nothing is copied."""
+    sizes, out = tmp_path / "sizes.json", tmp_path / "out"
+    sizes.write_text(json.dumps({topic: {str(n): {"Size": 7} for n in range(6)} for topic in ("orders", "users")}))
+    assert plan(*given, "--sizes", str(sizes), *more, "--out", str(out)) == 0
+    assert json.loads((out / "summary.json").read_text())["moved_bytes"] is not None
+    assert plan("--check", str(out)) == 0
+
+
 def test_a_plan_to_even_bytes_shows_its_gap_and_is_checked(
     given: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
