@@ -55,7 +55,7 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
          "LogSegment.append", "log/log_config.py", f"{_LOG}, `indexes_whole_appends`"),
     _row("3.9", "The uniform assignor is known; older ones are refused", "UniformAssignor",
          "placement/consumer/uniform/assignor.py", _ASSIGNED),
-    _row("4.0", "Members of different subscriptions are balanced; 3.9 is refused",
+    _row("4.0", "Members of different subscriptions are balanced topic by topic, no longer by moves one by one",
          "UniformHeterogeneousAssignmentBuilder", "placement/consumer/uniform/assignor.py", _ASSIGNED),
     _row("4.0", "A member that holds its share passes the turn to have one more", "UniformHomogeneousAssignmentBuilder",
          "placement/consumer/uniform/homogeneous.py", _ASSIGNED),

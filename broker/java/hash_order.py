@@ -49,6 +49,19 @@ def uuid_places(ids: Sequence[bytes], *, copied: bool = False) -> NDArray[np.int
     return _places(uuid_hashes(ids), _table_size(ids, copied), lambda: [uuid_key(one) for one in ids])
 
 
+def hash_places(codes: UInt32Array) -> NDArray[np.int64]:
+    """Return the indices of keys with these hash codes in a HashMap's order, filled in turn.
+
+    Keys that share a bin with more than seven others are ordered as if equal hashes compared in the order given.
+    """
+    return _places(codes, TABLE_SIZE_MIN, lambda: [place.to_bytes(8, "big") for place in range(len(codes))])
+
+
+def any_crowded(codes: UInt32Array) -> bool:
+    """Return whether some bin ever holds nine keys while a HashMap is filled with these hash codes in turn."""
+    return _short_table_places(codes ^ (codes >> np.uint32(16)), TABLE_SIZE_MIN) is None
+
+
 def _table_size(keys: Sequence[object], copied: bool) -> int:
     asked = max(TABLE_SIZE_MIN, len(keys) * 4 // 3 + 1) if copied else TABLE_SIZE_MIN
     return 1 << (asked - 1).bit_length()
@@ -102,13 +115,18 @@ def hash_units(units: NDArray[np.uint16], ends: NDArray[np.int64], codes: UInt32
 
 def _places(codes: UInt32Array, table_size: int, keys: Callable[[], list[bytes]]) -> NDArray[np.int64]:
     spread = codes ^ (codes >> np.uint32(16))
-    first_size = table_size
+    found = _short_table_places(spread, table_size)
+    return _walked(spread, table_size, keys()) if found is None else found
+
+
+def _short_table_places(spread: UInt32Array, table_size: int) -> NDArray[np.int64] | None:
+    """Return the order when all bins of all tables are lists; None when some bin ever holds nine keys."""
     while True:
         # The key that makes the table grow is still put into the smaller one.
         present = spread[: table_size * 3 // 4 + 1] & np.uint32(table_size - 1)
         if np.bincount(present, minlength=1).max() > _LIST_KEY_COUNT_MAX:
-            return _walked(spread, first_size, keys())
-        if len(codes) * 4 <= table_size * 3:
+            return None
+        if len(spread) * 4 <= table_size * 3:
             return np.argsort(present, kind="stable")
         table_size *= 2
 

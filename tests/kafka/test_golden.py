@@ -13,7 +13,7 @@ from typing import Final
 import pytest
 
 from broker.releases import NEWEST, Release
-from tests.golden.files import Failure, run_folder
+from tests.golden.files import run_folder
 from tests.kafka.golden.__main__ import main
 from tests.kafka.golden.jvm import GoldenJvm
 from tests.kafka.golden.placement import CLASSIC, GIVEN, ROWS_SHOWN_MAX, algorithms, digested, envelope, given_cases
@@ -32,7 +32,6 @@ from tests.kafka.releases import WITH_ADMIN_UTILS
 
 SEEDS: Final = {"3.9": 20_251_123, "4.0": 20_251_124}
 """By release: the seed of the new cases."""
-LEFT_OUT_COUNTS: Final = {"3.9": 74, "4.0": 0}
 GIVEN_COUNT: Final = 1556
 NEW_COUNT_MIN: Final = 750
 
@@ -67,21 +66,9 @@ def test_the_checked_in_vectors_are_what_the_newest_release_prints(kafka_build: 
 def test_new_cases_of_an_older_release_pass(kafka_build: Path, tmp_path: Path, release: str) -> None:
     out = written(kafka_build, Release(release), tmp_path / "out", SEEDS[release])
     results = list(run_folder(out))
-    failures = [(result.name, failure) for result in results for failure in result.failures]
-    known = [failure for name, failure in failures if is_left_out(release, name, failure)]
-    assert [failure for _, failure in failures if failure not in known] == []
+    assert [(result.name, failure) for result in results for failure in result.failures] == []
     assert [result.problem for result in results if result.problem] == []
-    assert len(known) == LEFT_OUT_COUNTS[release]
-    assert sum(result.passed_count for result in results) + len(known) >= GIVEN_COUNT + NEW_COUNT_MIN
-
-
-def is_left_out(release: str, name: str, failure: Failure) -> bool:
-    """Tell whether a case needs what is left out of 3.9.
-
-    That is the uniform assignor where members subscribe differently.
-    """
-    start = "refused: the uniform assignor of Kafka 3.9 is known for equal"
-    return release == "3.9" and name == "placement/server_uniform.json" and failure.difference.startswith(start)
+    assert sum(result.passed_count for result in results) >= GIVEN_COUNT + NEW_COUNT_MIN
 
 
 @pytest.mark.kafka

@@ -3,7 +3,8 @@
 Goals, most important first: balance; stickiness.
 
 How: two algorithms; which one is due depends on whether all members subscribe to the same topics
-(`placement.consumer.uniform.homogeneous`) or not (`placement.consumer.uniform.heterogeneous`). What is listed twice
+(`placement.consumer.uniform.homogeneous`) or not (`placement.consumer.uniform.heterogeneous`; in 3.9
+`placement.consumer.uniform.greedy`). What is listed twice
 counts once, and the order of lists does not matter: the coordinator keeps subscriptions and assignments in hash maps.
 
 Example:
@@ -16,7 +17,7 @@ Example:
     >>> [one.partition for one in assignment.of("a")], [one.partition for one in assignment.of("b")]
     ([0, 1], [2, 3, 4])
 
-Left out: racks, which Kafka's does not look at since 3.9; what 3.9 does with different subscriptions; releases before.
+Left out: racks, which Kafka's does not look at since 3.9; releases before.
 
 Source: org.apache.kafka.coordinator.group.assignor.UniformAssignor, 3.9 to 4.3, which are alike since 4.0; KIP-848.
 """
@@ -35,6 +36,7 @@ from placement.consumer.group import Group
 from placement.consumer.ragged import Ragged
 from placement.consumer.subscribers import same_sets
 from placement.consumer.topic_ids import topic_ids
+from placement.consumer.uniform.greedy import assign_greedily
 from placement.consumer.uniform.heterogeneous import assign_heterogeneous
 from placement.consumer.uniform.heterogeneous_kernel import assign_sound
 from placement.consumer.uniform.holdings import topic_order, walked
@@ -62,8 +64,7 @@ class UniformAssignor:
     def assign(self, group: Group, entropy: RandomSource) -> GroupAssignment:
         """Return each member's partitions; no members at all where nothing is subscribed, as Kafka does.
 
-        Raises PartitionAssignorError when a subscribed topic does not exist, and what else Kafka throws; UsageError for
-        different subscriptions in 3.9.
+        Raises PartitionAssignorError when a subscribed topic does not exist, and what else Kafka throws.
         """
         if not len(group.subscribed.values):
             return GroupAssignment(group, Ragged.of([] for _ in group.members), silent=True)
@@ -75,9 +76,6 @@ class UniformAssignor:
                 equal = assign_homogeneous(walked(group, topics, ids), topics, release=self.release)
             return GroupAssignment(group, equal)
         if self.release < BALANCED_SINCE:
-            raise UsageError(
-                f"the uniform assignor of Kafka {self.release} is known for equal subscriptions only; "
-                f"members of different subscriptions are assigned as by {BALANCED_SINCE} to {NEWEST}"
-            )
+            return GroupAssignment(group, assign_greedily(group))
         rows = assign_sound(group)
         return GroupAssignment(group, assign_heterogeneous(group) if rows is None else rows)

@@ -43,7 +43,7 @@ def assign_homogeneous(group: Group, topics: Int64Array, *, release: Release) ->
     turns = inverse(group.member_hash_order)
     held = _held(group, topics)
     held_sizes = held.lengths[group.member_hash_order]
-    limits = quotas(int(counts.sum()), held_sizes, passing=release >= PASSING_SINCE)[turns]
+    limits = quotas(int(counts.sum()), held_sizes, release=release)[turns]
     places = np.arange(len(held.values)) - np.repeat(held.starts[:-1], held.lengths)
     keeps = places < np.repeat(limits, held.lengths)
     kept = held.where(keeps)
@@ -60,11 +60,11 @@ def assign_homogeneous(group: Group, topics: Int64Array, *, release: Release) ->
     return kept.then(Ragged(starts, free).take(turns))
 
 
-def quotas(partition_count: int, held_sizes: Int64Array, *, passing: bool) -> Int64Array:
+def quotas(partition_count: int, held_sizes: Int64Array, *, release: Release) -> Int64Array:
     """Return int64[M]: the quota of each member, in the order of Java's map, as `held_sizes` are."""
     least, extra = divmod(partition_count, len(held_sizes))
     quotas = np.full(len(held_sizes), least, np.int64)
-    if not passing:
+    if release < PASSING_SINCE:
         quotas[:extra] += 1
         return quotas
     for turn, held_size in enumerate(held_sizes.tolist()):

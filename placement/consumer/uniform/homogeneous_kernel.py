@@ -25,7 +25,7 @@ from placement.consumer.assignment import NOBODY
 from placement.consumer.group import NO_METADATA, Group
 from placement.consumer.ragged import Ragged
 from placement.consumer.uniform.holdings import walked
-from placement.consumer.uniform.homogeneous import PASSING_SINCE, quotas
+from placement.consumer.uniform.homogeneous import quotas
 
 REVOKED: Final = -2
 """The owner of a partition that its former owner has to let go, while nobody else has it."""
@@ -47,7 +47,7 @@ def assign_sound_equal(group: Group, topics: Int64Array, ids: Sequence[bytes], *
     if not own_claims(claimed.starts, claimed.values, group.owned_numbers, counts, starts, subscribed, owners, sizes):
         return None
     limits = np.empty(len(order), np.int64)
-    limits[order] = quotas(int(counts[topics].sum()), sizes[order], passing=release >= PASSING_SINCE)
+    limits[order] = quotas(int(counts[topics].sum()), sizes[order], release=release)
     revoked = np.empty(int(np.maximum(sizes - limits, 0).sum()), np.int32)
     if len(revoked):
         by_walk = walked(group, topics, ids)
