@@ -16,7 +16,13 @@ COMPARES = re.compile(r"\brelease (?:<|>|<=|>=) [A-Z]|\brelease < change\.before
 """A release compared with a named one; the switches of replication keep theirs in a table."""
 
 OLDER = frozenset(
-    {"broker/config/catalog.py", "broker/config/settings.py", "log/cli/dump.py", "placement/consumer/registry.py"}
+    {
+        "broker/config/catalog.py",
+        "broker/config/settings.py",
+        "log/cli/dump.py",
+        "placement/consumer/registry.py",
+        "replication/groups/alone/cli.py",
+    }
 )
 """Files that refuse a release, or look a setting up in it, and have no rule of their own."""
 
