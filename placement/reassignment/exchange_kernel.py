@@ -25,6 +25,7 @@ equal topic, level, price and group; of a bucket at most the partition's own bro
 Example: broker 0 holds three partitions of factor 1 and broker 1 none; with bounds 1..2 one unit is pushed.
 
 Left out: bytes as costs, which no bucket can hold (bytes_kernel.py).
+The readable twin is tests/oracles/exchange_twin.py.
 
 Source: ours. The phases are those of the primal-dual method (Ford & Fulkerson) with Dinic's levels.
 """
