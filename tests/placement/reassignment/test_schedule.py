@@ -266,6 +266,12 @@ def test_rows_that_copy_nothing_are_in_the_first_batch_and_take_no_time() -> Non
     assert (found.seconds, found.bound.seconds) == (0.0, 0.0)
 
 
+def test_moves_larger_than_their_share_of_a_batch_find_room_where_disks_limit() -> None:
+    plan = large_plan(1, equal=True, partitions=40)
+    found = schedule(plan, Limits(batch_count=32, free_bytes=np.full(12, 1 << 40)))
+    assert sorted(place for batch in found.batches for place in batch.tolist()) == list(range(40))
+
+
 def test_an_empty_plan_has_no_batches() -> None:
     plan = large_plan(1, equal=True, partitions=3).take([])
     assert schedule(plan).batches == ()
