@@ -33,7 +33,7 @@ from broker.errors import UsageError
 from broker.ids import INT32_MAX
 from spark_analysis.data_sources.dump_rows import DumpRequest, table_batches
 from spark_analysis.data_sources.listing import TASK_BYTES, grouped, input_files
-from spark_analysis.data_sources.options import MODES, GivenOptions, local_path
+from spark_analysis.data_sources.options import MODES, GivenOptions, absolute_path
 from spark_analysis.data_sources.spark_types import chosen_columns, spark_schema_of
 from spark_analysis.sources.dumps import FORMATS, DumpInput
 from spark_analysis.sources.inputs import name_of
@@ -76,7 +76,7 @@ class KafkaClusterSource(DataSource):
             table,
             chosen_columns(NAME, table, schema),
             given.choice("mode", MODES),
-            None if racks is None else local_path(racks),
+            None if racks is None else absolute_path(racks),
             given.number("min_isr", low=1, high=INT32_MAX),
         )
         return KafkaClusterReader(request, dump_groups(given))
@@ -146,7 +146,7 @@ def _sizes(text: str | None, names: Sequence[str]) -> Mapping[str, str]:
     if not text.lstrip().startswith("{"):
         if len(names) > 1:
             raise UsageError(f'option \'sizes\' of {NAME}: of {len(names)} clusters; give {{"NAME": "FILE"}}')
-        return dict.fromkeys(names, local_path(text))
+        return dict.fromkeys(names, absolute_path(text))
     try:
         given: Any = json.loads(text)
     except ValueError as error:
@@ -154,4 +154,4 @@ def _sizes(text: str | None, names: Sequence[str]) -> Mapping[str, str]:
     unknown = sorted(str(name) for name in given if name not in names)
     if unknown:
         raise UsageError(f"option 'sizes' of {NAME}: no cluster is called {unknown[0]!r}; there are {list(names)[:10]}")
-    return {name: local_path(str(path)) for name, path in given.items()}
+    return {name: absolute_path(str(path)) for name, path in given.items()}

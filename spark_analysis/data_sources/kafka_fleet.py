@@ -21,7 +21,7 @@ from broker.errors import UsageError
 from placement.placers.registry import load_placer
 from spark_analysis.data_sources.fleet_rows import FleetRequest, fleet_batches, ranges
 from spark_analysis.data_sources.kafka_cluster import chosen_table
-from spark_analysis.data_sources.options import GivenOptions
+from spark_analysis.data_sources.options import GivenOptions, local_path
 from spark_analysis.data_sources.spark_types import chosen_columns, spark_schema_of
 from spark_analysis.fleet.reading import load_recipe
 from spark_analysis.fleet.recipe import CLUSTER_COUNT_MAX, SEED_MAX, Recipe
@@ -77,10 +77,10 @@ class KafkaFleetReader(DataSourceReader):
 
 def chosen_recipe(given: GivenOptions) -> Recipe:
     """Return the recipe that was loaded by name or path, with the options' number of clusters and seed."""
-    paths = given.paths()
-    if len(paths) > 1:
-        raise UsageError(f"{NAME} takes one recipe, not {len(paths)}")
-    recipe = load_recipe(paths[0])
+    names = given.loaded()
+    if len(names) > 1:
+        raise UsageError(f"{NAME} takes one recipe, not {len(names)}")
+    recipe = load_recipe(local_path(names[0]))
     clusters = given.number("clusters", low=1, high=CLUSTER_COUNT_MAX)
     seed = given.number("seed", low=0, high=SEED_MAX)
     if clusters is not None:

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
@@ -117,16 +118,27 @@ class GivenOptions:
         return tuple(part.strip() for part in (self.text(name) or "").split(",") if part.strip())
 
     def paths(self) -> tuple[str, ...]:
-        """Return the local paths to load; raise UsageError if there is none, or one is no local path."""
+        """Return the paths to load as absolute paths, since a worker has a working directory of its own.
+
+        Raises UsageError if there is none, or one is of another file system.
+        """
+        return tuple(absolute_path(path) for path in self.loaded())
+
+    def loaded(self) -> tuple[str, ...]:
+        """Return what is to be loaded as it was given; raise UsageError if there is nothing."""
         listed = self.text("paths")
-        given = [self.text("path")] if listed is None else json.loads(listed)
-        found = tuple(local_path(path) for path in given if path)
+        found = tuple(each for each in ([self.text("path")] if listed is None else json.loads(listed)) if each)
         if not found:
             raise UsageError(f"{self.source} needs a path: spark.read.format({self.source!r}).load(PATH)")
         return found
 
     def _refusal(self, name: str, value: str, allowed: str) -> UsageError:
         return UsageError(f"option {name!r} of {self.source} is {shorten(value)!r}; allowed are {allowed}")
+
+
+def absolute_path(path: str) -> str:
+    """Return a path or a file: URI as an absolute path; raise UsageError as `local_path` does."""
+    return str(Path(local_path(path)).absolute())
 
 
 def local_path(path: str) -> str:

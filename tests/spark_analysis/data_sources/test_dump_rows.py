@@ -133,3 +133,9 @@ def test_min_isr_holds_for_topics_that_do_not_show_theirs(tmp_path: Path) -> Non
     dump = DumpInput(str(write(tmp_path / "a.txt", text)), "a")
     assert [row["min_insync_replicas"] for row in rows([dump])] == [None]
     assert [row["min_insync_replicas"] for row in rows([dump], min_insync_replicas=3)] == [3]
+
+
+def test_a_topic_that_does_not_show_its_min_isr_is_null_beside_one_that_does(tmp_path: Path) -> None:
+    silent = describe(1, topic="audit").replace("min.insync.replicas=2", "")
+    dump = DumpInput(str(write(tmp_path / "a.txt", describe(1) + silent)), "a")
+    assert {row["topic"]: row["min_insync_replicas"] for row in rows([dump])} == {"orders": 2, "audit": None}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -32,7 +33,8 @@ def test_what_is_not_given_is_the_first_choice_or_nothing() -> None:
 
 def test_one_path_is_in_path_and_several_in_paths_as_spark_sends_them() -> None:
     assert given(path="/a").paths() == ("/a",)
-    assert given(paths=json.dumps(["file:///a b", "file:/c%20d", "e"])).paths() == ("/a b", "/c d", "e")
+    several = json.dumps(["file:///a b", "file:/c%20d", "e/*.txt"])
+    assert given(paths=several).paths() == ("/a b", "/c d", str(Path.cwd() / "e" / "*.txt"))
 
 
 def read_all(options: dict[str, str]) -> None:
