@@ -45,7 +45,7 @@ def _row(since: str, what: str, source: str, where: str, shown_by: str) -> Diffe
 _RULES: Final = "replication/rules/switches.py"
 _PLACED: Final = "`assign --kafka`"
 _SIMULATED: Final = "`simulate --kafka`"
-_LOG: Final = "`LogConfig(release=…)`"
+_LOG: Final = "`LogConfig(release=…)`, `log compact --kafka`, `log recover --kafka`"
 _ASSIGNED: Final = "`groups assign --assignor uniform --kafka`"
 _DUMPED: Final = "`log dump --kafka`"
 _GROUPED: Final = "`groups simulate --kafka`, `simulate --groups --kafka`"

@@ -16,10 +16,11 @@ from typing import Any, TypeAlias
 import attrs
 import click
 
-from broker.cli import EXIT_REFUSED, EXIT_USAGE
+from broker.cli import EXIT_REFUSED, EXIT_USAGE, kafka_option
 from broker.cli_options import idle_without
-from broker.config import Scope, lookup, parse
+from broker.config import OLDEST_SETTINGS, Scope, lookup, parse
 from broker.errors import CorruptDataError, UsageError
+from broker.releases import Release
 from broker.units import TimeMs
 from broker.workers import Advance, Work, in_order
 from log.cli.options import JOBS, NOW, PATHS, QUIET, check_out, time_ms
@@ -51,6 +52,7 @@ class ReworkOptions:
     yes: bool
     topics: tuple[str, ...]
     settings: tuple[str, ...]
+    release: Release
     now_ms: TimeMs = attrs.field(converter=time_ms)
     jobs: int | None
     quiet: bool
@@ -81,6 +83,7 @@ def rework_options(command: Callable[..., int]) -> Callable[..., Any]:
             metavar="NAME=VALUE",
             help="Set one of Kafka's topic settings; repeatable (default: Kafka's defaults).",
         ),
+        kafka_option(),
         NOW,
         JOBS,
         QUIET,
@@ -96,7 +99,8 @@ def run_rework(rework: Rework, options: ReworkOptions) -> int:
     out = options.out
     if (out is None) == (not options.in_place):
         raise UsageError("say where to work: --out DIR for a copy, or --in-place, one of the two")
-    rework = attrs.evolve(rework, config=_config(options.settings), out=out, topics=frozenset(options.topics))
+    config = _config(options.settings, options.release)
+    rework = attrs.evolve(rework, config=config, out=out, topics=frozenset(options.topics))
     if out is not None:
         check_out(options.paths, out)
     plans = [plan for folder in expand_all(options.paths) for plan in Plan.of(folder, rework)]
@@ -157,11 +161,11 @@ def _warnings(plans: Sequence[Plan], rework: Rework) -> Iterator[str]:
             yield from unsaid_settings(log_dir, topics, rework.config)
 
 
-def _config(settings: Sequence[str]) -> LogConfig:
+def _config(settings: Sequence[str], release: Release) -> LogConfig:
     values = {}
     for text in settings:
         name, equals, value = text.partition("=")
         if not equals:
             raise UsageError(f"--config has {text!r}; the form is NAME=VALUE, such as segment.bytes=1048576")
-        values[name] = parse(lookup(name, Scope.TOPIC), value)
-    return LogConfig.parse(values)
+        values[name] = parse(lookup(name, Scope.TOPIC, max(release, OLDEST_SETTINGS)), value)
+    return LogConfig.parse(values, release)
