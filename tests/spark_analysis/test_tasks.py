@@ -176,7 +176,7 @@ def test_a_null_where_none_may_stand_is_refused() -> None:
 
 def test_rows_stand_in_order_of_cluster_and_placer(tmp_path: Path) -> None:
     results_of(fleet_task(Fleet.of(recipe(5)), run_root(tmp_path)), *range(6))
-    for table in (schemas.BROKERS, schemas.TOPICS, schemas.FACTS):
+    for table in (schemas.BROKERS, schemas.TOPICS, schemas.MEASURES, schemas.FACTS):
         keys = [(row["cluster_id"], row["placer"]) for row in written(tmp_path, table)]
         assert keys == sorted(keys) != []
 
