@@ -42,7 +42,12 @@ RUN_COST: Final = 16 * MIB
 RUNS_AHEAD: Final = 4
 EXIT_INTERRUPTED: Final = 128 + signal.SIGINT
 
-_is_working = _is_over = False
+_is_worker = _is_working = _is_over = False
+
+
+def is_worker() -> bool:
+    """Return whether this process is one that `in_order` has started."""
+    return _is_worker
 
 
 def core_count() -> int:
@@ -152,6 +157,8 @@ def _ignore(_: int) -> None: ...
 
 def _begin_process() -> None:
     """Set up a process: how it takes an interrupt, and that it ends with its parent."""
+    global _is_worker
+    _is_worker = True
     signal.signal(signal.SIGINT, _interrupted)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     parent = multiprocessing.parent_process()

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final, TypeAlias
 
 import attrs
@@ -21,9 +23,9 @@ from broker.cli_options import idle_beside
 from broker.errors import CorruptDataError, InputError, UsageError
 from broker.ids import INT32_MAX, INT64_MAX
 from broker.releases import NEWEST
-from broker.workers import Advance
-from log.cli.options import JSON, KEEP_GOING, PATHS, QUIET, check_out
-from log.cli.output import print_error, print_lines, progress
+from broker.workers import Advance, in_order, is_worker
+from log.cli.options import JOBS, JSON, KEEP_GOING, PATHS, QUIET, check_out
+from log.cli.output import file_cost, print_error, print_lines, progress, write_lines
 from log.internal_topics.by_release import OLDEST
 from log.segments.file_names import LOG
 from log.tools.dump_options import DECODER_CLASSES, DECODERS, MESSAGE_SIZE_MAX, DumpOptions
@@ -34,6 +36,9 @@ from log.tools.findings import of_error, of_refusal
 from log.tools.problems import Problems
 from log.tools.sources import SourceFile, SourceFolder, expand_all, segment_folders, segments_size_bytes
 
+TEXT_FACTOR: Final = 20
+"""How much longer it takes to print a file than to read it."""
+TEXT_BLOCK: Final = 1 << 20
 TableWriter: TypeAlias = Callable[[Sequence[SourceFolder], Path, Problems, Advance], Iterable[str]]
 """Writes the batches and records of folders as tables into a directory, notes damage, gives a line for each table."""
 
@@ -45,6 +50,7 @@ class DumpCommand(DumpOptions):
     paths: tuple[Path, ...]
     as_json: bool
     out: Path | None
+    jobs: int | None
     quiet: bool
     offsets: bool
     transactions: bool
@@ -60,6 +66,16 @@ _TEXT_ONLY: Final = (
     "--json",
 )
 """Options that say how text is printed; tables have every field."""
+
+
+@attrs.frozen
+class _Dumped:
+    """Hold what came of printing a file: its problems, what ends the command, and the text that is still to print."""
+
+    problems: Problems
+    refusal: InputError | None
+    text: Path | None = None
+
 
 _CLASS = click.Choice(sorted(DECODER_CLASSES))
 _DECODER = click.Choice(sorted(DECODERS))
@@ -113,6 +129,7 @@ _DECODER = click.Choice(sorted(DECODERS))
 )
 @kafka_option()
 @KEEP_GOING
+@JOBS
 @JSON
 @click.option(
     "--out",
@@ -121,7 +138,7 @@ _DECODER = click.Choice(sorted(DECODERS))
     help="Write Parquet tables into this directory instead of printing.",
 )
 @QUIET
-@idle_beside("--out", *_TEXT_ONLY)
+@idle_beside("--out", "--jobs", *_TEXT_ONLY)
 @takes(DumpCommand)
 def command(options: DumpCommand) -> int:
     """Print the contents of files, as kafka-dump-log does.
@@ -151,8 +168,7 @@ def command(options: DumpCommand) -> int:
     folders = expand_all(options.paths)
     problems = Problems(options.release)
     if options.out is None:
-        for file in (file for folder in folders for file in folder.files):
-            _print_file(file, options, problems)
+        _print_files([file for folder in folders for file in folder.files], options, problems)
     else:
         _write_tables(folders, options.out, options, problems)
     for line in (*problems.lines(), *problems.damage_lines()):
@@ -173,17 +189,58 @@ def _topic_decoder(options: DumpCommand) -> str | None:
     return named[0] if named else None
 
 
-def _print_file(file: SourceFile, options: DumpCommand, problems: Problems) -> None:
-    """Print one file up to its first damage, which goes to `problems`; with `keep_going` damage is skipped."""
+def _print_files(files: Sequence[SourceFile], options: DumpCommand, problems: Problems) -> None:
+    """Print files one after another; what several processes have to print goes through temporary files."""
+    with TemporaryDirectory(prefix="brokerside-") as folder, progress("Dumping", 0, quiet=True) as advance:
+        work = partial(_dumped, options=options, folder=Path(folder))
+        for dumped in in_order(work, tuple(enumerate(files)), cost=_cost, jobs=options.jobs, advance=advance):
+            if dumped.text is not None:
+                _print_text(dumped.text)
+            problems.merge(dumped.problems)
+            if dumped.refusal is not None:
+                raise dumped.refusal
+
+
+def _dumped(numbered: tuple[int, SourceFile], _: Advance, *, options: DumpCommand, folder: Path) -> _Dumped:
+    """Print a file, in a process of its own into a temporary file below `folder`."""
+    number, file = numbered
+    problems = Problems(options.release)
+    if not is_worker():
+        return _Dumped(problems, _print_file(file, options, problems, print_lines))
+    text = folder / str(number)
+    with text.open("w", encoding="utf-8", errors="surrogateescape") as opened:
+        refusal = _print_file(file, options, problems, partial(write_lines, partial(print, file=opened)))
+    return _Dumped(problems, refusal, text)
+
+
+def _print_text(text: Path) -> None:
+    with text.open(encoding="utf-8", errors="surrogateescape", newline="\n") as opened:
+        while block := opened.read(TEXT_BLOCK):
+            click.echo(block, nl=False)
+    text.unlink()
+
+
+def _cost(numbered: tuple[int, SourceFile]) -> int:
+    return TEXT_FACTOR * file_cost(numbered[1])
+
+
+def _print_file(
+    file: SourceFile, options: DumpCommand, problems: Problems, write: Callable[[Iterable[str]], None]
+) -> InputError | None:
+    """Print one file up to its first damage, which goes to `problems`; with `keep_going` damage is skipped.
+
+    Returns why the file cannot be opened, if that ends the command.
+    """
     rows = file_rows(file, options, problems)
     try:
-        print_lines(map(json.dumps, rows) if options.as_json else file_lines(file, options, problems))
+        write(map(json.dumps, rows) if options.as_json else file_lines(file, options, problems))
     except CorruptDataError as error:
         problems.damage(of_error(file.shown, error, file.view() if file.kind == LOG else None))
     except InputError as refusal:
         if not options.keep_going:
-            raise
+            return refusal
         problems.damage(of_refusal(refusal))
+    return None
 
 
 def _write_tables(folders: Sequence[SourceFolder], out: Path, options: DumpCommand, problems: Problems) -> None:

@@ -8,7 +8,7 @@ Source: ours.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
@@ -29,16 +29,21 @@ FILE_COST: Final = MIB
 
 def print_lines(lines: Iterable[str]) -> None:
     """Print lines in blocks; if the iterator raises an error, print the lines before the error first."""
+    write_lines(click.echo, lines)
+
+
+def write_lines(write: Callable[[str], None], lines: Iterable[str]) -> None:
+    """Write lines as `print_lines` prints them, a block a call."""
     held: list[str] = []
     try:
         for line in lines:
             held.append(line if line.isprintable() else printable(line))
             if len(held) == LINES_PER_WRITE:
-                click.echo("\n".join(held))
+                write("\n".join(held))
                 held.clear()
     finally:
         if held:
-            click.echo("\n".join(held))
+            write("\n".join(held))
 
 
 def print_error(line: str) -> None:

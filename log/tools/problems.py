@@ -103,6 +103,19 @@ class Problems:
         is_batch = damage.base_offset is not None
         self.damage(of_damage(file, damage), skipped_bytes=damage.size_bytes, skipped_batches=is_batch)
 
+    def merge(self, later: Problems) -> None:
+        """Add the problems of files that were read later."""
+        self._notes.extend(later._notes)
+        for (kind, file), pairs in later._found.items():
+            for pair in pairs:
+                self.add(kind, file, *pair)
+        for key, count in later._more.items():
+            self._more[key] = self._more.get(key, 0) + count
+        self._damages.extend(later._damages[: max(0, PROBLEMS_MAX - self._damage_count)])
+        self._damage_count += later._damage_count
+        self._skipped_bytes += later._skipped_bytes
+        self._skipped_batches += later._skipped_batches
+
     @property
     def has_damage(self) -> bool:
         """Return whether any damage was added."""
