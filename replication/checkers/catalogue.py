@@ -90,6 +90,11 @@ INVARIANTS: Final[Mapping[str, Invariant]] = MappingProxyType(
         ),
         "I26": Invariant("safe reassignment", "the ISR grows at the leader's request only; the leader is a replica"),
         "I27": Invariant("one change under way", "a leader has one request of its present epochs under way at most"),
+        "I28": Invariant(
+            "elections are allowed",
+            "a leader from outside ISR and ELR is the last known one, by the setting, or by an UNCLEAN ElectLeaders; "
+            "and no member could lead",
+        ),
         "H1": Invariant("reads go on", "a consumer sees offsets in order and none twice", "end", _U),
         "H2": Invariant("one value one offset", "a value is seen at one offset of one partition", "end"),
         "H3": Invariant("nothing skipped", "a consumer sees every offset up to the last that it saw", "end", _U),

@@ -17,7 +17,7 @@ from collections import Counter
 from typing import Final
 
 from broker.error_codes import ErrorCode
-from broker.ids import NO_LEADER
+from broker.ids import NO_LEADER, BrokerId
 from replication.roles.messages import (
     AlterPartitionResponse,
     BrokerRegistrationResponse,
@@ -121,12 +121,12 @@ class RareStates:
         elif message.answer.diverging is not None:
             self.seen[Rare.DIVERGED] += 1
 
-    def note_record(self, before: PartitionState, after: PartitionState) -> None:
-        """Count the rare states that a change of a partition shows."""
+    def note_record(self, before: PartitionState, after: PartitionState, proposed: tuple[BrokerId, ...] = ()) -> None:
+        """Count the rare states that a change of a partition shows; `proposed` is the ISR that its leader asked for."""
         if after.leader != before.leader:
             if after.leader == NO_LEADER:
                 self.seen[Rare.LEADERLESS] += 1
-            elif after.leader in before.isr:
+            elif after.leader in before.isr or after.leader in proposed:
                 self.seen[Rare.ELECTED_CLEANLY] += 1
             else:
                 self.seen[Rare.ELECTED_FROM_ELR if after.leader in before.elr else Rare.ELECTED_UNCLEANLY] += 1

@@ -1,20 +1,27 @@
 """Check the metadata log: the invariants of each record after the records before it.
 
 What it decides: from the metadata records alone, whether epochs rise, ISR and ELR are well-formed, and each election
-was clean (I1, I2, I3, I24, I25, I26).
+was clean or allowed (I1, I2, I3, I24, I25, I26, I28).
 
 Constraints: the checker reads the controller's log only, and keeps its own image.
 
-How: an election is clean if the leader was in the ISR or the ELR just before.
+How: an election is clean if the leader was in the ISR or the ELR just before; `elections` judges the others.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-import attrs
-
 from broker.ids import NO_LEADER, BrokerId
+from replication.checkers.elections import (
+    Ground,
+    Occasion,
+    UncleanElection,
+    ground_of,
+    is_unclean,
+    passed_over,
+    without_restarted,
+)
 from replication.checkers.rare import RareStates
 from replication.roles.messages import (
     AlterPartition,
@@ -31,14 +38,6 @@ Broken = tuple[str, int, str]
 """A violation: its code, its partition, and a description."""
 
 
-@attrs.frozen
-class UncleanElection:
-    """Describe the election of a leader that was in neither ISR nor ELR."""
-
-    leader: BrokerId
-    leader_epoch: int
-
-
 class RecordReader:
     """Read the metadata log, and keep a separate image of it."""
 
@@ -50,6 +49,10 @@ class RecordReader:
         self._brokers: dict[BrokerId, BrokerStatus] = {}
         self._unclean: dict[int, list[UncleanElection]] = {}
         self._former_epochs: dict[BrokerId, int] = {}
+        self._last_leaders: dict[int, BrokerId] = {}
+        """The broker that led each partition last."""
+        self._orders: dict[int, PartitionState] = {}
+        """The state that a ZooKeeper-era controller wants to write for an operator's UNCLEAN election."""
 
     def stale_sender(self, message: AlterPartition | BrokerHeartbeat) -> str:
         """Describe a request of an earlier incarnation or leader epoch; "" for a current one."""
@@ -65,17 +68,27 @@ class RecordReader:
             return f"a request of broker {request.leader}, fenced or deposed,"
         return ""
 
+    def stops_uncleanly(self, request: BrokerRegistration) -> bool:
+        """Return whether a broker registers anew without the proof of its last epoch's clean stop."""
+        status = self._brokers.get(request.broker)
+        return status is not None and request.proof.epoch != status.epoch
+
+    def note_order(self, partition: int, state: PartitionState) -> None:
+        """Record the state that a ZooKeeper-era controller asks to write for an operator's UNCLEAN election."""
+        self._orders[partition] = state
+
     def take_unclean(self, partition: int) -> list[UncleanElection]:
         """Return the unclean elections since the last call."""
         return self._unclean.pop(partition, [])
 
-    def read_on(self, log: Sequence[MetadataRecord], *, grows: bool) -> Iterator[Broken]:
-        """Yield the violations of the records from `offset` on; `grows` means that a leader's request wrote them."""
+    def read_on(self, log: Sequence[MetadataRecord], occasion: Occasion) -> Iterator[Broken]:
+        """Yield the violations of the records from `offset` on, which `occasion` led the controller to write."""
         while self.offset < len(log):
             record = log[self.offset]
             self.offset += 1
             if isinstance(record, PartitionRemoved):
                 del self._partitions[record.partition]
+                self._last_leaders.pop(record.partition, None)
                 continue
             if isinstance(record, PartitionRecord):
                 before = self._partitions.get(record.partition)
@@ -83,9 +96,11 @@ class RecordReader:
                 for code, what in self._shape(record.state):
                     yield code, record.partition, what
                 if before is not None:
-                    self._rare.note_record(before, record.state)
-                    for code, what in self._step(record.partition, before, record.state, grows=grows):
+                    self._rare.note_record(before, record.state, occasion.proposed)
+                    for code, what in self._step(record.partition, before, record.state, occasion):
                         yield code, record.partition, what
+                if record.state.leader != NO_LEADER:
+                    self._last_leaders[record.partition] = record.state.leader
                 continue
             known = self._brokers.get(record.broker)
             if known is not None and known.epoch > record.status.epoch:
@@ -129,21 +144,38 @@ class RecordReader:
                     yield "I2", partition, f"broker {broker} is fenced and in ISR {state.isr}"
 
     def _step(
-        self, partition: int, before: PartitionState, after: PartitionState, *, grows: bool
+        self, partition: int, before: PartitionState, after: PartitionState, occasion: Occasion
     ) -> Iterator[tuple[str, str]]:
         if after.partition_epoch != before.partition_epoch + 1:
             yield "I3", f"partition epoch {before.partition_epoch} was followed by {after.partition_epoch}"
         is_moved = after.leader != before.leader
         if after.leader_epoch < before.leader_epoch + is_moved:
             yield "I3", f"leader epoch {before.leader_epoch} was followed by {after.leader_epoch}, moved: {is_moved}"
-        is_unclean = is_moved and after.leader not in (NO_LEADER, *before.isr, *before.elr)
-        if is_unclean:
-            election = UncleanElection(after.leader, after.leader_epoch)
-            self._unclean.setdefault(partition, []).append(election)
+        is_outsider = is_unclean(before, after, occasion)
+        if is_outsider:
+            yield from self._judge(partition, without_restarted(before, occasion), after, occasion)
         joined = set(after.isr).difference(before.isr)
-        if joined and not grows and not is_unclean and not joined <= set(before.elr):
+        if joined and not occasion.proposed and not is_outsider and not joined <= set(before.elr):
             yield "I26", f"ISR {before.isr} became {after.isr} without its leader's word"
         yield from self._completion(before, after)
+
+    def _judge(
+        self, partition: int, before: PartitionState, after: PartitionState, occasion: Occasion
+    ) -> Iterator[tuple[str, str]]:
+        """Note an unclean election and its ground, and yield what is wrong with it (I28)."""
+        order = self._orders.pop(partition, None)
+        is_asked = occasion.ordered == partition and not before.has_leader
+        if order is not None:
+            is_asked = (order.leader, order.leader_epoch) == (after.leader, after.leader_epoch)
+        last_leader = self._last_leaders.get(partition, NO_LEADER)
+        ground = ground_of(before, after, last_leader, self._settings, is_asked=is_asked)
+        election = UncleanElection(after.leader, after.leader_epoch, ground)
+        self._unclean.setdefault(partition, []).append(election)
+        members = f"ISR {before.isr} and ELR {before.elr}"
+        if ground is Ground.NONE:
+            yield "I28", f"broker {after.leader} was elected from outside {members}; no setting and no rule allows it"
+        elif not occasion.by_zookeeper and (able := passed_over(partition, before, after, self._brokers)):
+            yield "I28", f"broker {after.leader} was elected from outside {members}, though {able} could lead"
 
     def _completion(self, before: PartitionState, after: PartitionState) -> Iterator[tuple[str, str]]:
         if not before.is_reassigning or after.is_reassigning:

@@ -29,6 +29,7 @@ from broker.ids import BrokerId
 from broker.units import TimeMs
 from log.batches.in_buffer import OFFSET_AND_SIZE
 from replication.checkers import records, replicas
+from replication.checkers.elections import Occasion
 from replication.checkers.finding import Finding
 from replication.checkers.observed_log import Decoder, LogChange, ObservedLog
 from replication.checkers.rare import Rare, RareStates
@@ -45,6 +46,7 @@ from replication.roles.messages import (
     BrokerRegistration,
     BrokerRegistrationResponse,
     ConsumerFetchResponse,
+    ElectLeaders,
     FetchResponse,
     Message,
     MetadataFetchResponse,
@@ -53,9 +55,11 @@ from replication.roles.messages import (
 )
 from replication.roles.outbox import Outbox
 from replication.roles.replica_log import ReplicaLog
+from replication.rules.election import Election
 from replication.rules.partition import LeaderState
 from replication.rules.produce import ACKS_ALL
 from replication.rules.settings import PartitionSettings
+from replication.zookeeper.messages import UpdatePartitionState
 
 _NONE: Final = ErrorCode.NONE
 _CHECKED_ANSWERS: Final = frozenset({ProduceResponse, ConsumerFetchResponse})
@@ -91,6 +95,10 @@ class StepChecker:
                     self._look(cluster, machine, partition)
             else:
                 self._after_own_message(cluster, machine, message)
+            if type(message) is ElectLeaders and message.election is Election.UNCLEAN:
+                for _, each in out.sent:
+                    if type(each) is UpdatePartitionState:
+                        self._reader.note_order(each.partition, each.state)
             for _, each in out.sent:
                 if type(each) is FetchResponse:
                     if each.answer.error is not _NONE or each.answer.diverging is not None:
@@ -124,7 +132,7 @@ class StepChecker:
         if isinstance(message, AlterPartition | BrokerHeartbeat) and (what := reader.stale_sender(message)):
             self._find(cluster, "I24", -1, f"{what} changed the metadata")
         before = reader.offset
-        for code, partition, what in reader.read_on(cluster.controller.log, grows=isinstance(message, AlterPartition)):
+        for code, partition, what in reader.read_on(cluster.controller.log, _occasion(reader, message)):
             self._find(cluster, code, partition, what)
         if isinstance(message, BrokerRegistration):
             for partition, what in reader.unclean_members(message, before):
@@ -316,6 +324,17 @@ class StepChecker:
     def _find(self, cluster: CheckedCluster, code: str, partition: int, what: str) -> None:
         if len(self.findings) < FINDING_COUNT_MAX:
             self.findings.append(Finding(code, cluster.now_ms, partition, what))
+
+
+def _occasion(reader: records.RecordReader, message: Message) -> Occasion:
+    """Return what the controller was handling, as far as elections depend on it."""
+    if isinstance(message, BrokerRegistration):
+        return Occasion(registers=message.broker, is_unclean=reader.stops_uncleanly(message))
+    if isinstance(message, ElectLeaders):
+        return Occasion(ordered=message.partition if message.election is Election.UNCLEAN else -1)
+    if isinstance(message, AlterPartition):
+        return Occasion(proposed=message.request.members)
+    return Occasion(by_zookeeper=isinstance(message, UpdatePartitionState))
 
 
 def _claims_the_same(now: LeaderState, before: LeaderState) -> bool:

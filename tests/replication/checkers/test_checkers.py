@@ -378,7 +378,22 @@ def test_a_record_that_only_others_have_than_the_leader_is_found_in_a_whole_run(
     assert {record.is_anywhere for record in outcome.durability.lost_for_no_reason} == {True}
 
 
-SEEN_ELSEWHERE: Final = {"I9", "I10", "I15", "I17", "I18", "I19", "I20", "I21", "I22", "I23", "I24", "I25", "I26"}
+SEEN_ELSEWHERE: Final = {
+    "I9",
+    "I10",
+    "I15",
+    "I17",
+    "I18",
+    "I19",
+    "I20",
+    "I21",
+    "I22",
+    "I23",
+    "I24",
+    "I25",
+    "I26",
+    "I28",
+}
 OF_RETENTION: Final = {f"K{number}" for number in range(1, 9)}
 """Seen in `test_kept_checkers`."""
 

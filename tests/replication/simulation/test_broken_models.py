@@ -15,6 +15,7 @@ import pytest
 import log.producers.state
 import replication.roles.broker_role
 import replication.roles.controller
+import replication.rules.controller_events
 from broker.error_codes import ErrorCode
 from broker.ids import NO_LEADER, LeaderEpoch, Offset
 from broker.units import DurationMs, TimeMs
@@ -28,6 +29,7 @@ from replication.roles.leader import LeaderRole
 from replication.roles.messages import MetadataFetchResponse, PartitionRecord
 from replication.roles.replica_log import ReplicaLog
 from replication.roles.states.write import WriteInput
+from replication.rules.election import Election
 from replication.rules.partition import AlterPartitionRequest, IsrMember, LogState, PartitionState
 from replication.scenarios import SCENARIOS, Scenario
 from replication.scenarios.extension import ScenarioExtension
@@ -47,6 +49,13 @@ DEPOSED: Final = (
     Fault(TimeMs(46_500), FaultKind.CUT_CONTROLLER, 0, DurationMs(30_000)),
 )
 """Leader 0 asks to drop its followers; before that is read it is fenced and another leads."""
+OUTSIDER: Final = (
+    Fault(TimeMs(5_000), FaultKind.CUT_PEERS, 1, DurationMs(70_000)),
+    Fault(TimeMs(50_000), FaultKind.KILL, 0, DurationMs(20_000)),
+    Fault(TimeMs(50_000), FaultKind.KILL, 2, DurationMs(20_000)),
+)
+"""Broker 1 lags and leaves the ISR; then it alone is alive."""
+EVENTS: Final = replication.rules.controller_events
 BROKER: Final = replication.roles.broker_role
 CONTROLLER: Final = replication.roles.controller
 
@@ -205,6 +214,13 @@ def a_leader_counts_who_is_added(patch: Patch) -> None:
     around(patch, BROKER, "become_leader", lead)
 
 
+def outsiders_are_elected(patch: Patch) -> None:
+    def target(original: Any, *given: Any) -> Any:
+        return attrs.evolve(original(*given), election=Election.UNCLEAN)
+
+    around(patch, EVENTS, "target_of", target)
+
+
 MOVE: Final = (Fault(TimeMs(5_000), FaultKind.REASSIGN, 0, detail=1),)
 STRAGGLING: Final = harsh(0, DurationMs(180_000))
 
@@ -226,6 +242,7 @@ BROKEN: Final[tuple[tuple[str, Break, Options, tuple[Fault, ...] | None], ...]] 
     ("I25", every_stop_is_clean, attrs.evolve(QUIET, duration_ms=DurationMs(40_000)), TWO_DIE),
     ("I26", who_is_added_counts_at_once, attrs.evolve(QUIET, brokers=4), MOVE),
     ("I27", pending_is_kept, STRAGGLING, None),
+    ("I28", outsiders_are_elected, attrs.evolve(QUIET, partitions=1, duration_ms=DurationMs(80_000)), OUTSIDER),
 )
 
 
@@ -259,5 +276,5 @@ BY_A_RULE_TURNED_OFF: Final = {"I2", "I3", "I4", "I5", "I6", "I7", "I9", "I10", 
 
 def test_every_invariant_is_seen_red_in_a_whole_run() -> None:
     codes = {row[0] for row in BROKEN} | BY_A_RULE_TURNED_OFF
-    assert codes == {f"I{number}" for number in range(1, 28)}
+    assert codes == {f"I{number}" for number in range(1, 29)}
     assert codes <= set(INVARIANTS)

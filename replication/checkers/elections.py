@@ -1,0 +1,116 @@
+"""Judge each election of a leader that was in neither ISR nor ELR: which setting or rule allows it.
+
+What it decides: from the partition's records before and after, and from what the controller was handling, the ground of
+such an election; with no ground it breaks I28.
+
+Constraints: no rule is called; the last leader is the checker's own note. Without ELR, as in ZooKeeper mode and before
+4.0, there is no last known leader. An election that has a ground and passes over a member of ISR or ELR that is alive
+breaks I28 too; in ZooKeeper mode the controller's view of who is alive is its own, and this is not checked.
+
+How: the grounds are tried in Kafka's order. The last known leader may lead if ELR is on, ISR and ELR are empty, and it
+alone is noted as the last leader: it must also be the broker that led last. A member that has just registered after an
+unclean stop has left ISR and ELR. Any replica may lead where unclean.leader.election.enable is true, or where an
+operator's ElectLeaders request of type UNCLEAN finds the partition without a leader.
+
+Example: ISR and ELR are empty, broker 2 led last and is elected: the last known leader. Broker 1 is elected: no ground,
+unless the setting or an order allows it.
+
+Source: Kafka metadata PartitionChangeBuilder.electAnyLeader and ReplicationControlManager.electLeader, 4.3.1; KIP-460,
+KIP-966; unclean.leader.election.enable of TopicConfig.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from typing import Final
+
+import attrs
+
+from broker.ids import NO_LEADER, BrokerId
+from replication.rules.partition import BrokerStatus, PartitionState
+from replication.rules.settings import PartitionSettings
+
+_NOBODY: Final = NO_LEADER
+
+
+class Ground(enum.Enum):
+    """Name what allows the election of a leader from outside ISR and ELR."""
+
+    LAST_KNOWN = "the last known leader may lead when ISR and ELR are empty (KIP-966)"
+    SETTING = "unclean.leader.election.enable=true"
+    ORDER = "an ElectLeaders request of type UNCLEAN"
+    NONE = "no setting and no rule"
+
+
+@attrs.frozen(kw_only=True)
+class Occasion:
+    """Hold what the controller was handling as it wrote a record.
+
+    `proposed` is the ISR that a leader's request asks for, empty without one. `registers` is the broker that registered
+    anew, after an unclean stop if `is_unclean`. `ordered` is the partition for which an operator asked for an UNCLEAN
+    election.
+    """
+
+    proposed: tuple[BrokerId, ...] = ()
+    registers: BrokerId = _NOBODY
+    is_unclean: bool = False
+    ordered: int = -1
+    by_zookeeper: bool = False
+
+
+@attrs.frozen
+class UncleanElection:
+    """Describe the election of a leader that was in neither ISR nor ELR."""
+
+    leader: BrokerId
+    leader_epoch: int
+    ground: Ground
+
+
+def is_unclean(before: PartitionState, after: PartitionState, occasion: Occasion) -> bool:
+    """Return whether a change elects a leader that was in neither ISR nor ELR, and that no leader has just vouched for.
+
+    As a reassignment ends, the leader's last request adds a replica to the ISR that leads from the same record on.
+    """
+    members = (NO_LEADER, *before.isr, *before.elr, *occasion.proposed)
+    return after.leader != before.leader and after.leader not in members
+
+
+def ground_of(
+    before: PartitionState, after: PartitionState, last_leader: BrokerId, settings: PartitionSettings, *, is_asked: bool
+) -> Ground:
+    """Return what allows an unclean election; `before` is without members that have just stopped uncleanly.
+
+    `last_leader` is the broker that led last, `is_asked` says that an operator asked for an UNCLEAN election.
+    """
+    leader = after.leader
+    is_last = before.last_known == (leader,) and last_leader == leader and leader in before.replicas
+    if settings.rules.elr and is_last and not before.isr and not before.elr:
+        return Ground.LAST_KNOWN
+    if settings.unclean_election:
+        return Ground.SETTING
+    return Ground.ORDER if is_asked else Ground.NONE
+
+
+def without_restarted(state: PartitionState, occasion: Occasion) -> PartitionState:
+    """Return a state without the broker that has just registered: it leaves the ISR, and the ELR if it is unclean."""
+    if occasion.registers == _NOBODY:
+        return state
+    isr = tuple(broker for broker in state.isr if broker != occasion.registers)
+    elr = tuple(broker for broker in state.elr if broker != occasion.registers or not occasion.is_unclean)
+    return attrs.evolve(state, isr=isr, elr=elr)
+
+
+def passed_over(
+    partition: int, before: PartitionState, after: PartitionState, brokers: Mapping[BrokerId, BrokerStatus]
+) -> tuple[BrokerId, ...]:
+    """Return the members of ISR and ELR that could have led in the place of the elected broker."""
+    return tuple(
+        broker
+        for broker in (*before.isr, *before.elr)
+        if broker in after.replicas
+        and broker in brokers
+        and brokers[broker].is_active
+        and partition not in brokers[broker].offline
+    )
