@@ -40,6 +40,9 @@ NO_TIMESTAMP: Final = TimeMs(-1)
 NO_SEQUENCE: Final = -1
 TIMESTAMP_TYPE_BIT: Final = 0x08
 """The bit of a batch's attributes that says LogAppendTime, in every format that has timestamps."""
+TRANSACTIONAL_BIT: Final = 0x10
+CONTROL_BIT: Final = 0x20
+"""Bits of the attributes of magic 2: part of a transaction, and control records."""
 CONTROL_VERSION: Final = 0
 INT64_SPAN: Final = 2**64
 INT64_HALF: Final = 2**63

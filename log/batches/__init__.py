@@ -12,6 +12,7 @@
 - stamping: Write the leader's offset, epoch and append time into the header of a batch.
 - rewrite: Rewrite a batch as the cleaner does: without records, or with fewer.
 - scan: Read a whole segment file as columns of records.
+- arrow_columns: Turn scanned records into Arrow columns, without a Python object a record.
 - record_columns: Hold batches and records as columns, which a scan yields instead of objects.
 - header_scan: Scan the batch headers of a whole file into columns.
 - header_table: Walk over batch headers with the kernel, and name the columns of its table.
@@ -25,6 +26,7 @@
 - records_kernel: Read records of magic 2 into columns, in one compiled pass.
 - messages_kernel: Read messages of magic 0 and 1 into columns, in one compiled pass.
 - encode_kernel: Encode keys and values as batches of magic 2, in one compiled pass.
+- gather_kernel: Gather slices of scanned bytes into one buffer, and find the headers of records, in compiled loops.
 - resync_kernel: Search damaged bytes for the next place where a batch of magic 2 may begin.
 """
 

@@ -31,7 +31,16 @@ from log.batches.records_v2 import MANY, each_record, read_many, read_records
 from log.codecs.compression import DECOMPRESSED_BYTES_MAX, Codec, codec_of, decompress
 from log.codecs.crc import BytesLike, crc32c
 from log.errors import CorruptBatchError, InvalidRecordError
-from log.record import NO_SEQUENCE, TIMESTAMP_TYPE_BIT, Record, TimestampType, increment_sequence, int64
+from log.record import (
+    CONTROL_BIT,
+    NO_SEQUENCE,
+    TIMESTAMP_TYPE_BIT,
+    TRANSACTIONAL_BIT,
+    Record,
+    TimestampType,
+    increment_sequence,
+    int64,
+)
 
 HEADER_FIELDS: Final = (
     ("base_offset", "q"),
@@ -56,8 +65,6 @@ CHECKED_POSITION: Final = 21
 """Where the bytes begin that the checksum covers; what stands before may be rewritten without it."""
 LENGTH_BYTES: Final = 12
 """What the length field leaves out: base offset and the length itself."""
-TRANSACTIONAL_BIT: Final = 0x10
-CONTROL_BIT: Final = 0x20
 DELETE_HORIZON_BIT: Final = 0x40
 # Named once, as in `log.batches.in_buffer`.
 _CREATE_TIME: Final = TimestampType.CREATE_TIME

@@ -31,11 +31,9 @@ import attrs
 from broker.units import TimeMs
 from log.batches.batch_v2 import (
     CHECKED_POSITION,
-    CONTROL_BIT,
     DELETE_HORIZON_BIT,
     HEADER_FIELDS,
     LENGTH_BYTES,
-    TRANSACTIONAL_BIT,
     BatchHeader,
 )
 from log.batches.build_legacy import build_messages
@@ -43,7 +41,16 @@ from log.batches.build_spec import BatchSpec, check_records, check_spec
 from log.codecs.compression import Codec, compress
 from log.codecs.crc import BytesLike, crc32c
 from log.codecs.varint import write_varint
-from log.record import NO_SEQUENCE, TIMESTAMP_TYPE_BIT, EndTransactionMarker, Record, TimestampType, int64
+from log.record import (
+    CONTROL_BIT,
+    NO_SEQUENCE,
+    TIMESTAMP_TYPE_BIT,
+    TRANSACTIONAL_BIT,
+    EndTransactionMarker,
+    Record,
+    TimestampType,
+    int64,
+)
 
 # Named once, as in `log.batches.in_buffer`.
 _LOG_APPEND_TIME: Final = TimestampType.LOG_APPEND_TIME

@@ -21,16 +21,18 @@ Source: ours.
 
 from __future__ import annotations
 
-from typing import ClassVar, TypeAlias
+from collections.abc import Collection
+from typing import Any, ClassVar, TypeAlias
 
 import attrs
 import numpy as np
 from numpy.typing import NDArray
 
 from broker.cluster import Int32Array, Int64Array
-from broker.errors import CorruptDataError
+from broker.errors import CorruptDataError, UsageError, shorten
 from broker.ids import Offset
 from broker.units import TimeMs
+from log.batches.arrow_columns import RECORD_COLUMNS, record_columns
 from log.codecs.java_utf8 import decode_java_utf8
 from log.codecs.varint import read_varint
 from log.record import NO_SEQUENCE, Header, Record, increment_sequence
@@ -144,6 +146,20 @@ class RecordColumns:
 
     def __len__(self) -> int:
         return len(self.offset)
+
+    def to_arrow(self, columns: Collection[str] = RECORD_COLUMNS) -> Any:
+        """Return the records as a pyarrow.RecordBatch with these of `RECORD_COLUMNS`, in the given order.
+
+        Keys and values are binary, headers lists of key and value, timestamps ms since 1970, -1 for none. Raises
+        UsageError for a name that is none of the columns.
+        """
+        for name in columns:
+            if name not in RECORD_COLUMNS:
+                raise UsageError(f"columns of records are {', '.join(RECORD_COLUMNS)}; not {shorten(name)!r}")
+        import pyarrow as pa
+
+        made = record_columns(self, frozenset(columns))
+        return pa.RecordBatch.from_arrays([made[name] for name in columns], names=list(columns))
 
     def key(self, row: int) -> bytes | None:
         """Return the key of one record."""

@@ -33,13 +33,12 @@ from numpy.typing import NDArray
 from broker.cluster import Int32Array
 from broker.units import TimeMs
 from log.batches.batch import RecordBatch
-from log.batches.batch_v2 import CONTROL_BIT, TRANSACTIONAL_BIT
 from log.batches.record_columns import HeaderColumns
 from log.compaction.key_kernels import BY_KEY, KEEP_ALL, SKIP
 from log.compaction.source import SourceLog
 from log.compaction.transactions import CleanedTransactions
 from log.indexes.txn_index import AbortedTransaction
-from log.record import ControlType, control_type
+from log.record import CONTROL_BIT, TRANSACTIONAL_BIT, ControlType, control_type
 
 
 @attrs.frozen

@@ -25,7 +25,6 @@ from broker.errors import CorruptDataError
 from broker.ids import LeaderEpoch, Offset
 from broker.units import TimeMs
 from broker.values import value
-from log.batches.batch_v2 import CONTROL_BIT
 from log.batches.in_buffer import MAGIC_POSITION, SIZE_MIN
 from log.batches.record_columns import RecordColumns
 from log.batches.scan import ScanOptions, scan
@@ -33,7 +32,7 @@ from log.codecs.crc import BytesLike
 from log.metadata.control import ControlRecord, decode_control
 from log.metadata.records import GarbageError, MetadataRecord, RecordFieldsError, decode_record
 from log.metadata.schemas import RecordType
-from log.record import ControlType
+from log.record import CONTROL_BIT, ControlType
 
 HEAD_SIZE_BYTES: Final = 61  # Of a batch: its header, which every batch of magic 2 has whole.
 REJECTED_MAX: Final = 100_000  # Some 100 MB of Python objects.

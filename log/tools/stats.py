@@ -34,12 +34,10 @@ from log.batches.record_columns import HeaderColumns, RecordColumns
 from log.batches.scan import ScanOptions, scan
 from log.codecs.compression import CODEC_MASK, Codec
 from log.compaction.key_kernels import hash_keys
-from log.record import ControlType, control_type
+from log.record import CONTROL_BIT, TRANSACTIONAL_BIT, ControlType, control_type
 from log.tools.cardinality import Cardinality
 from log.tools.sources import SourceFile
 
-TRANSACTIONAL_BIT: Final = 0x10
-CONTROL_BIT: Final = 0x20
 CLASS_COUNT: Final = 33
 PRODUCER_COUNT_MAX: Final = 1 << 20
 NOTHING_BEFORE: Final = np.iinfo(np.int64).min

@@ -16,7 +16,7 @@ Only the modules of data sources and the registry import pyspark.
 - log_listing: Find the segments below the paths of kafka_log, and the topic and partition of each.
 - log_filter: Choose records by topic, partition, offset and time: which segments, which batches, which rows.
 - log_rows: Turn segments into rows of one table of kafka_log: records, damage, or the segments themselves.
-- log_columns: Turn the records of a scan into the columns of the table of records, only those that are asked for.
+- log_columns: Take rows of scanned records, and cut them into pieces that cross to Spark.
 - committed: Choose the batches that a consumer with isolation.level=read_committed is given.
 - tiered: Read a tiered segment that is stored in chunks: its manifest, its chunks, and its transaction index.
 - spark_types: Turn a table's columns into Spark's schema, and check a schema that the user gives.

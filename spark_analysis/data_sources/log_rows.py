@@ -28,12 +28,13 @@ import pyarrow as pa
 
 from broker.errors import BrokersideError, CorruptDataError, InputError
 from broker.units import MIB
+from log.batches.arrow_columns import record_columns
 from log.batches.header_table import as_array, walk
 from log.batches.record_columns import ByteArray, Damage, RecordColumns
 from log.batches.scan import ScanOptions, scan
 from log.tools.sources import named_file
 from spark_analysis.data_sources.committed import Committed
-from spark_analysis.data_sources.log_columns import OF_VALUES, pieces, record_columns, taken
+from spark_analysis.data_sources.log_columns import OF_VALUES, pieces, taken
 from spark_analysis.data_sources.log_filter import LogFilter
 from spark_analysis.data_sources.log_listing import LogSegment
 from spark_analysis.data_sources.options import DROP, FAILFAST

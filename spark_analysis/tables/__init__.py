@@ -11,8 +11,6 @@
 - partition_rows: Turn the partitions of one cluster into rows of the table of partitions, a batch at a time.
 - lists: Turn padded matrices of broker ids into Arrow lists, without a Python object per partition.
 - view_columns: Turn a ClusterView into the columns that data sources give to Spark, a batch at a time.
-- byte_columns: Turn the keys, values and headers of scanned records into Arrow columns, without a loop in Python.
-- gather_kernel: Gather slices of scanned bytes into one buffer, and find the headers of records, in compiled loops.
 - log: Write log files as Parquet tables, for `brokerside log dump --out`.
 - answers: Write the files of one answer, Parquet tables and texts, into a folder: each file whole.
 - staging: Write what executors find into one file of rows per task and table; Spark receives only the file names.

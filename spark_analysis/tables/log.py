@@ -9,8 +9,8 @@ the comments are field metadata.
 Constraints: the folder must be empty or new, and is so again if the tables cannot be finished. Damage is stepped over
 and stands in the table `damages`, which may be empty. A name that is not UTF-8 has its other bytes escaped.
 
-How: keys, values and headers are gathered by a compiled loop (byte_columns.py); values are bytes, nulls null. Headers
-of records are a list of name and value.
+How: keys, values and headers are gathered by a compiled loop (log/batches/arrow_columns.py); values are bytes, nulls
+null. Headers of records are a list of name and value.
 
 Example: in DuckDB, select decode(key), count(*) from 'tables/records.parquet' group by 1 order by 2 desc
 
@@ -33,23 +33,21 @@ import pyarrow.parquet as pq
 
 from broker.errors import InputError
 from broker.wording import counted
+from log.batches.arrow_columns import bytes_column, headers_column
 from log.batches.record_columns import HeaderColumns, RecordColumns
 from log.batches.scan import ScanOptions, scan
 from log.codecs.compression import CODEC_MASK, Codec
 from log.errors import StorageError
-from log.record import TIMESTAMP_TYPE_BIT
+from log.record import CONTROL_BIT, TIMESTAMP_TYPE_BIT, TRANSACTIONAL_BIT
 from log.segments.file_names import LOG
 from log.tools.problems import Problems
 from log.tools.sources import SourceFile, SourceFolder
-from spark_analysis.tables.byte_columns import bytes_column, headers_column
 
 Advance: TypeAlias = Callable[[int], None]
 ROW_GROUP_ROWS: Final = 1 << 17
 _HEADER_NAMES: Final = ("name", "value")
 _HEADERS: Final = pa.list_(pa.struct([("name", pa.string()), ("value", pa.binary())]))
 _CODECS: Final = np.array([Codec(code).name.lower() if code < len(Codec) else None for code in range(CODEC_MASK + 1)])
-_TRANSACTIONAL_BIT: Final = 0x10
-_CONTROL_BIT: Final = 0x20
 
 
 def _field(name: str, kind: pa.DataType, comment: str, *, nullable: bool = False) -> pa.Field[Any]:
@@ -211,13 +209,13 @@ def _batch_columns(name: str, batches: HeaderColumns) -> dict[str, Any]:
         "file": _repeated(name, len(batches)),
         "codec": pa.array(_CODECS[bits & CODEC_MASK].tolist(), pa.string()),
         "is_log_append_time": (bits & TIMESTAMP_TYPE_BIT) != 0,
-        "is_transactional": (bits & _TRANSACTIONAL_BIT) != 0,
-        "is_control": (bits & _CONTROL_BIT) != 0,
+        "is_transactional": (bits & TRANSACTIONAL_BIT) != 0,
+        "is_control": (bits & CONTROL_BIT) != 0,
     }
 
 
 def _record_columns(name: str, chunk: RecordColumns) -> dict[str, Any]:
-    is_control = (chunk.batches.magic >= 2) & (chunk.batches.attributes & _CONTROL_BIT != 0)
+    is_control = (chunk.batches.magic >= 2) & (chunk.batches.attributes & CONTROL_BIT != 0)
     return {
         "file": _repeated(name, len(chunk)),
         "batch_position": chunk.batches.position[chunk.batch_index],

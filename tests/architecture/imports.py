@@ -41,6 +41,9 @@ THIRD_PARTY_BY_FILE: Final[tuple[tuple[str, frozenset[str]], ...]] = (
     ("log/storage/files.py", frozenset({"os", "shutil"})),
     # Shares a command's work among processes.
     ("broker/workers.py", frozenset({"multiprocessing", "os", "threading"})),
+    # Scanned records as Arrow columns.
+    ("log/batches/arrow_columns.py", frozenset({"pyarrow"})),
+    ("log/batches/record_columns.py", frozenset({"pyarrow"})),
     # What it opens: an open file, and its bytes as memory.
     ("log/storage/real_file.py", frozenset({"os", "mmap"})),
     ("log/storage/overwriting.py", frozenset({"os", "mmap"})),
