@@ -101,9 +101,8 @@ def check_history(
         if write.fate is Fate.FAILED and reference is not None and write.value in reference.appended:
             broken.append(("I20", write.partition, f"value {write.value} failed for certain and was written"))
     for partition, reference in sorted(references.items()):
-        if not reference.is_tainted:
-            acked = [write for write in writes if write.partition == partition and _is_safe(write)]
-            broken.extend(("I22", partition, what) for what in _real_time(acked))
+        acked = [write for write in writes if write.partition == partition and _is_safe(write)]
+        broken.extend(("I22", partition, what) for what in _real_time(_kept(acked, reference)))
         if is_idempotent:
             broken.extend(("I21", partition, what) for what in _sequences(reference, is_expired))
     return [Finding(code, now_ms, partition, what) for code, partition, what in broken]
@@ -122,15 +121,30 @@ def _reads(
         place = (seen.consumer, seen.partition)
         due = positions.get(place, 0)
         positions[place] = seen.offset + 1
-        is_tainted = seen.partition in references and references[seen.partition].is_tainted
-        if not is_tainted and not seen.is_reset:
+        if not seen.is_reset:
             if seen.offset < due:
                 yield "H1", seen.partition, f"consumer {seen.consumer} saw offset {seen.offset} after {due - 1}"
             elif not all(may_skip(seen.partition, offset) for offset in range(due, seen.offset)):
                 yield "H3", seen.partition, f"consumer {seen.consumer} saw offset {seen.offset}, {due} was next"
         first = offsets.setdefault(seen.value, (seen.partition, seen.offset))
-        if first != (seen.partition, seen.offset) and not is_tainted:
+        if first != (seen.partition, seen.offset) and not _is_former(references, first, seen):
             yield "H2", seen.partition, f"value {seen.value} was seen at offsets {first[1]} and {seen.offset}"
+
+
+def _is_former(references: Mapping[int, ReferenceLog], first: tuple[int, int], seen: SightingView) -> bool:
+    """Return whether one of the two places of a value may be of a history that an unclean election ended."""
+    return any(
+        partition in references and references[partition].is_former(offset, seen.value)
+        for partition, offset in (first, (seen.partition, seen.offset))
+    )
+
+
+def _kept(acked: Sequence[WriteView], reference: ReferenceLog) -> Sequence[WriteView]:
+    """Return the writes that no unclean election has removed; what takes their place begins at their offsets anew."""
+    if not reference.losses:
+        return acked
+    committed = {entry.value for entry in reference.committed}
+    return [write for write in acked if write.value in committed]
 
 
 def _real_time(acked: Sequence[WriteView]) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """Keep the committed records of one partition, apart from the model.
 
 What it decides: which records count as committed: the records below any leader's high watermark since the last unclean
-election. No clean election may lose this prefix.
+election, with those before them that the leader of that election has. No clean election may lose this prefix.
 
 Constraints: the prefix only grows, except at an unclean election, which truncates it to the records that the new leader
 has; the truncated records are noted as lost, with the cause.
@@ -53,6 +53,10 @@ class ReferenceLog:
         """The partition epoch of the last AlterPartition request that a leader gave up after a metadata change."""
         self.clean_from_epoch = 0
         """The first leader epoch after the last unclean election; leaders of earlier epochs are not checked."""
+        self.former: set[tuple[int, int]] = set()
+        """Offset and value of each committed record that an unclean election removed."""
+        self.former_end = 0
+        """The greatest end of any replica's log at an unclean election: below it, a log may be of an ended history."""
 
     def learn(self, state: PartitionState) -> None:
         """Record the controller's new state of the partition."""
@@ -63,12 +67,24 @@ class ReferenceLog:
     def give_up(self, keep: int, at_ms: TimeMs, leader_epoch: int, cause: str) -> None:
         """Truncate the committed records to the first `keep`, as an unclean leader has no more of them."""
         lost = self.committed[keep:]
+        self.former.update((keep + place, entry.value) for place, entry in enumerate(lost))
+        self.former_end = max(self.former_end, len(self.committed))
         del self.committed[keep:]
+        for observed in self.observed_logs.values():
+            self.former_end = max(self.former_end, len(observed.entries))
+            # What agreed with the removed records must be compared with those that take their place.
+            observed.agreed = min(observed.agreed, keep)
         self.clean_from_epoch = leader_epoch
         values = tuple(entry.value for entry in lost)
         self.losses.append(Loss(at_ms, self.partition, keep, values, cause))
 
-    @property
-    def is_tainted(self) -> bool:
-        """Return whether an unclean election has happened."""
-        return self.clean_from_epoch > 0
+    def has_at(self, offset: int, value: int) -> bool:
+        """Return whether a value is committed at an offset."""
+        return 0 <= offset < len(self.committed) and self.committed[offset].value == value
+
+    def is_former(self, offset: int, value: int) -> bool:
+        """Return whether a place was or may have been of a history that an unclean election ended.
+
+        A leader of an earlier epoch that has not heard of the election may go on, and what it does is not recorded.
+        """
+        return bool(self.losses) and not self.has_at(offset, value)

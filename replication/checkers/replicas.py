@@ -49,8 +49,8 @@ def check_bounds(
         state = reference.state
         kept = min(observed.agreed, len(observed.entries))
         is_member = state is not None and (node.broker in state.isr or node.broker in state.elr)
-        # The first reading of a log is no cut; nor is anything after the end of an old history.
-        if is_member and not reference.is_tainted and kept < min(agreed_before, len(reference.committed)):
+        # The first reading of a log is no cut.
+        if is_member and kept < min(agreed_before, len(reference.committed)):
             yield "I16", f"broker {node.broker} cut to {kept} what is committed to {len(reference.committed)}"
 
 

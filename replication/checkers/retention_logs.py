@@ -61,7 +61,7 @@ def check_retained_log(
 def _check_start(reference: RetainedReferenceLog, observed: RetainedObservedLog) -> Iterator[Broken]:
     log = observed.log.log
     start = log.log_start_offset
-    if start > len(reference.committed) and not reference.is_tainted:
+    if start > max(len(reference.committed), reference.former_end):
         yield "K1", f"broker {observed.broker} has a log from {start} on, committed is up to {len(reference.committed)}"
     announced = reference.announced_start
     if start > max(log.segments[0].base_offset, announced):
@@ -92,12 +92,11 @@ def _note_gaps(observed: RetainedObservedLog, start: int, end: int) -> None:
 def check_gaps(reference: RetainedReferenceLog, observed: RetainedObservedLog) -> Iterator[Broken]:
     """Check that each offset newly found missing may be missing (K5)."""
     log = observed.log.log
-    if reference.is_tainted:
-        return
     end = min(log.log_end_offset, len(reference.committed))
     for offset in observed.new_gaps:
         may_go = reference.is_superseded(offset) or reference.is_tombstone(offset)
-        if log.log_start_offset <= offset < end and not may_go:
+        # What superseded a record below the end of an ended history may have been lost with that history.
+        if max(log.log_start_offset, reference.former_end) <= offset < end and not may_go:
             yield "K5", f"broker {observed.broker} has no offset {offset}, the last of its key"
 
 
@@ -110,9 +109,13 @@ def early_tombstones(
     """
     now_ms, kept_ms = cluster
     log = observed.log.log
-    for offset in () if reference.is_tainted else observed.new_gaps:
+    for offset in observed.new_gaps:
         record = reference.record_at(offset)
-        if record is None or offset < log.log_start_offset or reference.is_superseded(offset):
+        if (
+            record is None
+            or offset < max(log.log_start_offset, reference.former_end)
+            or reference.is_superseded(offset)
+        ):
             continue
         if now_ms - record.timestamp_ms < kept_ms:
             age_ms = now_ms - record.timestamp_ms

@@ -75,6 +75,8 @@ class RetainedReferenceLog(ReferenceLog):
         """The greatest such log start since the last unclean election; no record below it is promised."""
         self.ordered: dict[int, tuple[Offset, dict[BrokerId, int]]] = {}
         """DeleteRecords requests by number: the offset, and each broker's incarnation at that time."""
+        self.unpromised_end = 0
+        """The greatest `deletable_end` at an unclean election, whose leader may have other records below it."""
         self.unknown_count = 0
         self._noted = 0
 
@@ -86,6 +88,9 @@ class RetainedReferenceLog(ReferenceLog):
     def give_up(self, keep: int, at_ms: TimeMs, leader_epoch: int, cause: str) -> None:
         """Truncate the committed records to the first `keep`, as an unclean leader has no more."""
         super().give_up(keep, at_ms, leader_epoch, cause)
+        self.last.clear()
+        self._noted = 0
+        self.unpromised_end = max(self.unpromised_end, self.deletable_end)
         self.deletable_end = min(self.deletable_end, keep)
         for observed in self.observed_logs.values():
             if isinstance(observed, RetainedObservedLog):
@@ -108,8 +113,6 @@ class RetainedReferenceLog(ReferenceLog):
 
     def note_committed(self) -> None:
         """Record the keys of the newly committed records."""
-        if self.is_tainted:
-            return  # What is the last of a key is no longer certain, and not asked for.
         for offset in range(self._noted, len(self.committed)):
             record = self.known.get(self.committed[offset].value)
             if record is not None and record.key:
@@ -143,10 +146,10 @@ def is_expired(references: Mapping[int, ReferenceLog], partition: int, offset: i
 
 
 def may_skip(references: Mapping[int, ReferenceLog], partition: int, offset: int) -> bool:
-    """Return whether a consumer may skip an offset: a superseded record or a tombstone."""
+    """Return whether a consumer may skip an offset: a superseded record, a tombstone, or one of an ended history."""
     reference = references.get(partition)
     return isinstance(reference, RetainedReferenceLog) and (
-        reference.is_superseded(offset) or reference.is_tombstone(offset)
+        offset < reference.former_end or reference.is_superseded(offset) or reference.is_tombstone(offset)
     )
 
 

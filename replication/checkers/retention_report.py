@@ -73,7 +73,7 @@ def check_keys(
     broken = []
     for seen in consumed_records:
         reference = references.get(seen.partition)
-        if not isinstance(reference, RetainedReferenceLog) or reference.is_tainted:
+        if not isinstance(reference, RetainedReferenceLog):
             continue
         record = reference.known.get(seen.value)
         if record is None or not record.key:

@@ -102,6 +102,10 @@ class RetentionStepChecker(StepChecker):
             for held in batch.records:
                 yield held.offset, held.entry.value
 
+    def _check_shown(self, cluster: CheckedCluster, reference: ReferenceLog, offset: int, value: int) -> None:
+        if offset >= self._kept(reference.partition).unpromised_end:
+            super()._check_shown(cluster, reference, offset, value)
+
     def _note_order(self, cluster: CheckedCluster, node: NodeView, order: DeleteRecords) -> None:
         role = leader_role(node, order.partition)
         if role is None:

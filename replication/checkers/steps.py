@@ -34,7 +34,7 @@ from replication.checkers.finding import Finding
 from replication.checkers.observed_log import Decoder, LogChange, ObservedLog
 from replication.checkers.rare import Rare, RareStates
 from replication.checkers.reference_log import ReferenceLog
-from replication.checkers.view import CheckedCluster, NodeView
+from replication.checkers.view import CheckedCluster, NodeView, leader_role
 from replication.roles.follower import FollowerRole
 from replication.roles.leader import LeaderRole
 from replication.roles.messages import (
@@ -275,15 +275,18 @@ class StepChecker:
             if message.error is not _NONE or message.acks != ACKS_ALL:
                 return
             reference = self._reference(message.partition)
-            if message.offset >= len(reference.committed) and not reference.is_tainted:
+            if message.offset >= len(reference.committed) and not _is_of_ended_history(cluster, node, reference):
                 what = f"broker {node} acknowledged offset {message.offset} of {len(reference.committed)} committed"
                 self._find(cluster, "I19", message.partition, what)
         elif isinstance(message, ConsumerFetchResponse) and message.records:
             reference = self._reference(message.partition)
-            if reference.is_tainted:
+            if _is_of_ended_history(cluster, node, reference):
                 return
+            leads = leader_role(cluster.nodes[BrokerId(node)], message.partition) is not None
             for offset, shown in self._shown_in(message.records):
-                self._check_shown(cluster, reference, offset, shown)
+                # A follower shows what it has up to its own high watermark until its leader tells it to cut.
+                if leads or (offset, shown) not in reference.former:
+                    self._check_shown(cluster, reference, offset, shown)
 
     # What another kind of log needs otherwise; see `kept_steps`.
 
@@ -324,6 +327,15 @@ class StepChecker:
     def _find(self, cluster: CheckedCluster, code: str, partition: int, what: str) -> None:
         if len(self.findings) < FINDING_COUNT_MAX:
             self.findings.append(Finding(code, cluster.now_ms, partition, what))
+
+
+def _is_of_ended_history(cluster: CheckedCluster, node: NodeId, reference: ReferenceLog) -> bool:
+    """Return whether a broker has not heard of the last unclean election yet, and answers as before it."""
+    if not reference.clean_from_epoch:
+        return False
+    role = cluster.nodes[BrokerId(node)].role
+    part = None if role is None else role.roles.get(reference.partition)
+    return part is None or part.state.leader_epoch < reference.clean_from_epoch
 
 
 def _occasion(reader: records.RecordReader, message: Message) -> Occasion:
