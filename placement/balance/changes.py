@@ -15,7 +15,8 @@ committed record. A new leader outside S is no proof, as two dumps may be hours 
 have led, the new leader caught up, and leadership moved to it. So a change is an "unclean election" when
 
 1. the new leader is not in S, and no member of S is in sync in the later view, and
-2. there was no leader earlier, or all of S is offline in the later view, or the later view does not say.
+2. there was no leader earlier, or all of S is offline in the later view, or the later view does not say and
+   still has all of S as replicas: one that is no replica any more may have handed over and been reassigned away.
 
 Otherwise the change is "leader moved" or "leader elected", and its detail says that the new leader
 was not in sync before. It is still evidence and not proof; the leader epochs would settle it, and
@@ -201,7 +202,8 @@ def _leader_change(before: _PartitionStatus, after: _PartitionStatus) -> tuple[s
 def _nobody_safe_is_left(before: _PartitionStatus, after: _PartitionStatus, safe: frozenset[int]) -> bool:
     if after.isr is not None and after.isr & safe:
         return False
-    return before.leader == NO_LEADER or after.offline is None or safe <= after.offline
+    gone = frozenset(after.replicas) if after.offline is None else after.offline
+    return before.leader == NO_LEADER or safe <= gone
 
 
 def _leader_text(leader: int | None) -> str:

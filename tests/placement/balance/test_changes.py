@@ -159,6 +159,19 @@ def test_a_new_leader_is_judged_by_who_was_and_is_in_sync(
     assert changes(before, after)[0].change == expected
 
 
+def test_a_reassignment_to_other_brokers_is_no_unclean_election() -> None:
+    # lone-2 of tests/real_data/kraft-4.3, from 5-broker-3-cordoned to 6-reassigned: the log has no unclean one.
+    before = view({"lone": (3, [3], [3], [])}, offline=False)
+    after = view({"lone": (2, [2, 1], [1, 2], [])}, offline=False)
+    assert [change.change for change in changes(before, after)] == ["leader moved", "ISR changed", "replicas changed"]
+
+
+def test_a_drain_of_one_broker_in_sync_is_no_unclean_election() -> None:
+    before = view({"t": (1, [1, 2], [1], [])}, offline=False)
+    after = view({"t": (2, [3, 2], [2, 3], [])}, offline=False)
+    assert changes(before, after)[0].change == "leader moved"
+
+
 def test_a_leader_that_one_dump_does_not_name_has_not_changed() -> None:
     assert changes(one(-2, [1]), one(1, [1])) == ()
 
