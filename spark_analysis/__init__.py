@@ -2,10 +2,11 @@
 
     session/       Find a Java, start Spark on it and stop it, and show the progress of a job.
     sources/       Read dumps and metadata logs, as the command line names them.
-    balance        Compute measures of sums, and ranks of clusters, for every engine alike.
     tables/        List every column that jobs write, and write and read the tables.
     fleet/         Read a recipe, and make, place and count each of its clusters.
     data_sources/  Give Spark its data sources: dumps, metadata logs, segments, fleets.
+    frames/        Turn DataFrames of partitions into DataFrames of answers, a cluster at a time.
+    balance        Measure how evenly each cluster of a DataFrame is loaded.
     tasks          Turn numbers of clusters or dumps into files of rows, wherever tasks run.
     engines/       Run tasks on Spark or in this process, with the same rows and files.
     jobs           Run a fleet or dumps from input to tables.

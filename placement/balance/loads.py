@@ -184,11 +184,11 @@ def _topic_loads(view: ClusterView, leader: Int32Array | None) -> GroupLoads:
 
 def partition_bytes(partitions: PartitionTable) -> Int64Array | None:
     """Return the bytes of all replicas of each partition, int64[P]; None unless every size is known."""
-    sizes = _replica_sizes(partitions)
+    sizes = replica_bytes(partitions)
     return None if sizes is None else np.where(partitions.replicas >= 0, sizes, 0).sum(axis=1, dtype=np.int64)
 
 
-def _replica_sizes(partitions: PartitionTable) -> Int64Array | None:
+def replica_bytes(partitions: PartitionTable) -> Int64Array | None:
     """Return the bytes of each replica, int64[P, W]; None unless all are known. Padding holds any number."""
     if partitions.replica_size_bytes is not None:
         unknown = (partitions.replicas >= 0) & (partitions.replica_size_bytes == SIZE_UNKNOWN)
@@ -200,7 +200,7 @@ def _replica_sizes(partitions: PartitionTable) -> Int64Array | None:
 
 
 def _replica_bytes(partitions: PartitionTable, rows: Int64Array, group_count: int) -> Int64Array | None:
-    sizes = _replica_sizes(partitions)
+    sizes = replica_bytes(partitions)
     if sizes is None:
         return None
     held = rows >= 0

@@ -18,9 +18,9 @@ import attrs
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from spark_analysis.balance import ranked
 from spark_analysis.tables import schemas
 from spark_analysis.tables.columns import Table
+from spark_analysis.tables.sums import ranked
 from spark_analysis.tables.write import StagedRun, arrow_to_table
 from spark_analysis.tasks import Task
 

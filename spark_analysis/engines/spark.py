@@ -21,10 +21,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from spark_analysis.balance import ranked
 from spark_analysis.engines.frames import attempt_name, spark_schema, write_table
 from spark_analysis.tables import schemas
 from spark_analysis.tables.columns import Table
+from spark_analysis.tables.sums import ranked
 from spark_analysis.tables.write import StagedRun
 from spark_analysis.tasks import RESULT_SCHEMA, Task
 

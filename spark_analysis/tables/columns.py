@@ -22,6 +22,7 @@ _TYPES: Final = {
     "string": pa.string(),
     "boolean": pa.bool_(),
     "ints": pa.list_(pa.int32()),
+    "longs": pa.list_(pa.int64()),
     "strings": pa.list_(pa.string()),
     "short": pa.int16(),
     "bytes": pa.binary(),

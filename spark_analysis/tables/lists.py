@@ -35,6 +35,12 @@ def id_lists(rows: Int32Array | None) -> Any:
     return pa.ListArray.from_arrays(list_offsets(held), pa.array(rows[held]))
 
 
+def size_lists(replicas: Int32Array, sizes: Int64Array) -> Any:
+    """Return the sizes of each row's replicas as a list; both are matrices, padded where `replicas` is."""
+    held = replicas >= 0
+    return pa.ListArray.from_arrays(list_offsets(held), pa.array(sizes[held]))
+
+
 def list_offsets(held: NDArray[np.bool_]) -> Any:
     """Return where the held values of each row begin, and where the last ends."""
     return pa.array(np.concatenate(([0], np.cumsum(np.count_nonzero(held, axis=1)))).astype(np.int32))

@@ -48,6 +48,13 @@ _PARTITION: Final = (
     _brokers("last_known_elr", "Replicas that were the last known eligible leaders"),
     _brokers("observers", "Replicas that never join the ISR by themselves (Confluent's observers)"),
     *_taken(schemas.PARTITIONS, "offline", "adding", "removing", "min_insync_replicas", "size_bytes"),
+    Column(
+        "replica_size_bytes",
+        "longs",
+        "Bytes of each replica, in the order of the replicas; null when the input does not say",
+        "bytes",
+        nullable=True,
+    ),
 )
 _BROKER: Final = (
     *_taken(schemas.CLUSTERS, "cluster"),

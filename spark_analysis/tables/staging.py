@@ -8,7 +8,7 @@ Constraints: whole numbers are 0 or more; in a column of them that may be null, 
 How: a `ClusterRows` holds some clusters: their facts, their rows of each table and their shares, all as columns, so
 that numpy and Arrow are called per column, not per cluster. A `TaskWriter` puts the keys before them and appends them
 to the task's file of each table (tables/write.py). The shares of a cluster over its brokers, racks or topics become a
-few sums, each made in one order, whatever the number of cores, and these become measures (balance.py) at once: so a
+few sums, each made in one order, whatever the number of cores, and these become measures (sums.py) at once: so a
 million brokers stay in Arrow, and no second pass reads them.
 
 The best spread that can be reached is that of placement/balance/reachable.py. A `Best` carries it where groups differ;
@@ -35,9 +35,9 @@ from broker.cluster import Int64Array
 from broker.compiled import compiled, compiled_with
 from placement.balance.measures import TOLERANCE
 from placement.balance.reachable import Reach
-from spark_analysis.balance import NOTHING_MOVES, Sums, measures
 from spark_analysis.tables import schemas
 from spark_analysis.tables.columns import Table
+from spark_analysis.tables.sums import NOTHING_MOVES, Sums, measures
 from spark_analysis.tables.write import COUNT_FOLDER, PartFile, Written
 
 Part: TypeAlias = Any
@@ -139,7 +139,10 @@ class TaskWriter:
 
     def add(self, cluster_ids: Int64Array, clusters: ClusterRows) -> None:
         """Write the rows of these clusters, which arrive in order of number and placer; raise as `append` does."""
-        facts = clusters.facts | {"placer": clusters.placers, "uneven": self._add_measures(cluster_ids, clusters)}
+        measure_rows, uneven = measured(cluster_ids, clusters)
+        if measure_rows is not None:
+            self._append(schemas.MEASURES, measure_rows)
+        facts = clusters.facts | {"placer": clusters.placers, "uneven": uneven}
         self.append(schemas.FACTS, (cluster_ids, *(facts.get(name) for name in schemas.FACTS.column_names[1:])))
         for table, rows in chain(clusters.tables.items(), clusters.further):
             self.append(table, (*_keys(cluster_ids, clusters.placers, rows.counts), *rows.parts))
@@ -152,7 +155,7 @@ class TaskWriter:
     def append(self, table: Table, parts: Sequence[Part]) -> None:
         """Write rows of a table, its columns in order; raise UsageError for a null in a column that may not be null."""
         if len(parts[0]):
-            self._append(table, _batch(table, parts))
+            self._append(table, batch_of(table, parts))
 
     def _append(self, table: Table, batch: pa.RecordBatch) -> None:
         if table.name not in self._files:
@@ -163,32 +166,33 @@ class TaskWriter:
         """Close all files and return what was written."""
         return [file.close() for file in self._files.values()]
 
-    def _add_measures(self, cluster_ids: Int64Array, clusters: ClusterRows) -> Float64Array:
-        """Write the measures; return of each cluster the share of replicas plus that of leaders to move.
 
-        The rows of a cluster stand together, in order of scope and quantity.
-        """
-        uneven = np.zeros(cluster_ids.size)
-        places: list[Int64Array] = []
-        found: list[Sums] = []
-        keys: tuple[list[str], list[str]] = [], []
-        for shares in sorted(clusters.shares, key=lambda each: each.scope):
-            for quantity, held, best in _by_quantity(shares):
-                known, of_shares = _sums_of(shares, held, best)
-                places.append(known)
-                found.append(of_shares)
-                keys[0].extend([shares.scope] * known.size)
-                keys[1].extend([quantity] * known.size)
-                if shares.scope == "broker" and quantity != "bytes":
-                    share = of_shares.moves / np.maximum(of_shares.total, 1)
-                    uneven[known] += np.where(share > TOLERANCE, share, 0)
-        of_cluster = np.concatenate(places) if places else np.zeros(0, dtype=np.int64)
-        if of_cluster.size:
-            placers = [clusters.placers[row] for row in of_cluster.tolist()]
-            columns = (cluster_ids[of_cluster], placers, *keys, *measures(Sums.joined(found)))
-            order: Any = pa.array(np.argsort(of_cluster, kind="stable"))
-            self._append(schemas.MEASURES, _batch(schemas.MEASURES, columns).take(order))
-        return uneven
+def measured(cluster_ids: Int64Array, clusters: ClusterRows) -> tuple[pa.RecordBatch | None, Float64Array]:
+    """Return the measures, and of each cluster the share of replicas plus that of leaders to move.
+
+    The rows of a cluster stand together, in order of scope and quantity; without any there is no batch.
+    """
+    uneven = np.zeros(cluster_ids.size)
+    places: list[Int64Array] = []
+    found: list[Sums] = []
+    keys: tuple[list[str], list[str]] = [], []
+    for shares in sorted(clusters.shares, key=lambda each: each.scope):
+        for quantity, held, best in _by_quantity(shares):
+            known, of_shares = _sums_of(shares, held, best)
+            places.append(known)
+            found.append(of_shares)
+            keys[0].extend([shares.scope] * known.size)
+            keys[1].extend([quantity] * known.size)
+            if shares.scope == "broker" and quantity != "bytes":
+                share = of_shares.moves / np.maximum(of_shares.total, 1)
+                uneven[known] += np.where(share > TOLERANCE, share, 0)
+    of_cluster = np.concatenate(places) if places else np.zeros(0, dtype=np.int64)
+    if not of_cluster.size:
+        return None, uneven
+    placers = [clusters.placers[row] for row in of_cluster.tolist()]
+    columns = (cluster_ids[of_cluster], placers, *keys, *measures(Sums.joined(found)))
+    order: Any = pa.array(np.argsort(of_cluster, kind="stable"))
+    return batch_of(schemas.MEASURES, columns).take(order), uneven
 
 
 def _by_quantity(shares: Shares) -> list[tuple[str, Int64Array, Best | None]]:
@@ -355,7 +359,7 @@ def _keys(cluster_ids: Int64Array, placers: Sequence[str], counts: Sequence[int]
     return cluster_ids[rows], pa.array(placers, type=pa.string()).take(places)
 
 
-def _batch(table: Table, parts: Sequence[Part]) -> pa.RecordBatch:
+def batch_of(table: Table, parts: Sequence[Part]) -> pa.RecordBatch:
     """Return rows of a table, its columns in order."""
     schema = table.arrow_schema()
     arrays = [_array(field, part, len(parts[0])) for field, part in zip(schema, parts, strict=True)]

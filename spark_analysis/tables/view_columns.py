@@ -22,9 +22,9 @@ import pyarrow as pa
 
 from broker.cluster import ClusterView, Int64Array, PartitionTable
 from placement.balance.audit import least_isr
-from placement.balance.loads import loads, partition_bytes
+from placement.balance.loads import loads, partition_bytes, replica_bytes
 from spark_analysis.tables.columns import Table
-from spark_analysis.tables.lists import RackLists, id_lists, leader_column
+from spark_analysis.tables.lists import RackLists, id_lists, leader_column, size_lists
 
 BATCH_ROWS: Final = 1 << 16  # Some ten megabytes of partitions.
 _LISTS: Final = ("isr", "elr", "last_known_elr", "observers", "offline", "adding", "removing")
@@ -55,6 +55,7 @@ def partition_columns(view: ClusterView, min_insync_replicas: int | None) -> Ite
     names: Any = pa.array([topic.name for topic in view.topics], type=pa.string())
     racks = RackLists.of(view)
     least, sizes = least_isr(view, min_insync_replicas), partition_bytes(table)
+    each = replica_bytes(table)
     for start in range(0, table.count, BATCH_ROWS):
         run = slice(start, min(start + BATCH_ROWS, table.count))
         values = {
@@ -65,6 +66,7 @@ def partition_columns(view: ClusterView, min_insync_replicas: int | None) -> Ite
             "racks": racks.lists(table.replicas[run]),
             "min_insync_replicas": None if least is None else least[run],
             "size_bytes": None if sizes is None else sizes[run],
+            "replica_size_bytes": None if each is None else size_lists(table.replicas[run], each[run]),
             **{name: _lists(table, name, run) for name in _LISTS},
         }
         yield ColumnRows(run.stop - run.start, values)

@@ -54,6 +54,7 @@ def test_partitions_say_what_the_dump_says(tmp_path: Path) -> None:
         "adding",
         "removing",
         "size_bytes",
+        "replica_size_bytes",
         "fault",
         "offline",
     }

@@ -14,8 +14,8 @@ from broker.entropy import SplitMix64
 from broker.ids import BrokerId
 from placement.balance import measures as measured
 from placement.balance.measures import measures
-from spark_analysis.balance import ranked
 from spark_analysis.tables import schemas
+from spark_analysis.tables.sums import ranked
 from spark_analysis.tables.view_rows import describe_view
 from tests.spark_analysis.test_tasks import tables_of
 

@@ -1,0 +1,10 @@
+"""Turn DataFrames of partitions into DataFrames of answers, a cluster at a time, on executors.
+
+- matrices: Turn Arrow lists of broker ids into padded matrices, without a Python object per partition.
+- views: Make a ClusterView from rows of partitions and of brokers, and say which rows cannot be used.
+- inputs: Check and choose the columns of the DataFrames that a question takes, before any job runs.
+- per_cluster: Answer a question about each cluster of a DataFrame, with the code that the commands call.
+- runs: Stamp every row of a DataFrame with the run that made it and the time of what it says.
+"""
+
+__all__: tuple[str, ...] = ()

@@ -1,0 +1,95 @@
+"""Check and choose the columns of the DataFrames that a question takes, before any job runs.
+
+What it decides: which columns tell one cluster at one moment from another: those of `KEYS` that the DataFrame has, or
+the columns that the caller gives as `by`. Two clusters of one name that were read from two files are thus two clusters,
+and the nights of a history that was written with `with_run` are moments.
+
+Constraints: a missing column, or one of another type, is a UsageError that names it. Whole numbers and lists of them
+may be of any width: Spark casts them. Other columns than those needed are not shuffled.
+
+Example: chosen(frame, "partitions", PARTITION_NEEDED, PARTITION_OPTIONAL, cluster_keys(frame, None))
+
+Source: source_schemas.py, for the names and the types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import ArrayType, DataType, IntegralType
+
+from broker.errors import UsageError
+from spark_analysis.data_sources.spark_types import spark_schema_of
+from spark_analysis.tables import log_schemas, source_schemas
+from spark_analysis.tables.columns import Table
+
+CLUSTER: Final = "cluster"
+KEYS: Final = ("run_id", "observed_at", "cluster_id", "placer", CLUSTER, "offset", "time_ms", "source")
+_TABLES: Final = {
+    "partitions": source_schemas.CLUSTER_PARTITIONS,
+    "brokers": source_schemas.CLUSTER_BROKERS,
+    "records": log_schemas.LOG_RECORDS,
+}
+
+
+def cluster_keys(partitions: DataFrame, by: Sequence[str] | None) -> tuple[str, ...]:
+    """Return the columns whose values are equal in all rows of one cluster at one moment."""
+    has = partitions.columns
+    if by is None:
+        _refuse_missing("partitions", (CLUSTER,), has)
+        return tuple(name for name in KEYS if name in has)
+    if isinstance(by, str) or not by:
+        raise UsageError(f"by is {by!r}; allowed is a list of one column or more of the DataFrame of partitions")
+    _refuse_missing("partitions", by, has)
+    return tuple(by)
+
+
+def chosen(
+    frame: DataFrame, what: str, needed: Sequence[str], optional: Sequence[str], keys: Sequence[str] = ()
+) -> DataFrame:
+    """Return the keys, the needed columns, and the optional ones that are there, each of its documented type.
+
+    `what` is the name of the documented table. Raises UsageError for a column that is missing or of another type.
+    """
+    has = frame.columns
+    _refuse_missing(what, (*keys, *needed), has)
+    wanted = documented_types(_TABLES[what])
+    found = {field.name: field.dataType for field in frame.schema.fields}
+    names = [name for name in (*needed, *optional) if name in has and name not in keys]
+    return frame.select(
+        *(F.col(_quoted(name)) for name in keys), *(_typed(what, name, found[name], wanted[name]) for name in names)
+    )
+
+
+def documented_types(table: Table) -> dict[str, DataType]:
+    """Return Spark's type of each column of a table."""
+    return {field.name: field.dataType for field in spark_schema_of(table).fields}
+
+
+def _refuse_missing(what: str, needed: Sequence[str], has: Sequence[str]) -> None:
+    for name in needed:
+        if name not in has:
+            raise UsageError(f"the DataFrame of {what} has no column {name!r}; it has {', '.join(has) or 'none'}")
+
+
+def _typed(what: str, name: str, found: DataType, wanted: DataType) -> Column:
+    column = F.col(_quoted(name))
+    if found.simpleString() == wanted.simpleString():
+        return column
+    if not _are_whole(found, wanted):
+        shown, needed = found.simpleString(), wanted.simpleString()
+        raise UsageError(f"column {name!r} of the DataFrame of {what} is {shown}; {needed} is needed")
+    return column.cast(wanted).alias(name)
+
+
+def _are_whole(found: DataType, wanted: DataType) -> bool:
+    if isinstance(found, ArrayType) and isinstance(wanted, ArrayType):
+        return _are_whole(found.elementType, wanted.elementType)
+    return isinstance(found, IntegralType) and isinstance(wanted, IntegralType)
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"

@@ -1,0 +1,61 @@
+"""Turn Arrow lists of broker ids into padded matrices, without a Python object per partition.
+
+Constraints: a list has at most `LIST_LENGTH_MAX` values, and a matrix at most `CELLS_MAX` cells: one absurd row must
+not take the memory of an executor.
+
+Example:
+    >>> padded(pa.array([[1, 2], [3]], pa.list_(pa.int32())), "replicas").tolist()
+    [[1, 2], [3, -1]]
+
+Left out: lists of names (views.py).
+
+Source: Arrow's layout of variable-size lists; lists.py, which is the way back.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from broker.cluster import PAD, Int64Array
+from broker.errors import UsageError
+
+LIST_LENGTH_MAX: Final = 32_767  # Kafka's replication factor is a short.
+CELLS_MAX: Final = 1 << 28  # 1 GiB of broker ids.
+
+
+def padded(lists: Any, name: str) -> NDArray[np.integer[Any]]:
+    """Return the lists as the rows of a matrix of their numbers' type, -1 where a list is shorter or null.
+
+    Raises UsageError for a value in a list that is null or negative, and for lists that are too long.
+    """
+    counts, values = list_counts(lists), lists.flatten()
+    if values.null_count:
+        raise UsageError(f"a list in column {name!r} has a null in it")
+    flat = values.to_numpy(zero_copy_only=False)
+    if flat.size and int(flat.min()) < 0:
+        raise UsageError(f"a list in column {name!r} has the value {int(flat.min())}; allowed is 0 or more")
+    width = int(counts.max(initial=0))
+    if width > LIST_LENGTH_MAX or width * counts.size > CELLS_MAX:
+        raise UsageError(
+            f"column {name!r} has {counts.size:,} lists, the longest of {width:,} values; allowed are "
+            f"{LIST_LENGTH_MAX:,} values, and {CELLS_MAX:,} for the longest times the number of lists"
+        )
+    matrix = np.full((counts.size, width), PAD, dtype=flat.dtype)
+    matrix[np.arange(width) < counts[:, None]] = flat
+    return matrix
+
+
+def list_counts(lists: Any) -> Int64Array:
+    """Return the number of values in each list, 0 where it is null."""
+    counts: Int64Array = pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False).astype(np.int64)
+    return counts
+
+
+def whole(column: Any) -> Any:
+    """Return a column as one array, its chunks joined."""
+    return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column

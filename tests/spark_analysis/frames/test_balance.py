@@ -1,0 +1,191 @@
+"""The transformations of balance give the figures of a report's tables, whatever rows they take."""
+
+from __future__ import annotations
+
+import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from broker.errors import UsageError
+from placement.formats.racks import read_racks
+from spark_analysis import balance, register
+from spark_analysis.data_sources.spark_types import spark_schema_of
+from spark_analysis.engines.local import LocalEngine
+from spark_analysis.jobs import analyse_dumps, analyse_fleet
+from spark_analysis.sources.dumps import DumpInput
+from spark_analysis.tables import schemas
+from spark_analysis.tables.source_schemas import CLUSTER_PARTITIONS
+from spark_analysis.tables.write import read_table
+from tests.spark_analysis.data_sources.dumps import MULTIREGION, REAL, describe, write
+from tests.spark_analysis.fleet.test_fleet import recipe
+from tests.spark_analysis.test_jobs import QUIET
+
+RACKS = REAL / "multiregion-racks.csv"
+DUMPS = sorted(MULTIREGION.glob("?-*.txt"))
+UNLISTED = ("5-placement-switched", "6-region-restored")
+ONE = [("c", "t", 0, [1, 2]), ("c", "t", 1, [2, 1])]
+ONE_SCHEMA = "cluster string, topic string, partition int, replicas array<int>"
+
+
+def found(frame: DataFrame, *left_out: str) -> list[dict[str, Any]]:
+    rows = [{name: value for name, value in row.asDict().items() if name not in left_out} for row in frame.collect()]
+    return sorted(rows, key=str)
+
+
+def expected(out: Path, table: Any, names: list[str]) -> list[dict[str, Any]]:
+    """The rows that a job wrote, keyed by the name of the cluster."""
+    of = {(row["cluster_id"], row["placer"]): row["cluster"] for row in read_table(out, schemas.CLUSTERS).to_pylist()}
+    rows = read_table(out, table).to_pylist()
+    named = ({"cluster": of[row["cluster_id"], row["placer"]]} | row for row in rows)
+    return sorted(({name: row[name] for name in names} for row in named), key=str)
+
+
+def test_measures_and_clusters_of_real_dumps_are_those_of_a_report(spark: SparkSession, tmp_path: Path) -> None:
+    register(spark)
+    inputs = [DumpInput(str(path), name=path.stem) for path in DUMPS]
+    analyse_dumps(LocalEngine(), inputs, read_racks(RACKS.read_bytes(), source="racks"), tmp_path, progress=QUIET,
+                  min_insync_replicas_default=2)  # fmt: skip
+    reader = spark.read.format("kafka_cluster").options(racks=str(RACKS), mode="DROPMALFORMED")
+    partitions = reader.load(f"{MULTIREGION}/*.txt")
+    brokers = reader.option("table", "brokers").load(f"{MULTIREGION}/*.txt")
+    measures = balance.measures(partitions, brokers)
+    assert measures.columns[:2] == ["cluster", "source"]
+    rows = found(measures, "source", "fault")
+    differ = [
+        (row, other)
+        for row, other in zip(rows, expected(tmp_path, schemas.MEASURES, list(rows[0])), strict=True)
+        if row != other
+    ]
+    # A topic is declared there, but none of its partitions is listed: no row names it.
+    assert [(row["cluster"], row["scope"], other["group_count"] - row["group_count"]) for row, other in differ] == [
+        (name, "topic", 1) for name in UNLISTED for _ in range(2)
+    ]
+    assert {row["scope"] for row in rows} == {"broker", "rack", "topic"}
+    rows = found(balance.clusters(partitions, brokers, min_insync_replicas=2), "source", "fault", "uneven")
+    others = expected(tmp_path, schemas.CLUSTERS, list(rows[0]))
+    assert [row | {"topic_count": row["topic_count"] + (row["cluster"] in UNLISTED)} for row in rows] == others
+    assert len(rows) == 6
+
+
+def test_measures_of_a_fleet_are_those_of_its_job(spark: SparkSession, tmp_path: Path) -> None:
+    """Fenced brokers, those that hold nothing, uneven racks; a cluster is told by its number and placer."""
+    register(spark)
+    analyse_fleet(LocalEngine(), recipe(5, fenced=0.3), tmp_path / "out", progress=QUIET, partitions=True)
+    lake = spark.read.parquet(str(tmp_path / "out/tables/partitions"))
+    listed = spark.read.parquet(str(tmp_path / "out/tables/brokers"))
+    measures = balance.measures(lake, listed.drop("replica_count"), by=["cluster_id", "placer"])
+    rows = found(measures, "fault")
+    assert rows == expected(tmp_path / "out", schemas.MEASURES, list(rows[0]))
+    assert len({(row["cluster_id"], row["placer"]) for row in rows}) >= 5
+
+
+def test_only_the_needed_columns_are_needed_and_wider_numbers_are_taken(spark: SparkSession) -> None:
+    wide = "cluster string, topic string, partition bigint, replicas array<bigint>"
+    rows = [found(balance.measures(spark.createDataFrame(ONE, schema))) for schema in (ONE_SCHEMA, wide)]
+    assert rows[0] == rows[1]
+    assert {(row["scope"], row["quantity"], row["total"], row["fault"]) for row in rows[0]} == {
+        ("broker", "replicas", 4, None),
+        ("topic", "replicas", 4, None),
+    }
+
+
+def test_the_documented_columns_and_no_rows_for_no_rows(spark: SparkSession) -> None:
+    frame = spark.createDataFrame([], spark_schema_of(CLUSTER_PARTITIONS))
+    measures = balance.measures(frame)
+    assert measures.columns == ["cluster", "source", *schemas.MEASURES.column_names[2:], "fault"]
+    assert measures.schema["moves"].metadata["comment"].startswith("Replicas, leaders or bytes that have to move")
+    assert measures.collect() == []
+    assert balance.clusters(frame, frame.select("cluster", F.lit(1).alias("broker_id"))).collect() == []
+
+
+@pytest.mark.parametrize(
+    ("frame", "sentence"),
+    [
+        (
+            "select 'c' cluster, 't' topic, 1 partition",
+            "the DataFrame of partitions has no column 'replicas'; it has cluster, topic, partition",
+        ),
+        (
+            "select 't' topic, 1 partition, array(1) replicas",
+            "the DataFrame of partitions has no column 'cluster'; it has topic, partition, replicas",
+        ),
+        (
+            "select 'c' cluster, 't' topic, 1 partition, '1,2' replicas",
+            "column 'replicas' of the DataFrame of partitions is string; array<int> is needed",
+        ),
+    ],
+)
+def test_a_column_that_is_missing_or_wrong_is_named_before_any_job(
+    spark: SparkSession, frame: str, sentence: str
+) -> None:
+    with pytest.raises(UsageError) as caught:
+        balance.measures(spark.sql(frame))
+    assert str(caught.value) == sentence
+
+
+def test_brokers_need_their_cluster_and_their_number(spark: SparkSession) -> None:
+    partitions = spark.createDataFrame(ONE, ONE_SCHEMA)
+    for name in ("cluster", "broker_id"):
+        brokers = spark.sql("select 'c' cluster, 3 broker_id").drop(name)
+        with pytest.raises(UsageError, match=f"the DataFrame of brokers has no column '{name}'"):
+            balance.measures(partitions, brokers)
+
+
+def test_brokers_add_those_that_hold_nothing_and_racks(spark: SparkSession) -> None:
+    partitions = spark.createDataFrame(ONE, ONE_SCHEMA)
+    brokers = spark.sql("select 'c' cluster, id + 1 broker_id, if(id < 2, 'a', 'b') rack from range(4)")
+    rows = {row["scope"]: row for row in found(balance.measures(partitions, brokers))}
+    assert (rows["broker"]["group_count"], rows["broker"]["moves"]) == (4, 2)
+    assert (rows["rack"]["group_count"], rows["rack"]["max_group"]) == (2, "a")
+
+
+def test_two_clusters_of_one_name_are_two_if_read_from_two_files_else_a_fault(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    for night in ("mon", "tue"):
+        write(tmp_path / night / "prod.txt", describe(3 if night == "mon" else 5))
+    register(spark)
+    frame = (
+        spark.read.format("kafka_cluster").option("cluster", "{file}").load([str(tmp_path / n) for n in ("mon", "tue")])
+    )
+    assert [row["partition_count"] for row in found(balance.clusters(frame))] == [3, 5]
+    (row,) = found(balance.clusters(frame.drop("source")))
+    assert row["partition_count"] is None
+    assert row["fault"] == (
+        "partition 0 of topic 'orders' is listed twice in cluster 'prod'; if these are several clusters or moments, "
+        "give the columns that tell them apart as by"
+    )
+    assert [row["partition_count"] for row in found(balance.clusters(frame, by=["cluster", "source"]))] == [3, 5]
+
+
+def test_nights_of_a_history_are_moments_and_brokers_without_a_night_are_those_of_each(spark: SparkSession) -> None:
+    nights = [datetime.datetime(2026, 11, day, tzinfo=datetime.UTC) for day in (21, 22)]
+    rows = [(night, *row) for night in nights for row in ONE[: 1 + nights.index(night)]]
+    history = spark.createDataFrame(rows, f"observed_at timestamp, {ONE_SCHEMA}")
+    brokers = spark.sql("select 'c' cluster, 9 broker_id union all select 'd', 1")
+    for listed, count in ((None, 2), (brokers, 3)):
+        frame = balance.clusters(history, listed).orderBy("observed_at")
+        assert [(row["partition_count"], row["broker_count"]) for row in frame.collect()] == [(1, count), (2, count)]
+
+
+def test_rows_that_cannot_be_used_are_counted_in_a_fault(spark: SparkSession, tmp_path: Path) -> None:
+    register(spark)
+    write(tmp_path / "good.txt", describe(3))
+    write(tmp_path / "bad.txt", "nothing of Kafka\n")
+    reader = spark.read.format("kafka_cluster")
+    partitions, brokers = (reader.option("table", name).load(str(tmp_path)) for name in ("partitions", "brokers"))
+    for frame in (balance.clusters(partitions), balance.clusters(partitions, brokers)):
+        bad, good = sorted(frame.collect(), key=lambda row: row["cluster"] or "")
+        assert (good["cluster"], good["partition_count"], good["fault"]) == ("good", 3, None)
+        assert (bad["cluster"], bad["partition_count"]) == (None, None)
+        assert "bad.txt" in bad["fault"]
+    lacking = spark.createDataFrame([*ONE, ("c", "t", 2, None), ("c", None, 3, [1])], ONE_SCHEMA)
+    rows = balance.clusters(lacking).collect()
+    assert sorted((row["partition_count"], row["fault"]) for row in rows if row["fault"] is None) == [(2, None)]
+    assert [row["fault"] for row in rows if row["fault"]] == [
+        "2 rows cannot be used; one of them: 2 without topic or replicas"
+    ]
