@@ -4,7 +4,7 @@
 - views: Make a ClusterView from rows of partitions and of brokers, and say which rows cannot be used.
 - inputs: Check and choose the columns of the DataFrames that a question takes, before any job runs.
 - per_cluster: Answer a question about each cluster of a DataFrame, with the code that the commands call.
-- runs: Stamp every row of a DataFrame with the run that made it and the time of what it says.
+- runs: Give every row of a DataFrame the run that made it and the time of what it says.
 """
 
 __all__: tuple[str, ...] = ()

@@ -3,11 +3,11 @@
 What it decides: the rows of an answer are the keys of a cluster, the columns of the question's table, and `fault`. Rows
 that cannot be used, and a cluster that contradicts itself, are a row with a `fault` and nulls: the job goes on.
 
+Constraints: a task holds the rows of one cluster, of all its moments where brokers are given without their key.
+
 How: the rows of a cluster meet in one task, which makes a ClusterView of them and asks. Rows of brokers meet them by
 the keys that both DataFrames have; one that tells moments apart may be missing from the brokers, which are then those
 of every moment. Nothing is collected, and nothing of the session is configured.
-
-Constraints: a task holds the rows of one cluster, of all its moments where brokers are given without their key.
 
 Example: per_cluster(Rows(partitions), MEASURES, measure_rows)
 
