@@ -7,6 +7,10 @@
     data_sources/  Give Spark its data sources: dumps, metadata logs, segments, fleets.
     frames/        Turn DataFrames of partitions into DataFrames of answers, a cluster at a time.
     balance        Measure how evenly each cluster of a DataFrame is loaded.
+    violations     List what is wrong in each cluster of a DataFrame.
+    outages        Show what losing each broker and each rack does to each cluster of a DataFrame.
+    movement       Compute how little each cluster of a DataFrame must move.
+    durability     Count the copysets of each cluster of a DataFrame, beside the optimum.
     tasks          Turn numbers of clusters or dumps into files of rows, wherever tasks run.
     engines/       Run tasks on Spark or in this process, with the same rows and files.
     jobs           Run a fleet or dumps from input to tables.

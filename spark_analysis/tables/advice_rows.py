@@ -22,7 +22,7 @@ Source: ours.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any, Final
 
 import attrs
@@ -70,8 +70,8 @@ def advice_rows(view: ClusterView) -> dict[Table, Rows]:
     if not view.partitions_complete or not view.partitions.count:
         return {}
     found = {
-        PLANS: list(_plans(view)),
-        OUTAGES: list(_outages(view)),
+        PLANS: list(plan_rows(view)),
+        OUTAGES: list(outage_rows(view, 1)),
         RESTARTS: [_restarts(view)],
     }
     return {table: _columns(table, rows) for table, rows in found.items() if rows}
@@ -82,13 +82,14 @@ def _columns(table: Table, rows: Sequence[Row]) -> Rows:
     return Rows([len(rows)], tuple([row.get(name) for row in rows] for name in names))
 
 
-def _plans(view: ClusterView) -> Iterator[Row]:
+def plan_rows(view: ClusterView, goals: Collection[str] = tuple(GOALS)) -> Iterator[Row]:
+    """Yield a row for each goal: the least plan, or why there is none."""
     before = _to_move(view) if view.partitions.count <= PLANNED_PARTITIONS_MAX else None
     excluded, from_target = _with_observers(view), _is_moving(view)
     base = as_targeted(view) if from_target else view
     sized = view.partitions.count > 0 and bool((copy_sizes(view) >= 0).all())
     for name, goal in GOALS.items():
-        if name == BYTES and not sized:
+        if name not in goals or (name == BYTES and not sized):
             continue
         # Without broken racks a plan that only mends them has nothing to do, whatever else is to be moved.
         if name == RACKS and not (view.racks if before is None else before["fewer_racks_count"]):
@@ -158,21 +159,23 @@ def _to_move(view: ClusterView) -> dict[str, int | None]:
     return found | {"fewer_racks_count": broken}
 
 
-def _outages(view: ClusterView) -> Iterator[Row]:
+def outage_rows(view: ClusterView, limit: int | None) -> Iterator[Row]:
+    """Yield the worst `limit` losses of a broker, then of a rack, the worst first; all of them for None."""
     if len(view.brokers) > OUTAGE_BROKERS_MAX:
         return
     found = look_ahead(view, pairs=False)
     for scope, name in SCOPES.items():
         sweep = next(each for each in found.sweeps if each.scope == name)
-        if sweep.count:
-            yield _outage(view, found, sweep, scope)
+        yield from _outages(view, found, sweep, scope, sweep.count if limit is None else limit)
 
 
-def _outage(view: ClusterView, found: LookAhead, sweep: Sweep, scope: str) -> Row:
-    (row,) = sweep_table(view, sweep).take(worst(sweep, 1)).to_pylist()
+def _outages(view: ClusterView, found: LookAhead, sweep: Sweep, scope: str, limit: int) -> Iterator[Row]:
+    if not sweep.count:
+        return
     now = attrs.asdict(found.now)
-    row |= {f"{name}_now": now[name] for name in _NOW}
-    return row | {"scope": scope, "notes": list(found.notes)}
+    more = {f"{name}_now": now[name] for name in _NOW} | {"scope": scope, "notes": list(found.notes)}
+    for rank, row in enumerate(sweep_table(view, sweep).take(worst(sweep, limit)).to_pylist(), start=1):
+        yield row | more | {"severity_rank": rank}
 
 
 def _restarts(view: ClusterView) -> Row:

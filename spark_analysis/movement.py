@@ -1,0 +1,62 @@
+"""Compute how little each cluster of a DataFrame must move: the least plan's replicas, leaders, bytes, and racks.
+
+What it decides: for each cluster and goal, what the least plan moves and what any plan moves at least, which together
+say whether the plan is proved least; and what is left to move before it and after it. Goals are those of the report:
+`balance` (replicas and leaders), `bytes` (even bytes), `leaders` (by reordering alone), `racks` (mend the rack rule
+alone). Rows are those of the table `plans` of `brokerside report`.
+
+Constraints: nothing is advised that a rule forbids: `refused` says why. Clusters of more than `PLANNED_PARTITIONS_MAX`
+partitions are refused, too: `brokerside plan` makes these.
+
+How: as balance.py, a cluster a task; the planner is that of `brokerside plan`.
+
+Example: plans(partitions, brokers).groupBy("goal").agg(F.sum("moved_count"), F.count_if("is_least"))
+
+Left out: the moves themselves; plans that add, drain or grow.
+
+Source: placement/reassignment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Final
+
+import attrs
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from broker.cluster import ClusterView
+from broker.errors import UsageError
+from spark_analysis.frames.per_cluster import Rows, per_cluster
+from spark_analysis.tables import advice_schemas
+from spark_analysis.tables.advice_rows import GOALS, plan_rows
+
+PLANS: Final = attrs.evolve(advice_schemas.PLANS, grain="one row per cluster and goal: balance, bytes, leaders, racks")
+
+
+def plans(
+    partitions: DataFrame,
+    brokers: DataFrame | None = None,
+    *,
+    by: Sequence[str] | None = None,
+    goals: Collection[str] = tuple(GOALS),
+) -> DataFrame:
+    """Return one row per cluster and goal: how much the least plan moves, and any plan at least.
+
+    Raises UsageError for a goal that there is not, and for a column that is missing or of another type.
+    """
+    for goal in goals:
+        if goal not in GOALS:
+            raise UsageError(f"there is no goal {goal!r}; goals are {', '.join(GOALS)}")
+    wanted = frozenset(goals)
+    return per_cluster(Rows(partitions, brokers, by), PLANS, lambda view: plan_table(view, wanted))
+
+
+def plan_table(view: ClusterView, goals: Collection[str]) -> pa.Table:
+    """Return the plans of one cluster, a row a goal; none for a cluster without partitions."""
+    if not view.partitions_complete:
+        raise UsageError(f"of cluster {view.name!r} not every partition is listed, so that no plan can be made")
+    rows = list(plan_rows(view, goals)) if view.partitions.count else []
+    schema = [pa.field(field.name, field.type) for field in list(PLANS.arrow_schema())[2:]]
+    return pa.Table.from_pylist(rows, schema=pa.schema(schema))

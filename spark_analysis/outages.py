@@ -1,0 +1,79 @@
+"""Show what losing each broker and each rack does to each cluster of a DataFrame.
+
+What it decides: for every broker, and every rack where racks are known, the partitions that would be leaderless, under
+min-ISR, without a replica or at risk, beside those that are so now, and who would take over the leaders.
+`severity_rank` is 1 for the worst loss of a cluster and scope; these rows are the table `outages` of
+`brokerside report`.
+
+Constraints: clusters of more than `OUTAGE_BROKERS_MAX` brokers have a row with a `fault`.
+
+How: as balance.py; the figures are those of `brokerside outage`.
+
+Example: outages(partitions, brokers).where("scope = 'rack' and at_risk_count > at_risk_count_now")
+
+Left out: pairs of brokers and other sets, which `brokerside outage` has; repair times and probabilities.
+
+Source: placement/outages/look_ahead.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import attrs
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from broker.cluster import ClusterView
+from broker.errors import UsageError
+from spark_analysis.frames.per_cluster import Rows, per_cluster
+from spark_analysis.sources.dumps import with_min_isr
+from spark_analysis.tables import advice_schemas
+from spark_analysis.tables.advice_rows import outage_rows
+from spark_analysis.tables.columns import Column
+from spark_analysis.tables.limits import OUTAGE_BROKERS_MAX
+
+OUTAGES: Final = attrs.evolve(
+    advice_schemas.OUTAGES,
+    grain="one row per cluster and broker or rack that is lost",
+    columns=(
+        *advice_schemas.OUTAGES.columns,
+        Column("severity_rank", "int", "1 is the worst loss of the cluster and scope"),
+    ),
+)
+
+
+def outages(
+    partitions: DataFrame,
+    brokers: DataFrame | None = None,
+    *,
+    by: Sequence[str] | None = None,
+    min_insync_replicas: int | None = None,
+) -> DataFrame:
+    """Return one row per broker and rack that is lost; `min_insync_replicas` is for topics that do not show theirs.
+
+    Raises UsageError for a column that is missing or of another type.
+    """
+
+    def kernel(view: ClusterView) -> pa.Table:
+        return outage_table(with_min_isr(view, min_insync_replicas))
+
+    return per_cluster(Rows(partitions, brokers, by), OUTAGES, kernel)
+
+
+def outage_table(view: ClusterView) -> pa.Table:
+    """Return the losses of one cluster, the worst of each scope first; raise UsageError for too many brokers."""
+    if len(view.brokers) > OUTAGE_BROKERS_MAX:
+        raise UsageError(
+            f"cluster {view.name!r} has {len(view.brokers):,} brokers; outages are looked for up to "
+            f"{OUTAGE_BROKERS_MAX:,}"
+        )
+    if not view.partitions_complete:
+        raise UsageError(f"of cluster {view.name!r} not every partition is listed, so that outages are not known")
+    return pa.Table.from_pylist(list(outage_rows(view, None)), schema=schema_of())
+
+
+def schema_of() -> pa.Schema:
+    """Return the columns of the kernel, without the keys."""
+    return pa.schema([pa.field(field.name, field.type) for field in list(OUTAGES.arrow_schema())[2:]])

@@ -1,0 +1,94 @@
+"""List what is wrong in each cluster of a DataFrame: broken constraints, and partitions in a bad state.
+
+What it decides: `violations` has a row per broken constraint with what is broken in words, of each kind and cluster the
+first ones by topic and partition; `partitions` has every partition with its states and the names of all that it
+breaks. Names and rows are those of the tables `violations` and `partitions` of `brokerside report`.
+
+Constraints: a state that the rows do not show is null, never false.
+
+How: as balance.py.
+
+Example: violations.partitions(frame).where("array_contains(broken, 'leaderless')")
+
+Left out: why a partition is in a state.
+
+Source: placement/balance/constraints.py and audit.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import attrs
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from broker.cluster import ClusterView
+from spark_analysis.frames.per_cluster import Rows, columns_of, per_cluster
+from spark_analysis.tables import schemas
+from spark_analysis.tables.columns import Column, Table
+from spark_analysis.tables.limits import VIOLATIONS_MAX
+from spark_analysis.tables.partition_rows import partition_rows
+from spark_analysis.tables.staging import batch_of
+from spark_analysis.tables.view_rows import broken_of, violation_rows
+
+VIOLATIONS: Final = attrs.evolve(
+    schemas.VIOLATIONS,
+    grain=f"one row per broken constraint, of each cluster and kind the first {VIOLATIONS_MAX} by topic and partition",
+)
+PARTITIONS: Final = attrs.evolve(schemas.PARTITIONS, grain="one row per cluster and partition")
+
+
+def violations(
+    partitions: DataFrame,
+    brokers: DataFrame | None = None,
+    *,
+    by: Sequence[str] | None = None,
+    min_insync_replicas: int | None = None,
+) -> DataFrame:
+    """Return one row per broken constraint; `min_insync_replicas` is for topics that do not show theirs.
+
+    Raises UsageError for a column that is missing or of another type.
+    """
+
+    def kernel(view: ClusterView) -> pa.Table:
+        return violation_table(view, min_insync_replicas)
+
+    return per_cluster(Rows(partitions, brokers, by), VIOLATIONS, kernel)
+
+
+def partitions(
+    partitions: DataFrame,
+    brokers: DataFrame | None = None,
+    *,
+    by: Sequence[str] | None = None,
+    min_insync_replicas: int | None = None,
+) -> DataFrame:
+    """Return one row per partition, with each of its states and the names of all that it breaks, as `violations`."""
+
+    def kernel(view: ClusterView) -> pa.Table:
+        return partition_table(view, min_insync_replicas)
+
+    return per_cluster(Rows(partitions, brokers, by), PARTITIONS, kernel)
+
+
+def violation_table(view: ClusterView, min_insync_replicas: int | None = None) -> pa.Table:
+    """Return the first violations of each kind of one cluster."""
+    rows = violation_rows([broken_of(view, min_insync_replicas).listed])
+    return _of(schemas.VIOLATIONS, rows.parts)
+
+
+def partition_table(view: ClusterView, min_insync_replicas: int | None = None) -> pa.Table:
+    """Return every partition of one cluster with what it breaks."""
+    found = broken_of(view, min_insync_replicas).found
+    if found is None:
+        raise AssertionError("a view's violations are known only by looking")
+    parts = [_of(schemas.PARTITIONS, rows.parts) for _, rows in partition_rows(view, found, min_insync_replicas)]
+    return pa.concat_tables(parts or [_of(schemas.PARTITIONS, [[]] * (len(schemas.PARTITIONS.columns) - 2))])
+
+
+def _of(table: Table, parts: Sequence[Any]) -> pa.Table:
+    """Return columns without the key as a table."""
+    columns: tuple[Column, ...] = table.columns[2:]
+    return columns_of(batch_of(attrs.evolve(table, columns=columns), parts))

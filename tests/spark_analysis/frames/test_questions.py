@@ -1,0 +1,139 @@
+"""Violations, outages, plans and copysets of DataFrames are those of the commands, cluster by cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import attrs
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from broker.cluster import ClusterView
+from broker.errors import UsageError
+from placement.formats.racks import read_racks
+from placement.outages import copysets as counted
+from placement.outages.look_ahead import look_ahead
+from spark_analysis import durability, movement, outages, register, violations
+from spark_analysis.engines.local import LocalEngine
+from spark_analysis.frames.per_cluster import answer_table
+from spark_analysis.jobs import analyse_dumps
+from spark_analysis.sources.dumps import DumpInput, read_input
+from spark_analysis.tables import advice_schemas, schemas
+from tests.spark_analysis.data_sources.dumps import MULTIREGION
+from tests.spark_analysis.frames.test_balance import DUMPS, ONE, ONE_SCHEMA, RACKS, expected, found
+from tests.spark_analysis.test_jobs import QUIET
+
+Frames: TypeAlias = tuple[DataFrame, DataFrame]
+CLUSTER_COUNT = 6
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The tables of a report on six dumps, each a cluster of its own; entries put aside are left out."""
+    out = tmp_path_factory.mktemp("report")
+    inputs = [DumpInput(str(path), name=path.stem) for path in DUMPS]
+    analyse_dumps(LocalEngine(), inputs, read_racks(RACKS.read_bytes(), source="racks"), out, progress=QUIET,
+                  min_insync_replicas_default=2)  # fmt: skip
+    return out
+
+
+@pytest.fixture(scope="module")
+def frames(spark: SparkSession) -> Frames:
+    register(spark)
+    reader = spark.read.format("kafka_cluster").options(racks=str(RACKS), mode="DROPMALFORMED")
+    load = f"{MULTIREGION}/*.txt"
+    return reader.load(load), reader.option("table", "brokers").load(load)
+
+
+def views() -> Iterator[tuple[str, ClusterView]]:
+    racks = read_racks(RACKS.read_bytes(), source="racks")
+    for path in DUMPS:
+        (view,) = read_input(str(path), name=path.stem).clusters
+        yield path.stem, view.with_racks(racks.for_cluster(path.stem))
+
+
+def test_violations_are_those_of_a_report(frames: Frames, report: Path) -> None:
+    rows = found(violations.violations(*frames, min_insync_replicas=2), "source", "fault")
+    assert rows == expected(report, schemas.VIOLATIONS, list(rows[0]))
+    assert len({row["constraint"] for row in rows}) > 2
+
+
+def test_partitions_with_their_states_are_those_of_a_report(frames: Frames, report: Path) -> None:
+    rows = found(violations.partitions(*frames, min_insync_replicas=2), "source", "fault")
+    assert rows == expected(report, schemas.PARTITIONS, list(rows[0]))
+    assert any("leaderless" in row["broken"] for row in rows)
+
+
+def test_the_worst_outages_are_those_of_a_report_and_the_others_those_of_the_command(
+    frames: Frames, report: Path
+) -> None:
+    rows = found(outages.outages(*frames, min_insync_replicas=2), "source", "fault")
+    worst = [
+        {name: value for name, value in row.items() if name != "severity_rank"}
+        for row in rows
+        if row["severity_rank"] == 1
+    ]
+    assert worst == expected(report, advice_schemas.OUTAGES, list(worst[0]))
+    for name, view in views():
+        sweep = look_ahead(attrs.evolve(view, topics=tuple(with_default(view))), pairs=False).brokers
+        of = {row["broker_id"]: row for row in rows if row["cluster"] == name and row["scope"] == "broker"}
+        assert sorted(of) == view.broker_ids.tolist()
+        assert sorted(row["severity_rank"] for row in of.values()) == list(range(1, len(of) + 1))
+        for column in ("leaderless_count", "at_risk_count", "lost_leader_count", "under_min_isr_count"):
+            counted_there = sweep.columns[column]
+            assert counted_there is not None
+            assert [of[number][column] for number in sorted(of)] == counted_there.tolist()
+
+
+def with_default(view: ClusterView) -> Iterator[Any]:
+    for topic in view.topics:
+        yield attrs.evolve(topic, min_insync_replicas=topic.min_insync_replicas or 2)
+
+
+def test_plans_are_those_of_a_report_and_only_the_goals_asked_for(frames: Frames, report: Path) -> None:
+    rows = found(movement.plans(*frames), "source", "fault")
+    assert rows == expected(report, advice_schemas.PLANS, list(rows[0]))
+    assert {row["goal"] for row in rows} == {"balance", "leaders", "racks"}
+    assert any(row["moved_count"] for row in rows)
+    one = found(movement.plans(*frames, goals=["leaders"]), "source", "fault")
+    assert one == [row for row in rows if row["goal"] == "leaders"]
+    assert len(one) == CLUSTER_COUNT
+    with pytest.raises(UsageError) as caught:
+        movement.plans(*frames, goals=["speed"])
+    assert str(caught.value) == "there is no goal 'speed'; goals are balance, bytes, leaders, racks"
+
+
+def test_copysets_are_those_of_the_command(frames: Frames) -> None:
+    rows = found(durability.copysets(*frames), "source", "fault")
+    of_command = [{"cluster": name} | attrs.asdict(one) for name, view in views() for one in counted.copysets(view)]
+    assert rows == sorted(of_command, key=str)
+    assert len(rows) > CLUSTER_COUNT
+
+
+def test_every_answer_has_the_columns_that_are_documented(spark: SparkSession) -> None:
+    partitions = spark.createDataFrame(ONE, ONE_SCHEMA)
+    for frame, table in (
+        (violations.violations(partitions), violations.VIOLATIONS),
+        (violations.partitions(partitions), violations.PARTITIONS),
+        (outages.outages(partitions), outages.OUTAGES),
+        (movement.plans(partitions), movement.PLANS),
+        (durability.copysets(partitions), durability.COPYSETS),
+    ):
+        assert frame.columns == ["cluster", *answer_table(table, ["cluster"]).column_names]
+        assert frame.limit(0).collect() == []
+        assert all(field.metadata.get("comment") for field in frame.schema.fields[1:])
+
+
+def test_a_cluster_of_which_only_a_part_is_listed_says_so(spark: SparkSession) -> None:
+    """Brokers that hold more replicas than the partitions listed: a dump of problem partitions alone."""
+    partitions = spark.createDataFrame(ONE, ONE_SCHEMA)
+    brokers = spark.sql("select 'c' cluster, id + 1 broker_id, 10L replica_count from range(2)")
+    for frame, what in (
+        (outages.outages(partitions, brokers), "outages are not known"),
+        (movement.plans(partitions, brokers), "no plan can be made"),
+        (durability.copysets(partitions, brokers), "copysets are not known"),
+    ):
+        (row,) = frame.collect()
+        assert row["fault"] == f"of cluster 'c' not every partition is listed, so that {what}"
