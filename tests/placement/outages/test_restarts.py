@@ -165,6 +165,12 @@ def test_the_checker_confirms_no_bound_that_is_not_true() -> None:
     assert check_schedule(limits, right, np.array([1, 1, 1, 0]), steps_max=1).bound == 0
 
 
+def test_one_constraint_proves_by_its_own_brokers_where_it_needs_more_batches_than_all_do() -> None:
+    limits = of_triangle()
+    assert constraint_weights(limits).tolist() == [1, 1, 1, 0]
+    assert constraint_weights(attrs.evolve(limits, batch_max=1)).tolist() == [1, 1, 1, 1]
+
+
 def test_the_checker_trusts_no_search_that_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(restart_check, "SEARCH_STEPS_MAX", 1)
     checked = check_schedule(of_triangle(), ((0, 3), (1,), (2,)), np.array([0, 0, 0, 5]), by_search=3)

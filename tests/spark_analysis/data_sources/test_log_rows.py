@@ -17,9 +17,12 @@ from log.batches.fill import ROWS_MAX
 from log.partition.partition_log import PartitionLog
 from log.record import Record
 from log.storage import FileStorage
-from spark_analysis.data_sources import log_rows
+from spark_analysis.data_sources import log_columns, log_rows
 from spark_analysis.data_sources.log_filter import LogFilter
+from spark_analysis.data_sources.log_listing import log_segments
+from spark_analysis.data_sources.log_rows import LogRequest, segment_batches
 from spark_analysis.data_sources.options import DROP, FAILFAST
+from spark_analysis.tables.log_schemas import LOG_RECORDS
 from tests.log.samples import CONFIG, DIRECTORY, SAMPLES, START_MS, append, write_sample
 from tests.spark_analysis.data_sources.logs import batches_of, committed, expected, rows, tier
 
@@ -52,6 +55,17 @@ def test_a_tiered_segment_in_chunks_holds_the_same_records(
     found, local = rows(tmp_path / "remote"), rows(plain)
     assert [row.pop("source") for row in found] != [row.pop("source") for row in local]
     assert found == local
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+def test_the_last_chunk_may_be_as_large_as_the_others(plain: Path, tmp_path: Path, compressed: bool) -> None:
+    path = sorted(plain.glob("*.log"))[0]
+    for each in set(plain.glob("*.log")) - {path}:
+        each.unlink()
+    size_bytes = path.stat().st_size
+    divisor = next(each for each in range(2, size_bytes) if size_bytes % each == 0)
+    tier(plain, tmp_path / "remote", compressed=compressed, chunk_bytes=size_bytes // divisor)
+    assert [row["offset"] for row in rows(tmp_path / "remote", mode=FAILFAST)] == [row["offset"] for row in rows(plain)]
 
 
 def test_raw_tiered_segments_are_found_by_the_names_of_their_folders(plain: Path, tmp_path: Path) -> None:
@@ -157,6 +171,36 @@ def test_batches_before_the_wanted_offset_are_not_read(plain: Path) -> None:
     ]
     with pytest.raises(InputError):
         rows(plain, mode=FAILFAST, wanted=LogFilter(start_offset=2, end_offset=6))
+
+
+def test_a_segment_whose_last_record_is_the_first_wanted_is_read(plain: Path) -> None:
+    for path in sorted(plain.glob("*.log"))[1:3]:
+        last = int(path.stem) - 1
+        assert rows(plain, wanted=LogFilter(start_offset=last))[0]["offset"] == last
+
+
+def test_tiered_segments_may_overlap_so_the_next_one_bounds_none(plain: Path, tmp_path: Path) -> None:
+    """A leader that was elected uncleanly copies offsets again which a tiered segment of an earlier epoch has too."""
+    data, folder = sorted(plain.glob("*.log"))[0].read_bytes(), tmp_path / "remote" / "orders-3"
+    folder.mkdir(parents=True)
+    names = [f"{base_offset:020d}-{'A' * 21}{base_offset}.log" for base_offset in (0, 1)]
+    for name in names:
+        (folder / name).write_bytes(data)
+    found = [
+        (row["offset"], Path(row["source"]).name)
+        for row in rows(folder, wanted=LogFilter(start_offset=2, end_offset=4))
+    ]
+    assert found == [(offset, name) for name in names for offset in (2, 3)]
+
+
+def test_each_batch_of_rows_holds_as_many_records_as_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "many-0").mkdir()
+    records = [Record(Offset(number), START_MS, None, b"value") for number in range(10)]
+    (tmp_path / "many-0" / f"{0:020d}.log").write_bytes(build_batch(BatchSpec(), records))
+    (size_bytes,) = {row["size_bytes"] for row in rows(tmp_path)}
+    monkeypatch.setattr(log_columns, "PIECE_BYTES", 3 * size_bytes)
+    request = LogRequest(LOG_RECORDS, ("offset",), FAILFAST)
+    assert [batch.num_rows for batch in segment_batches(request, log_segments([str(tmp_path)]))] == [3, 3, 3, 1]
 
 
 @pytest.mark.parametrize("has_snapshot", [True, False])

@@ -22,6 +22,7 @@ def test_names_and_choices_are_compared_without_case() -> None:
     assert options.choice("mode", MODES) == "FAILFAST"
     assert options.flag("recursiveFileLookup", False) is True
     assert options.number("min_isr", low=1, high=9) == 2
+    assert options.number("min_isr", low=2, high=9) == options.number("min_isr", low=1, high=2) == 2
 
 
 def test_what_is_not_given_is_the_first_choice_or_nothing() -> None:
