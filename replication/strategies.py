@@ -23,7 +23,7 @@ A property of whole clusters is written as a Hypothesis test:
     def test_nothing_is_lost(data):
         options = data.draw(clusters())
         plan = data.draw(fault_plans(options))
-        assert run(options, plan).is_clean
+        assert not run(options, plan).is_broken
 
 Left out: plans for the explorer, which needs none: it searches all histories.
 

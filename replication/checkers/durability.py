@@ -30,8 +30,8 @@ from replication.rules.produce import ACKS_ALL, Fate
 class LostRecord:
     """Describe an acknowledged record that no consumer can read any more.
 
-    `cause` names the allowed cause of the loss, "" if no event explains it. `event` removed the record from the last
-    broker that had it, "" if a broker still has it.
+    `cause` names the election that lost the record and what allowed it, "" if no allowed election explains the loss.
+    `event` removed the record from the last broker that had it, "" if a broker still has it.
     """
 
     value: int
@@ -53,16 +53,29 @@ class LostRecord:
 
 @attrs.frozen
 class DurabilityReport:
-    """Hold the number of acknowledged records, and those of them that are lost."""
+    """Hold the number of acknowledged records, and those of them that are lost.
+
+    `acked_count` counts those with acks=all, `acked_by_one_count` those with acks=1.
+    """
 
     acked_count: int
     acked_by_one_count: int
     lost: tuple[LostRecord, ...]
 
     @property
+    def lost_by_all(self) -> tuple[LostRecord, ...]:
+        """Return the lost records that were acknowledged with acks=all."""
+        return tuple(record for record in self.lost if record.acks == ACKS_ALL)
+
+    @property
+    def lost_by_one(self) -> tuple[LostRecord, ...]:
+        """Return the lost records that were acknowledged with acks=1, which promises the leader's log alone."""
+        return tuple(record for record in self.lost if record.acks != ACKS_ALL)
+
+    @property
     def lost_for_no_reason(self) -> tuple[LostRecord, ...]:
         """Return the lost acks=all records that no allowed cause explains."""
-        return tuple(record for record in self.lost if record.acks == ACKS_ALL and not record.cause)
+        return tuple(record for record in self.lost_by_all if not record.cause)
 
 
 def loss_lines(lost: Sequence[LostRecord]) -> list[str]:
@@ -86,10 +99,7 @@ def account(writes: Sequence[WriteView], references: Mapping[int, ReferenceLog])
         for partition, reference in references.items()
     }
     causes = {
-        value: f"{loss.cause} at {loss.at_ms} ms"
-        for reference in references.values()
-        for loss in reference.losses
-        for value in loss.values
+        value: loss.cause for reference in references.values() for loss in reference.losses for value in loss.values
     }
     acked = [write for write in writes if write.fate is Fate.ACKED]
     lost = []

@@ -37,7 +37,7 @@ _NOBODY: Final = NO_LEADER
 class Ground(enum.Enum):
     """Name what allows the election of a leader from outside ISR and ELR."""
 
-    LAST_KNOWN = "the last known leader may lead when ISR and ELR are empty (KIP-966)"
+    LAST_KNOWN = "KIP-966: the last known leader of an empty ISR and ELR"
     SETTING = "unclean.leader.election.enable=true"
     ORDER = "an ElectLeaders request of type UNCLEAN"
     NONE = "no setting and no rule"

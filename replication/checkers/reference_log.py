@@ -16,6 +16,7 @@ import attrs
 
 from broker.ids import BrokerId
 from broker.units import TimeMs
+from replication.checkers.elections import Ground, UncleanElection
 from replication.checkers.observed_log import Entry, ObservedLog
 from replication.rules.partition import AlterPartitionRequest, PartitionState
 
@@ -28,7 +29,18 @@ class Loss:
     partition: int
     start_offset: int
     values: tuple[int, ...]
-    cause: str
+    election: UncleanElection
+
+    @property
+    def cause(self) -> str:
+        """Return the election in words, with what allowed it; "" if nothing did, as then the loss has no excuse."""
+        election = self.election
+        if election.ground is Ground.NONE:
+            return ""
+        return (
+            f"unclean election of broker {election.leader} at {self.at_ms} ms (epoch {election.leader_epoch}), "
+            f"allowed by {election.ground.value}"
+        )
 
 
 class ReferenceLog:
@@ -64,7 +76,7 @@ class ReferenceLog:
         self.moved_away.update((broker, state.partition_epoch) for broker in before if broker not in state.replicas)
         self.state = state
 
-    def give_up(self, keep: int, at_ms: TimeMs, leader_epoch: int, cause: str) -> None:
+    def give_up(self, keep: int, at_ms: TimeMs, election: UncleanElection) -> None:
         """Truncate the committed records to the first `keep`, as an unclean leader has no more of them."""
         lost = self.committed[keep:]
         self.former.update((keep + place, entry.value) for place, entry in enumerate(lost))
@@ -74,9 +86,9 @@ class ReferenceLog:
             self.former_end = max(self.former_end, len(observed.entries))
             # What agreed with the removed records must be compared with those that take their place.
             observed.agreed = min(observed.agreed, keep)
-        self.clean_from_epoch = leader_epoch
+        self.clean_from_epoch = election.leader_epoch
         values = tuple(entry.value for entry in lost)
-        self.losses.append(Loss(at_ms, self.partition, keep, values, cause))
+        self.losses.append(Loss(at_ms, self.partition, keep, values, election))
 
     def has_at(self, offset: int, value: int) -> bool:
         """Return whether a value is committed at an offset."""

@@ -33,6 +33,7 @@ from broker.ids import BrokerId, Offset
 from broker.units import TimeMs
 from broker.values import value
 from log.batches.in_buffer import OFFSET_AND_SIZE, batches_in
+from replication.checkers.elections import UncleanElection
 from replication.checkers.observed_log import CHUNK_BYTES, REMEMBERED_COUNT_MAX, Decoder, Entry, LogChange, ObservedLog
 from replication.checkers.reference_log import ReferenceLog
 from replication.retention.keyed import identity_of
@@ -85,9 +86,9 @@ class RetainedReferenceLog(ReferenceLog):
         self.announced_start = max(self.announced_start, offset)
         self.deletable_end = max(self.deletable_end, offset)
 
-    def give_up(self, keep: int, at_ms: TimeMs, leader_epoch: int, cause: str) -> None:
+    def give_up(self, keep: int, at_ms: TimeMs, election: UncleanElection) -> None:
         """Truncate the committed records to the first `keep`, as an unclean leader has no more."""
-        super().give_up(keep, at_ms, leader_epoch, cause)
+        super().give_up(keep, at_ms, election)
         self.last.clear()
         self._noted = 0
         self.unpromised_end = max(self.unpromised_end, self.deletable_end)

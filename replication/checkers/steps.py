@@ -150,8 +150,7 @@ class StepChecker:
             node = cluster.nodes[election.leader]
             if observed is not None and observed.incarnation == node.incarnation:
                 keep = observed.agree(reference.committed)
-                cause = f"unclean election of broker {election.leader}"
-                reference.give_up(keep, cluster.now_ms, election.leader_epoch, cause)
+                reference.give_up(keep, cluster.now_ms, election)
 
     def _after_own_message(self, cluster: CheckedCluster, node: NodeView, message: Message) -> None:
         """Check all partitions of a broker."""

@@ -19,6 +19,7 @@
 - options_text: Format the options of a run as lines.
 - chart: Draw one simulated run: planned faults, leaders, ISR sizes and high watermarks on one axis of time.
 - chart_faults: Draw the planned faults above a run's chart: one row per broker, each fault as long as it lasts.
+- verdict: Say in one line what came of a run: what is broken, and what acknowledged records are lost.
 - page: Write one simulated run as an HTML page: verdict, command, chart, partitions, planned faults, glossary.
 """
 

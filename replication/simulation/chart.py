@@ -77,10 +77,11 @@ def to_svg(outcome: Outcome) -> str:
 
 def heading(outcome: Outcome) -> str:
     """Return a run's seed, options and length, and its verdict, in one line."""
-    broken = "" if outcome.is_clean else f"BROKEN: {outcome.findings[0].code}"
-    return f"seed {outcome.options.seed}, {outcome.options.name}, {outcome.simulated_ms / 1_000:g} s: " + (
-        broken or "nothing is broken"
-    )
+    lost_count = len(outcome.durability.lost_by_all)
+    verdict = f"BROKEN: {outcome.findings[0].code}" if outcome.is_broken else "nothing is broken"
+    if lost_count:
+        verdict += f", {counted(lost_count, 'record')} acknowledged by all lost"
+    return f"seed {outcome.options.seed}, {outcome.options.name}, {outcome.simulated_ms / 1_000:g} s: {verdict}"
 
 
 def _shown(outcome: Outcome) -> list[int]:

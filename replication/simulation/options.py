@@ -8,8 +8,9 @@ Goals, most important first:
 2. Impossible options are refused with one sentence.
 
 Constraints: rates are whole numbers, so that no float reaches a draw. A strict run keeps the number of replicas that
-lost records at the same time below min.insync.replicas, so that any loss is a bug of the rules; other runs may lose
-records and report them.
+lost records at the same time below min.insync.replicas. Then a record that was acknowledged with acks=all is lost only
+to an election that a setting or rule allows, of an unclean leader or the last known one, and is reported with it; any
+other such loss is a finding (I9, I10). Runs that are not strict report their losses and find none.
 
 Example:
 

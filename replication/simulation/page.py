@@ -21,6 +21,7 @@ from broker.wording import counted
 from replication.checkers import INVARIANTS
 from replication.simulation.chart import heading, partition_notes, to_svg
 from replication.simulation.run import Outcome
+from replication.simulation.verdict import lost_text
 
 
 def to_html(outcome: Outcome, command: str, options_lines: Sequence[str]) -> str:
@@ -60,14 +61,16 @@ _WORDS: Final = tag(
 
 
 def _verdict(outcome: Outcome) -> Iterator[Markup]:
-    if outcome.is_clean:
+    if not outcome.is_broken:
         yield tag("p", "Nothing is broken: every invariant held at every step, and the cluster became whole again.")
+    if lost := lost_text(outcome):
+        yield tag("p", f"But {lost}." if not outcome.is_broken else f"And {lost}.", class_="alert")
     for finding in outcome.findings[:10]:
         yield tag("p", str(finding), class_="alert")
         if (known := INVARIANTS.get(finding.code)) is not None:
             yield tag("p", f"{finding.code}, {known.name}: {known.statement}", class_="quiet")
     report = outcome.durability
-    by_all = sum(record.acks == -1 for record in report.lost)
+    by_all = len(report.lost_by_all)
     yield tag(
         "p",
         f"{counted(outcome.event_count, 'event')} in {outcome.simulated_ms / 1_000:,.0f} s; "

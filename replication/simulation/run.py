@@ -104,8 +104,13 @@ class Outcome:
 
     @property
     def is_clean(self) -> bool:
-        """Return whether no invariant was broken."""
-        return not self.findings
+        """Return whether no invariant was broken and no record that was acknowledged with acks=all is lost."""
+        return not self.findings and not self.durability.lost_by_all
+
+    @property
+    def is_broken(self) -> bool:
+        """Return whether an invariant was broken; what an allowed election loses breaks none."""
+        return bool(self.findings)
 
 
 def check_asserts() -> None:

@@ -28,7 +28,7 @@ Runner = Callable[[tuple[Fault, ...]], Outcome]
 
 def shrink(outcome: Outcome, again: Runner, tries_max: int = TRIES_MAX) -> Outcome:
     """Return the outcome of the smallest plan found that breaks the same invariants; `again` runs a plan."""
-    assert not outcome.is_clean, outcome.options.seed
+    assert outcome.is_broken, outcome.options.seed
     codes = {finding.code for finding in outcome.findings}
     best, part_count, tries = outcome, 2, 0
     while len(best.plan) > 0 and tries < tries_max:

@@ -11,15 +11,20 @@ import pytest
 import replication.roles.broker_role
 from broker.ids import BrokerId, Offset
 from broker.units import DurationMs, TimeMs
+from log.batches.in_buffer import batches_in
 from replication.checkers import check_history
+from replication.checkers.elections import Ground, UncleanElection
 from replication.checkers.observed_log import Entry
 from replication.checkers.reference_log import ReferenceLog
 from replication.roles.leader import LeaderRole
 from replication.roles.states.write import WriteInput
 from replication.rules.produce import Fate
-from replication.simulation import Fault, FaultKind, NetworkOptions, Outcome, Simulation, quiet, run
+from replication.simulation import Fault, FaultKind, NetworkOptions, Outcome, Simulation, quiet, run, swarm
+from replication.simulation.chart import heading
 from replication.simulation.history import ConsumedRecord, Write
 from replication.simulation.options import Options, with_partition_settings
+from replication.simulation.page import to_html
+from replication.simulation.verdict import verdict_line
 
 BASE: Final = attrs.evolve(
     quiet(1, DurationMs(110_000)), partitions=1, network=NetworkOptions(delay_ms_max=50), produce_ms=DurationMs(200)
@@ -32,6 +37,8 @@ PLAN: Final = (
 )
 """Broker 1 lags and leaves the ISR; then it alone is alive and is elected uncleanly before 60 s."""
 ELECTED_MS: Final = 60_000
+LAST_KNOWN_SEED: Final = 51
+"""A seed in which the last known leader is elected without records that all in sync had acknowledged."""
 Break = Callable[[pytest.MonkeyPatch], None]
 
 
@@ -39,7 +46,49 @@ def test_the_run_is_clean_though_an_unclean_election_loses_records() -> None:
     outcome = run(OPTIONS, PLAN)
     assert outcome.findings == ()
     assert outcome.unclean_count == 1
-    assert outcome.durability.lost
+    assert not outcome.is_clean
+
+
+def test_acks_of_one_and_of_all_are_counted_apart() -> None:
+    """The counts are those of the clients' history and of the leader's log at the end."""
+    simulation = Simulation(attrs.evolve(OPTIONS, acks=(-1, 1, -1)), PLAN)
+    outcome = simulation.finish()
+    view = simulation.partition(0)
+    assert view is not None
+    log = simulation.cluster.nodes[view.leader].logs[0].log
+    held = {
+        int.from_bytes(record.value or b"", "big")
+        for batch in batches_in(bytes(log.read(Offset(0), 1 << 24).records))
+        for record in batch.records()
+    }
+    acked = [write for write in simulation.cluster.history.writes if write.fate is Fate.ACKED]
+    by_all = [write.value for write in acked if write.acks == -1]
+    by_one = [write.value for write in acked if write.acks == 1]
+    report = outcome.durability
+    assert (report.acked_count, report.acked_by_one_count) == (len(by_all), len(by_one))
+    assert [record.value for record in report.lost_by_all] == [value for value in by_all if value not in held]
+    assert [record.value for record in report.lost_by_one] == [value for value in by_one if value not in held]
+    assert len(report.lost_by_all) != len(report.lost_by_one)
+    assert report.lost_by_one
+
+
+def test_the_verdict_names_what_was_lost_and_the_election_that_lost_it() -> None:
+    outcome = run(OPTIONS, PLAN)
+    count, acked = len(outcome.durability.lost_by_all), outcome.durability.acked_count
+    assert verdict_line(outcome) == (
+        f"nothing is broken, but {count} of {acked} records acknowledged by all are lost: {count} to the unclean "
+        "election of broker 1 at 58000 ms (epoch 2), allowed by unclean.leader.election.enable=true"
+    )
+    assert verdict_line(run(OPTIONS, ())) == "nothing is broken"
+    assert f"{count} records acknowledged by all lost" in heading(outcome)
+    assert f"But {count} of {acked} records" in to_html(outcome, "again", ())
+
+
+def test_what_a_last_known_leader_lost_is_named_too() -> None:
+    outcome = run(swarm(LAST_KNOWN_SEED, DurationMs(180_000)))
+    assert not outcome.is_broken
+    assert not outcome.is_clean
+    assert "allowed by KIP-966: the last known leader of an empty ISR and ELR" in verdict_line(outcome)
 
 
 def is_later(state: Any) -> bool:
@@ -116,7 +165,7 @@ def cut_short(*values: int, keep: int) -> dict[int, ReferenceLog]:
     """A reference log of `values` that an unclean election cut, and of one more value in the next epoch."""
     made = ReferenceLog(0)
     made.committed = [Entry(0, value) for value in values]
-    made.give_up(keep, TimeMs(40), 1, "unclean election of broker 2")
+    made.give_up(keep, TimeMs(40), UncleanElection(BrokerId(2), 1, Ground.SETTING))
     made.committed += [Entry(1, 90), Entry(1, 91)]
     return {0: made}
 

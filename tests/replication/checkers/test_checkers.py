@@ -19,6 +19,7 @@ from log.batches.build import build_batch
 from log.batches.build_spec import BatchSpec
 from log.record import Record
 from replication.checkers import INVARIANTS, StepChecker, account, check_history, loss_lines
+from replication.checkers.elections import Ground, UncleanElection
 from replication.checkers.observed_log import Entry
 from replication.checkers.reference_log import ReferenceLog
 from replication.roles.leader import LeaderRole
@@ -317,20 +318,30 @@ def test_reads_that_go_back_skip_or_double_are_found() -> None:
     assert codes([], [seen(0, 1), seen(5, 2, is_reset=True), seen(6, 3)], reference()) == set()
 
 
+ELECTION: Final = "unclean election of broker 2 at 40 ms (epoch 3), allowed by unclean.leader.election.enable=true"
+
+
+def test_what_a_forbidden_election_loses_has_no_excuse() -> None:
+    references = reference(Entry(0, 1))
+    references[0].give_up(0, TimeMs(40), UncleanElection(BrokerId(2), 3, Ground.NONE))
+    report = account([write(1, offset=0)], references)
+    assert [lost.value for lost in report.lost_for_no_reason] == [1]
+
+
 def test_lost_records_are_told_with_what_took_them() -> None:
     references = reference(Entry(0, 1), Entry(0, 2))
-    references[0].give_up(1, TimeMs(40), 3, "unclean election of broker 2")
+    references[0].give_up(1, TimeMs(40), UncleanElection(BrokerId(2), 3, Ground.SETTING))
     references[0].gone[2] = "broker 0 cut it"
     report = account([write(1, offset=0), write(2, offset=1), write(3, offset=2)], references)
     assert [str(lost) for lost in report.lost] == [
         "value 1, partition 0, offset 0, acks -1: never seen",
-        "value 2, partition 0, offset 1, acks -1: unclean election of broker 2 at 40 ms: broker 0 cut it",
+        "value 2, partition 0, offset 1, acks -1: " + ELECTION + ": broker 0 cut it",
         "value 3, partition 0, offset 2, acks -1: never seen",
     ]
     assert [lost.value for lost in report.lost_for_no_reason] == [1, 3]
     assert loss_lines(report.lost) == [
         "2 of partition 0 (acks -1), offsets 0 to 2: never seen",
-        "1 of partition 0 (acks -1), offsets 1 to 1: unclean election of broker 2 at 40 ms: broker 0 cut it",
+        "1 of partition 0 (acks -1), offsets 1 to 1: " + ELECTION + ": broker 0 cut it",
     ]
 
 
@@ -363,7 +374,7 @@ def test_a_record_that_nobody_has_any_more_is_found_in_a_whole_run() -> None:
     # Brokers 0 and 1 come back at the same time; the network decides which of them cuts its log last.
     event = outcome.durability.lost[0].event
     assert re.match(r"broker [01], the last to have it, cut its log to 0 to follow broker 2 in epoch ", event), event
-    assert run(last_standing(), LAST_STANDING).is_clean
+    assert run(last_standing(), LAST_STANDING).findings == ()
 
 
 def test_a_record_that_only_others_have_than_the_leader_is_found_in_a_whole_run() -> None:

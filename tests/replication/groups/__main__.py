@@ -47,7 +47,7 @@ def one(task: tuple[int, float, str, int]) -> Seed:
         number,
         outcome.event_count,
         time.process_time() - began,
-        "" if outcome.is_clean else str(outcome.findings[0]),
+        str(outcome.findings[0]) if outcome.is_broken else "",
         counts.read_count,
         counts.duplicate_count,
         counts.rebalance_count,

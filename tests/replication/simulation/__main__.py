@@ -18,7 +18,6 @@ import attrs
 
 from broker.units import MINUTE_MS, DurationMs
 from replication.checkers import Rare
-from replication.rules.produce import ACKS_ALL
 from replication.simulation import harsh, run, swarm
 from replication.simulation.retention import with_retention
 
@@ -43,11 +42,11 @@ def one(task: tuple[int, float, str]) -> Result:
     options = (harsh if shape == "harsh" else swarm)(seed, DurationMs(int(minutes * MINUTE_MS)))
     outcome = run(with_retention(options) if kept else options)
     report = outcome.durability
-    lost_of_all = [record for record in report.lost if record.acks == ACKS_ALL]
+    lost_of_all = report.lost_by_all
     counts = Counter(
         {
             "runs": 1,
-            "broken": int(not outcome.is_clean),
+            "broken": int(outcome.is_broken),
             "events": outcome.event_count,
             "simulated ms": outcome.simulated_ms,
             "CPU us": int((time.process_time() - began) * 1e6),
@@ -59,13 +58,13 @@ def one(task: tuple[int, float, str]) -> Result:
             "of these lost": len(lost_of_all),
             "of these lost for no reason": len(report.lost_for_no_reason),
             "writes acknowledged by one": report.acked_by_one_count,
-            "of those lost, which acks=1 allows": len(report.lost) - len(lost_of_all),
+            "of those lost, which acks=1 allows": len(report.lost_by_one),
         }
     )
     if outcome.retention is not None:
         counts["acknowledged and expired"] = outcome.retention.expired_count
         counts["acknowledged and superseded"] = outcome.retention.superseded_count
-    return Result(seed, "" if outcome.is_clean else str(outcome.findings[0]), counts, Counter(outcome.rare))
+    return Result(seed, str(outcome.findings[0]) if outcome.is_broken else "", counts, Counter(outcome.rare))
 
 
 def main(arguments: list[str]) -> int:
