@@ -29,9 +29,9 @@ def options_lines(options: Options) -> list[str]:
         f"delay up to {network.delay_ms_max} ms; in a thousand: loss {network.loss}, doubled {network.duplicates}, "
         f"late {network.stragglers}; {'in order' if network.is_ordered else 'in any order'}",
         *(() if options.retention is None else (str(options.retention),)),
+        "faults: "
+        + (", ".join(f"{kind.name.lower()} every {mean_ms} ms" for kind, mean_ms in options.fault_ms) or "none"),
         "strict: fewer than min.insync.replicas brokers lose records at one time"
         if options.is_strict
         else "not strict: any number of brokers may lose records at one time",
-        "faults: "
-        + (", ".join(f"{kind.name.lower()} every {mean_ms} ms" for kind, mean_ms in options.fault_ms) or "none"),
     ]
