@@ -9,6 +9,7 @@
     entropy         Pass chance as a parameter: SplitMix64, and java.util.Random bit for bit.
     draws           Draw exponential waiting times in whole numbers.
     values          Make frozen values that are created by the million.
+    row_flags       Find and count the flags set in each row of a matrix, column by column.
     compiled        Compile a loop over arrays with numba on its first call.
     printable       Escape text from outside before it reaches a terminal.
     wording         Format a count with its noun, and find the name nearest to an unknown one.

@@ -33,6 +33,7 @@ Left out: histories. A view is one moment; a sequence of views is a sequence.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, Final, TypeAlias
 
@@ -115,10 +116,11 @@ def _optional_int64(value: Any) -> Int64Array | None:
 
 def _distinct(column: Int32Array) -> Int32Array:
     """Return the distinct ids of 0 or more in `column`; ids are mostly small, so flags are faster than sorting."""
-    if not column.size or int(column.max()) >= 1 << 20:
+    largest = int(column.max(initial=PAD))
+    if largest >= 1 << 20:
         ids = np.unique(column)
         return _int32(ids[ids >= 0])
-    flags = np.zeros(1 << 20, dtype=np.bool_)
+    flags = np.zeros(largest + 1, dtype=np.bool_)
     flags[column[column >= 0]] = True
     return _int32(np.flatnonzero(flags))
 
@@ -251,7 +253,7 @@ class ClusterView:
         ordered = tuple(listed[key] for key in sorted(listed))
         return cls(name=name, source=source, format=format, brokers=ordered, partitions=partitions, **rest)
 
-    @property
+    @cached_property
     def broker_ids(self) -> Int32Array:
         """Return the ids of the B brokers, ascending, as int32[B]."""
         return _int32([broker.id for broker in self.brokers])

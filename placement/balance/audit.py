@@ -42,6 +42,7 @@ from numpy.typing import NDArray
 
 from broker.cluster import ClusterView, Int32Array, Int64Array, PartitionTable
 from broker.ids import NO_LEADER
+from broker.row_flags import any_in_row, count_in_row
 from placement.balance.constraints import RACK_SPREAD, Violation, explain_partition
 from placement.balance.loads import LEADER_NOT_SAID
 from placement.spec import Assignment
@@ -119,7 +120,7 @@ def partition_states(view: ClusterView, *, min_insync_replicas: int | None = Non
     table = view.partitions
     leader_known = _leader_known(table)
     leaderless = None if table.leader is None else table.leader == NO_LEADER
-    isr_size = None if table.isr is None else np.count_nonzero(table.isr >= 0, axis=1)
+    isr_size = None if table.isr is None else count_in_row(table.isr >= 0)
     least = least_isr(view, min_insync_replicas)
     under_min = at_min = None
     if isr_size is not None and least is not None:
@@ -177,8 +178,8 @@ def least_isr(view: ClusterView, default: int | None) -> Int64Array | None:
 
 def _under_replicated(table: PartitionTable) -> NDArray[np.bool_]:
     assert table.isr is not None
-    needed = np.count_nonzero(table.replicas >= 0, axis=1)
-    synced = np.count_nonzero(table.isr >= 0, axis=1)
+    needed = count_in_row(table.replicas >= 0)
+    synced = count_in_row(table.isr >= 0)
     if table.adding is not None:
         needed -= _members(table.replicas, table.adding)
     if table.observers is not None:
@@ -191,7 +192,7 @@ def _members(rows: Int32Array, others: Int32Array) -> Int64Array:
     """Return how many ids of each row occur in the same row of `others`."""
     counts = np.zeros(rows.shape[0], dtype=np.int64)
     for column in rows.T:
-        counts += ((others == column[:, None]) & (column >= 0)[:, None]).any(axis=1)
+        counts += any_in_row((others == column[:, None]) & (column >= 0)[:, None])
     return counts
 
 

@@ -40,6 +40,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from broker.cluster import BrokerView, Int32Array, Int64Array
+from broker.row_flags import count_in_row
 from placement.spec import Assignment
 
 BrokerRows: TypeAlias = Sequence[BrokerView]
@@ -219,7 +220,7 @@ def factor_met(factor: int | None = None) -> Constraint:
     """Return the constraint that each partition has `factor` replicas; None means the largest factor of its topic."""
 
     def asked(assignment: Assignment) -> Int64Array:
-        counts = np.count_nonzero(assignment.replicas >= 0, axis=1).astype(np.int64)
+        counts = count_in_row(assignment.replicas >= 0).astype(np.int64)
         if factor is not None:
             return np.full(counts.size, factor, dtype=np.int64)
         widest = np.zeros(len(assignment.topics), dtype=np.int64)
@@ -227,7 +228,7 @@ def factor_met(factor: int | None = None) -> Constraint:
         return widest[assignment.topic_index]
 
     def broken(assignment: Assignment, _: BrokerRows) -> NDArray[np.bool_]:
-        counts = np.count_nonzero(assignment.replicas >= 0, axis=1)
+        counts = count_in_row(assignment.replicas >= 0)
         return np.asarray((counts != asked(assignment)) | (counts == 0))
 
     def detail(assignment: Assignment, _: BrokerRows, row: int) -> str:
@@ -283,8 +284,8 @@ def _racks_had_and_needed(assignment: Assignment, brokers: BrokerRows) -> tuple[
     racks.sort(axis=1)
     racked = racks >= 0
     # Ascending, with -1 first: every step up is to one more rack.
-    had = racked[:, 0].astype(np.int64) + np.count_nonzero(racks[:, 1:] != racks[:, :-1], axis=1)
-    return had, np.minimum(np.count_nonzero(racked, axis=1), rack_count)
+    had = racked[:, 0].astype(np.int64) + count_in_row(racks[:, 1:] != racks[:, :-1])
+    return had, np.minimum(count_in_row(racked), rack_count)
 
 
 def _crowded(assignment: Assignment, brokers: BrokerRows) -> NDArray[np.bool_]:

@@ -34,9 +34,10 @@ import numpy as np
 from broker.cluster import SIZE_UNKNOWN, ClusterView, Int32Array, Int64Array, PartitionTable
 from broker.errors import UsageError
 from broker.ids import NO_LEADER
+from broker.row_flags import count_in_row
 
 LOOKED_UP_MAX: Final = 1 << 14
-"""Ids below it are looked up in a table of 128 KiB, for as many values at least."""
+"""Ids below it are looked up in a table of 128 KiB at most, if there are as many values as places in the table."""
 
 LEADER_NOT_SAID: Final = -2  # ClusterView's mark for a row whose leader the dump does not give.
 
@@ -109,7 +110,7 @@ def broker_rows(broker_ids: Int32Array, values: Int32Array) -> Int64Array:
 
     Raises UsageError when a value is no broker's id.
     """
-    if broker_ids.size and int(broker_ids[-1]) < LOOKED_UP_MAX <= values.size:
+    if broker_ids.size and int(broker_ids[-1]) < min(LOOKED_UP_MAX, values.size):
         return _looked_up(broker_ids, values)
     rows = np.searchsorted(broker_ids, values)
     absent = values < 0
@@ -171,7 +172,7 @@ def _rack_loads(view: ClusterView, brokers: GroupLoads) -> GroupLoads | None:
 
 def _topic_loads(view: ClusterView, leader: Int32Array | None) -> GroupLoads:
     table, count = view.partitions, len(view.topics)
-    factors = np.count_nonzero(table.replicas >= 0, axis=1).astype(np.int64)
+    factors = count_in_row(table.replicas >= 0).astype(np.int64)
     sizes = partition_bytes(table)
     return GroupLoads(
         scope="topic",

@@ -66,6 +66,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from broker.cluster import ClusterView, Int32Array, Int64Array
+from broker.row_flags import any_in_row, count_in_row
 from placement.balance.loads import broker_rows, leaders, partition_bytes
 from placement.balance.reachable_cordoned import Flow, Units, blocks_of
 from placement.balance.reachable_kernel import BARRED_MAX, FACTOR_BITS, FLOW_MAX, count_classes, fill_blocks
@@ -207,7 +208,7 @@ class Classes:
         barred[:, barrable] = bits
         units = {"replicas": np.ones(place.size, dtype=np.int64), "leaders": led, "bytes": size_bytes}
         known = {name: values.astype(np.int64) for name, values in units.items() if values is not None}
-        there = [np.flatnonzero((rows == position).any(axis=1)) for position in groups.cordoned.tolist()]
+        there = [np.flatnonzero(any_in_row(rows == position)) for position in groups.cordoned.tolist()]
         summed = {name: _summed(place, values, keys.size) for name, values in known.items()}
         return cls(
             keys & ((1 << FACTOR_BITS) - 1),
@@ -237,7 +238,7 @@ class Classes:
             led = (rows >= 0) & (groups.of[rows] >= 0) if ids.size else np.zeros(table.count, dtype=np.bool_)
         sizes = partition_bytes(table)
         if sizes is not None:  # The mean of a partition's replicas, so that all together keep their bytes.
-            sizes = sizes // np.maximum(np.count_nonzero(table.replicas >= 0, axis=1), 1)
+            sizes = sizes // np.maximum(count_in_row(table.replicas >= 0), 1)
         places = broker_rows(ids, table.replicas).astype(np.int32)
         return cls.of_rows(places, groups, led, sizes)
 
@@ -433,7 +434,7 @@ def _number_cordoned(rows: Int32Array, groups: Groups, bits: Int64Array, room: i
     else:
         closed = np.zeros(groups.of.size + 1, dtype=np.bool_)
         closed[cordoned] = True
-        is_exact = bool((np.count_nonzero(closed[rows], axis=1) <= 1).all()) and kinds.size <= room
+        is_exact = bool((count_in_row(closed[rows]) <= 1).all()) and kinds.size <= room
     if number.max(initial=-1) < room:
         bits[cordoned] = BARRED_MAX - 1 - number
     return is_exact

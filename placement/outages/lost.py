@@ -43,6 +43,7 @@ import numpy as np
 from broker.cluster import ClusterView, Int32Array, Int64Array
 from broker.errors import UsageError
 from broker.ids import NO_LEADER, BrokerId
+from broker.row_flags import any_in_row, count_in_row
 from placement.outages.arrow import column_of, partition_columns, table_of
 from placement.outages.returning import Returns, returns
 from placement.outages.succession import BoolArray, Successions, successions
@@ -159,16 +160,16 @@ def after_loss(found: Successions, gone: BoolArray) -> After:
     left = (found.order >= 0) & ~np.append(gone, True)[found.order]  # Padding, -1, reads the last entry.
     place = np.arange(width, dtype=np.int32)[None, :]
     may_lead = left & (place < found.led_count[:, None])
-    leads = may_lead.any(axis=1)
+    leads = any_in_row(may_lead)
     rows = np.arange(leads.size)
     leader = np.where(leads, found.order[rows, may_lead.argmax(axis=1)] if width else -1, -1).astype(np.int32)
-    isr_count = np.count_nonzero(left & (place < found.in_sync_count[:, None]), axis=1)
+    isr_count = count_in_row(left & (place < found.in_sync_count[:, None]))
     return After(
         leader=leader,
         # A leader that was not in the ISR becomes its only member.
         isr_count=np.where(leads, np.maximum(isr_count, 1), 0).astype(np.int32),
-        clean=(left & (place < found.clean_count[:, None])).any(axis=1),
-        replica=left.any(axis=1),
+        clean=any_in_row(left & (place < found.clean_count[:, None])),
+        replica=any_in_row(left),
     )
 
 

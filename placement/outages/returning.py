@@ -36,6 +36,7 @@ import numpy as np
 
 from broker.cluster import PAD, ClusterView, Int32Array, Int64Array
 from broker.ids import BrokerId
+from broker.row_flags import any_in_row, count_in_row
 from placement.outages.arrow import lists_column, partition_columns, table_of
 from placement.outages.succession import BoolArray, Successions
 
@@ -61,7 +62,7 @@ class Returns:
     def must_return(self, *, with_elr: bool) -> tuple[BrokerId, ...]:
         """Return the brokers, ascending, that alone can lead some partition without loss."""
         brokers = self.brokers_with_elr if with_elr else self.brokers
-        alone = brokers[np.count_nonzero(brokers != PAD, axis=1) == 1]
+        alone = brokers[count_in_row(brokers != PAD) == 1]
         return tuple(BrokerId(each) for each in np.unique(alone[alone != PAD]).tolist())
 
     def order_matters_count(self, *, with_elr: bool) -> int:
@@ -82,7 +83,7 @@ def returns(view: ClusterView, found: Successions, gone: BoolArray) -> Returns:
     table = view.partitions
     place = np.arange(found.order.shape[1], dtype=np.int32)[None, :]
     clean = (found.order >= 0) & (place < found.clean_count[:, None])
-    rows = np.flatnonzero(~(clean & ~np.append(gone, True)[found.order]).any(axis=1)).astype(np.int64)
+    rows = np.flatnonzero(~any_in_row(clean & ~np.append(gone, True)[found.order])).astype(np.int64)
     in_sync = np.where(place < found.in_sync_count[rows, None], found.order[rows], PAD)
     live = np.append(view.broker_ids, np.int32(PAD))[in_sync]
     # Without live members the partition is leaderless already; its ISR is then the one member that was fenced last.
@@ -90,8 +91,8 @@ def returns(view: ClusterView, found: Successions, gone: BoolArray) -> Returns:
     width = max(live.shape[1], listed.shape[1])
     members = np.where((found.in_sync_count[rows] > 0)[:, None], _wide(live, width), _wide(listed, width))
     eligible = np.empty((rows.size, 0), dtype=np.int32) if table.elr is None else table.elr[rows]
-    member_count = np.count_nonzero(members != PAD, axis=1).astype(np.int32)
-    has_eligible = (eligible != PAD).any(axis=1)
+    member_count = count_in_row(members != PAD).astype(np.int32)
+    has_eligible = any_in_row(eligible != PAD)
     both = max(width, eligible.shape[1])
     without = np.where((member_count == 0)[:, None], _wide(eligible, both), _wide(members, both))
     needed_with = needed_count(member_count, controller_min_isr(view)[rows], with_elr=True)
@@ -112,7 +113,7 @@ def controller_min_isr(view: ClusterView) -> Int32Array:
     """
     table = view.partitions
     shown = np.array([each.min_insync_replicas or 1 for each in view.topics], dtype=np.int64)[table.topic_index]
-    factors = np.count_nonzero(table.replicas >= 0, axis=1)
+    factors = count_in_row(table.replicas >= 0)
     of_topic = np.full(len(view.topics), -1, dtype=np.int64)
     first = table.partition_ids == 0
     of_topic[table.topic_index[first]] = factors[first]

@@ -53,6 +53,7 @@ from numpy.typing import NDArray
 from broker.cluster import PAD, SIZE_UNKNOWN, ClusterView, Int32Array, Int64Array, PartitionTable
 from broker.compiled import compiled
 from broker.ids import NO_LEADER
+from broker.row_flags import count_in_row
 from placement.balance.loads import LEADER_NOT_SAID, broker_rows
 
 BoolArray: TypeAlias = NDArray[np.bool_]
@@ -145,7 +146,7 @@ def _min_isr(view: ClusterView) -> Int32Array:
     """Return the effective min.insync.replicas of each partition, int32[P]; -1 where its topic does not show it."""
     shown = [MIN_ISR_UNKNOWN if each.min_insync_replicas is None else each.min_insync_replicas for each in view.topics]
     by_partition = np.array(shown, dtype=np.int64)[view.partitions.topic_index]
-    factors = np.count_nonzero(view.partitions.replicas >= 0, axis=1)
+    factors = count_in_row(view.partitions.replicas >= 0)
     return np.asarray(np.minimum(by_partition, factors), dtype=np.int32)
 
 

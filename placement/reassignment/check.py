@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from broker.cluster import PAD, ClusterView, Int32Array, Int64Array
+from broker.row_flags import any_in_row, count_in_row
 from broker.wording import counted
 from placement.balance.loads import broker_rows
 from placement.reassignment.byte_band import faults_of_band
@@ -109,8 +110,8 @@ class _Input:
         down = np.array([not b.is_active for b in view.brokers], dtype=np.bool_)
         fenced = down & ~removed
         changes = ~excluded_rows(view, goal)
-        stay = np.count_nonzero((rows >= 0) & np.append(fenced, False)[rows], axis=1)
-        factor = np.count_nonzero(rows >= 0, axis=1) if goal.factor is None else goal.factor
+        stay = count_in_row((rows >= 0) & np.append(fenced, False)[rows])
+        factor = count_in_row(rows >= 0) if goal.factor is None else goal.factor
         wanted = np.where(changes, np.maximum(factor - stay, 0), 0).astype(np.int64)
         live = ~removed & ~fenced
         return cls(
@@ -134,7 +135,7 @@ def _former_leaders(view: ClusterView, rows: Int32Array, down: NDArray[np.bool_]
     listed = view.partitions.leader
     if listed is not None and rows.shape[1]:
         place = broker_rows(view.broker_ids, listed)
-        good = (able & (rows == place[:, None])).any(axis=1) & ~able[:, 0]
+        good = any_in_row(able & (rows == place[:, None])) & ~able[:, 0]
         leader = np.where(good, place, leader).astype(np.int32)
     return leader
 
@@ -173,14 +174,14 @@ def tally(view: ClusterView, goal: Goal, target: Int32Array, certificate: Certif
     if certificate.replicas is not None:
         question = _replica_question(view, goal, given)
         losable = (question.leader >= 0) & (question.wanted > 0)
-        lost = int((losable & ~(target == question.leader[:, None]).any(axis=1)).sum())
+        lost = int((losable & ~any_in_row(target == question.leader[:, None])).sum())
         weight = certificate.replicas.weight
         moved_bound, lost_bound = divmod(lower_bound(question, certificate.replicas), weight)
         if question.sizes is not None:
             bytes_bound = moved_bound
             together_bound = lost_bound if weight > 1 and not goal.is_banded else None
             moved_bound = lost_bound = None
-            counts = np.count_nonzero(new, axis=1).tolist()
+            counts = count_in_row(new).tolist()
             moved_bytes = sum(
                 size * count for size, count in zip(question.sizes.tolist(), counts, strict=True) if count
             )
@@ -289,8 +290,8 @@ def _leader_question(given: _Input, target: Int32Array) -> Question:
     """Return the question of who leads: one live replica of each target, whatever its rack."""
     count = given.live.size
     able = (target >= 0) & np.append(given.live, False)[target]
-    asked = given.changes & able.any(axis=1)
-    kept = (able & (target == given.leader[:, None])).any(axis=1)
+    asked = given.changes & any_in_row(able)
+    kept = any_in_row(able & (target == given.leader[:, None]))
     fixed = given.leader[~asked & (given.leader >= 0)]
     none = np.zeros(count, dtype=np.bool_)
     return Question(
@@ -314,7 +315,7 @@ def _leading(given: _Input, target: Int32Array) -> Int32Array:
         leader = np.where(able[:, column], target[:, column], leader)
     if not target.shape[1]:
         return leader
-    stays = ~able[:, 0] & (able & (target == given.leader[:, None])).any(axis=1)
+    stays = ~able[:, 0] & any_in_row(able & (target == given.leader[:, None]))
     return np.where(stays | ~given.changes, given.leader, leader).astype(np.int32)
 
 
@@ -341,19 +342,19 @@ def _faults_of_rows(view: ClusterView, goal: Goal, given: _Input, target: Int32A
     rules = [
         ("a broker holds two replicas", twice),
         ("an excluded topic changes", ~given.changes & ~same),
-        ("a replica stands on a broker that is removed", given.changes & (held & ~live & ~fenced).any(axis=1)),
-        ("a fenced broker receives or loses a replica", (new & fenced).any(axis=1)),
-        ("a cordoned broker receives a replica", (new & np.append(given.cordoned, False)[target]).any(axis=1)),
-        ("a fenced broker loses its replica", given.changes & (stays & ~_among(given.rows, target)).any(axis=1)),
+        ("a replica stands on a broker that is removed", given.changes & any_in_row(held & ~live & ~fenced)),
+        ("a fenced broker receives or loses a replica", any_in_row(new & fenced)),
+        ("a cordoned broker receives a replica", any_in_row(new & np.append(given.cordoned, False)[target])),
+        ("a fenced broker loses its replica", given.changes & any_in_row(stays & ~_among(given.rows, target))),
         ("the number of replicas is not that asked", given.changes & ((held & live).sum(axis=1) != given.wanted)),
     ]
     if goal.only_leaders:
-        rules.append(("a replica moves though only leaders may", new.any(axis=1)))
+        rules.append(("a replica moves though only leaders may", any_in_row(new)))
     else:
         crowded = given.changes & _crowded(view, given, target)
         rules.append(("replicas stand on fewer racks than they can", crowded))
     if goal.new_only_receives:
-        rules.append(("a broker that is not new receives a replica", (new & ~added[target]).any(axis=1)))
+        rules.append(("a broker that is not new receives a replica", any_in_row(new & ~added[target])))
     found = []
     for what, broken in rules:
         if broken.any():
@@ -377,7 +378,7 @@ def _crowded(view: ClusterView, given: _Input, target: Int32Array) -> NDArray[np
     closed = np.setdiff1d(rack[:-1][given.cordoned], rack[:-1][given.live & ~given.cordoned])
     held = np.where(np.append(given.live | given.fenced, False)[given.rows], rack[given.rows], PAD)
     for number in closed.tolist():  # A rack of cordoned brokers is open only to partitions that are there already.
-        open_racks = open_racks - ~(held == number).any(axis=1)
+        open_racks = open_racks - ~any_in_row(held == number)
     fresh = np.where(_among(racks, kept) & (racks >= 0), PAD, racks)
     return np.asarray(_distinct(fresh) < np.minimum(open_racks, given.wanted))
 
@@ -396,7 +397,7 @@ def _distinct(rows: NDArray[np.signedinteger[Any]]) -> Int64Array:
     ordered = np.sort(rows, axis=1)
     new = np.ones(ordered.shape, dtype=np.bool_)
     new[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
-    return np.asarray(np.count_nonzero(new & (ordered >= 0), axis=1), dtype=np.int64)
+    return np.asarray(count_in_row(new & (ordered >= 0)), dtype=np.int64)
 
 
 def _faults_of_loads(

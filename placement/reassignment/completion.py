@@ -38,6 +38,7 @@ from numpy.typing import NDArray
 from broker.cluster import PAD, ClusterView, Int32Array, Int64Array
 from broker.ids import NO_LEADER
 from broker.releases import NEWEST, Release
+from broker.row_flags import any_in_row
 from placement.reassignment.reassignment import BoolMatrix, Reassignment, members, widened
 
 NEEDS_ALL_TARGETS_SINCE: Final = Release("3.8")
@@ -67,7 +68,7 @@ class Completion:
     @property
     def is_blocked(self) -> Flags:
         """Return which rows do not complete as the cluster stands, bool[N]."""
-        return np.asarray(self.waits_for.any(axis=1) | self.is_stuck)
+        return np.asarray(any_in_row(self.waits_for) | self.is_stuck)
 
 
 def completion(reassignment: Reassignment, release: Release = NEWEST) -> Completion:
@@ -124,8 +125,10 @@ def completed_view(
 
 def unblocked_by_newer_release(reassignment: Reassignment) -> Flags:
     """Return which rows a kept out-of-sync replica blocks from 3.8 to 4.2 and no longer from 4.3, bool[N]."""
-    before = completion(reassignment, Release("4.2")).waits_for.any(axis=1)
-    return np.asarray(before & ~completion(reassignment, NEEDS_ADDED_ONLY_SINCE).waits_for.any(axis=1))
+    before = any_in_row(completion(reassignment, Release("4.2")).waits_for)
+    if not before.any():
+        return before
+    return np.asarray(before & ~any_in_row(completion(reassignment, NEEDS_ADDED_ONLY_SINCE).waits_for))
 
 
 def _needs_all(reassignment: Reassignment, release: Release) -> Flags:
@@ -151,10 +154,10 @@ def _leader(reassignment: Reassignment, electable: BoolMatrix) -> Int32Array:
     if not target.shape[1]:
         return np.empty(0, dtype=np.int32)
     first = target[np.arange(reassignment.count), electable.argmax(axis=1)]
-    elected = np.where(electable.any(axis=1), first, NO_LEADER)
+    elected = np.where(any_in_row(electable), first, NO_LEADER)
     now = reassignment.source
     stays = (target == now[:, None]) & electable
-    return np.where(stays.any(axis=1), now, elected).astype(np.int32, copy=False)
+    return np.where(any_in_row(stays), now, elected).astype(np.int32, copy=False)
 
 
 def _leaderless(reassignment: Reassignment) -> Flags:
@@ -174,7 +177,7 @@ def _offline(reassignment: Reassignment) -> BoolMatrix:
 
 
 def _any(matrix: BoolMatrix) -> Flags:
-    return np.asarray(matrix.any(axis=1), dtype=np.bool_)
+    return np.asarray(any_in_row(matrix), dtype=np.bool_)
 
 
 def _fenced_ids(view: ClusterView) -> Int32Array:

@@ -33,6 +33,7 @@ from numpy.typing import NDArray
 
 from broker.cluster import ClusterView, Int64Array
 from broker.releases import Release
+from broker.row_flags import any_in_row, count_in_row
 from broker.units import format_size
 from broker.wording import counted
 from placement.balance.audit import least_isr
@@ -97,7 +98,7 @@ def _refusals(impact: Impact) -> Iterator[Finding]:
 
 def naming_cordoned(plan: Reassignment) -> NDArray[np.bool_]:
     """Return which rows of a plan change and name a cordoned broker, bool[P]."""
-    return np.asarray(plan.changes & np.isin(plan.replicas, _cordoned_ids(plan.view)).any(axis=1))
+    return np.asarray(plan.changes & any_in_row(np.isin(plan.replicas, _cordoned_ids(plan.view))))
 
 
 def _cordoned_ids(view: ClusterView) -> list[int]:
@@ -112,7 +113,7 @@ def _cordons(impact: Impact) -> Iterator[Finding]:
     plans = [batch.plan for batch in impact.batches]
     gaining = [np.isin(plan.replicas, cordoned) & plan.added for plan in plans]
     new = sorted({int(b) for plan, at in zip(plans, gaining, strict=True) for b in plan.replicas[at].tolist()})
-    count = sum(int(np.count_nonzero(at.any(axis=1))) for at in gaining)
+    count = sum(int(np.count_nonzero(any_in_row(at))) for at in gaining)
     if new:
         yield Finding(
             name="broker-cordoned",
@@ -145,7 +146,7 @@ def _cordons(impact: Impact) -> Iterator[Finding]:
 
 def _held_up(batch: BatchImpact, release: Release) -> Iterator[Finding]:
     plan, done = batch.plan, batch.done
-    waiting = np.flatnonzero(done.waits_for.any(axis=1))
+    waiting = np.flatnonzero(any_in_row(done.waits_for))
     if waiting.size:
         first = [
             f"{plan.name(place)} ({_brokers(plan.replicas[place][done.waits_for[place]].tolist())})"
@@ -275,7 +276,7 @@ def _factors(impact: Impact) -> Iterator[Finding]:
             )
     single = np.zeros(impact.before.partitions.count, dtype=np.bool_)
     for batch in impact.batches:
-        single[batch.plan.rows[batch.plan.added.any(axis=1)]] = True
+        single[batch.plan.rows[any_in_row(batch.plan.added)]] = True
     single &= (before == 1) & (after == 1)
     if single.any():
         rows = np.flatnonzero(single)
@@ -292,12 +293,12 @@ def _reassigning(view: ClusterView) -> int:
     flags = np.zeros(view.partitions.count, dtype=np.bool_)
     for column in (view.partitions.adding, view.partitions.removing):
         if column is not None and column.size:
-            flags |= (column >= 0).any(axis=1)
+            flags |= any_in_row(column >= 0)
     return int(np.count_nonzero(flags))
 
 
 def _factor(view: ClusterView) -> NDArray[np.intp]:
-    return np.asarray(np.count_nonzero(view.partitions.replicas >= 0, axis=1))
+    return np.asarray(count_in_row(view.partitions.replicas >= 0))
 
 
 def _named(batch: BatchImpact, places: Int64Array) -> str:

@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 from broker.cluster import PAD, BrokerView, ClusterView, Int32Array, Int64Array
 from broker.errors import RefusedError, UsageError
 from broker.ids import BrokerId
+from broker.row_flags import any_in_row
 from broker.wording import counted
 from placement.reassignment.reassignment import Reassignment
 
@@ -139,6 +140,8 @@ class Goal:
 
 def with_added(view: ClusterView, goal: Goal) -> ClusterView:
     """Return the view with the brokers that join; refuse one whose rack is known to be another."""
+    if not goal.add and view.totals is None:
+        return view
     known = {one.id: one for one in view.brokers}
     for number, rack in goal.add:
         old = known.get(number)
@@ -333,7 +336,7 @@ def check_pinned(view: ClusterView, goal: Goal, removed: NDArray[np.bool_], rows
     """Refuse to drain a broker that holds replicas of excluded topics; `rows` int32[P, W] are positions of brokers."""
     left = np.append(removed, False)[rows] & excluded_rows(view, goal)[:, None]
     if left.any():
-        row = int(np.argmax(left.any(axis=1)))
+        row = int(np.argmax(any_in_row(left)))
         broker = int(view.broker_ids[rows[row][left[row]][0]])
         raise PlanRefusedError(
             f"broker {broker} cannot be removed: it holds {_partition(view, row)} of an excluded topic "
@@ -359,7 +362,7 @@ def check_sources(view: ClusterView, goal: Goal) -> None:
     dead = ids[np.array([not one.is_active for one in view.brokers], dtype=np.bool_)]
     gone = np.isin(isr, np.intersect1d(dead, np.array(goal.remove, dtype=np.int32)))
     alive = (isr >= 0) & ~np.isin(isr, dead)
-    lost = gone.any(axis=1) & ~alive.any(axis=1) & ~excluded_rows(view, goal)
+    lost = any_in_row(gone) & ~any_in_row(alive) & ~excluded_rows(view, goal)
     if lost.any():
         raise PlanRefusedError(
             f"{counted(int(lost.sum()), 'partition')} ({_named(view, lost)}) have their only replicas in sync on "
@@ -386,4 +389,4 @@ def _listed(names: Iterable[str], count: int) -> str:
 
 
 def _any(column: Int32Array | None, count: int) -> NDArray[np.bool_]:
-    return np.zeros(count, dtype=np.bool_) if column is None else np.asarray((column != PAD).any(axis=1))
+    return np.zeros(count, dtype=np.bool_) if column is None else any_in_row(column != PAD)

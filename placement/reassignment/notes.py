@@ -18,6 +18,7 @@ from typing import Final
 import numpy as np
 
 from broker.cluster import PAD
+from broker.row_flags import any_in_row, count_in_row
 from broker.wording import counted
 from placement.reassignment.completion import completion, unblocked_by_newer_release
 from placement.reassignment.findings import naming_cordoned
@@ -60,7 +61,7 @@ def _notes(plan: Plan) -> Iterator[str]:
     waiting = int(np.count_nonzero(unblocked_by_newer_release(moved)))
     if waiting:
         yield f"{counted(waiting, 'partition')} would wait for a kept out-of-sync replica before 4.3 (KAFKA-19975)"
-    single = int(np.count_nonzero(moved.added.any(axis=1) & (np.count_nonzero(moved.current >= 0, axis=1) == 1)))
+    single = int(np.count_nonzero(any_in_row(moved.added) & (count_in_row(moved.current >= 0) == 1)))
     if single:
         yield f"{counted(single, 'moving partition')} with a single replica: its broker must stay up"
     tight = _tight(plan)
@@ -73,7 +74,7 @@ def _notes(plan: Plan) -> Iterator[str]:
     if drifted:
         elect = "kafka-leader-election.sh --election-type preferred --all-topic-partitions"
         yield f"{counted(drifted, 'other partition')} not led by the preferred leader, as the plan counts: {elect}"
-    if (moved.copy_bytes[moved.added.any(axis=1)] < 0).any():
+    if (moved.copy_bytes[any_in_row(moved.added)] < 0).any():
         yield "bytes are unknown: --sizes gives them"
     for what, proof in (("replicas", plan.certificate.replicas), ("leaders", plan.certificate.leaders)):
         if what == "replicas" and plan.goal.is_banded:
@@ -107,10 +108,8 @@ def _tight(plan: Plan) -> int:
     moved, table = plan.reassignment, plan.view.partitions
     least = np.array([topic.min_insync_replicas or 0 for topic in plan.view.topics], dtype=np.int64)
     asked = least[table.topic_index[moved.rows]]
-    after = np.count_nonzero(moved.replicas >= 0, axis=1)
-    return int(
-        np.count_nonzero((asked > 1) & (after <= asked) & (after != np.count_nonzero(moved.current >= 0, axis=1)))
-    )
+    after = count_in_row(moved.replicas >= 0)
+    return int(np.count_nonzero((asked > 1) & (after <= asked) & (after != count_in_row(moved.current >= 0))))
 
 
 def _drifted(plan: Plan) -> int:

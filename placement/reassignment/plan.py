@@ -42,6 +42,7 @@ import attrs
 import numpy as np
 
 from broker.cluster import PAD, ClusterView, Int32Array, Int64Array
+from broker.row_flags import any_in_row, count_in_row
 from placement.reassignment.banding import solve_banded
 from placement.reassignment.certificate import Proof, TopicProof
 from placement.reassignment.check import Certificate, Tally, faults, tally, target_rows, without_place
@@ -203,7 +204,7 @@ def _with_staying(standing: Standing, now: Int32Array) -> Int32Array:
 
 
 def _ordered(standing: Standing, now: Int32Array, leader: Int32Array) -> Int32Array:
-    width = int(np.count_nonzero(now >= 0, axis=1).max(initial=1))
+    width = int(count_in_row(now >= 0).max(initial=1))
     target = np.empty((now.shape[0], width), dtype=np.int32)
     fenced = standing.fenced | standing.removed
     write_order(standing.rows, now, leader, standing.leader, fenced, target)
@@ -214,6 +215,6 @@ def _changed(view: ClusterView, standing: Standing, target: Int32Array) -> Reass
     """Return the rows that the plan changes, in the view's order."""
     width = max(target.shape[1], standing.rows.shape[1])
     both = [np.pad(one, ((0, 0), (0, width - one.shape[1])), constant_values=PAD) for one in (target, standing.rows)]
-    rows = np.flatnonzero((both[0] != both[1]).any(axis=1))
+    rows = np.flatnonzero(any_in_row(both[0] != both[1]))
     ids = np.append(view.broker_ids, PAD).astype(np.int32)
     return Reassignment(view=view, rows=rows, replicas=ids[target[rows]])

@@ -33,6 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from broker.cluster import PAD, ClusterView, Int32Array, Int64Array
+from broker.row_flags import any_in_row, count_in_row
 from placement.balance.loads import broker_rows
 from placement.balance.reachable import Groups
 from placement.reassignment.goal import Goal, check_brokers, check_pinned, excluded_rows
@@ -71,11 +72,11 @@ class Standing:
         changes = ~excluded_rows(view, goal)
         held = rows >= 0
         stays = held & np.append(fenced, False)[rows]
-        kept = np.count_nonzero(stays, axis=1).astype(np.int64)
-        asked = np.count_nonzero(held, axis=1) if goal.factor is None else np.full(rows.shape[0], goal.factor)
+        kept = count_in_row(stays).astype(np.int64)
+        asked = count_in_row(held) if goal.factor is None else np.full(rows.shape[0], goal.factor)
         wanted = np.where(changes, np.maximum(asked - kept, 0), 0).astype(np.int64)
         check_pinned(view, goal, removed, rows)
-        had_live = (held & ~stays).any(axis=1)
+        had_live = any_in_row(held & ~stays)
         check_brokers(view, goal, live, wanted=wanted, held=kept, had_live=had_live)
         return cls(
             rows=rows,
@@ -103,9 +104,9 @@ def leading(view: ClusterView, rows: Int32Array, live: NDArray[np.bool_]) -> Int
     listed = np.full(rows.shape[0], PAD, dtype=np.int64)
     if known is not None:
         listed = broker_rows(view.broker_ids, known)
-        listed = np.where(able[listed] & (rows == listed[:, None]).any(axis=1), listed, PAD)
+        listed = np.where(able[listed] & any_in_row(rows == listed[:, None]), listed, PAD)
     some = able[rows]
-    other = np.where(some.any(axis=1), rows[np.arange(rows.shape[0]), some.argmax(axis=1)], PAD)
+    other = np.where(any_in_row(some), rows[np.arange(rows.shape[0]), some.argmax(axis=1)], PAD)
     return np.where(first >= 0, first, np.where(listed >= 0, listed, other)).astype(np.int32)
 
 
@@ -139,8 +140,8 @@ def replica_problem(view: ClusterView, goal: Goal, standing: Standing) -> Proble
 def leader_problem(standing: Standing, now: Int32Array) -> Problem:
     """Return the problem of choosing leaders among the replicas `now` int32[P, V], positions, -1 pads anywhere."""
     able = (now >= 0) & np.append(standing.live, False)[now]
-    changes = standing.changes & able.any(axis=1)
-    former = (able & (now == standing.leader[:, None])).any(axis=1)
+    changes = standing.changes & any_in_row(able)
+    former = any_in_row(able & (now == standing.leader[:, None]))
     fixed = standing.leader[~changes & (standing.leader >= 0)]
     count = standing.live.size
     other: dict[str, Any] = {
@@ -174,7 +175,7 @@ def _barred(
     of = np.append(np.where(standing.live, groups.of, group_count), group_count)
     if closed is not None:
         special |= np.append(closed, False)[of[standing.rows]]
-    rows = np.flatnonzero(special.any(axis=1))
+    rows = np.flatnonzero(any_in_row(special))
     flags = np.zeros((rows.size + 1, group_count + 1), dtype=np.bool_)  # The first set is that of all other rows.
     if closed is not None:
         flags[:, :group_count] = closed

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from broker.cluster import Int32Array, Int64Array
 from broker.errors import RefusedError
+from broker.row_flags import any_in_row, count_in_row
 
 
 @attrs.frozen(eq=False, kw_only=True)
@@ -57,7 +58,7 @@ class Problem:
         before = np.ascontiguousarray(rows, dtype=np.int32)
         groups = np.asarray(group, dtype=np.int64)
         count, group_count = before.shape[0], int(groups.max(initial=0)) + 1
-        factor, kind = np.unique(np.count_nonzero(before >= 0, axis=1), return_inverse=True)
+        factor, kind = np.unique(count_in_row(before >= 0), return_inverse=True)
         given: dict[str, Any] = {
             "before": before,
             "kind": kind.astype(np.int32),
@@ -74,7 +75,7 @@ class Problem:
 
     def __attrs_post_init__(self) -> None:
         named = self.leader >= 0
-        assert bool((self.before == self.leader[:, None]).any(axis=1)[named].all()), "a leader holds its partition"
+        assert bool(any_in_row(self.before == self.leader[:, None])[named].all()), "a leader holds its partition"
 
     def reordered(self, order: Int64Array) -> Problem:
         """Return the same problem with its partitions in another order."""

@@ -46,6 +46,7 @@ from numpy.typing import NDArray
 from broker.cluster import PAD, SIZE_UNKNOWN, ClusterView, Int32Array, Int64Array, PartitionTable
 from broker.errors import UsageError
 from broker.ids import BrokerId
+from broker.row_flags import any_in_row
 
 BoolMatrix = NDArray[np.bool_]
 
@@ -96,7 +97,7 @@ class Reassignment:
             return
         held = self.replicas >= 0
         if not held[:, :1].all():
-            place = int(np.argmin(held[:, :1].any(axis=1)))
+            place = int(np.argmin(any_in_row(held[:, :1])))
             raise UsageError(f"the target of {self.name(place)} has no replica at its beginning")
         if (held[:, 1:] & ~held[:, :-1]).any():
             raise UsageError("the padding of a target stands between its replicas")
@@ -107,7 +108,7 @@ class Reassignment:
             stranger = int(self.replicas[place][~known[place]][0])
             raise UsageError(f"the target of {self.name(place)} names broker {stranger}, which the view does not list")
         ordered = np.sort(self.replicas, axis=1)
-        twice = ((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] >= 0)).any(axis=1)
+        twice = any_in_row((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] >= 0))
         if twice.any():
             raise UsageError(f"the target of {self.name(int(np.argmax(twice)))} names a broker twice")
 
@@ -141,7 +142,7 @@ class Reassignment:
     def changes(self) -> NDArray[np.bool_]:
         """Return which rows differ from what the view lists, in brokers or in order; bool[N]."""
         width = max(self.replicas.shape[1], self.current.shape[1])
-        return np.asarray((widened(self.replicas, width) != widened(self.current, width)).any(axis=1))
+        return any_in_row(widened(self.replicas, width) != widened(self.current, width))
 
     @cached_property
     def source(self) -> Int32Array:

@@ -30,6 +30,7 @@ import numpy as np
 
 from broker.cluster import PAD, ClusterView
 from broker.errors import RefusedError, UsageError
+from broker.row_flags import any_in_row
 from placement.balance.audit import assignment_of
 from placement.balance.constraints import RACK_SPREAD
 from placement.balance.loads import loads
@@ -109,9 +110,9 @@ def plan_rows(view: ClusterView, goals: Collection[str] = tuple(GOALS)) -> Itera
 def _with_observers(view: ClusterView) -> tuple[str, ...]:
     """Return the topics that have observers, or partitions without a replica; none if they are too many to name."""
     table = view.partitions
-    rows = ~(table.replicas != PAD).any(axis=1)
+    rows = ~any_in_row(table.replicas != PAD)
     if table.observers is not None:
-        rows |= (table.observers != PAD).any(axis=1)
+        rows |= any_in_row(table.observers != PAD)
     names = sorted({view.topics[place].name for place in np.unique(table.topic_index[rows]).tolist()})
     return tuple(names) if len(names) <= EXCLUDED_TOPICS_MAX else ()
 

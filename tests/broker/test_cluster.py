@@ -161,3 +161,14 @@ def test_strings_sort_as_java_sorts_them_by_utf_16_unit() -> None:
 @given(st.lists(st.text(alphabet=st.characters(max_codepoint=0xD7FF))))
 def test_below_the_surrogates_java_sorts_as_python_does(texts: list[str]) -> None:
     assert sorted(texts, key=java_string_key) == sorted(texts)
+
+
+@pytest.mark.parametrize("largest", [0, 7, (1 << 20) - 1, 1 << 20, 2**31 - 1])
+def test_brokers_of_any_id_are_seen_in_every_column(largest: int) -> None:
+    table = PartitionTable(topic_index=[0], partition_ids=[0], replicas=[[largest, -1]], leader=[-2], isr=[[-1]])
+    assert table.broker_ids().tolist() == [largest]
+
+
+def test_a_column_that_never_says_names_no_broker() -> None:
+    table = PartitionTable(topic_index=[0, 0], partition_ids=[0, 1], replicas=[[-1], [-1]], leader=[-2, -2])
+    assert table.broker_ids().tolist() == []

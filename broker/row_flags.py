@@ -1,0 +1,46 @@
+"""Find the rows of a matrix of flags that have a flag set, and count the flags of each row.
+
+What it decides: nothing; `flags.any(axis=1)` and `np.count_nonzero(flags, axis=1)` give the same.
+
+How: column by column. The matrices of partitions are long and narrow (a million rows of three replicas), and numpy
+reduces each short row by itself, at about 100 ns a row; a whole column at a time costs about 1 ns a row.
+
+Example: two partitions, the second without a flag:
+
+    >>> flags = np.array([[False, True], [False, False]])
+    >>> any_in_row(flags).tolist(), count_in_row(flags).tolist()
+    ([True, False], [1, 0])
+
+Left out: matrices with more columns than rows, for which numpy's own functions are as fast.
+
+Source: ours.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+_NARROW_MAX: Final = 32  # With more columns numpy's reduction of a row pays for itself.
+
+
+def any_in_row(flags: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return which rows of `flags` bool[P, W] have a flag set, bool[P]."""
+    if flags.shape[1] > _NARROW_MAX:
+        return np.asarray(flags.any(axis=1))
+    found = np.zeros(flags.shape[0], dtype=np.bool_)
+    for column in range(flags.shape[1]):
+        found |= flags[:, column]
+    return found
+
+
+def count_in_row(flags: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Return how many flags are set in each row of `flags` bool[P, W], int64[P]."""
+    if flags.shape[1] > _NARROW_MAX:
+        return np.asarray(np.count_nonzero(flags, axis=1), dtype=np.int64)
+    found = np.zeros(flags.shape[0], dtype=np.int64)
+    for column in range(flags.shape[1]):
+        found += flags[:, column]
+    return found

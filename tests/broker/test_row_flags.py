@@ -1,0 +1,26 @@
+"""Rows of flags are reduced as numpy reduces them, whatever the shape."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from broker.row_flags import any_in_row, count_in_row
+
+
+@given(st.integers(0, 40), st.integers(0, 70), st.integers(0, 2**32 - 1), st.sampled_from([0.02, 0.5]))
+def test_rows_are_reduced_as_by_numpy(height: int, width: int, seed: int, share: float) -> None:
+    flags = np.random.default_rng(seed).random((height, width)) < share
+    found, counts = any_in_row(flags), count_in_row(flags)
+    assert found.dtype == np.bool_
+    assert counts.dtype == np.int64
+    assert found.tolist() == flags.any(axis=1).tolist()
+    assert counts.tolist() == np.count_nonzero(flags, axis=1).tolist()
+
+
+def test_the_flags_stay_as_they_are() -> None:
+    flags = np.array([[False, True], [False, False]])
+    before = flags.copy()
+    assert any_in_row(flags).tolist() == [True, False]
+    assert flags.tolist() == before.tolist()
