@@ -11,6 +11,8 @@ compiled anew.
 The machine code is cached beside the source, or in the user's cache directory, so that
 every process compiles once in the life of an installation. Where neither can be written
 (a read-only image without a home), the kernel is compiled anew in each process instead.
+A module of an archive, as executors of Spark import it, is copied to the user's cache directory first
+(compiled_source.py): the archive's own path is new with each run, and numba caches by path.
 
 Left out: parallel loops. Spark already keeps every core busy; kernels release the GIL.
 
@@ -24,6 +26,8 @@ import hashlib
 from collections.abc import Callable, Sequence
 from types import CodeType, FunctionType
 from typing import Any, ParamSpec, TypeVar, cast
+
+from broker.compiled_source import lasting_source
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -77,12 +81,13 @@ def _compile(
         linked_helpers[helper.__name__] = numba.njit(forceinline=True, **options)(FunctionType(helper.__code__, own))
     for own in by_module.values():
         own.update(linked_helpers)
-    linked = FunctionType(function.__code__, names)
+    source = lasting_source(function.__code__.co_filename)
+    linked = FunctionType(function.__code__ if source is None else function.__code__.replace(co_filename=source), names)
     foreign = [helper for helper in helpers if helper.__module__ != function.__module__]
     if foreign:
         linked.__qualname__ = f"{function.__qualname__}-{_digest(foreign)}"
     try:
-        return cast("Callable[Parameters, Result]", numba.njit(cache=True, **options)(linked))
+        return cast("Callable[Parameters, Result]", numba.njit(cache=source is not None, **options)(linked))
     except RuntimeError as refusal:
         if "no locator available" not in str(refusal):
             raise

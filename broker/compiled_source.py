@@ -1,0 +1,71 @@
+"""Keep a copy of a module that is imported from an archive, in a place where numba caches what it compiles of it.
+
+What it decides: the place. Numba caches by the path of the source; an executor of Spark gets the archive in a folder
+that is new with each run, so that every run would compile everything again.
+
+Goals, most important first: a kernel is never run on machine code of another version; once compiled on a machine, it is
+compiled there no more; where nothing can be written, everything works as without this module.
+
+How: the copy stands in numba's folder of the user, below a digest of the whole archive, since a kernel's constants may
+come from its other modules. It is written beside its place and renamed, as other workers may do the same.
+
+Example: lasting_source("/work/app-1/brokerside.zip/broker/java/random.py") is
+/home/me/.cache/numba/brokerside-1f6a0c29d43b/broker/java/random.py
+
+Left out: clearing the folder of copies of earlier versions.
+
+Source: numba 0.68 numba/core/caching.py: InTreeCacheLocator and ZipCacheLocator.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import tempfile
+import zipfile
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+
+def lasting_source(file: str) -> str | None:
+    """Return the path of a copy of a module's `file` if the file stands in an archive, and `file` otherwise.
+
+    None is for a file in an archive where no copy can be written.
+    """
+    if os.path.exists(file):
+        return file
+    archive = next((folder for folder in Path(file).absolute().parents if folder.is_file()), None)
+    if archive is None:
+        return file
+    member = Path(file).absolute().relative_to(archive)
+    with suppress(OSError, KeyError, zipfile.BadZipFile):
+        copy = _folder() / f"brokerside-{_digest(archive)}" / member
+        if not copy.is_file():
+            with zipfile.ZipFile(archive) as opened:
+                _write(copy, opened.read(member.as_posix()))
+        return str(copy)
+    return None
+
+
+def _folder() -> Path:
+    from numba.core import config  # Here, as in compiled.py.
+    from numba.misc import appdirs
+
+    chosen: str = getattr(config, "CACHE_DIR", "")
+    users: Any = appdirs.AppDirs
+    return Path(chosen or users("numba", appauthor=False).user_cache_dir)
+
+
+@functools.cache
+def _digest(archive: Path) -> str:
+    return hashlib.sha256(archive.read_bytes()).hexdigest()[:12]
+
+
+def _write(path: Path, data: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    handle, name = tempfile.mkstemp(dir=path.parent)
+    with os.fdopen(handle, "wb") as file:
+        file.write(data)
+    os.replace(name, path)
