@@ -12,7 +12,7 @@ The machine code is cached beside the source, or in the user's cache directory, 
 every process compiles once in the life of an installation. Where neither can be written
 (a read-only image without a home), the kernel is compiled anew in each process instead.
 A module of an archive, as executors of Spark import it, is copied to the user's cache directory first
-(compiled_source.py): the archive's own path is new with each run, and numba caches by path.
+(kernel_source.py): the archive's own path is new with each run, and numba caches by path.
 
 Left out: parallel loops. Spark already keeps every core busy; kernels release the GIL.
 
@@ -27,7 +27,7 @@ from collections.abc import Callable, Sequence
 from types import CodeType, FunctionType
 from typing import Any, ParamSpec, TypeVar, cast
 
-from broker.compiled_source import lasting_source
+from broker.kernel_source import lasting_source
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")

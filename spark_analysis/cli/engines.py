@@ -1,16 +1,17 @@
 """Choose the engine of `brokerside fleet` and `brokerside report`: this process, or Spark.
 
-What it decides: with `--engine auto`, small work is done in this process, unless `--master` names a Spark. Small is
-less than a gibibyte of dumps, or up to 1,000 clusters of a fleet. The rows and files are the same either way.
+What it decides: with `--engine auto`, small work is done in this process, unless `--master`, `--conf` or spark-submit
+asks for a Spark. Small is less than a gibibyte of dumps, or up to 1,000 clusters of a fleet. The rows and files are the
+same either way.
 
 Constraints: pyspark is imported only where Spark is chosen.
 
-Example: is_local("auto", None, is_small=True)
+Example: is_local("auto", asks_for_spark=False, is_small=True)
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Final
 
@@ -27,14 +28,14 @@ LOCAL_BYTES_MAX: Final = 1 << 30  # Some eight million partitions: about half a 
 LOCAL_CLUSTERS_MAX: Final = 1_000
 
 
-def is_local(engine: str, master: str | None, *, is_small: bool) -> bool:
+def is_local(engine: str, *, asks_for_spark: bool, is_small: bool) -> bool:
     """Return whether to run in this process."""
-    return engine == LOCAL or (engine == AUTO and master is None and is_small)
+    return engine == LOCAL or (engine == AUTO and is_small and not asks_for_spark)
 
 
 @contextmanager
-def started_engine(*, local: bool, master: str | None, quiet: bool) -> Iterator[Engine]:
-    """Yield the engine; with Spark, its session ends with the block."""
+def started_engine(*, local: bool, master: str | None, settings: Mapping[str, str], quiet: bool) -> Iterator[Engine]:
+    """Yield the engine; with Spark, its session has the `settings` and ends with the block."""
     if local:
         with ending_at_once():
             from spark_analysis.engines.local import LocalEngine
@@ -45,5 +46,5 @@ def started_engine(*, local: bool, master: str | None, quiet: bool) -> Iterator[
         from spark_analysis.session.spark_session import spark_session
     if not quiet:
         click.echo("Starting Spark …", err=True)
-    with spark_session(app_name=PROGRAM, master=master) as spark:
+    with spark_session(app_name=PROGRAM, master=master, options=settings) as spark:
         yield SparkEngine(spark)

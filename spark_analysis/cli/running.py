@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 from collections.abc import Callable
@@ -24,6 +25,8 @@ from spark_analysis.report.load import load_report
 from spark_analysis.report.model import Report, RunInfo
 from spark_analysis.report.terminal import summary_json, terminal_summary
 from spark_analysis.report.write import write_for_programs, write_page
+from spark_analysis.session.masters import is_submitted
+from spark_analysis.session.settings import parse_settings
 
 OUT_DEFAULT: Final = Path("brokerside-out")
 
@@ -35,12 +38,21 @@ class RunOptions:
     out: Path
     engine: str
     master: str | None
+    conf: tuple[str, ...]
     as_json: bool
     quiet: bool
 
     def __attrs_post_init__(self) -> None:
         if self.engine == LOCAL and self.master is not None:
             raise UsageError("--master has no effect with --engine local; leave out one of the two")
+        if self.engine == LOCAL and self.conf:
+            raise UsageError("--conf has no effect with --engine local; leave out one of the two")
+        parse_settings(self.conf)
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """Return the Spark settings of --conf."""
+        return parse_settings(self.conf)
 
 
 def run_options(engine: str, small: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
@@ -62,10 +74,19 @@ def run_options(engine: str, small: str) -> Callable[[Callable[..., int]], Calla
             default=engine,
             show_default=True,
             help=f"Where to run, with the same results: local is this process, spark a Spark; auto is local {small}, "
-            "unless --master is given.",
+            "unless --master or --conf is given or spark-submit runs it.",
         ),
         click.option(
-            "--master", metavar="URL", help="Spark master; local[*], all cores of this machine, if not given."
+            "--master",
+            metavar="URL",
+            help="Spark master, or sc://HOST:PORT of a Spark Connect server (default: spark-submit's, or local[*], all "
+            "cores of this machine).",
+        ),
+        click.option(
+            "--conf",
+            multiple=True,
+            metavar="KEY=VALUE",
+            help="A Spark setting, such as spark.executor.memory=4g. May be repeated.",
         ),
         click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON."),
         click.option("--quiet", is_flag=True, help="Show no progress bar."),
@@ -93,8 +114,10 @@ def run_job(job: Callable[[Engine, Any], None], info: RunInfo, options: RunOptio
     with ending_at_once():
         from spark_analysis.session.progress import progress
 
-    local = is_local(options.engine, options.master, is_small=is_small)
-    with started_engine(local=local, master=options.master, quiet=options.quiet) as engine:
+    asks_for_spark = options.master is not None or bool(options.conf) or is_submitted(os.environ)
+    local = is_local(options.engine, asks_for_spark=asks_for_spark, is_small=is_small)
+    engine_started = started_engine(local=local, master=options.master, settings=options.settings, quiet=options.quiet)
+    with engine_started as engine:
         job(engine, partial(progress, quiet=options.quiet))
     result = load_report(options.out, info)
     _finish(result, options)

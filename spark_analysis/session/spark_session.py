@@ -1,28 +1,25 @@
 """Start the one Spark session of a run, and end it without leaving anything behind.
 
-What it decides: every setting that Spark is started with.
+What it decides: whose JVM the session uses. As a rule it is one of its own; under spark-submit the session joins the
+JVM that is there, with all settings of the submission; a Spark Connect server has its own (connect.py).
 
 Goals, most important first: the same rows on every master; it starts on a machine that has only Python; nothing on the
-terminal and in the working folder that the user did not ask for; fast enough for a billion replicas on a laptop.
+terminal and in the working folder that the user did not ask for.
 
 How: a folder of the session's own (mode 0700, removed at the end) holds all that Spark wants to have on disk: the
 launcher that serves as JAVA_HOME, the logging rules, the packages as a zip, the warehouse, the shuffle files. The
 environment is changed only while the JVM starts, since that is when it is read, and put back at once. With a `local`
 master the folder that holds our packages goes on the workers' PYTHONPATH, so that numba's compiled code stays cached
-beside the sources; with every other master the packages are sent as a zip, so that executors run this very version
-whatever is installed over there. Workers run the interpreter that this process runs on. Jobs send one row per broker,
-not per replica, through the JVM, and numpy holds one cluster at a time in each worker, so the JVM gets a quarter of the
-memory that this process may use, at least 1 and at most 8 GiB: 2 GiB on a laptop of 8 GiB, 6 GiB on one of 24.
+beside the sources; with every other master the packages are sent as a zip (archive.py), so that executors run this very
+version whatever is installed over there.
 
 Example:
     with spark_session(app_name="fleet", master="local[2]") as spark:
         spark.range(10).count()
 
-Left out: Spark Connect, whose workers do not see the client's modules; a second session in one process, as Spark has
-one JVM per process. `local-cluster` masters keep their logs in the folder where pyspark is installed (Spark's own
-rule); they are for tests.
+Left out: a second session in one process, as Spark has one JVM per process.
 
-Source: Spark 4.3.0 pyspark/java_gateway.py, pyspark/core/context.py, docs/configuration.md.
+Source: Spark 4.3.0 pyspark/java_gateway.py, pyspark/core/context.py; org.apache.spark.deploy.PythonRunner.
 """
 
 from __future__ import annotations
@@ -30,40 +27,41 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-import re
+import shlex
 import sys
 import tempfile
-import threading
 import warnings
-import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-import attrs
 import pyspark
 from py4j.protocol import Py4JError
 from pyspark import SparkConf, SparkContext
-from pyspark.errors.exceptions.captured import CapturedException, PythonException
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from broker.errors import BrokersideError, UsageError, shorten
+from broker.errors import UsageError, shorten
+from spark_analysis.session.archive import ROOT, write_archive
+from spark_analysis.session.cancel import cancel_jobs, interrupt_behind, job_error, own_logging
+from spark_analysis.session.connect import connect_session
+from spark_analysis.session.environment import changed_environment
 from spark_analysis.session.java import SessionError, find_java, write_launcher
 from spark_analysis.session.jvm import Jvm
+from spark_analysis.session.masters import MASTER_DEFAULT, chosen_master, is_connect, is_local, is_submitted
+from spark_analysis.session.settings import (
+    OF_QUERIES,
+    OF_THE_JVM,
+    PYTHON,
+    read_defaults,
+    session_options,
+    workers_python,
+)
 from spark_analysis.session.signals import held_signals, hurried_signals
-
-MASTER_DEFAULT: Final = "local[*]"
-HEAP_BYTES_MIN: Final = 1 << 30  # Below this the JVM itself, its class data and Arrow's buffers do not fit.
-CANCEL_SECONDS_MAX: Final = 3  # From an interrupt to the end of a JVM that does not heed it.
-HEAP_BYTES_MAX: Final = 8 << 30  # A larger heap has nothing to hold and lengthens the pauses of its collector.
 
 SPARK_HOME: Final = Path(pyspark.__file__).parent
 
-_PACKAGES: Final = ("broker", "log", "placement", "replication", "spark_analysis")
-_ROOT: Final = Path(__file__).resolve().parents[2]
-_LOCAL: Final = re.compile(r"local(\[(\d+|\*)(, *\d+)?\])?")
-_MASTER: Final = re.compile(rf"{_LOCAL.pattern}|local-cluster\[\d+, *\d+, *\d+\]|(spark|k8s)://\S+|yarn")
 _LOG_RULES: Final = """\
 rootLogger.level = error
 rootLogger.appenderRef.stderr.ref = stderr
@@ -85,196 +83,129 @@ appender.stderr.layout.pattern = spark: %p %c{1}: %m%n%ex{short}
 """
 
 
-class JobError(BrokersideError):
-    """Report that a Spark job failed, neither by its input nor by the model; a note holds Spark's trace."""
-
-    definite = False  # Other jobs of the session have done their work.
-
-
-@attrs.frozen
-class Option:
-    """Define one Spark setting: its key, its value and the reason for the value."""
-
-    key: str
-    value: str
-    reason: str
-
-
-OPTIONS: Final = (
-    Option("spark.driver.bindAddress", "127.0.0.1", "Nothing of a local run is reachable from the network."),
-    Option("spark.driver.host", "127.0.0.1", "Nor does a strange host name keep it from starting."),
-    Option(
-        "spark.driver.extraJavaOptions",
-        "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-        "Jobs are short and keep rows out of the JVM: half its CPU went into compiling its own code better.",
-    ),
-    Option("spark.ui.enabled", "false", "A port and 1 s of start-up for a page that nobody opens."),
-    Option("spark.ui.showConsoleProgress", "false", "Its bar garbles ours, which knows the total."),
-    Option("spark.sql.catalogImplementation", "in-memory", "No metastore_db and derby.log in the working folder."),
-    Option("spark.sql.session.timeZone", "UTC", "The machine's zone never reaches a result."),
-    Option("spark.sql.execution.arrow.pyspark.enabled", "true", "Rows cross to Python in columns, 20 times as fast."),
-    Option("spark.sql.execution.arrow.pyspark.fallback.enabled", "false", "A slow path taken in silence is a fault."),
-    Option("spark.sql.adaptive.enabled", "false", "Nothing is shuffled: planning again finds nothing to adapt."),
-    Option("spark.sql.parquet.compression.codec", "zstd", "A third smaller than snappy on these tables."),
-    Option("spark.sql.ansi.enabled", "true", "An overflow is an error, not a wrong count."),
-    Option("spark.serializer", "org.apache.spark.serializer.KryoSerializer", "Smaller shuffles than Java's own."),
-)
-
-LOCAL_ONLY: Final = frozenset({"spark.driver.bindAddress", "spark.driver.host"})
-
-
 @contextlib.contextmanager
 def spark_session(
     *, app_name: str, master: str | None = None, options: Mapping[str, str] | None = None
 ) -> Iterator[SparkSession]:
     """Start Spark, and stop it and its JVM when the block ends, however it ends.
 
-    `master` is a Spark master URL, `local[*]` if not given. `options` are Spark settings and
-    win over those of `OPTIONS`. Raises `SessionError` when Java or Spark cannot be started,
-    `UsageError` for a master that Spark does not know or when this process has a session already,
-    and `JobError` in place of an error of Spark's that leaves the block.
+    `master` is a Spark master URL; without it the environment's counts, and at last `local[*]`
+    (masters.py). `options` are Spark settings and win over those of settings.py. Raises `SessionError`
+    when Java or Spark cannot be started, `UsageError` for a master that Spark does not know, for a
+    setting that cannot be given here or when this process has a session already, and `JobError` in
+    place of an error of Spark's that leaves the block.
     """
-    chosen = MASTER_DEFAULT if master is None else master
-    if not _MASTER.fullmatch(chosen):
-        allowed = "local, local[N], local[*], local-cluster[N,CORES,MIB], spark://HOST:PORT, k8s://URL or yarn"
-        raise UsageError(f"a Spark master is {allowed}, not {shorten(chosen)!r}")
     if SparkContext._active_spark_context is not None:
         raise UsageError("this process has a Spark session already; stop it first, or use it")
-    with tempfile.TemporaryDirectory(prefix="brokerside-", ignore_cleanup_errors=True) as name, _own_logging():
-        jvm, spark = Jvm(), None
+    given = dict(options or {})
+    with tempfile.TemporaryDirectory(prefix="brokerside-", ignore_cleanup_errors=True) as name, own_logging():
+        jvm, folder = Jvm(), Path(name)
+        if is_submitted(os.environ):
+            session = _classic(jvm, partial(_join, folder, master, given))
+        else:
+            defaults = read_defaults(os.environ)
+            chosen = chosen_master(master, os.environ, defaults)
+            if is_connect(chosen):
+                session = connect_session(chosen, app_name, given, folder)
+            else:
+                session = _classic(jvm, partial(_start, jvm, folder, app_name, chosen, given, defaults))
         try:
-            spark = _start(jvm, Path(name), app_name, chosen, options or {})
-            with hurried_signals(partial(_cancel_jobs, spark.sparkContext, jvm)):
+            with session as spark:
                 yield spark
         except Exception as error:
             # On Ctrl-C the jobs are cancelled, and what then comes out is often a Java error.
-            if interrupt := _interrupt_behind(error):
+            if interrupt := interrupt_behind(error):
                 raise interrupt.with_traceback(None) from None
-            if jvm.was_killed:
-                raise KeyboardInterrupt from None
-            # Spark's errors ask the JVM for their text, which is about to end.
-            if isinstance(error, CapturedException | Py4JError):
-                raise job_error(error) from None
             raise
-        finally:
-            with held_signals(jvm.kill):
-                _stop(jvm, spark)
-
-
-def job_error(error: Exception) -> JobError:
-    """Return a JobError with one line of Spark's error; the whole error is a note, which a traceback shows."""
-    text = str(error)
-    lines = [line.strip() for line in text.split("JVM stacktrace:")[0].splitlines() if line.strip()] or [repr(error)]
-    # An error of our own function stands at the end of the worker's trace, any other in the first line.
-    failure = JobError(f"a Spark job failed: {shorten(lines[-1 if isinstance(error, PythonException) else 0], 300)}")
-    failure.add_note(text)
-    return failure
 
 
 @contextlib.contextmanager
-def _own_logging() -> Iterator[None]:
-    """Put back the level of logging when the block ends."""
-    level = logging.root.manager.disable
+def _classic(jvm: Jvm, start: Callable[[], SparkSession]) -> Iterator[SparkSession]:
+    """Start a session that talks to a JVM; stop it, and the JVM if it is our own, when the block ends."""
+    spark = None
     try:
-        yield
+        spark = start()
+        with hurried_signals(partial(cancel_jobs, spark.sparkContext.cancelAllJobs, jvm.kill)):
+            yield spark
+    except Exception as error:
+        if interrupt_behind(error) is not None:
+            raise
+        if jvm.was_killed:
+            raise KeyboardInterrupt from None
+        # Spark's errors ask the JVM for their text, which is about to end.
+        if isinstance(error, PySparkException | Py4JError):
+            raise job_error(error) from None
+        raise
     finally:
-        logging.disable(level)
+        with held_signals(jvm.kill):
+            _stop(jvm, spark)
 
 
-def _cancel_jobs(context: SparkContext, jvm: Jvm) -> None:
-    """Cancel all jobs, as an interrupt is on its way; kill the JVM if it still works some seconds later.
-
-    Spark's own handler asks the JVM on the very connection on which the main thread may be waiting; that fails, and
-    the jobs go on. Here another thread asks, on its own connection. The main thread may wait for what a cancelled
-    job never sends; a killed JVM ends every wait.
-    """
-
-    def cancel() -> None:
-        with contextlib.suppress(Exception):  # The JVM may be gone by then.
-            context.cancelAllJobs()
-
-    logging.disable(logging.CRITICAL)  # Py4J logs the call that was cut short, with its trace.
-    threading.Thread(target=cancel, daemon=True).start()
-    killer = threading.Timer(CANCEL_SECONDS_MAX, jvm.kill)
-    killer.daemon = True
-    killer.start()
-
-
-def _interrupt_behind(error: BaseException) -> BaseException | None:
-    """Return the KeyboardInterrupt, or what else is no error, that was on its way out when `error` came up."""
-    seen: BaseException | None = error
-    while isinstance(seen, Exception):
-        seen = seen.__context__  # Ends: Python keeps this chain free of loops.
-    return seen
-
-
-def is_local(master: str) -> bool:
-    """Return whether `master` runs executors inside the driver's own JVM, on this machine.
-
-    >>> is_local("local[*]"), is_local("spark://host:7077")
-    (True, False)
-    """
-    return _LOCAL.fullmatch(master) is not None
-
-
-def heap_bytes(memory_bytes: int) -> int:
-    """Return the size of the JVM's heap on a machine of `memory_bytes`: a quarter, at least 1 and at most 8 GiB.
-
-    >>> heap_bytes(24 << 30) >> 30
-    6
-    """
-    return min(max(memory_bytes // 4, HEAP_BYTES_MIN), HEAP_BYTES_MAX)
-
-
-def memory_bytes() -> int:
-    """Return the memory that this process may use: the machine's, or the container's where that is less."""
-    machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    for path in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
-        with contextlib.suppress(OSError, ValueError):
-            return min(machine, int(Path(path).read_text(encoding="ascii")))
-    return machine
-
-
-def session_options(folder: Path, master: str, options: Mapping[str, str]) -> dict[str, str]:
-    """Return all settings of a session that keeps its files in `folder`; the caller's `options` win."""
-    table = {option.key: option.value for option in OPTIONS if is_local(master) or option.key not in LOCAL_ONLY}
-    places = {
-        "spark.sql.warehouse.dir": (folder / "warehouse").as_uri(),
-        "spark.local.dir": str(folder / "local"),
-        "spark.driver.memory": f"{heap_bytes(memory_bytes()) >> 20}m",
-        "spark.pyspark.python": sys.executable,
-        "spark.pyspark.driver.python": sys.executable,
-    }
-    merged = table | places | dict(options)
-    quiet = f"-Dlog4j2.configurationFile={(folder / 'log4j2.properties').as_uri()} -XX:-UsePerfData"
-    merged["spark.driver.extraJavaOptions"] = f"{quiet} {merged.get('spark.driver.extraJavaOptions', '')}".strip()
-    return merged
-
-
-def _start(jvm: Jvm, folder: Path, app_name: str, master: str, options: Mapping[str, str]) -> SparkSession:
+def _start(
+    jvm: Jvm, folder: Path, app_name: str, master: str, options: Mapping[str, str], defaults: Mapping[str, str]
+) -> SparkSession:
+    """Start a JVM of our own on `master`, and a session on it."""
     java = find_java(os.environ)
     home = write_launcher(java, folder / "java")
     (folder / "log4j2.properties").write_text(_LOG_RULES, encoding="utf-8")
     (folder / "local").mkdir()
-    settings = {**session_options(folder, master, options), "spark.app.name": app_name, "spark.master": master}
+    settings = {"spark.app.name": app_name, **session_options(folder, master, options, defaults)}
 
     def hurry() -> None:
         logging.disable(logging.CRITICAL)  # Py4J logs the call that was cut short, with its trace.
         jvm.kill()
 
+    python = workers_python(master, settings, os.environ)
     try:
-        with held_signals(hurry) as hold_again, _environment(_launch_environment(home, master)):
-            with _environment(jvm.start(SPARK_HOME, settings, folder)):
-                SparkContext(conf=SparkConf().setAll(list(settings.items())))
+        with held_signals(hurry) as hold_again, changed_environment(_launch_environment(home, master, python, options)):
+            with changed_environment(jvm.start(SPARK_HOME, settings, folder)):
+                context = _context({})
                 hold_again()
             spark = SparkSession.builder.getOrCreate()
     except Exception as error:
         what = f"Spark did not start on {master} with Java {java.major} ({java.program})"
-        raise SessionError(f"{what}: {shorten(_first_line(error), 300)}") from error
-    if not is_local(master):
-        spark.sparkContext.addPyFile(str(zip_packages(folder / "brokerside.zip")))
+        raise SessionError(f"{what}: {shorten(_reason(error), 300)}") from error
+    return _with_packages(spark, context, folder)
+
+
+def _join(folder: Path, master: str | None, options: Mapping[str, str]) -> SparkSession:
+    """Start a session in the JVM of the spark-submit that has started this program."""
+    SparkContext._ensure_initialized()
+    submitted = SparkConf()
+    own = submitted.get("spark.master") or MASTER_DEFAULT
+    if master not in (None, own):
+        raise UsageError(f"spark-submit runs this program on {own}; leave --master out, or give it to spark-submit")
+    late = sorted(key for key in options if key in OF_THE_JVM)
+    if late:
+        raise UsageError(f"the JVM of spark-submit has started without {late[0]}; give it to spark-submit")
+    ours = {option.key: option.value for option in OF_QUERIES if not submitted.contains(option.key)}
+    if is_local(own):
+        ours["spark.executorEnv.PYTHONPATH"] = _python_path()
+    python = options.get(PYTHON)
+    try:
+        with (
+            held_signals(lambda: None) as hold_again,
+            changed_environment({} if python is None else {"PYSPARK_PYTHON": python}),
+        ):
+            context = _context({"spark.master": own, **ours, **options})
+            hold_again()
+            spark = SparkSession.builder.getOrCreate()
+    except Exception as error:
+        raise SessionError(f"Spark did not start on {own}: {shorten(_reason(error), 300)}") from error
+    return _with_packages(spark, context, folder)
+
+
+def _context(settings: Mapping[str, str]) -> SparkContext:
+    """Return a new context with the settings of the JVM, and `settings` above them."""
+    SparkContext._ensure_initialized()
+    return SparkContext(conf=SparkConf().setAll(list(settings.items())))
+
+
+def _with_packages(spark: SparkSession, context: SparkContext, folder: Path) -> SparkSession:
+    if not is_local(str(context.master)):
+        context.addPyFile(str(write_archive(folder)))
     # A JVM that a signal ended cuts its connection, of which socketserver would print a traceback.
-    server: Any = getattr(spark.sparkContext, "_accumulatorServer", None)
+    server: Any = getattr(context, "_accumulatorServer", None)
     if server is not None:
         server.handle_error = lambda *_: None
     return spark
@@ -288,60 +219,54 @@ def _no_warning_of_the_end() -> Iterator[None]:
         yield
 
 
-def _first_line(error: Exception) -> str:
-    return next(iter(str(error).strip().splitlines()), type(error).__name__)
+def _reason(error: Exception) -> str:
+    """Return the line of an error that says why: of Java's errors the second, behind the name of the call."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
+    return lines[1].removeprefix(": ") if isinstance(error, Py4JError) and len(lines) > 1 else lines[0]
 
 
-def _launch_environment(java_home: Path, master: str) -> dict[str, str | None]:
-    path = os.environ.get("PYTHONPATH")
+def _launch_environment(
+    java_home: Path, master: str, python: str | None, options: Mapping[str, str]
+) -> dict[str, str | None]:
     return {
         "JAVA_HOME": str(java_home),
-        "PYSPARK_PYTHON": sys.executable,
+        "PYSPARK_PYTHON": python,
         "PYSPARK_DRIVER_PYTHON": sys.executable,
         # Another Spark's jars would not understand this pyspark.
         "SPARK_HOME": str(SPARK_HOME),
         # Would make the builder start a Connect client instead.
         "SPARK_REMOTE": None,
-        "PYTHONPATH": (f"{_ROOT}{os.pathsep}{path}" if path else str(_ROOT)) if is_local(master) else path,
+        "PYTHONPATH": _python_path() if is_local(master) else os.environ.get("PYTHONPATH"),
+        "PYSPARK_SUBMIT_ARGS": submit_arguments(os.environ.get("PYSPARK_SUBMIT_ARGS", ""), master, options),
     }
 
 
-@contextlib.contextmanager
-def _environment(changes: Mapping[str, str | None]) -> Iterator[None]:
-    before = {name: os.environ.get(name) for name in changes}
-    try:
-        _set_environment(changes)
-        yield
-    finally:
-        _set_environment(before)
+def submit_arguments(arguments: str, master: str, options: Mapping[str, str]) -> str:
+    """Return spark-submit's arguments of the environment with `master` and `options` above them.
+
+    >>> submit_arguments("--jars a.jar pyspark-shell", "yarn", {"spark.executor.memory": "4g"})
+    '--jars a.jar --master yarn --conf spark.executor.memory=4g pyspark-shell'
+    """
+    words = shlex.split(arguments) or ["pyspark-shell"]
+    confs = (word for key, value in options.items() for word in ("--conf", f"{key}={value}"))
+    return shlex.join([*words[:-1], "--master", master, *confs, words[-1]])
 
 
-def _set_environment(values: Mapping[str, str | None]) -> None:
-    for name, value in values.items():
-        if value is None:
-            os.environ.pop(name, None)
-        else:
-            os.environ[name] = value
-
-
-def zip_packages(path: Path) -> Path:
-    """Write our packages, sources and data files, as a zip that Python imports from; return `path`."""
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
-        for package in _PACKAGES:
-            for file in sorted((_ROOT / package).rglob("*")):
-                if file.is_file() and "__pycache__" not in file.parts:
-                    archive.write(file, file.relative_to(_ROOT))
-    return path
+def _python_path() -> str:
+    path = os.environ.get("PYTHONPATH")
+    return f"{ROOT}{os.pathsep}{path}" if path else str(ROOT)
 
 
 def _stop(jvm: Jvm, spark: SparkSession | None) -> None:
-    """Stop the session, if it came to be, and see its JVM end; with it goes all that Spark keeps on disk."""
+    """Stop the session, if it came to be, and see its own JVM end; with it goes all that Spark keeps on disk."""
     started = spark or SparkContext._active_spark_context
     gateway: Any = SparkContext._gateway
     # A JVM that died cannot be asked to stop; what is left to do is on this side.
     with contextlib.suppress(Exception), _no_warning_of_the_end():
         if started is not None:
             started.stop()
+    if is_submitted(os.environ):
+        return  # The JVM ends after this program; another session may follow in it.
     with contextlib.suppress(Exception):
         if gateway is not None:
             gateway.shutdown()

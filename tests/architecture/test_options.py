@@ -51,6 +51,7 @@ MODES: Final = {
 
 VALUES: Final = {
     "--assignor": "range",
+    "--conf": "spark.ui.enabled=true",
     "--config": "segment.bytes=1048576",
     "--diagram": "all",
     "--events": str(REAL.parent / "six-brokers.csv"),

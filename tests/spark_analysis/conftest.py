@@ -12,7 +12,8 @@ from typing import Final
 import pytest
 from pyspark.sql import SparkSession
 
-from spark_analysis.session.spark_session import Option, spark_session
+from spark_analysis.session.settings import Option
+from spark_analysis.session.spark_session import spark_session
 
 # Together: half of the usual start-up, and a tenth to two tenths of a second a job.
 FAST: Final = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TypeAlias
 
@@ -88,19 +88,19 @@ def test_a_report_on_small_input_imports_no_pyspark(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("engine", "master", "is_small", "expected"),
+    ("engine", "asks_for_spark", "is_small", "expected"),
     [
-        ("auto", None, True, True),
-        ("auto", None, False, False),
-        ("auto", "local[2]", True, False),
-        ("local", None, False, True),
-        ("spark", None, True, False),
+        ("auto", False, True, True),
+        ("auto", False, False, False),
+        ("auto", True, True, False),
+        ("local", False, False, True),
+        ("spark", False, True, False),
     ],
 )
-def test_auto_runs_small_work_here_unless_a_master_is_named(
-    engine: str, master: str | None, is_small: bool, expected: bool
+def test_auto_runs_small_work_here_unless_spark_is_asked_for(
+    engine: str, asks_for_spark: bool, is_small: bool, expected: bool
 ) -> None:
-    assert is_local(engine, master, is_small=is_small) is expected
+    assert is_local(engine, asks_for_spark=asks_for_spark, is_small=is_small) is expected
 
 
 def test_a_report_starts_spark_for_a_gibibyte_a_master_and_on_demand(
@@ -108,7 +108,7 @@ def test_a_report_starts_spark_for_a_gibibyte_a_master_and_on_demand(
 ) -> None:
     chosen: list[bool] = []
 
-    def started(*, local: bool, master: str | None, quiet: bool) -> Engine:
+    def started(*, local: bool, master: str | None, settings: Mapping[str, str], quiet: bool) -> Engine:
         chosen.append(local)
         raise InputError("seen", source="test")
 
@@ -122,6 +122,7 @@ def test_a_report_starts_spark_for_a_gibibyte_a_master_and_on_demand(
         (("report", small), True),
         (("report", str(large)), False),
         (("report", small, "--master", "local[2]"), False),
+        (("report", small, "--conf", "spark.ui.enabled=true"), False),
         (("report", small, "--engine", "spark"), False),
         (("report", str(large), "--engine", "local"), True),
         (("fleet", "--clusters", "3"), False),
@@ -134,9 +135,31 @@ def test_a_report_starts_spark_for_a_gibibyte_a_master_and_on_demand(
         assert chosen == []
 
 
+@pytest.mark.parametrize(("option", "value"), [("--master", "yarn"), ("--conf", "spark.executor.memory=4g")])
 @pytest.mark.parametrize("command", ["report", "fleet"])
-def test_a_master_for_a_local_run_is_refused(command: str, capsys: pytest.CaptureFixture[str]) -> None:
-    given = [command, *([str(DUMPS[0])] if command == "report" else []), "--engine", "local", "--master", "yarn"]
+def test_an_option_of_spark_for_a_local_run_is_refused(
+    command: str, option: str, value: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = [command, *([str(DUMPS[0])] if command == "report" else []), "--engine", "local", option, value]
     assert run(brokerside, "brokerside", given) == 2
-    expected = "brokerside: --master has no effect with --engine local; leave out one of the two\n"
+    expected = f"brokerside: {option} has no effect with --engine local; leave out one of the two\n"
     assert capsys.readouterr().err == expected
+
+
+@pytest.mark.parametrize(
+    ("values", "sentence"),
+    [
+        (("spark.executor.memory",), "--conf takes a Spark setting, spark.NAME=VALUE, not 'spark.executor.memory'"),
+        (("spark.executor.memory=",), "--conf takes a Spark setting, spark.NAME=VALUE, not 'spark.executor.memory='"),
+        (("executor.memory=4g",), "--conf takes a Spark setting, spark.NAME=VALUE, not 'executor.memory=4g'"),
+        (("spark.a b=4g",), "--conf takes a Spark setting, spark.NAME=VALUE, not 'spark.a b=4g'"),
+        (("spark.master=yarn",), "--conf cannot set spark.master; give --master yarn"),
+        (("spark.a=1", "spark.a=2"), "--conf gives spark.a two values, '1' and '2'"),
+    ],
+)
+def test_a_setting_that_cannot_be_is_refused_in_one_sentence(
+    values: tuple[str, ...], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = [word for value in values for word in ("--conf", value)]
+    assert run(brokerside, "brokerside", ["fleet", *given]) == 2
+    assert capsys.readouterr().err == f"brokerside: {sentence}\n"

@@ -16,16 +16,11 @@ from pyspark.errors import AnalysisException, PythonException
 from pyspark.sql import SparkSession
 
 from broker.errors import UsageError
-from spark_analysis.session.spark_session import (
-    OPTIONS,
-    heap_bytes,
-    is_local,
-    job_error,
-    memory_bytes,
-    session_options,
-    spark_session,
-    zip_packages,
-)
+from spark_analysis.session.archive import write_archive, zip_packages
+from spark_analysis.session.cancel import job_error
+from spark_analysis.session.masters import is_local
+from spark_analysis.session.settings import OPTIONS, heap_bytes, memory_bytes, session_options
+from spark_analysis.session.spark_session import spark_session
 from tests.spark_analysis.processes import SECONDS_MAX, processes_of, wait_until
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -126,13 +121,15 @@ def test_other_masters_must_reach_the_driver(tmp_path: Path, master: str) -> Non
     assert "spark.driver.bindAddress" not in session_options(tmp_path, master, {})
 
 
-@pytest.mark.parametrize("master", ["", "local[]", "local[two]", "mesos://host", "spark://"])
+@pytest.mark.parametrize(
+    "master", ["", "local[]", "local[two]", "mesos://host", "spark://", "sc://", "sc://host:99999", "sc://host/db"]
+)
 def test_an_unknown_master_is_refused_in_one_sentence(master: str) -> None:
     with pytest.raises(UsageError) as caught, spark_session(app_name="test", master=master):
         pytest.fail("there is no such master")
     assert str(caught.value) == (
         "a Spark master is local, local[N], local[*], local-cluster[N,CORES,MIB], spark://HOST:PORT, "
-        f"k8s://URL or yarn, not {master!r}"
+        f"k8s://URL, yarn or sc://HOST:PORT, not {master!r}"
     )
 
 
@@ -204,7 +201,7 @@ def test_executors_of_other_processes_get_the_packages_sent_and_nothing_is_print
     assert ended.stdout.splitlines()[:3] == [
         "100",
         sys.executable,
-        "./brokerside.zip/broker/compiled.py",
+        f"./{write_archive(tmp_path).name}/broker/compiled.py",
     ]
 
 

@@ -9,8 +9,8 @@ compiled there no more; where nothing can be written, everything works as withou
 How: the copy stands in numba's folder of the user, below a digest of the whole archive, since a kernel's constants may
 come from its other modules. It is written beside its place and renamed, as other workers may do the same.
 
-Example: lasting_source("/work/app-1/brokerside.zip/broker/java/random.py") is
-/home/me/.cache/numba/brokerside-1f6a0c29d43b/broker/java/random.py
+Example: lasting_source("app-1/brokerside.zip/broker/java/random.py") is broker/java/random.py in the folder
+brokerside-1f6a0c29d43b of the user's cache.
 
 Left out: clearing the folder of copies of earlier versions.
 
@@ -22,7 +22,6 @@ from __future__ import annotations
 import functools
 import hashlib
 import os
-import tempfile
 import zipfile
 from contextlib import suppress
 from pathlib import Path
@@ -34,7 +33,7 @@ def lasting_source(file: str) -> str | None:
 
     None is for a file in an archive where no copy can be written.
     """
-    if os.path.exists(file):
+    if Path(file).exists():
         return file
     archive = next((folder for folder in Path(file).absolute().parents if folder.is_file()), None)
     if archive is None:
@@ -65,7 +64,6 @@ def _digest(archive: Path) -> str:
 
 def _write(path: Path, data: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    handle, name = tempfile.mkstemp(dir=path.parent)
-    with os.fdopen(handle, "wb") as file:
-        file.write(data)
-    os.replace(name, path)
+    own = path.with_name(f"{path.name}.{os.getpid()}")  # No other process of this machine has it.
+    own.write_bytes(data)
+    own.replace(path)

@@ -8,7 +8,7 @@ import sys
 import zipfile
 from pathlib import Path
 
-from broker.compiled_source import lasting_source
+from broker.kernel_source import lasting_source
 
 ROOT = Path(__file__).resolve().parents[2]
 MODULE = """
@@ -24,8 +24,8 @@ def archive(path: Path, factor: int = 3) -> Path:
     """An archive of the modules that compile, and a module with a kernel."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with zipfile.ZipFile(path, "w") as opened:
-        for name in ("broker/__init__.py", "broker/compiled.py", "broker/compiled_source.py"):
-            opened.writestr(zipfile.ZipInfo(name), (ROOT / name).read_bytes() if "compiled" in name else b"")
+        for name in ("broker/__init__.py", "broker/compiled.py", "broker/kernel_source.py"):
+            opened.writestr(zipfile.ZipInfo(name), (ROOT / name).read_bytes() if name != "broker/__init__.py" else b"")
         opened.writestr(zipfile.ZipInfo("kernels.py"), MODULE.format(factor=factor))
     return path
 
