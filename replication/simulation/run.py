@@ -25,7 +25,7 @@ Source: the two phases are those of TigerBeetle's VOPR.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Final, Protocol
 
@@ -195,10 +195,14 @@ class Simulation:
         try:
             self._finish_phases()
             self.checker.check_all(self.cluster)
-        except AssertionError as error:
-            # A bug of the model: reported like any other finding, so that the plan can be shrunk.
-            failed = f"{type(error).__name__}: {error}"
+        except Exception as error:  # A bug of the model ends its own run, whatever it raises.
+            failed = self._failure(error)
         return self._outcome(failed)
+
+    def _failure(self, error: Exception) -> str:
+        """Describe what the model raised, with the seed and the step: a finding like any other, which can be shrunk."""
+        where = f"seed {self.options.seed}, step {self.cluster.event_count:,}"
+        return f"{type(error).__name__} at {where}: {' '.join(str(error).split())}"
 
     def _finish_phases(self) -> None:
         cluster, options = self.cluster, self.options
@@ -237,6 +241,31 @@ class Simulation:
             missing = self._extension.missing(self.cluster)
         return missing
 
+    def _check_clients(self) -> Sequence[Finding]:
+        """Return what the clients' history shows to be broken."""
+        history, references, now_ms = self.cluster.history, self.checker.references, self.cluster.now_ms
+        return self._guarded(
+            lambda: [
+                *check_history(
+                    history.writes,
+                    history.consumed_records,
+                    references,
+                    now_ms,
+                    is_idempotent=self.options.is_idempotent,
+                    may_skip=partial(may_skip, references),
+                    is_expired=partial(is_expired, references),
+                ),
+                *check_keys(history.consumed_records, references, now_ms),
+            ]
+        )
+
+    def _guarded(self, check: Callable[[], Sequence[Finding]]) -> Sequence[Finding]:
+        """Return the findings of a check at the end; what it raises on a broken state is a finding, too."""
+        try:
+            return check()
+        except Exception as error:
+            return (Finding("A", self.cluster.now_ms, -1, self._failure(error)),)
+
     def _outcome(self, failed: str) -> Outcome:
         cluster, options, references = self.cluster, self.options, self.checker.references
         rare = self.checker.rare.seen
@@ -244,23 +273,14 @@ class Simulation:
         findings = list(self.checker.findings)
         if failed:
             findings.append(Finding("A", now_ms, -1, failed))
-        findings += check_history(
-            history.writes,
-            history.consumed_records,
-            references,
-            now_ms,
-            is_idempotent=options.is_idempotent,
-            may_skip=partial(may_skip, references),
-            is_expired=partial(is_expired, references),
-        )
-        findings += check_keys(history.consumed_records, references, now_ms)
         durability = self.durability()
+        findings += self._check_clients()
         if options.is_strict and not failed:
             for lost in durability.lost_for_no_reason:
                 code = "I10" if lost.is_anywhere else "I9"
                 findings.append(Finding(code, now_ms, lost.partition, f"acknowledged value {lost.value} is gone"))
         if self._extension is not None:
-            findings += self._extension.findings(cluster)
+            findings += self._guarded(partial(self._extension.findings, cluster))
         for finding in findings:
             self.trace.line(finding.at_ms, str(finding))
         return Outcome(

@@ -6,6 +6,7 @@ The model is broken by putting another function or method in the place of its ow
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -16,6 +17,7 @@ import log.producers.state
 import replication.roles.broker_role
 import replication.roles.controller
 import replication.rules.controller_events
+from broker.cli import run as run_command
 from broker.error_codes import ErrorCode
 from broker.ids import NO_LEADER, LeaderEpoch, Offset
 from broker.units import DurationMs, TimeMs
@@ -24,6 +26,7 @@ from log.batches.build_spec import BatchSpec
 from log.producers.append import AppendOrigin
 from log.record import Record
 from replication.checkers import INVARIANTS
+from replication.cli.simulate import simulate
 from replication.roles.controller import ControllerRole
 from replication.roles.leader import LeaderRole
 from replication.roles.messages import MetadataFetchResponse, PartitionRecord
@@ -34,6 +37,7 @@ from replication.rules.partition import AlterPartitionRequest, IsrMember, LogSta
 from replication.scenarios import SCENARIOS, Scenario
 from replication.scenarios.extension import ScenarioExtension
 from replication.simulation import Fault, FaultKind, NetworkOptions, Options, harsh, quiet, run
+from replication.simulation.fault_injection import FaultInjector
 
 Patch = pytest.MonkeyPatch
 Break = Callable[[Patch], None]
@@ -278,3 +282,28 @@ def test_every_invariant_is_seen_red_in_a_whole_run() -> None:
     codes = {row[0] for row in BROKEN} | BY_A_RULE_TURNED_OFF
     assert codes == {f"I{number}" for number in range(1, 29)}
     assert codes <= set(INVARIANTS)
+
+
+def test_what_a_model_raises_ends_its_own_run_with_seed_and_step(monkeypatch: Patch) -> None:
+    def advance(_original: Any, self: LeaderRole, *_given: Any) -> None:
+        raise KeyError(self.partition)
+
+    around(monkeypatch, LeaderRole, "advance", advance)
+    (finding, *_) = run(QUIET).findings
+    assert finding.code == "A"
+    assert re.fullmatch(r"KeyError at seed 1, step [\d,]+: [01]", finding.what), finding.what
+
+
+def test_a_campaign_goes_on_after_a_run_that_raises(monkeypatch: Patch, capsys: pytest.CaptureFixture[str]) -> None:
+    def strike(original: Any, self: Any, *given: Any) -> None:
+        if self._cluster.options.seed == 2:
+            raise ZeroDivisionError("of the model")
+        original(self, *given)
+
+    around(monkeypatch, FaultInjector, "heal", strike)
+    assert run_command(simulate, "simulate", ["--quiet", "--seed", "1", "--seeds", "3", "--minutes", "0.05"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert re.match(r"seed 2: A broken at 3000 ms: ZeroDivisionError at seed 2, step [\d,]+: of the model", lines[0])
+    assert lines[1] == "  again: brokerside simulate --quiet --minutes 0.05 --seed 2"
+    assert lines[2].startswith("3 runs, ")
+    assert lines[2].endswith(", 1 broken")
