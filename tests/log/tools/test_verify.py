@@ -186,10 +186,12 @@ def test_damaged_snapshots_and_checkpoints_are_found(tmp_path: Path) -> None:
     assert sorted(Path(each.file).name for each in found) == [snapshot.name, LEADER_EPOCH_FILE]
 
 
-def test_segments_that_overlap_are_found(partition: Path) -> None:
+@pytest.mark.parametrize("overlap_is_one_offset", [False, True])
+def test_segments_that_overlap_are_found(partition: Path, overlap_is_one_offset: bool) -> None:
     first, second = segments(partition)[:2]
+    base_offset = int(second.stem) - 1 if overlap_is_one_offset else 1
     for path in sorted(partition.glob(f"{second.stem}.*")):
-        path.rename(path.with_name("00000000000000000001" + path.suffix))
+        path.rename(path.with_name(f"{base_offset:020d}{path.suffix}"))
     found, _ = findings(partition)
     assert any(each.what.startswith("begins below the last offset of the segment before") for each in found)
     assert first.exists()

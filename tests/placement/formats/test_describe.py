@@ -167,6 +167,7 @@ def test_a_duplicate_names_the_first_line_and_a_second_topic_line_too() -> None:
         (4, "topic orders is already described in line 1"),
         (5, "partition 0 of orders is already described in line 2"),
     ]
+    assert (dump.rows_in, dump.rows_analysed, dump.rows_rejected) == (5, 3, 2)
 
 
 def test_bytes_that_are_no_utf_8_are_shown_escaped() -> None:

@@ -171,6 +171,16 @@ def test_one_constraint_proves_by_its_own_brokers_where_it_needs_more_batches_th
     assert constraint_weights(attrs.evolve(limits, batch_max=1)).tolist() == [1, 1, 1, 1]
 
 
+def test_no_two_of_a_clique_may_restart_together() -> None:
+    limits = attrs.evolve(
+        of_triangle(),
+        members=np.array([[0, 1], [0, 2], [2, 3], [1, 3]], dtype=np.int32),
+        budget=np.ones(4, dtype=np.int32),
+        partition_count=np.ones(4, dtype=np.int64),
+    )
+    assert clique_weights(conflicts_of(limits)).tolist() == [1, 1, 0, 0]
+
+
 def test_the_checker_trusts_no_search_that_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(restart_check, "SEARCH_STEPS_MAX", 1)
     checked = check_schedule(of_triangle(), ((0, 3), (1,), (2,)), np.array([0, 0, 0, 5]), by_search=3)

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+import attrs
 import pytest
 
 from broker.errors import InputError
@@ -14,10 +15,13 @@ from broker.ids import Offset, ProducerEpoch, ProducerId
 from log.batches.build import build_batch
 from log.batches.build_spec import BatchSpec
 from log.batches.fill import ROWS_MAX
+from log.batches.header_table import as_array, walk
+from log.indexes.txn_index import AbortedTransaction
 from log.partition.partition_log import PartitionLog
 from log.record import Record
 from log.storage import FileStorage
 from spark_analysis.data_sources import log_columns, log_rows
+from spark_analysis.data_sources.committed import Committed
 from spark_analysis.data_sources.log_filter import LogFilter
 from spark_analysis.data_sources.log_listing import log_segments
 from spark_analysis.data_sources.log_rows import LogRequest, segment_batches
@@ -66,6 +70,14 @@ def test_the_last_chunk_may_be_as_large_as_the_others(plain: Path, tmp_path: Pat
     divisor = next(each for each in range(2, size_bytes) if size_bytes % each == 0)
     tier(plain, tmp_path / "remote", compressed=compressed, chunk_bytes=size_bytes // divisor)
     assert [row["offset"] for row in rows(tmp_path / "remote", mode=FAILFAST)] == [row["offset"] for row in rows(plain)]
+
+
+def test_a_chunk_of_another_size_than_its_manifest_says_is_a_fault(plain: Path, tmp_path: Path) -> None:
+    out = tier(plain, tmp_path / "remote", compressed=False, chunk_bytes=401)
+    path = sorted(out.glob("*.rsm-manifest"))[0]
+    path.write_text(path.read_text().replace('"transformedChunkSize": 401', '"transformedChunkSize": 400'))
+    with pytest.raises(InputError, match="the chunk at byte 0 has 400 bytes; its manifest says 401"):
+        rows(out, mode=FAILFAST)
 
 
 def test_raw_tiered_segments_are_found_by_the_names_of_their_folders(plain: Path, tmp_path: Path) -> None:
@@ -233,6 +245,16 @@ def test_read_committed_ends_at_the_first_open_transaction(tmp_path: Path, has_s
         for path in folder.glob("*.snapshot"):
             path.unlink()
     assert [row["offset"] for row in rows(tmp_path, read_committed=True)] == list(range(first))
+
+
+def test_only_transactional_batches_can_be_aborted() -> None:
+    """As consumer.internals.CompletedFetch.isBatchAborted of the Java client asks first (4.3.1)."""
+    aborted = AbortedTransaction(ProducerId(9), Offset(0), Offset(9), Offset(0))
+    plain = BatchSpec(producer_id=ProducerId(9), producer_epoch=ProducerEpoch(0), base_sequence=0)
+    specs = [plain, attrs.evolve(plain, is_transactional=True)]
+    built = [build_batch(spec, [Record(Offset(place), START_MS, None, b"")]) for place, spec in enumerate(specs)]
+    data = as_array(b"".join(built))
+    assert Committed((aborted,), 100).mask(walk(data, 0, len(data), True)).tolist() == [True, False]
 
 
 def test_read_committed_works_in_tiered_storage_with_its_indexes(tmp_path: Path) -> None:
