@@ -90,6 +90,11 @@ def loads(view: ClusterView, *, assume_preferred: bool = False) -> Loads:
     )
 
 
+def broker_loads(view: ClusterView, *, assume_preferred: bool = False) -> GroupLoads:
+    """Return the loads of each broker of `view` alone, as `loads` does."""
+    return _broker_loads(view, leaders(view.partitions, assume_preferred=assume_preferred))
+
+
 def leaders(partitions: PartitionTable, *, assume_preferred: bool = False) -> Int32Array | None:
     """Return each partition's leader, int32[P], -1 for none; None if the view is silent about some partition.
 

@@ -51,7 +51,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from broker.cluster import PAD, SIZE_UNKNOWN, ClusterView, Int32Array, Int64Array, PartitionTable
-from broker.compiled import compiled
+from broker.compiled import compiled_with
 from broker.ids import NO_LEADER
 from broker.row_flags import count_in_row
 from placement.balance.loads import LEADER_NOT_SAID, broker_rows
@@ -165,7 +165,15 @@ def _size_bytes(table: PartitionTable) -> Int64Array | None:
     return None if sizes is None or (sizes == SIZE_UNKNOWN).any() else sizes
 
 
-@compiled
+def names(matrix: Int32Array, row: int, broker: int) -> bool:
+    """Return whether a row of `matrix` names a broker."""
+    found = False
+    for column in range(matrix.shape[1]):
+        found = found or matrix[row, column] == broker
+    return found
+
+
+@compiled_with(names)
 def fill_successions(
     replicas: Int32Array,
     rows: Int32Array,
@@ -187,12 +195,12 @@ def fill_successions(
         for place in range(width):
             broker = replicas[row, place]
             group[place] = -1
-            if broker < 0 or not live[rows[row, place]] or (offline[row] == broker).any():
+            if broker < 0 or not live[rows[row, place]] or names(offline, row, broker):
                 continue
             group[place] = 2
-            if (isr[row] == broker).any():
+            if names(isr, row, broker):
                 group[place] = 0
-            elif (elr[row] == broker).any():
+            elif names(elr, row, broker):
                 group[place] = 1
             if leader[row] == NO_LEADER and (group[place] < 2 or unclean[row]):
                 group[place] = -1

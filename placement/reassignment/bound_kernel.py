@@ -212,7 +212,9 @@ def is_taken(taken: Int64Array, count: int, broker: int) -> bool:
     return found
 
 
-@compiled_with(insert, former_cost, is_former, is_barred, is_open, fresh_cost, narrow, total_of, wide, is_taken)
+@compiled_with(
+    insert, former_cost, is_former, is_barred, is_open, fresh_cost, narrow, total_of, wide, is_taken, allocates=False
+)
 def least_cost(
     rules: Rules,
     prices: Prices,
@@ -222,16 +224,16 @@ def least_cost(
     fresh: Int64Array,
     scale: Int64Array,
     chosen: Int64Array,
+    room: Int64Array,
     total: Int64Array,
 ) -> bool:
     """Add up the least costs of the partitions `chosen`, rows of `rows` int32[P, W]; False where one has no place.
 
     `wanted` int64[P] are the replicas on live brokers, `leader` int32[P] the broker that saves `lead`, -1 for none,
-    `fresh` int64[P] what a new replica costs. Each partition's least cost counts `scale` int64[P] times. The sum is
-    total[0] * 2^PART_BITS + total[1], as it may need more than 64 bits.
+    `fresh` int64[P] what a new replica costs; `room` int64[512 + G] is room to work in. Each partition's least cost
+    counts `scale` int64[P] times. The sum is total[0] * 2^PART_BITS + total[1], as it may need more than 64 bits.
     """
-    room = np.empty(2 * 256 + rules.open_size.size, np.int64)
-    total[:] = 0
+    total[0] = total[1] = 0
     for place in range(chosen.size):
         row = chosen[place]
         factor = wanted[row]

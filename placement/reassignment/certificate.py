@@ -154,7 +154,8 @@ class Question:
         each = np.full(self.wanted.size, fresh, dtype=np.int64) if isinstance(fresh, int) else fresh
         scale = np.ones_like(self.wanted) if self.weights is None else self.weights
         total = np.zeros(2, dtype=np.int64)
-        if not least_cost(rules, prices, self.rows, self.wanted, self.leader, each, scale, chosen, total):
+        room = np.empty(2 * 256 + rules.open_size.size, dtype=np.int64)
+        if not least_cost(rules, prices, self.rows, self.wanted, self.leader, each, scale, chosen, room, total):
             return -FAR * FAR
         return (int(total[0]) << PART_BITS) + int(total[1])
 

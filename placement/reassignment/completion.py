@@ -38,7 +38,7 @@ from numpy.typing import NDArray
 from broker.cluster import PAD, ClusterView, Int32Array, Int64Array
 from broker.ids import NO_LEADER
 from broker.releases import NEWEST, Release
-from broker.row_flags import any_in_row
+from broker.row_flags import any_in_row, count_in_row
 from placement.reassignment.reassignment import BoolMatrix, Reassignment, members, widened
 
 NEEDS_ALL_TARGETS_SINCE: Final = Release("3.8")
@@ -74,14 +74,12 @@ class Completion:
 def completion(reassignment: Reassignment, release: Release = NEWEST) -> Completion:
     """Return when and how each row completes; replicas whose ISR the view does not give count as in sync."""
     target, added = reassignment.replicas, reassignment.added
-    held = target >= 0
-    in_sync = added | (held & _now_in_sync(reassignment))
-    moves = _any(added) | _any(reassignment.removed)
-    needed = held & _needs_all(reassignment, release)[:, None]
-    waits = needed & ~in_sync & moves[:, None]
+    in_sync = _in_sync(reassignment)
+    waits = _waits_for(reassignment, release, in_sync)
     gone = _on(target, _fenced_ids(reassignment.view)) | _offline(reassignment)
     leaderless = _leaderless(reassignment)
-    stuck = moves & (~_any(in_sync) | _any(added & gone)) | (leaderless & _any(added))
+    blocked = _moves(reassignment) & (~any_in_row(in_sync) | any_in_row(added & gone))
+    stuck = blocked | (leaderless & any_in_row(added))
     isr = np.where(in_sync, target, PAD)
     electable = in_sync & ~gone & ~leaderless[:, None]
     leader = _leader(reassignment, electable)
@@ -125,10 +123,26 @@ def completed_view(
 
 def unblocked_by_newer_release(reassignment: Reassignment) -> Flags:
     """Return which rows a kept out-of-sync replica blocks from 3.8 to 4.2 and no longer from 4.3, bool[N]."""
-    before = any_in_row(completion(reassignment, Release("4.2")).waits_for)
+    before = any_in_row(_waits_for(reassignment, Release("4.2"), _in_sync(reassignment)))
     if not before.any():
         return before
-    return np.asarray(before & ~any_in_row(completion(reassignment, NEEDS_ADDED_ONLY_SINCE).waits_for))
+    return before & ~any_in_row(_waits_for(reassignment, NEEDS_ADDED_ONLY_SINCE, _in_sync(reassignment)))
+
+
+def _in_sync(reassignment: Reassignment) -> BoolMatrix:
+    """Return which targets are in sync once the added ones have caught up, bool[N, W]."""
+    return reassignment.added | ((reassignment.replicas >= 0) & _now_in_sync(reassignment))
+
+
+def _waits_for(reassignment: Reassignment, release: Release, in_sync: BoolMatrix) -> BoolMatrix:
+    """Return which targets must come back in sync before their row completes, bool[N, W]."""
+    needed = (reassignment.replicas >= 0) & _needs_all(reassignment, release)[:, None]
+    return needed & ~in_sync & _moves(reassignment)[:, None]
+
+
+def _moves(reassignment: Reassignment) -> Flags:
+    """Return which rows add or remove a replica, bool[N]."""
+    return any_in_row(reassignment.added) | any_in_row(reassignment.removed)
 
 
 def _needs_all(reassignment: Reassignment, release: Release) -> Flags:
@@ -137,7 +151,7 @@ def _needs_all(reassignment: Reassignment, release: Release) -> Flags:
         return np.zeros(reassignment.count, dtype=np.bool_)
     if release < NEEDS_ADDED_ONLY_SINCE:
         return np.ones(reassignment.count, dtype=np.bool_)
-    return np.asarray(reassignment.added.sum(axis=1) < reassignment.removed.sum(axis=1))
+    return np.asarray(count_in_row(reassignment.added) < count_in_row(reassignment.removed))
 
 
 def _now_in_sync(reassignment: Reassignment) -> BoolMatrix:
@@ -176,10 +190,6 @@ def _offline(reassignment: Reassignment) -> BoolMatrix:
     return members(reassignment.replicas, offline[reassignment.rows]) & (reassignment.replicas >= 0)
 
 
-def _any(matrix: BoolMatrix) -> Flags:
-    return np.asarray(any_in_row(matrix), dtype=np.bool_)
-
-
 def _fenced_ids(view: ClusterView) -> Int32Array:
     return np.array([broker.id for broker in view.brokers if not broker.is_active], dtype=np.int32)
 
@@ -190,7 +200,10 @@ def _on(matrix: Int32Array, ids: Int32Array) -> BoolMatrix:
 
 def _left(matrix: Int32Array) -> Int32Array:
     """Return the rows with their padding moved to the end; the order of the others stays."""
-    order = np.argsort(matrix < 0, axis=1, kind="stable")
+    pads = matrix < 0
+    if not (pads[:, :-1] & ~pads[:, 1:]).any():
+        return matrix
+    order = np.argsort(pads, axis=1, kind="stable")
     return np.take_along_axis(matrix, order, axis=1)
 
 

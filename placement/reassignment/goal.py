@@ -29,7 +29,7 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from broker.cluster import PAD, BrokerView, ClusterView, Int32Array, Int64Array
+from broker.cluster import PAD, SIZE_UNKNOWN, BrokerView, ClusterView, Int32Array, Int64Array
 from broker.errors import RefusedError, UsageError
 from broker.ids import BrokerId
 from broker.row_flags import any_in_row
@@ -245,6 +245,8 @@ def _check_sizes(view: ClusterView, goal: Goal, chosen: NDArray[np.bool_]) -> No
 
 def copy_sizes(view: ClusterView) -> Int64Array:
     """Return the bytes of one new replica of each partition, int64[P], -1 where not known."""
+    if view.partitions.size_bytes is None and view.partitions.replica_size_bytes is None:
+        return np.full(view.partitions.count, SIZE_UNKNOWN, dtype=np.int64)
     every = np.arange(view.partitions.count)
     return Reassignment(view=view, rows=every, replicas=view.partitions.replicas).copy_bytes
 

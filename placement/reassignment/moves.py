@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from broker.cluster import PAD, SIZE_UNKNOWN, Int32Array, Int64Array
+from broker.row_flags import count_in_row
 from placement.balance.loads import broker_rows
 from placement.reassignment.reassignment import Reassignment
 
@@ -50,7 +51,7 @@ class Moves:
     @classmethod
     def of(cls, plan: Reassignment) -> Moves:
         """Return the moves of a reassignment, in its order."""
-        counts = plan.added.sum(axis=1).astype(np.int64)
+        counts = count_in_row(plan.added)
         places = np.flatnonzero(counts)
         ids = plan.view.broker_ids
         sizes = plan.copy_bytes[places]

@@ -20,19 +20,19 @@ import numpy as np
 from broker.cluster import PAD
 from broker.row_flags import any_in_row, count_in_row
 from broker.wording import counted
-from placement.reassignment.completion import completion, unblocked_by_newer_release
+from placement.reassignment.completion import Completion, completion, unblocked_by_newer_release
 from placement.reassignment.findings import naming_cordoned
 from placement.reassignment.plan import Plan
 
 _SHOWN_MAX: Final = 5
 
 
-def notes_of(plan: Plan) -> tuple[str, ...]:
-    """Return the notes on a plan."""
-    return tuple(_notes(plan))
+def notes_of(plan: Plan, done: Completion | None = None) -> tuple[str, ...]:
+    """Return the notes on a plan; `done` is the completion of its reassignment if it is known already."""
+    return tuple(_notes(plan, completion(plan.reassignment) if done is None else done))
 
 
-def _notes(plan: Plan) -> Iterator[str]:
+def _notes(plan: Plan, done: Completion) -> Iterator[str]:
     moved = plan.reassignment
     bare = sum(one.rack is None for one in plan.view.brokers)
     if plan.view.racks and bare:
@@ -54,7 +54,6 @@ def _notes(plan: Plan) -> Iterator[str]:
             f"{counted(int(kept.sum()), 'partition')} of the plan with a replica that stays on a cordoned broker: "
             "4.3.1 takes them, later releases refuse such a target (KAFKA-20832) until it is uncordoned"
         )
-    done = completion(moved)
     stuck = int(np.count_nonzero(done.is_blocked))
     if stuck:
         yield f"{counted(stuck, 'partition')} cannot complete before a replica is back in sync or a broker is unfenced"

@@ -26,7 +26,7 @@ def holds(row: Int32Array, broker: int) -> bool:
     return found
 
 
-@compiled_with(holds)
+@compiled_with(holds, allocates=False)
 def write_order(
     before: Int32Array,
     now: Int32Array,

@@ -52,7 +52,7 @@ from placement.reassignment.least_bytes import solve_bytes
 from placement.reassignment.order_kernel import write_order
 from placement.reassignment.planning import Standing, leader_problem, replica_problem
 from placement.reassignment.problem import Bounds, InfeasibleError, Problem, Solution
-from placement.reassignment.reassignment import Reassignment
+from placement.reassignment.reassignment import Reassignment, widened
 
 _WEIGHT_DIGITS_LEAST = 3
 
@@ -214,7 +214,6 @@ def _ordered(standing: Standing, now: Int32Array, leader: Int32Array) -> Int32Ar
 def _changed(view: ClusterView, standing: Standing, target: Int32Array) -> Reassignment:
     """Return the rows that the plan changes, in the view's order."""
     width = max(target.shape[1], standing.rows.shape[1])
-    both = [np.pad(one, ((0, 0), (0, width - one.shape[1])), constant_values=PAD) for one in (target, standing.rows)]
-    rows = np.flatnonzero(any_in_row(both[0] != both[1]))
+    rows = np.flatnonzero(any_in_row(widened(target, width) != widened(standing.rows, width)))
     ids = np.append(view.broker_ids, PAD).astype(np.int32)
     return Reassignment(view=view, rows=rows, replicas=ids[target[rows]])

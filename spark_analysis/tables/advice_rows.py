@@ -33,12 +33,12 @@ from broker.errors import RefusedError, UsageError
 from broker.row_flags import any_in_row
 from placement.balance.audit import assignment_of
 from placement.balance.constraints import RACK_SPREAD
-from placement.balance.loads import loads
+from placement.balance.loads import broker_loads
 from placement.balance.measures import best_over_brokers, distribution
 from placement.balance.reachable import Classes, Groups
 from placement.outages.look_ahead import RACK, SINGLE, LookAhead, Sweep, look_ahead, sweep_table, worst
 from placement.outages.restarts import restart_schedule
-from placement.reassignment.completion import completed_view
+from placement.reassignment.completion import completed_view, completion
 from placement.reassignment.goal import Goal, as_targeted, copy_sizes
 from placement.reassignment.moves import Moves
 from placement.reassignment.notes import notes_of
@@ -124,7 +124,8 @@ def _is_moving(view: ClusterView) -> bool:
 
 def _of_plan(plan: Plan, before: dict[str, int | None]) -> Row:
     moved, tally = plan.reassignment, plan.tally
-    after = _to_move(completed_view(moved)) if moved.count else before
+    done = completion(moved)
+    after = _to_move(completed_view(moved, done=done)) if moved.count else before
     moves = Moves.of(moved)
     row: Row = {
         "moved_count": tally.moved,
@@ -135,7 +136,7 @@ def _of_plan(plan: Plan, before: dict[str, int | None]) -> Row:
         "leader_change_count_min": tally.leader_changes_least,
         "changed_partition_count": moved.count,
         "is_least": tally.is_least,
-        "notes": list(notes_of(plan)),
+        "notes": list(notes_of(plan, done)),
     }
     for when, values in (("before", before), ("after", after)):
         row |= {f"{name}_{when}": value for name, value in values.items()}
@@ -144,7 +145,7 @@ def _of_plan(plan: Plan, before: dict[str, int | None]) -> Row:
 
 def _to_move(view: ClusterView) -> dict[str, int | None]:
     """Return what would have to move until the brokers of a view are even, and its partitions on too few racks."""
-    held = loads(view).brokers
+    held = broker_loads(view)
     groups = Groups.of_view(view)
     classes = Classes.of_view(view, groups)
     live = np.flatnonzero(groups.of >= 0)
