@@ -5,8 +5,8 @@
     frames  Write a DataFrame as a table.
     spark   Run tasks on the executors of a Spark session.
 
-A task writes files and knows nothing of engines (tasks.py); where a table needs the rows of all clusters, both engines
-call one Arrow function. Only `frames` and `spark` import pyspark.
+A task writes files and knows nothing of engines (tasks.py); the job ranks the clusters itself, on any engine
+(jobs.py). Only `frames` and `spark` import pyspark.
 """
 
 __all__: tuple[str, ...] = ()

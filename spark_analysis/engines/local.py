@@ -16,11 +16,8 @@ from typing import Any
 
 import attrs
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from spark_analysis.tables import schemas
-from spark_analysis.tables.columns import Table
-from spark_analysis.tables.sums import ranked
 from spark_analysis.tables.write import StagedRun, arrow_to_table
 from spark_analysis.tasks import Task
 
@@ -33,20 +30,10 @@ class LocalEngine:
         """Run the task on each part of the work; return all rows of `RESULT_SCHEMA`."""
         return [row for number, part in enumerate(parts) for row in task(part, f"{number:05d}")]
 
-    def write_clusters(self, run: StagedRun, *, overwrite: bool) -> None:
-        """Write the kept facts, ranked, as the table of clusters."""
-        rows = ranked(_kept(run, schemas.FACTS)).select(schemas.CLUSTERS.column_names)
-        arrow_to_table(rows, schemas.CLUSTERS, run.out, overwrite=overwrite)
-
     def write_pairs(self, run: StagedRun, shown: Sequence[tuple[int, str]], *, overwrite: bool) -> None:
         """Write the kept pairs of brokers of these clusters and placers, sorted, as the table of pairs."""
         keys = pa.table({"cluster_id": [number for number, _ in shown], "placer": [placer for _, placer in shown]})
         keys = keys.cast(pa.schema([schemas.PAIRS.arrow_schema().field(name) for name in keys.column_names]))
-        rows = _kept(run, schemas.PAIRS).join(keys, keys.column_names, join_type="left semi")
+        rows = run.kept_rows(schemas.PAIRS).join(keys, keys.column_names, join_type="left semi")
         rows = rows.sort_by([(name, "ascending") for name in rows.column_names])
         arrow_to_table(rows, schemas.PAIRS, run.out, overwrite=overwrite)
-
-
-def _kept(run: StagedRun, table: Table) -> pa.Table:
-    """Return the rows that tasks have written of a table, without the metadata of files."""
-    return pq.read_table(run.root / table.name, partitioning=None).cast(table.arrow_schema())

@@ -1,7 +1,7 @@
 """Run a job's tasks on the executors of a Spark session.
 
 How: a DataFrame has a row and a partition for each part of the work, and mapInArrow runs the task on it; what comes
-back are names of files. Spark reads back the facts of all clusters, which one task ranks, and the pairs of brokers.
+back are names of files. Spark reads back the pairs of brokers of dumps.
 
 Example:
     with spark_session(app_name="fleet") as spark:
@@ -24,7 +24,6 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from spark_analysis.engines.frames import attempt_name, spark_schema, write_table
 from spark_analysis.tables import schemas
 from spark_analysis.tables.columns import Table
-from spark_analysis.tables.sums import ranked
 from spark_analysis.tables.write import StagedRun
 from spark_analysis.tasks import RESULT_SCHEMA, Task
 
@@ -50,12 +49,6 @@ class SparkEngine:
         found: list[dict[str, Any]] = numbers.mapInArrow(work, from_arrow_schema(RESULT_SCHEMA)).toArrow().to_pylist()
         return found
 
-    def write_clusters(self, run: StagedRun, *, overwrite: bool) -> None:
-        """Write the kept facts, ranked, as the table of clusters."""
-        facts = self._kept(run, schemas.FACTS)
-        clusters = facts.mapInArrow(_ranked, spark_schema(schemas.CLUSTERS))
-        write_table(clusters, schemas.CLUSTERS, run.out, overwrite=overwrite)
-
     def write_pairs(self, run: StagedRun, shown: Sequence[tuple[int, str]], *, overwrite: bool) -> None:
         """Write the kept pairs of brokers of these clusters and placers, sorted, as the table of pairs."""
         keys = self.session.createDataFrame(list(shown), "cluster_id long, placer string")
@@ -65,10 +58,3 @@ class SparkEngine:
     def _kept(self, run: StagedRun, table: Table) -> DataFrame:
         """Return the rows that tasks have written of a table, in one partition: these tables are small."""
         return self.session.read.schema(spark_schema(table)).parquet(str(run.root / table.name)).coalesce(1)
-
-
-def _ranked(given: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Return the rows of the table of clusters, of all facts at once."""
-    batches = list(given)
-    if batches:
-        yield from ranked(pa.Table.from_batches(batches)).select(schemas.CLUSTERS.column_names).to_batches()

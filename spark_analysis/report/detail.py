@@ -38,11 +38,11 @@ OPEN_MAX: Final = 1  # A page about one cluster shows it unfolded.
 def clusters_section(report: Report) -> Markup:
     """Return the section of the clusters that are shown in full."""
     shown = len(report.details)
-    rest = f"The worst {count(shown)} of {count(len(report.rows))}; the others are in tables/. "
+    rest = f"The worst {count(shown)} of {count(report.row_count)}; the others are in tables/. "
     return section(
         "clusters",
         "One cluster at a time",
-        note(rest if shown < len(report.rows) else "", "Unfold a line to see the cluster."),
+        note(rest if shown < report.row_count else "", "Unfold a line to see the cluster."),
         *(_cluster(detail, report) for detail in report.details),
     )
 

@@ -109,7 +109,7 @@ def groups_of(report: Report, quantity: str) -> tuple[Group, ...]:
     """
     rows = report.rows if len(report.rows) <= SINGLE_MAX else report.current_rows
     known = [(row, share) for row in rows if (share := _distance(row, quantity)) is not None]
-    if len(known) <= SINGLE_MAX:
+    if len(known) + report.rest.shares(quantity).size <= SINGLE_MAX:
         by_number = sorted(known, key=lambda item: (item[0].facts.cluster_id, item[0].facts.placer))
         several = len(report.placers) > 1
         alike = _shared_name([row.facts.cluster for row, _ in by_number])
@@ -119,6 +119,9 @@ def groups_of(report: Report, quantity: str) -> tuple[Group, ...]:
     gathered: dict[tuple[str, str], list[int]] = {}
     for row, share in known:
         gathered.setdefault((row.facts.shape or "", row.facts.placer), []).append(share)
+    for shape, placer, more in report.rest.groups():
+        if shares := more.parts_per_million(quantity).tolist():
+            gathered.setdefault((shape, placer), []).extend(shares)
     if len(gathered) > GROUPS_MAX:
         merged: dict[tuple[str, str], list[int]] = {}
         for (_, placer), shares in gathered.items():

@@ -1,10 +1,11 @@
 """Read the Parquet tables of one run, without Spark, into the values of the report.
 
-What it decides: which clusters are shown in full (the first `DETAILED_CLUSTERS_MAX` by rank) and how many rows of every
-list are shown.
+What it decides: which clusters are shown in full (the first `DETAILED_CLUSTERS_MAX` by rank), which clusters of a fleet
+have a row (the first `ROWS_MAX`) and which are only counted, and how many rows of every list are shown.
 
 Goals, most important first: bounded memory (of a fleet of 10,000 clusters of 100 brokers only the brokers, topics and
-pairs of 200 are read, as the filter is part of the scan); the whole count beside every shortened list.
+pairs of 200 are read, as the filter is part of the scan); the whole count beside every shortened list; an object for
+each row that is shown, columns for what is counted.
 
 How: rows arrive in the order of the files; every list is sorted before it is cut, so the page does not depend on how
 the job was partitioned.
@@ -17,7 +18,7 @@ Left out: figures that need a second pass over rows of topics or violations of a
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -28,6 +29,7 @@ import pyarrow.dataset as ds
 
 from broker.errors import InputError
 from spark_analysis.report.model import (
+    QUANTITIES,
     Advice,
     BrokerLoad,
     ClusterDetail,
@@ -51,10 +53,11 @@ from spark_analysis.report.model import (
     Violation,
     WorstOutage,
 )
+from spark_analysis.report.rest import SHARE_COLUMNS, Rest
 from spark_analysis.report.states import calm_in_words, worst_in_words
 from spark_analysis.tables import advice_schemas, schemas
 from spark_analysis.tables.columns import Table
-from spark_analysis.tables.limits import DETAILED_CLUSTERS_MAX, VIOLATIONS_MAX
+from spark_analysis.tables.limits import DETAILED_CLUSTERS_MAX, ROWS_MAX, VIOLATIONS_MAX
 
 Row = TypeVar("Row")
 Key = tuple[int, str]
@@ -80,7 +83,7 @@ def load_report(out: Path, run: RunInfo) -> Report:
 
 
 def _load(out: Path, run: RunInfo) -> Report:
-    rows = _cluster_rows(out, run.tolerance)
+    rows, rest = _cluster_rows(out, run)
     shown = rows[:DETAILED_CLUSTERS_MAX]
     inputs = sorted(_scan(out, schemas.INPUTS, InputCount), key=lambda row: (-row.rows_rejected, row.source))
     rejects = _first(_scan(out, schemas.REJECTS, Reject), _reject_order, LIST_MAX)
@@ -95,15 +98,18 @@ def _load(out: Path, run: RunInfo) -> Report:
         rejects=rejects,
         changes=_changes(out, rows),
         lists_partitions=_has_rows(out, schemas.PARTITIONS),
+        rest=rest,
     )
 
 
-def _batches(out: Path, table: Table, where: ds.Expression | None = None) -> Iterator[pa.RecordBatch]:
+def _batches(
+    out: Path, table: Table, where: ds.Expression | None = None, columns: Sequence[str] | None = None
+) -> Iterator[pa.RecordBatch]:
     folder = out / "tables" / table.name
     if not folder.is_dir():
         return
     data = ds.dataset(folder, schema=table.arrow_schema(), format="parquet")
-    yield from data.to_batches(columns=list(table.column_names), filter=where, batch_size=16_384)
+    yield from data.to_batches(columns=list(columns or table.column_names), filter=where, batch_size=16_384)
 
 
 def _has_rows(out: Path, table: Table) -> bool:
@@ -113,10 +119,14 @@ def _has_rows(out: Path, table: Table) -> bool:
 
 def _scan(out: Path, table: Table, kind: type[Row], where: ds.Expression | None = None) -> Iterator[Row]:
     for batch in _batches(out, table, where):
-        columns = [column.to_pylist() for column in batch.columns]
-        for values in zip(*columns, strict=True):
-            fields = (tuple(value) if isinstance(value, list) else value for value in values)
-            yield kind(**dict(zip(table.column_names, fields, strict=True)))
+        yield from _rows_of(batch, table, kind)
+
+
+def _rows_of(batch: pa.RecordBatch | pa.Table, table: Table, kind: type[Row]) -> Iterator[Row]:
+    columns = [column.to_pylist() for column in batch.columns]
+    for values in zip(*columns, strict=True):
+        fields = (tuple(value) if isinstance(value, list) else value for value in values)
+        yield kind(**dict(zip(table.column_names, fields, strict=True)))
 
 
 def _first(rows: Iterable[Row], order: Callable[[Row], Any], limit: int) -> ShortenedList[Row]:
@@ -180,18 +190,32 @@ def _log_dir_order(row: LogDir) -> tuple[Any, ...]:
     return row.error is None, -row.size_bytes, row.broker_id, row.log_dir
 
 
-def _cluster_rows(out: Path, tolerance: float) -> tuple[ClusterRow, ...]:
+def _cluster_rows(out: Path, run: RunInfo) -> tuple[tuple[ClusterRow, ...], Rest]:
+    """Return the clusters by rank: rows, and of a large simulated fleet the rest as columns.
+
+    Dumps all have rows: each has gauges and gates of its own, and moments that may lie anywhere.
+    """
+    table = schemas.CLUSTERS
+    clusters = pa.Table.from_batches(_batches(out, table), schema=table.arrow_schema())
+    clusters = clusters.sort_by([(name, "ascending") for name in ("rank", "cluster_id", "placer")])
+    limit = ROWS_MAX if run.kind == "fleet" else clusters.num_rows
+    of_brokers = ds.field("scope") == "broker"
+    rest = Rest()
+    if clusters.num_rows > limit:
+        shares = _batches(out, schemas.MEASURES, of_brokers, SHARE_COLUMNS)
+        rest = Rest.of(clusters.slice(limit), shares, QUANTITIES)
+        clusters = clusters.slice(0, limit)
+        of_brokers &= ds.field("cluster_id").isin(clusters["cluster_id"])
     spreads: dict[Key, dict[str, Spread]] = {}
-    for spread in _scan(out, schemas.MEASURES, Spread, ds.field("scope") == "broker"):
+    for spread in _scan(out, schemas.MEASURES, Spread, of_brokers):
         spreads.setdefault(_key(spread), {})[spread.quantity] = spread
     rows = []
-    facts = sorted(_scan(out, schemas.CLUSTERS, ClusterFacts), key=lambda row: (row.rank, row.cluster_id, row.placer))
-    for place, fact in enumerate(facts, start=1):
+    for place, fact in enumerate(_rows_of(clusters, table, ClusterFacts), start=1):
         over_brokers = Spreads(**spreads.get(_key(fact), {}))
-        worst = worst_in_words(fact, over_brokers, tolerance)
-        calm = calm_in_words(fact, over_brokers, tolerance)
+        worst = worst_in_words(fact, over_brokers, run.tolerance)
+        calm = calm_in_words(fact, over_brokers, run.tolerance)
         rows.append(ClusterRow(place, fact, over_brokers, worst or calm, worst is None))
-    return tuple(rows)
+    return tuple(rows), rest
 
 
 def _details(out: Path, shown: tuple[ClusterRow, ...]) -> tuple[ClusterDetail, ...]:

@@ -19,6 +19,7 @@ import numpy as np
 
 from broker.cluster import Int32Array, Int64Array
 from placement.balance.measures import TOLERANCE, Distribution
+from spark_analysis.report.rest import Rest
 
 QUANTITIES: Final = ("replicas", "leaders", "bytes")
 SCOPES: Final = ("broker", "rack", "topic")
@@ -391,6 +392,7 @@ class DumpComparison:
 class Report:
     """Hold all values of the page: `rows` in order of rank, and `details` of the first of them.
 
+    `rest` are the clusters of a large fleet that rank after `rows`: what counts clusters counts both.
     `lists_partitions` tells whether the table of partitions has rows.
     """
 
@@ -404,11 +406,27 @@ class Report:
     rejects: ShortenedList[Reject]
     changes: tuple[DumpComparison, ...]
     lists_partitions: bool = False
+    rest: Rest = attrs.field(factory=Rest)
+
+    @property
+    def row_count(self) -> int:
+        """Return the number of rows of the table of clusters."""
+        return len(self.rows) + self.rest.count
+
+    @property
+    def current_count(self) -> int:
+        """Return the number of those of the present."""
+        return len(self.current_rows) + self.rest.count
 
     @property
     def placers(self) -> tuple[str, ...]:
         """Return the names of all placers of the report, sorted."""
-        return tuple(sorted({row.facts.placer for row in self.rows}))
+        return tuple(sorted({row.facts.placer for row in self.rows} | self.rest.placers))
+
+    @property
+    def shapes(self) -> frozenset[str | None]:
+        """Return the shapes of the recipe that clusters have; None is in it if a cluster has none."""
+        return frozenset(row.facts.shape for row in self.rows) | self.rest.values("shape")
 
     @property
     def current_rows(self) -> tuple[ClusterRow, ...]:
@@ -442,4 +460,5 @@ class Report:
     @property
     def cluster_count(self) -> int:
         """Return the number of clusters; a cluster with several placers or dumps counts once."""
-        return len({row.facts.cluster_id for row in self.current_rows})
+        held = np.array([row.facts.cluster_id for row in self.current_rows], dtype=np.int64)
+        return int(np.unique(np.concatenate((held, self.rest.cluster_ids))).size)

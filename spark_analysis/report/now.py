@@ -23,6 +23,7 @@ from spark_analysis.report.moments import states_table
 from spark_analysis.report.out_of_sync import out_of_sync_table
 from spark_analysis.report.parts import Header, brokers_in_racks, cluster_link, folded, note, section, table
 from spark_analysis.report.queries import rest_of
+from spark_analysis.report.rest import Rest
 from spark_analysis.report.states import STATES, State
 from spark_analysis.report.violations import partition_name
 
@@ -42,11 +43,21 @@ class StateCount:
     cluster_count: int
 
 
-def state_count(rows: Sequence[ClusterRow], state: State) -> StateCount:
-    """Return how many partitions of `rows` are in `state`, over the clusters that show the state."""
+def state_count(rows: Sequence[ClusterRow], state: State, rest: Rest) -> StateCount:
+    """Return how many partitions of `rows` and `rest` are in `state`, over the clusters that show the state."""
     saying = [row for row in rows if state.of(row.facts) is not None]
-    found = sum(state.of(row.facts) or 0 for row in saying) if saying else None
-    return StateCount(found, sum(row.facts.partition_count or 0 for row in saying), len(saying))
+    more = rest.saying(state.field)
+    if not saying and not more.count:
+        return StateCount(None, 0, 0)
+    found = sum(state.of(row.facts) or 0 for row in saying) + (more.total(state.field) or 0)
+    partitions = sum(row.facts.partition_count or 0 for row in saying) + (more.total("partition_count") or 0)
+    return StateCount(found, partitions, len(saying) + more.count)
+
+
+def rackless_count(report: Report) -> int:
+    """Return the number of clusters of the present of which no broker's rack is known."""
+    held = sum(1 for row in report.current_rows if row.facts.rack_count == 0)
+    return held + report.rest.without_any("rack_count")
 
 
 def now_section(report: Report) -> Markup:
@@ -56,7 +67,7 @@ def now_section(report: Report) -> Markup:
         "now",
         "Is anything wrong now?",
         _moment(report),
-        tag("ul", *(_state_tile(report, rows, state) for state in STATES), _rack_tile(report, rows), class_="tiles"),
+        tag("ul", *(_state_tile(report, state) for state in STATES), _rack_tile(report), class_="tiles"),
         *(_state_list(report, rows, state) for state in STATES),
         _rack_list(report, rows),
         _states_by_dump(report),
@@ -82,16 +93,16 @@ def _states_by_dump(report: Report) -> Markup | None:
     return None if drawn is None else tag("div", tag("h3", "Dump by dump"), drawn)
 
 
-def _state_tile(report: Report, rows: Sequence[ClusterRow], state: State) -> Markup:
-    total = state_count(rows, state)
+def _state_tile(report: Report, state: State) -> Markup:
+    total = state_count(report.current_rows, state, report.rest)
     if total.found is None:
         missing = "not simulated" if report.run.kind == "fleet" else "not in the dump"
         return _tile(f"partitions {state.title}", None, missing, None, state.key)
     share = f"{share_of(total.found, total.partition_count)} of {count(total.partition_count)} partitions"
     if total.partition_count == 0:
         share = "the input does not list all partitions"
-    if total.cluster_count < len(rows):
-        share += f"; {count(total.cluster_count)} of {count(len(rows))} {_rows_are(report)}s say"
+    if total.cluster_count < report.current_count:
+        share += f"; {count(total.cluster_count)} of {count(report.current_count)} {_rows_are(report)}s say"
     target = f"list-{state.key}" if total.found else None
     looks = "look" if state.alarm else "fact"
     return _tile(
@@ -104,7 +115,8 @@ def _by_placer(report: Report, state: State) -> str | None:
         return None
     parts = []
     for placer in report.placers:
-        total = state_count([row for row in report.rows if row.facts.placer == placer], state)
+        rows = [row for row in report.rows if row.facts.placer == placer]
+        total = state_count(rows, state, report.rest.of_placer(placer))
         parts.append(f"{placer} {count(total.found)}")
     return " · ".join(parts)
 
@@ -114,9 +126,9 @@ def _rows_are(report: Report) -> str:
     return "placement" if len(report.placers) > 1 else "cluster"
 
 
-def _rack_tile(report: Report, rows: Sequence[ClusterRow]) -> Markup:
-    found, unit = sum(1 for row in rows if row.facts.rack_count == 0), _rows_are(report)
-    share = f"{share_of(found, len(rows))} of {plural(len(rows), unit)}"
+def _rack_tile(report: Report) -> Markup:
+    found, unit = rackless_count(report), _rows_are(report)
+    share = f"{share_of(found, report.current_count)} of {plural(report.current_count, unit)}"
     return _tile(f"{unit}s without rack information", found, share, "list-no-racks" if found else None, "fewer_racks")
 
 
@@ -148,7 +160,8 @@ def _tile(
 
 def _state_list(report: Report, current: Sequence[ClusterRow], state: State) -> Markup | None:
     rows = [row for row in current if state.of(row.facts)]
-    if not rows:
+    whole = len(rows) + report.rest.with_any(state.field)
+    if not whole:
         return None
     rows.sort(key=lambda row: (-(state.of(row.facts) or 0), row.place))
     full = {detail.row.anchor for detail in report.details}
@@ -168,10 +181,10 @@ def _state_list(report: Report, current: Sequence[ClusterRow], state: State) -> 
         )
         for row in rows[:LIST_MAX]
     ]
-    more = "" if len(rows) <= LIST_MAX else f", the first {LIST_MAX} shown"
+    more = "" if whole == len(body) else f", the first {len(body)} shown"
     places = {row.place for row in current}
     return folded(
-        f"Partitions {state.title}: {plural(len(rows), 'placement' if several else 'cluster')}{more}",
+        f"Partitions {state.title}: {plural(whole, 'placement' if several else 'cluster')}{more}",
         table(f"Partitions {state.title}, by cluster", headers, body, sortable=True),
         out_of_sync_table(report, places) if state.key == "under_replicated" else None,
         _partition_list(report, places, state),
@@ -200,7 +213,8 @@ def _partition_list(report: Report, places: set[int], state: State) -> Markup | 
         )
         for row, violation in found[:LIST_MAX]
     ]
-    whole = sum(state.of(row.facts) or 0 for row in report.rows if row.place in places)
+    held = [row for row in report.rows if row.place in places]
+    whole = state_count(held, state, report.rest).found or 0
     title = f"Partitions {state.title}: the first of each cluster, worst cluster first"
     return tag(
         "div",
@@ -210,8 +224,8 @@ def _partition_list(report: Report, places: set[int], state: State) -> Markup | 
 
 
 def _rack_list(report: Report, current: Sequence[ClusterRow]) -> Markup | None:
-    rows = [row for row in current if row.facts.rack_count == 0]
-    if not rows:
+    rows, whole = [row for row in current if row.facts.rack_count == 0], rackless_count(report)
+    if not whole:
         return None
     full = {detail.row.anchor for detail in report.details}
     body = [
@@ -222,11 +236,11 @@ def _rack_list(report: Report, current: Sequence[ClusterRow]) -> Markup | None:
         )
         for row in rows[:LIST_MAX]
     ]
-    more = "" if len(rows) <= LIST_MAX else f", the first {LIST_MAX} shown"
+    more = "" if whole == len(body) else f", the first {len(body)} shown"
     headers = (Header("cluster"), Header("source"), Header("brokers", "num"))
     title = f"{_rows_are(report).capitalize()}s without rack information"
     return folded(
-        f"{title}: {count(len(rows))}{more}",
+        f"{title}: {count(whole)}{more}",
         note("Whether replicas stand in different racks is unknown. A racks file supplies what dumps leave out."),
         table(title, headers, body),
         identifier="list-no-racks",

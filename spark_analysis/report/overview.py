@@ -10,11 +10,9 @@ Left out: inputs and rejects beyond the first hundred; the tables beside the pag
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from broker.drawing.element import Content, Markup, tag
 from spark_analysis.report.figures import UNKNOWN, count, plural, quantity
-from spark_analysis.report.model import ClusterRow, Report, ShortenedList
+from spark_analysis.report.model import Report, ShortenedList
 from spark_analysis.report.parts import Cell, Header, folded, note, section, table
 
 
@@ -57,21 +55,22 @@ def what_in_words(report: Report) -> str:
     return f"{dumps} of {clusters}, {some}taken one after another, from {inputs}. The figures are of the last."
 
 
-def total_of(rows: Sequence[ClusterRow], field: str) -> int | None:
-    """Return the sum of a column of the table of clusters over the known values; None when no value is known."""
-    values = [value for row in rows if (value := getattr(row.facts, field)) is not None]
-    return sum(values) if values else None
+def total_of(report: Report, field: str) -> int | None:
+    """Return the sum of a column of the table of clusters over the known values of the present; None without any."""
+    values = [value for row in report.current_rows if (value := getattr(row.facts, field)) is not None]
+    rest = report.rest.total(field)
+    return sum(values) + (rest or 0) if values or rest is not None else None
 
 
 def _totals(report: Report) -> Markup:
-    rows = report.current_rows
+    found = report.current_count
     figures = [
-        ("placements" if len(report.placers) > 1 else "clusters" if len(rows) != 1 else "cluster", count(len(rows))),
-        ("brokers", count(total_of(rows, "broker_count"))),
-        ("topics", count(total_of(rows, "topic_count"))),
-        ("partitions", count(total_of(rows, "partition_count"))),
-        ("replicas", count(total_of(rows, "replica_count"))),
-        ("of data", quantity(total_of(rows, "size_bytes"), "bytes")),
+        ("placements" if len(report.placers) > 1 else "clusters" if found != 1 else "cluster", count(found)),
+        ("brokers", count(total_of(report, "broker_count"))),
+        ("topics", count(total_of(report, "topic_count"))),
+        ("partitions", count(total_of(report, "partition_count"))),
+        ("replicas", count(total_of(report, "replica_count"))),
+        ("of data", quantity(total_of(report, "size_bytes"), "bytes")),
     ]
     shown = [tag("li", tag("b", value), " ", name) for name, value in figures if value != UNKNOWN]
     return tag("ul", *shown, class_="totals")

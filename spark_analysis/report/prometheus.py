@@ -27,7 +27,10 @@ _COUNTS: Final = (
 
 
 def prometheus_text(report: Report) -> str:
-    """Return the gauges of all current clusters, grouped by metric, in order of rank."""
+    """Return the gauges of the current clusters, grouped by metric, in order of rank.
+
+    Of a fleet beyond `ROWS_MAX` clusters those are written that rank first, as a comment says.
+    """
     rows = report.current_rows
     lines: list[str] = []
     for name, field, text in _COUNTS:
@@ -43,6 +46,9 @@ def prometheus_text(report: Report) -> str:
     ]
     lines += _metric("moves_share", "Share of a quantity that has to move until brokers are even, 0 to 1.", shares)
     lines += _metric("rows_rejected", "Rows of the inputs that could not be used.", [("", report.rows_rejected)])
+    if report.rest.count:
+        said = f"# The first {len(rows)} of {report.current_count} clusters by rank; tables/clusters has all of them."
+        lines.insert(0, said)
     return "\n".join(lines) + "\n"
 
 

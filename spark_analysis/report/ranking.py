@@ -1,8 +1,8 @@
 """Show all clusters in one table, worst first, to sort, filter and page through.
 
-How: the first hundred rows are a table in the page, readable without any script. All rows are in the page as data: its
-script sorts and filters them and shows a hundred at a time, so ten thousand clusters stay usable. Shares travel as
-whole parts per million and are printed by the same rule on both sides.
+How: the first hundred rows are a table in the page, readable without any script. The first `ROWS_MAX` rows are in the
+page as data: its script sorts and filters them and shows a hundred at a time; the page says so where that is not all.
+Shares travel as whole parts per million and are printed by the same rule on both sides.
 
 Left out: columns without a value for any cluster, and states that no partition is in.
 """
@@ -19,6 +19,7 @@ from spark_analysis.report.figures import count, percent, plural, ppm
 from spark_analysis.report.model import QUANTITIES, ClusterRow, Report
 from spark_analysis.report.parts import Cell, Header, cluster_link, note, section, table
 from spark_analysis.report.states import STATES, State
+from spark_analysis.tables.limits import ROWS_MAX
 
 SERVED_MAX: Final = 100
 _NAME_LENGTH_MAX: Final = 120
@@ -40,23 +41,27 @@ def ranking_section(report: Report) -> Markup:
     columns = columns_of(report)
     full_count = len(report.details)
     served = report.rows[:SERVED_MAX]
-    caption = f"{plural(len(report.rows), 'row')}, the cluster to look at first on top"
+    listed, whole = report.rows[:ROWS_MAX], report.row_count
+    caption = f"{plural(whole, 'row')}, the cluster to look at first on top"
+    if len(listed) < whole:
+        caption = f"The first {count(len(listed))} of {caption}"
     headers = [Header(column.title, _kind(column), column.definition) for column in columns]
     rows = [[_cell(column, row, full_count) for column in columns] for row in served]
     data = {
         "full": full_count,
         "columns": [{"kind": column.kind, "look": column.look, "title": column.title} for column in columns],
-        "rows": [[_datum(column, row) for column in columns] for row in report.rows],
+        "rows": [[_datum(column, row) for column in columns] for row in listed],
     }
     more = None
-    if len(report.rows) > len(served):
+    if whole > len(served):
         more = tag("noscript", note(f"The first {len(served)} are shown; tables/clusters has all of them."))
-    in_full = f"The first {full_count} are shown in full below. " if full_count < len(report.rows) else ""
+    in_full = f"The first {full_count} are shown in full below. " if full_count < whole else ""
     return section(
         "ranking",
         "Which clusters first?",
         note(
             in_full,
+            _beyond(len(listed), whole),
             "Shares are of all replicas, leaders or bytes of the cluster; an en dash means that the input "
             "does not say. Heads of columns sort, and links lead to definitions.",
         ),
@@ -75,6 +80,16 @@ def ranking_section(report: Report) -> Markup:
     )
 
 
+def _beyond(listed_count: int, whole_count: int) -> str:
+    """Return where the clusters are that have no row on the page; nothing if all have one."""
+    if listed_count == whole_count:
+        return ""
+    return (
+        f"The table has the first {count(listed_count)} of {count(whole_count)} rows; tables/clusters has all of them, "
+        "in the order of its column rank. Every other number of this page is over all of them. "
+    )
+
+
 def columns_of(report: Report) -> tuple[Column, ...]:
     """Return the columns with a value for at least one cluster."""
     columns = [
@@ -86,7 +101,7 @@ def columns_of(report: Report) -> tuple[Column, ...]:
     if report.moments:
         now = {row.place for row in report.current_rows}
         columns.insert(1, Column("moment", "text", lambda row: "now" if row.place in now else "earlier"))
-    if len({row.facts.shape for row in report.rows}) > 1:
+    if len(report.shapes) > 1:
         columns.insert(1, Column("shape", "text", lambda row: row.facts.shape or ""))
     columns += [
         Column("brokers", "int", lambda row: row.facts.broker_count),
@@ -94,9 +109,15 @@ def columns_of(report: Report) -> tuple[Column, ...]:
         Column("partitions", "int", lambda row: row.facts.partition_count),
     ]
     columns += [
-        _moves_column(name) for name in QUANTITIES if any(row.over_brokers.of(name) is not None for row in report.rows)
+        _moves_column(name)
+        for name in QUANTITIES
+        if any(row.over_brokers.of(name) is not None for row in report.rows) or report.rest.shares(name).size
     ]
-    columns += [_state_column(state) for state in STATES if any(state.of(row.facts) for row in report.rows)]
+    columns += [
+        _state_column(state)
+        for state in STATES
+        if any(state.of(row.facts) for row in report.rows) or report.rest.with_any(state.field)
+    ]
     return (Column("#", "int", lambda row: row.place), *columns)
 
 
@@ -137,7 +158,7 @@ def _cell(column: Column, row: ClusterRow, full_count: int) -> Cell | Content:
 def _controls(report: Report) -> Markup:
     chosen = [
         ("filter-placer", "placer", report.placers),
-        ("filter-shape", "shape", tuple(sorted({row.facts.shape or "" for row in report.rows}))),
+        ("filter-shape", "shape", tuple(sorted({shape or "" for shape in report.shapes}))),
     ]
     selects = [
         tag(

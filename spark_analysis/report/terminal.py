@@ -24,7 +24,7 @@ from spark_analysis.report.distance import quantile
 from spark_analysis.report.figures import count, percent, plural, ppm, share_of
 from spark_analysis.report.model import QUANTITIES, ClusterDetail, ClusterRow, Report
 from spark_analysis.report.moments import moments_json
-from spark_analysis.report.now import state_count
+from spark_analysis.report.now import rackless_count, state_count
 from spark_analysis.report.out_of_sync import missing_most
 from spark_analysis.report.overview import total_of, what_in_words
 from spark_analysis.report.states import STATES, is_at_best, nearly_even
@@ -69,7 +69,9 @@ def _next_lines(report: Report, worst: Sequence[ClusterRow]) -> list[Text]:
 def _calm(report: Report) -> str:
     if any(row.facts.replica_count is None for row in report.current_rows):
         return "Nothing to look at in what the dumps show."
-    even = all(is_at_best(row.over_brokers) for row in report.current_rows)
+    if later := report.rest.uneven_count(report.run.tolerance):
+        return f"{plural(later, 'cluster')} after the first {count(len(report.rows))} by rank: see tables/measures."
+    even = all(is_at_best(row.over_brokers) for row in report.current_rows) and not report.rest.uneven_count(0.0)
     return (
         "Every cluster is as even as it can be." if even else f"Every cluster is {nearly_even(report.run.tolerance)}."
     )
@@ -82,9 +84,9 @@ def _cut(text: str) -> str:
 
 def _rows_line(report: Report) -> Text:
     line = Text(
-        f"{plural(total_of(report.current_rows, 'broker_count') or 0, 'broker')}, "
-        f"{plural(total_of(report.current_rows, 'partition_count') or 0, 'partition')}, "
-        f"{plural(total_of(report.current_rows, 'replica_count') or 0, 'replica')}; "
+        f"{plural(total_of(report, 'broker_count') or 0, 'broker')}, "
+        f"{plural(total_of(report, 'partition_count') or 0, 'partition')}, "
+        f"{plural(total_of(report, 'replica_count') or 0, 'replica')}; "
         f"{plural(report.rows_in, 'row')} in = {count(report.rows_analysed)} analysed + "
     )
     return line.append(f"{count(report.rows_rejected)} rejected", style="bold red" if report.rows_rejected else "")
@@ -93,7 +95,7 @@ def _rows_line(report: Report) -> Text:
 def _states_line(report: Report) -> Text:
     wrong, unknown, alarm = [], 0, False
     for state in STATES:
-        total = state_count(report.current_rows, state)
+        total = state_count(report.current_rows, state, report.rest)
         unknown += total.found is None
         if total.found:
             alarm = alarm or state.alarm
@@ -112,6 +114,9 @@ def _distance_line(report: Report, quantity: str) -> Text | None:
         share = None if spread is None else ppm(spread.moves_share)
         if share is not None:
             by_placer.setdefault(row.facts.placer, []).append(share)
+    for placer in sorted(report.rest.placers):
+        if (more := report.rest.of_placer(placer).parts_per_million(quantity)).size:
+            by_placer.setdefault(placer, []).extend(more.tolist())
     if not by_placer:
         return None
     parts = [
@@ -140,13 +145,13 @@ def summary_json(report: Report) -> str:
         "rows_analysed": report.rows_analysed,
         "rows_rejected": report.rows_rejected,
         "cluster_count": report.cluster_count,
-        "dump_or_placement_count": len(report.rows),
+        "dump_or_placement_count": report.row_count,
         "placers": list(report.placers),
     }
     for field in ("broker_count", "topic_count", "partition_count", "replica_count", "size_bytes"):
-        summary[field] = total_of(report.current_rows, field)
-    summary |= {state.field: state_count(report.current_rows, state).found for state in STATES}
-    summary["unracked_cluster_count"] = sum(1 for row in report.current_rows if row.facts.rack_count == 0)
+        summary[field] = total_of(report, field)
+    summary |= {state.field: state_count(report.current_rows, state, report.rest).found for state in STATES}
+    summary["unracked_cluster_count"] = rackless_count(report)
     summary["moves_share"] = {quantity: _distances(report, quantity) for quantity in QUANTITIES}
     summary["first_to_look_at"] = [
         {"cluster": row.facts.cluster, "placer": row.facts.placer, "worst": row.worst}
@@ -193,6 +198,9 @@ def _distances(report: Report, quantity: str) -> list[dict[str, Any]] | None:
         spread = row.over_brokers.of(quantity)
         if spread is not None and spread.moves_share is not None:
             groups.setdefault(row.facts.placer, []).append(spread.moves_share)
+    for placer in sorted(report.rest.placers):
+        if (more := report.rest.of_placer(placer).shares(quantity)).size:
+            groups.setdefault(placer, []).extend(more.tolist())
     if not groups:
         return None
     return [

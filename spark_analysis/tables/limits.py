@@ -8,6 +8,10 @@ DETAILED_CLUSTERS_MAX: Final = 200
 """Clusters that the report shows in full, by rank: what keeps the page of any fleet within some megabytes. The jobs
 count pairs of brokers for these."""
 
+ROWS_MAX: Final = 5_000
+"""Clusters, by rank, that have a row on the page: about a megabyte. Of a simulated fleet the others
+are only counted."""
+
 VIOLATIONS_MAX: Final = 100
 """Violations of each kind that are listed of one cluster."""
 

@@ -141,6 +141,10 @@ class StagedRun:
                 path.unlink()
         return sum(one.row_count for one in kept)
 
+    def kept_rows(self, table: Table) -> pa.Table:
+        """Return the rows of a kept table, without the metadata of files."""
+        return pq.read_table(self.root / table.name, partitioning=None).cast(table.arrow_schema())
+
     def publish(self, table: Table) -> None:
         """Move a kept table from the hidden folder to its place."""
         fresh, stale = self.root / table.name, self.root / f"{table.name}.old"
