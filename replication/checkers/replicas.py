@@ -1,7 +1,7 @@
 """Check replicas: each log by itself, each leader's claims, and all replicas of a partition together.
 
 What it decides: from the logs and the reference log, whether replicas are complete and leaders' claims are true (I3 to
-I8, I12 to I16, I27).
+I8, I12 to I16, I27, I29).
 
 Constraints: a broker that is down, or whose present incarnation the controller does not know yet, is not checked as a
 candidate. After an unclean election, leaders of earlier epochs are not checked. A leader that has not yet learned that
@@ -110,10 +110,17 @@ def check_claims(
     if not is_first_look and observed.shown == high:
         return
     high_before, observed.shown_epoch, observed.shown = observed.shown, epoch, high
-    if not is_first_look:
+    is_under_min = settings.rules.strict_min_isr and len(leader.isr) < min(settings.min_isr, leader.replica_count)
+    if is_first_look:
+        # A follower's high watermark is never above what a leader has shown, so a new leader begins at most there,
+        # unless it was elected uncleanly and has the high watermark of an ended history.
+        if is_under_min and epoch > reference.clean_from_epoch and high > len(reference.committed):
+            shown = f"leader {broker} began with high watermark {high} and ISR {leader.isr}"
+            yield "I15", f"{shown}; {len(reference.committed)} records are committed"
+    else:
         if high < high_before:
             yield "I14", f"the high watermark of leader {broker} fell from {high_before} to {high}"
-        elif settings.rules.strict_min_isr and len(leader.isr) < min(settings.min_isr, leader.replica_count):
+        elif is_under_min:
             yield "I15", f"the high watermark of leader {broker} rose to {high} with ISR {leader.isr}"
     if epoch >= reference.clean_from_epoch:
         yield from _commit(reference, observed, high)
@@ -174,6 +181,27 @@ def _check_shown(cluster: CheckedCluster, reference: ReferenceLog, leader: Leade
                     code,
                     f"leader {leader.broker} shows {high} records, member {broker} has {observed.agreed} of them",
                 )
+
+
+def check_held(
+    cluster: CheckedCluster, reference: ReferenceLog, leader: LeaderState, settings: PartitionSettings
+) -> Iterator[Broken]:
+    """Check that each member of a leader's maximal ISR holds all that is committed (I29); to be called as that grows.
+
+    A member that is down counts with the log that it had. A member that has lost records, or that was moved away
+    without the leader's knowledge, has another log than the one that the leader counted.
+    """
+    counts_asked = leader.pending is not None and settings.rules.maximal_isr
+    asked = leader.pending.members if leader.pending is not None and counts_asked else ()
+    committed = len(reference.committed)
+    for broker in dict.fromkeys((*leader.isr, *asked)):
+        node = cluster.nodes[broker]
+        if node.lossy_incarnation >= 0 or leader.partition_epoch < reference.moved_away.get(broker, 0):
+            continue
+        observed = reference.observed_logs.get(broker)
+        held = 0 if observed is None else observed.agree(reference.committed)
+        if held < committed:
+            yield "I29", f"leader {leader.broker} shows {committed} records, and counts {broker}, which holds {held}"
 
 
 def check_quorum(reference: ReferenceLog, leader: LeaderState, settings: PartitionSettings) -> Iterator[Broken]:

@@ -216,6 +216,9 @@ class StepChecker:
             self._find(cluster, code, partition, what)
         if shown != (observed.shown_epoch, observed.shown) and self._note_high is not None:
             self._note_high(cluster.now_ms, partition, observed.broker, observed.shown)
+        if committed != len(reference.committed):
+            for code, what in replicas.check_held(cluster, reference, leader, self.settings):
+                self._find(cluster, code, partition, what)
         if looks_at_all or committed != len(reference.committed):
             self._check_replicas(cluster, reference)
         elif reference.state is not None and leader.leader_epoch == reference.state.leader_epoch:

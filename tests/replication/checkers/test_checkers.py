@@ -404,6 +404,7 @@ SEEN_ELSEWHERE: Final = {
     "I25",
     "I26",
     "I28",
+    "I29",
 }
 OF_RETENTION: Final = {f"K{number}" for number in range(1, 9)}
 """Seen in `test_kept_checkers`."""
