@@ -39,6 +39,8 @@ from spark_analysis.session.signals import held_signals, hurried_signals
 
 CONNECT_SECONDS_MAX: Final = 10
 
+_ALWAYS_ARROW: Final = "spark.sql.execution.arrow.pyspark."
+
 
 @contextlib.contextmanager
 def connect_session(url: str, app_name: str, options: Mapping[str, str], folder: Path) -> Iterator[SparkSession]:
@@ -95,7 +97,8 @@ def _open(client: Any, url: str, app_name: str, options: Mapping[str, str], fold
     except PySparkException as error:
         raise SessionError(f"Spark did not start on {url}: {shorten(_first_line(error), 300)}") from error
     for option in OF_QUERIES:
-        spark.conf.set(option.key, option.value)
+        if not option.key.startswith(_ALWAYS_ARROW):  # Of which the client would warn.
+            spark.conf.set(option.key, option.value)
     for key, value in options.items():
         try:
             spark.conf.set(key, value)
