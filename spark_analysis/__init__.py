@@ -4,6 +4,7 @@
     sources/       Read dumps and metadata logs, as the command line names them.
     tables/        List every column that jobs write, and write and read the tables.
     fleet/         Read a recipe, and make, place and count each of its clusters.
+    functions      Compute the partition of a key, as functions of SQL.
     data_sources/  Give Spark its data sources: dumps, metadata logs, segments, fleets.
     frames/        Turn DataFrames of partitions into DataFrames of answers, a cluster at a time.
     balance        Measure how evenly each cluster of a DataFrame is loaded.
@@ -18,8 +19,8 @@
     examples/      Start from short programs that read the tables: with pandas, DuckDB, Spark.
     cli/           Run the `brokerside` command, each package's commands under one roof.
 
-`register(spark)` gives a session the data sources. What needs pyspark is imported when it is used, so that the rest
-starts at once.
+`register(spark)` gives a session the data sources and SQL functions. What needs pyspark is imported when it is used, so
+that the rest starts at once.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 `spark_analysis.register(spark)` registers them all in a session; then `spark.read.format("kafka_cluster").load(path)`.
 Only the modules of data sources and the registry import pyspark.
 
-- registry: Register every data source in a Spark session, with one call.
+- registry: Register every data source and SQL function in a Spark session, with one call.
 - kafka_cluster: Read dumps of clusters in every known format as `spark.read.format("kafka_cluster")`.
 - kafka_metadata: Read metadata logs as `spark.read.format("kafka_metadata")`: states at moments, or events.
 - kafka_fleet: Simulate a fleet as `spark.read.format("kafka_fleet")`, as each of its placers places it.

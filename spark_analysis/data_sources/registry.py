@@ -1,4 +1,4 @@
-"""Register every data source in a Spark session, with one call.
+"""Register every data source and SQL function in a Spark session, with one call.
 
 Constraints: nothing of the session is configured.
 
@@ -20,11 +20,13 @@ from spark_analysis.data_sources.kafka_cluster import KafkaClusterSource
 from spark_analysis.data_sources.kafka_fleet import KafkaFleetSource
 from spark_analysis.data_sources.kafka_log import KafkaLogSource
 from spark_analysis.data_sources.kafka_metadata import KafkaMetadataSource
+from spark_analysis.functions import register_functions
 
 SOURCES: Final = (KafkaClusterSource, KafkaMetadataSource, KafkaLogSource, KafkaFleetSource)
 
 
 def register(spark: SparkSession) -> None:
-    """Register every data source of this package in the session `spark`, classic or Connect."""
+    """Register every data source and SQL function of this package in the session `spark`, classic or Connect."""
     for source in SOURCES:
         spark.dataSource.register(source)
+    register_functions(spark)

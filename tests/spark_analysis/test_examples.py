@@ -8,13 +8,13 @@ import pytest
 from pyspark.sql import SparkSession
 
 from spark_analysis import register
-from spark_analysis.examples import bytes_by_key, dumps_to_table
+from spark_analysis.examples import bytes_by_key, dumps_to_table, nightly_history
 from spark_analysis.examples.with_duckdb import distances
 from spark_analysis.examples.with_pandas import first_clusters
 from spark_analysis.examples.with_spark import overloaded_brokers
 from spark_analysis.tables.write import TABLES_FOLDER
 from tests.log.samples import write_sample
-from tests.spark_analysis.data_sources.dumps import MULTIREGION
+from tests.spark_analysis.data_sources.dumps import MULTIREGION, write
 from tests.spark_analysis.report import samples
 
 
@@ -70,3 +70,22 @@ def test_bytes_by_key_prefix_and_day_need_no_broker(
     assert [(str(row["day"]), row["prefix"], row["record_count"]) for row in found] == [("2023-11-14", "key", 180)]
     bytes_by_key.main(str(tmp_path), "topic,other")
     assert f"|2023-11-14|key   |180         |{found[0]['size_bytes']}" in capsys.readouterr().out
+
+
+@pytest.mark.spark
+def test_two_nights_of_dumps_tell_which_clusters_got_worse(
+    tmp_path: Path, spark: SparkSession, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The same two clusters on two nights: a region of `prod` is stopped on the second, `test` stays as it is."""
+    nights = {"2026-11-21": "1-initial-placement", "2026-11-22": "3-west-region-stopped"}
+    first = next(MULTIREGION.glob("1-*.txt")).read_text(encoding="utf-8")
+    for night, name in nights.items():
+        write(tmp_path / night / "prod.txt", (next(MULTIREGION.glob(f"{name[0]}-*.txt"))).read_text(encoding="utf-8"))
+        write(tmp_path / night / "test.txt", first)
+        nightly_history.main(str(tmp_path / night), f"{night}T23:00+00:00", str(tmp_path / "history"))
+    history = spark.read.parquet(str(tmp_path / "history"))
+    assert sorted(row["cluster"] for row in history.collect()) == ["prod", "prod", "test", "test"]
+    assert len(list((tmp_path / "history").glob("day=*"))) == 2
+    (worse,) = nightly_history.got_worse(history).collect()
+    assert (worse["cluster"], worse["leaderless_count_more"]) == ("prod", 4)
+    assert "|prod" in capsys.readouterr().out
