@@ -12,7 +12,7 @@ Source: Kafka 4.3.1 PartitionReassignmentReplicas; completion.py.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import numpy as np
@@ -45,9 +45,20 @@ def _notes(plan: Plan, done: Completion) -> Iterator[str]:
         more = ", …" if len(idle) > _SHOWN_MAX else ""
         shown = ", ".join(map(str, idle[:_SHOWN_MAX])) + more
         yield f"{counted(len(idle), 'broker')} that the dump shows nowhere would receive replicas: {shown}"
+    drifted = _drifted(plan)
+    if drifted:
+        elect = "kafka-leader-election.sh --election-type preferred --all-topic-partitions"
+        what = "other partition" if moved.count else "partition"
+        yield f"{counted(drifted, what)} not led by the preferred leader, as the plan counts: {elect}"
     if not moved.count:
-        yield "nothing has to change"
+        yield "no replica has to move" if drifted else "nothing has to change"
         return
+    fenced = _named_fenced(plan)
+    if fenced:
+        yield (
+            f"the plan names {fenced}: kafka-reassign-partitions --execute knows live brokers only and refuses the "
+            "whole file until they are back"
+        )
     kept = naming_cordoned(moved)
     if kept.any():
         yield (
@@ -69,10 +80,6 @@ def _notes(plan: Plan, done: Completion) -> Iterator[str]:
             f"{counted(tight, 'partition')} would have as many replicas as min.insync.replicas, or fewer: then one "
             "broker out stops producers with acks=all"
         )
-    drifted = _drifted(plan)
-    if drifted:
-        elect = "kafka-leader-election.sh --election-type preferred --all-topic-partitions"
-        yield f"{counted(drifted, 'other partition')} not led by the preferred leader, as the plan counts: {elect}"
     if (moved.copy_bytes[any_in_row(moved.added)] < 0).any():
         yield "bytes are unknown: --sizes gives them"
     for what, proof in (("replicas", plan.certificate.replicas), ("leaders", plan.certificate.leaders)):
@@ -94,10 +101,19 @@ def _idle(plan: Plan) -> list[int]:
 
 def _cordoned(plan: Plan) -> str:
     """Return which brokers are cordoned, in words; nothing if none is."""
-    found = [one.id for one in plan.view.brokers if one.cordoned and one.is_active]
-    more = ", …" if len(found) > _SHOWN_MAX else ""
-    named = ", ".join(map(str, found[:_SHOWN_MAX])) + more
-    return f"broker{'s' * (len(found) > 1)} {named} {'are' if len(found) > 1 else 'is'}" if found else ""
+    found = [int(one.id) for one in plan.view.brokers if one.cordoned and one.is_active]
+    return f"broker{'s' * (len(found) > 1)} {_ids(found)} {'are' if len(found) > 1 else 'is'}" if found else ""
+
+
+def _named_fenced(plan: Plan) -> str:
+    """Return which fenced brokers the plan's rows name, in words; nothing if none."""
+    named = np.unique(plan.reassignment.replicas).tolist()
+    found = [int(one.id) for one in plan.view.brokers if one.fenced and one.id in named]
+    return f"fenced broker{'s' * (len(found) > 1)} {_ids(found)}" if found else ""
+
+
+def _ids(brokers: Sequence[int]) -> str:
+    return ", ".join(map(str, brokers[:_SHOWN_MAX])) + (", …" if len(brokers) > _SHOWN_MAX else "")
 
 
 def _tight(plan: Plan) -> int:

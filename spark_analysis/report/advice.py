@@ -87,13 +87,25 @@ def gains(plan: LeastPlan, spreads: Spreads, tolerance: float) -> tuple[str, ...
 
 
 def first_plan(detail: ClusterDetail, tolerance: float) -> LeastPlan | None:
-    """Return the plan to look at first; None where no plan gains anything worth a word."""
+    """Return the plan to look at first; None where no plan gains anything worth a word, or brokers come first."""
+    if brokers_first(detail) is not None:
+        return None
     by_goal = {plan.goal: plan for plan in detail.advice.plans if plan.refused is None}
     wanted = {goal: gains(plan, detail.row.over_brokers, tolerance) for goal, plan in by_goal.items()}
     for goal, quantities in _FIRST:
         if any(each in wanted.get(goal, ()) for each in quantities):
             return by_goal[goal]
     return by_goal["balance"] if wanted.get("balance") else None
+
+
+def brokers_first(detail: ClusterDetail) -> str | None:
+    """Return why brokers have to come back before anything moves: partitions without a leader, or restarts refused."""
+    facts, restarts = detail.row.facts, detail.advice.restarts
+    if facts.leaderless_count:
+        return f"{plural(facts.leaderless_count, 'partition')} without a leader: bring their brokers back first"
+    if restarts is not None and restarts.refused is not None and facts.under_replicated_count:
+        return restarts.refused
+    return None
 
 
 def plan_in_words(plan: LeastPlan) -> str:

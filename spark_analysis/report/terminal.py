@@ -18,7 +18,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from broker.drawing.element import visible
-from spark_analysis.report.advice import advice_json, first_plan, plan_in_words
+from spark_analysis.report.advice import advice_json, brokers_first, first_plan, plan_in_words
 from spark_analysis.report.commands import commands_of
 from spark_analysis.report.distance import quantile
 from spark_analysis.report.figures import count, percent, plural, ppm, share_of
@@ -58,6 +58,9 @@ def _next_lines(report: Report, worst: Sequence[ClusterRow]) -> list[Text]:
     """Return the plan to look at first, of the first cluster that has one, and its command, which is never cut."""
     details = {detail.row.place: detail for detail in report.details}
     for row in worst:
+        trouble = brokers_first(details[row.place]) if row.place in details else None
+        if trouble is not None and (details[row.place].advice.plans or details[row.place].advice.outages):
+            return [Text(f"Next, for {row.place}., {trouble}")]
         plan = first_plan(details[row.place], report.run.tolerance) if row.place in details else None
         commands = None if plan is None else commands_of(report, row.facts)
         line = None if plan is None or commands is None else commands.plan(plan)

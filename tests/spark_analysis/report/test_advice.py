@@ -11,7 +11,7 @@ import attrs
 import pytest
 from rich.console import Console
 
-from spark_analysis.report.advice import advice_part, first_plan, plan_in_words, restarts_in_words
+from spark_analysis.report.advice import advice_part, brokers_first, first_plan, plan_in_words, restarts_in_words
 from spark_analysis.report.commands import Commands, commands_of
 from spark_analysis.report.model import (
     Advice,
@@ -208,3 +208,23 @@ def test_a_plan_to_even_bytes_says_what_it_copies_and_its_command(dumps: Report)
     assert said["plans"][0]["command"] == (
         "brokerside plan prod.txt --racks r.csv --goal balance --by bytes --tolerance 5 --out prod-bytes"
     )
+
+
+@pytest.mark.parametrize(
+    ("facts", "refused", "said"),
+    [
+        ({"leaderless_count": 3}, None, "3 partitions without a leader: bring their brokers back first"),
+        ({"under_replicated_count": 2}, "bring these brokers back", "bring these brokers back"),
+        ({"under_replicated_count": 0}, "more than so many are left to the command", None),
+        ({"under_replicated_count": 2}, None, None),
+    ],
+)
+def test_no_plan_comes_first_while_brokers_have_to_come_back(
+    dumps: Report, facts: dict[str, int], refused: str | None, said: str | None
+) -> None:
+    restarts = RestartBatches(cluster_id=5, placer="dump", refused=refused)
+    detail = detail_of(advised(dumps, Advice((BALANCE,), (), restarts)))
+    whole = {"leaderless_count": 0, "under_replicated_count": 0} | facts
+    detail = attrs.evolve(detail, row=attrs.evolve(detail.row, facts=attrs.evolve(detail.row.facts, **whole)))
+    assert brokers_first(detail) == said
+    assert (first_plan(detail, 0.0) is None) == (said is not None)
