@@ -10,7 +10,7 @@ switch of replication whose first release is later than 3.9 has its name in one.
 Example:
 
     >>> [row.since.name for row in DIFFERENCES if "ELR" in row.what]
-    ['4.0', '4.1', '4.3']
+    ['4.0', '4.0', '4.1', '4.3']
 
 Left out: what differed before 3.9, which `replication.rules.switches.SWITCHES` lists; settings, which
 `broker.config.changes` and the rows `since` and `until` of the catalog list.

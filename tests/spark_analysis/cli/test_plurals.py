@@ -10,7 +10,8 @@ import pytest
 from broker.cli import run
 from spark_analysis.cli.commands import brokerside
 
-WRONG = re.compile(r"(?<![\w.,:=-])1 (?:unclean |offset )?(?!is\b|was\b|has\b|loses\b|as\b|ms\b|s\b)[a-z]+s\b")
+_VERBS = r"is\b|was\b|has\b|loses\b|shows\b|counts\b|as\b|ms\b|s\b"
+WRONG = re.compile(rf"(?<![\w.,:=-])1 (?:unclean |offset )?(?!{_VERBS})[a-z]+s\b")
 """A 1 and a word that ends like a plural; units and verbs are none."""
 
 COMMANDS = (
