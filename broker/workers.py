@@ -20,13 +20,15 @@ import signal
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
 from types import FrameType
-from typing import Final, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
 import attrs
 
 from broker.units import MIB
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future, ProcessPoolExecutor
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -34,7 +36,7 @@ Advance: TypeAlias = Callable[[int], None]
 """Moves a progress bar forward by an amount of work."""
 Work: TypeAlias = Callable[[Item, Advance], Result]
 """Works on an item, moving the progress bar forward; a function that other processes can import."""
-_Waiting: TypeAlias = deque[tuple[Future[tuple[list[Result], Exception | None]], int]]
+_Waiting: TypeAlias = "deque[tuple[Future[tuple[list[Result], Exception | None]], int]]"
 
 PROCESS_COST: Final = 256 * MIB
 """Work that is worth a process of its own, whose start takes half a second, in bytes that are read."""
@@ -43,6 +45,9 @@ RUNS_AHEAD: Final = 4
 EXIT_INTERRUPTED: Final = 128 + signal.SIGINT
 
 _is_worker = _is_working = _is_over = False
+
+
+def _ignore(_: int) -> None: ...
 
 
 def is_worker() -> bool:
@@ -61,7 +66,7 @@ def in_order(
     *,
     cost: Callable[[Item], int],
     jobs: int | None,
-    advance: Advance,
+    advance: Advance = _ignore,
 ) -> Iterator[Result]:
     """Yield the results of `work` on the items, in their order, from up to `jobs` processes (None: one a core).
 
@@ -76,6 +81,27 @@ def in_order(
             advance(max(0, size - meter.moved))
             yield result
         return
+    yield from _from_processes(work, items, costs, processes, advance)
+
+
+@attrs.define
+class _Meter:
+    """Pass on how far the bar moves, and add it up."""
+
+    advance: Advance
+    moved: int = 0
+
+    def move(self, count: int) -> None:
+        self.moved += count
+        self.advance(count)
+
+
+def _from_processes(
+    work: Work[Item, Result], items: Sequence[Item], costs: Sequence[int], processes: int, advance: Advance
+) -> Iterator[Result]:
+    """Yield the results of `work` from a pool of so many processes."""
+    from concurrent.futures import ProcessPoolExecutor  # Late: most commands start no process.
+
     context = multiprocessing.get_context("forkserver")
     with ProcessPoolExecutor(processes, mp_context=context, initializer=_begin_process) as pool:
         waiting: _Waiting[Result] = deque()
@@ -90,18 +116,6 @@ def in_order(
             pool.shutdown(wait=False, cancel_futures=True)
             _interrupt(pool)
             raise
-
-
-@attrs.define
-class _Meter:
-    """Pass on how far the bar moves, and add it up."""
-
-    advance: Advance
-    moved: int = 0
-
-    def move(self, count: int) -> None:
-        self.moved += count
-        self.advance(count)
 
 
 def _runs(items: Sequence[Item], costs: Sequence[int]) -> Iterator[tuple[list[Item], int]]:
@@ -150,9 +164,6 @@ def _work_on(work: Work[Item, Result], items: Sequence[Item]) -> tuple[list[Resu
     finally:
         _is_working = False
     return results, None
-
-
-def _ignore(_: int) -> None: ...
 
 
 def _begin_process() -> None:

@@ -37,7 +37,7 @@ from placement.formats.racks import Racks
 from spark_analysis.fleet.describe import Placed, count_placed, describe_placed, view_of
 from spark_analysis.fleet.generate import Fleet, make_cluster, make_clusters
 from spark_analysis.fleet.place import place_cluster
-from spark_analysis.sources.dumps import LAST, DumpInput, read_named, with_min_isr, with_sizes
+from spark_analysis.sources.dumps import LAST, DumpInput, read_named, with_min_isr, with_racks, with_sizes
 from spark_analysis.sources.series import is_later_moment, with_series_note
 from spark_analysis.tables import schemas
 from spark_analysis.tables.advice_rows import advice_rows
@@ -141,7 +141,7 @@ def dumps_task(
             writer.add_further(last.cluster_id, DUMP, rows.items())
 
     def read_one(index: int, dump_input: DumpInput, before: Earlier | None, writer: TaskWriter) -> Earlier | None:
-        sized = with_sizes(_with_racks(read_named(dump_input), racks), dump_input.sizes)
+        sized = with_sizes(with_racks(read_named(dump_input), racks), dump_input.sizes)
         parsed = with_series_note(sized.parsed, dump_input, None if before is None else before.view)
         _write_account(writer, parsed)
         if sized.account is not None:
@@ -217,13 +217,6 @@ def _task(root: Path, work: Callable[[Iterable[int], TaskWriter], Iterator[dict[
                 return [_RESULT | {"fault": str(error)}]
 
     return run
-
-
-def _with_racks(parsed: ParsedDump, racks: Racks | None) -> ParsedDump:
-    if racks is None:
-        return parsed
-    views = (view.with_racks(racks.for_cluster(view.name)) for view in parsed.clusters)
-    return attrs.evolve(parsed, clusters=tuple(views))
 
 
 def _write_account(writer: TaskWriter, parsed: ParsedDump) -> None:

@@ -191,9 +191,9 @@ def _topic_decoder(options: DumpCommand) -> str | None:
 
 def _print_files(files: Sequence[SourceFile], options: DumpCommand, problems: Problems) -> None:
     """Print files one after another; what several processes have to print goes through temporary files."""
-    with TemporaryDirectory(prefix="brokerside-") as folder, progress("Dumping", 0, quiet=True) as advance:
+    with TemporaryDirectory(prefix="brokerside-") as folder:
         work = partial(_dumped, options=options, folder=Path(folder))
-        for dumped in in_order(work, tuple(enumerate(files)), cost=_cost, jobs=options.jobs, advance=advance):
+        for dumped in in_order(work, tuple(enumerate(files)), cost=_cost, jobs=options.jobs):
             if dumped.text is not None:
                 _print_text(dumped.text)
             problems.merge(dumped.problems)

@@ -15,11 +15,11 @@ Source: ours.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal
 
 import attrs
 
@@ -27,6 +27,7 @@ from broker.errors import CorruptDataError, InputError, UsageError
 from broker.ids import Offset
 from broker.units import TimeMs, format_size
 from broker.wording import counted
+from broker.workers import Advance
 from log.compaction import CleanerOptions, SourceLog, estimate_compaction
 from log.files.directory_lock import DirectoryLock
 from log.files.directory_names import DirectoryRole, parse_directory_name
@@ -49,7 +50,6 @@ from log.tools.rework import (
 from log.tools.sources import SourceFolder
 from log.tools.verify import verify
 
-Advance: TypeAlias = Callable[[int], None]
 FINDINGS_MAX: Final = 20
 
 

@@ -25,6 +25,7 @@ from itertools import pairwise
 import attrs
 
 from broker.errors import CorruptDataError, InputError
+from broker.workers import Advance
 from log.files.checkpoints import LEADER_EPOCH_FILE, EpochEntry, parse_epoch_checkpoint
 from log.files.snapshot_names import SNAPSHOT
 from log.indexes.txn_index import aborted_transactions
@@ -36,7 +37,7 @@ from log.segments.file_names import LOG, OFFSET_INDEX, PRODUCER_SNAPSHOT, TIME_I
 from log.tools.findings import Checked, Finding, of_error, of_refusal
 from log.tools.small_files import small_file_rows
 from log.tools.sources import SMALL_FILES, SourceFile, SourceFolder
-from log.tools.verify_segment import Advance, SegmentReport, verify_segment
+from log.tools.verify_segment import SegmentReport, verify_segment
 
 SEGMENT_INDEXES = (OFFSET_INDEX, TIME_INDEX)
 
@@ -93,7 +94,7 @@ def verify_part(part: Part, advance: Advance, *, keep_going: bool) -> Sequence[S
 
 
 def in_sequence(parts: Iterable[Part], reports: Iterable[Sequence[SegmentReport]]) -> Iterator[SegmentReport]:
-    """Yield the reports of the parts, to which it adds segments that begin before the end of the one before."""
+    """Yield the reports in order; add a finding where a segment begins before the end of the segment before it."""
     folder, last_offset = None, -1
     for part, found in zip(parts, reports, strict=False):  # Which may end early: with an error.
         if part.folder is not folder:

@@ -24,7 +24,7 @@ Source: org.apache.kafka.storage.internals.log.{LogSegment.recover, OffsetIndex,
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final, TypeAlias, TypeVar
+from typing import Final, TypeVar
 
 import attrs
 import numpy as np
@@ -33,6 +33,7 @@ from numpy.typing import NDArray
 from broker.cluster import Int64Array
 from broker.errors import CorruptDataError
 from broker.ids import INT32_MAX
+from broker.workers import Advance
 from log.batches.record_columns import Damage, HeaderColumns, RecordColumns
 from log.batches.scan import ScanOptions, scan
 from log.files.checkpoints import EpochEntry
@@ -46,7 +47,6 @@ from log.tools.sources import SourceFile
 
 NONE_BEFORE: Final = -1
 MAGIC_MAX: Final = 2
-Advance: TypeAlias = Callable[[int], None]
 Entries = TypeVar("Entries", OffsetPositions, TimestampOffsets)
 
 

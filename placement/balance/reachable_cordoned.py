@@ -46,7 +46,7 @@ _SINK: Final = 1
 
 @attrs.frozen
 class Units:
-    """Hold the group of each unit, and how many brokers it is."""
+    """Hold, for each unit of alike brokers, its group and the number of brokers in it."""
 
     group: tuple[int, ...]
     weights: tuple[int, ...]

@@ -115,7 +115,7 @@ class TopicClasses:
 
     @classmethod
     def of_topics(cls, classes: Classes, counts: Int32Array) -> TopicClasses:
-        """Return the classes of topics, made `classes` of, that are of one factor each; all partitions are led."""
+        """Return the classes of topics whose partitions are all led and alike: `classes` has a row for each topic."""
         assert classes.of_row is not None
         return cls(classes, np.arange(1, counts.size + 1), classes.of_row, counts, counts)
 

@@ -230,7 +230,7 @@ def _document(question: PrintedQuestion, answers: tuple[Answer, ...], *, compare
 def _whole(
     printed: PrintedMembers, documents: list[dict[str, Any]], empty: Sequence[str], *, alone: bool
 ) -> dict[str, Any]:
-    """Return the answers of all groups, or that of the one asked for, which can be a former assignment."""
+    """Return the document of all groups, or with `alone` that of the one group, which `--previous` can read."""
     rows = {"in": printed.rows_in, "analysed": printed.rows_analysed, "rejected": len(printed.rejects)}
     if alone and documents:
         return documents[0] | {"rows": rows}

@@ -78,7 +78,7 @@ def digest(view: ClusterView) -> str:
 
 
 def _flags(broker: BrokerView) -> list[str]:
-    """Return what is true of few brokers; a digest of brokers without it is that of older certificates."""
+    """Return the rare states that a broker is in, by name; without any, its digest is that of older certificates."""
     return [name for name in _FLAGS if getattr(broker, name)]
 
 

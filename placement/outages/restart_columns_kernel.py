@@ -105,7 +105,7 @@ def open_to(
 def change(
     broker: int, sign: int, weight: int, clash: ByteArray, edges: Int32Array, held: Int32Array, beside: Int64Array
 ) -> None:
-    """Put a broker into the batch or, with `sign` -1, take it out: what it weighs beside others, and its hyperedges."""
+    """Add a broker to the batch, or take it out with `sign` -1: update the weight beside others and its hyperedges."""
     for other in range(beside.shape[0]):
         if clash[broker, other]:
             beside[other] += sign * weight

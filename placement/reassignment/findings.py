@@ -81,8 +81,7 @@ def _refusals(impact: Impact) -> Iterator[Finding]:
             sentence=f"Being reassigned now: {counted(running, 'partition')}. kafka-reassign-partitions --execute "
             "refuses without --additional, and their new replicas are among the replicas of this dump already.",
         )
-    fenced = {int(broker.id) for broker in first.view.brokers if broker.fenced}
-    named = sorted({broker for batch in impact.batches for broker in np.unique(batch.plan.replicas).tolist()} & fenced)
+    named = sorted({broker for batch in impact.batches for broker in fenced_targets(batch.plan)})
     if named:
         yield Finding(
             name="broker-not-live",
@@ -94,6 +93,12 @@ def _refusals(impact: Impact) -> Iterator[Finding]:
 
     if impact.release >= CORDONING_SINCE:
         yield from _cordons(impact)
+
+
+def fenced_targets(plan: Reassignment) -> list[int]:
+    """Return the fenced brokers that a plan's targets name, ascending."""
+    named = set(np.unique(plan.replicas).tolist())
+    return sorted(int(one.id) for one in plan.view.brokers if one.fenced and int(one.id) in named)
 
 
 def naming_cordoned(plan: Reassignment) -> NDArray[np.bool_]:

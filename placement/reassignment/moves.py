@@ -83,10 +83,6 @@ class Moves:
         """Return how many replicas each broker gains, int64[B]."""
         return self._at_targets(np.broadcast_to(np.int64(1), self.targets.shape))
 
-    def partitions_out(self) -> Int64Array:
-        """Return from how many partitions each broker, as their leader, is copied, int64[B]."""
-        return np.bincount(self.source, minlength=self.broker_count).astype(np.int64)
-
     def links(self) -> Int32Array:
         """Return the links of each move, int32[M, W + 1]: in at each target, last the source's out, B rows further."""
         return np.column_stack([self.targets, self.source + self.broker_count]).astype(np.int32)

@@ -21,7 +21,7 @@ from broker.cluster import PAD
 from broker.row_flags import any_in_row, count_in_row
 from broker.wording import counted
 from placement.reassignment.completion import Completion, completion, unblocked_by_newer_release
-from placement.reassignment.findings import naming_cordoned
+from placement.reassignment.findings import fenced_targets, naming_cordoned
 from placement.reassignment.plan import Plan
 
 _SHOWN_MAX: Final = 5
@@ -107,8 +107,7 @@ def _cordoned(plan: Plan) -> str:
 
 def _named_fenced(plan: Plan) -> str:
     """Return which fenced brokers the plan's rows name, in words; nothing if none."""
-    named = np.unique(plan.reassignment.replicas).tolist()
-    found = [int(one.id) for one in plan.view.brokers if one.fenced and one.id in named]
+    found = fenced_targets(plan.reassignment)
     return f"fenced broker{'s' * (len(found) > 1)} {_ids(found)}" if found else ""
 
 

@@ -16,7 +16,7 @@ Source: sources/dumps.py, which reads each input.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Final
+from typing import Final
 
 import attrs
 import pyarrow as pa
@@ -26,7 +26,7 @@ from broker.errors import BrokersideError, InputError
 from placement.formats.parsed import ParsedDump, Reject, shown
 from placement.formats.racks import Racks, read_racks
 from spark_analysis.data_sources.options import DROP, FAILFAST
-from spark_analysis.sources.dumps import DumpInput, read_named, with_sizes
+from spark_analysis.sources.dumps import DumpInput, read_named, with_racks, with_sizes
 from spark_analysis.sources.files import read_chunks
 from spark_analysis.tables import source_schemas as tables
 from spark_analysis.tables.columns import Table
@@ -138,7 +138,7 @@ def _rows(request: DumpRequest, dump: DumpInput, racks: Racks | None) -> Iterato
             raise
         yield from account_batches(request.table, request.mode, unusable(dump, error), shown(str(error)))
         return
-    sized = with_sizes(_with_racks(parsed, racks), dump.sizes)
+    sized = with_sizes(with_racks(parsed, racks), dump.sizes)
     yield from _read(request, sized.parsed)
     if sized.account is not None:
         yield from account_batches(request.table, request.mode, sized.account, None)
@@ -150,10 +150,3 @@ def _read(request: DumpRequest, parsed: ParsedDump) -> Iterator[pa.RecordBatch]:
         for rows in view_rows(request.table, view, request.min_insync_replicas):
             yield rows.batch(request.table, {"cluster": view.name, "source": parsed.source})
     yield from account_batches(request.table, request.mode, parsed, None)
-
-
-def _with_racks(parsed: ParsedDump, racks: Racks | None) -> ParsedDump:
-    if racks is None:
-        return parsed
-    views: Any = (view.with_racks(racks.for_cluster(view.name)) for view in parsed.clusters)
-    return attrs.evolve(parsed, clusters=tuple(views))

@@ -94,10 +94,13 @@ def moments(found: pa.Table, keys: Sequence[str]) -> Iterator[tuple[list[Any], p
         whole(found[key]).dictionary_encode(null_encoding="encode").indices.to_numpy(zero_copy_only=False)
         for key in keys
     ]
-    firsts, groups = np.unique(np.column_stack(codes), axis=0, return_index=True, return_inverse=True)[1:]
-    for group, first in enumerate(firsts.tolist()):
-        some = found.filter(pa.array(groups.ravel() == group))
-        yield [found[key][first] for key in keys], some
+    groups, counts = np.unique(np.column_stack(codes), axis=0, return_inverse=True, return_counts=True)[1:]
+    ordered = found.take(np.argsort(groups.ravel(), kind="stable"))
+    start = 0
+    for count in counts.tolist():
+        some = ordered.slice(start, count)
+        yield [some[key][0] for key in keys], some
+        start += count
 
 
 @attrs.frozen

@@ -32,7 +32,7 @@ from spark_analysis.report.model import (
 )
 from spark_analysis.report.parts import Cell, Header, note, table
 from spark_analysis.report.states import is_uneven
-from spark_analysis.tables.limits import OUTAGE_BROKERS_MAX
+from spark_analysis.tables.limits import BYTES_TOLERANCE_PERCENT, OUTAGE_BROKERS_MAX
 
 _GOALS: Final = {
     "balance": "balance",
@@ -55,7 +55,8 @@ _NOTES: Final = (
     "Gains are measures before → after. A plan keeps the rack rule or mends it, so where partitions are on fewer racks "
     "than possible, or a measure is marked ≥, it may move more than the measure says. The plan leaders only "
     "reorders replicas: leaders that have to move afterwards need replicas to move. The plan even bytes brings every "
-    "broker within 5 % of the bytes that racks let it reach, whatever the number of its replicas."
+    f"broker within {BYTES_TOLERANCE_PERCENT} % of the bytes that racks let it reach, whatever the number of its "
+    "replicas."
 )
 _FROM: Final = "The commands are run in the folder in which the report was made."
 _STDIN: Final = "The dump came on standard input; the commands read it there again."

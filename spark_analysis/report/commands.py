@@ -22,12 +22,13 @@ import attrs
 
 from broker.drawing.element import visible
 from spark_analysis.report.model import ClusterFacts, LeastPlan, Report
+from spark_analysis.tables.limits import BYTES_TOLERANCE_PERCENT
 
 _PROGRAM: Final = "brokerside"
 _STDIN: Final = "-"
 _GOAL_OPTIONS: Final = {
     "balance": ("--goal", "balance"),
-    "bytes": ("--goal", "balance", "--by", "bytes", "--tolerance", "5"),
+    "bytes": ("--goal", "balance", "--by", "bytes", "--tolerance", str(BYTES_TOLERANCE_PERCENT)),
     "leaders": ("--goal", "balance", "--only-leaders"),
     "racks": ("--goal", "racks"),
 }

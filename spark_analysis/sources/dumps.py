@@ -38,6 +38,7 @@ from log.metadata import (
 from log.metadata.reading import HEAD_SIZE_BYTES, looks_like_metadata
 from log.tools.sources import metadata_files
 from placement.formats.parsed import ParsedDump, RowCounts
+from placement.formats.racks import Racks
 from placement.formats.read import FORMATS as TEXT_FORMATS
 from placement.formats.read import HEAD_BYTES, check_head, read_dump
 from placement.formats.sizes import read_sizes
@@ -145,6 +146,14 @@ def check_begins(dump: DumpInput) -> None:
 def is_empty(path: str) -> bool:
     """Return whether an input is a file of blanks alone; raise InputError if it cannot be read."""
     return not Path(path).is_dir() and not read_head(path, HEAD_SIZE_BYTES).strip()
+
+
+def with_racks(parsed: ParsedDump, racks: Racks | None) -> ParsedDump:
+    """Return the input with the racks of a racks file for each of its clusters; None leaves it as it is."""
+    if racks is None:
+        return parsed
+    views = tuple(view.with_racks(racks.for_cluster(view.name)) for view in parsed.clusters)
+    return attrs.evolve(parsed, clusters=views)
 
 
 def with_sizes(parsed: ParsedDump, path: str | None) -> SizedDump:

@@ -1,7 +1,7 @@
 """Turn the cluster of a dump into rows that say what to do next: the least plans, the worst outages, the restarts.
 
 What it decides: four plans, each for its goal: `balance` moves the fewest replicas and leaders; `bytes`, where sizes
-are known, brings the bytes of every broker within `BYTES_TOLERANCE` of the mean that can be reached and copies few;
+are known, brings the bytes of every broker within `BYTES_TOLERANCE_PERCENT` of the reachable mean and copies few;
 `leaders` reorders replicas only and copies no byte; `racks` mends the rack rule and leaves loads as they are where it
 can.
 The worst outage of one broker, and of one rack where racks are known, in the order of `placement.outages`.
@@ -45,17 +45,21 @@ from placement.reassignment.notes import notes_of
 from placement.reassignment.plan import Plan, make_plan
 from spark_analysis.tables.advice_schemas import OUTAGES, PLANS, RESTARTS
 from spark_analysis.tables.columns import Table
-from spark_analysis.tables.limits import OUTAGE_BROKERS_MAX, PLANNED_PARTITIONS_MAX, SCHEDULED_BROKERS_MAX
+from spark_analysis.tables.limits import (
+    BYTES_TOLERANCE_PERCENT,
+    OUTAGE_BROKERS_MAX,
+    PLANNED_PARTITIONS_MAX,
+    SCHEDULED_BROKERS_MAX,
+)
 from spark_analysis.tables.staging import QUANTITIES, Rows
 
 BALANCE: Final = "balance"
 LEADERS: Final = "leaders"
 RACKS: Final = "racks"
 BYTES: Final = "bytes"
-BYTES_TOLERANCE: Final = 0.05
 GOALS: Final = {
     BALANCE: Goal(),
-    BYTES: Goal(by="bytes", tolerance=BYTES_TOLERANCE),
+    BYTES: Goal(by="bytes", tolerance=BYTES_TOLERANCE_PERCENT / 100),
     LEADERS: Goal(only_leaders=True),
     RACKS: Goal(kind="racks"),
 }

@@ -22,5 +22,8 @@ Above, `brokerside plan` and `brokerside roll` do, when they are wanted."""
 SCHEDULED_BROKERS_MAX: Final = 200
 """Brokers of one cluster up to which a report of dumps makes a restart schedule: about a second of CPU."""
 
+BYTES_TOLERANCE_PERCENT: Final = 5
+"""How far from the mean a report of dumps plans the bytes of each broker, in percent of the mean."""
+
 OUTAGE_BROKERS_MAX: Final = 4_096
 """Brokers of one cluster up to which a report of dumps looks for the worst outage: 70 MB of takeovers."""

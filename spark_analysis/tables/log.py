@@ -21,10 +21,10 @@ Source: Kafka's record batch, for the fields.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import attrs
 import numpy as np
@@ -33,6 +33,7 @@ import pyarrow.parquet as pq
 
 from broker.errors import InputError
 from broker.wording import counted
+from broker.workers import Advance
 from log.batches.arrow_columns import bytes_column, headers_column
 from log.batches.record_columns import HeaderColumns, RecordColumns
 from log.batches.scan import ScanOptions, scan
@@ -43,7 +44,6 @@ from log.segments.file_names import LOG
 from log.tools.problems import Problems
 from log.tools.sources import SourceFile, SourceFolder
 
-Advance: TypeAlias = Callable[[int], None]
 ROW_GROUP_ROWS: Final = 1 << 17
 _HEADER_NAMES: Final = ("name", "value")
 _HEADERS: Final = pa.list_(pa.struct([("name", pa.string()), ("value", pa.binary())]))

@@ -74,7 +74,7 @@ def fill_sound(group: Group, held: Ragged) -> Filled:
 
 
 def _topics_in_order(group: Group, subscriber_counts: Int64Array) -> Int64Array:
-    """Return the topics with subscribers, int64, by (number of times that members name it, name)."""
+    """Return the topics with subscribers, int64: those that members name least often first, equals by name."""
     # A member that names a topic twice counts twice in Kafka's list of a topic's potential consumers.
     named = np.bincount(group.subscribed.values, minlength=len(group.topics))
     order = np.argsort(named, kind="stable")
@@ -93,7 +93,7 @@ def keep_subscribed(
     sizes: Int64Array,
     keeps: NDArray[np.bool_],
 ) -> None:
-    """Fill `keeps` bool[N], `owners` int32[P] and `sizes` int64[M] with what each member holds of topics it subscribes.
+    """Fill `keeps` bool[N], `owners` int32[P] and `sizes` int64[M] with what members hold of topics they subscribe to.
 
     Rows of `wanted` are the topics of each member, rows of `held` its partitions.
     """

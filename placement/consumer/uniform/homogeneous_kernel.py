@@ -129,7 +129,7 @@ def fill_members(
     starts: Int64Array,
     values: Int32Array,
 ) -> None:
-    """Fill `values`, rows from `starts` int64[M + 1], with what members keep, and then with the others.
+    """Fill `values` with the partitions of each member from `starts` int64[M + 1] on: kept ones, then new ones.
 
     Free partitions of `topics`, and behind them those `revoked`, go to the members in `order`, each filled up before
     the next.
