@@ -30,6 +30,7 @@ import click
 from broker.errors import BrokersideError, RefusedError, UsageError
 from broker.printable import printable as printable  # Commands take it from here.
 from broker.releases import NEWEST, Release
+from broker.stop_signals import swallowed_signals_sent_again
 
 EXIT_REFUSED: Final = 1
 EXIT_USAGE: Final = 2
@@ -43,6 +44,9 @@ Command = TypeVar("Command", bound=Callable[..., object])
 
 class Terminated(BaseException):
     """Unwind a command after SIGTERM, so that the command removes its folders and ends its processes."""
+
+
+_SIGNALS: Final[dict[type[BaseException], int]] = {KeyboardInterrupt: signal.SIGINT, Terminated: signal.SIGTERM}
 
 
 class CommandGroup(click.Group):
@@ -130,7 +134,7 @@ def run(command: click.Command, name: str, arguments: list[str] | None = None) -
     """Run a click command as the program `name`, print errors as one line, and return the exit status."""
     _replace_what_no_terminal_shows()
     try:
-        with _sigterm_raises():
+        with _sigterm_raises(), swallowed_signals_sent_again(_SIGNALS):
             return _status(command, name, arguments)
     except Terminated:
         _say(name, "terminated")

@@ -46,6 +46,37 @@ def work(number):
 sys.exit(run(work, "work"))
 """
 
+# The signal arrives where nothing can be raised, and the command would work on for a minute.
+WHERE_NOTHING_IS_RAISED = """
+import click, os, signal, sys, time, weakref
+from broker.cli import run
+
+class Finalized:
+    def __del__(self):
+        os.kill(os.getpid(), number)
+        time.sleep(0.001)
+
+class Referred:
+    pass
+
+def finalizer():
+    Finalized()
+
+def weak_reference():
+    it = Referred()
+    reference = weakref.ref(it, lambda _: os.kill(os.getpid(), number))
+    del it
+
+@click.command()
+def work():
+    globals()[sys.argv[2]]()
+    time.sleep(60)
+    print("worked on")
+
+number = int(sys.argv[1])
+sys.exit(run(work, "work", []))
+"""
+
 
 def run(script: str, *words: str, temporary: Path) -> tuple[int, str]:
     environment = os.environ | {"TMPDIR": str(temporary)}
@@ -69,6 +100,16 @@ def test_an_interrupt_while_modules_are_loaded_is_one_line(module: str, tmp_path
 def test_a_command_clears_up_and_says_one_line(number: int, status: int, word: str, tmp_path: Path) -> None:
     assert run(IN_COMMAND, str(int(number)), temporary=tmp_path) == (status, f"work: {word}\n")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("place", ["finalizer", "weak_reference"])
+@pytest.mark.parametrize(
+    ("number", "status", "word"), [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "terminated")]
+)
+def test_a_signal_where_nothing_is_raised_ends_the_command_too(
+    place: str, number: int, status: int, word: str, tmp_path: Path
+) -> None:
+    assert run(WHERE_NOTHING_IS_RAISED, str(int(number)), place, temporary=tmp_path) == (status, f"work: {word}\n")
 
 
 @pytest.mark.parametrize("former", [signal.SIG_IGN, signal.SIG_DFL])
