@@ -17,7 +17,7 @@ nobody's way: it is down already.
 
 How: partitions with equal brokers and equal budgets are one constraint, with the number of partitions behind it. Where
 a set of brokers has several budgets the smallest holds. Where min.insync.replicas is not shown, Kafka's default, 1, is
-taken, and a note says so.
+taken, and a note says so; 0, which Kafka refuses, counts as 1, so that a partition keeps a leader.
 
 Example: two partitions of factor 3 on the brokers 1, 2, 3 with min.insync.replicas 2 and 1: a budget of 1 and one of 2,
 of which the first holds.
@@ -33,12 +33,13 @@ of which the first holds.
 Left out: how long a restart takes, and how long followers need to catch up afterwards: a batch begins when every
 replica is in sync again.
 
-Source: Kafka core Partition.effectiveMinIsr, ReplicaManager (NOT_ENOUGH_REPLICAS), 4.3.
+Source: Kafka core Partition.effectiveMinIsr, ReplicaManager (NOT_ENOUGH_REPLICAS), LogConfig (least and default), 4.3.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Final
 
 import attrs
 import numpy as np
@@ -46,8 +47,12 @@ import numpy as np
 from broker.cluster import PAD, ClusterView, Int32Array, Int64Array
 from broker.errors import UsageError
 from broker.ids import BrokerId
+from broker.wording import counted
 from placement.outages.restart_stuck import Stuck, check_in_sync, follows, stuck_partitions
 from placement.outages.succession import Successions, rows_of, successions
+
+MIN_ISR_LEAST: Final = 1
+"""Kafka's default of min.insync.replicas, and the least that a topic may set (TopicConfig, atLeast(1))."""
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -121,7 +126,7 @@ def restart_limits(
     place[live] = np.arange(live.size)
     columns = np.arange(found.order.shape[1], dtype=np.int32)[None, :]
     counts = found.in_sync_count
-    budget = counts - np.where(found.min_isr < 0, np.minimum(1, counts), found.min_isr) - margin
+    budget = counts - np.maximum(found.min_isr, MIN_ISR_LEAST) - margin
     counted_now = columns < counts[:, None]
     will_be_in_sync = (budget < 1)[:, None] & follows(view, np.arange(budget.size), found.order)
     members_rows = place[np.where(counted_now | will_be_in_sync, found.order, PAD)]
@@ -147,7 +152,7 @@ def restart_limits(
         allowed=np.maximum(budget, 1).astype(np.int32),
         stuck=stuck,
         fenced=tuple(broker.id for broker in view.brokers if not broker.is_active),
-        notes=(*found.notes[:1], *_unknown(found), *notes) if found.notes else tuple(notes),
+        notes=(*found.isr_notes, *_unknown(found), *notes),
     )
 
 
@@ -163,7 +168,10 @@ def broken_rows(found: RestartLimits, batch_of: Int32Array) -> Int64Array:
 
 def _unknown(found: Successions) -> Sequence[str]:
     count = int(np.count_nonzero(found.min_isr < 0))
-    return [f"{count} partitions do not show min.insync.replicas; Kafka's default, 1, is taken"] if count else []
+    if not count:
+        return []
+    verb = "does" if count == 1 else "do"
+    return [f"{counted(count, 'partition')} {verb} not show min.insync.replicas; Kafka's default, 1, is taken"]
 
 
 def _quorum(

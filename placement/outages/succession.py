@@ -70,7 +70,7 @@ class Successions:
     `order` int32[P, W] holds the rows of `view.brokers`, -1 pads. The counts are int32[P], each the length of a prefix
     of a row: in_sync_count <= clean_count <= led_count <= live_count. `min_isr` int32[P] is the effective
     min.insync.replicas, -1 where unknown; `size_bytes` int64[P] that of one replica, None unless all are known.
-    `live` bool[B] marks the brokers that may lead. `notes` say what was assumed.
+    `live` bool[B] marks the brokers that may lead. `notes` say what was assumed; `isr_notes` are those on the ISR.
     """
 
     order: Int32Array
@@ -82,6 +82,7 @@ class Successions:
     size_bytes: Int64Array | None
     live: BoolArray
     notes: tuple[str, ...] = ()
+    isr_notes: tuple[str, ...] = ()
 
 
 def successions(view: ClusterView) -> Successions:
@@ -112,6 +113,7 @@ def successions(view: ClusterView) -> Successions:
         size_bytes=_size_bytes(table),
         live=live,
         notes=notes + _min_isr_notes(view),
+        isr_notes=notes,
     )
 
 

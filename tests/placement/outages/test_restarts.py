@@ -190,3 +190,38 @@ def test_a_cluster_without_brokers_or_partitions_has_a_schedule() -> None:
     found = restart_schedule(alone)
     assert (found.batches, found.is_optimal) == (((3, 4),), True)
     assert schedule_table(found).to_pydict() == {"broker_id": [3, 4], "batch": [1, 1], "weight": [1, 1]}
+
+
+def test_a_topic_of_min_insync_replicas_0_keeps_one_replica_as_kafka_takes_no_less_than_1() -> None:
+    for shown in (0, 1, None):
+        view = attrs.evolve(racked([[0, 1, 2]], "abc"), topics=(TopicView("t", min_insync_replicas=shown),))
+        limits = restart_limits(view)
+        assert (limits.members.tolist(), limits.budget.tolist()) == ([[0, 1, 2]], [2])
+        assert [len(batch) for batch in restart_schedule(view).batches] == [2, 1]
+
+
+@pytest.mark.parametrize(
+    ("isr", "notes"),
+    [
+        ([[0, 1]], ("1 partition does not show min.insync.replicas; Kafka's default, 1, is taken",)),
+        (
+            None,
+            (
+                "no ISR is shown: every live replica is taken to be in sync",
+                "1 partition does not show min.insync.replicas; Kafka's default, 1, is taken",
+            ),
+        ),
+    ],
+)
+def test_the_notes_say_once_what_is_taken_for_min_insync_replicas(
+    isr: list[list[int]] | None, notes: tuple[str, ...]
+) -> None:
+    shown = {} if isr is None else {"isr": isr}
+    view = attrs.evolve(racked([[0, 1]], "ab", **shown), topics=(TopicView("t"),))
+    assert restart_limits(view).notes == notes
+
+
+def test_the_notes_say_that_no_isr_is_shown_where_min_insync_replicas_is() -> None:
+    assert restart_limits(racked([[0, 1, 2]], "abc")).notes == (
+        "no ISR is shown: every live replica is taken to be in sync",
+    )
