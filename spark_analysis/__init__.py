@@ -3,6 +3,7 @@
     session/       Find a Java, start Spark on it and stop it, and show the progress of a job.
     sources/       Read dumps and metadata logs, as the command line names them.
     tables/        List every column that jobs write, and write and read the tables.
+    questions/     Define the questions that --ask and the DataFrame functions put to each cluster.
     fleet/         Read a recipe, and make, place and count each of its clusters.
     functions      Compute the partition of a key, as functions of SQL.
     data_sources/  Give Spark its data sources: dumps, metadata logs, segments, fleets.

@@ -30,6 +30,7 @@ from placement.placers.registry import load_placer
 from spark_analysis.engines.engine import Engine
 from spark_analysis.fleet.generate import Fleet
 from spark_analysis.fleet.recipe import Recipe
+from spark_analysis.questions.registry import QUESTIONS, Asked
 from spark_analysis.session.progress import Bar
 from spark_analysis.session.progress import progress as show_progress
 from spark_analysis.sources.dumps import DumpInput, size_bytes
@@ -39,7 +40,7 @@ from spark_analysis.tables.advice_schemas import ADVICE
 from spark_analysis.tables.columns import Table
 from spark_analysis.tables.limits import DETAILED_CLUSTERS_MAX
 from spark_analysis.tables.sums import ranked
-from spark_analysis.tables.write import StagedRun, Written, arrow_to_table, read_table, staged_run
+from spark_analysis.tables.write import StagedRun, Written, arrow_to_table, read_table, remove_table, staged_run
 from spark_analysis.tasks import Task, dumps_task, even_parts, fleet_task, pairs_task, parts_by_size
 
 TASK_COUNT_MIN: Final = 8  # Work for as many cores, however small the fleet.
@@ -69,12 +70,14 @@ def analyse_fleet(
     by_topic: bool = True,
     partitions: bool = False,
     shown_in_full_max: int = DETAILED_CLUSTERS_MAX,
+    asked: Sequence[Asked] = (),
 ) -> None:
     """Make and place every cluster of `recipe`, and write all tables under `out`/tables.
 
     Without `by_topic` the table of topics is empty and nothing is measured over topics: a fleet of
     10,000 clusters has millions of them. With `partitions` every partition has a row, too: that is hundreds of
     millions. Pairs of brokers are counted for the `shown_in_full_max` clusters that rank first.
+    Each question `asked` has a table of its own.
     `progress` is spark_analysis.session.progress.progress, or it with some arguments given. Raises
     UsageError when a placer is not installed, and what `arrow_to_table` raises.
     """
@@ -82,10 +85,14 @@ def analyse_fleet(
         load_placer(placer)
     fleet = Fleet.of(recipe)
     count = recipe.cluster_count
-    of_clusters = (*OF_CLUSTERS, *ADVICE)  # Of a simulated fleet nothing is advised: these have no rows.
+    of_clusters = (
+        *OF_CLUSTERS,
+        *ADVICE,
+        *_tables(asked),
+    )  # Of a simulated fleet nothing is advised: these have no rows.
     with staged_run((*of_clusters, schemas.PAIRS), schemas.WORK, out, overwrite=overwrite) as run:
         with progress(f"Placing {recipe.name}", total=count, unit="clusters", done=run.done_count):
-            function = fleet_task(fleet, run.root, by_topic=by_topic, partitions=partitions)
+            function = fleet_task(fleet, run.root, by_topic=by_topic, partitions=partitions, asked=asked)
             results = _run(engine, function, even_parts(count, task_count(count)))
             _keep(run, (*of_clusters, *schemas.WORK), results)
         _rank(run, progress, overwrite)
@@ -94,6 +101,7 @@ def analyse_fleet(
         _keep(run, (schemas.PAIRS,), _run(engine, pairs_task(fleet, run.root, wanted), parts))
         for table in (*of_clusters, schemas.PAIRS):
             run.publish(table)
+    _remove_others(out, asked)
     for table, rows in _recipe_tables(recipe).items():
         arrow_to_table(pa.Table.from_pylist(rows, schema=table.arrow_schema()), table, out, overwrite=overwrite)
 
@@ -107,21 +115,23 @@ def analyse_dumps(
     progress: Progress = show_progress,
     min_insync_replicas_default: int | None = None,
     overwrite: bool = False,
+    asked: Sequence[Asked] = (),
 ) -> None:
     """Read every dump, and write all tables under `out`/tables; clusters are numbered by their inputs.
 
     `min_insync_replicas_default` holds for topics that do not show theirs. Inputs of one series are
-    compared, each with the one before it. Raises InputError for the first input that cannot be used.
+    compared, each with the one before it. Each question `asked` has a table of its own. Raises InputError for the first
+    input that cannot be used.
     """
     for dump_input in inputs:
         check_readable(dump_input.path)
         if dump_input.sizes is not None:
             check_readable(dump_input.sizes)
     series = _series(inputs)
-    tables = (*OF_CLUSTERS, *PER_INPUT, *ADVICE)
+    tables = (*OF_CLUSTERS, *PER_INPUT, *ADVICE, *_tables(asked))
     with staged_run(tables, (*schemas.WORK, schemas.PAIRS), out, overwrite=overwrite) as run:
         with progress("Reading dumps", total=len(inputs), unit="files", done=run.done_count):
-            function = dumps_task(series, run.root, racks, min_insync_replicas_default)
+            function = dumps_task(series, run.root, racks, min_insync_replicas_default, asked)
             sizes = [sum(size_bytes(dump_input.path) for _, dump_input in one) for one in series]
             results = _run(engine, function, parts_by_size(sizes, DUMP_BYTES_PER_TASK))
             _refuse_failures(results, len(inputs))
@@ -130,6 +140,7 @@ def analyse_dumps(
         engine.write_pairs(run, _shown_in_full(out, DETAILED_CLUSTERS_MAX), overwrite=overwrite)
         for table in tables:
             run.publish(table)
+    _remove_others(out, asked)
 
 
 def task_count(cluster_count: int) -> int:
@@ -139,6 +150,16 @@ def task_count(cluster_count: int) -> int:
     (3, 8, 100)
     """
     return min(cluster_count, max(TASK_COUNT_MIN, cluster_count // CLUSTERS_PER_TASK_MAX))
+
+
+def _tables(asked: Sequence[Asked]) -> list[Table]:
+    return [one.question.run_table for one in asked]
+
+
+def _remove_others(out: Path, asked: Sequence[Asked]) -> None:
+    """Remove what an earlier run answered to questions that were not asked now."""
+    for name in sorted(set(QUESTIONS) - {one.name for one in asked}):
+        remove_table(out, name)
 
 
 def _run(engine: Engine, task: Task, parts: Sequence[range]) -> list[dict[str, Any]]:

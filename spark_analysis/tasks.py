@@ -37,6 +37,7 @@ from placement.formats.racks import Racks
 from spark_analysis.fleet.describe import Placed, count_placed, describe_placed, view_of
 from spark_analysis.fleet.generate import Fleet, make_cluster, make_clusters
 from spark_analysis.fleet.place import place_cluster
+from spark_analysis.questions.registry import Asked
 from spark_analysis.sources.dumps import LAST, DumpInput, read_named, with_min_isr, with_racks, with_sizes
 from spark_analysis.sources.series import is_later_moment, with_series_note
 from spark_analysis.tables import schemas
@@ -73,10 +74,13 @@ class Earlier:
     cluster_id: int
 
 
-def fleet_task(fleet: Fleet, root: Path, *, by_topic: bool = True, partitions: bool = False) -> Task:
+def fleet_task(
+    fleet: Fleet, root: Path, *, by_topic: bool = True, partitions: bool = False, asked: Sequence[Asked] = ()
+) -> Task:
     """Return the function that makes, places and describes the clusters of given numbers, once per placer.
 
-    Files go under `root`. Topics are listed if `by_topic`, every partition of them with `partitions`.
+    Files go under `root`. Topics are listed if `by_topic`, every partition of them with `partitions`. Each placement is
+    `asked` the questions.
     """
 
     def work(numbers: Iterable[int], writer: TaskWriter) -> Iterator[dict[str, Any]]:
@@ -89,9 +93,11 @@ def fleet_task(fleet: Fleet, root: Path, *, by_topic: bool = True, partitions: b
                 other = count_placed(cluster, rows, placer=placer, source=recipe.source, by_topic=by_topic, other=other)
                 held.append(other)
                 row_count += held[-1].row_count
-                if partitions:
+                if partitions or asked:
                     view = view_of(cluster, rows, recipe.source)
-                    writer.add_further(cluster.number, placer, every_partition(view))
+                    if partitions:
+                        writer.add_further(cluster.number, placer, every_partition(view))
+                    _ask(asked, view, (cluster.number, placer), writer)
             writer.tick()
             if len(held) >= HELD_CLUSTER_COUNT_MAX or row_count >= HELD_ROW_COUNT_MAX:
                 write(held, writer)
@@ -128,17 +134,20 @@ def dumps_task(
     root: Path,
     racks: Racks | None,
     min_insync_replicas_default: int | None,
+    asked: Sequence[Asked] = (),
 ) -> Task:
     """Return the function that reads the inputs of the series with the given numbers; inputs carry their index.
 
-    What to do next is said of the last moment of each cluster alone: the past cannot be mended.
+    What to do next is said of the last moment of each cluster alone: the past cannot be mended; that moment is `asked`
+    the questions, too.
     """
     input_count = sum(map(len, series))
 
     def advise(last: Earlier | None, writer: TaskWriter) -> None:
         if last is not None:
-            rows = advice_rows(with_min_isr(last.view, min_insync_replicas_default))
-            writer.add_further(last.cluster_id, DUMP, rows.items())
+            view = with_min_isr(last.view, min_insync_replicas_default)
+            writer.add_further(last.cluster_id, DUMP, advice_rows(view).items())
+            _ask(asked, view, (last.cluster_id, DUMP), writer)
 
     def read_one(index: int, dump_input: DumpInput, before: Earlier | None, writer: TaskWriter) -> Earlier | None:
         sized = with_sizes(with_racks(read_named(dump_input), racks), dump_input.sizes)
@@ -217,6 +226,13 @@ def _task(root: Path, work: Callable[[Iterable[int], TaskWriter], Iterator[dict[
                 return [_RESULT | {"fault": str(error)}]
 
     return run
+
+
+def _ask(asked: Sequence[Asked], view: ClusterView, key: tuple[int, str], writer: TaskWriter) -> None:
+    for one in asked:
+        rows = one.question.rows(view, one.values)
+        keys = ([part] * rows.num_rows for part in key)
+        writer.append(one.question.run_table, (*keys, *(column.combine_chunks() for column in rows.columns)))
 
 
 def _write_account(writer: TaskWriter, parsed: ParsedDump) -> None:

@@ -51,12 +51,20 @@ def fleet(options: FleetOptions) -> int:
         recipe = attrs.evolve(recipe, cluster_count=options.clusters)
     if options.seed is not None:
         recipe = attrs.evolve(recipe, seed=options.seed)
-    info = run_info("fleet", recipe.name, recipe_text=recipe.text, seed=recipe.seed)
+    info = run_info("fleet", recipe.name, recipe_text=recipe.text, seed=recipe.seed, asked=options.asked)
     with ending_at_once():
         from spark_analysis.jobs import analyse_fleet
 
     def job(engine: Engine, progress: Any) -> None:
-        analyse_fleet(engine, recipe, options.out, progress=progress, overwrite=True, partitions=options.partitions)
+        analyse_fleet(
+            engine,
+            recipe,
+            options.out,
+            progress=progress,
+            overwrite=True,
+            partitions=options.partitions,
+            asked=options.asked,
+        )
 
     run_job(job, info, options, is_small=recipe.cluster_count <= LOCAL_CLUSTERS_MAX)
     return 0

@@ -153,10 +153,11 @@ def _report(inputs: Sequence[DumpInput], racks: Racks | None, options: ReportOpt
             progress=progress,
             min_insync_replicas_default=options.min_isr,
             overwrite=True,
+            asked=options.asked,
         )
 
     given = tuple(given_input(dump, options) for dump in inputs)
-    info = run_info("dumps", _title(inputs), tolerance=options.tolerance / 100, given=given)
+    info = run_info("dumps", _title(inputs), tolerance=options.tolerance / 100, given=given, asked=options.asked)
     result = run_job(job, info, options, is_small=sum(size_bytes(dump.path) for dump in inputs) < LOCAL_BYTES_MAX)
     if result.rows_rejected:
         click.echo(

@@ -21,6 +21,7 @@ from spark_analysis.cli.commands import PROGRAM
 from spark_analysis.cli.engines import AUTO, LOCAL, SPARK, is_local, started_engine
 from spark_analysis.cli.interrupts import ending_at_once
 from spark_analysis.engines.engine import Engine
+from spark_analysis.questions.registry import QUESTIONS, Asked, asked_of
 from spark_analysis.report.load import load_report
 from spark_analysis.report.model import Report, RunInfo
 from spark_analysis.report.terminal import summary_json, terminal_summary
@@ -29,6 +30,7 @@ from spark_analysis.session.masters import is_submitted
 from spark_analysis.session.settings import parse_settings
 
 OUT_DEFAULT: Final = Path("brokerside-out")
+_QUESTIONS: Final = "; ".join(f"{name} ({about})" for name, (_, about) in QUESTIONS.items())
 
 
 @attrs.frozen(kw_only=True)
@@ -41,6 +43,8 @@ class RunOptions:
     conf: tuple[str, ...]
     as_json: bool
     quiet: bool
+    ask: tuple[str, ...]
+    assume: tuple[str, ...]
 
     def __attrs_post_init__(self) -> None:
         if self.engine == LOCAL and self.master is not None:
@@ -48,11 +52,17 @@ class RunOptions:
         if self.engine == LOCAL and self.conf:
             raise UsageError("--conf has no effect with --engine local; leave out one of the two")
         parse_settings(self.conf)
+        asked_of(self.ask, self.assume)
 
     @property
     def settings(self) -> dict[str, str]:
         """Return the Spark settings of --conf."""
         return parse_settings(self.conf)
+
+    @property
+    def asked(self) -> tuple[Asked, ...]:
+        """Return the questions of --ask, with the values of --assume."""
+        return asked_of(self.ask, self.assume)
 
 
 def run_options(engine: str, small: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
@@ -87,6 +97,19 @@ def run_options(engine: str, small: str) -> Callable[[Callable[..., int]], Calla
             multiple=True,
             metavar="KEY=VALUE",
             help="A Spark setting, such as spark.executor.memory=4g. May be repeated.",
+        ),
+        click.option(
+            "--ask",
+            multiple=True,
+            type=click.Choice(tuple(QUESTIONS)),
+            metavar="QUESTION",
+            help=f"Answer a question about every cluster, too: {_QUESTIONS}. May be repeated.",
+        ),
+        click.option(
+            "--assume",
+            multiple=True,
+            metavar="NAME=VALUE",
+            help="A number that an answer to --ask assumes; the page lists names, units and defaults. May be repeated.",
         ),
         click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON."),
         click.option("--quiet", is_flag=True, help="Show no progress bar."),

@@ -16,6 +16,7 @@ from typing import Final
 
 from broker.drawing.element import Markup, asset, content_hash, page, tag
 from broker.drawing.palette import filled
+from spark_analysis.report.answers import answer_sections
 from spark_analysis.report.changes import changes_section
 from spark_analysis.report.detail import clusters_section
 from spark_analysis.report.distance import distance_section
@@ -41,6 +42,7 @@ def report_html(report: Report) -> str:
     style, script = filled(_asset("report.css")), _asset("report.js")
     changes = changes_section(report)
     contents = [(name, title) for name, title in _CONTENTS if name != "changes" or changes is not None]
+    contents[-2:-2] = [(one.name, one.name.capitalize()) for one in report.answers]
     return page(
         tag(
             "html",
@@ -56,6 +58,7 @@ def report_html(report: Report) -> str:
                     changes,
                     distance_section(report),
                     ranking_section(report),
+                    *answer_sections(report.answers),
                     clusters_section(report),
                     glossary_section(report.run.tolerance),
                     id="main",

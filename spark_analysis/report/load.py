@@ -28,6 +28,7 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 
 from broker.errors import InputError
+from spark_analysis.report.answers import load_answers
 from spark_analysis.report.model import (
     QUANTITIES,
     Advice,
@@ -99,6 +100,7 @@ def _load(out: Path, run: RunInfo) -> Report:
         changes=_changes(out, rows),
         lists_partitions=_has_rows(out, schemas.PARTITIONS),
         rest=rest,
+        answers=load_answers(out, run.asked),
     )
 
 

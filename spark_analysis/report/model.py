@@ -19,6 +19,8 @@ import numpy as np
 
 from broker.cluster import Int32Array, Int64Array
 from placement.balance.measures import TOLERANCE, Distribution
+from spark_analysis.questions.registry import Asked
+from spark_analysis.report.answers import Answered
 from spark_analysis.report.rest import Rest
 
 QUANTITIES: Final = ("replicas", "leaders", "bytes")
@@ -44,7 +46,8 @@ class RunInfo:
     """Hold the command, the recipe, the seed and the version that repeat the run.
 
     `tolerance` is the share of a quantity, 0 to 1, that may have to move before a cluster is called uneven. `given` are
-    the inputs by number; the clusters of input i of n have the numbers i, n + i, and so on.
+    the inputs by number; the clusters of input i of n have the numbers i, n + i, and so on. `asked` are questions of
+    `--ask`.
     """
 
     kind: Literal["fleet", "dumps"]
@@ -56,6 +59,7 @@ class RunInfo:
     notes: tuple[str, ...] = ()
     tolerance: float = TOLERANCE
     given: tuple[GivenInput, ...] = ()
+    asked: tuple[Asked, ...] = ()
 
 
 @attrs.frozen
@@ -407,6 +411,7 @@ class Report:
     changes: tuple[DumpComparison, ...]
     lists_partitions: bool = False
     rest: Rest = attrs.field(factory=Rest)
+    answers: tuple[Answered, ...] = ()
 
     @property
     def row_count(self) -> int:

@@ -19,6 +19,7 @@ from rich.text import Text
 
 from broker.drawing.element import visible
 from spark_analysis.report.advice import advice_json, brokers_first, first_plan, plan_in_words
+from spark_analysis.report.answers import answer_lines, answers_json
 from spark_analysis.report.commands import commands_of
 from spark_analysis.report.distance import quantile
 from spark_analysis.report.figures import count, percent, plural, ppm, share_of
@@ -37,7 +38,7 @@ _NAME_LENGTH_MAX: Final = 80
 
 
 def terminal_summary(report: Report) -> RenderableType:
-    """Return the summary for a terminal, at most ten lines."""
+    """Return the summary for a terminal, at most ten lines, and the answers to the questions that were asked."""
     lines = [Text(_cut(what_in_words(report)), style="bold"), _rows_line(report), _states_line(report)]
     lines += [line for quantity in QUANTITIES if (line := _distance_line(report, quantity)) is not None]
     several = len(report.placers) > 1
@@ -51,6 +52,7 @@ def terminal_summary(report: Report) -> RenderableType:
     if earlier:
         lines.append(Text("Earlier moments, the worst first:", style="bold"))
         lines += [_worst_line(row, several) for row in earlier[:_WORST_SHOWN]]
+    lines += [Text(line) for line in answer_lines(report.answers)]
     return Group(*lines)
 
 
@@ -167,6 +169,8 @@ def summary_json(report: Report) -> str:
     summary["moments"] = moments_json(report)
     summary["out_of_sync"] = [one for row in report.current_rows if (one := _out_of_sync(report, row))][:LISTED_MAX]
     summary["cordoned"] = [one for detail in report.details[:LISTED_MAX] if (one := _cordoned(detail)) is not None]
+    if report.answers:
+        summary["answers"] = answers_json(report.answers)
     return json.dumps(summary, indent=2, ensure_ascii=True, allow_nan=False)
 
 

@@ -200,6 +200,13 @@ def arrow_to_table(rows: pa.Table, table: Table, out: Path, *, overwrite: bool =
     return row_count
 
 
+def remove_table(out: Path, name: str) -> None:
+    """Remove the table of this name that an earlier run left under `out`; leave what this module did not write."""
+    place = table_path(out, Table(name, "", ()))
+    if _is_ours(place, name):
+        shutil.rmtree(place, ignore_errors=True)
+
+
 def read_table(out: Path, table: Table, *, columns: Sequence[str] | None = None, where: Any = None) -> pa.Table:
     """Return `table` as it was written: only `columns`, if given, and only the rows for which `where` is true.
 
@@ -269,17 +276,17 @@ def _parts(folder: Path) -> list[Path]:
 
 def _check_place(table: Table, out: Path, overwrite: bool) -> None:
     place = table_path(out, table)
-    if place.exists() and not _is_ours(place, table):
+    if place.exists() and not _is_ours(place, table.name):
         raise UsageError(f"{place} holds something else than table {table.name}; it is left as it is")
     if place.exists() and not overwrite:
         raise UsageError(f"{place} exists already; choose another folder, or allow to overwrite it")
 
 
-def _is_ours(place: Path, table: Table) -> bool:
+def _is_ours(place: Path, name: str) -> bool:
     """Whether `place` is a folder of nothing but this table's files."""
     if place.is_symlink() or not place.is_dir() or not all(_PART.fullmatch(path.name) for path in place.iterdir()):
         return False
     try:
-        return all((pq.read_schema(path).metadata or {}).get(_MARK) == table.name.encode() for path in _parts(place))
+        return all((pq.read_schema(path).metadata or {}).get(_MARK) == name.encode() for path in _parts(place))
     except (OSError, pa.ArrowInvalid):
         return False

@@ -51,6 +51,7 @@ MODES: Final = {
 
 VALUES: Final = {
     "--assignor": "range",
+    "--assume": "draws=128",
     "--conf": "spark.ui.enabled=true",
     "--config": "segment.bytes=1048576",
     "--diagram": "all",

@@ -21,6 +21,7 @@ from spark_analysis.engines.engine import Engine
 from spark_analysis.engines.local import LocalEngine
 from spark_analysis.engines.spark import SparkEngine
 from spark_analysis.jobs import analyse_dumps, analyse_fleet
+from spark_analysis.questions.registry import QUESTIONS, asked_of
 from spark_analysis.sources.dumps import DumpInput
 from spark_analysis.tables import schemas
 from spark_analysis.tables.write import read_table
@@ -29,12 +30,14 @@ from tests.spark_analysis.test_jobs import MULTIREGION, QUIET, files
 
 RACKS = MULTIREGION.parent / "multiregion-racks.csv"
 Job: TypeAlias = Callable[[Engine, Path], None]
+ASKED = asked_of(tuple(QUESTIONS), ())
 DUMPS = sorted(MULTIREGION.glob("?-*.txt"))
 
 
 def fleet(engine: Engine, out: Path) -> None:
     """A fleet whose pairs of brokers are counted of two clusters, with a row for every partition."""
-    analyse_fleet(engine, recipe(23, fenced=0.3), out, progress=QUIET, partitions=True, shown_in_full_max=2)
+    analyse_fleet(engine, recipe(23, fenced=0.3), out, progress=QUIET, partitions=True, shown_in_full_max=2,
+                  asked=ASKED)  # fmt: skip
 
 
 def dumps(engine: Engine, out: Path) -> None:
@@ -42,7 +45,7 @@ def dumps(engine: Engine, out: Path) -> None:
     series = [DumpInput(str(path), name=path.stem, series="moments") for path in DUMPS]
     others = [DumpInput(str(path), name=f"other {path.stem}") for path in DUMPS[:4]]
     analyse_dumps(engine, [*others[:2], *series, *others[2:]], read_racks(RACKS.read_bytes(), source="racks"), out,
-                  progress=QUIET, min_insync_replicas_default=2)  # fmt: skip
+                  progress=QUIET, min_insync_replicas_default=2, asked=ASKED)  # fmt: skip
 
 
 @pytest.mark.parametrize("job", [fleet, dumps])
@@ -58,6 +61,7 @@ def test_the_files_of_both_engines_are_the_same_bytes(
     assert len([path for path in found if "/brokers/" in path]) > 2
     filled = {table.name for table in schemas.TABLES if read_table(tmp_path / "local", table).num_rows}
     assert {"clusters", "measures", "pairs", "partitions", "violations"} <= filled
+    assert all(read_table(tmp_path / "local", one.question.run_table).num_rows for one in ASKED)
     pairs = read_table(tmp_path / "local", schemas.PAIRS, columns=["cluster_id", "placer"]).to_pylist()
     assert len({tuple(pair.values()) for pair in pairs}) == 2
 

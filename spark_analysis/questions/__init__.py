@@ -1,0 +1,9 @@
+"""Define the questions that `--ask` and the DataFrame functions put to each cluster. Nothing here imports pyspark.
+
+- question: Define a question: its table, its assumptions, its answer for one cluster, and what is shown of many.
+- registry: List the questions by name, and read `--ask` and `--assume`.
+- sums: Sum up answers over clusters: means and quantiles of groups of rows, in a fixed order.
+- durability: Count copysets and scatter widths of each cluster, beside the fewest copysets possible.
+"""
+
+__all__: tuple[str, ...] = ()

@@ -1,0 +1,138 @@
+"""Define a question: its table, its assumptions, its answer for one cluster, and what is shown of many clusters.
+
+What it decides: one definition serves the DataFrame function, the command and the page. `answer` turns one ClusterView
+into the rows of the question's table, without the key; `show` turns the rows of all clusters into a few small tables,
+which the terminal prints, `--json` holds as objects, and the page draws as a section.
+
+Constraints: `answer` and `show` are functions of a module, so that executors can load them by name; they depend on
+their arguments alone. A cluster that cannot be answered is a row with a `fault`. The name of a question is the name of
+its table. An assumption is a number with a unit, limits, a default and the source of the default.
+
+Example:
+    >>> Assumption("draws", 1024, "How many draws", "draws", low=64, high=1 << 20).checked("128")
+    128.0
+
+Left out: assumptions that are no numbers; a question that needs a file takes it as an option of its command.
+
+Source: ours.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Final, TypeAlias
+
+import attrs
+import pyarrow as pa
+
+from broker.cluster import ClusterView
+from broker.errors import BrokersideError, UsageError
+from spark_analysis.tables.columns import KEY, Column, Table
+from spark_analysis.tables.source_schemas import FAULT
+
+Values: TypeAlias = Mapping[str, float]
+"""The value of each assumption of a question, by name."""
+Cell: TypeAlias = str | int | float | bool | None
+_KEY_COUNT: Final = len(KEY)
+
+
+@attrs.frozen
+class Assumption:
+    """Define a number that an answer assumes: name, default, meaning, unit, limits, and where the default is from."""
+
+    name: str
+    default: float
+    meaning: str
+    unit: str
+    source: str = "ours"
+    low: float = attrs.field(default=0.0, kw_only=True)
+    high: float = attrs.field(default=math.inf, kw_only=True)
+
+    def checked(self, text: str) -> float:
+        """Return the number in `text`; raise UsageError if it is none, or beyond the limits."""
+        try:
+            value = float(text)
+        except ValueError:
+            value = math.nan
+        if not self.low <= value <= self.high or math.isinf(value):
+            raise UsageError(f"--assume {self.name}={text}: allowed is a number from {self.low:g} to {self.high:g}")
+        return value
+
+
+@attrs.frozen
+class Field:
+    """Define a column of a shown table: its key in JSON, its title, and how its values are written.
+
+    `kind` is text, count, decimal, percent (a share of 0..1) or chance (a probability, to three digits).
+    """
+
+    key: str
+    title: str
+    kind: str = "text"
+
+
+@attrs.frozen
+class ShownTable:
+    """Hold a small table about all clusters: its caption, its columns, its rows."""
+
+    name: str
+    caption: str
+    fields: tuple[Field, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+
+
+@attrs.frozen
+class Shown:
+    """Hold what is shown of a question: a sentence with the headline, tables, the first of which is in the terminal."""
+
+    lead: str
+    tables: tuple[ShownTable, ...]
+    notes: tuple[str, ...] = ()
+
+
+@attrs.frozen(kw_only=True)
+class Question:
+    """Define a question that is put to each cluster.
+
+    `answer(view, values)` returns the rows of one cluster, columns by name, those left out being null. `show(rows,
+    values)` gets all rows: the table's columns and `fault`, with `cluster` and `shape` beside them.
+    """
+
+    table: Table
+    title: str
+    answer: Callable[[ClusterView, Values], pa.Table]
+    show: Callable[[pa.Table, Values], Shown]
+    assumptions: tuple[Assumption, ...] = ()
+
+    @property
+    def run_table(self) -> Table:
+        """Return the table of a run: every column but the key may be null, and `fault` says why."""
+        nullable = tuple(attrs.evolve(column, nullable=True) for column in self.table.columns[_KEY_COUNT:])
+        return attrs.evolve(self.table, columns=(*KEY, *nullable, FAULT))
+
+    def values(self, given: Mapping[str, float] | None = None) -> dict[str, float]:
+        """Return the values of all assumptions, the defaults replaced by those given; raise UsageError for others."""
+        found = {one.name: one.default for one in self.assumptions}
+        by_name = {one.name: one for one in self.assumptions}
+        for name, value in (given or {}).items():
+            if name not in by_name:
+                raise UsageError(f"{self.table.name} has no assumption {name!r}; it has {', '.join(found) or 'none'}")
+            found[name] = by_name[name].checked(repr(value))
+        return found
+
+    def rows(self, view: ClusterView, values: Values) -> pa.Table:
+        """Return the rows of `run_table` for one cluster, without the key; a fault is a row."""
+        columns: tuple[Column, ...] = self.run_table.columns[_KEY_COUNT:]
+        try:
+            found = self.answer(view, values)
+        except BrokersideError as error:
+            found = pa.table({FAULT.name: pa.array([str(error)])})
+        fields = [self.run_table.arrow_schema().field(column.name) for column in columns]
+        arrays = [
+            found[field.name].cast(field.type).combine_chunks()
+            if field.name in found.column_names
+            else pa.nulls(found.num_rows, field.type)
+            for field in fields
+        ]
+        return pa.table(arrays, names=[column.name for column in columns])

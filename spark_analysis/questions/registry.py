@@ -1,0 +1,83 @@
+"""List the questions by name, and read `--ask` and `--assume`.
+
+What it decides: a question is a row here: its name, the module that defines it as `QUESTION`, and a sentence for help.
+A module is loaded when its question is asked. `--assume NAME=VALUE` sets an assumption of every question asked that has
+it.
+
+Constraints: a name that no question asked knows is refused in one sentence with the names that there are. The name is
+that of the question's table.
+
+Example:
+    >>> [one.name for one in asked_of(("durability",), ())]
+    ['durability']
+
+Left out: the questions that every report answers.
+
+Source: ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from types import MappingProxyType
+from typing import Final
+
+import attrs
+
+from broker.errors import UsageError
+from spark_analysis.questions.question import Question
+
+QUESTIONS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
+    {
+        "durability": ("spark_analysis.questions.durability", "copysets and scatter widths, beside the optimum"),
+    }
+)
+"""Every question by name: the module that defines it, and what it answers."""
+
+
+@attrs.frozen
+class Asked:
+    """Name a question that was asked, with the values of its assumptions."""
+
+    name: str
+    values: Mapping[str, float]
+
+    @property
+    def question(self) -> Question:
+        """Load the question."""
+        return load_question(self.name)
+
+
+def load_question(name: str) -> Question:
+    """Return the question of this name; raise UsageError for another name."""
+    if name not in QUESTIONS:
+        raise UsageError(f"there is no question {name!r}; questions are {', '.join(QUESTIONS)}")
+    found: Question = import_module(QUESTIONS[name][0]).QUESTION
+    return found
+
+
+def asked_of(names: Sequence[str], assumed: Sequence[str]) -> tuple[Asked, ...]:
+    """Return the questions of these names, each once, with the assumptions `NAME=VALUE` that they have.
+
+    Raises UsageError for a name or a value that makes no sense.
+    """
+    questions = {name: load_question(name) for name in names}
+    if assumed and not questions:
+        raise UsageError("--assume has no effect without --ask; give both, or neither")
+    known = {one.name: one for question in questions.values() for one in question.assumptions}
+    given: dict[str, float] = {}
+    for each in assumed:
+        name, equals, text = each.partition("=")
+        if not equals:
+            raise UsageError(f"--assume {each}: allowed is NAME=VALUE")
+        if name not in known:
+            raise UsageError(
+                f"--assume {each}: {' and '.join(questions)} assume{'s' if len(questions) == 1 else ''} "
+                f"{', '.join(known) or 'nothing'}"
+            )
+        given[name] = known[name].checked(text)
+    return tuple(
+        Asked(name, question.values({one.name: given[one.name] for one in question.assumptions if one.name in given}))
+        for name, question in questions.items()
+    )
