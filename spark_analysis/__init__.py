@@ -13,6 +13,7 @@
     outages        Show what losing each broker and each rack does to each cluster of a DataFrame.
     movement       Compute how little each cluster of a DataFrame must move.
     durability     Count the copysets of each cluster of a DataFrame, beside the optimum.
+    storage        Measure what logs and replicas take: codecs, keys, compaction, topics on brokers.
     tasks          Turn numbers of clusters or dumps into files of rows, wherever tasks run.
     engines/       Run tasks on Spark or in this process, with the same rows and files.
     jobs           Run a fleet or dumps from input to tables.

@@ -3,7 +3,8 @@
 What it decides: the columns of a record and their names, for whoever reads logs as tables.
 
 Constraints: one copy of keys, values and headers; null stays null. A chunk of a scan holds less than 2 GiB of each.
-Numbers that Kafka writes as -1 for "none" stay -1. pyarrow is loaded by the first call only.
+Numbers that Kafka writes as -1 for "none" stay -1, the size of a null value too. pyarrow is loaded by the first call
+only.
 
 Example: record_columns(chunk, frozenset({"offset", "key"}))
 
@@ -61,6 +62,7 @@ RECORD_COLUMNS: Final[tuple[str, ...]] = (
     "size_bytes",
     "batch_base_offset",
     "batch_position",
+    "value_size_bytes",
 )
 
 
@@ -79,13 +81,24 @@ def record_columns(chunk: RecordColumns, wanted: frozenset[str], *, position: in
         "size_bytes": lambda: pa.array(chunk.record_size),
         "batch_base_offset": lambda: pa.array(_base_offsets(chunk)),
         "batch_position": lambda: pa.array(batches.position[index] + position),
+        "value_size_bytes": lambda: pa.array(chunk.value_size),
     }
     columns = {name: make() for name, make in made.items() if name in wanted}
-    for name, of_batch in _BATCH.items():
-        if name in wanted:
-            values = pa.array(of_batch(batches)[index])
-            columns[name] = pa.array(_CODECS, pa.string()).take(values) if name == "codec" else values
+    for name, values in batch_columns(batches, wanted).items():
+        columns[name] = codec_names(values[index]) if name == "codec" else pa.array(values[index])
     return columns
+
+
+def batch_columns(batches: HeaderColumns, wanted: frozenset[str]) -> dict[str, NDArray[Any]]:
+    """Return the columns `wanted` that all records of a batch share, one row per batch; codecs are numbers."""
+    return {name: of_batch(batches) for name, of_batch in _BATCH.items() if name in wanted}
+
+
+def codec_names(codes: NDArray[Any]) -> Any:
+    """Return a column of the names of codecs, null for a number that Kafka does not know."""
+    import pyarrow as pa
+
+    return pa.array(_CODECS, pa.string()).take(pa.array(codes))
 
 
 def bytes_column(data: ByteArray, positions: Int64Array, sizes: Int32Array) -> Any:

@@ -22,9 +22,8 @@ from broker.units import TimeMs
 from broker.workers import Advance, in_order
 from log.cli.options import JOBS, JSON, NOW, PATHS, QUIET, time_ms
 from log.cli.output import file_cost, folder_cost, print_error, print_lines, progress
-from log.compaction import CompactionEstimate, SourceLog, estimate_compaction
-from log.indexes.txn_index import AbortedTransaction, aborted_transactions
-from log.segments.file_names import TXN_INDEX
+from log.compaction import CompactionEstimate
+from log.tools.compaction_savings import estimate_of_files
 from log.tools.sources import SourceFile, SourceFolder, expand_all, segment_folders
 from log.tools.stats import SegmentStats, measure_segment
 from log.tools.stats_rows import compaction_json, compaction_row, segment_json, segment_rows
@@ -118,14 +117,8 @@ def _show(name: str, stats: SegmentStats, estimate: CompactionEstimate | None, *
 
 def _estimate(folder: SourceFolder, _: Advance, *, now_ms: TimeMs) -> CompactionEstimate | str:
     """Return what compaction would save in one partition, or the damage that forbids it."""
-    aborted: list[AbortedTransaction] = []
     try:
-        for file in folder.files:
-            index = file.sibling(TXN_INDEX)
-            if index.exists():
-                aborted.extend(aborted_transactions(index.view(), source=index.shown))
-        sources = [SourceLog(file.view(), file.shown) for file in folder.files]
-        return estimate_compaction(sources, now_ms=now_ms, aborted=aborted)
+        return estimate_of_files(folder.files, now_ms=now_ms)
     except (CorruptDataError, InputError) as damage:
         return f"what compaction would save in {folder.shown}: {damage}"
 

@@ -15,7 +15,8 @@ Only the modules of data sources and the registry import pyspark.
 - fleet_rows: Turn clusters of a simulated fleet into rows of one table, as each of their placers places them.
 - log_listing: Find the segments below the paths of kafka_log, and the topic and partition of each.
 - log_filter: Choose records by topic, partition, offset and time: which segments, which batches, which rows.
-- log_rows: Turn segments into rows of one table of kafka_log: records, damage, or the segments themselves.
+- log_rows: Turn segments into rows of one table of kafka_log: records, batches, damage, or the segments themselves.
+- log_batches: Turn the chunks of a scan into one row per batch, with what its records add up to.
 - log_columns: Take rows of scanned records, and cut them into pieces that cross to Spark.
 - committed: Choose the batches that a consumer with isolation.level=read_committed is given.
 - tiered: Read a tiered segment that is stored in chunks: its manifest, its chunks, and its transaction index.

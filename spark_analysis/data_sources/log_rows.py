@@ -1,8 +1,8 @@
-"""Turn segments into rows of one table of kafka_log: records, damage, or the segments themselves.
+"""Turn segments into rows of one table of kafka_log: records, batches, damage, or the segments themselves.
 
 What it decides: what becomes a row. Every record of a batch that can be read is one; bytes that cannot be read are one
-row of damage, which in the table of records has only its place and `fault`. DROPMALFORMED leaves these out of the
-records, FAILFAST ends the job at the first. A segment that cannot be opened is damage as well. In the table of segments
+row of damage, which among records and batches has only its place and `fault`. DROPMALFORMED leaves these out there,
+FAILFAST ends the job at the first. A segment that cannot be opened is damage as well. In the table of segments
 size_bytes = read_bytes + damaged_bytes.
 
 Constraints: columns all the way, no Python object a record; a batch of rows is bounded (log_columns.py). A raw segment
@@ -34,17 +34,20 @@ from log.batches.record_columns import ByteArray, Damage, RecordColumns
 from log.batches.scan import ScanOptions, scan
 from log.tools.sources import named_file
 from spark_analysis.data_sources.committed import Committed
+from spark_analysis.data_sources.log_batches import BatchRows
 from spark_analysis.data_sources.log_columns import OF_VALUES, pieces, taken
 from spark_analysis.data_sources.log_filter import LogFilter
 from spark_analysis.data_sources.log_listing import LogSegment
 from spark_analysis.data_sources.options import DROP, FAILFAST
 from spark_analysis.data_sources.tiered import chunks_of, read_manifest
 from spark_analysis.tables.columns import Table
-from spark_analysis.tables.log_schemas import LOG_DAMAGE, LOG_RECORDS, LOG_SEGMENTS
+from spark_analysis.tables.log_schemas import LOG_BATCHES, LOG_DAMAGE, LOG_RECORDS, LOG_SEGMENTS
 from spark_analysis.tables.view_columns import ColumnRows
 
 WINDOW_BYTES: Final = 32 * MIB
 _OPTIONS: Final = ScanOptions(keep_going=True)
+_OF_CONTENTS: Final = (LOG_RECORDS, LOG_BATCHES)
+"""Tables in which a damage is a row among others."""
 
 
 @attrs.frozen
@@ -162,7 +165,7 @@ def _whole_bytes(data: ByteArray) -> int:
 
 def _rows(request: LogRequest, segment: LogSegment) -> Iterator[ColumnRows]:
     """Yield the rows of one segment."""
-    counts = SegmentCounts(segment)
+    counts, batches = SegmentCounts(segment), BatchRows()
     faults: list[Fault] = []
     try:
         committed = Committed.of(segment) if request.read_committed and request.table == LOG_RECORDS else None
@@ -170,6 +173,8 @@ def _rows(request: LogRequest, segment: LogSegment) -> Iterator[ColumnRows]:
             counts.add(window, chunk)
             if request.table == LOG_RECORDS:
                 yield from _records(request, window, chunk, committed)
+            elif request.table == LOG_BATCHES:
+                yield from batches.add(window.position, chunk)
             found = [Fault.of(segment, window, damage) for damage in chunk.damages]
             yield from _of_faults(request, found)
             faults += found
@@ -177,13 +182,15 @@ def _rows(request: LogRequest, segment: LogSegment) -> Iterator[ColumnRows]:
         found = [Fault(str(error))]
         yield from _of_faults(request, found)
         faults += found
-    if request.table == LOG_SEGMENTS:
+    if request.table == LOG_BATCHES:
+        yield from batches.end()
+    elif request.table == LOG_SEGMENTS:
         yield counts.rows(faults)
 
 
 def _chunks(request: LogRequest, segment: LogSegment) -> Iterator[tuple[Window, RecordColumns]]:
     """Yield the records of a segment as the scan finds them, those of the runs that are wanted."""
-    wanted = request.wanted if request.table == LOG_RECORDS else LogFilter()
+    wanted = request.wanted if request.table in _OF_CONTENTS else LogFilter()
     for window in windows(segment):
         for start, end in wanted.runs(window.data):
             for chunk in scan(window.data.data, start_position=start, end_position=end, options=_OPTIONS):
@@ -207,7 +214,7 @@ def _of_faults(request: LogRequest, faults: Sequence[Fault]) -> Iterator[ColumnR
     """Yield the rows that the table has for faults; with FAILFAST raise the first."""
     if faults and request.mode == FAILFAST:
         raise InputError(faults[0].text)
-    if not faults or request.table == LOG_SEGMENTS or (request.table == LOG_RECORDS and request.mode == DROP):
+    if not faults or request.table == LOG_SEGMENTS or (request.table in _OF_CONTENTS and request.mode == DROP):
         return
     names = ("position", "size_bytes", "base_offset", "is_torn_tail") if request.table == LOG_DAMAGE else ()
     values = {name: [getattr(fault, name) for fault in faults] for name in names}

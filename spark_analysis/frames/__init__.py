@@ -3,7 +3,10 @@
 - matrices: Turn Arrow lists of broker ids into padded matrices, without a Python object per partition.
 - views: Make a ClusterView from rows of partitions and of brokers, and say which rows cannot be used.
 - inputs: Check and choose the columns of the DataFrames that a question takes, before any job runs.
+- log_inputs: Check and group DataFrames of batches, records and segments, and count the rows that cannot be used.
 - per_cluster: Answer a question about each cluster of a DataFrame, with the code that the commands call.
+- compaction_rows: Estimate on executors what one cleaning pass would leave of a partition.
+- held_rows: Count what each broker holds of each topic of a cluster: replicas, leaders, bytes.
 - runs: Give every row of a DataFrame the run that made it and the time of what it says.
 """
 

@@ -32,6 +32,8 @@ _TABLES: Final = {
     "partitions": source_schemas.CLUSTER_PARTITIONS,
     "brokers": source_schemas.CLUSTER_BROKERS,
     "records": log_schemas.LOG_RECORDS,
+    "batches": log_schemas.LOG_BATCHES,
+    "segments": log_schemas.LOG_SEGMENTS,
 }
 
 
@@ -39,11 +41,11 @@ def cluster_keys(partitions: DataFrame, by: Sequence[str] | None) -> tuple[str, 
     """Return the columns whose values are equal in all rows of one cluster at one moment."""
     has = partitions.columns
     if by is None:
-        _refuse_missing("partitions", (CLUSTER,), has)
+        refuse_missing("partitions", (CLUSTER,), has)
         return tuple(name for name in KEYS if name in has)
     if isinstance(by, str) or not by:
         raise UsageError(f"by is {by!r}; allowed is a list of one column or more of the DataFrame of partitions")
-    _refuse_missing("partitions", by, has)
+    refuse_missing("partitions", by, has)
     return tuple(by)
 
 
@@ -55,7 +57,7 @@ def chosen(
     `what` is the name of the documented table. Raises UsageError for a column that is missing or of another type.
     """
     has = frame.columns
-    _refuse_missing(what, (*keys, *needed), has)
+    refuse_missing(what, (*keys, *needed), has)
     wanted = documented_types(_TABLES[what])
     found = {field.name: field.dataType for field in frame.schema.fields}
     names = [name for name in (*needed, *optional) if name in has and name not in keys]
@@ -69,7 +71,8 @@ def documented_types(table: Table) -> dict[str, DataType]:
     return {field.name: field.dataType for field in spark_schema_of(table).fields}
 
 
-def _refuse_missing(what: str, needed: Sequence[str], has: Sequence[str]) -> None:
+def refuse_missing(what: str, needed: Sequence[str], has: Sequence[str]) -> None:
+    """Raise UsageError for the first needed column that the DataFrame of `what` does not have."""
     for name in needed:
         if name not in has:
             raise UsageError(f"the DataFrame of {what} has no column {name!r}; it has {', '.join(has) or 'none'}")

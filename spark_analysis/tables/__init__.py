@@ -4,7 +4,8 @@
 - advice_schemas: List the tables of what to do next with the cluster of a dump: plans, outages, restarts.
 - schemas: List the tables that every job writes; this decides each column's type, unit and meaning.
 - source_schemas: List the tables that data sources give to Spark, each column with its type, unit and meaning.
-- log_schemas: List the tables that the data source kafka_log gives to Spark: records, damage, segments.
+- log_schemas: List the tables that the data source kafka_log gives to Spark: records, batches, damage, segments.
+- storage_schemas: List the tables that answer what logs and replicas take.
 - sums: Compute measures from sums, and the ranks of clusters, in executors and in process alike.
 - write: Write and read result tables: Parquet folders that Spark, pyarrow and DuckDB read alike.
 - view_rows: Turn the cluster of a dump into rows of the tables: its loads, its spreads, its violations.

@@ -1,4 +1,4 @@
-"""List the tables that the data source kafka_log gives to Spark: records, damage, segments.
+"""List the tables that the data source kafka_log gives to Spark: records, batches, damage, segments.
 
 What it decides: names, types and units. Numbers that Kafka writes as -1 for "none" (producers, sequences, epochs,
 timestamps) stay -1; a null means that the source does not say.
@@ -43,6 +43,30 @@ LOG_RECORDS: Final = Table(
         Column("size_bytes", "int", "Bytes of the record in its batch, not compressed", "bytes"),
         Column("batch_base_offset", "long", "First offset of its batch"),
         Column("batch_position", "long", "Where its batch begins in the segment", "bytes"),
+        Column("value_size_bytes", "int", "Bytes of the value; -1 for none, a tombstone", "bytes"),
+        SOURCE,
+        FAULT,
+    ),
+)
+LOG_BATCHES: Final = Table(
+    "batches",
+    "one row per batch, and one per damage that was passed over",
+    (
+        *_PLACE,
+        Column("base_offset", "long", "First offset of the batch; of a wrapper of magic 0 or 1 its last"),
+        Column("last_offset", "long", "Last offset of the batch"),
+        Column("record_count", "long", "Records in it", "records"),
+        Column("magic", "int", "Version of its format: 0, 1 or 2"),
+        Column("codec", "string", "Compression: none, gzip, snappy, lz4, zstd"),
+        Column("size_bytes", "long", "Bytes of the batch in the segment", "bytes"),
+        Column("unpacked_bytes", "long", "Bytes of the batch if it were not compressed", "bytes"),
+        Column("min_timestamp_ms", "long", "Least timestamp of its records; -1 for none", "ms since 1970"),
+        Column("max_timestamp_ms", "long", "Largest timestamp of its records; -1 for none", "ms since 1970"),
+        Column("producer_id", "long", "Producer; -1 for none"),
+        Column("leader_epoch", "int", "Leader epoch; -1 for none"),
+        Column("is_transactional", "boolean", "Whether it is part of a transaction"),
+        Column("is_control", "boolean", "Whether it holds control records"),
+        Column("position", "long", "Where it begins in the segment", "bytes"),
         SOURCE,
         FAULT,
     ),
@@ -77,5 +101,5 @@ LOG_SEGMENTS: Final = Table(
         FAULT,
     ),
 )
-LOG_TABLES: Final = (LOG_RECORDS, LOG_DAMAGE, LOG_SEGMENTS)
+LOG_TABLES: Final = (LOG_RECORDS, LOG_BATCHES, LOG_DAMAGE, LOG_SEGMENTS)
 """Tables of the data source kafka_log, the default first."""

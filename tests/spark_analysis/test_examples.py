@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from spark_analysis import register
-from spark_analysis.examples import bytes_by_key, dumps_to_table, nightly_history
+from spark_analysis.examples import bytes_by_codec, bytes_by_key, dumps_to_table, nightly_history
 from spark_analysis.examples.with_duckdb import distances
 from spark_analysis.examples.with_pandas import first_clusters
 from spark_analysis.examples.with_spark import overloaded_brokers
@@ -70,6 +70,19 @@ def test_bytes_by_key_prefix_and_day_need_no_broker(
     assert [(str(row["day"]), row["prefix"], row["record_count"]) for row in found] == [("2023-11-14", "key", 180)]
     bytes_by_key.main(str(tmp_path), "topic,other")
     assert f"|2023-11-14|key   |180         |{found[0]['size_bytes']}" in capsys.readouterr().out
+
+
+@pytest.mark.spark
+def test_bytes_that_codecs_and_a_compaction_save_need_no_broker(
+    tmp_path: Path, spark: SparkSession, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_sample("zstd", tmp_path)
+    size = sum(path.stat().st_size for path in tmp_path.rglob("*.log"))
+    bytes_by_codec.main(str(tmp_path), "1700000050000")
+    lines = [line.split("|")[1:-1] for line in capsys.readouterr().out.splitlines() if line.startswith("|")]
+    row = dict(zip((cell.strip() for cell in lines[0]), (cell.strip() for cell in lines[1]), strict=True))
+    assert (row["topic"], int(row["stored_bytes"])) == ("topic", size)
+    assert int(row["unpacked_bytes"]) > size > int(row["dropped"]) > 0
 
 
 @pytest.mark.spark

@@ -53,6 +53,7 @@ def expected(folder: Path, batches: Iterable[tuple[Path, RecordBatch]] | None = 
             "leader_epoch": batch.partition_leader_epoch,
             "batch_base_offset": batch.base_offset,
             "batch_position": batch.position,
+            "value_size_bytes": -1 if record.value is None else len(record.value),
             "source": str(path),
         }
         for path, batch in (batches_of(folder) if batches is None else batches)

@@ -1,0 +1,70 @@
+"""Check and group DataFrames of batches, records and segments, and count the rows that cannot be used.
+
+What it decides: which columns tell one log from another: those of `LOG_KEYS` that the DataFrame has, or the columns
+that the caller gives as `by`. kafka_log itself names no cluster: a DataFrame of several has a column for it.
+
+Constraints: as inputs.py; a row with a `fault` is counted as rejected, never left out in silence.
+
+Example: log_keys(batches, "batches", None)
+
+Source: log_schemas.py, for the names and the types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructField, StructType
+
+from broker.errors import UsageError
+from spark_analysis.data_sources.spark_types import spark_schema_of
+from spark_analysis.frames.inputs import refuse_missing
+from spark_analysis.tables.columns import Table
+
+LOG_KEYS: Final = ("run_id", "observed_at", "cluster_id", "cluster")
+
+
+def log_keys(frame: DataFrame, what: str, by: Sequence[str] | None) -> tuple[str, ...]:
+    """Return the columns whose values are equal in all rows of one cluster's logs; there may be none."""
+    if by is None:
+        return tuple(name for name in LOG_KEYS if name in frame.columns)
+    if isinstance(by, str):
+        raise UsageError(f"by is {by!r}; allowed is a list of columns of the DataFrame of {what}")
+    refuse_missing(what, by, frame.columns)
+    return tuple(by)
+
+
+def with_fault(frame: DataFrame) -> DataFrame:
+    """Return the frame with a column `fault`, null in every row if it has none."""
+    return frame if "fault" in frame.columns else frame.withColumn("fault", F.lit(None).cast("string"))
+
+
+def is_good() -> Column:
+    """Return the condition of a row that can be used."""
+    return F.col("fault").isNull()
+
+
+def rejected() -> tuple[Column, Column]:
+    """Return the aggregates `rejected_count` and `fault`: the least text, as rows arrive in any order."""
+    return F.count("fault").alias("rejected_count"), F.min("fault").alias("fault")
+
+
+def as_documented(frame: DataFrame, keys: Sequence[str], table: Table) -> DataFrame:
+    """Return the keys and the columns of `table`, each of its type, with its comment and unit."""
+    columns = [
+        F.col(field.name).cast(field.dataType).alias(field.name, metadata=field.metadata) for field in _of(table)
+    ]
+    return frame.select(*keys, *columns)
+
+
+def answer_schema(frame: DataFrame, keys: Sequence[str], table: Table) -> StructType:
+    """Return the schema of the keys, as in `frame`, and of the columns of `table`."""
+    types = {field.name: field for field in frame.schema.fields}
+    return StructType([StructField(key, types[key].dataType, True, types[key].metadata) for key in keys] + _of(table))
+
+
+def _of(table: Table) -> list[StructField]:
+    return list(spark_schema_of(table).fields)

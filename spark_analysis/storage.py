@@ -1,0 +1,148 @@
+"""Measure what logs and replicas take: bytes by topic, codec and broker, keys, and what a compaction would drop.
+
+What it decides:
+- `codecs`: batches, records, stored and unpacked bytes and the span of time, by topic, codec and magic, of the table
+  `batches` of the data source kafka_log.
+- `keys`: distinct and missing keys, tombstones, bytes of keys and values by topic, of its table `records`.
+- `compaction`: what one cleaning pass would leave of each partition, to the byte, of its table `segments`.
+- `held`: bytes of each topic on each broker, of rows of kafka_cluster that say sizes.
+The figures are those of `brokerside log stats` and of `brokerside report --sizes`.
+
+Constraints: a row with a `fault` counts in `rejected_count` of the answer's row, so that rows in = rows analysed + rows
+rejected. Control records are no user's: they count as records, but not among keys and values.
+
+How: `codecs` and `keys` are Spark's own aggregates; `compaction` reads the segments of a partition in one task, where
+the cleaner's own code builds what it would write and throws it away; `held` is as balance.py.
+
+Example: codecs(batches).groupBy("topic").agg(F.sum("stored_bytes"), F.sum("unpacked_bytes"))
+
+Left out: compaction of tiered segments in chunks, which have a `fault`; no cleaner touches them.
+
+Source: log/tools/stats.py, log/compaction/estimate.py, placement/balance/loads.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from broker.cluster import ClusterView
+from broker.errors import UsageError
+from broker.units import TimeMs
+from spark_analysis.frames.compaction_rows import FOLDER, compaction_rows
+from spark_analysis.frames.held_rows import held_rows
+from spark_analysis.frames.inputs import chosen
+from spark_analysis.frames.log_inputs import answer_schema, as_documented, is_good, log_keys, rejected, with_fault
+from spark_analysis.frames.per_cluster import Rows, per_cluster
+from spark_analysis.tables.storage_schemas import CODECS, COMPACTION, HELD, KEYS
+
+__all__ = ("CODECS", "COMPACTION", "HELD", "KEYS", "codecs", "compaction", "held", "keys")
+_BATCHES: Final = ("topic", "partition", "record_count", "magic", "codec", "size_bytes")
+_BATCHES_TOO: Final = ("unpacked_bytes", "min_timestamp_ms", "max_timestamp_ms", "fault")
+_RECORDS: Final = ("topic", "key")
+_RECORDS_TOO: Final = ("is_control", "timestamp_ms", "value_size_bytes", "value", "fault")
+_SEGMENTS: Final = ("topic", "partition", "base_offset", "source")
+
+
+def codecs(batches: DataFrame, *, by: Sequence[str] | None = None) -> DataFrame:
+    """Return one row per topic, codec and magic: batches, records, bytes stored and unpacked, span of time.
+
+    Damage that was passed over is counted in rows without a codec. Raises UsageError for columns that do not fit.
+    """
+    of = log_keys(batches, "batches", by)
+    rows = with_fault(chosen(batches, "batches", _BATCHES, _BATCHES_TOO, of))
+    for name in _BATCHES_TOO[:-1]:
+        rows = rows if name in rows.columns else rows.withColumn(name, F.lit(None).cast("long"))
+    good = rows.groupBy(*of, "topic", "codec", "magic").agg(
+        F.count_distinct("partition").alias("partition_count"),
+        F.count_if(is_good()).alias("batch_count"),
+        *(F.coalesce(F.sum(name), F.lit(0)).alias(to) for name, to in _SUMS_OF_BATCHES.items()),
+        F.sum("unpacked_bytes").alias("unpacked_bytes"),
+        _least_time("min_timestamp_ms").alias("min_timestamp_ms"),
+        _most_time("max_timestamp_ms").alias("max_timestamp_ms"),
+        *rejected(),
+    )
+    return as_documented(good, of, CODECS)
+
+
+_SUMS_OF_BATCHES: Final = {"record_count": "record_count", "size_bytes": "stored_bytes"}
+
+
+def keys(records: DataFrame, *, by: Sequence[str] | None = None) -> DataFrame:
+    """Return one row per topic: records with and without a key, distinct keys, tombstones, bytes of keys and values.
+
+    Values may be left out (`values=false`) where `value_size_bytes` is there. Raises UsageError as `codecs` does.
+    """
+    of = log_keys(records, "records", by)
+    rows = with_fault(chosen(records, "records", _RECORDS, _RECORDS_TOO, of))
+    if "value_size_bytes" not in rows.columns:
+        if "value" not in rows.columns:
+            raise UsageError(
+                "the DataFrame of records has no column 'value_size_bytes', nor 'value' to compute it from"
+            )
+        rows = rows.withColumn("value_size_bytes", F.coalesce(F.octet_length("value"), F.lit(-1)))
+    is_control = F.col("is_control") if "is_control" in rows.columns else F.lit(False)
+    is_user = is_good() & ~F.coalesce(is_control, F.lit(False))
+    keyed = is_user & F.col("key").isNotNull()
+    size = F.col("value_size_bytes")
+    time = "timestamp_ms" if "timestamp_ms" in rows.columns else None
+    found = rows.groupBy(*of, "topic").agg(
+        F.count_if(is_good()).alias("record_count"),
+        F.count_if(is_good() & F.coalesce(is_control, F.lit(False))).alias("control_record_count"),
+        F.count_if(is_user & F.col("key").isNull()).alias("null_key_count"),
+        F.count_distinct(F.when(keyed, F.col("key"))).alias("distinct_key_count"),
+        F.count_if(keyed & (size < 0)).alias("tombstone_count"),
+        _sum_where(keyed, F.octet_length("key")).alias("key_bytes"),
+        _sum_where(is_user & (size >= 0), size).alias("value_bytes"),
+        (F.lit(None) if time is None else _least_time(time)).alias("min_timestamp_ms"),
+        (F.lit(None) if time is None else _most_time(time)).alias("max_timestamp_ms"),
+        *rejected(),
+    )
+    return as_documented(found, of, KEYS)
+
+
+def compaction(segments: DataFrame, *, now_ms: int, by: Sequence[str] | None = None) -> DataFrame:
+    """Return one row per partition: bytes and records before and after one cleaning pass over all its segments.
+
+    `now_ms` decides which tombstones have expired. Files are read where tasks run. A partition that cannot be cleaned
+    has a `fault`. Raises UsageError as `codecs` does.
+    """
+    if now_ms < 0:
+        raise UsageError(f"now_ms is {now_ms}; allowed are ms since 1970, 0 or more")
+    of = log_keys(segments, "segments", by)
+    rows = chosen(segments, "segments", _SEGMENTS, (), of)
+    rows = rows.withColumn(FOLDER, F.regexp_extract("source", r"^(.*)/[^/]*$", 1))
+    keys_of_partition, moment = (*of, "topic", "partition", FOLDER), TimeMs(now_ms)
+    # Spark reads a function's annotations; without any, a table goes in and a table comes out.
+    return rows.groupBy(*keys_of_partition).applyInArrow(
+        lambda values, found: compaction_rows(dict(zip(keys_of_partition, values, strict=True)), found, moment),
+        answer_schema(rows, of, COMPACTION),
+    )
+
+
+def held(partitions: DataFrame, brokers: DataFrame | None = None, *, by: Sequence[str] | None = None) -> DataFrame:
+    """Return one row per cluster, topic and broker that holds some of it: replicas, leaders and bytes.
+
+    Raises UsageError for a column that is missing or of another type.
+    """
+
+    def kernel(view: ClusterView) -> pa.Table:
+        return held_rows(view)
+
+    return per_cluster(Rows(partitions, brokers, by), HELD, kernel)
+
+
+def _sum_where(condition: Any, value: Any) -> Any:
+    return F.coalesce(F.sum(F.when(condition, value)), F.lit(0))
+
+
+def _least_time(name: str) -> Any:
+    return F.min(F.when(F.col(name) >= 0, F.col(name)))
+
+
+def _most_time(name: str) -> Any:
+    return F.max(F.when(F.col(name) >= 0, F.col(name)))
