@@ -1,10 +1,11 @@
 """Measure small calls of every placer and assignor beside Kafka's own classes, in one run.
 
-    python -m tests.benchmarks.small_calls [--rounds 15] [--only sticky] [--json]
+    python -m tests.benchmarks.small_calls [--rounds 15] [--only sticky] [--kafka 3.9] [--json]
 
 What it measures: the CPU time of the calling thread for one call, after warm-up, on some tens to some thousands of
 replicas, where the overhead of a call weighs most; with inputs on which slow paths were found: factor 80 on uneven
-racks, groups of a hundred partitions, members of different subscriptions, and claims after a member has left.
+racks, groups of a hundred partitions, members of different subscriptions, and claims after a member has left or before
+all but one have joined.
 
 How: on each side the input is made before, in the form that the side reads. Rounds of the sides follow each other, so
 that noise of the machine meets both; a round of an assignor is the median of five calls on each side, which shares out
@@ -33,7 +34,9 @@ import attrs
 
 from broker.cluster import BrokerView
 from broker.entropy import JavaRandom, SplitMix64
-from broker.ids import BrokerId
+from broker.errors import RefusedError
+from broker.ids import BrokerId, PartitionId, TopicPartition
+from broker.releases import NEWEST, Release
 from placement.consumer.group import Group, Member, Topic
 from placement.consumer.registry import KAFKAS, load_assignor
 from placement.consumer.topic_ids import id_text
@@ -114,25 +117,48 @@ def assignor_calls(kafka: AssignorJvm, assignors: list[str]) -> Iterator[Call]:
         for member_count, topic_count, size in GROUPS:
             for equal in (True, False):
                 first = drawn_group(member_count, topic_count, size, equal=equal)
-                given = load_assignor(assignor).assign(first[0], SplitMix64(0))
+                given = load_assignor(assignor, release=kafka.release).assign(first[0], SplitMix64(0))
                 held = [
                     attrs.evolve(member, owned=given.of(member.id), generation=1)
                     for member in first[1][: member_count - 1]
                 ]
                 left = Group.of(held, first[2])
                 words = f"{assignor} {member_count} members, {topic_count} x {size}, {'equal' if equal else 'mixed'}"
-                for name, group in ((words, first[0]), (f"{words}, one left", left)):
-                    ours, theirs = partial(_new_call, assignor, group), partial(_kafka_ns, kafka, assignor, group)
-                    yield Call(name, topic_count * size, ours, theirs, ASSIGNOR_REPEATS)
+                groups = (
+                    (words, first[0]),
+                    (f"{words}, one left", left),
+                    (f"{words}, all but one joined", joined(first)),
+                )
+                for name, group in groups:
+                    ours = partial(_new_call, assignor, kafka.release, group)
+                    yield Call(
+                        name, topic_count * size, ours, partial(_kafka_ns, kafka, assignor, group), ASSIGNOR_REPEATS
+                    )
 
 
-def _new_call(assignor: str, group: Group) -> Callable[[], object]:
+def joined(drawn: tuple[Group, list[Member], list[Topic]]) -> Group:
+    """Return the group in which the first member has all that it can, so that nearly all of it moves."""
+    _, members, topics = drawn
+    names = set(members[0].topics)
+    owned = tuple(
+        TopicPartition(topic.name, PartitionId(number))
+        for topic in topics
+        if topic.name in names
+        for number in range(topic.partition_count)
+    )
+    return Group.of([attrs.evolve(members[0], owned=owned, generation=1), *members[1:]], topics)
+
+
+def _new_call(assignor: str, release: Release, group: Group) -> Callable[[], object]:
     # A copy of a group has none of the columns that an earlier call has made from it.
-    return partial(_assign, assignor, attrs.evolve(group))
+    return partial(_assign, assignor, release, attrs.evolve(group))
 
 
-def _assign(assignor: str, group: Group) -> object:
-    return load_assignor(assignor).assign(group, SplitMix64(0))
+def _assign(assignor: str, release: Release, group: Group) -> object:
+    try:
+        return load_assignor(assignor, release=release).assign(group, SplitMix64(0))
+    except RefusedError as refusal:  # Kafka throws, too, which is an answer that takes time.
+        return refusal
 
 
 def _kafka_ns(kafka: AssignorJvm, assignor: str, group: Group) -> int:
@@ -190,6 +216,7 @@ def main() -> int:
     names = ["classic", "striped", *sorted(KAFKAS)]
     parser.add_argument("--rounds", type=int, default=15, help="measured calls a line (default: %(default)s)")
     parser.add_argument("--only", choices=names, action="append", help="one placer or assignor instead of all")
+    parser.add_argument("--kafka", type=Release, default=NEWEST, help="release of the assignors (default: %(default)s)")
     parser.add_argument("--json", action="store_true", help="print one JSON document instead of a table")
     options = parser.parse_args()
     chosen = options.only or names
@@ -198,7 +225,7 @@ def main() -> int:
         build_directory = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         try:
             placers = stack.enter_context(KafkaJvm.start(build_directory, WITH_ADMIN_UTILS))
-            assignors = stack.enter_context(AssignorJvm.start(build_directory))
+            assignors = stack.enter_context(AssignorJvm.start(build_directory, options.kafka))
         except KafkaUnavailableError as missing:
             print(f"Kafka's own classes cannot be run here: {missing}", file=sys.stderr)
             return 2

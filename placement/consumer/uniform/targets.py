@@ -7,6 +7,8 @@ Constraints: a partition has one owner, the last member to which it was assigned
 and counts for both. A claim counts even if the partition does not exist, so that a member can have more than all that
 there is for it. Members are numbered in the order of Java's map, partitions by id.
 
+How: `open` holds one number for each member that is not full, size x members + rank of its id, in ascending order.
+
 Example: a member that may have t of 2 and has t-0 and t-1 is full, and not among those that can take more.
 
 Source: UniformHeterogeneousAssignmentBuilder.AssignmentManager, 3.9.2.
@@ -14,11 +16,10 @@ Source: UniformHeterogeneousAssignmentBuilder.AssignmentManager, 3.9.2.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
 
 import attrs
-import numpy as np
-from sortedcontainers import SortedList
 
 from placement.consumer.group import Group
 
@@ -27,27 +28,35 @@ from placement.consumer.group import Group
 class Targets:
     """Track each member's partitions, its size and the most it may have, and the owner of each partition.
 
-    `ranks` are those of the member ids. `open` has (size, rank, member) of those that are not full, which Kafka keeps
-    in a TreeSet.
+    `ranks` are those of the member ids, and `by_rank` the members in that order. `full` are the members that have as
+    many partitions as their topics have, or more; `open` are the others, which Kafka keeps in a TreeSet.
     """
 
     topics: list[set[int]]
     ranks: list[int]
+    by_rank: list[int]
     most: list[int]
     held: list[set[int]]
     sizes: list[int]
     owners: dict[int, int]
-    open: SortedList[tuple[int, int, int]]
+    full: set[int]
+    open: list[int]
 
     @classmethod
     def of(cls, group: Group, rows: Sequence[Sequence[int]]) -> Targets:
-        """Return the empty assignment for members that subscribe to the topics in `rows`."""
+        """Return what members keep that subscribe to the topics in `rows`: what they hold of these topics."""
         ranks = group.member_ranks[group.member_hash_order].tolist()
+        by_rank = sorted(range(len(rows)), key=ranks.__getitem__)
+        assert [ranks[member] for member in by_rank] == list(range(len(rows)))
         counts = group.partition_counts.tolist()
         most = [sum(counts[topic] for topic in row) for row in rows]
-        members = SortedList((0, ranks[member], member) for member in range(len(rows)) if most[member] > 0)
-        held: list[set[int]] = [set() for _ in rows]
-        return cls([set(row) for row in rows], ranks, most, held, [0] * len(rows), {}, members)
+        topics = [set(row) for row in rows]
+        held = list(_kept(group, topics))
+        owners = {partition: member for member, row in enumerate(held) for partition in row}
+        sizes = [len(row) for row in held]
+        full = {member for member in range(len(rows)) if sizes[member] >= most[member]}
+        members = sorted(sizes[member] * len(rows) + ranks[member] for member in range(len(rows)) if member not in full)
+        return cls(topics, ranks, by_rank, most, held, sizes, owners, full, members)
 
     def add(self, partition: int, member: int) -> None:
         """Assign a partition to a member."""
@@ -61,26 +70,39 @@ class Targets:
         del self.owners[partition]
         self._resize(member, max(0, self.sizes[member] - 1))
 
-    def is_full(self, member: int) -> bool:
-        """Return whether a member has as many partitions as its topics have, or more."""
-        return self.sizes[member] >= self.most[member]
-
     def least_loaded(self, topic: int) -> int | None:
         """Return the member with the least (size, member id) that is not full and subscribes to the topic."""
-        return next((member for _, _, member in self.open if topic in self.topics[member]), None)
+        topics, by_rank, count = self.topics, self.by_rank, len(self.sizes)
+        for key in self.open:
+            member = by_rank[key % count]
+            if topic in topics[member]:
+                return member
+        return None
 
-    def owner_sizes(self, partition_count: int) -> np.ndarray:
-        """Return int64[P]: the size of each partition's owner, 0 where it has none."""
-        sizes = np.zeros(partition_count, np.int64)
-        owned = [(one, self.sizes[member]) for one, member in self.owners.items() if one < partition_count]
-        if owned:
-            places, values = zip(*owned, strict=True)
-            sizes[list(places)] = values
-        return sizes
+    def open_members(self) -> Iterator[int]:
+        """Yield the members that are not full, by (size, member id)."""
+        return (self.by_rank[key % len(self.sizes)] for key in self.open)
+
+    def open_span(self) -> tuple[int, int]:
+        """Return the least and the largest size of members that are not full, of which there is one at least."""
+        return self.open[0] // len(self.sizes), self.open[-1] // len(self.sizes)
 
     def _resize(self, member: int, size: int) -> None:
-        if not self.is_full(member):
-            self.open.remove((self.sizes[member], self.ranks[member], member))
+        count, rank, members = len(self.sizes), self.ranks[member], self.open
+        if member in self.full:
+            self.full.remove(member)
+        else:
+            del members[bisect_left(members, self.sizes[member] * count + rank)]
         self.sizes[member] = size
-        if not self.is_full(member):
-            self.open.add((size, self.ranks[member], member))
+        if size < self.most[member]:
+            key = size * count + rank
+            members.insert(bisect_left(members, key), key)
+        else:
+            self.full.add(member)
+
+
+def _kept(group: Group, topics: Sequence[set[int]]) -> Iterator[set[int]]:
+    """Yield what each member keeps, in the order of Java's map: what it holds of topics it subscribes to."""
+    of_partition = group.partition_topics.tolist()
+    for place, member in enumerate(group.member_hash_order.tolist()):
+        yield {one for one in group.owned.row(member).tolist() if of_partition[one] in topics[place]}

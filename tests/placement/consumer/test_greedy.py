@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
 from broker.java.hash_order import any_crowded, hash_places, uuid_hashes
@@ -11,6 +13,7 @@ from placement.consumer.errors import NoSuchElementError, PartitionAssignorError
 from placement.consumer.group import Group
 from placement.consumer.topic_ids import id_text, topic_ids
 from placement.consumer.uniform.assignor import UniformAssignor
+from placement.consumer.uniform.greedy import Moves
 from placement.consumer.uniform.greedy_order import crowded, named_topics, sorted_partitions
 from tests.placement.consumer.groups import answer, group
 
@@ -115,3 +118,55 @@ def test_a_bin_that_kafka_orders_by_addresses_is_told() -> None:
     counts = dict.fromkeys(alike, 20)
     assert crowded(group(counts, {"a": " ".join(alike), "b": alike[0]}))
     assert not crowded(group(counts, {"a": " ".join(alike[:8]), "b": alike[0]}))
+
+
+def plainly_balanced(moves: Moves) -> bool:
+    """Return what Kafka asks for: no member that is not full lacks a partition of one with at least two more."""
+    targets, group = moves.targets, moves.group
+    open_sizes = [size for size, most in zip(targets.sizes, targets.most, strict=True) if size < most]
+    return max(open_sizes) - min(open_sizes) <= 1 or not any(
+        targets.sizes[targets.owners[partition]] > targets.sizes[member] + 1 and partition not in targets.held[member]
+        for member, topics in enumerate(targets.topics)
+        if targets.sizes[member] < targets.most[member]
+        for topic in topics
+        for partition in range(*group.partition_starts[topic : topic + 2].tolist())
+    )
+
+
+@pytest.mark.parametrize("doubled", [False, True])
+def test_whether_all_is_balanced_is_told_after_every_move_as_by_looking_at_every_partition(
+    doubled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = {False: 0, True: 0}
+    quick = Moves.is_balanced
+
+    def both(moves: Moves) -> bool:
+        answered_quickly = quick(moves)
+        assert answered_quickly == plainly_balanced(moves)
+        told[answered_quickly] += 1
+        return answered_quickly
+
+    monkeypatch.setattr(Moves, "is_balanced", both)
+    for seed in range(400):
+        try:
+            answered(claimed_by_few(random.Random(seed), doubled=doubled))
+        except (PartitionAssignorError, NoSuchElementError):
+            continue
+    assert min(told.values()) > 50, told
+
+
+def claimed_by_few(chance: random.Random, *, doubled: bool) -> Group:
+    """Return a group in which few members have most that they can; with `doubled`, some of it with another member."""
+    topics = {id_text(chance.randbytes(16)): 1 + chance.randrange(6) for _ in range(1 + chance.randrange(6))}
+    subscriptions = {}
+    for number in range(3 + chance.randrange(5)):
+        share = chance.choice((0.2, 0.5, 0.9))
+        subscriptions[f"m{number}"] = [topic for topic in topics if chance.random() < share]
+    held: dict[str, list[str]] = {name: [] for name in subscriptions}
+    for topic, count in topics.items():
+        for number in range(count):
+            able = [name for name in held if topic in subscriptions[name]]
+            for name in chance.sample(able, min(2, len(able))) if doubled and chance.random() < 0.5 else able[:1]:
+                held[name].append(f"{topic}-{number}")
+    joined = {name: " ".join(row) for name, row in subscriptions.items()}
+    return group(topics, joined, {name: " ".join(row) for name, row in held.items()})
