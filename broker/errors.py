@@ -57,7 +57,8 @@ class InputError(UsageError):
         self.line = line
         self.value = value
         place = source if line is None else f"{source}:{line}" if source else f"line {line}"
-        shown = "" if value is None else f" (found {shorten(value)!r})"
+        # A byte that is no text is written as an escape before it comes here, whose backslash stays one.
+        shown = "" if value is None else " (found " + repr(shorten(value)).replace("\\\\", "\\") + ")"
         super().__init__(f"{place}: {what}{shown}" if place else f"{what}{shown}")
 
 

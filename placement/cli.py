@@ -44,7 +44,7 @@ _TOPIC: Final = re.compile(r"([A-Za-z0-9._-]{1,1000})(?::(-?\d{1,30}))?(?::(-?\d
 _INT16: Final = click.IntRange(-(2**15), 2**15 - 1)  # What a CreateTopics request has it in.
 _INT32: Final = click.IntRange(-(2**31), INT32_MAX)  # Likewise.
 _FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
-_RANGE: Final = re.compile(r"(\d{1,10})(?:-(\d{1,10}))?", re.ASCII)
+_RANGE: Final = re.compile(r"(\d{1,30})(?:-(\d{1,30}))?", re.ASCII)
 
 
 @attrs.frozen
@@ -93,7 +93,7 @@ def parse_broker_list(text: str) -> tuple[BrokerId, ...]:
             raise UsageError(f"broker list has {part!r}; allowed are ids and ranges, such as 0-5,7")
         first, last = int(match[1]), int(match[2] or match[1])
         if last < first or last - first >= BROKER_COUNT_MAX - len(ids):
-            raise UsageError(f"broker list has {part!r}; a range ascends, and at most {BROKER_COUNT_MAX} brokers fit")
+            raise UsageError(f"broker list has {part!r}; a range ascends, and at most {BROKER_COUNT_MAX:,} brokers fit")
         ids.extend(broker_id(value) for value in range(first, last + 1))
     return tuple(ids)
 

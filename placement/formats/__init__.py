@@ -22,6 +22,7 @@
 - group_members: Read `kafka-consumer-groups --describe --members --verbose`: the members of groups, what they hold.
 - racks: Read the racks of brokers from a separate file, because most dumps contain none.
 - capacity: Read the capacities of brokers from a separate file: disk bytes, network bytes a second, producers' rates.
+- csv_line: Split one line of CSV into its fields.
 - collector: Pause Python's cyclic garbage collector while many objects are made that hold no cycles.
 - documents: Find JSON documents in a text, bound their size, parse them, and look values up.
 - entries: Turn the entries of JSON formats into partition rows, with the checks that all of them share.

@@ -39,6 +39,7 @@ from broker.errors import InputError
 from broker.ids import INT32_MAX, BrokerId
 from broker.units import KIB, MIB, SIZE_BYTES_MAX
 from placement.balance.loads import loads
+from placement.formats.csv_line import csv_fields
 from placement.formats.documents import brief, find_documents
 from placement.formats.text import escaped, utf8_chunks
 
@@ -191,9 +192,9 @@ def _amount(value: Any, where: str, unit_bytes: int, source: str, line: int | No
 def _read_csv(text: str, gathered: _Gathered) -> None:
     columns: tuple[str, ...] = ()
     for number, line in enumerate(text.split("\n"), start=1):
-        cells = tuple(cell.strip() for cell in line.split(","))
         if not line.strip() or line.lstrip().startswith("#"):
             continue
+        cells = csv_fields(line, source=gathered.source, line=number)
         if not columns:
             columns, headed = _heading(cells, gathered.source, number)
             if headed:

@@ -9,7 +9,7 @@ that names the line and the value.
 
 Example: read_racks(b"1,west\\n2,east\\n", source="racks.csv").for_cluster("any") == ((1, "west"), (2, "east"))
 
-Left out: quoted fields in CSV, as no rack has a comma. Source: Kafka broker.rack; JSON by interchange with
+Left out: racks of several lines. Source: Kafka broker.rack; RFC 4180 for quoted fields; JSON by interchange with
 kafka-reassign-partitions wrappers that call it rackByBroker.
 """
 
@@ -23,6 +23,7 @@ import attrs
 
 from broker.errors import InputError
 from broker.ids import INT32_MAX, BrokerId
+from placement.formats.csv_line import csv_fields
 from placement.formats.documents import plain
 from placement.formats.text import escaped
 
@@ -116,9 +117,9 @@ def _read_json(text: str, gathered: _Gathered) -> None:
 def _read_csv(text: str, gathered: _Gathered) -> None:
     headed = False
     for number, line in enumerate(text.split("\n"), start=1):
-        fields = tuple(field.strip() for field in line.split(","))
         if not line.strip() or line.lstrip().startswith("#"):
             continue
+        fields = csv_fields(line, source=gathered.source, line=number)
         if not headed and tuple(field.lower() for field in fields) in _HEADINGS:
             headed = True
             continue

@@ -80,13 +80,13 @@ def _check_sums(view: ClusterView, question: Question, sizes: Int64Array) -> Non
     largest = int(sizes.max(initial=0))
     if largest >= _SIZE_MAX:
         raise PlanRefusedError(
-            f"a partition of {largest} bytes is too large to plan by bytes; allowed are {_SIZE_MAX - 1}"
+            f"a partition of {largest:,} bytes is too large to plan by bytes; allowed are {_SIZE_MAX - 1:,}"
         )
     held = np.count_nonzero(view.partitions.replicas >= 0, axis=1) + question.wanted
     total = float((held.astype(np.float64) * sizes).sum())
     if total >= _BYTES_MAX:
         raise PlanRefusedError(
-            f"{view.name} has {total:.3g} bytes, too many to plan by bytes; allowed are {_BYTES_MAX}"
+            f"{view.name} has {total:.3g} bytes, too many to plan by bytes; allowed are {_BYTES_MAX:,}"
         )
 
 
@@ -128,7 +128,7 @@ def _check_band(view: ClusterView, goal: Goal, question: Question, band: Band) -
         place = int(np.argmax(empty))
         raise PlanRefusedError(
             f"no sum of whole partitions lies within {_percent(goal)} of the mean of broker "
-            f"{view.brokers[place].id}: {int(band.even_low[place])} to {int(band.even_high[place])} bytes; choose a "
+            f"{view.brokers[place].id}, {_between(int(band.even_low[place]), int(band.even_high[place]))}; choose a "
             "wider --tolerance"
         )
 
@@ -151,3 +151,9 @@ def _check_found(view: ClusterView, goal: Goal, band: Band, found: Found) -> Non
 
 def _percent(goal: Goal) -> str:
     return f"{100 * goal.tolerance_millionths / MILLIONTHS:g} %"
+
+
+def _between(first: int, second: int) -> str:
+    """Return two sizes from the smaller to the larger, one where they read alike; a mean between bytes has them so."""
+    low, high = (format_size(size) for size in sorted((first, second)))
+    return low if low == high else f"{low} to {high}"

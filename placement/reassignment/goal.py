@@ -50,6 +50,10 @@ class PlanRefusedError(RefusedError):
     """A goal cannot be reached, or its plan could not be carried out; the text says what would do."""
 
 
+class MissingInputError(UsageError):
+    """The input lacks what a goal needs: sizes, racks, capacities, or some of the partitions."""
+
+
 @attrs.frozen(kw_only=True)
 class Goal:
     """Describe what a plan should reach.
@@ -90,6 +94,7 @@ class Goal:
                 raise UsageError(f"goal {kind} needs {option}")
         if self.factor is not None and self.factor < 1:
             raise UsageError(f"factor is {self.factor}; the least is 1")
+        self._check_racks_of_added()
         both = sorted(set(self.remove) & {number for number, _ in self.add})
         if both:
             raise UsageError(f"{_brokers(both)} cannot be both added and removed")
@@ -108,6 +113,14 @@ class Goal:
         self._check_tolerance()
         if self.only_leaders and (self.kind == "racks" or self.per_topic or self.strict_racks):
             raise UsageError("a plan of leaders alone moves no replica: it changes no racks, nor replicas of a topic")
+
+    def _check_racks_of_added(self) -> None:
+        racks: dict[BrokerId, str] = {}
+        for number, rack in self.add:
+            if rack is not None and racks.setdefault(number, rack) != rack:
+                raise UsageError(
+                    f"broker {number} is to be added on two racks, {racks[number]!r} and {rack!r}; a broker has one"
+                )
 
     def _check_tolerance(self) -> None:
         if self.tolerance is None:
@@ -178,9 +191,12 @@ def as_targeted(view: ClusterView) -> ClusterView:
 
 
 def check_view(view: ClusterView, goal: Goal) -> None:
-    """Refuse a view that a plan cannot be made for: partitions unknown, on the move, or with observers."""
+    """Refuse a view that a plan cannot be made for: partitions unknown, on the move, or with observers.
+
+    Raises MissingInputError for what the input lacks, such as sizes, PlanRefusedError for what stands in the way.
+    """
     if not view.partitions_complete:
-        raise PlanRefusedError(f"{view.name} lists only some of its partitions; a plan needs all of them")
+        raise MissingInputError(f"{view.name} lists only some of its partitions; a plan needs all of them")
     _check_names(view, goal)
     _check_racks(view, goal)
     table = view.partitions
@@ -214,7 +230,7 @@ def _check_capacity(view: ClusterView, goal: Goal) -> None:
     stay = {one.id for one in view.brokers if one.is_active} | {number for number, _ in goal.add}
     unknown = sorted(stay - known - set(goal.remove))
     if goal.capacity and unknown:
-        raise PlanRefusedError(
+        raise MissingInputError(
             f"{_brokers(unknown)} {'has' if len(unknown) == 1 else 'have'} no known disk bytes, in proportion to which "
             "bytes would become even; state them in --capacity (broker -1 is every other one), or leave it out"
         )
@@ -236,7 +252,7 @@ def _check_sizes(view: ClusterView, goal: Goal, chosen: NDArray[np.bool_]) -> No
     unknown = (chosen | goal.is_banded) & (copy_sizes(view) < 0)
     if unknown.any():
         remedy = "" if goal.is_banded else ", or exclude their topics"
-        raise PlanRefusedError(
+        raise MissingInputError(
             f"a plan by bytes needs sizes, and {counted(int(unknown.sum()), 'partition')} "
             f"{'has' if unknown.sum() == 1 else 'have'} none ({_named(view, unknown)}); give a file that states them "
             f"(--sizes){remedy}"
@@ -267,7 +283,7 @@ def _check_racks(view: ClusterView, goal: Goal) -> None:
     if known or not (goal.kind == "racks" or goal.strict_racks):
         return
     what = "strict racks" if goal.strict_racks else "goal racks"
-    raise PlanRefusedError(
+    raise MissingInputError(
         f"{what}: none of the {counted(len(view.brokers), 'broker')} of {view.name} has a known rack (--racks FILE)"
     )
 
@@ -348,11 +364,34 @@ def check_pinned(view: ClusterView, goal: Goal, removed: NDArray[np.bool_], rows
 
 def refuse_row(view: ClusterView, goal: Goal, row: int) -> PlanRefusedError:
     """Return the refusal of a plan because the partition at `row` has no place."""
-    remedy = "allow other brokers to receive (no --new-only-receives)" if goal.new_only_receives else "add brokers"
+    if goal.new_only_receives:
+        return _refuse_new_only(view, goal, row)
+    remedy = "add brokers"
     cordoned = [int(one.id) for one in view.brokers if one.cordoned and one.is_active and one.id not in goal.remove]
     if cordoned:
         remedy = f"{_brokers(cordoned)} may receive nothing (all log directories cordoned): uncordon one, or {remedy}"
     return PlanRefusedError(f"{_partition(view, row)} can stand nowhere without breaking a rule; {remedy}")
+
+
+def _refuse_new_only(view: ClusterView, goal: Goal, row: int) -> PlanRefusedError:
+    """Return the refusal of a plan in which the partition at `row` needs more than the new brokers."""
+    held = [int(number) for number in view.partitions.replicas[row].tolist() if number >= 0]
+    new = sorted({number for number, _ in goal.add})
+    factor = counted(goal.factor or len(held), "replica")
+    rule = f"{factor} on as many racks as can be" if view.racks else factor
+    mend = ", or mend racks first (--goal racks)" if view.racks and goal.kind != "racks" else ""
+    return PlanRefusedError(
+        f"{_partition(view, row)} is on {_on_racks(view, held)}, and only {_on_racks(view, new)} may receive, which is "
+        f"too few for {rule}; let other brokers receive too (leave out --new-only-receives){mend}"
+    )
+
+
+def _on_racks(view: ClusterView, ids: Sequence[int]) -> str:
+    """Return brokers with the racks that are known, such as "brokers 2 (rack a), 7"."""
+    racks = {int(one.id): one.rack for one in view.brokers}
+    named = [str(number) if racks.get(number) is None else f"{number} (rack {racks[number]})" for number in ids]
+    shown = ", ".join(named[:_SHOWN_MAX]) + (", …" if len(named) > _SHOWN_MAX else "")
+    return ("broker " if len(ids) == 1 else "brokers ") + shown
 
 
 def check_sources(view: ClusterView, goal: Goal) -> None:

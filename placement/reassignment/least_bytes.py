@@ -69,7 +69,9 @@ def weight_of(problem: Problem, sizes: Int64Array) -> int:
     """
     largest = int(sizes[problem.kind >= 0].max(initial=0))
     if largest >= _COST_MAX:
-        raise RefusedError(f"a partition of {largest} bytes is too large to plan by bytes; allowed are {_COST_MAX - 1}")
+        raise RefusedError(
+            f"a partition of {largest:,} bytes is too large to plan by bytes; allowed are {_COST_MAX - 1:,}"
+        )
     most = problem.total + problem.kind.size
     weight = int(10 ** max(_WEIGHT_DIGITS_LEAST, len(str(most))))
     return weight if weight * largest + 1 < _COST_MAX else 1

@@ -12,12 +12,13 @@ Source: Kafka 4.3.1 PartitionReassignmentReplicas; completion.py.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final
 
 import numpy as np
 
-from broker.cluster import PAD
+from broker.cluster import PAD, ClusterView
 from broker.row_flags import any_in_row, count_in_row
 from broker.wording import counted
 from placement.reassignment.completion import Completion, completion, unblocked_by_newer_release
@@ -40,6 +41,7 @@ def _notes(plan: Plan, done: Completion) -> Iterator[str]:
     cordoned = _cordoned(plan)
     if cordoned:
         yield f"{cordoned} cordoned: no plan gives a replica there, and what is there may stay"
+    yield from _held_already(plan)
     idle = _idle(plan)
     if idle:
         more = ", …" if len(idle) > _SHOWN_MAX else ""
@@ -89,6 +91,24 @@ def _notes(plan: Plan, done: Completion) -> Iterator[str]:
             low, high = int(proof.even_low[proof.block >= 0].min()), int(proof.even_high.max())
             why = "racks" if what == "replicas" else "the places of replicas"
             yield f"{what} end between {low} and {high} a broker: {why} allow nothing more even"
+
+
+def _held_already(plan: Plan) -> Iterator[str]:
+    """Yield that brokers are added which hold replicas: perhaps other ones were meant."""
+    loads = _loads_of(plan.view)
+    known = [(number, int(loads[number])) for number in sorted({number for number, _ in plan.goal.add})]
+    held = [(number, load) for number, load in known if load]
+    if held:
+        shown = ", ".join(f"{number} ({counted(load, 'replica')})" for number, load in held[:_SHOWN_MAX])
+        more = ", …" if len(held) > _SHOWN_MAX else ""
+        noun, verb = ("broker", "is") if len(held) == 1 else ("brokers", "are")
+        yield f"added {noun} that {verb} not new, but hold{'s' * (len(held) == 1)} replicas already: {shown}{more}"
+
+
+def _loads_of(view: ClusterView) -> Counter[int]:
+    """Return how many replicas each broker holds; 0 for one that holds none."""
+    held, counts = np.unique(view.partitions.replicas, return_counts=True)
+    return Counter({number: count for number, count in zip(held.tolist(), counts.tolist(), strict=True) if number >= 0})
 
 
 def _idle(plan: Plan) -> list[int]:

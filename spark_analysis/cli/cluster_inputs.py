@@ -248,8 +248,8 @@ def _completed(view: ClusterView, account: ParsedDump, options: ClusterOptions) 
         raise InputError(what, source=account.source)
     if not view.partitions_complete:
         what = (
-            f"lists {view.partitions.count} partitions, not all of the cluster's; kafka-topics --describe without a "
-            "filter lists all"
+            f"lists {counted(view.partitions.count, 'partition')}, not all of the cluster's; kafka-topics --describe "
+            "without a filter lists all"
         )
         raise InputError(what, source=account.source)
     if options.racks is not None:
@@ -272,7 +272,7 @@ def _warn_of_rejects(account: ParsedDump) -> None:
         first = account.rejects[0]
         place = first.source if first.line is None else f"{first.source}:{first.line}"
         text = (
-            f"{PROGRAM}: warning: {account.rows_rejected} of {account.rows_in} rows were put aside; "
+            f"{PROGRAM}: warning: {account.rows_rejected:,} of {account.rows_in:,} rows were put aside; "
             f"the first: {place}: {first.reason}"
         )
         click.echo(printable(text), err=True)

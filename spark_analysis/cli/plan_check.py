@@ -63,8 +63,9 @@ class Checked:
         found = self.tally
         return (
             Text(
-                f"{self.folder}: feasible and {_place(found)}. {_moved(found)}; {count(found.leader_changes)} leaders "
-                f"change, any plan changes at least {count(found.leader_changes_least)}."
+                f"{self.folder}: feasible and {_place(found)}. {_moved(found)}; "
+                f"{_all_of(found.leader_changes, 'leader', 'change')}, any plan changes at least "
+                f"{count(found.leader_changes_least)}."
             ),
         )
 
@@ -78,10 +79,15 @@ def _place(found: Tally) -> str:
 def _moved(found: Tally) -> str:
     if found.moved_bytes is not None and found.moved_bytes_bound is not None:
         return (
-            f"{format_size(found.moved_bytes)} in {plural(found.moved, 'replica')} move, any plan moves at least "
+            f"{format_size(found.moved_bytes)} in {_all_of(found.moved, 'replica', 'move')}, any plan moves at least "
             f"{format_size(found.moved_bytes_bound)}"
         )
-    return f"{count(found.moved)} replicas move, any plan moves at least {count(found.moved_bound or 0)}"
+    return f"{_all_of(found.moved, 'replica', 'move')}, any plan moves at least {count(found.moved_bound or 0)}"
+
+
+def _all_of(value: int, noun: str, verb: str) -> str:
+    """Return a count with its noun and verb, such as "1 replica moves"."""
+    return f"{plural(value, noun)} {verb}{'s' if value == 1 else ''}"
 
 
 def check_folder(folder: Path, dump: ClusterView | None) -> Checked:
@@ -222,7 +228,7 @@ def _held(row: Any) -> list[int]:
 def _text(path: Path) -> str:
     try:
         if path.stat().st_size > _FILE_BYTES_MAX:
-            raise InputError(f"is larger than {_FILE_BYTES_MAX} bytes", source=str(path))
+            raise InputError(f"is larger than {_FILE_BYTES_MAX:,} bytes", source=str(path))
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise InputError("is missing; a plan's folder has it", source=str(path)) from None

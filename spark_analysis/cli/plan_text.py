@@ -13,6 +13,7 @@ from broker.units import format_size
 from placement.reassignment.plan import Plan
 from spark_analysis.cli.cluster_inputs import shown_table
 from spark_analysis.report.figures import UNKNOWN, count, plural
+from spark_analysis.report.plan_page import broker_marks
 
 BROKERS_SHOWN_MAX: Final = 12
 _COLUMNS: Final = ("broker", "rack", "replicas", "then", "in", "out", "leaders", "then")
@@ -57,7 +58,7 @@ def _brokers_shown(brokers: pa.Table) -> RenderableType:
     found.sort(key=lambda row: (-(row["replicas_received"] + row["replicas_given"]), row["broker"]))
     rows = [
         (
-            f"{row['broker']}{_mark(row)}",
+            f"{row['broker']}{broker_marks(row)}",
             row["rack"] or UNKNOWN,
             count(row["replicas_before"]),
             count(row["replicas_after"]),
@@ -70,13 +71,3 @@ def _brokers_shown(brokers: pa.Table) -> RenderableType:
     ]
     title = "Brokers" if len(found) <= BROKERS_SHOWN_MAX else f"The {BROKERS_SHOWN_MAX} brokers that move most"
     return shown_table(title, _COLUMNS, rows, left_count=2)
-
-
-def _mark(row: Mapping[str, Any]) -> str:
-    marks = (
-        ("is_added", " (new)"),
-        ("is_removed", " (removed)"),
-        ("is_fenced", " (fenced)"),
-        ("is_cordoned", " (cordoned)"),
-    )
-    return "".join(text for name, text in marks if row[name])

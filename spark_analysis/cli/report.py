@@ -161,8 +161,8 @@ def _report(inputs: Sequence[DumpInput], racks: Racks | None, options: ReportOpt
     result = run_job(job, info, options, is_small=sum(size_bytes(dump.path) for dump in inputs) < LOCAL_BYTES_MAX)
     if result.rows_rejected:
         click.echo(
-            f"{PROGRAM}: warning: {result.rows_rejected} of {result.rows_in} rows were put aside; the reasons are in "
-            f"{options.out / 'report.html'} and {options.out / 'tables' / 'rejects'}",
+            f"{PROGRAM}: warning: {result.rows_rejected:,} of {result.rows_in:,} rows were put aside; the reasons are "
+            f"in {options.out / 'report.html'} and {options.out / 'tables' / 'rejects'}",
             err=True,
         )
     failed = failures(result, gates, tolerance=options.tolerance / 100)

@@ -57,21 +57,21 @@ def plan_page(summary: Mapping[str, Any], brokers: Sequence[Mapping[str, Any]], 
 
 
 def _verdict(summary: Mapping[str, Any]) -> Iterator[Markup]:
-    moved = plural(summary["moved"], "replica")
+    moved, verb = plural(summary["moved"], "replica"), "moves" if summary["moved"] == 1 else "move"
     least = summary["moved_bound"]
     fewer, bound = "moves fewer", "" if least is None else count(least)
     if summary["moved_bytes_bound"] is not None:
         bound = format_size(summary["moved_bytes_bound"])
         moved, fewer = f"{format_size(summary['moved_bytes'])} in {moved}", "copies fewer bytes"
     proven = (
-        f"{moved} of {count(summary['replica_count'])} move, and no plan to these loads {fewer}: certificate.json "
+        f"{moved} of {count(summary['replica_count'])} {verb}, and no plan to these loads {fewer}: certificate.json "
         "has a price for each broker, from which "
     )
     if summary["moved_bytes_gap"] is not None:
         gap, percent = summary["moved_bytes_gap"], 100 * summary["goal"]["tolerance"]
         yield tag(
             "p",
-            f"{moved} of {count(summary['replica_count'])} move. Every broker ends within {percent:g} % of the bytes "
+            f"{moved} of {count(summary['replica_count'])} {verb}. Every broker ends within {percent:g} % of the bytes "
             f"that it would have at best. Any plan to these bytes copies at least {bound}; {100 * gap:.2f} % of this "
             "plan's are above that: certificate.json has a price for each broker, from which ",
             tag("code", "brokerside plan --check"),
@@ -80,7 +80,7 @@ def _verdict(summary: Mapping[str, Any]) -> Iterator[Markup]:
     elif summary["is_least"]:
         yield tag("p", proven, tag("code", "brokerside plan --check"), " computes that bound again.")
     else:
-        yield tag("p", f"{moved} move; at least {bound} must.", class_="alert")
+        yield tag("p", f"{moved} {verb}; at least {bound} must.", class_="alert")
     for each in summary["notes"]:
         yield tag("p", each, class_="quiet")
 
@@ -122,7 +122,7 @@ def _row(row: Mapping[str, Any]) -> tuple[str, ...]:
         allowed = f"{format_size(row['bytes_low'])} to {format_size(row['bytes_high'])}"
     sizes = (row[f"bytes_{name}"] for name in ("before", "peak", "after"))
     return (
-        f"{row['broker']}{_mark(row)}",
+        f"{row['broker']}{broker_marks(row)}",
         row["rack"] or UNKNOWN,
         *(count(row[f"replicas_{name}"]) for name in ("before", "peak", "after", "received", "given")),
         allowed,
@@ -132,9 +132,10 @@ def _row(row: Mapping[str, Any]) -> tuple[str, ...]:
     )
 
 
-def _mark(row: Mapping[str, Any]) -> str:
+def broker_marks(row: Mapping[str, Any]) -> str:
+    """Return what a row of brokers.parquet is besides a broker, such as " (new)"; nothing for most."""
     marks = (
-        ("is_added", " (new)"),
+        ("is_added", " (added)" if row["replicas_before"] else " (new)"),
         ("is_removed", " (removed)"),
         ("is_fenced", " (fenced)"),
         ("is_cordoned", " (cordoned)"),
@@ -173,7 +174,7 @@ def _grid(value: float, scale: float, height: int) -> Markup:
 def _bars(row: Mapping[str, Any], place: int, scale: float) -> Markup:
     top, tall = place * _ROW + 3, _ROW - 6
     kept = row["replicas_before"] - row["replicas_given"]
-    name = clipped(f"{row['broker']}{_mark(row)} {row['rack'] or ''}".strip(), 22)
+    name = clipped(f"{row['broker']}{broker_marks(row)} {row['rack'] or ''}".strip(), 22)
     first, after = _LEFT + kept * scale, row["replicas_after"] * scale
 
     def bar(x: float, width: float, class_: str) -> Markup:

@@ -11,6 +11,7 @@ import pytest
 from broker.cli import run
 from broker.cluster import BrokerView
 from broker.entropy import JavaRandom
+from broker.errors import UsageError
 from broker.ids import BrokerId
 from placement.cli import assign, parse_broker_list
 from placement.placers.classic import ClassicPlacer
@@ -178,7 +179,7 @@ def test_broken_constraints_are_named_and_make_the_status_1(capsys: pytest.Captu
             "topic 't' is named twice; a reassignment holds each partition once",
         ),
         (("t:1:1",), 2, "name the brokers by --brokers LIST or by --from DUMP, one of the two"),
-        (("t:1:1", "--brokers", "5-1"), 2, "broker list has '5-1'; a range ascends, and at most 100000 brokers fit"),
+        (("t:1:1", "--brokers", "5-1"), 2, "broker list has '5-1'; a range ascends, and at most 100,000 brokers fit"),
         (("t:1:1", "--brokers", "a"), 2, "broker list has 'a'; allowed are ids and ranges, such as 0-5,7"),
         (("t:1:1", "--brokers", "0", "--fenced", "1"), 2, "--fenced names broker 1, which is not among the brokers"),
         (
@@ -224,5 +225,9 @@ def test_cordoned_brokers_get_nothing(capsys: pytest.CaptureFixture[str]) -> Non
 
 def test_a_range_of_brokers_is_bounded_before_memory_is_taken() -> None:
     assert parse_broker_list("3,0-2") == (3, 0, 1, 2)
-    with pytest.raises(Exception, match="at most 100000 brokers fit"):
+    with pytest.raises(Exception, match="at most 100,000 brokers fit"):
         parse_broker_list("0-2147483647")
+    with pytest.raises(UsageError, match=r"^broker list has '1-1000000000000'; a range ascends, and at most 100,000 "):
+        parse_broker_list("1-1000000000000")
+    with pytest.raises(UsageError, match=r"^broker id is 1000000000000; allowed are whole numbers from 0 to"):
+        parse_broker_list("1000000000000")

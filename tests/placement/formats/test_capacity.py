@@ -75,6 +75,11 @@ def test_columns_hold_minus_one_and_never_zero_for_what_is_not_known() -> None:
     assert found.free_disk_bytes(without_sizes).tolist() == [-1, 40]
 
 
+def test_fields_may_be_quoted() -> None:
+    found = read_capacities(b'"broker","disk_bytes"\n"1","1000"\n', source="c")
+    assert found.of(BrokerId(1)).disk_bytes == 1000
+
+
 @pytest.mark.parametrize(
     ("data", "message"),
     [

@@ -21,6 +21,8 @@ WEST_EAST = ((1, "west"), (2, "east"))
         b"\xef\xbb\xbfbroker,rack\r\n1, west\r\n# a comment\r\n\r\n2 ,east",
         b"Cluster,Broker,Rack\nlisbon,1,west\nporto,1,south\nlisbon,2,east\n",
         "1,west\n2,east\n".encode("utf-16"),
+        b'"broker","rack"\r\n"1","west"\r\n"2" , "east" \r\n',
+        b'"lisbon","1",west\n"lisbon",2,"east"\n',
     ],
 )
 def test_each_shape_gives_the_racks_of_the_cluster(data: bytes) -> None:
@@ -30,6 +32,11 @@ def test_each_shape_gives_the_racks_of_the_cluster(data: bytes) -> None:
 def test_a_cluster_that_is_not_named_has_only_the_common_racks() -> None:
     racks = read_racks(b'{"1":"north","lisbon":{"1":"west"}}', source="racks")
     assert racks.for_cluster("porto") == ((1, "north"),)
+
+
+def test_a_quoted_field_holds_commas_and_quotes() -> None:
+    racks = read_racks(b'1,"room 2, ""north"""\n', source="racks")
+    assert racks.for_cluster("lisbon") == ((1, 'room 2, "north"'),)
 
 
 @pytest.mark.parametrize(
@@ -42,6 +49,14 @@ def test_a_cluster_that_is_not_named_has_only_the_common_racks() -> None:
         (b"1,west,a,b\n", "racks:1: a line of a racks file is broker,rack or cluster,broker,rack (found '1,west,a,b')"),
         (b'{"1":7}', "racks: the rack of broker 1 is not a text of 1 to 249 characters (found '7')"),
         (b'{"1":', "racks:1: the JSON is damaged at column 6: Expecting value"),
+        (
+            b'1,west\n"2,"east\n',
+            "racks:2: the quotes of a field are not closed, or not around the whole of it (found '\"2,\"east')",
+        ),
+        (
+            b"\xff\xfe,\\\x00\n"[1:],
+            "racks:1: a broker id is not a whole number from 0 to 2147483647 (found '\\xfe')",
+        ),
         (b"[]", "racks: the JSON is not a map of brokers to racks (found '[]')"),
         (b'{"a":' * 50_000, "racks: the JSON is nested too deeply or holds a number too long"),
         (b"4294967296,west", "racks:1: a broker id is not a whole number from 0 to 2147483647 (found '4294967296')"),

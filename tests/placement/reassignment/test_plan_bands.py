@@ -14,7 +14,7 @@ from broker.errors import UsageError
 from broker.ids import BrokerId
 from placement.reassignment.byte_band import Pool
 from placement.reassignment.check import byte_question, bytes_of
-from placement.reassignment.goal import Goal, PlanRefusedError, copy_sizes, with_added
+from placement.reassignment.goal import Goal, MissingInputError, PlanRefusedError, copy_sizes, with_added
 from placement.reassignment.plan import Plan, make_plan
 from tests.oracles.byte_bands import EnumeratedBytes
 from tests.oracles.plans import random_goal, random_view
@@ -48,7 +48,7 @@ def test_bands_hold_and_the_least_bytes_lie_between_bound_and_plan(start: int) -
         refused = ""
         try:
             plan = make_plan(view, goal)
-        except PlanRefusedError as error:
+        except (MissingInputError, PlanRefusedError) as error:
             refused = str(error)
         if refused:
             least = every.least_within(every.bands(shares)) if "mean" in refused else None
@@ -293,13 +293,13 @@ def test_goals_that_contradict_themselves_are_refused(other: dict[str, Any], tol
 
 def test_brokers_without_a_capacity_are_refused() -> None:
     view = view_of([[0], [0]], {0: None, 1: None}, size_bytes=[5, 3])
-    with pytest.raises(PlanRefusedError, match="broker 1 has no known disk bytes"):
+    with pytest.raises(MissingInputError, match="broker 1 has no known disk bytes"):
         make_plan(view, Goal(by="bytes", tolerance=0.5, capacity=((BrokerId(0), 10),)))
 
 
 def test_sizes_of_excluded_topics_count_too() -> None:
     view = view_of([[0], [0]], {0: None, 1: None}, size_bytes=[5, -1])
-    with pytest.raises(PlanRefusedError, match=r"give a file that states them \(--sizes\)$"):
+    with pytest.raises(MissingInputError, match=r"give a file that states them \(--sizes\)$"):
         make_plan(view, Goal(by="bytes", tolerance=0.5))
 
 

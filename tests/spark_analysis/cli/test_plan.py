@@ -348,7 +348,7 @@ def test_an_election_that_is_missing_is_seen(tmp_path: Path, capsys: pytest.Capt
 def test_rules_of_racks_without_racks_are_refused(
     given: tuple[str, ...], capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...]
 ) -> None:
-    assert plan(given[0], *arguments) == 1
+    assert plan(given[0], *arguments) == 2
     assert "none of the 4 brokers of prod has a known rack (--racks FILE)" in capsys.readouterr().err
 
 
@@ -503,8 +503,86 @@ def test_a_plan_to_even_bytes_shows_its_gap_and_is_checked(
 def test_a_plan_by_bytes_without_sizes_names_the_option(
     given: tuple[str, ...], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert plan(*given, "--by", "bytes") == 1
+    assert plan(*given, "--by", "bytes") == 2
     assert capsys.readouterr().err == (
         "brokerside: a plan by bytes needs sizes, and 12 partitions have none (orders-0, orders-1, orders-2, "
         "orders-3, orders-4, …); give a file that states them (--sizes), or exclude their topics\n"
+    )
+
+
+def test_an_added_broker_that_holds_replicas_is_not_called_new(
+    given: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Broker 1 holds 6 replicas, broker 5 none: perhaps 1 is a mistyped 11."""
+    out = tmp_path / "out"
+    assert plan(*given, "--goal", "add", "--add", "1,5", "--out", str(out)) == 0
+    shown = capsys.readouterr().out
+    assert "Note: added broker that is not new, but holds replicas already: 1 (6 replicas)\n" in shown
+    assert "\n1 (added)  a " in shown
+    assert "\n5 (new)    a " in shown
+    page = (out / "plan.html").read_text()
+    assert "1 (added)" in page
+    assert "1 (new)" not in page
+    assert plan(*given, "--goal", "add", "--add", "1,2", "--json") == 0
+    notes = json.loads(capsys.readouterr().out)["notes"]
+    assert "added brokers that are not new, but hold replicas already: 1 (6 replicas), 2 (6 replicas)" in notes
+
+
+def test_a_broker_added_on_two_racks_is_wrong_input(given: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    assert plan(*given, "--goal", "add", "--add", "10:r1", "--add", "10:r2") == 2
+    assert capsys.readouterr().err == (
+        "brokerside: broker 10 is to be added on two racks, 'r1' and 'r2'; a broker has one\n"
+    )
+    assert plan(*given, "--goal", "add", "--add", "10:a", "--add", "10") == 0
+
+
+def test_new_brokers_that_are_too_few_are_refused_with_the_partition_and_its_racks(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """All three replicas are in rack a: two have to leave it, and one new broker takes one."""
+    (tmp_path / "prod.txt").write_text(described("orders", [[1, 2, 3]]))
+    (tmp_path / "racks.csv").write_text("1,a\n2,a\n3,a\n4,b\n")
+    cluster = str(tmp_path / "prod.txt"), "--racks", str(tmp_path / "racks.csv"), "--add", "9:c", "--new-only-receives"
+    told = (
+        "brokerside: orders-0 is on brokers 1 (rack a), 2 (rack a), 3 (rack a), and only broker 9 (rack c) may "
+        "receive, which is too few for 3 replicas on as many racks as can be; let other brokers receive too (leave out "
+        "--new-only-receives)"
+    )
+    assert plan(*cluster, "--goal", "add") == 1
+    assert capsys.readouterr().err == told + ", or mend racks first (--goal racks)\n"
+    assert plan(*cluster, "--goal", "racks") == 1
+    assert capsys.readouterr().err == told + "\n"
+    assert (
+        plan(str(tmp_path / "prod.txt"), "--add", "9", "--factor", "5", "--goal", "factor", "--new-only-receives") == 1
+    )
+    assert "and 4 remain" in capsys.readouterr().err
+    assert plan(str(tmp_path / "prod.txt"), "--racks", str(tmp_path / "racks.csv"), "--goal", "racks") == 0
+
+
+def test_a_tolerance_of_nothing_names_the_mean_that_no_partitions_add_up_to(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Three partitions of 1 GiB on two brokers: each would have 1.5 GiB; of 3 bytes each 1.5 bytes."""
+    (tmp_path / "prod.txt").write_text(described("orders", [[1], [1], [2]]))
+    for size, mean in ((1 << 30, "1.5 GiB"), (1, "1 B to 2 B")):
+        (tmp_path / "sizes.json").write_text(json.dumps({"orders": {str(n): {"Size": size} for n in range(3)}}))
+        bytes_only = "--sizes", str(tmp_path / "sizes.json"), "--by", "bytes"
+        assert plan(str(tmp_path / "prod.txt"), *bytes_only, "--tolerance", "0") == 1
+        assert capsys.readouterr().err == (
+            f"brokerside: no sum of whole partitions lies within 0 % of the mean of broker 1, {mean}; choose a wider "
+            "--tolerance\n"
+        )
+
+
+def test_one_replica_moves_and_one_leader_changes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "prod.txt").write_text(described("orders", [[1]]))
+    assert (
+        plan(str(tmp_path / "prod.txt"), "--goal", "drain", "--remove", "1", "--add", "2", "--out", str(tmp_path / "o"))
+        == 0
+    )
+    page = (tmp_path / "o" / "plan.html").read_text()
+    assert "1 replica of 1 moves, and no plan to these loads moves fewer" in page
+    assert plan("--check", str(tmp_path / "o")) == 0
+    assert capsys.readouterr().out.endswith(
+        "1 replica moves, any plan moves at least 1; 1 leader changes, any plan changes at least 1.\n"
     )
