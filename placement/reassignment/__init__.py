@@ -10,6 +10,8 @@ completion      Decide when Kafka completes each partition of a reassignment, an
 moves           List the partitions that copy bytes, as columns of brokers, and bound how fast they can go.
 peak            Run batches through the disks of the brokers: what each holds at its fullest.
 batches_kernel  Split moves into batches that run one after the other, compiled.
+batch_bound     Bound the time of batches that run one after the other from below.
+packing         Pack moves into batches of different lengths, large moves together.
 rolling_kernel  Run moves as soon as their brokers have free slots, compiled.
 rolling         Run the moves of a reassignment without batches, and say how long that takes.
 schedule        Cut a reassignment into batches, and say how far from the shortest time they are.

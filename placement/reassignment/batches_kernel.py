@@ -1,14 +1,15 @@
 """Split moves into batches that run one after the other, compiled; placement/reassignment/schedule.py states the goal.
 
 What it decides: the batch of each move. `fill_batches` takes the moves in the order given into the first batch with
-room for them. `colour_moves` serves moves that add one replica each: they are edges between two brokers' links, and
+room for them. `pack_moves` takes each into the batch that it lengthens least, so that large moves share batches, whose
+time is paid once. `colour_moves` serves moves that add one replica each: they are edges between two brokers' links, and
 a bipartite graph of greatest degree K can be coloured with K colours (Koenig 1916), one colour a batch.
 
 How `colour_moves` keeps batches even: the moves of a link are sorted by size and cut into groups of K, each group a
 vertex of its own. Every colour then has at most one move of each group: a link with d moves has at most ceil(d / K) in
 a batch, and the bytes of two batches differ by no more than the largest move.
 
-Cost: `fill_batches` O(moves x batches); `colour_moves` O(moves x (K + length of an alternating path)).
+Cost: `fill_batches` and `pack_moves` O(moves x batches); `colour_moves` O(moves x (K + length of an alternating path)).
 
 Example: three moves of one byte from broker 0 and K = 2: batches of 2 and 1.
 
@@ -22,7 +23,8 @@ from __future__ import annotations
 import numpy as np
 
 from broker.cluster import Int32Array, Int64Array
-from broker.compiled import compiled_with
+from broker.compiled import compiled, compiled_with
+from placement.reassignment.moves import FloatArray
 
 
 def fits(
@@ -113,6 +115,43 @@ def fill_batches(
                         room[freed[move, column]] += freed_bytes[move, column]
         if left_count == 0:
             break
+    return batch_of
+
+
+@compiled
+def pack_moves(
+    order: Int64Array, links: Int32Array, seconds: FloatArray, lengths: FloatArray, link_count: int, concurrency: int
+) -> Int64Array:
+    """Return the batch of each move, int64[M], where each lengthens its batch least; -1 where no batch has a slot.
+
+    `order` are the moves, longest first; `links` int32[M, L] those of each, -1 pads, `seconds` float64[M, L] the time
+    at each. `lengths` float64[K] is what each batch takes anyway: up to it, a move costs nothing. Of equals the first
+    batch is taken.
+    """
+    load = np.zeros((lengths.size, link_count), dtype=np.float64)
+    count = np.zeros((lengths.size, link_count), dtype=np.int64)
+    length = lengths.copy()
+    batch_of = np.full(order.size, -1, dtype=np.int64)
+    for move in order:
+        chosen, least, then = -1, np.inf, 0.0
+        for batch in range(lengths.size):
+            longest, has_slot = length[batch], True
+            for column in range(links.shape[1]):
+                link = links[move, column]
+                if link >= 0:
+                    has_slot = has_slot and count[batch, link] < concurrency
+                    longest = max(longest, load[batch, link] + seconds[move, column])
+            if has_slot and longest - length[batch] < least:
+                chosen, least, then = batch, longest - length[batch], longest
+        if chosen < 0:
+            continue
+        batch_of[move] = chosen
+        length[chosen] = then
+        for column in range(links.shape[1]):
+            link = links[move, column]
+            if link >= 0:
+                load[chosen, link] += seconds[move, column]
+                count[chosen, link] += 1
     return batch_of
 
 

@@ -245,7 +245,10 @@ def summary_of(plan: Plan, batches: Schedule) -> dict[str, Any]:
         "batch_count": len(batches.batches),
         "seconds_at_throttle": batches.seconds if batches.has_rates and batches.sizes_known else None,
         "seconds_bound": batches.bound.seconds if batches.has_rates and batches.sizes_known else None,
-        "notes": list(notes_of(plan)),
+        "seconds_bound_in_batches": (
+            batches.batched_bound_seconds if batches.has_rates and batches.sizes_known else None
+        ),
+        "notes": [*notes_of(plan), *batches.notes],
     }
 
 

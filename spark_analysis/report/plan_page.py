@@ -92,7 +92,7 @@ def _costs(summary: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
     yield "bytes that move", size, "" if least_bytes is None else format_size(least_bytes)
     yield "leaders that change", count(summary["leader_changes"]), count(summary["leader_changes_least"])
     yield "partitions that change", count(summary["changed_partition_count"]), ""
-    seconds, least = summary["seconds_at_throttle"], summary["seconds_bound"]
+    seconds, least = summary["seconds_at_throttle"], summary["seconds_bound_in_batches"]
     if seconds is not None:
         yield "seconds at the throttle", count(round(seconds)), count(round(least))
     yield "batches", count(summary["batch_count"]), ""
