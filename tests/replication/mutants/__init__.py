@@ -1,0 +1,13 @@
+"""Put small bugs into the replication code, one at a time, and see who notices.
+
+- operators: List the places of a module at which a small bug can be put in, and put one in.
+- tree: Keep a copy of the source tree in which one file at a time is changed.
+- campaign: Run simulations of every shape for some CPU seconds, and say what the first broken one broke.
+- histories: Run the explorer's models for some CPU seconds, and say what the first unexpected outcome was.
+- nearest: Order the test files by how near they are to a module.
+- judges: Ask the campaign, the explorer and the tests, each in a process of its own, whether a mutant is noticed.
+- equivalents: List mutants that change nothing that could be observed, each with the reason.
+- table: Count by module who noticed, and draw the table.
+
+`python -m tests.replication.mutants --count N --seed S` draws N mutants and prints the table and the survivors.
+"""

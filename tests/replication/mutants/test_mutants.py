@@ -1,0 +1,162 @@
+"""Small bugs: where they are put, that they are one change each, and that somebody notices one that matters."""
+
+from __future__ import annotations
+
+import ast
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from tests.architecture.house import ROOT
+from tests.replication.mutants import campaign, histories
+from tests.replication.mutants.__main__ import all_mutants, draw, main
+from tests.replication.mutants.judges import Verdict, by_histories
+from tests.replication.mutants.nearest import test_files as files_for
+from tests.replication.mutants.operators import Mutant, mutants_of
+from tests.replication.mutants.table import Judged, survivor_lines, table_lines
+from tests.replication.mutants.tree import Tree, copied_tree
+
+SOURCE = '''"""A module."""
+LIMIT = 5
+
+
+@decorated(1)
+def decide(a: int, b: int = 3) -> int:
+    """Return 1 or 2."""
+    assert a < 7, "small"
+    if a < b and b is not None:
+        act(a, b)
+    else:
+        raise ValueError(f"{a + 1} is wrong")
+    total.sum += 1
+    return [each for each in a if each in b]
+
+
+def state_text() -> int:
+    return 1 + 1
+'''
+
+
+def changes(operator: str) -> list[tuple[str, str]]:
+    return [(m.before, m.after) for m in mutants_of("m.py", SOURCE) if m.operator == operator]
+
+
+def test_each_operator_changes_what_it_is_named_for() -> None:
+    assert changes("comparison") == [
+        ("a < b", "(a <= b)"),
+        ("b is not None", "(b is None)"),
+        ("each in b", "(each not in b)"),
+    ]
+    assert changes("dropped operand") == [
+        ("a < b and b is not None", "(a < b)"),
+        ("a < b and b is not None", "(b is not None)"),
+    ]
+    assert changes("negated condition") == [
+        ("a < b and b is not None", "(not (a < b and b is not None))"),
+        ("each in b", "(not (each in b))"),
+    ]
+    assert [after for _, after in changes("dropped branch")] == ["False", "True"]
+    assert changes("swapped arguments") == [("act(a, b)", "act(b, a)")]
+    assert changes("dropped call") == [("act(a, b)", "pass"), ("total.sum += 1", "pass")]
+    assert changes("off by one") == [("1", "2")]
+
+
+def test_what_only_describes_is_not_changed() -> None:
+    lines = {mutant.line for mutant in mutants_of("m.py", SOURCE)}
+    assert lines == {9, 10, 13, 14}
+
+
+@pytest.mark.parametrize("path", ["replication/rules/election.py", "log/partition/recovery.py"])
+def test_every_mutant_is_one_other_module(path: str) -> None:
+    source = (ROOT / path).read_text(encoding="utf-8")
+    found = mutants_of(path, source)
+    texts = [ast.unparse(ast.parse(mutant.applied(source))) for mutant in found]
+    assert len(found) > 30
+    assert ast.unparse(ast.parse(source)) not in texts
+
+
+def test_a_draw_is_the_same_for_a_seed_and_has_every_operator() -> None:
+    population = all_mutants(("replication/rules",))
+    drawn = draw(population, 21, 4)
+    assert drawn == draw(population, 21, 4)
+    assert drawn != draw(population, 21, 5)
+    assert len({mutant.operator for mutant in drawn}) == 7
+
+
+def test_a_changed_file_is_the_same_again_afterwards(tmp_path: Path) -> None:
+    (tmp_path / "m.py").write_text(SOURCE)
+    with Tree(tmp_path).changed("m.py", "x = 1"):
+        assert (tmp_path / "m.py").read_text() == "x = 1"
+    assert (tmp_path / "m.py").read_text() == SOURCE
+
+
+def test_a_process_that_never_ends_is_ended(tmp_path: Path) -> None:
+    assert Tree(tmp_path).run(["-c", "while True: pass"], 1).status is None
+    assert Tree(tmp_path).run(["-c", "raise SystemExit(3)"], 9).status == 3
+
+
+def test_the_nearest_tests_import_the_module() -> None:
+    files = files_for(ROOT, "replication/rules/election.py")
+    assert files[0] == "tests/replication/rules/test_election.py"
+    assert len(files) == len(set(files)) > 100
+    assert not any("mutants" in name for name in files)
+
+
+def test_the_explorer_notices_an_election_from_anywhere() -> None:
+    """An unclean stop leaves its replica in the ELR."""
+    path = "replication/rules/elr.py"
+    with copied_tree() as tree:
+        assert by_histories(tree) == ""
+        source = (tree.root / path).read_text(encoding="utf-8")
+        wanted = [mutant for mutant in mutants_of(path, source) if mutant.operator == "negated condition"]
+        with tree.changed(path, wanted[0].applied(source)):
+            assert by_histories(tree) != ""
+
+
+@pytest.mark.parametrize("shape", campaign.SHAPES)
+def test_today_s_code_gives_the_campaign_nothing_to_notice(shape: str) -> None:
+    assert campaign.noticed(shape, 1) == ""
+
+
+def test_a_campaign_notices_a_run_that_raises(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise IndexError("out of it")
+
+    monkeypatch.setattr(campaign, "run", fail)
+    assert campaign.main(["1e9", "0"]) == 1
+    assert capsys.readouterr().out == "swarm 0: IndexError: out of it\n"
+
+
+def test_searches_begin_with_today_s_rules() -> None:
+    assert [each.depth for each in histories.searches()][:5] == [None] * 5
+
+
+def mutant(path: str) -> Mutant:
+    return Mutant(path, "decide", 3, 4, "comparison", "a < b", "(a <= b)", 0, 5)
+
+
+def test_the_table_counts_who_noticed() -> None:
+    judged = [
+        Judged(mutant("a/x.py"), Verdict("I9", "", "FAILED")),
+        Judged(mutant("a/y.py"), Verdict("", "", "FAILED")),
+        Judged(mutant("b/z.py"), Verdict("", "", "")),
+    ]
+    lines = [" ".join(line.split()) for line in table_lines(judged)]
+    assert lines[1:4] == ["a 2 0 1 0 2 0", "b 1 0 0 0 0 1", "all 3 0 1 0 2 1"]
+    assert lines[4].endswith("1 of 2 mutants that a test notices: 50.0%")
+    assert lines[5].endswith("2 of 3 mutants that are not equivalent: 66.7%")
+    assert list(survivor_lines(judged)) == ["b/z.py:3 decide [comparison] a < b -> (a <= b)"]
+
+
+def test_a_run_goes_on_from_what_it_kept(tmp_path: Path) -> None:
+    out = tmp_path / "kept.jsonl"
+    name = draw(all_mutants(("replication/rules/elr.py",)), 1, 0)[0].name
+    out.write_text(json.dumps({"name": name, "campaign": "", "histories": "", "tests": "FAILED"}) + "\n")
+    words = ["--in", "replication/rules/elr.py", "--count", "1", "--out", str(out)]
+    done = CliRunner().invoke(main, words)
+    assert done.exit_code == 0
+    assert "replication/rules 1 0 0 0 1 0" in " ".join(done.output.split())
