@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
-import pyarrow.dataset as ds
 
 from broker.errors import InputError, UsageError
 from placement.formats.racks import Racks
@@ -127,7 +126,8 @@ def analyse_dumps(
         check_readable(dump_input.path)
         if dump_input.sizes is not None:
             check_readable(dump_input.sizes)
-    series = _series(inputs)
+    # Executors have working folders of their own.
+    series = _series([dump_input.located() for dump_input in inputs])
     tables = (*OF_CLUSTERS, *PER_INPUT, *ADVICE, *_tables(asked))
     with staged_run(tables, (*schemas.WORK, schemas.PAIRS), out, overwrite=overwrite) as run:
         with progress("Reading dumps", total=len(inputs), unit="files", done=run.done_count):
@@ -190,7 +190,8 @@ def _rank(run: StagedRun, progress: Progress, overwrite: bool) -> None:
 
 def _shown_in_full(out: Path, count: int) -> list[tuple[int, str]]:
     """Return the keys of the clusters that rank first, in their order."""
-    first = read_table(out, schemas.CLUSTERS, columns=["cluster_id", "placer"], where=ds.field("rank") <= count)
+    rows = read_table(out, schemas.CLUSTERS, columns=["cluster_id", "placer", "rank"])
+    first = rows.filter(pa.array(rows["rank"].to_numpy() <= count))
     return sorted((row["cluster_id"], row["placer"]) for row in first.to_pylist())
 
 

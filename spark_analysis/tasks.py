@@ -150,7 +150,7 @@ def dumps_task(
             _ask(asked, view, (last.cluster_id, DUMP), writer)
 
     def read_one(index: int, dump_input: DumpInput, before: Earlier | None, writer: TaskWriter) -> Earlier | None:
-        sized = with_sizes(with_racks(read_named(dump_input), racks), dump_input.sizes)
+        sized = with_sizes(with_racks(read_named(dump_input), racks), dump_input.sizes, source=dump_input.sizes_source)
         parsed = with_series_note(sized.parsed, dump_input, None if before is None else before.view)
         _write_account(writer, parsed)
         if sized.account is not None:
@@ -244,8 +244,9 @@ def _write_account(writer: TaskWriter, parsed: ParsedDump) -> None:
 
 def _write_unusable(writer: TaskWriter, dump_input: DumpInput, error: InputError) -> None:
     """Write the account of an input of a known format that holds nothing: one row in, one put aside."""
-    account: tuple[Any, ...] = (dump_input.path, dump_input.format or FORMAT_NOT_KNOWN, 0, 1, 0, 1, 0, [])
-    reject = Reject(dump_input.path, error.line, error.what, error.value or "")
+    source = dump_input.source or dump_input.path
+    account: tuple[Any, ...] = (source, dump_input.format or FORMAT_NOT_KNOWN, 0, 1, 0, 1, 0, [])
+    reject = Reject(source, error.line, error.what, error.value or "")
     writer.append(schemas.INPUTS, [[value] for value in account])
     writer.append(schemas.REJECTS, _columns(schemas.REJECTS.column_names, [reject]))
 

@@ -66,8 +66,8 @@ class DumpInput:
     """Name one input to read; `name` and `format` override its own, a `series` is one cluster at successive moments.
 
     `moments` chooses the moments of a metadata log, which are one cluster at successive moments, too. `sizes` is the
-    path of a file with the sizes of the replicas, at the last of several moments. `source` is what errors and tables
-    call the input, if not its path.
+    path of a file with the sizes of the replicas, at the last of several moments. `source` and `sizes_source` are what
+    errors and tables call the input and the file of sizes, if not their paths.
     """
 
     path: str
@@ -77,6 +77,18 @@ class DumpInput:
     moments: Moments = LAST
     sizes: str | None = None
     source: str | None = None
+    sizes_source: str | None = None
+
+    def located(self) -> DumpInput:
+        """Return the input with absolute paths, for a process in another folder, under the names that it has here."""
+        sizes = None if self.sizes is None else str(Path(self.sizes).absolute())
+        return attrs.evolve(
+            self,
+            path=str(Path(self.path).absolute()),
+            source=self.source or self.path,
+            sizes=sizes,
+            sizes_source=self.sizes_source or self.sizes,
+        )
 
 
 @attrs.frozen
@@ -118,10 +130,11 @@ def read_input(
     Raises InputError for an input that cannot be used, UsageError for moments that the log does not have.
     """
     if format == FORMAT or (format is None and is_metadata(path)):
-        return read_metadata(path, name=path if name is None else name, moments=moments)
+        said = source or path
+        return read_metadata(path, name=said if name is None else name, moments=moments, source=said)
     if moments != LAST and not moments.by_brokers:
         raise InputError("is no metadata log, of which alone moments can be asked", source=path)
-    return read_dump(read_chunks(path), source=source or path, format=format, name=name, known=FORMATS)
+    return read_dump(read_chunks(path, source=source), source=source or path, format=format, name=name, known=FORMATS)
 
 
 def read_named(dump: DumpInput) -> ParsedDump:
@@ -156,14 +169,14 @@ def with_racks(parsed: ParsedDump, racks: Racks | None) -> ParsedDump:
     return attrs.evolve(parsed, clusters=views)
 
 
-def with_sizes(parsed: ParsedDump, path: str | None) -> SizedDump:
+def with_sizes(parsed: ParsedDump, path: str | None, *, source: str | None = None) -> SizedDump:
     """Return the input with the sizes in the file `path`, if it is given, which are those of the last cluster.
 
-    Raises InputError when the file cannot be used, or holds no size of this cluster.
+    Raises InputError when the file cannot be used, or holds no size of this cluster; it names `source`, or the path.
     """
     if path is None or not parsed.clusters:
         return SizedDump(parsed)
-    sizes = read_sizes(read_chunks(path), source=path)
+    sizes = read_sizes(read_chunks(path, source=source), source=source or path)
     last = parsed.clusters[-1]
     sized = sizes.apply(last)
     account = attrs.evolve(sizes.account, notes=sizes.account.notes + sized.notes[len(last.notes) :])
@@ -181,21 +194,22 @@ def with_min_isr(view: ClusterView, min_insync_replicas: int | None) -> ClusterV
     return attrs.evolve(view, topics=topics)
 
 
-def read_metadata(path: str, *, name: str, moments: Moments) -> ParsedDump:
+def read_metadata(path: str, *, name: str, moments: Moments, source: str) -> ParsedDump:
     """Return the clusters of a metadata log, one per moment, and the account of its records.
 
-    Raises the errors of `read_input`.
+    Raises the errors of `read_input`, which name `source`.
     """
     try:
         files = metadata_files(Path(path))
         at = live_moments(Replay(files, rejected=RejectedRecords())) if moments.by_brokers else moments.at
         rejected = RejectedRecords()
         replay = Replay(files, rejected=rejected)
-        images = [MomentView.of(image, name, path) for image in images_at(replay, at)]
+        images = [MomentView.of(image, name, source) for image in images_at(replay, at)]
     except CorruptDataError as error:
-        raise InputError(error.what, source=path) from None
-    notes = [*replay.disagreements, *replay_notes(replay, rejected)]
-    tally = RowCounts(path, FORMAT, rows_analysed=replay.entry_count, notes=notes)
+        raise InputError(error.what, source=source) from None
+    # The log's files are named by the path that was opened.
+    notes = [note.replace(path, source) for note in (*replay.disagreements, *replay_notes(replay, rejected))]
+    tally = RowCounts(source, FORMAT, rows_analysed=replay.entry_count, notes=notes)
     for found in rejected.errors:
-        tally.reject(found.what, found.source)
+        tally.reject(found.what, found.source.replace(path, source))
     return tally.dump(labelled(that_differ(images) if moments.by_brokers else images, by_moment=len(at) > 1))

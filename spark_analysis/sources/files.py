@@ -27,23 +27,24 @@ CHUNK_SIZE_BYTES: Final = 1_048_576
 _MAGICS: Final = ((b"\x1f\x8b", "gzip"), (b"\x28\xb5\x2f\xfd", "zstd"))
 
 
-def read_chunks(path: str, *, chunk_size_bytes: int = CHUNK_SIZE_BYTES) -> Iterator[bytes]:
+def read_chunks(path: str, *, chunk_size_bytes: int = CHUNK_SIZE_BYTES, source: str | None = None) -> Iterator[bytes]:
     """Yield a file's bytes in order, decompressed, at most `chunk_size_bytes` at a time.
 
-    Raises InputError if the file cannot be read, or its compressed data is damaged.
+    Raises InputError if the file cannot be read, or its compressed data is damaged; it names `source`, or the path.
     """
+    said = source or path
     try:
         with _opened(path) as file:
             while chunk := file.read(chunk_size_bytes):
                 yield bytes(chunk)
     except FileNotFoundError as error:
-        raise _unreadable(path, error) from None
+        raise _unreadable(said, error) from None
     except (EOFError, zlib.error, gzip.BadGzipFile, ValueError) as error:
-        raise InputError(f"the compressed data is damaged: {str(error).lower()}", source=path) from None
+        raise InputError(f"the compressed data is damaged: {str(error).lower()}", source=said) from None
     except OSError as error:
         if error.errno is None:  # Arrow reports damaged zstd data like this.
-            raise InputError(f"the compressed data is damaged: {str(error).lower()}", source=path) from None
-        raise _unreadable(path, error) from None
+            raise InputError(f"the compressed data is damaged: {str(error).lower()}", source=said) from None
+        raise _unreadable(said, error) from None
 
 
 def read_head(path: str, size_bytes: int) -> bytes:

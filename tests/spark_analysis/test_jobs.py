@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +25,7 @@ from spark_analysis.sources.dumps import DumpInput
 from spark_analysis.tables import schemas
 from spark_analysis.tables.columns import Table
 from spark_analysis.tables.write import read_table, table_path
-from spark_analysis.tasks import fleet_task
+from spark_analysis.tasks import Task, fleet_task
 from tests.spark_analysis.fleet.test_fleet import recipe
 from tests.spark_analysis.test_tasks import DESCRIBE, results_of, run_root, written
 
@@ -177,3 +179,30 @@ def test_an_input_that_cannot_be_used_ends_the_job_before_a_table_is_written(tmp
 def test_a_missing_input_is_found_before_an_engine_works(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"none\.txt: cannot be read: no such file or directory$"):
         analyse_dumps(None, [DumpInput(str(tmp_path / "none.txt"))], None, tmp_path / "out")  # type: ignore[arg-type]  # Not reached.
+
+
+class Elsewhere(LocalEngine):
+    """Run tasks in another working folder than the job's, as executors of a cluster do."""
+
+    def run(self, task: Task, parts: Sequence[range]) -> list[dict[str, Any]]:
+        with contextlib.chdir("/"):
+            return super().run(task, parts)
+
+
+def test_a_relative_path_is_read_by_executors_in_another_folder_under_the_name_that_was_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Dumps, one of which holds nothing, sizes and a metadata log's folder: tables name what was named."""
+    real_data = MULTIREGION.parent
+    write_dumps(tmp_path)
+    (tmp_path / "log").symlink_to(real_data / "kraft" / "__cluster_metadata-0")
+    sizes = '{"version":1,"brokers":[{"broker":1,"logDirs":[{"logDir":"/d","error":null,"partitions":' \
+            '[{"partition":"t-0","size":7,"offsetLag":0,"isFuture":false}]}]}]}'  # fmt: skip
+    (tmp_path / "sizes.json").write_text(sizes, encoding="utf-8")
+    inputs = [DumpInput("good.txt", sizes="sizes.json"), DumpInput("error.json"), DumpInput("log")]
+    monkeypatch.chdir(tmp_path)
+    for engine, out in ((LocalEngine(), "here"), (Elsewhere(), "elsewhere")):
+        analyse_dumps(engine, inputs, None, Path(out), progress=QUIET)
+    assert files(tmp_path / "elsewhere") == files(tmp_path / "here") != {}
+    sources = {row["source"] for table in (schemas.INPUTS, schemas.REJECTS) for row in rows(tmp_path / "here", table)}
+    assert sources == {"good.txt", "sizes.json", "error.json", "log"}
