@@ -15,9 +15,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import attrs
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from spark_analysis.tables import schemas
+from spark_analysis.tables.scan import sorted_rows
 from spark_analysis.tables.write import StagedRun, arrow_to_table
 from spark_analysis.tasks import Task
 
@@ -32,8 +35,12 @@ class LocalEngine:
 
     def write_pairs(self, run: StagedRun, shown: Sequence[tuple[int, str]], *, overwrite: bool) -> None:
         """Write the kept pairs of brokers of these clusters and placers, sorted, as the table of pairs."""
-        keys = pa.table({"cluster_id": [number for number, _ in shown], "placer": [placer for _, placer in shown]})
-        keys = keys.cast(pa.schema([schemas.PAIRS.arrow_schema().field(name) for name in keys.column_names]))
-        rows = run.kept_rows(schemas.PAIRS).join(keys, keys.column_names, join_type="left semi")
-        rows = rows.sort_by([(name, "ascending") for name in rows.column_names])
+        rows = run.kept_rows(schemas.PAIRS)
+        wanted = np.zeros(rows.num_rows, dtype=np.bool_)
+        for placer in sorted({placer for _, placer in shown}):
+            numbers: Any = pa.array([number for number, of in shown if of == placer], pa.int64())
+            named: Any = pa.scalar(placer)
+            of_placer = pc.and_(pc.is_in(rows["cluster_id"], value_set=numbers), pc.equal(rows["placer"], named))
+            wanted |= of_placer.to_numpy(zero_copy_only=False)
+        rows = sorted_rows(rows.filter(pa.array(wanted)), rows.column_names)
         arrow_to_table(rows, schemas.PAIRS, run.out, overwrite=overwrite)

@@ -4,7 +4,7 @@ What it decides: which clusters are shown in full (the first `DETAILED_CLUSTERS_
 have a row (the first `ROWS_MAX`) and which are only counted, and how many rows of every list are shown.
 
 Goals, most important first: bounded memory (of a fleet of 10,000 clusters of 100 brokers only the brokers, topics and
-pairs of 200 are read, as the filter is part of the scan); the whole count beside every shortened list; an object for
+pairs of 200 are kept, and row groups without them not read); the whole count beside every shortened list; an object for
 each row that is shown, columns for what is counted.
 
 How: rows arrive in the order of the files; every list is sorted before it is cut, so the page does not depend on how
@@ -25,8 +25,9 @@ from typing import Any, Final, TypeVar
 import attrs
 import numpy as np
 import pyarrow as pa
-import pyarrow.dataset as ds
+import pyarrow.compute as pc
 
+from broker.cluster import Int64Array
 from broker.errors import InputError
 from spark_analysis.report.answers import load_answers
 from spark_analysis.report.model import (
@@ -59,6 +60,7 @@ from spark_analysis.report.states import calm_in_words, worst_in_words
 from spark_analysis.tables import advice_schemas, schemas
 from spark_analysis.tables.columns import Table
 from spark_analysis.tables.limits import DETAILED_CLUSTERS_MAX, ROWS_MAX, VIOLATIONS_MAX
+from spark_analysis.tables.scan import row_count, scan_batches, scan_table, sorted_rows
 
 Row = TypeVar("Row")
 Key = tuple[int, str]
@@ -98,30 +100,30 @@ def _load(out: Path, run: RunInfo) -> Report:
         rows_rejected=sum(row.rows_rejected for row in inputs),
         rejects=rejects,
         changes=_changes(out, rows),
-        lists_partitions=_has_rows(out, schemas.PARTITIONS),
+        lists_partitions=row_count(_folder(out, schemas.PARTITIONS)) > 0,
         rest=rest,
         answers=load_answers(out, run.asked),
     )
 
 
-def _batches(
-    out: Path, table: Table, where: ds.Expression | None = None, columns: Sequence[str] | None = None
-) -> Iterator[pa.RecordBatch]:
-    folder = out / "tables" / table.name
-    if not folder.is_dir():
-        return
-    data = ds.dataset(folder, schema=table.arrow_schema(), format="parquet")
-    yield from data.to_batches(columns=list(columns or table.column_names), filter=where, batch_size=16_384)
+def _folder(out: Path, table: Table) -> Path:
+    return out / "tables" / table.name
 
 
-def _has_rows(out: Path, table: Table) -> bool:
-    folder = out / "tables" / table.name
-    return folder.is_dir() and ds.dataset(folder, schema=table.arrow_schema(), format="parquet").count_rows() > 0
-
-
-def _scan(out: Path, table: Table, kind: type[Row], where: ds.Expression | None = None) -> Iterator[Row]:
-    for batch in _batches(out, table, where):
+def _scan(out: Path, table: Table, kind: type[Row], clusters: Int64Array | None = None) -> Iterator[Row]:
+    for batch in scan_batches(_folder(out, table), table, clusters=clusters):
         yield from _rows_of(batch, table, kind)
+
+
+def _of_brokers(
+    out: Path, clusters: Int64Array | None = None, columns: Sequence[str] | None = None
+) -> Iterator[pa.RecordBatch]:
+    """Yield the measures over brokers, of these clusters if they are given."""
+    wanted = None if columns is None else (*columns, "scope")
+    table = schemas.MEASURES
+    for batch in scan_batches(_folder(out, table), table, columns=wanted, clusters=clusters):
+        scope: Any = pa.scalar("broker")
+        yield batch.filter(pc.equal(batch.column("scope"), scope)).select(list(columns or table.column_names))
 
 
 def _rows_of(batch: pa.RecordBatch | pa.Table, table: Table, kind: type[Row]) -> Iterator[Row]:
@@ -198,19 +200,17 @@ def _cluster_rows(out: Path, run: RunInfo) -> tuple[tuple[ClusterRow, ...], Rest
     Dumps all have rows: each has gauges and gates of its own, and moments that may lie anywhere.
     """
     table = schemas.CLUSTERS
-    clusters = pa.Table.from_batches(_batches(out, table), schema=table.arrow_schema())
-    clusters = clusters.sort_by([(name, "ascending") for name in ("rank", "cluster_id", "placer")])
+    clusters = sorted_rows(scan_table(_folder(out, table), table), ("rank", "cluster_id", "placer"))
     limit = ROWS_MAX if run.kind == "fleet" else clusters.num_rows
-    of_brokers = ds.field("scope") == "broker"
-    rest = Rest()
+    with_rows, rest = None, Rest()
     if clusters.num_rows > limit:
-        shares = _batches(out, schemas.MEASURES, of_brokers, SHARE_COLUMNS)
-        rest = Rest.of(clusters.slice(limit), shares, QUANTITIES)
+        rest = Rest.of(clusters.slice(limit), _of_brokers(out, columns=SHARE_COLUMNS), QUANTITIES)
         clusters = clusters.slice(0, limit)
-        of_brokers &= ds.field("cluster_id").isin(clusters["cluster_id"])
+        with_rows = np.unique(clusters["cluster_id"].to_numpy())
     spreads: dict[Key, dict[str, Spread]] = {}
-    for spread in _scan(out, schemas.MEASURES, Spread, of_brokers):
-        spreads.setdefault(_key(spread), {})[spread.quantity] = spread
+    for batch in _of_brokers(out, with_rows):
+        for spread in _rows_of(batch, schemas.MEASURES, Spread):
+            spreads.setdefault(_key(spread), {})[spread.quantity] = spread
     rows = []
     for place, fact in enumerate(_rows_of(clusters, table, ClusterFacts), start=1):
         over_brokers = Spreads(**spreads.get(_key(fact), {}))
@@ -222,10 +222,10 @@ def _cluster_rows(out: Path, run: RunInfo) -> tuple[tuple[ClusterRow, ...], Rest
 
 def _details(out: Path, shown: tuple[ClusterRow, ...]) -> tuple[ClusterDetail, ...]:
     keys = {_key(row.facts) for row in shown}
-    where = ds.field("cluster_id").isin(sorted({cluster_id for cluster_id, _ in keys}))
+    clusters = np.array(sorted({cluster_id for cluster_id, _ in keys}), dtype=np.int64)
 
     def scan(table: Table, kind: type[Row]) -> Iterator[Row]:
-        return (row for row in _scan(out, table, kind, where) if _key(row) in keys)
+        return (row for row in _scan(out, table, kind, clusters) if _key(row) in keys)
 
     spreads = _by_key(scan(schemas.MEASURES, Spread))
     brokers = _by_key(scan(schemas.BROKERS, BrokerLoad))
@@ -238,7 +238,7 @@ def _details(out: Path, shown: tuple[ClusterRow, ...]) -> tuple[ClusterDetail, .
     of_cluster: dict[Key, list[ShortenedList[Violation]]] = {}
     for (cluster_id, placer, _), kept in violations.items():
         of_cluster.setdefault((cluster_id, placer), []).append(kept)
-    pairs = _pairs(out, where)
+    pairs = _pairs(out, clusters)
     advice = _advice(scan)
     log_dirs = _grouped(scan(schemas.LOG_DIRS, LogDir), _key, _log_dir_order, LIST_MAX)
     return tuple(
@@ -279,9 +279,9 @@ def _rack_order(broker: BrokerLoad) -> tuple[bool, str, int]:
     return broker.rack is None, broker.rack or "", broker.broker_id
 
 
-def _pairs(out: Path, where: ds.Expression) -> dict[Key, PairCounts]:
+def _pairs(out: Path, clusters: Int64Array) -> dict[Key, PairCounts]:
     columns: dict[Key, list[tuple[Any, ...]]] = {}
-    for batch in _batches(out, schemas.PAIRS, where):
+    for batch in scan_batches(_folder(out, schemas.PAIRS), schemas.PAIRS, clusters=clusters):
         cluster_ids, placers = batch.column("cluster_id").to_numpy(), np.asarray(batch.column("placer").to_pylist())
         numbers = [batch.column(name).to_numpy() for name in ("broker_id", "other_broker_id", "shared_count")]
         for cluster_id, placer in sorted(set(zip(cluster_ids.tolist(), placers.tolist(), strict=True))):

@@ -6,6 +6,7 @@
 - source_schemas: List the tables that data sources give to Spark, each column with its type, unit and meaning.
 - log_schemas: List the tables that the data source kafka_log gives to Spark: records, batches, damage, segments.
 - storage_schemas: List the tables that answer what logs and replicas take.
+- scan: Read the rows of a table's files in batches, those of chosen clusters alone.
 - sums: Compute measures from sums, and the ranks of clusters, in executors and in process alike.
 - write: Write and read result tables: Parquet folders that Spark, pyarrow and DuckDB read alike.
 - view_rows: Turn the cluster of a dump into rows of the tables: its loads, its spreads, its violations.

@@ -35,6 +35,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from broker.cluster import Int64Array
+from spark_analysis.tables.scan import sorted_rows
 
 Float64Array: TypeAlias = NDArray[np.float64]
 
@@ -125,7 +126,7 @@ def ranked(facts: pa.Table) -> pa.Table:
     `placement.balance.measures.TOLERANCE` counting as none. More is worse, unknown counts as none, and
     equals stand in order of number and placer.
     """
-    rows = facts.sort_by([(name, "ascending") for name in KEY])
+    rows = sorted_rows(facts, KEY)
     worst_first = np.lexsort([-_known(rows[name]) for name in reversed(WORST_FIRST)])
     rank = np.empty(rows.num_rows, dtype=np.int32)
     rank[worst_first] = np.arange(1, rows.num_rows + 1, dtype=np.int32)

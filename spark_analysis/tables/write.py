@@ -42,6 +42,7 @@ import pyarrow.parquet as pq
 
 from broker.errors import InputError, UsageError
 from spark_analysis.tables.columns import Table
+from spark_analysis.tables.scan import scan_table
 
 TABLES_FOLDER: Final = "tables"
 ROW_GROUP_ROWS: Final = 1 << 18  # Some 10 MB of these tables: bounds the writer's memory, long enough to compress.
@@ -143,7 +144,7 @@ class StagedRun:
 
     def kept_rows(self, table: Table) -> pa.Table:
         """Return the rows of a kept table, without the metadata of files."""
-        return pq.read_table(self.root / table.name, partitioning=None).cast(table.arrow_schema())
+        return scan_table(self.root / table.name, table)
 
     def publish(self, table: Table) -> None:
         """Move a kept table from the hidden folder to its place."""
@@ -220,6 +221,8 @@ def read_table(out: Path, table: Table, *, columns: Sequence[str] | None = None,
     for part in parts:
         if not pq.read_schema(part).equals(schema):
             raise InputError(f"its columns are not those of table {table.name}", source=str(part))
+    if where is None:
+        return scan_table(folder, table, columns=columns)
     names = list(table.column_names if columns is None else columns)
     read = pq.read_table(parts, columns=names, filters=where, partitioning=None)
     wanted = pa.schema([schema.field(name) for name in names])
