@@ -21,8 +21,8 @@
     examples/      Start from short programs that read the tables: with pandas, DuckDB, Spark.
     cli/           Run the `brokerside` command, each package's commands under one roof.
 
-`register(spark)` gives a session the data sources and SQL functions. What needs pyspark is imported when it is used, so
-that the rest starts at once.
+`register(spark)` gives a session the data sources and SQL functions; `report_tables(dumps)` returns the tables of a
+report as Arrow, without Spark. What needs pyspark is imported when it is used, so that the rest starts at once.
 """
 
 from __future__ import annotations
@@ -32,15 +32,16 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from spark_analysis.data_sources.registry import register
+    from spark_analysis.report.in_process import report_tables
     from spark_analysis.tables.columns import Column, Table
     from spark_analysis.tables.schemas import TABLES
 else:  # These need pyarrow, and one of them pyspark.
+    _MODULES = {"register": "data_sources.registry", "report_tables": "report.in_process"}
 
     def __getattr__(name: str) -> object:
         if name not in __all__:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        module = "data_sources.registry" if name == "register" else "tables.schemas"
-        return getattr(import_module(f"spark_analysis.{module}"), name)
+        return getattr(import_module(f"spark_analysis.{_MODULES.get(name, 'tables.schemas')}"), name)
 
 
-__all__ = ("TABLES", "Column", "Table", "register")
+__all__ = ("TABLES", "Column", "Table", "register", "report_tables")

@@ -24,6 +24,7 @@
 - terminal: Summarise the report in ten lines for a terminal, and as JSON for programs.
 - gates: Decide whether a report passes the gates that a script asks for with `--fail-on`.
 - prometheus: Write the figures of a report as Prometheus text, for a node exporter's textfile collector.
+- in_process: Report on dumps in this process, without Spark, and return the tables as Arrow.
 - write: Write the page beside the tables that it was made from, whole or not at all.
 - plan_page: Write a plan as an HTML page: cost beside the bound, brokers before and after, the commands.
 - parts: Build the pieces that several sections of the page share: sections, tables, cells, notes.

@@ -1,0 +1,63 @@
+"""Report on dumps in this process, without Spark, and return the tables as Arrow.
+
+What it decides: the inputs are those of `brokerside report`, named and joined to moments alike, and the tables are
+those that it writes, row by row. Nothing stays on disk.
+
+How: the job runs on the local engine and writes to a temporary folder, from which the tables are read.
+
+Example: report_tables(["prod.txt"])["clusters"].to_pandas()
+
+Left out: the page, which `write_report` makes of a folder of tables; standard input.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pyarrow as pa
+
+from broker.errors import UsageError
+from placement.formats.racks import read_racks
+from spark_analysis.engines.local import LocalEngine
+from spark_analysis.jobs import analyse_dumps
+from spark_analysis.session.progress import progress
+from spark_analysis.sources.inputs import check_inputs, dump_inputs, moment, with_sizes_of
+from spark_analysis.tables.schemas import TABLES
+from spark_analysis.tables.write import read_table
+
+
+def report_tables(
+    dumps: Sequence[str],
+    *,
+    racks: str | None = None,
+    sizes: Sequence[str] = (),
+    format: str | None = None,  # noqa: A002 - the field's word, and the command line's.
+    min_isr: int | None = None,
+    moments: bool | None = None,
+    at: Sequence[str] = (),
+) -> dict[str, pa.Table]:
+    """Return the tables of a report on these dumps by name; the arguments are those of `brokerside report`.
+
+    A dump is a path, a pattern, a directory or NAME=PATH. Raises InputError for an input that cannot be used, and
+    UsageError for arguments that contradict each other. Memory: all tables are held at once.
+    """
+    if isinstance(dumps, str) or not dumps:
+        raise UsageError(f"dumps is {dumps!r}; allowed is a list of one path or more")
+    named = dump_inputs(tuple(map(str, dumps)), format, moments, tuple(map(moment, at)))
+    inputs = with_sizes_of(named, tuple(sizes))
+    check_inputs(inputs)
+    of_racks = None if racks is None else read_racks(Path(racks).read_bytes(), source=Path(racks).name)
+    with TemporaryDirectory(prefix="brokerside-") as name:
+        out = Path(name)
+        analyse_dumps(
+            LocalEngine(),
+            inputs,
+            of_racks,
+            out,
+            progress=partial(progress, quiet=True),
+            min_insync_replicas_default=min_isr,
+        )
+        return {table.name: read_table(out, table) for table in TABLES}

@@ -1,0 +1,67 @@
+"""The library returns the tables that the command writes, without Spark."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from broker.cli import run
+from broker.errors import InputError, UsageError
+from spark_analysis.cli.commands import brokerside
+from spark_analysis.report.in_process import report_tables
+from spark_analysis.tables.schemas import TABLES
+from spark_analysis.tables.write import read_table
+
+REAL_DATA = Path(__file__).parents[2] / "real_data"
+DUMPS = [str(path) for path in sorted((REAL_DATA / "multiregion").glob("?-*.txt"))[:3]]
+RACKS = str(REAL_DATA / "multiregion-racks.csv")
+
+
+@pytest.mark.parametrize("moments", [None, False])
+def test_the_tables_are_those_of_the_command(tmp_path: Path, moments: bool | None) -> None:
+    found = report_tables(DUMPS, racks=RACKS, min_isr=2, moments=moments)
+    more = [] if moments is None else ["--separate"]
+    words = ["report", *DUMPS, "--racks", RACKS, "--min-isr", "2", *more, "--quiet", "--out", str(tmp_path)]
+    assert run(brokerside, "brokerside", words) == 0
+    assert list(found) == [table.name for table in TABLES]
+    for table in TABLES:
+        assert found[table.name].equals(read_table(tmp_path, table)), table.name
+    assert (found["changes"].num_rows > 0) is (moments is None)
+
+
+def test_a_metadata_log_is_read_at_the_moments_asked_for() -> None:
+    log = str(REAL_DATA / "kraft" / "__cluster_metadata-0")
+    assert report_tables([log], at=["168", "234"])["clusters"]["leaderless_count"].to_pylist() == [2, 0]
+
+
+def test_nothing_is_left_on_disk_and_spark_is_not_imported(tmp_path: Path) -> None:
+    program = (
+        "import sys; from spark_analysis import report_tables\n"
+        "assert report_tables(sys.argv[1:])['clusters'].to_pandas()['partition_count'].tolist() == [7]\n"
+        "sys.exit('pyspark' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, f"prod={DUMPS[0]}"], check=False, capture_output=True, text=True,
+        env={"TMPDIR": str(tmp_path), "PYTHONPATH": str(REAL_DATA.parents[1])},
+    )  # fmt: skip
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("dumps", "error", "sentence"),
+    [
+        ([], UsageError, "dumps is []; allowed is a list of one path or more"),
+        ("prod.txt", UsageError, "dumps is 'prod.txt'; allowed is a list of one path or more"),
+        (["none.txt"], InputError, "none.txt: cannot be read: no such file or directory"),
+    ],
+)
+def test_what_cannot_be_used_is_refused_in_one_sentence(
+    dumps: list[str], error: type[Exception], sentence: str
+) -> None:
+    with pytest.raises(error) as caught:
+        report_tables(dumps)
+    assert str(caught.value) == sentence
