@@ -1,0 +1,120 @@
+"""Equal tables, byte for byte, in one process, on a cluster whose executor and worker are killed, and on Connect.
+
+The commands are those of the README, as they stand there.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+from pathlib import Path
+
+import attrs
+import pytest
+from pyspark.sql import SparkSession
+
+from spark_analysis import register
+from spark_analysis.engines.local import LocalEngine
+from spark_analysis.fleet.reading import load_recipe
+from spark_analysis.jobs import analyse_dumps, analyse_fleet
+from spark_analysis.sources.inputs import dump_inputs
+from spark_analysis.tables.write import COUNT_FOLDER, RUN_FOLDER, TABLES_FOLDER
+from tests.spark_analysis.processes import wait_until
+from tests.spark_analysis.session.questions import answers
+from tests.spark_analysis.session.shell import ROOT, Shell, free_port, readme_blocks, started
+from tests.spark_analysis.test_jobs import MULTIREGION, QUIET, files
+
+pytestmark = [
+    pytest.mark.spark,
+    pytest.mark.skipif(shutil.which("java") is None, reason="Spark's own scripts need a Java on the path"),
+]
+
+SECTION = "On a cluster, and with Spark Connect"
+CLUSTERS = 40
+DUMPS = sorted(str(path.relative_to(ROOT)) for path in MULTIREGION.glob("*.txt"))
+ASK = """
+import json
+from tests.spark_analysis.session.questions import answers
+
+def where(batches):
+    import pyarrow as pa
+    import broker.errors as ours
+    for batch in batches:
+        yield pa.RecordBatch.from_pydict({"file": [ours.__file__]})
+
+dumps = sorted(str(path.resolve()) for path in Path("tests/real_data/multiregion").glob("*.txt"))
+(place,) = spark.range(1).mapInArrow(where, "file string").collect()
+Path("answers.json").write_text(json.dumps({"place": place.file, **answers(spark, dumps)}))
+"""
+
+
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, str]]:
+    """The digests of both runs in this process, by the name of their folder."""
+    out = tmp_path_factory.mktemp("expected")
+    recipe = attrs.evolve(load_recipe("uneven-racks"), cluster_count=CLUSTERS)
+    analyse_fleet(LocalEngine(), recipe, out / "fleet-out", progress=QUIET)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(ROOT)
+        inputs = dump_inputs(DUMPS, None, None, ())
+        analyse_dumps(LocalEngine(), inputs, None, out / "report-out", progress=QUIET)
+    return {name: files(out / name) for name in ("fleet-out", "report-out")}
+
+
+def digests(folder: Path) -> dict[str, dict[str, str]]:
+    return {name: files(folder / name) for name in ("fleet-out", "report-out")}
+
+
+def done_count(folder: Path) -> int:
+    """How many clusters of the fleet are done, those of lost tasks, too."""
+    done = folder / "fleet-out" / TABLES_FOLDER / RUN_FOLDER / COUNT_FOLDER
+    return sum(path.stat().st_size for path in done.glob("*"))
+
+
+def kill_one_of_each(shell: Shell) -> None:
+    """Kill an executor of one worker, and the other worker, whose executor ends with it."""
+    running = {pid: words for pid, words in shell.commands().items() if words.split()[0].endswith("java")}
+    executors = {pid: words for pid, words in running.items() if "CoarseGrainedExecutorBackend" in words}
+    workers = {pid: words for pid, words in running.items() if "deploy.worker.Worker " in words}
+    (first, second), place = sorted(executors), str(shell.folder / "worker-1")
+    of_first = Path(f"/proc/{first}/cwd").resolve().is_relative_to(place)
+    assert of_first != Path(f"/proc/{second}/cwd").resolve().is_relative_to(place)
+    kept = place if of_first else str(shell.folder / "worker-2")
+    (lost,) = [pid for pid, words in workers.items() if kept not in words]
+    os.kill(first, signal.SIGKILL)
+    os.kill(lost, signal.SIGKILL)
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="the folder in which an executor runs is read from /proc")
+def test_tables_are_equal_on_a_cluster_of_which_an_executor_and_a_worker_are_killed(
+    tmp_path: Path, expected: dict[str, dict[str, str]]
+) -> None:
+    script, *_ = readme_blocks(SECTION, {"7077": free_port(), "15002": free_port()})
+    with started(script, tmp_path) as shell:
+        wait_until(lambda: shell.has_ended() or done_count(tmp_path) > 0)
+        assert not shell.has_ended(), shell.printed()
+        kill_one_of_each(shell)
+        count = done_count(tmp_path)
+        assert 0 < count < CLUSTERS
+        assert shell.status() == 0, shell.printed()
+        assert digests(tmp_path) == expected, shell.printed()
+        assert "Lost executor" in shell.printed()
+
+
+def test_tables_and_answers_are_equal_on_a_connect_server(
+    tmp_path: Path, expected: dict[str, dict[str, str]], spark: SparkSession
+) -> None:
+    pytest.importorskip("grpc_status", reason="Spark Connect's client is missing: pip install 'brokerside[connect]'")
+    _, script, program = readme_blocks(SECTION, {"15002": free_port()})
+    (tmp_path / "questions.py").write_text(program + ASK, encoding="utf-8")
+    with started(script, tmp_path) as shell:
+        assert shell.status() == 0, shell.printed()
+        assert digests(tmp_path) == expected, shell.printed()
+        assert "3-west-region-stopped" in shell.printed()
+    found = json.loads((tmp_path / "answers.json").read_text(encoding="utf-8"))
+    assert "brokerside.zip/broker/errors.py" in found.pop("place")
+    register(spark)
+    assert found == answers(spark, [str(ROOT / path) for path in DUMPS])
+    assert all(found.values())
