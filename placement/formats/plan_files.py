@@ -81,10 +81,19 @@ def election_json(plan: Reassignment, places: Int64Array) -> str:
     return json.dumps({"partitions": partitions}, separators=(",", ":"))
 
 
-def commands(steps: Sequence[Step], *, throttle: int | None = None, rollback: str | None = None) -> str:
-    """Return the commands for `steps` in order, as lines of a shell; `throttle` is in bytes a second."""
+def commands(
+    steps: Sequence[Step], *, throttle: int | None = None, rollback: str | None = None, others: str | None = None
+) -> str:
+    """Return the commands for `steps` in order, as lines of a shell; `throttle` is in bytes a second.
+
+    `others` is the file of an election that follows them all, of partitions that no step changes.
+    """
+    if not steps and others is None:
+        return "# Nothing has to change.\n"
     rate = "" if throttle is None else f" --throttle {throttle}"
     count = "There is 1 step." if len(steps) == 1 else f"There are {len(steps)} steps, one after the other."
+    if not steps:
+        count = "No replica has to move."
     lines = [f"# Set the servers first: export BOOTSTRAP=host:9092. {count}"]
     for number, step in enumerate(steps, start=1):
         tool = f"{_TOOL} {step.reassignment}"
@@ -92,6 +101,12 @@ def commands(steps: Sequence[Step], *, throttle: int | None = None, rollback: st
         lines += [f"{tool} --execute{rate if step.copies else ''}", f"{tool} --verify"]
         if step.election is not None:
             lines.append(f"{_ELECT} {step.election}")
+    if others is not None:
+        lines += [
+            "",
+            "# Elect the preferred leaders of other partitions, as the plan counts them:",
+            f"{_ELECT} {others}",
+        ]
     if rollback is not None:
         tool = f"{_TOOL} {rollback}"
         lines += ["", "# Back to the replicas as they were, if need be:", f"# {tool} --execute{rate}"]

@@ -1,26 +1,35 @@
 """Write the files of a plan that Kafka's own tools take: the plan, its batches, elections, the way back, the commands.
 
-What it decides: which files there are, by name: plan.json, rollback.json, batch-NN.json, preferred-election-NN.json and
-commands.txt.
+What it decides: which files there are, by name: plan.json, rollback.json, batch-NN.json, preferred-election-NN.json,
+preferred-election-others.json and commands.txt.
 
 Constraints: every partition of the plan is in one batch. An election follows each batch after which a partition is not
-led by its preferred leader.
+led by its preferred leader. One more, of others, brings to their preferred leader the partitions that the plan leaves
+alone and counts as led by it.
 
 Example: a plan in two batches whose second changes no leader has batch-01.json, preferred-election-01.json and
 batch-02.json.
 
-Left out: one election for all partitions that were not led by their preferred leader before; a note says it.
+Left out: elections of excluded topics, which stay as they are.
 
 Source: ours; the texts are those of plan_files.py.
 """
 
 from __future__ import annotations
 
+from typing import Final
+
+import numpy as np
+
 from placement.formats.plan_files import Step, commands, election_json, needs_election, reassignment_json
 from placement.reassignment.completion import completion
+from placement.reassignment.goal import excluded_rows
+from placement.reassignment.notes import drifted_rows
 from placement.reassignment.plan import Plan
 from placement.reassignment.reassignment import Reassignment
 from placement.reassignment.schedule import Schedule
+
+OTHERS: Final = "preferred-election-others.json"
 
 
 def plan_texts(plan: Plan, schedule: Schedule, *, throttle: int | None = None) -> dict[str, str]:
@@ -35,9 +44,19 @@ def plan_texts(plan: Plan, schedule: Schedule, *, throttle: int | None = None) -
         files[batch] = reassignment_json(part)
         if places.size:
             files[election] = election_json(part, places)
-    nothing = "# Nothing has to change.\n"
-    text = commands(steps, throttle=throttle, rollback="rollback.json") if steps else nothing
+    others = _others(plan)
+    if others.count:
+        files[OTHERS] = election_json(others, np.arange(others.count))
+    named = OTHERS if others.count else None
+    text = commands(steps, throttle=throttle, rollback="rollback.json" if steps else None, others=named)
     return {name: text + "\n" for name, text in files.items()} | {"commands.txt": text}
+
+
+def _others(plan: Plan) -> Reassignment:
+    """Return the partitions, of topics that are not excluded, that the plan counts as led by their preferred leader."""
+    drifted = drifted_rows(plan)
+    rows = drifted[~excluded_rows(plan.view, plan.goal)[drifted]]
+    return Reassignment(view=plan.view, rows=rows, replicas=plan.view.partitions.replicas[rows])
 
 
 def rollback(plan: Plan) -> Reassignment:

@@ -48,7 +48,8 @@ class Tally:
 
     `moved` are new replicas. `lost` are leaders whose replica goes though their broker stays. `changed` are leaders
     that give way to another of the replicas chosen; `leader_changes` are all leaders that are others afterwards, and
-    `leader_changes_least` what the loads of leaders alone force on any plan, whatever its replicas.
+    `leader_changes_least` what the loads of leaders alone force on any plan, whatever its replicas; where leaders alone
+    move, `changed_bound` if that is more.
 
     A plan by bytes has no bounds of `moved` and `lost` by themselves (None) but one of `moved_bytes`, and, unless sizes
     are too great for it, one of `moved` and `lost` together among the plans with as few bytes. By replicas these three
@@ -193,15 +194,19 @@ def tally(view: ClusterView, goal: Goal, target: Int32Array, certificate: Certif
     over = np.where(given.live, np.maximum(led - certificate.leaders.high, 0), led)
     under = np.where(given.live, np.maximum(certificate.leaders.low - led, 0), 0)
     leaderless = int(((given.leader < 0) & (chosen >= 0)).sum())
+    changed_bound = lower_bound(asked, certificate.leaders)
+    least = max(int(over.sum()), int(under.sum()) - leaderless)
+    if certificate.replicas is None:  # All plans choose among the same replicas, so the prices hold for each of them.
+        least = max(least, changed_bound)
     return Tally(
         moved=moved,
         moved_bound=moved_bound,
         lost=lost,
         lost_bound=lost_bound,
         changed=changed,
-        changed_bound=lower_bound(asked, certificate.leaders),
+        changed_bound=changed_bound,
         leader_changes=int(others.sum()),
-        leader_changes_least=max(int(over.sum()), int(under.sum()) - leaderless),
+        leader_changes_least=least,
         moved_bytes=moved_bytes,
         moved_bytes_bound=bytes_bound,
         moved_or_lost_bound=together_bound,

@@ -140,7 +140,7 @@ def plan_command(options: PlanOptions) -> int:
     brokerside plan --check today
 
     --out has plan.json, batch-NN.json and rollback.json for kafka-reassign-partitions,
-    preferred-election-NN.json for kafka-leader-election, commands.txt to run in order,
+    preferred-election-*.json for kafka-leader-election, commands.txt to run in order,
     certificate.json with the proof, tables, and plan.html to look at.
     """
     if options.check is not None:

@@ -104,7 +104,9 @@ def _states_line(report: Report) -> Text:
         unknown += total.found is None
         if total.found:
             alarm = alarm or state.alarm
-            wrong.append(f"{count(total.found)} {state.title} ({share_of(total.found, total.partition_count)})")
+            # A dump that lists some partitions only, as a filter prints them, has no share of all.
+            share = f" ({share_of(total.found, total.partition_count)})" if total.partition_count else ""
+            wrong.append(f"{count(total.found)} {state.title}{share}")
     missing = f"{plural(unknown, 'state')} {'not simulated' if report.run.kind == 'fleet' else 'not in the dump'}"
     if unknown == len(STATES):
         return Text(f"Now: {missing}")

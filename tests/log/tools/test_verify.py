@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable
 from pathlib import Path
 
+import attrs
 import pytest
 
 from log.batches.batch_v2 import HEADER
@@ -12,7 +14,7 @@ from log.codecs.crc import crc32c
 from log.files.checkpoints import LEADER_EPOCH_FILE
 from log.tools.findings import Checked, Finding
 from log.tools.sources import expand
-from log.tools.verify import verify
+from log.tools.verify import folder_parts, in_sequence, verify, verify_part
 from tests.log.samples import DIRECTORY, SAMPLES, write_sample
 
 
@@ -195,6 +197,65 @@ def test_segments_that_overlap_are_found(partition: Path, overlap_is_one_offset:
     found, _ = findings(partition)
     assert any(each.what.startswith("begins below the last offset of the segment before") for each in found)
     assert first.exists()
+
+
+def test_a_segment_overlaps_with_all_before_it_not_with_the_last_one_alone(partition: Path) -> None:
+    (folder,) = expand(partition)
+    parts = [part for part in folder_parts(folder) if part.file is not None and part.file.kind == ".log"][:3]
+    base_offsets = [part.file.base_offset for part in parts if part.file is not None]
+    assert len(base_offsets) == 3
+    reports = [verify_part(part, lambda _: None, keep_going=True) for part in parts]
+    ends = (base_offsets[2], base_offsets[1] + 1, base_offsets[2])
+    given = [(attrs.evolve(report, last_offset=end),) for (report,), end in zip(reports, ends, strict=True)]
+    told = [[each.what for each in report.findings] for report in in_sequence(parts, given)]
+    overlap = f"begins below the last offset of the segment before, {base_offsets[2]}"
+    assert [overlap in each for each in told] == [False, True, True]
+
+
+@pytest.mark.parametrize(
+    ("entries", "told"),
+    [
+        ("0 0\n1 5\n", None),
+        ("0 5\n1 5\n", "epoch 1 from 5 is not above the one before"),
+        ("1 0\n1 5\n", "epoch 1 from 5 is not above the one before"),
+        ("0 5\n1 4\n", "epoch 1 from 4 is not above the one before"),
+    ],
+)
+def test_epochs_and_their_start_offsets_both_ascend(tmp_path: Path, entries: str, told: str | None) -> None:
+    write_sample("none", tmp_path)
+    checkpoint = tmp_path / DIRECTORY / LEADER_EPOCH_FILE
+    checkpoint.write_text(f"0\n2\n{entries}")
+    found = [each.what for each in findings(tmp_path)[0] if each.file == str(checkpoint)]
+    assert found == ([] if told is None else [told])
+
+
+@pytest.mark.parametrize(
+    ("aborted", "told"),
+    [
+        ([(0, 0), (1, 4)], None),
+        ([(2, 1)], "aborted transaction 2 to 1 is out of order"),
+        ([(0, 4), (3, 4)], "aborted transaction 3 to 4 is out of order"),
+        ([(0, 4), (1, 3), (2, 2)], "aborted transaction 1 to 3 is out of order"),
+    ],
+)
+def test_aborted_transactions_end_one_after_another(
+    tmp_path: Path, aborted: list[tuple[int, int]], told: str | None
+) -> None:
+    """In the segment from offset 0; each in the order in which its marker was written."""
+    index = tmp_path / "t-0" / "00000000000000000000.txnindex"
+    index.parent.mkdir()
+    entries = [struct.pack(">hqqqq", 0, 1, first, last, last + 1) for first, last in aborted]
+    index.write_bytes(b"".join(entries))
+    found = [each.what for each in findings(index)[0] if "no log beside it" not in each.what]
+    assert found == ([] if told is None else [told])
+
+
+def test_an_aborted_transaction_that_ended_before_its_segment_is_out_of_order(tmp_path: Path) -> None:
+    index = tmp_path / "t-0" / "00000000000000000010.txnindex"
+    index.parent.mkdir()
+    for last, expected in ((10, []), (9, ["aborted transaction 3 to 9 is out of order"])):
+        index.write_bytes(struct.pack(">hqqqq", 0, 1, 3, last, last + 1))
+        assert [each.what for each in findings(index)[0] if "no log beside it" not in each.what] == expected
 
 
 def test_a_line_tells_file_byte_offset_and_what() -> None:

@@ -586,3 +586,48 @@ def test_one_replica_moves_and_one_leader_changes(tmp_path: Path, capsys: pytest
     assert capsys.readouterr().out.endswith(
         "1 replica moves, any plan moves at least 1; 1 leader changes, any plan changes at least 1.\n"
     )
+
+
+def test_where_nothing_moves_the_commands_still_elect_the_preferred_leaders(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Replicas and preferred leaders are even; broker 2 leads one partition that broker 1 should."""
+    text = described("orders", [[1, 2], [2, 1]]) + described("users", [[1, 2], [2, 1]])
+    (tmp_path / "prod.txt").write_text(text.replace("Leader: 1", "Leader: 2", 1))
+    out = tmp_path / "out"
+    assert plan(str(tmp_path / "prod.txt"), "--out", str(out)) == 0
+    commands = [line for line in (out / "commands.txt").read_text().splitlines() if line and line[0] != "#"]
+    assert commands == [
+        'kafka-leader-election.sh --bootstrap-server "$BOOTSTRAP" --election-type preferred '
+        "--path-to-json-file preferred-election-others.json"
+    ]
+    elected = json.loads((out / "preferred-election-others.json").read_text())
+    assert elected == {"partitions": [{"topic": "orders", "partition": 0}]}
+    assert "no replica has to move" in capsys.readouterr().out
+    assert plan("--check", str(out)) == 0
+    assert plan(str(tmp_path / "prod.txt"), "--exclude-topic", "orders", "--out", str(out)) == 0
+    assert (out / "commands.txt").read_text() == "# Nothing has to change.\n"
+    assert not (out / "preferred-election-others.json").exists()
+
+
+def test_the_election_of_other_partitions_follows_the_last_batch(tmp_path: Path) -> None:
+    """Broker 3 is drained of users; orders is even and stays, one of it led by its second replica."""
+    text = described("orders", [[1, 2], [2, 1]]).replace("Leader: 1", "Leader: 2") + described("users", [[3, 1]])
+    (tmp_path / "prod.txt").write_text(text)
+    out = tmp_path / "out"
+    assert plan(str(tmp_path / "prod.txt"), "--goal", "drain", "--remove", "3", "--out", str(out)) == 0
+    commands = [line for line in (out / "commands.txt").read_text().splitlines() if line and line[0] != "#"]
+    assert ["batch-01.json --execute" in commands[0], "batch-01.json --verify" in commands[1]] == [True, True]
+    assert commands[-1].endswith("--path-to-json-file preferred-election-others.json")
+    assert plan("--check", str(out)) == 0
+
+
+def test_a_plan_of_leaders_alone_shows_the_bound_that_its_prices_prove(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Broker 3 can only take the partition of broker 1, which then takes one of broker 2: two changes."""
+    (tmp_path / "prod.txt").write_text(described("orders", [[2, 1], [2, 1], [1, 3]]))
+    assert plan(str(tmp_path / "prod.txt"), "--only-leaders", "--out", str(tmp_path / "out")) == 0
+    assert "leaders that change             2                   2" in capsys.readouterr().out
+    assert plan("--check", str(tmp_path / "out")) == 0
+    assert "2 leaders change, any plan changes at least 2." in capsys.readouterr().out

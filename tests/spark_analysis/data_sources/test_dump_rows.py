@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 from pathlib import Path
 from typing import Any
 
@@ -140,3 +141,44 @@ def test_a_topic_that_does_not_show_its_min_isr_is_null_beside_one_that_does(tmp
     silent = describe(1, topic="audit").replace("min.insync.replicas=2", "")
     dump = DumpInput(str(write(tmp_path / "a.txt", describe(1) + silent)), "a")
     assert {row["topic"]: row["min_insync_replicas"] for row in rows([dump])} == {"orders": 2, "audit": None}
+
+
+def test_a_file_of_sizes_is_accounted_for_like_a_dump(tmp_path: Path) -> None:
+    """One of its three rows has a size that is none."""
+    topics = {"orders": {"0": {"Size": 7}, "1": {"Size": 8}, "9": {"Size": -9}}}
+    sizes = str(write(tmp_path / "sizes.json", json.dumps(topics)))
+    dump = DumpInput(str(write(tmp_path / "prod.txt", describe(2))), "prod", sizes=sizes)
+    inputs, rejects = rows([dump], "inputs"), rows([dump], "rejects")
+    assert [(row["source"], row["rows_in"], row["rows_analysed"]) for row in inputs] == [
+        (dump.path, 3, 3),
+        (sizes, 3, inputs[1]["rows_analysed"]),
+    ]
+    assert inputs[1]["rows_analysed"] + inputs[1]["rows_rejected"] == 3
+    assert len(rejects) == inputs[1]["rows_rejected"] > 0
+    assert {row["source"] for row in rejects} == {sizes}
+    found = rows([dump])
+    assert [row["size_bytes"] for row in found if row["fault"] is None] == [21, 24]
+    assert len([row for row in found if row["fault"] is not None]) == len(rejects)
+    with pytest.raises(InputError, match=r"sizes\.json"):
+        rows([dump], mode=FAILFAST)
+
+
+def test_only_the_table_of_partitions_lists_the_entries_that_were_put_aside(mixed: list[DumpInput]) -> None:
+    damaged = mixed[1:2]
+    for table, count in (("partitions", 1), ("brokers", 0), ("clusters", 0)):
+        assert len([row for row in rows(damaged, table) if row["fault"] is not None]) == count, table
+    (reject,) = rows(damaged, "rejects", DROP)
+    assert (reject["source"], reject["line"], reject["reason"]) == (
+        damaged[0].path,
+        3,
+        "Leader is the text 'two'; allowed are whole numbers from 0 to 2147483647",
+    )
+    assert rows(damaged, "inputs", DROP)[0]["rows_rejected"] == 1
+
+
+def test_the_error_of_the_first_fault_has_its_place_and_value(mixed: list[DumpInput]) -> None:
+    for table in ("partitions", "brokers", "inputs", "rejects"):
+        with pytest.raises(InputError) as failed:
+            rows(mixed, table, mode=FAILFAST)
+        assert (failed.value.source, failed.value.line) == (mixed[1].path, 3)
+        assert failed.value.value == rows(mixed[1:2], "rejects")[0]["value"]

@@ -49,11 +49,27 @@ def test_rows_do_not_depend_on_tasks() -> None:
     assert [row for task in tasks for row in rows("brokers", task)] == rows("brokers", range(3))
 
 
-@pytest.mark.parametrize(("table", "count"), [("partitions", 100_000), ("brokers", 1_000)])
-def test_tasks_have_some_seconds_of_work(table: str, count: int) -> None:
-    recipe = attrs.evolve(load_recipe("three-hundred-million"), cluster_count=1_000_000)
+@pytest.mark.parametrize(
+    ("table", "cluster_count", "task_count"),
+    [
+        ("partitions", 1_000_000, 10_000),
+        ("partitions", 1_000_001, 10_001),
+        ("brokers", 1_000_000, 1_000),
+        ("brokers", 1_000_001, 1_001),
+        ("brokers", 8_001, 9),
+        ("brokers", 8_000, 8),
+        ("brokers", 5, 5),
+    ],
+)
+def test_tasks_have_some_seconds_of_work(table: str, cluster_count: int, task_count: int) -> None:
+    """A task takes at most a thousand clusters, or a hundred of 10,000 partitions; small fleets have eight tasks."""
+    recipe = attrs.evolve(load_recipe("three-hundred-million"), cluster_count=cluster_count)
     chosen = next(each for each in FLEET_TABLES if each.name == table)
-    assert len(ranges(chosen, recipe)) == 1_000_000 // 100 if table == "partitions" else count
+    tasks = ranges(chosen, recipe)
+    assert len(tasks) == task_count
+    assert [task.start for task in tasks] == [0, *(task.stop for task in tasks[:-1])]
+    assert tasks[-1].stop == cluster_count
+    assert max(map(len, tasks)) <= (100 if table == "partitions" else 1_000)
 
 
 def given(path: str, **options: str) -> GivenOptions:

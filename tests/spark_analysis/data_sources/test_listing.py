@@ -80,6 +80,13 @@ def test_a_pipe_is_passed_over_and_refused_by_name(tmp_path: Path) -> None:
         paths(tmp_path / "pipe")
 
 
+def test_a_link_to_nothing_is_listed_for_its_reader_to_say_so(tmp_path: Path) -> None:
+    write(tmp_path / "a.txt", "x")
+    os.symlink(tmp_path / "gone.txt", tmp_path / "b.txt")
+    assert paths(tmp_path) == [str(tmp_path / "a.txt"), str(tmp_path / "b.txt")]
+    assert [file.size_bytes for file in input_files([str(tmp_path)])] == [1, 0]
+
+
 def test_tasks_take_inputs_until_they_are_full_and_a_large_one_has_its_own() -> None:
     files = [InputFile(str(place), size) for place, size in enumerate((30, 30, 10, 200, 5, 5))]
     assert [[file.path for file in group] for group in grouped(files, 64)] == [["0", "1"], ["2"], ["3"], ["4", "5"]]

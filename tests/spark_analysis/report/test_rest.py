@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from pathlib import Path
 from typing import Any
 
 import attrs
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from spark_analysis.report import load, ranking
 from spark_analysis.report.distance import groups_of
+from spark_analysis.report.figures import ppm
 from spark_analysis.report.html import report_html
 from spark_analysis.report.load import load_report
 from spark_analysis.report.model import QUANTITIES, Report
 from spark_analysis.report.prometheus import prometheus_text
+from spark_analysis.report.rest import SHARE, Rest
 from spark_analysis.report.states import STATES
 from spark_analysis.report.terminal import summary_json
 from spark_analysis.report.write import write_for_programs, write_page
+from spark_analysis.tables import schemas
 from tests.spark_analysis.report import samples
 from tests.spark_analysis.report.test_terminal import printed
 
@@ -73,6 +79,43 @@ def tiles(page: str) -> str:
     found = re.search(r'<ul class="tiles">.*?</ul>', page, re.DOTALL)
     assert found
     return found.group()
+
+
+def test_rows_of_measures_may_come_in_any_order(
+    fleet_out: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In five files, the last cluster's first; each share is still that of its own cluster and placer."""
+    rows = {
+        table.name: pq.read_table(fleet_out / "tables" / table.name).to_pylist()
+        for table in schemas.TABLES
+        if (fleet_out / "tables" / table.name).exists()
+    }
+    rows["measures"].reverse()
+    out = samples.write_tables(tmp_path, rows, file_count=5)
+    monkeypatch.setattr(load, "ROWS_MAX", HELD)
+    known, turned = (load_report(folder, samples.FLEET_RUN).rest for folder in (fleet_out, out))
+    for quantity in QUANTITIES:
+        assert known.columns[quantity + SHARE].to_pylist() == turned.columns[quantity + SHARE].to_pylist()
+        assert len(set(turned.shares(quantity).tolist())) > 5
+
+
+def test_shares_in_parts_per_million_are_those_of_a_row() -> None:
+    """A share above 0 is never shown as 0, however small."""
+    shares = [0.0, 1e-9, 4e-7, 6e-7, 1.4e-6, 0.25, 1.0, math.inf]
+    rest = Rest(pa.table({"cluster_id": range(8), "placer": ["p"] * 8, "replicas" + SHARE: shares}))
+    assert (
+        rest.parts_per_million("replicas").tolist()
+        == [ppm(share) for share in shares[:-1]]
+        == [
+            0,
+            1,
+            1,
+            1,
+            1,
+            250_000,
+            1_000_000,
+        ]
+    )
 
 
 def test_the_page_says_how_many_rows_it_has_and_where_all_are(fleet_page: str, cut: Report) -> None:

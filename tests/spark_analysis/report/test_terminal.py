@@ -112,3 +112,11 @@ def test_json_says_the_same_and_null_where_nothing_is_known(fleet: Report, dumps
 
 def test_json_is_ascii_whatever_the_names(hostile: Report) -> None:
     assert summary_json(hostile).isascii()
+
+
+def test_states_of_a_dump_that_lists_some_partitions_have_no_share(dumps: Report) -> None:
+    """As kafka-topics prints it with --under-replicated-partitions: no topic line, so nobody knows of how many."""
+    found = with_states(dumps, leaderless_count=1)
+    rows = tuple(attrs.evolve(row, facts=attrs.evolve(row.facts, partition_count=None)) for row in found.rows)
+    line = printed(attrs.evolve(found, rows=rows)).splitlines()[2]
+    assert line == "Now: 1 without a leader; 5 states not in the dump"
