@@ -31,7 +31,7 @@ _LEFT: Final = 150
 _WIDTH: Final = 900
 _ROLES: Final = ("page", "ink", "quiet", "rule", "accent", "best", "bar", "band")
 _RULES: Final = (
-    ".run .kept{fill:var(--bar)}.run .gone{fill:none;stroke:var(--quiet);stroke-dasharray:3 2}"
+    ".run .kept{fill:var(--bar)}.run .gone{fill:none;stroke:var(--ink);stroke-dasharray:3 2}"
     ".run .new{fill:var(--best)}.run .bound{stroke:var(--accent);stroke-width:2}.run .grid{stroke:var(--rule)}"
 )
 
@@ -46,13 +46,13 @@ def plan_page(summary: Mapping[str, Any], brokers: Sequence[Mapping[str, Any]], 
         *_verdict(summary),
         *table(("", "this plan", "any plan, at least"), _costs(summary), texts=(0,)),
         tag("h2", "Replicas by broker"),
-        tag("p", *_legend(len(brokers)), class_="quiet"),
+        tag("p", *_legend(brokers), class_="quiet"),
         tag("figure", Markup("\n" + _chart(brokers))),
         tag("h2", "Brokers"),
-        *table(_HEADS, (_row(row) for row in brokers), texts=(0, 1)),
+        tag("div", *table(_HEADS, (_row(row) for row in brokers), texts=(0, 1)), style="overflow-x:auto", tabindex="0"),
         tag("h2", "Commands"),
         tag("p", "In the folder of this page, one after the other:"),
-        tag("pre", tag("code", commands), style="overflow-x:auto"),
+        tag("pre", tag("code", lines(*commands.splitlines())), style="white-space:pre-wrap;overflow-wrap:anywhere"),
     )
 
 
@@ -82,7 +82,7 @@ def _verdict(summary: Mapping[str, Any]) -> Iterator[Markup]:
     else:
         yield tag("p", f"{moved} {verb}; at least {bound} must.", class_="alert")
     for each in summary["notes"]:
-        yield tag("p", each, class_="quiet")
+        yield tag("p", f"{each[:1].upper()}{each[1:]}.", class_="quiet")
 
 
 def _costs(summary: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
@@ -143,10 +143,12 @@ def broker_marks(row: Mapping[str, Any]) -> str:
     return "".join(text for name, text in marks if row[name])
 
 
-def _legend(broker_count: int) -> Iterator[str]:
-    if broker_count > DRAWN_MAX:
-        yield f"The {DRAWN_MAX} of {count(broker_count)} brokers that give and receive most. "
-    yield "Grey stays, green arrives, dashed leaves. The mark is the most that the goal allows."
+def _legend(brokers: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    if len(brokers) > DRAWN_MAX:
+        yield f"The {DRAWN_MAX} of {count(len(brokers))} brokers that give and receive most. "
+    yield "Grey stays, green arrives, dashed leaves."
+    if any(row["replicas_high"] is not None for row in brokers):
+        yield " The mark is the most that the goal allows."
 
 
 def _chart(brokers: Sequence[Mapping[str, Any]]) -> str:
@@ -183,8 +185,8 @@ def _bars(row: Mapping[str, Any], place: int, scale: float) -> Markup:
     parts = [
         node("text", name, x=_LEFT - 8, y=top + tall - 3, text_anchor="end"),
         bar(_LEFT, kept * scale, "kept"),
-        bar(first, row["replicas_given"] * scale, "gone") if row["replicas_given"] else None,
         bar(first, after - kept * scale, "new") if row["replicas_received"] else None,
+        bar(first, row["replicas_given"] * scale, "gone") if row["replicas_given"] else None,
     ]
     if row["replicas_high"] is not None and not row["is_removed"] and not row["is_fenced"]:
         x = number(_LEFT + row["replicas_high"] * scale)

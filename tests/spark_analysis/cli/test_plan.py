@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import html
 import json
+import re
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
@@ -631,3 +633,11 @@ def test_a_plan_of_leaders_alone_shows_the_bound_that_its_prices_prove(
     assert "leaders that change             2                   2" in capsys.readouterr().out
     assert plan("--check", str(tmp_path / "out")) == 0
     assert "2 leaders change, any plan changes at least 2." in capsys.readouterr().out
+
+
+def test_the_commands_on_the_page_are_lines_to_copy(given: tuple[str, ...], tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    assert plan(*given, "--batches", "2", "--out", str(out)) == 0
+    found = re.search(r"<pre[^>]*><code>(.*?)</code></pre>", (out / "plan.html").read_text(), re.DOTALL)
+    assert found is not None
+    assert html.unescape(found[1]) + "\n" == (out / "commands.txt").read_text()

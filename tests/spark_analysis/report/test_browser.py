@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
 import pytest
 
+from broker.cli import run
+from spark_analysis.cli.commands import brokerside
 from spark_analysis.report.load import load_report
 from spark_analysis.report.model import Report
 from spark_analysis.report.write import write_page
@@ -54,7 +57,31 @@ def long_url(tmp_path_factory: pytest.TempPathFactory) -> str:
     return write_page(out, load_report(out, samples.FLEET_RUN)).as_uri()
 
 
-@pytest.mark.parametrize("name", ["fleet_url", "dumps_url", "hostile_url", "long_url"])
+@pytest.fixture(scope="module")
+def plan_url(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A plan for a topic whose name is as long as Kafka allows, on racks whose names are markup."""
+    folder = tmp_path_factory.mktemp("plan-page")
+    rows = "".join(f"\tTopic: {'t' * 249}\tPartition: {n}\tLeader: 1\tReplicas: 1\tIsr: 1\n" for n in range(6))
+    head = f"Topic: {'t' * 249}\tPartitionCount: 6\tReplicationFactor: 1\tConfigs: \n"
+    (folder / "prod.txt").write_text(head + rows)
+    (folder / "racks.json").write_text(json.dumps({"1": "<script>alert(1)</script>", "2": "\u202eback", "3": "𝛑"}))
+    given = str(folder / "prod.txt"), "--racks", str(folder / "racks.json"), "--out", str(folder / "out")
+    assert run(brokerside, "brokerside", ["plan", *given]) == 0
+    return (folder / "out" / "plan.html").as_uri()
+
+
+def test_a_plan_has_no_bar_below_a_narrow_page_and_its_commands_are_lines(browser: Chromium, plan_url: str) -> None:
+    browser.call("Emulation.setDeviceMetricsOverride", width=400, height=900, deviceScaleFactor=1, mobile=True)
+    try:
+        browser.open(plan_url)
+        assert browser.run("document.documentElement.scrollWidth") == 400
+        assert browser.run("document.querySelector('pre').innerText.split('\\n').length") > 5
+        assert browser.run("document.querySelectorAll('script').length") == 0
+    finally:
+        browser.call("Emulation.clearDeviceMetricsOverride")
+
+
+@pytest.mark.parametrize("name", ["fleet_url", "dumps_url", "hostile_url", "long_url", "plan_url"])
 def test_the_page_loads_without_a_complaint_and_without_network(
     browser: Chromium, request: pytest.FixtureRequest, name: str
 ) -> None:
