@@ -1,9 +1,9 @@
 """Hold Kafka's broker, topic and group settings as data, and the effective values of one broker, topic or group.
 
-`setting` says what one setting is and reads its texts; `servers`, `logs` and `groups` are the tables of the newest
-release, `changes` says what was otherwise before, `removed` what is gone; `updates` what a running broker takes,
-`left_out` what no model reads; `catalog` joins them and finds a row; `settings` joins given values, synonyms and
-defaults; `table` prints.
+`setting` says what one setting is and reads its texts, `durations` those that are times; `servers`, `logs`, `groups`,
+`share_groups` and `streams_groups` are the tables of the newest release, `changes` says what was otherwise before,
+`removed` what is gone; `updates` what a running broker takes, `left_out` what no model reads; `catalog` joins them and
+finds a row; `settings` joins given values, synonyms and defaults; `table` prints.
 """
 
 from __future__ import annotations

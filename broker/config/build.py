@@ -60,3 +60,10 @@ topic_text = partial(row, Scope.TOPIC, ValueType.STRING)
 topic_texts = partial(row, Scope.TOPIC, ValueType.LIST)
 
 group_whole = partial(row, Scope.GROUP, ValueType.INT)
+group_flag = partial(row, Scope.GROUP, ValueType.BOOLEAN)
+group_text = partial(row, Scope.GROUP, ValueType.STRING)
+
+
+def group_of_broker(name: str, default: int, sentence: str, source: str, minimum: int, since: str) -> Setting:
+    """Return a whole-number setting of a group that falls back to the broker's `group.` setting of the same name."""
+    return group_whole(name, default, sentence, source, minimum=minimum, synonyms=(f"group.{name}",), since=since)

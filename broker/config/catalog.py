@@ -1,8 +1,8 @@
 """List all settings of a release by scope and name, and find a setting by its name.
 
-The order is that of the tables: requests, replication, controller, transactions, logs, groups and offsets of a broker;
-then what a topic and what a group may say for itself; each with what was removed at its end. Every function takes a
-release, the newest where none is given.
+The order is that of the tables: requests, replication, controller, transactions, logs, groups, offsets, share and
+streams groups of a broker; then what a topic and what a group may say for itself; each with what was removed at its
+end. Every function takes a release, the newest where none is given.
 
 Example:
 
@@ -37,15 +37,18 @@ from broker.config.logs import BROKER_LOGS, TOPICS
 from broker.config.removed import REMOVED, REMOVED_TOPICS
 from broker.config.servers import CONTROLLER, REPLICATION, REQUESTS, TRANSACTIONS
 from broker.config.setting import Scope, Setting
+from broker.config.share_groups import SHARE_COORDINATOR, SHARE_GROUPS, SHARE_OVERRIDES
+from broker.config.streams_groups import STREAMS_GROUPS, STREAMS_OVERRIDES
 from broker.config.updates import update_mode
 from broker.errors import UsageError, shorten
 from broker.releases import KNOWN, NEWEST, Release
 from broker.wording import nearest
 
-_BROKERS: Final = REQUESTS + REPLICATION + CONTROLLER + TRANSACTIONS + BROKER_LOGS + GROUPS + OFFSETS + REMOVED
+_COORDINATORS: Final = GROUPS + OFFSETS + SHARE_GROUPS + SHARE_COORDINATOR + STREAMS_GROUPS
+_BROKERS: Final = REQUESTS + REPLICATION + CONTROLLER + TRANSACTIONS + BROKER_LOGS + _COORDINATORS + REMOVED
 _EVERY: Final[tuple[Setting, ...]] = (
     *(attrs.evolve(setting, update=update_mode(setting.name)) for setting in _BROKERS),
-    *(TOPICS + REMOVED_TOPICS + GROUP_OVERRIDES),
+    *(TOPICS + REMOVED_TOPICS + GROUP_OVERRIDES + SHARE_OVERRIDES + STREAMS_OVERRIDES),
 )
 
 

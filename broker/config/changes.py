@@ -25,7 +25,7 @@ from typing import Any, Final
 
 import attrs
 
-from broker.config.setting import LONG_MAX, Setting
+from broker.config.setting import BY_DURATION, LONG_MAX, Setting, ValueType
 from broker.releases import Release
 
 OLDEST_SETTINGS: Final = Release("3.9")
@@ -59,7 +59,14 @@ _PROTOCOLS: Final = "group.coordinator.rebalance.protocols"
 _LINGER: Final = "group.coordinator.append.linger.ms"
 _POLICIES: Final = "log.cleanup.policy cleanup.policy"
 
+_SHARE_LINGER: Final = "share.coordinator.append.linger.ms"
+_SNAPSHOTS: Final = "share.coordinator.snapshot.update.records.per.snapshot"
+_LOCKS: Final = "group.share.partition.max.record.locks"
+
 CHANGES: Final[tuple[Change, ...]] = (
+    _change("4.3", _SNAPSHOTS, "ShareCoordinatorConfig", maximum=None),
+    _change("4.2", _SHARE_LINGER, "ShareCoordinatorConfig", default=5, minimum=0),
+    _change("4.2", "group.share.assignors", "KIP-1161", allows_empty=True, allows_repeats=True),
     _change("4.2", _LINGER, "KAFKA-19826", default=5, minimum=0),
     _change("4.2", f"{_PROTOCOLS} group.consumer.assignors", "KIP-1161", allows_empty=True, allows_repeats=True),
     _change("4.2", _POLICIES, "KIP-1161", allows_repeats=True),
@@ -68,6 +75,11 @@ CHANGES: Final[tuple[Change, ...]] = (
     _change("4.1", "metadata.log.segment.bytes", "KRaftConfigs", minimum=12),
     _change("4.1", "segment.bytes", "KIP-1030", minimum=14),
     _change("4.1", _PROTOCOLS, "KIP-1071", default=("classic", "consumer"), allowed=("consumer", "classic", "share")),
+    _change("4.1", _SHARE_LINGER, "ShareCoordinatorConfig", default=10),
+    _change("4.1", _LOCKS, "ShareGroupConfig", default=200),
+    _change("4.1", "share.auto.offset.reset", "GroupConfig", allowed=("earliest", "latest", BY_DURATION)),
+    _change("4.0", "group.share.max.size", "ShareGroupConfig", type=ValueType.SHORT, minimum=10),
+    _change("4.0", "group.share.record.lock.duration.ms", "ShareGroupConfig", maximum=60_000),
     _change("4.0", _PROTOCOLS, "KIP-848", default=("classic",), allowed=("consumer", "classic", "share", "unknown")),
     _change("4.0", _LINGER, "Kafka pull request 18274", default=10),
     _change("4.0", _TIMESTAMPS, "KIP-1030", default=LONG_MAX),

@@ -1,7 +1,7 @@
 """List the settings of the group coordinator: both group protocols, committed offsets, and single groups.
 
-Left out: share groups and streams groups, whose coordinators are not modelled, and the moving of a
-group from one protocol to the other.
+Left out: share groups and streams groups, which have tables of their own, and the moving of a group from one protocol
+to the other.
 
 Source: Kafka 4.3.1, GroupCoordinatorConfig and GroupConfig.
 """

@@ -53,8 +53,6 @@ _BROKER: Final = (
     ),
     ("ZooKeeper", ("zookeeper.*",)),
     ("remote storage", ("remote.*", "follower.fetch.last.tiered.offset.enable")),
-    ("share groups", ("group.share.*", "share.*")),
-    ("streams groups", ("group.streams.*",)),
     ("the move of a group from one protocol to the other", ("group.consumer.migration.policy",)),
     ("quotas of clients", ("quota.window.*", "controller.quota.window.*", "alter.log.dirs.replication.quota.*")),
     ("Kafka's own tests and log lines", ("internal.metadata.*", "controller.performance.*")),
@@ -62,10 +60,9 @@ _BROKER: Final = (
 _TOPIC: Final = (
     ("reassignments", ("leader.replication.throttled.replicas", "follower.replication.throttled.replicas")),
 )
-_GROUP: Final = (("share groups", ("share.*",)), ("streams groups", ("streams.*",)))
 
 LEFT_OUT: Final[Mapping[Scope, tuple[tuple[str, tuple[str, ...]], ...]]] = MappingProxyType(
-    {Scope.BROKER: _BROKER, Scope.TOPIC: _TOPIC, Scope.GROUP: _GROUP}
+    {Scope.BROKER: _BROKER, Scope.TOPIC: _TOPIC, Scope.GROUP: ()}
 )
 """What is left out of each scope: the subject, and the names, where `.*` stands for any ending."""
 

@@ -29,6 +29,7 @@ from typing import Final, TypeAlias
 
 import attrs
 
+from broker.config.durations import is_duration
 from broker.errors import UsageError, shorten
 from broker.ids import INT64_MAX
 from broker.units import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, format_size
@@ -111,6 +112,10 @@ TYPE_RANGES: Final = {
     ValueType.INT: (-(2**31), INT_MAX),
     ValueType.LONG: (-(2**63), LONG_MAX),
 }
+BY_DURATION: Final = "by_duration:PnDTnHnMn.nS"
+"""Stands among the allowed texts for every duration in days, hours, minutes and seconds, as ISO 8601 writes it."""
+
+_BY: Final = "by_duration:"
 _WHOLE: Final = re.compile(r"[+-]?[0-9]{1,20}")
 _FRACTION: Final = re.compile(r"[+-]?([0-9]{1,400}\.?[0-9]{0,400}|\.[0-9]{1,400})([eE][+-]?[0-9]{1,4})?")
 
@@ -188,7 +193,7 @@ def check(setting: Setting, value: Value) -> Value:
         case ValueType.BOOLEAN:
             fits = isinstance(value, bool)
         case ValueType.STRING:
-            fits = isinstance(value, str) and (not setting.allowed or value in setting.allowed)
+            fits = isinstance(value, str) and (not setting.allowed or _text_fits(setting, value))
         case ValueType.LIST:
             fits = _list_fits(setting, value)
         case ValueType.DOUBLE:
@@ -243,6 +248,12 @@ def _convert(setting: Setting, text: str) -> Value:
         case ValueType.SHORT | ValueType.INT | ValueType.LONG if _WHOLE.fullmatch(text):
             return int(text)
     raise _refused(setting, text)
+
+
+def _text_fits(setting: Setting, text: str) -> bool:
+    if text.startswith(_BY) and BY_DURATION in setting.allowed:
+        return is_duration(text.removeprefix(_BY))
+    return text in setting.allowed
 
 
 def _number_fits(setting: Setting, value: Value) -> bool:

@@ -16,10 +16,11 @@ Example: a topic without a retention of its own, on a broker with log.retention.
     >>> Settings.parse(Scope.TOPIC, {"retention.ms": "5"}, broker=broker).duration_ms("retention.ms")
     5
 
-Left out: dynamic changes while a broker runs; make a new Settings.
+Left out: dynamic changes while a broker runs; make a new Settings. A streams group of 4.1 and 4.2 that has a setting
+of its own takes Kafka's defaults for its others, where this gives the broker's.
 
 Source: Kafka 4.3.1 ServerTopicConfigSynonyms, KafkaConfig.validateValues, LogConfig.validate,
-GroupCoordinatorConfig, GroupConfig.
+GroupCoordinatorConfig, ShareGroupConfig, GroupConfig; GroupConfigManager of 4.0.1, 4.1.2 and 4.2.1.
 """
 
 from __future__ import annotations
@@ -40,6 +41,8 @@ UNLIMITED_MS: Final = DurationMs(-1)
 """What Kafka takes every negative log.retention for: nothing is deleted for its age."""
 
 _BATCHING_SINCE: Final = Release("4.3")  # KIP-1263.
+_STREAMED_SINCE: Final = Release("4.1")  # KIP-1071.
+_SHARED_SINCE: Final = Release("4.0")  # Before, no heartbeat was held against its session.
 
 
 @attrs.frozen(kw_only=True)
@@ -52,6 +55,30 @@ class PairRule:
     why: str
     strictly: bool = False
     since: Release = OLDEST_SETTINGS
+
+
+def _bounded(name: str, since: Release = OLDEST_SETTINGS) -> tuple[PairRule, PairRule]:
+    """Return the rules that hold a broker's setting between its `min.` and its `max.`, which stand for {} in `name`."""
+    least, own, most = (name.format(bound) for bound in ("min.", "", "max."))
+    return (
+        PairRule(scope=Scope.BROKER, lesser=least, greater=own, why="as it is the least that is allowed", since=since),
+        PairRule(scope=Scope.BROKER, lesser=own, greater=most, why="as that is the most that is allowed", since=since),
+    )
+
+
+def _beating(scope: Scope, prefix: str) -> tuple[PairRule, ...]:
+    """Return the rules that hold heartbeats of each kind of group below its session."""
+    return tuple(
+        PairRule(
+            scope=scope,
+            lesser=f"{prefix}{kind}.heartbeat.interval.ms",
+            greater=f"{prefix}{kind}.session.timeout.ms",
+            why="or members expire between two heartbeats",
+            strictly=True,
+            since=since,
+        )
+        for kind, since in (("consumer", _SHARED_SINCE), ("share", _SHARED_SINCE), ("streams", _STREAMED_SINCE))
+    )
 
 
 PAIR_RULES: Final[tuple[PairRule, ...]] = (
@@ -67,43 +94,41 @@ PAIR_RULES: Final[tuple[PairRule, ...]] = (
         greater="replica.lag.time.max.ms",
         why="or idle followers leave the ISR",
     ),
+    *_bounded("group.consumer.{}session.timeout.ms"),
+    *_bounded("group.consumer.{}heartbeat.interval.ms"),
+    *_bounded("group.share.{}session.timeout.ms"),
+    *_bounded("group.share.{}heartbeat.interval.ms"),
+    *_bounded("group.share.{}record.lock.duration.ms"),
+    *_bounded("group.share.{}delivery.count.limit", since=_BATCHING_SINCE),
+    *_bounded("group.share.{}partition.max.record.locks", since=_BATCHING_SINCE),
+    *_bounded("group.streams.{}session.timeout.ms", since=_STREAMED_SINCE),
+    *_bounded("group.streams.{}heartbeat.interval.ms", since=_STREAMED_SINCE),
     *(
-        PairRule(
-            scope=Scope.BROKER,
-            lesser=f"group.consumer.{lesser}.ms",
-            greater=f"group.consumer.{greater}.ms",
-            why=why,
-            since=since,
-        )
-        for lesser, greater, why, since in (
-            ("min.session.timeout", "session.timeout", "as it is the least that is allowed", OLDEST_SETTINGS),
-            ("session.timeout", "max.session.timeout", "as that is the most that is allowed", OLDEST_SETTINGS),
-            ("min.heartbeat.interval", "heartbeat.interval", "as it is the least that is allowed", OLDEST_SETTINGS),
-            ("heartbeat.interval", "max.heartbeat.interval", "as that is the most that is allowed", OLDEST_SETTINGS),
-            ("min.assignment.interval", "assignment.interval", "as it is the least that is allowed", _BATCHING_SINCE),
-            ("assignment.interval", "max.assignment.interval", "as that is the most that is allowed", _BATCHING_SINCE),
-        )
+        rule
+        for kind in ("consumer", "share", "streams")
+        for rule in _bounded(f"group.{kind}.{{}}assignment.interval.ms", since=_BATCHING_SINCE)
     ),
     PairRule(
         scope=Scope.BROKER,
-        lesser="group.consumer.heartbeat.interval.ms",
-        greater="group.consumer.session.timeout.ms",
-        why="or members expire between two heartbeats",
-        strictly=True,
-        since=Release("4.0"),
+        lesser="group.streams.num.standby.replicas",
+        greater="group.streams.max.standby.replicas",
+        why="as that is the most that is allowed",
+        since=_STREAMED_SINCE,
     ),
+    PairRule(
+        scope=Scope.BROKER,
+        lesser="group.share.max.size",
+        greater="group.share.max.share.sessions",
+        why="or a member has no session",
+        since=Release("4.1"),
+    ),
+    *_beating(Scope.BROKER, "group."),
+    *_beating(Scope.GROUP, ""),
     PairRule(
         scope=Scope.TOPIC,
         lesser="min.compaction.lag.ms",
         greater="max.compaction.lag.ms",
         why="or a record must and must not be compacted",
-    ),
-    PairRule(
-        scope=Scope.GROUP,
-        lesser="consumer.heartbeat.interval.ms",
-        greater="consumer.session.timeout.ms",
-        why="or members expire between two heartbeats",
-        strictly=True,
     ),
 )
 
@@ -257,18 +282,29 @@ class Settings(Mapping[str, Value]):
     def _check_bounds_of_broker(self) -> None:
         """Raise UsageError for a value that a broker does not let a group have (GroupConfig.validate, 4.0 to 4.3)."""
         broker = Settings(Scope.BROKER, release=self.release) if self.broker is None else self.broker
-        for name, _ in self.given:
+        for name in self:
             kind, _, rest = name.partition(".")
-            value = self.count(name)
             for bound, relation in (("min", "at least"), ("max", "at most")):
-                limit = f"group.{kind}.{bound}.{rest}"
-                if limit in broker and (value < broker.count(limit) if bound == "min" else value > broker.count(limit)):
+                limit = f"group.{kind}.{bound}.{rest.removeprefix('num.')}"
+                if limit not in broker:
+                    continue
+                value = self._validated(name)
+                if value < broker.count(limit) if bound == "min" else value > broker.count(limit):
                     raise UsageError(
                         f"{name} is {value}; it must be {relation} {limit}, which is {broker.count(limit)}"
                     )
 
+    def _validated(self, name: str) -> int:
+        """Return the number that Kafka validates: before 4.3, share and streams groups do not ask their broker."""
+        asks = self.scope is not Scope.GROUP or self.release >= _BATCHING_SINCE or name.startswith("consumer.")
+        if asks or self._given(name) is not None:
+            return self.count(name)
+        default = self._setting(name).default
+        assert isinstance(default, int), name
+        return default
+
     def _check_pair(self, rule: PairRule) -> None:
-        lesser, greater = self.count(rule.lesser), self.count(rule.greater)
+        lesser, greater = self._validated(rule.lesser), self._validated(rule.greater)
         if lesser > greater or (rule.strictly and lesser == greater):
             relation = "below" if rule.strictly else "at most"
             raise UsageError(

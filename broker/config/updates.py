@@ -26,6 +26,8 @@ CLUSTER_WIDE: Final = frozenset(
         "compression.zstd.level",
         "group.consumer.assignment.interval.ms",
         "group.coordinator.cached.buffer.max.bytes",
+        "group.share.assignment.interval.ms",
+        "group.streams.assignment.interval.ms",
         "log.cleaner.backoff.ms",
         "log.cleaner.dedupe.buffer.size",
         "log.cleaner.delete.retention.ms",
@@ -65,6 +67,7 @@ CLUSTER_WIDE: Final = frozenset(
         "num.recovery.threads.per.data.dir",
         "num.replica.fetchers",
         "producer.id.expiration.ms",
+        "share.coordinator.cached.buffer.max.bytes",
         "transaction.partition.verification.enable",
         "unclean.leader.election.enable",
     }

@@ -340,6 +340,12 @@ def test_a_heartbeat_as_long_as_the_session_is_refused() -> None:
             15_001,
             "at most group.consumer.max.assignment.interval.ms, which is 15000",
         ),
+        ("share.session.timeout.ms", 60_001, "at most group.share.max.session.timeout.ms, which is 60000"),
+        ("share.record.lock.duration.ms", 14_999, "at least group.share.min.record.lock.duration.ms, which is 15000"),
+        ("share.delivery.count.limit", 11, "at most group.share.max.delivery.count.limit, which is 10"),
+        ("share.partition.max.record.locks", 4001, "at most group.share.max.partition.max.record.locks, which is 4000"),
+        ("streams.heartbeat.interval.ms", 4_999, "at least group.streams.min.heartbeat.interval.ms, which is 5000"),
+        ("streams.num.standby.replicas", 3, "at most group.streams.max.standby.replicas, which is 2"),
     ],
 )
 def test_a_group_stays_within_the_bounds_of_its_broker(name: str, value: int, message: str) -> None:
@@ -350,6 +356,50 @@ def test_a_group_stays_within_the_bounds_of_its_broker(name: str, value: int, me
     bound = re.sub(r"^at \w+ (\S+), which.*$", r"\1", message)
     pairs = {bound: value} | ({bound.replace(".min.", "."): 45_000} if ".min.session" in bound else {})
     assert Settings.of(Scope.GROUP, {name: value}, broker=Settings.of(Scope.BROKER, pairs))[name] == value
+
+
+def test_before_4_3_only_consumer_groups_are_held_against_their_broker() -> None:
+    """GroupConfigManager.validate joins the broker's values of consumer groups alone, 4.0.1 to 4.2.1."""
+    raised = {"group.share.min.session.timeout.ms": 50_000, "group.share.session.timeout.ms": 50_000}
+    given = {"consumer.heartbeat.interval.ms": 6000}
+    newer = Settings.of(Scope.BROKER, raised)
+    assert Settings.of(Scope.GROUP, given, broker=newer).count("share.session.timeout.ms") == 50_000
+    older = Settings.of(Scope.BROKER, raised, release=Release("4.2"))
+    with pytest.raises(UsageError) as caught:
+        Settings.of(Scope.GROUP, given, broker=older)
+    assert str(caught.value) == (
+        "share.session.timeout.ms is 45000; it must be at least group.share.min.session.timeout.ms, which is 50000"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "allowed"),
+    [
+        ("latest", True),
+        ("by_duration:P1DT6H", True),
+        ("by_duration:-PT-0.5s", True),
+        ("by_duration:P1Dt", True),
+        ("by_duration:P106751991167300D", True),
+        ("by_duration:P106751991167301D", False),
+        ("by_duration:PT1H-61M", False),
+        ("by_duration:PT", False),
+        ("by_duration:P", False),
+        ("by_duration:PnDTnHnMn.nS", False),
+        ("by_duration", False),
+        ("BY_DURATION:PT1S", False),
+        ("none", False),
+    ],
+)
+def test_where_a_share_group_begins_is_a_word_or_a_duration_of_java(text: str, allowed: bool) -> None:
+    """Answers of java.time.Duration.parse, Java 17, and of ShareGroupAutoOffsetResetStrategy, 4.3.1."""
+    if allowed:
+        assert Settings.parse(Scope.GROUP, {"share.auto.offset.reset": text}).text("share.auto.offset.reset") == text
+    else:
+        with pytest.raises(UsageError) as caught:
+            Settings.parse(Scope.GROUP, {"share.auto.offset.reset": text})
+        assert str(caught.value) == (
+            f"share.auto.offset.reset is {text}; allowed are latest, earliest, by_duration:PnDTnHnMn.nS"
+        )
 
 
 def test_a_number_too_great_for_a_double_is_refused() -> None:
