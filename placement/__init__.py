@@ -5,6 +5,7 @@
     producer/       Choose a record's partition as Kafka's producer does, and model its batches.
     balance/        Measure loads and spread, check constraints, audit racks, list changes.
     outages/        Show what losing brokers or racks does, and in which batches brokers may restart.
+    risks/          Compute how likely outages and losses are: draws, simulated years, closed forms.
     reassignment/   Plan moves of replicas and leaders, and say what a plan does before it is run.
     formats/        Read and write the text and JSON of Kafka's tools, one module a format.
     strategies      Generate clusters for Hypothesis tests and check any placer in one call.

@@ -12,6 +12,7 @@
     violations     List what is wrong in each cluster of a DataFrame.
     outages        Show what losing each broker and each rack does to each cluster of a DataFrame.
     movement       Compute how little each cluster of a DataFrame must move.
+    availability   Compute the chance that partitions of each cluster are leaderless, under min-ISR or lost.
     durability     Count the copysets of each cluster of a DataFrame, beside the optimum.
     storage        Measure what logs and replicas take: codecs, keys, compaction, topics on brokers.
     tasks          Turn numbers of clusters or dumps into files of rows, wherever tasks run.

@@ -3,6 +3,7 @@
 - question: Define a question: its table, its assumptions, its answer for one cluster, and what is shown of many.
 - registry: List the questions by name, and read `--ask` and `--assume`.
 - sums: Sum up answers over clusters: means and quantiles of groups of rows, in a fixed order.
+- availability: Ask for the chance that a partition is leaderless, under min-ISR or lost.
 - durability: Count copysets and scatter widths of each cluster, beside the fewest copysets possible.
 """
 

@@ -30,6 +30,10 @@ from spark_analysis.questions.question import Question
 
 QUESTIONS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
     {
+        "availability": (
+            "spark_analysis.questions.availability",
+            "chances of partitions lost, leaderless, under min-ISR",
+        ),
         "durability": ("spark_analysis.questions.durability", "copysets and scatter widths, beside the optimum"),
     }
 )

@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from spark_analysis import register
-from spark_analysis.examples import bytes_by_codec, bytes_by_key, dumps_to_table, nightly_history
+from spark_analysis.examples import bytes_by_codec, bytes_by_key, dumps_to_table, nightly_history, riskiest_clusters
 from spark_analysis.examples.with_duckdb import distances
 from spark_analysis.examples.with_pandas import first_clusters
 from spark_analysis.examples.with_spark import overloaded_brokers
@@ -101,4 +101,22 @@ def test_two_nights_of_dumps_tell_which_clusters_got_worse(
     assert len(list((tmp_path / "history").glob("day=*"))) == 2
     (worse,) = nightly_history.got_worse(history).collect()
     assert (worse["cluster"], worse["leaderless_count_more"]) == ("prod", 4)
+    assert "|prod" in capsys.readouterr().out
+
+
+@pytest.mark.spark
+def test_the_riskiest_cluster_comes_first(
+    tmp_path: Path, spark: SparkSession, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The same four brokers, every partition on all four, or some on two alone."""
+    first = next(MULTIREGION.glob("1-*.txt")).read_text(encoding="utf-8")
+    write(tmp_path / "prod.txt", first)
+    wide = [line for line in first.splitlines() if "single-region" not in line]
+    write(tmp_path / "test.txt", "\n".join(wide) + "\n")
+    register(spark)
+    rows = riskiest_clusters.riskiest(spark, str(tmp_path), 20.0).collect()
+    assert [row["cluster"] for row in rows] == ["prod", "test"]
+    assert 0 < rows[1]["loss_chance"] < rows[0]["loss_chance"] < 1
+    assert rows[0]["leaderless_after_mean"] > rows[0]["leaderless_now_mean"] > 0
+    riskiest_clusters.main(str(tmp_path), "20")
     assert "|prod" in capsys.readouterr().out

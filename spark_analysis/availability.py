@@ -1,0 +1,45 @@
+"""Compute the chance that partitions of each cluster of a DataFrame are leaderless, under min-ISR or lost.
+
+What it decides: for each cluster and event (any moment; one rack is down; power is back after a cut) the chance that
+some partition is in each state, its standard error, and how many are, on average and in 99 of 100 cases. Rows are those
+of the table `availability` of `brokerside fleet --ask availability`.
+
+How: as balance.py; draws depend on the seed and the cluster's name alone, so not on tasks or partitions.
+
+Example: availability(partitions, brokers, assume={"power_cut_lost_percent": 0.5}).where("event = 'power cut'")
+
+Left out: what placement/risks/availability.py leaves out.
+
+Source: placement/risks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from pyspark.sql import DataFrame
+
+from spark_analysis.frames.per_cluster import Rows, per_cluster
+from spark_analysis.questions.availability import AVAILABILITY, QUESTION, availability_table
+from spark_analysis.sources.dumps import with_min_isr
+
+
+def availability(
+    partitions: DataFrame,
+    brokers: DataFrame | None = None,
+    *,
+    by: Sequence[str] | None = None,
+    min_insync_replicas: int | None = None,
+    assume: Mapping[str, float] | None = None,
+) -> DataFrame:
+    """Return one row per cluster and event; `assume` replaces defaults of the assumptions by name.
+
+    `min_insync_replicas` is for topics that do not show theirs. Raises UsageError for a column that does not fit, and
+    for an assumption that there is not or that is beyond its limits.
+    """
+    values = QUESTION.values(assume)
+    return per_cluster(
+        Rows(partitions, brokers, by),
+        AVAILABILITY,
+        lambda view: availability_table(with_min_isr(view, min_insync_replicas), values),
+    )
