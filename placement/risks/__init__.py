@@ -6,4 +6,7 @@
 - draws_kernel: Set the bits of the brokers that are down or lost, 64 draws a machine word, compiled.
 - states_kernel: Find the draws in which partitions are leaderless, under min-ISR or lost, 64 draws at once, compiled.
 - availability: Compute the chance that a partition is leaderless, under min-ISR or lost, for each kind of event.
+- markov: Compute how often independent losses of brokers lose a copyset: closed forms that need no draw.
+- years_kernel: Simulate years of one cluster, loss by loss, compiled.
+- durability: Compute how often a cluster loses data: copysets, scatter widths, simulated years, closed forms.
 """

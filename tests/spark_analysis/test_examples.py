@@ -108,10 +108,10 @@ def test_two_nights_of_dumps_tell_which_clusters_got_worse(
 def test_the_riskiest_cluster_comes_first(
     tmp_path: Path, spark: SparkSession, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The same four brokers, every partition on all four, or some on two alone."""
+    """The same four brokers: with partitions in sync on two alone, and with the one that is in sync on all four."""
     first = next(MULTIREGION.glob("1-*.txt")).read_text(encoding="utf-8")
     write(tmp_path / "prod.txt", first)
-    wide = [line for line in first.splitlines() if "single-region" not in line]
+    wide = [line for line in first.splitlines() if "multi-region-sync" in line]
     write(tmp_path / "test.txt", "\n".join(wide) + "\n")
     register(spark)
     rows = riskiest_clusters.riskiest(spark, str(tmp_path), 20.0).collect()
