@@ -6,12 +6,15 @@ What it decides, for one cluster as a ClusterView shows it:
     rack        one rack is down, each equally likely, on top of that
     power cut   all brokers stop, and a share of them never comes back; the state is that after power is back
 
-For each event: the chance that some partition is in a state (`chance`), how many are on average (`mean`), and at most
+Each event has the chance that some partition is in a state (`chance`), how many are on average (`mean`), and at most
 in 99 of 100 cases (`p99`). A partition is lost if all replicas that have every committed record are lost with their
 disks; the other states are those of `outages`.
 
 Goals, most important first: the same seed gives the same figures on every engine; no figure of a rare event is 0 only
 because no draw saw it.
+
+Constraints: replicas out of sync, fenced brokers and reassignments are taken as they stand; the partitions that are in
+a state already count. Where a topic does not show min.insync.replicas, its partitions never count as under it.
 
 How: draws.py chooses the brokers, states_kernel.py finds the states of 64 draws at once. `chance_error` is the standard
 error of the draws alone; assumptions are off by far more.
@@ -26,9 +29,6 @@ Example: two partitions on two of three brokers each; a broker is down one hour 
     >>> (moment, cut) = availability(view, rates, draw_count=4096, seed=7)
     >>> f"{moment.states['leaderless'].chance:.3f}"  # Exactly 2 * 0.1^2 - 0.1^3.
     '0.019'
-
-Constraints: replicas out of sync, fenced brokers and reassignments are taken as they stand; the partitions that are in
-a state already count. Where a topic does not show min.insync.replicas, its partitions never count as under it.
 
 Left out: brokers that fail because others did; two racks at once; producers that wait while a leader is elected; the
 unflushed page cache, which durability.py counts.
