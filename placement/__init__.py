@@ -10,6 +10,7 @@
     formats/        Read and write the text and JSON of Kafka's tools, one module a format.
     strategies      Generate clusters for Hypothesis tests and check any placer in one call.
     consumer/       Assign partitions to consumers as Kafka's assignors do.
+    traffic/        Count what crosses zones, beside the least possible, and what changes save.
     examples/       Show placers written by users: one to use, one that the checks catch.
     cli             Print a placement: `brokerside assign`.
 

@@ -1,0 +1,34 @@
+"""Count what produce, replication and consume send across zones, beside the least possible, and what changes save.
+
+Begin with `ZonedPartitions.of(view)`, `group_traffic(partitions, consumers, assignor)` and `changes_of`.
+
+- zones: Hold the zone of every replica and leader of a cluster, and the bytes that each partition takes.
+- consumers: Turn members and their subscriptions into a group that Kafka's assignors assign, with racks.
+- crossing: Count the partitions and bytes of each flow that cross zones.
+- least: Compute the least bytes that a group must fetch across zones, whatever its assignor.
+- least_kernel: Match partitions with members of their zones, compiled.
+- group_traffic: Count what one group fetches across zones, as it is and with another assignor, beside the least.
+- savings: Compute what fetching from the closest replica, another assignor or a leader move saves.
+- samples: Draw consumer groups for a cluster that has none, the same for the same seed.
+"""
+
+from placement.traffic.consumers import Consumers
+from placement.traffic.crossing import PRICE_PER_GIB, Crossing, cost_of
+from placement.traffic.group_traffic import GroupTraffic, group_traffic
+from placement.traffic.samples import GroupPlan, sample_groups
+from placement.traffic.savings import Change, changes_of
+from placement.traffic.zones import ZonedPartitions
+
+__all__ = [
+    "PRICE_PER_GIB",
+    "Change",
+    "Consumers",
+    "Crossing",
+    "GroupPlan",
+    "GroupTraffic",
+    "ZonedPartitions",
+    "changes_of",
+    "cost_of",
+    "group_traffic",
+    "sample_groups",
+]

@@ -1,0 +1,106 @@
+"""Turn members and their subscriptions into a group that Kafka's assignors assign, with racks.
+
+What it decides: a member's zone is its rack (`client.rack`). A rack that no broker has is a zone of its own, from which
+every fetch crosses; all such racks share one number, after those of the cluster's zones. The racks of a partition are
+those of all its replicas, as the assignors of clients see them. What a member owns is what it holds now.
+
+Constraints: topics that the cluster does not have are topics without metadata.
+
+Example: Consumers.of("nightly", members, partitions).group
+
+Source: KIP-881 for racks in assignments; placement/consumer/group.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import attrs
+import numpy as np
+from numpy.typing import NDArray
+
+from broker.cluster import Int32Array, Int64Array
+from broker.entropy import SplitMix64
+from broker.releases import NEWEST, Release
+from placement.consumer.group import Group, Member, Topic
+from placement.consumer.racks import ReplicaRacks
+from placement.consumer.registry import load_assignor
+from placement.consumer.subscribers import same_sets
+from placement.traffic.zones import NO_ZONE, ZonedPartitions
+
+NOW = "now"
+"""The name of the assignment that members hold."""
+
+
+@attrs.frozen(eq=False, kw_only=True)
+class Consumers:
+    """Hold one group on its cluster: `rows` int64[G] are the rows of its partitions, `zones` int8[M] of its members."""
+
+    name: str
+    group: Group
+    rows: Int64Array
+    zones: NDArray[np.int8]
+
+    @classmethod
+    def of(cls, name: str, members: Sequence[Member], partitions: ZonedPartitions) -> Consumers:
+        """Return the group; raise UsageError for a member listed twice."""
+        named = sorted({topic for member in members for topic in member.topics})
+        rows = {topic: partitions.rows_of(topic) for topic in named}
+        topics = [Topic(name=topic, partition_count=len(found)) for topic, found in rows.items() if len(found)]
+        group = Group.of(members, topics)
+        held = [np.arange(one.start, one.stop) for one in (rows.get(topic, range(0)) for topic in group.topics)]
+        of_group = np.concatenate([np.zeros(0, np.int64), *held])
+        number = {zone: place for place, zone in enumerate(partitions.zones)}
+        return cls(
+            name=name,
+            group=attrs.evolve(group, replica_racks=_racks(partitions, of_group)),
+            rows=of_group,
+            zones=np.array(
+                [number.get(member.rack, len(number)) if member.rack else NO_ZONE for member in members], np.int8
+            ),
+        )
+
+    @property
+    def is_zoned(self) -> bool:
+        """Return whether every member has a zone."""
+        return bool((self.zones != NO_ZONE).all())
+
+    @property
+    def subscribes_alike(self) -> bool:
+        """Return whether all members subscribe to the same topics."""
+        return same_sets(self.group)
+
+    def assigned(self, assignor: str, *, release: Release = NEWEST) -> Int32Array:
+        """Return int32[G]: the member that gets each partition, -1 for none.
+
+        Raises UsageError for an unknown assignor, and RefusedError where Kafka's would throw.
+        """
+        made = load_assignor(assignor, release=release).assign(self.group, SplitMix64(0))
+        return made.owners[: len(self.rows)]
+
+    @property
+    def held(self) -> Int32Array:
+        """Return int32[G]: the member that holds each partition now, the last of several, -1 for none."""
+        owners = np.full(len(self.rows), -1, np.int32)
+        claims = self.group.owned
+        exists = claims.values < len(self.rows)
+        owners[claims.values[exists]] = claims.rows[exists]
+        return owners
+
+    def reader_zones(self, owners: Int32Array) -> NDArray[np.int8]:
+        """Return int8[G]: the zone of each partition's owner, NO_ZONE without an owner or its zone."""
+        found: NDArray[np.int8] = np.concatenate([self.zones, np.array([NO_ZONE], np.int8)])[owners]
+        return found
+
+
+def _racks(partitions: ZonedPartitions, rows: Int64Array) -> ReplicaRacks:
+    if not partitions.zones:
+        return ReplicaRacks.unknown(len(rows))
+    distinct, codes = np.unique(partitions.bits[rows], return_inverse=True)
+    sets = [_names(partitions.zones, int(bits)) for bits in distinct.tolist()]
+    # As ReplicaRacks.of makes them: the empty set comes first, whether or not it is used.
+    return ReplicaRacks((frozenset(), *sets), (codes.ravel() + 1).astype(np.int32))
+
+
+def _names(zones: Sequence[str], bits: int) -> frozenset[str]:
+    return frozenset(zone for place, zone in enumerate(zones) if bits >> place & 1)

@@ -1,0 +1,76 @@
+"""Count what one group fetches across zones, as it is and with another assignor, beside the least.
+
+What it decides: for an assignment, the fetches that cross zones if every member fetches from the leader, and if it
+fetches from the closest replica (KIP-392); and how many partitions get another member.
+
+Constraints: a partition that nobody holds is not fetched. An assignor starts from what members hold now.
+
+Example: group_traffic(partitions, consumers, "sticky").closest.crossing_bytes
+
+Source: KIP-392, KIP-881; placement/consumer.
+"""
+
+from __future__ import annotations
+
+import attrs
+import numpy as np
+from numpy.typing import NDArray
+
+from broker.cluster import Int32Array
+from broker.releases import NEWEST, Release
+from placement.traffic.consumers import NOW, Consumers
+from placement.traffic.crossing import Crossing, fetches_cross
+from placement.traffic.zones import NO_ZONE, ZonedPartitions
+
+
+@attrs.frozen(eq=False, kw_only=True)
+class GroupTraffic:
+    """Hold one assignment of a group: its name (an assignor's, or `now`), fetches, sizes, and what moves to it."""
+
+    assignor: str
+    leader: Crossing
+    closest: Crossing
+    size_min: int
+    size_max: int
+    moved_count: int
+    reader_zones: NDArray[np.int8]
+    is_read: NDArray[np.bool_]
+
+
+def group_traffic(
+    partitions: ZonedPartitions, consumers: Consumers, assignor: str, *, release: Release = NEWEST
+) -> GroupTraffic:
+    """Return what the group fetches with this assignor; `now` is the assignment that its members hold.
+
+    Raises UsageError for an unknown assignor, and RefusedError where Kafka's would throw.
+    """
+    held = consumers.held
+    owners = held if assignor == NOW else consumers.assigned(assignor, release=release)
+    zones = consumers.reader_zones(owners)
+    sizes = np.bincount(owners[owners >= 0], minlength=len(consumers.zones))
+    return GroupTraffic(
+        assignor=assignor,
+        leader=_fetches(partitions, consumers, owners, zones, closest=False),
+        closest=_fetches(partitions, consumers, owners, zones, closest=True),
+        size_min=int(sizes.min()) if len(sizes) else 0,
+        size_max=int(sizes.max(initial=0)),
+        moved_count=int(((held >= 0) & (held != owners)).sum()),
+        reader_zones=zones,
+        is_read=owners >= 0,
+    )
+
+
+def _fetches(
+    partitions: ZonedPartitions, consumers: Consumers, owners: Int32Array, zones: NDArray[np.int8], *, closest: bool
+) -> Crossing:
+    rows = consumers.rows
+    leader_zones = partitions.leader_zones[rows]
+    fetched = (owners >= 0) & (partitions.leaders[rows] >= 0)
+    known = fetched & (zones != NO_ZONE) & (leader_zones != NO_ZONE)
+    crosses = fetched & fetches_cross(zones, leader_zones, partitions.readable[rows] if closest else None)
+    return Crossing.of(
+        crosses.astype(np.float64),
+        (fetched & ~known).astype(np.float64),
+        fetched.astype(np.float64),
+        None if partitions.sizes is None else partitions.sizes[rows],
+    )
