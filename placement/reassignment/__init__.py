@@ -4,6 +4,8 @@ problem         Define partitions, the brokers that may hold them, and bounds on
 exchange        Find the solution of least cost, and the most even loads that can be reached.
 least_bytes     Find the solution that copies the fewest bytes among those with the most even counts.
 byte_band       Define the band of bytes of each broker, and prove that no placement is more even.
+parts           Cut partitions into parts of equal bytes, whose least moves within bands are a flow.
+large_partitions  Decide the brokers of the largest partitions one by one.
 least_band      Find a placement within a band of bytes that copies few bytes, and prices that bound any other.
 reassignment    Hold target replicas for some partitions of a view.
 completion      Decide when Kafka completes each partition of a reassignment, and what the cluster is then.

@@ -33,6 +33,7 @@ SETS_MAX = 16
 """Sets of brokers that one partition can choose from."""
 
 _LOOKED_AT = 6
+_PARTNERS_ENOUGH = 4  # Brokers beyond the first are not looked at where an exchange brings one into its band.
 _PENALTY = 1024.0
 """What a byte outside a band costs, in bytes copied."""
 
@@ -363,6 +364,8 @@ def repair(shape: Shape, now: Int32Array, loads: Loads, held: Sorted, best: Best
                 find_exchange(shape, now, loads, held, here, there, False, best)
                 if best.worth[0] > worth:
                     worth, found = best.worth[0], other
+                if turn >= _PARTNERS_ENOUGH and worth > _PENALTY_OF_BROKER / 2:
+                    break
             if found < 0:
                 break
             here, there = (broker, found) if over else (found, broker)

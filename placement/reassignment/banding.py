@@ -28,7 +28,8 @@ from placement.reassignment.byte_band import MILLIONTHS, Band, are_ordered, band
 from placement.reassignment.certificate import Proof, Question, first_without_place, lower_bound
 from placement.reassignment.check import byte_question, bytes_of
 from placement.reassignment.goal import Goal, PlanRefusedError, copy_sizes, shares
-from placement.reassignment.least_band import Found, Parts, solve_band
+from placement.reassignment.least_band import Found, solve_band
+from placement.reassignment.parts import Parts
 from placement.reassignment.problem import InfeasibleError, Problem
 
 _BYTES_MAX: Final = 1 << 60  # Sums of all replicas' bytes: an exbibyte.

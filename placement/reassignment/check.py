@@ -182,10 +182,7 @@ def tally(view: ClusterView, goal: Goal, target: Int32Array, certificate: Certif
             bytes_bound = moved_bound
             together_bound = lost_bound if weight > 1 and not goal.is_banded else None
             moved_bound = lost_bound = None
-            counts = count_in_row(new).tolist()
-            moved_bytes = sum(
-                size * count for size, count in zip(question.sizes.tolist(), counts, strict=True) if count
-            )
+            moved_bytes = _summed(question.sizes, count_in_row(new).astype(np.int64))
     chosen = _leading(given, target)
     asked = _leader_question(given, target)
     changed = int(((asked.leader >= 0) & (asked.wanted > 0) & (chosen != asked.leader)).sum())
@@ -212,6 +209,12 @@ def tally(view: ClusterView, goal: Goal, target: Int32Array, certificate: Certif
         moved_or_lost_bound=together_bound,
         moved_bytes_gap=_gap(moved_bytes, bytes_bound) if goal.is_banded else None,
     )
+
+
+def _summed(sizes: Int64Array, counts: Int64Array) -> int:
+    """Return the sum of products, exactly: halves of sizes, as sums of whole ones might need more than 64 bits."""
+    low = sizes & ((1 << 26) - 1)
+    return (int(((sizes >> 26) * counts).sum()) << 26) + int((low * counts).sum())
 
 
 def _gap(copied: int | None, bound: int | None) -> float | None:

@@ -104,6 +104,28 @@ def test_the_gap_is_at_most_one_percent_where_many_replicas_move(seed: int, tole
     assert 0 <= plan.tally.moved_bytes_gap <= 0.01
 
 
+@pytest.mark.parametrize(
+    ("brokers", "count", "sigma", "racks", "tolerance", "seed"),
+    [
+        (10, 500, 2.0, 3, 0.02, 0),
+        (20, 1000, 1.5, 0, 0.02, 1),
+        (40, 4000, 1.5, 0, 0.1, 0),
+        (40, 4000, 2.0, 0, 0.1, 0),
+        (10, 500, 2.5, 3, 0.1, 0),
+    ],
+)
+def test_nor_is_it_more_where_some_partitions_are_as_large_as_half_a_broker(
+    brokers: int, count: int, sigma: float, racks: int, tolerance: float, seed: int
+) -> None:
+    """One partition after the other, by size, is decided by what the rest then costs; at once they cost 3 to 20 %."""
+    view = cluster(seed, brokers=brokers, count=count, sigma=sigma, racks=racks)
+    plan = make_plan(view, Goal(by="bytes", tolerance=tolerance))
+    assert plan.faults() == ()
+    assert plan.tally.moved >= 200
+    assert plan.tally.moved_bytes_gap is not None
+    assert 0 <= plan.tally.moved_bytes_gap <= 0.01
+
+
 def test_equal_sizes_leave_no_gap() -> None:
     """Bands end where whole partitions can: 10.3 partitions too many are 11 that must go."""
     view = cluster(5)
