@@ -10,9 +10,11 @@ partitions are refused, too: `brokerside plan` makes these.
 
 How: as balance.py, a cluster a task; the planner is that of `brokerside plan`.
 
+What changing the brokers costs is a question of its own, `costs`: brokers that join, one that leaves, a new rack.
+
 Example: plans(partitions, brokers).groupBy("goal").agg(F.sum("moved_count"), F.count_if("is_least"))
 
-Left out: the moves themselves; plans that add, drain or grow.
+Left out: the moves themselves; plans for another replication factor.
 
 Source: placement/reassignment.
 """
@@ -29,6 +31,7 @@ from pyspark.sql import DataFrame
 from broker.cluster import ClusterView
 from broker.errors import UsageError
 from spark_analysis.frames.per_cluster import Rows, per_cluster
+from spark_analysis.questions.movement import COSTS, JOINING, cost_table
 from spark_analysis.tables import advice_schemas
 from spark_analysis.tables.advice_rows import GOALS, plan_rows
 
@@ -51,6 +54,22 @@ def plans(
             raise UsageError(f"there is no goal {goal!r}; goals are {', '.join(GOALS)}")
     wanted = frozenset(goals)
     return per_cluster(Rows(partitions, brokers, by), PLANS, lambda view: plan_table(view, wanted))
+
+
+def costs(
+    partitions: DataFrame,
+    brokers: DataFrame | None = None,
+    *,
+    by: Sequence[str] | None = None,
+    joining: int = int(JOINING.default),
+) -> DataFrame:
+    """Return one row per cluster and change of its brokers: what the plan moves, and any plan at least.
+
+    `joining` brokers join each rack. Raises UsageError as `plans` does.
+    """
+    if not JOINING.low <= joining <= JOINING.high:
+        raise UsageError(f"joining is {joining}; allowed are {JOINING.low:g} to {JOINING.high:g}")
+    return per_cluster(Rows(partitions, brokers, by), COSTS, lambda view: cost_table(view, joining))
 
 
 def plan_table(view: ClusterView, goals: Collection[str]) -> pa.Table:

@@ -35,6 +35,7 @@ QUESTIONS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
             "chances of partitions lost, leaderless, under min-ISR",
         ),
         "durability": ("spark_analysis.questions.durability", "copysets and scatter widths, beside the optimum"),
+        "movement": ("spark_analysis.questions.movement", "what brokers that join or leave, and a new rack, move"),
     }
 )
 """Every question by name: the module that defines it, and what it answers."""

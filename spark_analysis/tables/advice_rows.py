@@ -90,7 +90,7 @@ def _columns(table: Table, rows: Sequence[Row]) -> Rows:
 def plan_rows(view: ClusterView, goals: Collection[str] = tuple(GOALS)) -> Iterator[Row]:
     """Yield a row for each goal: the least plan, or why there is none."""
     before = _to_move(view) if view.partitions.count <= PLANNED_PARTITIONS_MAX else None
-    excluded, from_target = _with_observers(view), _is_moving(view)
+    excluded, from_target = topics_with_observers(view), is_moving(view)
     base = as_targeted(view) if from_target else view
     sized = view.partitions.count > 0 and bool((copy_sizes(view) >= 0).all())
     for name, goal in GOALS.items():
@@ -111,7 +111,7 @@ def plan_rows(view: ClusterView, goals: Collection[str] = tuple(GOALS)) -> Itera
             yield row | _of_plan(plan, before)
 
 
-def _with_observers(view: ClusterView) -> tuple[str, ...]:
+def topics_with_observers(view: ClusterView) -> tuple[str, ...]:
     """Return the topics that have observers, or partitions without a replica; none if they are too many to name."""
     table = view.partitions
     rows = ~any_in_row(table.replicas != PAD)
@@ -121,7 +121,8 @@ def _with_observers(view: ClusterView) -> tuple[str, ...]:
     return tuple(names) if len(names) <= EXCLUDED_TOPICS_MAX else ()
 
 
-def _is_moving(view: ClusterView) -> bool:
+def is_moving(view: ClusterView) -> bool:
+    """Return whether a reassignment is in progress."""
     table = view.partitions
     return any(column is not None and bool((column != PAD).any()) for column in (table.adding, table.removing))
 

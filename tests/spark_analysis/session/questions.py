@@ -21,6 +21,7 @@ def answers(spark: SparkSession, dumps: Sequence[str]) -> dict[str, list[str]]:
         "partitions": violations.partitions(partitions, brokers),
         "outages": outages.outages(partitions, brokers, min_insync_replicas=2),
         "plans": movement.plans(partitions, brokers),
+        "costs": movement.costs(partitions, brokers, joining=2),
         "copysets": durability.copysets(partitions, brokers),
         "functions": spark.sql("select partition_of_key(concat('user-', id), 12), murmur2('key') from range(20)"),
     }
