@@ -13,6 +13,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from broker.cli import printable, takes
+from broker.errors import UsageError
 from placement.balance.comparison import Change, Comparison, compare
 from placement.balance.measures import Distribution, measures
 from spark_analysis.cli.cluster_inputs import (
@@ -24,6 +25,7 @@ from spark_analysis.cli.cluster_inputs import (
     shown_table,
 )
 from spark_analysis.report.figures import UNKNOWN, count, decimal, plural, quantity
+from spark_analysis.sources.inputs import STDIN
 
 SHOWN_MAX: Final = 30
 MEASURED: Final = ("total", "min", "mean", "max", "max_over_mean", "stdev", "cv", "gini", "moves")
@@ -62,6 +64,8 @@ def compare_command(options: CompareOptions) -> int:
     brokerside compare monday.txt friday.txt
     brokerside compare monday.txt friday.txt --racks racks.csv --out week
     """
+    if options.before == options.after == STDIN:
+        raise UsageError("standard input (-) can be BEFORE or AFTER, not both")
     later = attrs.evolve(options, sizes=options.sizes_after)
     with read_cluster(options.before, options) as first, read_cluster(options.after, later) as last:
         found = compare(first.view, last.view)

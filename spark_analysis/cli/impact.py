@@ -38,7 +38,9 @@ from spark_analysis.cli.cluster_inputs import (
 )
 from spark_analysis.cli.commands import PROGRAM
 from spark_analysis.cli.impact_text import impact_shown
+from spark_analysis.sources.dumps import DumpInput
 from spark_analysis.sources.files import read_small_file
+from spark_analysis.sources.inputs import STDIN, standard_input
 
 LOOKED_AHEAD: Final = ("leaderless_count", "under_min_isr_count", "at_risk_count")
 
@@ -90,12 +92,15 @@ def impact_command(options: ImpactOptions) -> int:
     \b
     A PLAN is the JSON of kafka-reassign-partitions (also what --generate
     prints), a map of topicmappr, or Cruise Control's answer with proposals.
-    Several are batches, run in the order given. Exit status 1 is bad news:
+    Several are batches, run in the order given; - is standard input, for one
+    PLAN or for DUMP. Exit status 1 is bad news:
     something is refused by Kafka, never completes, runs a disk over, loses
     racks, or goes under min-ISR.
     brokerside impact prod.txt plan.json --throttle 50MiB
     brokerside impact prod.txt batch-*.json --sizes log-dirs.txt --out impact
     """
+    if [options.dump, *options.plans].count(STDIN) > 1:
+        raise UsageError("standard input (-) can be the DUMP or one PLAN, not both")
     with read_cluster(options.dump, options) as cluster:
         view = with_added(cluster.view, options.add)
         plans = tuple(_read(path, view) for path in options.plans)
@@ -136,12 +141,16 @@ def with_added(view: ClusterView, added: Sequence[str]) -> ClusterView:
 
 
 def _read(path: str, view: ClusterView) -> ParsedPlan:
-    data = read_small_file(path, size_bytes_max=JSON_BYTES_MAX)
+    if path == STDIN:
+        with standard_input((DumpInput(STDIN, STDIN),)) as (saved,):
+            data = read_small_file(saved.path, size_bytes_max=JSON_BYTES_MAX)
+    else:
+        data = read_small_file(path, size_bytes_max=JSON_BYTES_MAX)
     plan = read_plan([data], source=path, view=view)
     if plan.rows_rejected:
         text = (
-            f"{PROGRAM}: warning: {path}: {plan.rows_rejected} of {plan.rows_in} entries were put aside; the first: "
-            f"{plan.rejects[0].reason}"
+            f"{PROGRAM}: warning: {path}: {plan.rows_rejected:,} of {plan.rows_in:,} entries were put aside; the "
+            f"first: {plan.rejects[0].reason}"
         )
         click.echo(printable(text), err=True)
     return plan

@@ -12,7 +12,7 @@ import click
 from broker.cli import EXIT_REFUSED, FiniteRange, printable, takes
 from broker.cli_options import COUNT, idle_without
 from placement.balance.measures import TOLERANCE
-from placement.formats.racks import Racks, read_racks
+from placement.formats.racks import RACKS_BYTES_MAX, Racks, read_racks
 from spark_analysis.cli.commands import PROGRAM
 from spark_analysis.cli.engines import AUTO, LOCAL_BYTES_MAX
 from spark_analysis.cli.interrupts import ending_at_once
@@ -21,6 +21,7 @@ from spark_analysis.engines.engine import Engine
 from spark_analysis.report.gates import GATES, failures, gates_of
 from spark_analysis.report.model import GivenInput
 from spark_analysis.sources.dumps import FORMATS, DumpInput, size_bytes
+from spark_analysis.sources.files import read_small_file
 from spark_analysis.sources.inputs import (
     STDIN,
     STDIN_NAME,
@@ -127,7 +128,7 @@ def report(options: ReportOptions) -> int:
     brokerside report prod.txt stage.txt --racks racks.csv --out today
     brokerside report /var/lib/kafka/__cluster_metadata-0 --moments
     """
-    racks = None if options.racks is None else read_racks(options.racks.read_bytes(), source=options.racks.name)
+    racks = None if options.racks is None else _racks(options.racks)
     named = dump_inputs(options.dumps, options.named_format, options.moments, tuple(map(moment, options.at)))
     with standard_input(with_sizes_of(named, options.sizes)) as inputs:
         empty = are_empty(inputs)
@@ -136,6 +137,10 @@ def report(options: ReportOptions) -> int:
         if len(empty) == len(inputs):
             return 0
         return _report(tuple(dump for dump in inputs if dump not in empty), racks, options)
+
+
+def _racks(path: Path) -> Racks:
+    return read_racks(read_small_file(str(path), size_bytes_max=RACKS_BYTES_MAX), source=path.name)
 
 
 def _report(inputs: Sequence[DumpInput], racks: Racks | None, options: ReportOptions) -> int:

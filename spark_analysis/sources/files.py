@@ -77,15 +77,14 @@ def _opened(path: str) -> AbstractContextManager[Any]:
 
 
 def read_small_file(path: str, *, size_bytes_max: int) -> bytes:
-    """Return a file's bytes; raise InputError if it cannot be read or is larger than `size_bytes_max`."""
-    try:
-        with Path(path).open("rb") as file:
-            data = file.read(size_bytes_max + 1)
-    except OSError as error:
-        raise _unreadable(path, error) from None
-    if len(data) > size_bytes_max:
-        raise InputError(f"larger than the {size_bytes_max} bytes allowed for such a file", source=path)
-    return data
+    """Return a file's bytes, decompressed; raise InputError if it cannot be read or is larger than `size_bytes_max`."""
+    held, size_bytes = [], 0
+    for chunk in read_chunks(path, chunk_size_bytes=min(CHUNK_SIZE_BYTES, size_bytes_max + 1)):
+        held.append(chunk)
+        size_bytes += len(chunk)
+        if size_bytes > size_bytes_max:
+            raise InputError(f"larger than the {size_bytes_max:,} bytes allowed for such a file", source=path)
+    return b"".join(held)
 
 
 def check_readable(path: str) -> None:

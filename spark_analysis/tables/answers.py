@@ -54,6 +54,9 @@ def write_answer(out: Path, kind: str, files: Mapping[str, pa.Table | str]) -> t
             (hidden / name).replace(out / name)
         for name in sorted(stale):
             (out / name).unlink(missing_ok=True)
+    except OSError as error:
+        # Writing into an open file names none; the folder says where there is no room.
+        raise OSError(error.errno, error.strerror or str(error), error.filename or str(out)) from None
     finally:
         shutil.rmtree(hidden, ignore_errors=True)
         if made and out.is_dir() and not any(out.iterdir()):

@@ -247,7 +247,10 @@ def test_a_plan_for_another_state_of_the_cluster_is_seen(
         DUMP.replace("Replicas: 1,3", "Replicas: 1,4", 1).replace("Isr: 1,3", "Isr: 1,4", 1)
     )
     assert plan(*given, "--check", str(out)) == 1
-    assert "is another state of the cluster than the plan was made for" in capsys.readouterr().err
+    assert (
+        "prod.txt, with these options, is another state of the cluster than the plan was made for"
+        in capsys.readouterr().err
+    )
 
 
 @pytest.mark.parametrize(
