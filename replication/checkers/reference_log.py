@@ -1,7 +1,9 @@
 """Keep the committed records of one partition, apart from the model.
 
-What it decides: which records count as committed: the records below any leader's high watermark since the last unclean
-election, with those before them that the leader of that election has. No clean election may lose this prefix.
+What it decides: which records count as committed since the last unclean election, with those before them that the
+leader of that election has: the records that a leader shows as committed and that the logs of all members which it
+counts hold, and those that a leader has acknowledged to a client with acks=all. A high watermark alone commits nothing.
+No clean election may lose this prefix.
 
 Constraints: the prefix only grows, except at an unclean election, which truncates it to the records that the new leader
 has; the truncated records are noted as lost, with the cause.
@@ -65,6 +67,8 @@ class ReferenceLog:
         """The partition epoch of the last AlterPartition request that a leader gave up after a metadata change."""
         self.clean_from_epoch = 0
         """The first leader epoch after the last unclean election; leaders of earlier epochs are not checked."""
+        self.unsettled: UncleanElection | None = None
+        """The last unclean election, if the log of its leader was not open then, until that leader is seen to lead."""
         self.former: set[tuple[int, int]] = set()
         """Offset and value of each committed record that an unclean election removed."""
         self.former_end = 0

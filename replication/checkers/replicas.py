@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
+from broker.ids import BrokerId
 from log.files.checkpoints import EpochEntry
 from replication.checkers.observed_log import LogChange, ObservedLog
 from replication.checkers.reference_log import ReferenceLog
@@ -89,7 +90,7 @@ def check_claims(
     *,
     by_metadata: bool,
 ) -> Iterator[Broken]:
-    """Check a leader's state (I3, I14, I15, I27), and add its committed records to the reference log.
+    """Check a leader's state (I3, I14, I15, I27), and note the high watermark that it shows.
 
     `by_metadata` says that the leader has just read metadata.
     """
@@ -122,17 +123,6 @@ def check_claims(
             yield "I14", f"the high watermark of leader {broker} fell from {high_before} to {high}"
         elif is_under_min:
             yield "I15", f"the high watermark of leader {broker} rose to {high} with ISR {leader.isr}"
-    if epoch >= reference.clean_from_epoch:
-        yield from _commit(reference, observed, high)
-
-
-def _commit(reference: ReferenceLog, observed: ObservedLog, high: int) -> Iterator[Broken]:
-    agreed = observed.agree(reference.committed)
-    if agreed < min(high, len(reference.committed)):
-        yield "I7", f"leader {observed.broker} shows {high} records and agrees with what is committed up to {agreed}"
-        return
-    reference.committed.extend(observed.entries[len(reference.committed) : high])
-    observed.agree(reference.committed)
 
 
 def check_members(cluster: CheckedCluster, reference: ReferenceLog, settings: PartitionSettings) -> Iterator[Broken]:
@@ -183,25 +173,62 @@ def _check_shown(cluster: CheckedCluster, reference: ReferenceLog, leader: Leade
                 )
 
 
-def check_held(
-    cluster: CheckedCluster, reference: ReferenceLog, leader: LeaderState, settings: PartitionSettings
+def commit(
+    cluster: CheckedCluster,
+    reference: ReferenceLog,
+    leader: LeaderState,
+    observed: ObservedLog,
+    settings: PartitionSettings,
 ) -> Iterator[Broken]:
-    """Check that each member of a leader's maximal ISR holds all that is committed (I29); to be called as that grows.
+    """Add to the reference what a leader shows and its members' logs hold; what they lack breaks I29.
 
     A member that is down counts with the log that it had. A member that has lost records, or that was moved away
-    without the leader's knowledge, has another log than the one that the leader counted.
+    without the leader's knowledge, has another log than the one that the leader counted, and is not asked.
     """
+    high, committed = observed.high_watermark, reference.committed
+    agreed = observed.agree(committed)
+    if agreed < min(high, len(committed)):
+        yield "I7", f"leader {observed.broker} shows {high} records and agrees with what is committed up to {agreed}"
+        return
+    if high <= len(committed):
+        return
     counts_asked = leader.pending is not None and settings.rules.maximal_isr
     asked = leader.pending.members if leader.pending is not None and counts_asked else ()
-    committed = len(reference.committed)
+    proven = high
     for broker in dict.fromkeys((*leader.isr, *asked)):
         node = cluster.nodes[broker]
         if node.lossy_incarnation >= 0 or leader.partition_epoch < reference.moved_away.get(broker, 0):
             continue
-        observed = reference.observed_logs.get(broker)
-        held = 0 if observed is None else observed.agree(reference.committed)
-        if held < committed:
-            yield "I29", f"leader {leader.broker} shows {committed} records, and counts {broker}, which holds {held}"
+        held = _held_of(reference, observed, broker, high)
+        if held < high:
+            yield "I29", f"leader {leader.broker} shows {high} records, and counts {broker}, which holds {held}"
+            proven = min(proven, held)
+    committed.extend(observed.entries[len(committed) : proven])
+    observed.agree(committed)
+
+
+def _held_of(reference: ReferenceLog, leader: ObservedLog, broker: BrokerId, high: int) -> int:
+    """Return how many of a leader's first `high` records a broker's log holds. Cost: linear in the new ones."""
+    member = reference.observed_logs.get(broker)
+    if member is leader:
+        return len(leader.entries)
+    if member is None:
+        return 0
+    held, committed = member.agree(reference.committed), len(reference.committed)
+    if held < committed:
+        return held
+    end = min(high, len(member.entries))
+    while held < end and member.entries[held] == leader.entries[held]:
+        held += 1
+    return held
+
+
+def commit_acknowledged(reference: ReferenceLog, observed: ObservedLog, end_offset: int) -> None:
+    """Add to the reference what a leader has acknowledged to a client, whoever else holds it."""
+    committed = reference.committed
+    if observed.agree(committed) == len(committed):
+        committed.extend(observed.entries[len(committed) : end_offset])
+        observed.agree(committed)
 
 
 def check_quorum(reference: ReferenceLog, leader: LeaderState, settings: PartitionSettings) -> Iterator[Broken]:

@@ -128,12 +128,17 @@ class RetentionStepChecker(StepChecker):
             self._find(cluster, "K3", told.partition, what)
 
     def _check_deleted(self, cluster: CheckedCluster, node: NodeView, told: DeleteRecordsResponse) -> None:
-        """Check an answered DeleteRecords on every ISR member that has not restarted since the request."""
-        reference = self._kept(told.partition)
+        """Check an answered DeleteRecords on every ISR member that has not restarted since the request.
+
+        A deposed leader waits for those that its own metadata take for live, and knows no other ISR: what it answers is
+        held against its own log alone (Partition.lowWatermarkIfLeader).
+        """
+        reference, role = self._kept(told.partition), leader_role(node, told.partition)
         if told.error is not ErrorCode.NONE or reference.state is None:
             return
         offset, incarnations = reference.ordered[told.number]
-        for broker in sorted({node.broker, *reference.state.isr}):
+        is_deposed = role is not None and role.state.leader_epoch < reference.state.leader_epoch
+        for broker in sorted({node.broker, *(() if is_deposed else reference.state.isr)}):
             machine = cluster.nodes[broker]
             log = machine.logs.get(told.partition)
             if log is None or machine.role is None or machine.incarnation != incarnations[broker]:

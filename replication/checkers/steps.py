@@ -148,9 +148,21 @@ class StepChecker:
         for election in reader.take_unclean(reference.partition):
             observed = reference.observed_logs.get(election.leader)
             node = cluster.nodes[election.leader]
-            if observed is not None and observed.incarnation == node.incarnation:
-                keep = observed.agree(reference.committed)
-                reference.give_up(keep, cluster.now_ms, election)
+            is_open = observed is not None and observed.incarnation == node.incarnation
+            # A log that is not open is as it was last seen, unless its end is lost: its first look as leader shows it.
+            keep = 0 if observed is None else observed.agree(reference.committed)
+            reference.give_up(keep, cluster.now_ms, election)
+            reference.unsettled = None if is_open else election
+
+    def _settle(self, cluster: CheckedCluster, reference: ReferenceLog, observed: ObservedLog) -> None:
+        """Give up what an unclean leader lacks whose log was not open as it was elected, as it first leads."""
+        election = reference.unsettled
+        if election is None or election.leader != observed.broker:
+            return
+        reference.unsettled = None
+        keep = observed.agree(reference.committed)
+        if keep < len(reference.committed):
+            reference.give_up(keep, cluster.now_ms, election)
 
     def _after_own_message(self, cluster: CheckedCluster, node: NodeView, message: Message) -> None:
         """Check all partitions of a broker."""
@@ -214,10 +226,12 @@ class StepChecker:
             self._note_overtaken(reference, leader)
         for code, what in replicas.check_claims(reference, leader, observed, self.settings, by_metadata=by_metadata):
             self._find(cluster, code, partition, what)
-        if shown != (observed.shown_epoch, observed.shown) and self._note_high is not None:
+        has_moved = shown != (observed.shown_epoch, observed.shown)
+        if has_moved and self._note_high is not None:
             self._note_high(cluster.now_ms, partition, observed.broker, observed.shown)
-        if committed != len(reference.committed):
-            for code, what in replicas.check_held(cluster, reference, leader, self.settings):
+        if has_moved and leader.leader_epoch >= reference.clean_from_epoch:
+            self._settle(cluster, reference, observed)
+            for code, what in replicas.commit(cluster, reference, leader, observed, self.settings):
                 self._find(cluster, code, partition, what)
         if looks_at_all or committed != len(reference.committed):
             self._check_replicas(cluster, reference)
@@ -280,6 +294,7 @@ class StepChecker:
             if message.offset >= len(reference.committed) and not _is_of_ended_history(cluster, node, reference):
                 what = f"broker {node} acknowledged offset {message.offset} of {len(reference.committed)} committed"
                 self._find(cluster, "I19", message.partition, what)
+                replicas.commit_acknowledged(reference, reference.observed_logs[BrokerId(node)], message.offset + 1)
         elif isinstance(message, ConsumerFetchResponse) and message.records:
             reference = self._reference(message.partition)
             if _is_of_ended_history(cluster, node, reference):

@@ -170,7 +170,12 @@ class Simulation:
         self.cluster.controller_watches.append(self.recording.watch)
         if extension is not None:
             extension.join(self.cluster)
-        self.cluster.begin()
+        self._failed = ""
+        """What the model raised, in words; a run goes no further than that."""
+        try:
+            self.cluster.begin()
+        except Exception as error:  # As in `finish`; what is wrong with the options was refused before.
+            self._failed = self._failure(error)
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -178,8 +183,9 @@ class Simulation:
         return tuple(self.checker.findings)
 
     def run_until(self, end_ms: int) -> None:
-        """Run all events up to and including `end_ms`."""
-        self.cluster.run_until(TimeMs(end_ms))
+        """Run all events up to and including `end_ms`; none if the model failed as it began."""
+        if not self._failed:
+            self.cluster.run_until(TimeMs(end_ms))
 
     def partition(self, partition: int) -> PartitionView | None:
         """Return a partition as it is now, None before it is created."""
@@ -191,13 +197,13 @@ class Simulation:
 
     def finish(self) -> Outcome:
         """Run to the end of the safety phase, heal, let the cluster recover, and return the outcome."""
-        failed = ""
         try:
-            self._finish_phases()
-            self.checker.check_all(self.cluster)
+            if not self._failed:
+                self._finish_phases()
+                self.checker.check_all(self.cluster)
         except Exception as error:  # A bug of the model ends its own run, whatever it raises.
-            failed = self._failure(error)
-        return self._outcome(failed)
+            self._failed = self._failure(error)
+        return self._outcome()
 
     def _failure(self, error: Exception) -> str:
         """Describe what the model raised, with the seed and the step: a finding like any other, which can be shrunk."""
@@ -266,7 +272,8 @@ class Simulation:
         except Exception as error:
             return (Finding("A", self.cluster.now_ms, -1, self._failure(error)),)
 
-    def _outcome(self, failed: str) -> Outcome:
+    def _outcome(self) -> Outcome:
+        failed = self._failed
         cluster, options, references = self.cluster, self.options, self.checker.references
         rare = self.checker.rare.seen
         history, now_ms = cluster.history, cluster.now_ms

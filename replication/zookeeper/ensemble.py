@@ -113,6 +113,8 @@ class ZooKeeperRole(ControllerRole):
             self._on_open_session(message, sender, now_ms, out)
         elif isinstance(message, CloseSession):
             if self._is_open(message.broker, message.epoch):
+                # It comes over a connection: a client that lost its own has opened another before.
+                self._reconnect(message.broker)
                 self._end_session(message.broker, ZookeeperInput.SESSION_CLOSED, out)
             out.send(sender, BrokerHeartbeatResponse(ErrorCode.NONE, BrokerState.SHUTDOWN_NOW))
         elif isinstance(message, SessionsDue):
@@ -161,11 +163,14 @@ class ZooKeeperRole(ControllerRole):
                 out.send(sender, BrokerHeartbeatResponse(ErrorCode.STALE_BROKER_EPOCH, BrokerState.UNREGISTERED))
             return
         self._heard_at_ms[broker] = now_ms
-        if self._node_of(broker) is ZookeeperState.DISCONNECTED:
-            self._step(broker, ZookeeperInput.RECONNECTED)
+        self._reconnect(broker)
         if beat.heartbeat.want_shutdown:
             self._step(broker, ZookeeperInput.WANTS_SHUTDOWN)
         out.send(sender, BrokerHeartbeatResponse(ErrorCode.NONE, BrokerState.UNFENCED))
+
+    def _reconnect(self, broker: BrokerId) -> None:
+        if self._node_of(broker) is ZookeeperState.DISCONNECTED:
+            self._step(broker, ZookeeperInput.RECONNECTED)
 
     def _look_at_sessions(self, now_ms: TimeMs, out: Outbox) -> None:
         session_ms = self.role_settings.session_ms

@@ -32,6 +32,7 @@ from replication.roles.states import ReplicaRole
 from replication.rules.switches import rules_of
 from replication.simulation import Options, Simulation, draw_plan, harsh, quiet, run, swarm
 from replication.simulation.cluster import Cluster
+from replication.simulation.options import with_partition_settings
 from replication.simulation.retention import drawn_retention, with_retention
 
 MINUTE: Final = DurationMs(60_000)
@@ -44,8 +45,17 @@ def test_a_swarm_of_faults_breaks_nothing_in_logs_that_are_kept(seed: int) -> No
     assert outcome.findings == (), outcome.findings[0]
 
 
+def _uncleanly(options: Options) -> Options:
+    settings = attrs.evolve(options.settings, unclean_election=True)
+    return attrs.evolve(with_partition_settings(options, settings), is_strict=False)
+
+
 # Runs that once broke an invariant, with what was wrong.
 PAST_FAILURES: Final = (
+    (
+        _uncleanly(swarm(2, DurationMs(180_000))),
+        "a deposed leader answers DeleteRecords by its own metadata, and K4 held it to the ISR of the present one",
+    ),
     (
         swarm(8, TEN_MINUTES),
         "a follower that parts from its leader below the leader's start was held against what had been let go (I11)",

@@ -144,6 +144,16 @@ def test_a_broker_that_stops_ends_its_session_itself() -> None:
     assert talk.say(close) == [BrokerHeartbeatResponse(ErrorCode.NONE, BrokerState.SHUTDOWN_NOW)]
 
 
+def test_a_broker_that_has_lost_its_connection_may_end_its_session_over_another() -> None:
+    """Swarm seed 11: a broker that was cut off while it stopped closed its session, and ZooKeeper refused that."""
+    talk = Talk()
+    talk.say(SessionsDue(), now_ms=6_001)
+    assert talk.role.broker_nodes[ONE] is ZookeeperState.DISCONNECTED
+    close = CloseSession(ONE, talk.epochs[ONE])
+    assert talk.say(close, now_ms=6_002) == [BrokerHeartbeatResponse(ErrorCode.NONE, BrokerState.SHUTDOWN_NOW)]
+    assert talk.role.broker_nodes[ONE] is ZookeeperState.ABSENT
+
+
 def test_a_broker_that_is_silent_for_two_thirds_of_a_session_has_lost_its_connection_and_finds_it_again() -> None:
     talk = Talk()
     talk.ping(TWO, 5_000)
