@@ -13,7 +13,7 @@
     outages        Show what losing each broker and each rack does to each cluster of a DataFrame.
     movement       Compute how little each cluster of a DataFrame must move.
     availability   Compute the chance that partitions of each cluster are leaderless, under min-ISR or lost.
-    durability     Count the copysets of each cluster of a DataFrame, beside the optimum.
+    durability     Compute how often each cluster of a DataFrame loses data, and count its copysets.
     storage        Measure what logs and replicas take: codecs, keys, compaction, topics on brokers.
     tasks          Turn numbers of clusters or dumps into files of rows, wherever tasks run.
     engines/       Run tasks on Spark or in this process, with the same rows and files.

@@ -1,28 +1,44 @@
-"""Count the copysets of each cluster of a DataFrame, and how many brokers share in a rebuild, beside the optimum.
+"""Compute how often each cluster of a DataFrame loses data, and count its copysets, beside the fewest possible.
 
 What it decides: for each cluster and number of replicas, the distinct sets of brokers that hold all replicas of some
 partition (losing such a set at once loses a partition), the scatter widths of brokers (how many others can help to
-rebuild one), the fewest copysets that these widths allow, and the fewest at all.
+rebuild one), the fewest copysets that these widths allow, and the fewest at all; and, by `durability`, losses a year by
+independent losses of brokers and by power cuts, with what one broker takes over of another.
 
 How: as balance.py; the figures are those of `brokerside outage`, in its table `copysets`.
 
 Example: copysets(partitions).selectExpr("cluster", "copyset_count / copyset_count_min as times_the_optimum")
 
-Left out: probabilities of loss; racks.
+Left out: what placement/risks/durability.py leaves out.
 
 Source: placement/outages/copysets.py, after Cidon et al., USENIX ATC 2013.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from pyspark.sql import DataFrame
 
 from spark_analysis.frames.per_cluster import Rows, per_cluster
-from spark_analysis.questions.durability import COPYSETS, copyset_table
+from spark_analysis.questions.durability import COPYSETS, DURABILITY, QUESTION, copyset_table, durability_table
 
 
 def copysets(partitions: DataFrame, brokers: DataFrame | None = None, *, by: Sequence[str] | None = None) -> DataFrame:
     """Return one row per cluster and number of replicas; raise UsageError for a column that does not fit."""
     return per_cluster(Rows(partitions, brokers, by), COPYSETS, copyset_table)
+
+
+def durability(
+    partitions: DataFrame,
+    brokers: DataFrame | None = None,
+    *,
+    by: Sequence[str] | None = None,
+    assume: Mapping[str, float] | None = None,
+) -> DataFrame:
+    """Return one row per cluster and number of replicas; `assume` replaces defaults of the assumptions by name.
+
+    Raises UsageError for a column that does not fit, and for an assumption that there is not or beyond its limits.
+    """
+    values = QUESTION.values(assume)
+    return per_cluster(Rows(partitions, brokers, by), DURABILITY, lambda view: durability_table(view, values))

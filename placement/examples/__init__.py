@@ -1,1 +1,1 @@
-"""Show two placement policies: a useful one, and one that fails the checks."""
+"""Show three placement policies: by load, on few copysets, and one that fails the checks."""

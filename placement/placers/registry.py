@@ -1,10 +1,10 @@
 """Load placers by name: Kafka's two, and those of installed packages.
 
 What it decides: which policy `--placer NAME` and a recipe's `placer = "NAME"` mean. A package offers one by
-naming a class without arguments under the entry point `brokerside.placers`.
+naming a class without arguments under the entry point `brokerside.placers`. `copyset` is an example that is shipped.
 
 Constraints: Kafka's names cannot be taken over; `classic` and `striped` are Kafka's wherever this runs, also where the
-packages came as a zip and no entry point is known.
+packages came as a zip and no entry point is known. So it is with `copyset`.
 
 Example:
 
@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Mapping
+from importlib import import_module
 from types import MappingProxyType
 from typing import Final
 
@@ -31,6 +32,12 @@ from placement.spec import ReplicaPlacer
 
 PLACER_GROUP: Final = "brokerside.placers"
 KAFKAS: Final[Mapping[str, ReplicaPlacer]] = MappingProxyType({"classic": ClassicPlacer(), "striped": StripedPlacer()})
+
+
+SHIPPED: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
+    {"copyset": ("placement.examples.copyset", "CopysetPlacer")}
+)
+"""Examples that need no entry point: the module and the class of each."""
 
 
 def load_offered(kind: str, name: str, group: str, known: Iterable[str]) -> object:
@@ -68,7 +75,11 @@ def load_placer(name: str, release: Release | None = None) -> ReplicaPlacer:
         return StripedPlacer(release)
     if name in KAFKAS:
         return KAFKAS[name]
-    placer = load_offered("placer", name, PLACER_GROUP, KAFKAS)
+    if name in SHIPPED:
+        module, kind = SHIPPED[name]
+        placer: object = getattr(import_module(module), kind)()
+    else:
+        placer = load_offered("placer", name, PLACER_GROUP, (*KAFKAS, *SHIPPED))
     if not isinstance(placer, ReplicaPlacer):
         raise UsageError(f"placer {name!r} has no method place(spec, brokers, entropy)")
     return placer

@@ -8,12 +8,14 @@ import attrs
 import click
 
 from broker.cli import takes
+from broker.errors import UsageError
+from placement.placers.registry import load_placer
 from spark_analysis.cli.engines import LOCAL_CLUSTERS_MAX, SPARK
 from spark_analysis.cli.interrupts import ending_at_once
 from spark_analysis.cli.running import RunOptions, run_info, run_job, run_options
 from spark_analysis.engines.engine import Engine
 from spark_analysis.fleet.reading import load_recipe
-from spark_analysis.fleet.recipe import CLUSTER_COUNT_MAX, SEED_MAX
+from spark_analysis.fleet.recipe import CLUSTER_COUNT_MAX, SEED_MAX, Recipe
 
 RECIPE_DEFAULT: Final = "demo"
 
@@ -25,6 +27,7 @@ class FleetOptions(RunOptions):
     recipe_name: str
     clusters: int | None
     seed: int | None
+    placers: str | None
     partitions: bool
 
 
@@ -34,6 +37,12 @@ class FleetOptions(RunOptions):
     "--clusters", type=click.IntRange(1, CLUSTER_COUNT_MAX), help="Number of clusters, instead of the recipe's."
 )
 @click.option("--seed", type=click.IntRange(0, SEED_MAX), help="Seed of the fleet, instead of the recipe's.")
+@click.option(
+    "--placers",
+    metavar="NAMES",
+    help="Placers, instead of the recipe's: a list with commas of striped, classic, copyset (an example with few "
+    "copysets), or names of installed ones.",
+)
 @click.option(
     "--partitions",
     is_flag=True,
@@ -51,6 +60,8 @@ def fleet(options: FleetOptions) -> int:
         recipe = attrs.evolve(recipe, cluster_count=options.clusters)
     if options.seed is not None:
         recipe = attrs.evolve(recipe, seed=options.seed)
+    if options.placers is not None:
+        recipe = _placed_by(recipe, options.placers)
     info = run_info("fleet", recipe.name, recipe_text=recipe.text, seed=recipe.seed, asked=options.asked)
     with ending_at_once():
         from spark_analysis.jobs import analyse_fleet
@@ -68,3 +79,13 @@ def fleet(options: FleetOptions) -> int:
 
     run_job(job, info, options, is_small=recipe.cluster_count <= LOCAL_CLUSTERS_MAX)
     return 0
+
+
+def _placed_by(recipe: Recipe, names: str) -> Recipe:
+    """Return the recipe with every shape placed by these placers; raise UsageError for a list without a name."""
+    placers = tuple(dict.fromkeys(name.strip() for name in names.split(",")))
+    if not all(placers):
+        raise UsageError(f"--placers {names!r}: allowed is a list of names with commas between them")
+    for name in placers:
+        load_placer(name)
+    return attrs.evolve(recipe, shapes=tuple(attrs.evolve(shape, placers=placers) for shape in recipe.shapes))

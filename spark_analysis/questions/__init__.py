@@ -4,7 +4,7 @@
 - registry: List the questions by name, and read `--ask` and `--assume`.
 - sums: Sum up answers over clusters: means and quantiles of groups of rows, in a fixed order.
 - availability: Ask for the chance that a partition is leaderless, under min-ISR or lost.
-- durability: Count copysets and scatter widths of each cluster, beside the fewest copysets possible.
+- durability: Ask how often each cluster loses data, and for its copysets beside the fewest possible.
 - movement: Plan what changing the brokers of each cluster moves: brokers that join, one that leaves, a rack that joins.
 """
 

@@ -34,7 +34,7 @@ QUESTIONS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
             "spark_analysis.questions.availability",
             "chances of partitions lost, leaderless, under min-ISR",
         ),
-        "durability": ("spark_analysis.questions.durability", "copysets and scatter widths, beside the optimum"),
+        "durability": ("spark_analysis.questions.durability", "copysets, scatter widths, losses a year"),
         "movement": ("spark_analysis.questions.movement", "what brokers that join or leave, and a new rack, move"),
     }
 )

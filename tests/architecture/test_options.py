@@ -65,6 +65,7 @@ VALUES: Final = {
     "--now-ms": "5",
     "--out": "OUT",
     "--placer": "classic",
+    "--placers": "copyset",
     "--previous": str(Path(__file__).with_name("previous.json")),
     "--racks": str(REAL.parent / "multiregion-racks.csv"),
     "--replica-assignment": "1:2",

@@ -201,7 +201,7 @@ def test_broken_constraints_are_named_and_make_the_status_1(capsys: pytest.Captu
         (
             ("t:1:1", "--brokers", "0", "--placer", "nope"),
             2,
-            "placer 'nope' is not installed; there are classic, least-loaded, striped",
+            "placer 'nope' is not installed; there are classic, copyset, least-loaded, striped",
         ),
         (
             ("../x:1:1", "--brokers", "0"),

@@ -9,11 +9,12 @@ from pyspark.sql import DataFrame, SparkSession
 
 from broker.errors import UsageError
 from placement.formats.racks import read_racks
-from spark_analysis import availability
+from spark_analysis import availability, durability
 from spark_analysis.engines.local import LocalEngine
 from spark_analysis.frames.per_cluster import answer_table
 from spark_analysis.jobs import analyse_dumps
 from spark_analysis.questions.availability import AVAILABILITY
+from spark_analysis.questions.durability import DURABILITY
 from spark_analysis.questions.registry import asked_of
 from spark_analysis.sources.dumps import DumpInput
 from tests.spark_analysis.frames.test_balance import DUMPS, ONE, ONE_SCHEMA, RACKS, expected, found
@@ -21,7 +22,7 @@ from tests.spark_analysis.frames.test_questions import frames as frames
 from tests.spark_analysis.test_jobs import QUIET
 
 Frames = tuple[DataFrame, DataFrame]
-ASKED = asked_of(("availability",), ("draws=256", "seed=5"))
+ASKED = asked_of(("availability", "durability"), ("draws=256", "seed=5", "years=5000"))
 
 
 @pytest.fixture(scope="module")
@@ -42,6 +43,12 @@ def test_risks_are_those_of_the_command_in_any_partitioning(frames: Frames, repo
         assert {row["event"] for row in rows} == {"moment", "rack", "power cut"}
 
 
+def test_losses_are_those_of_the_command(frames: Frames, report: Path) -> None:
+    rows = found(durability.durability(*frames, assume={"years": 5_000.0, "seed": 5.0}), "source", "fault")
+    assert rows == expected(report, ASKED[1].question.run_table, list(rows[0]))
+    assert any(row["loss_count_independent"] for row in rows)
+
+
 def test_an_assumption_is_checked_before_any_job(spark: SparkSession) -> None:
     partitions = spark.createDataFrame(ONE, ONE_SCHEMA)
     with pytest.raises(UsageError, match=r"^--assume draws=3\.0: allowed is a number from 64 to"):
@@ -54,3 +61,5 @@ def test_a_row_has_the_documented_columns(spark: SparkSession) -> None:
     frame = availability.availability(spark.createDataFrame(ONE, ONE_SCHEMA))
     assert frame.columns == ["cluster", *answer_table(AVAILABILITY, ["cluster"]).column_names]
     assert {row["event"] for row in frame.collect()} == {"moment", "power cut"}
+    frame = durability.durability(spark.createDataFrame(ONE, ONE_SCHEMA))
+    assert frame.columns == ["cluster", *answer_table(DURABILITY, ["cluster"]).column_names]

@@ -136,3 +136,38 @@ def test_an_assumption_is_a_number_within_its_limits(text: str) -> None:
 def test_a_question_asked_twice_is_asked_once() -> None:
     assert [one.name for one in asked_of(("durability", "durability"), ())] == ["durability"]
     assert Asked("durability", {}).question is load_question("durability")
+
+
+def test_placers_replace_those_of_the_recipe(tmp_path: Path) -> None:
+    out = str(tmp_path / "out")
+    ran = COMMANDS["fleet"].run(
+        "demo", "--clusters", "2", "--engine", "local", "--quiet", "--out", out, "--json", "--placers",
+        "copyset,striped", "--ask", "durability", "--assume", "years=100",
+    )  # fmt: skip
+    assert ran.status == 0, ran.err
+    found = json.loads(ran.out)
+    assert found["placers"] == ["copyset", "striped"]
+    by_placer = {row["placer"]: row["copyset_count"] for row in found["answers"]["durability"]["by_placer"]}
+    assert by_placer["copyset"] < by_placer["striped"]
+    assert found["answers"]["durability"]["assumed"]["years"] == 100
+
+
+@pytest.mark.parametrize(
+    ("names", "sentence"),
+    [
+        ("striped,,classic", "--placers 'striped,,classic': allowed is a list of names with commas between them"),
+        ("fastest", "placer 'fastest' is not installed; there are classic, copyset, least-loaded, striped"),
+    ],
+)
+def test_placers_that_there_are_not_are_one_sentence(names: str, sentence: str) -> None:
+    ran = COMMANDS["fleet"].run("demo", "--placers", names)
+    assert (ran.status, ran.sentence) == (2, f"brokerside: {sentence}")
+
+
+def test_losses_of_no_years_are_not_known() -> None:
+    question = load_question("durability")
+    _, _, view = views(4)[-1]
+    rows = question.rows(view, question.values({"years": 0})).to_pylist()
+    assert rows
+    assert {(row["losses_per_year_independent"], row["losses_per_year_power_cut"]) for row in rows} == {(None, None)}
+    assert all(row["losses_per_year_closed_form"] > 0 for row in rows)
