@@ -100,3 +100,21 @@ def test_wider_bounds_never_move_more() -> None:
             )
             moved.append(found(problem, solve(problem, bounds))[1])
         assert moved == sorted(moved, reverse=True)
+
+
+def test_dropping_the_rack_rule_never_moves_more() -> None:
+    """Test 17: to the same bounds, when any broker may hold any partition that it does not hold twice."""
+    fewer = 0
+    for seed in SEEDS:
+        problem = random_problem(seed)
+        if not is_solvable(problem):
+            continue
+        solution = solve(problem)
+        bounds = Bounds(low=solution.low, high=solution.high, block=solution.block, totals=solution.totals)
+        free = attrs.evolve(
+            problem, must=np.zeros_like(problem.must), room=np.full_like(problem.room, problem.group.size)
+        )
+        moved, freely = (found(one, solve(one, bounds))[1] for one in (problem, free))
+        assert freely <= moved, seed
+        fewer += freely < moved
+    assert fewer > 10

@@ -177,6 +177,54 @@ def test_old_brokers_receive_nothing_when_only_new_ones_may() -> None:
     assert seen > 20
 
 
+@pytest.mark.parametrize("racked", [False, True])
+def test_brokers_that_join_an_even_cluster_are_the_only_ones_to_receive(racked: bool) -> None:
+    """Test 9: without --new-only-receives, without racks and on three that grow alike."""
+    for count in (6, 20, 61):
+        rows = [[n % 6, (n + 1) % 6, (n + 2) % 6] for n in range(count)]
+        racks: dict[int, str | None] = {number: "abc"[number % 3] if racked else None for number in range(6)}
+        view = view_of(rows, racks)
+        even = make_plan(view, Goal())
+        assert even.tally.moved <= 3
+        new = tuple((BrokerId(number), "abc"[number % 3] if racked else None) for number in (6, 7, 8))
+        plan = make_plan(after(even), Goal(kind="add", add=new))
+        assert plan.faults() == ()
+        received = plan.reassignment.replicas[plan.reassignment.added].tolist()
+        assert set(received) <= {6, 7, 8}
+        assert len(received) >= 3 * (3 * count // 9)
+
+
+def test_to_remove_a_broker_again_moves_what_it_came_to_hold() -> None:
+    """Test 10, on random clusters: at least that, and the broker is empty afterwards."""
+    seen = 0
+    for seed in SEEDS:
+        view = random_view(seed)
+        new = BrokerId(1 + max(int(one.id) for one in view.brokers))
+        try:
+            added = make_plan(view, Goal(kind="add", add=((new, None if not view.racks else view.racks[0]),)))
+            back = make_plan(after(added), Goal(kind="drain", remove=(new,)))
+        except (MissingInputError, PlanRefusedError):
+            continue
+        held = int((after(added).partitions.replicas == new).sum())
+        assert back.tally.moved >= held
+        assert not (after(back).partitions.replicas == new).any()
+        seen += held > 0
+    assert seen > 100
+
+
+def test_no_broker_holds_a_partition_twice() -> None:
+    """Test 12, by looking at every row."""
+    seen = 0
+    for seed in SEEDS:
+        plan = planned(seed)
+        if plan is not None:
+            for row in after(plan).partitions.replicas.tolist():
+                held = [number for number in row if number >= 0]
+                assert len(set(held)) == len(held), seed
+                seen += len(held) > 1
+    assert seen > 500
+
+
 def test_after_a_plan_every_partition_stands_on_as_many_racks_as_it_can() -> None:
     """Test 11: by the product's audit of racks, on clusters that it judges alike: all racked, nobody fenced."""
     seen = broken = 0
