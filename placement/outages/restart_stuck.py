@@ -88,8 +88,9 @@ def check_in_sync(view: ClusterView, stuck: Stuck, *, margin: int) -> None:
     where = ", ".join(named) + (f" and {counted(more, 'more broker')}" if more else "")
     least = "min.insync.replicas" + (f" plus the margin of {margin}" if margin else "")
     raise RefusedError(
-        f"{count} of {counted(view.partitions.count, 'partition')} {'is' if count == 1 else 'are'} at or under {least} "
-        f"because replicas are out of sync, on broker{'' if len(stuck.replica_count_by_broker) == 1 else 's'} {where}; "
+        f"{count:,} of {counted(view.partitions.count, 'partition')} {'is' if count == 1 else 'are'} at or under "
+        f"{least} because replicas are out of sync, "
+        f"on broker{'' if len(stuck.replica_count_by_broker) == 1 else 's'} {where}; "
         "bring these brokers back and wait until every replica is in sync, or give --despite-out-of-sync, which "
         f"restarts the brokers of {'this partition' if count == 1 else 'each of these partitions'} one at a time"
     )

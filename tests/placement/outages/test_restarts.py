@@ -138,6 +138,9 @@ def test_a_cluster_whose_last_replicas_in_sync_would_restart_is_refused() -> Non
         restart_schedule(fenced)
     where = OUT_OF_SYNC.format("", "2 (1 replica, fenced)", "this partition")
     assert str(refused.value) == f"1 of 2 partitions is {where}"
+    many = racked([[0, 1, 2]] * 1_200, "abc", isr=[[0, -1, -1]] * 1_200)
+    with pytest.raises(RefusedError, match=r"^1,200 of 1,200 partitions are at or under min\.insync\.replicas "):
+        restart_schedule(many)
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from pathlib import Path
 
 import pytest
 
@@ -28,6 +29,37 @@ COMMANDS = (
     "explore --model quorum --voters 1 --records 0 --restarts 0 --lost-disks 0 --epochs 1",
     "scenario run S20",
 )
+
+
+DUMP = "Topic: t\tPartitionCount: 1\tReplicationFactor: 1\tConfigs: min.insync.replicas=1\n" + (
+    "\tTopic: t\tPartition: 0\tLeader: 1\tReplicas: 1\tIsr: 1\n"
+)
+PLAN = '{"version":1,"partitions":[{"topic":"t","partition":0,"replicas":[2]}]}'
+ON_A_DUMP = (
+    "outage one.txt",
+    "outage one.txt --lose 1",
+    "roll one.txt",
+    "plan one.txt --goal drain --remove 1 --add 2 --out moved",
+    "plan --check moved",
+    "plan one.txt --goal drain --remove 1",
+    "plan one.txt --by bytes",
+    "impact one.txt plan.json --add 2",
+    "compare one.txt one.txt",
+    "report one.txt --out out --quiet",
+)
+
+
+def test_what_is_said_of_one_broker_and_one_partition_is_singular(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "one.txt").write_text(DUMP)
+    (tmp_path / "plan.json").write_text(PLAN)
+    for line in ON_A_DUMP:
+        assert run(brokerside, "brokerside", shlex.split(line)) in (0, 1, 2)
+        printed = capsys.readouterr()
+        assert printed.out + printed.err
+        assert [text for text in (printed.out + printed.err).splitlines() if WRONG.search(text)] == [], line
 
 
 @pytest.mark.parametrize("line", COMMANDS)
