@@ -37,22 +37,24 @@ import numpy as np
 
 from broker.cluster import Int32Array, Int64Array
 from placement.outages.restart_budget import Limits
+from placement.outages.restart_cases import Case, cases_prove
 from placement.outages.restart_search_kernel import ByteArray, fill_within, heaviest_batch
 
-STEPS_MAX: Final = 200_000_000  # About a second.
+STEPS_MAX: Final = 300_000_000  # Above a second.
 SEARCH_STEPS_MAX: Final = 3_500_000_000  # About three seconds; a proof for 155 brokers takes 3 billion.
 _FAULTS_MAX: Final = 10
 FOUND: Final = 1
 NONE: Final = 0
 CUT_OFF: Final = -1
-Proof: TypeAlias = Literal["weights", "search"]
+Proof: TypeAlias = Literal["weights", "search", "cases"]
 
 
 @attrs.frozen
 class Checked:
     """Hold the faults of a schedule, and the number of batches that every schedule needs, as far as confirmed.
 
-    `by` says what confirmed it: the weights, or a search for one batch fewer that found none.
+    `by` says what confirmed it: the weights, weights in each of some cases (restart_cases.py), or a search for one
+    batch fewer that found none.
     """
 
     faults: tuple[str, ...]
@@ -102,14 +104,18 @@ def check_schedule(
     weights: Int64Array,
     *,
     by_search: int = 0,
+    cases: Sequence[Case] = (),
     steps_max: int = STEPS_MAX,
 ) -> Checked:
     """Return the faults of `batches` (places in `limits.brokers`), and the lower bound that is confirmed.
 
-    The bound is what `weights` prove; or `by_search`, if that is more and no schedule has one batch fewer.
+    The bound is what `weights` prove; or the number of batches if the `cases` prove it; or `by_search`, if that is more
+    and no schedule has one batch fewer.
     """
     faults = tuple(_faults(limits, batches))[:_FAULTS_MAX]
-    bound = lower_bound(limits, weights, steps_max=steps_max)
+    bound = lower_bound(limits, weights, steps_max=steps_max, claimed=len(batches))
+    if cases and len(batches) > bound and cases_prove(conflicts_of(limits).clash, cases, len(batches)):
+        return Checked(faults, len(batches), "cases")
     if by_search > bound and within(limits, conflicts_of(limits), by_search - 1, SEARCH_STEPS_MAX)[0] == NONE:
         return Checked(faults, by_search, "search")
     return Checked(faults, bound, "weights")
@@ -124,22 +130,35 @@ def within(limits: Limits, conflicts: Conflicts, batch_count: int, steps_max: in
     return int(fill_within(tables, limits.batch_max, batch_count, steps_max, batch_of)), batch_of
 
 
-def lower_bound(limits: Limits, weights: Int64Array, *, steps_max: int = STEPS_MAX) -> int:
-    """Return the number of batches that `weights` prove every schedule to need; 0 if it cannot be confirmed."""
+def lower_bound(limits: Limits, weights: Int64Array, *, steps_max: int = STEPS_MAX, claimed: int = 0) -> int:
+    """Return the number of batches that `weights` prove every schedule to need; 0 if it cannot be confirmed.
+
+    Whether they prove `claimed` batches is seen first, as that takes far fewer comparisons.
+    """
     if not limits.brokers.size or weights.shape != limits.brokers.shape or int(weights.min()) < 0:
         return 0
-    total = int(weights.sum())
-    cap, steps = heaviest(conflicts_of(limits), limits.batch_max, weights, steps_max)[1:]
+    total, conflicts = int(weights.sum()), conflicts_of(limits)
+    if claimed > 1 and total:
+        least = (total - 1) // (claimed - 1)
+        batch, _, steps = heaviest(conflicts, limits.batch_max, weights, steps_max, least=least)
+        if steps <= steps_max and not batch.size:
+            return claimed
+    cap, steps = heaviest(conflicts, limits.batch_max, weights, steps_max)[1:]
     return -(-total // cap) if steps <= steps_max and cap else 0
 
 
-def heaviest(conflicts: Conflicts, batch_max: int, weights: Int64Array, steps_max: int) -> tuple[Int64Array, int, int]:
-    """Return the heaviest batch found, its weight, and the comparisons made: above `steps_max` if cut off."""
+def heaviest(
+    conflicts: Conflicts, batch_max: int, weights: Int64Array, steps_max: int, *, least: int = 0
+) -> tuple[Int64Array, int, int]:
+    """Return the heaviest batch found, its weight, and the comparisons made: above `steps_max` if cut off.
+
+    Only batches heavier than `least` are looked for; if there is none, `least` is the weight.
+    """
     order = np.lexsort([np.arange(weights.size), -weights]).astype(np.int64)
     order = order[weights[order] > 0]
     best = np.zeros(weights.size, dtype=np.uint8)
     tables = (conflicts.clash, conflicts.hyperedge_of, conflicts.budget)
-    weight, steps = heaviest_batch(tables, batch_max, weights.astype(np.int64), order, steps_max, best)
+    weight, steps = heaviest_batch(tables, batch_max, weights.astype(np.int64), order, steps_max, least, best)
     return np.flatnonzero(best).astype(np.int64), int(weight), int(steps)
 
 

@@ -79,9 +79,13 @@ def heaviest_batch(
     weights: Int64Array,
     order: Int64Array,
     steps_max: int,
+    least: int,
     best: ByteArray,
 ) -> tuple[int, int]:
-    """Fill uint8[N] with the heaviest batch; return its weight, and the comparisons, above `steps_max` if cut off."""
+    """Fill uint8[N] with the heaviest batch; return its weight, and the comparisons, above `steps_max` if cut off.
+
+    Only batches heavier than `least` are looked for: if there is none, nothing is filled, and the weight is `least`.
+    """
     clash, hyperedge_of, budget = tables
     count = order.shape[0]
     deepest = min(batch_max, count)
@@ -94,7 +98,7 @@ def heaviest_batch(
     cliques = np.zeros((count, count), np.int32)
     left[0] = order
     left_count[0] = count
-    depth, weight, most, steps, fresh = 0, np.int64(0), np.int64(0), 0, True
+    depth, weight, most, steps, fresh = 0, np.int64(0), np.int64(least), 0, True
     while depth >= 0 and steps <= steps_max:
         if fresh:
             steps += cover(clash, weights, left[depth], left_count[depth], cliques, bound[depth])

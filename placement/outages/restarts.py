@@ -6,11 +6,11 @@ is in sync again.
 Goals, most important first: no batch breaks a constraint (restart_budget.py); the batches are as few as possible; a
 certificate proves it, or says the gap.
 
-How: first fit, iterated greedy and a tabu search give a schedule; a constraint, a clique and, for up to
-`EXACT_BROKERS_MAX` brokers, the prices of the best fractional schedule bound it from below (restart_bound.py,
-restart_columns.py); while a
-gap is left, a depth-first search looks for one batch fewer (restart_check.py). `check_schedule` confirms both sides
-without any of this.
+How: first fit, iterated greedy and crossing schedules give a schedule (restart_crossing_kernel.py); a constraint, a
+clique and, for up to `EXACT_BROKERS_MAX` brokers, the prices of the best fractional schedule bound it from below
+(restart_bound.py, restart_columns.py). Where one batch is left open, prices in cases may prove it
+(restart_branching.py), or a depth-first search for one batch fewer (restart_check.py). `check_schedule` confirms both
+sides without any of this.
 
 Example: three brokers that share a partition of min.insync.replicas 2 restart one by one; with min.insync.replicas 1
 two may restart together.
@@ -45,7 +45,9 @@ from broker.entropy import SplitMix64
 from broker.ids import BrokerId
 from placement.outages.arrow import table_of
 from placement.outages.restart_bound import best_weights, clique_weights, constraint_weights
+from placement.outages.restart_branching import proven_cases
 from placement.outages.restart_budget import Limits, RestartLimits, restart_limits
+from placement.outages.restart_cases import Case
 from placement.outages.restart_check import (
     FOUND,
     NONE,
@@ -56,8 +58,9 @@ from placement.outages.restart_check import (
     conflicts_of,
     within,
 )
-from placement.outages.restart_columns import fractional_weights
-from placement.outages.restart_kernel import fill_by_tabu, fill_first_fit
+from placement.outages.restart_columns import Fractional, best_fractional
+from placement.outages.restart_crossing_kernel import fill_by_crossing
+from placement.outages.restart_kernel import fill_first_fit
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -67,7 +70,12 @@ GREEDY_ROUNDS: Final = 600
 GREEDY_ROUNDS_QUICK: Final = 60
 SEARCH_STEPS_QUICK: Final = 2_000_000  # Some hundredths of a second.
 SEARCH_STEPS_SHORT: Final = 20_000_000
-TABU_STEPS_MAX: Final = 1_500_000_000
+CROSSING_STEPS_MAX: Final = 400_000_000  # About a second.
+CROSSING_TURNS: Final = 20_000
+CASE_WORK_MAX: Final = 2_200_000_000
+"""Pivots for all cases, times the numbers of a pivot: five seconds on a busy core."""
+CASES_GAP_MAX: Final = 0.35
+"""Prices that prove less than so much below a whole number of batches prove it in few cases, if in any."""
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -75,7 +83,7 @@ class RestartSchedule:
     """Hold a schedule of restarts and its certificate.
 
     `batches` are broker ids; every schedule needs at least `bound` batches, which `weights` int64[N] prove for the
-    brokers of `limits.limits`; `checked` is what the checker says of both.
+    brokers of `limits.limits`, or the `cases` do; `checked` is what the checker says of both.
     """
 
     batches: tuple[tuple[BrokerId, ...], ...]
@@ -83,6 +91,7 @@ class RestartSchedule:
     weights: Int64Array
     checked: Checked
     limits: RestartLimits
+    cases: tuple[Case, ...] = ()
 
     @property
     def is_optimal(self) -> bool:
@@ -95,12 +104,14 @@ class Found:
     """Hold a schedule as places in the brokers of its limits, and what bounds it.
 
     `bound` is what `weights` prove; `by_search` is more where a search found no schedule of one batch fewer, else 0.
+    The `cases`, if there are some, prove that no schedule has fewer batches.
     """
 
     batches: tuple[tuple[int, ...], ...]
     weights: Int64Array
     bound: int
     by_search: int
+    cases: tuple[Case, ...] = ()
 
 
 def restart_schedule(
@@ -125,7 +136,7 @@ def restart_schedule(
         despite_out_of_sync=despite_out_of_sync,
     )
     found = _gentlest_first(limits, solve(limits.limits, thorough=thorough))
-    checked = check_schedule(limits.limits, found.batches, found.weights, by_search=found.by_search)
+    checked = check_schedule(limits.limits, found.batches, found.weights, by_search=found.by_search, cases=found.cases)
     assert not checked.faults, checked.faults
     ids = [BrokerId(int(view.broker_ids[row])) for row in limits.limits.brokers]
     return RestartSchedule(
@@ -134,6 +145,7 @@ def restart_schedule(
         weights=found.weights,
         checked=checked,
         limits=limits,
+        cases=found.cases,
     )
 
 
@@ -160,33 +172,46 @@ def solve(limits: Limits, *, thorough: bool = True) -> Found:
     if len(batches) > bound:
         rounds = GREEDY_ROUNDS if thorough else GREEDY_ROUNDS_QUICK
         batches = _greedy(limits, conflicts, rounds=rounds, target=bound)
-    by_search = 0
-    if limits.brokers.size <= EXACT_BROKERS_MAX:
-        steps_max = SEARCH_STEPS_SHORT if thorough else SEARCH_STEPS_QUICK
-        batches, by_search = _searched(limits, conflicts, batches, bound, steps_max)
-        if thorough and len(batches) > max(bound, by_search):
-            prices = fractional_weights(limits, conflicts, batches, len(batches))
-            weights, bound = best_weights(limits, [weights, prices])
-            batches, by_search = _closed(limits, conflicts, batches, bound)
+    if limits.brokers.size > EXACT_BROKERS_MAX:
+        return Found(batches=batches, weights=weights, bound=bound, by_search=0)
+    steps_max = SEARCH_STEPS_SHORT if thorough else SEARCH_STEPS_QUICK
+    batches, by_search = _searched(limits, conflicts, batches, bound, steps_max)
+    found = Found(batches=batches, weights=weights, bound=bound, by_search=by_search)
+    return _closed(limits, conflicts, found) if thorough and len(batches) > max(bound, by_search) else found
+
+
+def _closed(limits: Limits, conflicts: Conflicts, found: Found) -> Found:
+    """Return a schedule of fewer batches, or a better bound: what takes seconds.
+
+    Better schedules first; then prices; and where these leave one batch open, cases or a long search.
+    """
+    batches = _by_crossing(limits, conflicts, found.batches, found.bound)
+    prices = best_fractional(limits, conflicts, batches, len(batches))
+    better = prices.bound > found.bound
+    weights, bound = (prices.weights, prices.bound) if better else (found.weights, found.bound)
+    if len(batches) != bound + 1:
+        return Found(batches=batches, weights=weights, bound=bound, by_search=0)
+    if _is_for_cases(limits, conflicts, bound, prices):
+        pivots = _pivots_left(limits, prices)
+        cases = proven_cases(conflicts.clash, prices.batches, len(batches), pivots)
+        return Found(batches=batches, weights=weights, bound=bound, by_search=0, cases=cases)
+    batches, by_search = _searched(limits, conflicts, batches, bound, SEARCH_STEPS_MAX)
     return Found(batches=batches, weights=weights, bound=bound, by_search=by_search)
 
 
-def _closed(
-    limits: Limits, conflicts: Conflicts, batches: tuple[tuple[int, ...], ...], bound: int
-) -> tuple[tuple[tuple[int, ...], ...], int]:
-    """Return a schedule of fewer batches if one is found, and what a long search proves: 0 if it is cut off.
+def _only_pairs(limits: Limits, conflicts: Conflicts) -> bool:
+    """Return whether pairs of brokers are all that forbids a batch."""
+    return not conflicts.budget.size and limits.batch_max >= limits.brokers.size
 
-    A gap of one batch is most often closed by a proof, a wider one only by better schedules first.
-    """
-    wide = len(batches) > bound + 1
-    if wide:
-        batches = _by_tabu(limits, conflicts, batches, bound)
-    by_search = 0
-    if len(batches) <= bound + 1:
-        batches, by_search = _searched(limits, conflicts, batches, bound, SEARCH_STEPS_MAX)
-    if not wide and len(batches) > max(bound, by_search):
-        batches = _by_tabu(limits, conflicts, batches, bound)
-    return batches, by_search
+
+def _is_for_cases(limits: Limits, conflicts: Conflicts, bound: int, prices: Fractional) -> bool:
+    """Return whether cases may prove one batch more than `bound`: the prices nearly do, and were found soon."""
+    near = prices.value > bound - CASES_GAP_MAX
+    return near and _only_pairs(limits, conflicts) and _pivots_left(limits, prices) > prices.pivots
+
+
+def _pivots_left(limits: Limits, prices: Fractional) -> int:
+    return int(CASE_WORK_MAX // limits.brokers.size**2) - prices.pivots
 
 
 def _searched(
@@ -201,19 +226,14 @@ def _searched(
     return batches, 0
 
 
-def _by_tabu(
+def _by_crossing(
     limits: Limits, conflicts: Conflicts, batches: tuple[tuple[int, ...], ...], bound: int
 ) -> tuple[tuple[int, ...], ...]:
-    """Return a schedule of fewer batches while a tabu search finds one; only where pairs are all that counts."""
-    if conflicts.budget.size or limits.batch_max < limits.brokers.size:
-        return batches
-    while len(batches) > max(bound, 1):
+    """Return a schedule of fewer batches while crossing schedules finds one; only where pairs are all that counts."""
+    while _only_pairs(limits, conflicts) and len(batches) > max(bound, 2):
         batch_of = np.zeros(limits.brokers.size, dtype=np.int32)
-        for number, batch in enumerate(batches[:-1]):
-            batch_of[list(batch)] = number
         fewer = len(batches) - 1
-        batch_of[list(batches[-1])] = np.arange(len(batches[-1])) % fewer
-        if fill_by_tabu(conflicts.clash.astype(np.int32), fewer, TABU_STEPS_MAX, batch_of):
+        if fill_by_crossing(conflicts.clash, fewer, CROSSING_STEPS_MAX, CROSSING_TURNS, batch_of):
             break
         batches = _batches(batch_of)
     return batches

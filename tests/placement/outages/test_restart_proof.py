@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from placement.outages import restart_check, restart_search_kernel
+from placement.outages import restart_cases, restart_check, restart_search_kernel
 from placement.outages.restart_bound import clique_weights, constraint_weights
 from placement.outages.restart_budget import Limits
 from placement.outages.restart_check import (
@@ -24,7 +24,7 @@ from placement.outages.restart_check import (
     lower_bound,
     within,
 )
-from placement.outages.restart_columns import WEIGHT_SCALE, fractional_weights
+from placement.outages.restart_columns import WEIGHT_SCALE, best_fractional
 from placement.outages.restart_columns_kernel import find_heavy
 from placement.outages.restarts import solve
 
@@ -95,16 +95,21 @@ def test_no_weights_prove_more_than_the_fewest(limits: Limits, drawn: list[int])
         np.array(drawn[:count], dtype=np.int64),
         constraint_weights(limits),
         clique_weights(conflicts),
-        fractional_weights(limits, conflicts, greedy, count),
+        best_fractional(limits, conflicts, greedy, count).weights,
     ):
         assert lower_bound(limits, weights) <= least
+        assert lower_bound(limits, weights, claimed=least + 1) <= least
+        assert lower_bound(limits, weights, claimed=least) == lower_bound(limits, weights)
         batch, weight, _ = heaviest(conflicts, limits.batch_max, weights, 10**9)
         every = [
             batch for size in range(count + 1) for batch in combinations(range(count), size) if allowed(limits, batch)
         ]
         assert weight == weights[batch].sum() == max(sum(int(weights[each]) for each in one) for one in every)
+    before = conflicts_of(limits)
     assert within(limits, conflicts, least, 10**9)[0] == FOUND
     assert within(limits, conflicts, least - 1, 10**9)[0] == NONE
+    assert np.array_equal(conflicts.hyperedge_of, before.hyperedge_of)
+    assert np.array_equal(conflicts.clash, before.clash)
 
 
 def of_random_pairs(count: int, pair_count: int) -> Limits:
@@ -125,7 +130,7 @@ def test_the_prices_prove_the_best_fractional_schedule_rounded_up() -> None:
     limits = of_random_pairs(120, 2_400)
     conflicts = conflicts_of(limits)
     greedy = [(broker,) for broker in range(120)]
-    assert lower_bound(limits, fractional_weights(limits, conflicts, greedy, 120)) == 11
+    assert lower_bound(limits, best_fractional(limits, conflicts, greedy, 120).weights) == 11
 
 
 @pytest.mark.parametrize(("batch_max", "least"), [(9, 14), (6, 20)])
@@ -133,7 +138,7 @@ def test_the_prices_of_small_batches_prove_what_the_largest_batch_allows(batch_m
     """120 brokers in batches of 9 need 14, of 6 need 20; without that limit the prices prove 11."""
     limits = attrs.evolve(of_random_pairs(120, 2_400), batch_max=batch_max)
     greedy = [(broker,) for broker in range(120)]
-    assert lower_bound(limits, fractional_weights(limits, conflicts_of(limits), greedy, 120)) == least
+    assert lower_bound(limits, best_fractional(limits, conflicts_of(limits), greedy, 120).weights) == least
 
 
 @pytest.mark.parametrize("start", [-1, 0, 77])
@@ -212,8 +217,8 @@ def test_the_checker_names_a_batch_that_holds_too_many_of_a_larger_budget() -> N
 
 
 def test_the_checker_imports_no_solver() -> None:
-    solvers = ("bound", "kernel", "savings", "columns", "columns_kernel")
-    for module in (restart_check, restart_search_kernel):
+    solvers = ("bound", "kernel", "savings", "columns", "columns_kernel", "branching", "crossing_kernel")
+    for module in (restart_check, restart_cases, restart_search_kernel):
         source = Path(str(module.__file__)).read_text(encoding="utf-8")
         assert not [name for name in solvers if f"outages.restart_{name} import" in source]
         assert "outages.restarts import" not in source

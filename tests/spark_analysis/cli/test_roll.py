@@ -9,7 +9,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from broker.cli import run
+from placement.outages import restarts
 from spark_analysis.cli.commands import brokerside
+from tests.placement.outages.test_restart_cases import GROETZSCH
 
 REAL = Path(__file__).parents[2] / "real_data"
 BASELINE = str(REAL / "multiregion" / "1-baseline.txt")
@@ -129,3 +131,31 @@ def test_wrong_input_is_one_sentence_and_status_2(
 ) -> None:
     assert roll(BASELINE, *arguments) == 2
     assert capsys.readouterr().err == f"brokerside: {sentence}\n"
+
+
+def test_a_proof_by_cases_is_named_and_written_with_its_splits_and_weights(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Pairs of brokers that no weights prove to need more than 3 batches; a short search would see 4."""
+    monkeypatch.setattr(restarts, "SEARCH_STEPS_SHORT", 0)
+    dump = tmp_path / "d.txt"
+    pairs = GROETZSCH[1]
+    head = f"Topic: t\tPartitionCount: {len(pairs)}\tReplicationFactor: 2\tConfigs: min.insync.replicas=1"
+    lines = [
+        f"\tTopic: t\tPartition: {number}\tLeader: {one}\tReplicas: {one},{other}\tIsr: {one},{other}"
+        for number, (one, other) in enumerate(pairs)
+    ]
+    dump.write_text("\n".join([head, *lines]) + "\n")
+    assert roll(str(dump), "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["batch_count"], found["batch_count_min"], found["proof"]["by"]) == (4, 4, "cases")
+    cases = found["proof"]["cases"]
+    assert len(cases) > 1
+    first = cases[0]["splits"][0]
+    assert {len(split["brokers"]) for case in cases for split in case["splits"]} == {2}
+    assert {case["splits"][0]["together"] for case in cases if case["splits"][0]["brokers"] == first["brokers"]} == {
+        True,
+        False,
+    }
+    assert roll(str(dump)) == 0
+    assert f"4 batches; proven by weights of the brokers in {len(cases)} cases: no sched" in capsys.readouterr().out
