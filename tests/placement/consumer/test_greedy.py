@@ -147,7 +147,8 @@ def test_whether_all_is_balanced_is_told_after_every_move_as_by_looking_at_every
         return answered_quickly
 
     monkeypatch.setattr(Moves, "is_balanced", both)
-    for seed in range(400):
+    # In the last three a member that two claim from has all of a topic, though its owner has two partitions more.
+    for seed in (*range(400), 4048, 8072, 10021):
         try:
             answered(claimed_by_few(random.Random(seed), doubled=doubled))
         except (PartitionAssignorError, NoSuchElementError):
