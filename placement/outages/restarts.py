@@ -74,6 +74,7 @@ CROSSING_STEPS_MAX: Final = 400_000_000  # About a second.
 CROSSING_TURNS: Final = 20_000
 CASE_WORK_MAX: Final = 2_200_000_000
 """Pivots for all cases, times the numbers of a pivot: five seconds on a busy core."""
+CASES_BROKERS_MAX: Final = 140  # Of more brokers the heaviest batch of a case takes too long; a long search serves.
 CASES_GAP_MAX: Final = 0.35
 """Prices that prove less than so much below a whole number of batches prove it in few cases, if in any."""
 
@@ -206,7 +207,7 @@ def _only_pairs(limits: Limits, conflicts: Conflicts) -> bool:
 
 def _is_for_cases(limits: Limits, conflicts: Conflicts, bound: int, prices: Fractional) -> bool:
     """Return whether cases may prove one batch more than `bound`: the prices nearly do, and were found soon."""
-    near = prices.value > bound - CASES_GAP_MAX
+    near = prices.value > bound - CASES_GAP_MAX and limits.brokers.size <= CASES_BROKERS_MAX
     return near and _only_pairs(limits, conflicts) and _pivots_left(limits, prices) > prices.pivots
 
 
