@@ -19,6 +19,7 @@ from spark_analysis import durability, movement, outages, register, violations
 from spark_analysis.engines.local import LocalEngine
 from spark_analysis.frames.per_cluster import answer_table
 from spark_analysis.jobs import analyse_dumps
+from spark_analysis.questions.movement import cost_table
 from spark_analysis.sources.dumps import DumpInput, read_input
 from spark_analysis.tables import advice_schemas, schemas
 from tests.spark_analysis.data_sources.dumps import MULTIREGION
@@ -105,6 +106,16 @@ def test_plans_are_those_of_a_report_and_only_the_goals_asked_for(frames: Frames
     assert str(caught.value) == "there is no goal 'speed'; goals are balance, bytes, leaders, racks"
 
 
+def test_costs_are_those_of_the_question(frames: Frames) -> None:
+    rows = found(movement.costs(*frames, joining=2), "source", "fault")
+    expected_rows = [{"cluster": name} | row for name, view in views() for row in cost_table(view, 2).to_pylist()]
+    assert rows == sorted(expected_rows, key=str)
+    assert {row["change"] for row in rows} == {"balance", "add", "drain", "rack"}
+    with pytest.raises(UsageError) as caught:
+        movement.costs(*frames, joining=0)
+    assert str(caught.value) == "joining is 0; allowed are 1 to 1000"
+
+
 def test_copysets_are_those_of_the_command(frames: Frames) -> None:
     rows = found(durability.copysets(*frames), "source", "fault")
     of_command = [{"cluster": name} | attrs.asdict(one) for name, view in views() for one in counted.copysets(view)]
@@ -119,6 +130,7 @@ def test_every_answer_has_the_columns_that_are_documented(spark: SparkSession) -
         (violations.partitions(partitions), violations.PARTITIONS),
         (outages.outages(partitions), outages.OUTAGES),
         (movement.plans(partitions), movement.PLANS),
+        (movement.costs(partitions), movement.COSTS),
         (durability.copysets(partitions), durability.COPYSETS),
     ):
         assert frame.columns == ["cluster", *answer_table(table, ["cluster"]).column_names]
