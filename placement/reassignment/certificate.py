@@ -28,7 +28,9 @@ the maximum of q·x with loads 1..2 is -1, so at least one replica moves.
 Loads in bytes (byte_band.py) lie in a band around the reachable mean. Then a replica of s bytes costs s times what it
 costs here, and as many times its broker's price; whole partitions may need more than the bound says.
 
-Left out: with bounds by topic, they and the blocks are checked to be kept, not to be the most even.
+Bounds by topic are checked in the same way, of each topic by itself.
+
+Left out: with bounds by topic, the blocks of brokers are checked to be kept, not to be the most even.
 
 Source: linear programming duality; Frank & Murota, Mathematical Programming, 2021, for the order of loads.
 """
@@ -256,3 +258,29 @@ def faults_of_bounds(question: Question, proof: Proof, before: Int64Array) -> li
         if least != int(proof.totals[: last + 1].sum()):
             faults.append(f"blocks 0 to {last} can hold {least}, less than {int(proof.totals[: last + 1].sum())}")
     return faults
+
+
+def uneven_topics(question: Question, proof: TopicProof) -> list[int]:
+    """Return the topics whose bounds are not the most even ones that each topic by itself can reach.
+
+    Brokers with equal bounds form a block, the fullest first. Blocks 1..j must hold the least that any placement of the
+    topic puts on them, and bounds must be the floors and ceilings of the means that follow: so no placement has a
+    smaller maximum, nor a greater minimum.
+    """
+    live, found = np.flatnonzero(question.live), []
+    for topic, rows in by_topic(question):
+        parts = {name: getattr(question, name)[rows] for name in ("rows", "wanted", "leader", "topic")}
+        alone = attrs.evolve(question, **parts, sizes=None)
+        low, high = proof.low[topic], proof.high[topic]
+        order = live[np.lexsort((high[live], low[live]))[::-1]]
+        ends = np.flatnonzero((np.diff(low[order]) != 0) | (np.diff(high[order]) != 0)) + 1
+        inside, before = np.zeros(question.live.size, dtype=np.int64), 0
+        for members in np.split(order, ends):
+            inside[members] = 1
+            least = alone.least(inside, fresh=0, lead=0)
+            floor, rest = divmod(least - before, members.size)
+            if int(low[members[0]]) != floor or int(high[members[0]]) != floor + (rest > 0):
+                found.append(topic)
+                break
+            before = least
+    return found

@@ -30,7 +30,14 @@ from broker.row_flags import any_in_row, count_in_row
 from broker.wording import counted
 from placement.balance.loads import broker_rows
 from placement.reassignment.byte_band import faults_of_band
-from placement.reassignment.certificate import Proof, Question, faults_of_bounds, first_without_place, lower_bound
+from placement.reassignment.certificate import (
+    Proof,
+    Question,
+    faults_of_bounds,
+    first_without_place,
+    lower_bound,
+    uneven_topics,
+)
 from placement.reassignment.goal import Goal, copy_sizes, excluded_rows, shares
 
 
@@ -450,7 +457,7 @@ def _faults_of_topics(view: ClusterView, goal: Goal, question: Question, proof: 
     if proof.topics is None:
         return []
     count = question.live.size
-    if proof.topics.low.shape != (len(view.topics), count):
+    if any(one.shape != (len(view.topics), count) for one in (proof.topics.low, proof.topics.high, proof.topics.price)):
         return [f"bounds by topic are those of {proof.topics.low.shape[0]} topics; there are {len(view.topics)}"]
     placed = (target >= 0) & np.append(question.live, False)[target] & (question.wanted > 0)[:, None]
     cells = question.topic.astype(np.int64)[:, None] * count + target
@@ -467,4 +474,8 @@ def _faults_of_topics(view: ClusterView, goal: Goal, question: Question, proof: 
                 f"broker {view.brokers[broker].id} holds {int(held[topic, broker])} replicas of "
                 f"{view.topics[topic].name}, {what}"
             )
+    uneven = uneven_topics(question, proof.topics)
+    if uneven:
+        name = view.topics[uneven[0]].name
+        found.append(f"the bounds of {counted(len(uneven), 'topic')} are not the most even, such as {name}")
     return found

@@ -55,6 +55,7 @@ from placement.reassignment.problem import Bounds, InfeasibleError, Problem, Sol
 _LEVELS_MAX: Final = 8
 _DECIDED_RATIO: Final = 4
 _ABOVE_FLOW_MAX: Final = 1.002  # Of the bytes that parts copy; what copies more is searched for longer.
+_FINER: Final = 2
 _ROUNDS_MAX: Final = 40
 _SAVED_LEAST: Final = 1e-5  # Of all copied bytes: a round that saves less is the last.
 
@@ -78,11 +79,14 @@ def solve_band(parts: Parts, low: Int64Array, high: Int64Array) -> Found:
     first = _place(parts, flow, low, high)
     if not _outside(first, low, high) and first.copied <= parts.copied_bytes(flow) * _ABOVE_FLOW_MAX:
         return first
+    found = [first]
     rows, sets = decide_large(parts, low, high)
-    if not rows.size:
-        return first
-    second = _place(parts, flow, low, high, (rows, sets))
-    return min(first, second, key=lambda one: (_outside(one, low, high), one.copied))
+    if rows.size:
+        found.append(_place(parts, flow, low, high, (rows, sets)))
+    if all(_outside(one, low, high) for one in found):  # Exchanges were stuck; finer parts begin elsewhere.
+        finer = Parts.of(parts.whole, parts.sizes, parts.base, parts.cut.share, max(int(_FINER * parts.start[-1]), 1))
+        found.append(_place(finer, _flow(finer, low, high), low, high))
+    return min(found, key=lambda one: (_outside(one, low, high), one.copied))
 
 
 def _outside(found: Found, low: Int64Array, high: Int64Array) -> int:

@@ -37,7 +37,7 @@ from placement.reassignment.band_kernel import round_sizes
 from placement.reassignment.exchange import solve
 from placement.reassignment.problem import Bounds, InfeasibleError, Problem, Solution
 
-PART_COUNT_MAX: Final = 50_000
+PART_COUNT_MAX: Final = 100_000
 _PARTS_PER_PARTITION: Final = 64
 _PART_COUNT_MIN: Final = 4_000
 _MEAN_MIN: Final = 4_000  # Parts of a broker, so that floors and ceilings of means are near them.
@@ -76,8 +76,8 @@ class Parts:
         chosen = whole.kind >= 0
         total = int(sizes[chosen].sum())
         partitions = int(np.count_nonzero(chosen))
-        most = min(max(_PARTS_PER_PARTITION * partitions, _PART_COUNT_MIN), PART_COUNT_MAX + partitions)
-        most = most if count_max is None else min(most, count_max)
+        limit = PART_COUNT_MAX + partitions if count_max is None else count_max
+        most = min(max(_PARTS_PER_PARTITION * partitions, _PART_COUNT_MIN), limit)
         divisor = max(int(np.gcd.reduce(sizes[chosen])) if partitions else 1, 1)
         unit = divisor * max(-(-total // (most * divisor)), 1)
         count = np.zeros(sizes.size, dtype=np.int64)

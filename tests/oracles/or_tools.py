@@ -1,4 +1,4 @@
-"""The least moves within given bounds, by OR-tools' linear solver: whole numbers are not asked, so it is a bound."""
+"""The least moves within given bounds, by OR-tools: a linear bound, and that of whole partitions within bands."""
 
 from __future__ import annotations
 
@@ -44,3 +44,32 @@ def least_moves(problem: Problem, bounds: Solution, sizes: np.ndarray | None = N
     model.Minimize(sum(new))
     assert model.Solve() == pywraplp.Solver.OPTIMAL
     return int(np.ceil(model.Objective().Value() - 1e-6))
+
+
+def least_bytes_between(
+    problem: Problem, sizes: np.ndarray, base: np.ndarray, low: np.ndarray, high: np.ndarray
+) -> tuple[int, int]:
+    """Bytes of new replicas within bands, whole partitions: no placement has fewer, and one has so many."""
+    model = pywraplp.Solver.CreateSolver("SCIP")
+    model.SetSolverSpecificParametersAsString("limits/nodes = 200")
+    partitions, brokers = problem.kind.size, problem.group.size
+    held, new = [[model.BoolVar("") for _ in range(brokers)] for _ in range(partitions)], []
+    for p in np.flatnonzero(problem.kind >= 0).tolist():
+        kind, before = int(problem.kind[p]), set(problem.before[p].tolist())
+        for b in range(brokers):
+            if problem.group[b] < 0 or (b not in before and not problem.receives[b]):
+                model.Add(held[p][b] == 0)
+            elif b not in before:
+                new.append(held[p][b] * int(sizes[p]))
+        model.Add(sum(held[p]) == int(problem.factor[kind]))
+        for g in range(problem.room.shape[1]):
+            inside = sum(held[p][b] for b in range(brokers) if problem.group[b] == g)
+            model.Add(inside >= int(problem.must[kind, g]))
+            model.Add(inside <= int(problem.room[kind, g]))
+    for b in np.flatnonzero(problem.live).tolist():
+        load = sum(held[p][b] * int(sizes[p]) for p in np.flatnonzero(problem.kind >= 0).tolist()) + int(base[b])
+        model.Add(load >= int(low[b]))
+        model.Add(load <= int(high[b]))
+    model.Minimize(sum(new))
+    assert model.Solve() in (pywraplp.Solver.OPTIMAL, pywraplp.Solver.FEASIBLE)
+    return int(np.ceil(model.Objective().BestBound() - 1e-6)), round(model.Objective().Value())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 from pathlib import Path
 from types import ModuleType
 
@@ -129,3 +130,36 @@ def test_blocks_that_are_not_the_least_are_seen() -> None:
         view, Goal(), np.array([[0], [0], [0], [1]], dtype=np.int32), attrs.evolve(made.certificate, replicas=split)
     )
     assert any("blocks 0 to 0 can hold 0, less than 3" in one for one in found), found
+
+
+def test_blocks_that_hold_more_than_they_must_are_seen() -> None:
+    """A replica goes from a broker at its ceiling to one at its floor, of a fuller block: every bound is kept."""
+    seen = 0
+    for seed in SEEDS:
+        made = planned(seed)
+        if made is None or made.certificate.replicas is None or not made.goal.is_even:
+            continue
+        proof, target = made.certificate.replicas, made.target
+        held = np.bincount(target[target >= 0], minlength=proof.low.size)
+        for full, spare in itertools.product(range(proof.low.size), repeat=2):
+            if not (proof.block[full] > proof.block[spare] >= 0) or held[full] == proof.low[full]:
+                continue
+            rows = np.flatnonzero((target == full).any(axis=1) & ~(target == spare).any(axis=1))
+            if held[spare] == proof.high[spare] or not rows.size:
+                continue
+            other = target.copy()
+            other[rows[0]][other[rows[0]] == full] = spare
+            found = wrong(made, other)
+            assert not any("replicas: broker" in one for one in found), seed
+            assert any(one.startswith("replicas: blocks of brokers hold") for one in found), (seed, found)
+            seen += 1
+    assert seen >= 4
+
+
+def test_prices_of_one_replica_too_great_to_add_up_prove_nothing(plan: Plan) -> None:
+    proof = plan.certificate.replicas
+    assert proof is not None
+    question = _replica_question(plan.view, plan.goal, _Input.read(plan.view, plan.goal))
+    alone = attrs.evolve(question, wanted=np.minimum(question.wanted, 1))
+    assert not alone.adds_up(attrs.evolve(proof, price=np.full_like(proof.price, 1 << 62)))
+    assert alone.adds_up(proof)

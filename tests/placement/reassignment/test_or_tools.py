@@ -17,14 +17,14 @@ from tests.oracles.exchange_cases import by_topic
 from tests.oracles.or_tools import least_moves
 
 
-def middling(seed: int) -> tuple[ClusterView, Goal]:
-    """Twelve brokers on two or four racks, some without one, 40 partitions of factor 1 to 4, skewed."""
+def middling(seed: int, count: int = 40) -> tuple[ClusterView, Goal]:
+    """Twelve brokers on two or four racks, some without one, partitions of factor 1 to 4, skewed."""
     rng = np.random.default_rng(seed)
     names: list[str | None] = ["a", "b"] if seed % 2 else ["a", "b", "c", "d", None]
     racks = [names[int(place)] for place in rng.integers(0, len(names), 12)]
     weights = np.linspace(0.3, 1.7, 12) / 12
     rows = [
-        rng.choice(12, int(rng.integers(1, 5)), replace=False, p=weights / weights.sum()).tolist() for _ in range(40)
+        rng.choice(12, int(rng.integers(1, 5)), replace=False, p=weights / weights.sum()).tolist() for _ in range(count)
     ]
     view = ClusterView.build(
         name="c",
@@ -33,8 +33,8 @@ def middling(seed: int) -> tuple[ClusterView, Goal]:
         brokers=[BrokerView(id=BrokerId(number), rack=rack) for number, rack in enumerate(racks)],
         topics=(TopicView("t"),),
         partitions=PartitionTable(
-            topic_index=[0] * 40,
-            partition_ids=range(40),
+            topic_index=[0] * count,
+            partition_ids=range(count),
             replicas=[row + [-1] * (4 - len(row)) for row in rows],
         ),
     )

@@ -14,6 +14,7 @@ from broker.cluster import BrokerView, ClusterView, PartitionTable, TopicView
 from broker.ids import BrokerId
 from placement.balance.constraints import RACK_SPREAD
 from placement.balance.measures import measures
+from placement.reassignment.certificate import TopicProof
 from placement.reassignment.check import faults
 from placement.reassignment.goal import Goal, MissingInputError, PlanRefusedError, with_added
 from placement.reassignment.plan import Plan, make_plan
@@ -406,6 +407,23 @@ def test_a_replica_outside_its_bounds_by_topic_is_seen() -> None:
     swapped = np.array([[0], [0], [1], [1]], dtype=np.int32)
     found = faults(view, plan.goal, swapped, plan.certificate)
     assert "broker 0 holds 2 replicas of t, outside its bounds by topic" in found
+
+
+def test_bounds_by_topic_that_could_be_more_even_are_seen() -> None:
+    """A certificate says that topic t must stay with 3, 3, 1 and 1 replicas, as it is: nothing moves, as prices say."""
+    rows = [[0, 1], [0, 1], [0, 1], [2, 3], [2, 3], [2, 3], [2, 3], [0, 1]]
+    view = view_of(rows, dict.fromkeys(range(4)))
+    table = attrs.evolve(view.partitions, topic_index=[0] * 4 + [1] * 4, partition_ids=[*range(4), *range(4)])
+    view = attrs.evolve(view, topics=(TopicView("t"), TopicView("u")), partitions=table)
+    plan = make_plan(view, Goal(per_topic=True))
+    proof = plan.certificate.replicas
+    assert proof is not None
+    stays = np.array([[3, 3, 1, 1], [1, 1, 3, 3]], dtype=np.int64)
+    topics = TopicProof(low=stays, high=stays, price=np.zeros_like(stays))
+    proof = attrs.evolve(proof, topics=topics, price=np.zeros_like(proof.price))
+    other = make_plan(view, Goal())
+    found = faults(view, plan.goal, other.target, attrs.evolve(other.certificate, replicas=proof))
+    assert found == ("the bounds of 2 topics are not the most even, such as t",)
 
 
 def test_another_hash_seed_gives_the_same_plan() -> None:
