@@ -15,6 +15,8 @@
     availability   Compute the chance that partitions of each cluster are leaderless, under min-ISR or lost.
     durability     Compute how often each cluster of a DataFrame loses data, and count its copysets.
     storage        Measure what logs and replicas take: codecs, keys, compaction, topics on brokers.
+    groups         Assign the partitions of consumer groups as Kafka would, with balance, moves and lag.
+    traffic        Count what clusters and groups send across zones, and what changes save.
     tasks          Turn numbers of clusters or dumps into files of rows, wherever tasks run.
     engines/       Run tasks on Spark or in this process, with the same rows and files.
     jobs           Run a fleet or dumps from input to tables.

@@ -34,10 +34,10 @@ from broker.cluster import ClusterView
 from broker.errors import UsageError
 from broker.units import TimeMs
 from spark_analysis.frames.compaction_rows import FOLDER, compaction_rows
-from spark_analysis.frames.held_rows import held_rows
 from spark_analysis.frames.inputs import chosen
 from spark_analysis.frames.log_inputs import answer_schema, as_documented, is_good, log_keys, rejected, with_fault
 from spark_analysis.frames.per_cluster import Rows, per_cluster
+from spark_analysis.questions.held_rows import held_rows
 from spark_analysis.tables.storage_schemas import CODECS, COMPACTION, HELD, KEYS
 
 __all__ = ("CODECS", "COMPACTION", "HELD", "KEYS", "codecs", "compaction", "held", "keys")

@@ -6,7 +6,8 @@
 - log_inputs: Check and group DataFrames of batches, records and segments, and count the rows that cannot be used.
 - per_cluster: Answer a question about each cluster of a DataFrame, with the code that the commands call.
 - compaction_rows: Estimate on executors what one cleaning pass would leave of a partition.
-- held_rows: Count what each broker holds of each topic of a cluster: replicas, leaders, bytes.
+- change_rows: Compute what changes save for one cluster, from what its groups read from each zone.
+- per_group: Answer a question about each consumer group of a DataFrame, many groups a task.
 - runs: Give every row of a DataFrame the run that made it and the time of what it says.
 """
 

@@ -23,7 +23,7 @@ from pyspark.sql.types import ArrayType, DataType, IntegralType
 
 from broker.errors import UsageError
 from spark_analysis.data_sources.spark_types import spark_schema_of
-from spark_analysis.tables import log_schemas, source_schemas
+from spark_analysis.tables import group_schemas, log_schemas, source_schemas
 from spark_analysis.tables.columns import Table
 
 CLUSTER: Final = "cluster"
@@ -31,6 +31,8 @@ KEYS: Final = ("run_id", "observed_at", "cluster_id", "placer", CLUSTER, "offset
 _TABLES: Final = {
     "partitions": source_schemas.CLUSTER_PARTITIONS,
     "brokers": source_schemas.CLUSTER_BROKERS,
+    "members": group_schemas.MEMBERS,
+    "offsets": group_schemas.OFFSETS,
     "records": log_schemas.LOG_RECORDS,
     "batches": log_schemas.LOG_BATCHES,
     "segments": log_schemas.LOG_SEGMENTS,

@@ -36,6 +36,9 @@ QUESTIONS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
         ),
         "durability": ("spark_analysis.questions.durability", "copysets, scatter widths, losses a year"),
         "movement": ("spark_analysis.questions.movement", "what brokers that join or leave, and a new rack, move"),
+        "storage": ("spark_analysis.questions.storage", "what topics take on brokers"),
+        "consumers": ("spark_analysis.questions.consumers", "what each assignor makes of consumer groups"),
+        "traffic": ("spark_analysis.questions.traffic", "what crosses zones, and what would save it"),
     }
 )
 """Every question by name: the module that defines it, and what it answers."""

@@ -5,6 +5,7 @@
 - schemas: List the tables that every job writes; this decides each column's type, unit and meaning.
 - source_schemas: List the tables that data sources give to Spark, each column with its type, unit and meaning.
 - log_schemas: List the tables that the data source kafka_log gives to Spark: records, batches, damage, segments.
+- group_schemas: List the tables of consumer groups: members as they are given, and what is answered of each group.
 - storage_schemas: List the tables that answer what logs and replicas take.
 - scan: Read the rows of a table's files in batches, those of chosen clusters alone.
 - sums: Compute measures from sums, and the ranks of clusters, in executors and in process alike.

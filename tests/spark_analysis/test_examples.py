@@ -8,7 +8,14 @@ import pytest
 from pyspark.sql import SparkSession
 
 from spark_analysis import register
-from spark_analysis.examples import bytes_by_codec, bytes_by_key, dumps_to_table, nightly_history, riskiest_clusters
+from spark_analysis.examples import (
+    bytes_by_codec,
+    bytes_by_key,
+    dumps_to_table,
+    nightly_history,
+    riskiest_clusters,
+    traffic_savings,
+)
 from spark_analysis.examples.with_duckdb import distances
 from spark_analysis.examples.with_pandas import first_clusters
 from spark_analysis.examples.with_spark import overloaded_brokers
@@ -83,6 +90,24 @@ def test_bytes_that_codecs_and_a_compaction_save_need_no_broker(
     row = dict(zip((cell.strip() for cell in lines[0]), (cell.strip() for cell in lines[1]), strict=True))
     assert (row["topic"], int(row["stored_bytes"])) == ("topic", size)
     assert int(row["unpacked_bytes"]) > size > int(row["dropped"]) > 0
+
+
+@pytest.mark.spark
+def test_changes_that_save_traffic_are_printed_from_dumps_and_a_table_of_members(
+    tmp_path: Path, spark: SparkSession, capsys: pytest.CaptureFixture[str]
+) -> None:
+    register(spark)
+    dump = next(MULTIREGION.glob("1-*.txt"))
+    (topic, *_) = [row["topic"] for row in spark.read.format("kafka_cluster").load(str(dump)).limit(1).collect()]
+    rows = [(dump.stem, "g", f"m{one}", [topic], zone) for one, zone in enumerate(("west", "east"))]
+    members = spark.createDataFrame(
+        rows, "cluster string, group string, member_id string, topics array<string>, rack string"
+    )
+    members.write.parquet(str(tmp_path / "members"))
+    traffic_savings.main(str(tmp_path / "members"), str(dump), str(MULTIREGION.parent / "multiregion-racks.csv"))
+    printed = capsys.readouterr().out
+    assert f"|{dump.stem}|closest replica" in printed
+    assert f"|{dump.stem}|least" in printed
 
 
 @pytest.mark.spark

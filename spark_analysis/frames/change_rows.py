@@ -1,0 +1,81 @@
+"""Compute what changes save for one cluster, from its partitions and what its groups read from each zone.
+
+Constraints: a row of readers whose partition the cluster does not list is a fault.
+
+Example: changes_table(keys, key, partitions, readers, CHANGES, 0.02)
+
+Source: placement/traffic/savings.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from broker.cluster import Int64Array
+from broker.errors import BrokersideError, UsageError
+from placement.traffic.consumers import NOW
+from placement.traffic.crossing import Crossing, even_shares
+from placement.traffic.savings import LEAST, changes_of, no_readers
+from placement.traffic.zones import ZonedPartitions
+from spark_analysis.frames.inputs import CLUSTER
+from spark_analysis.frames.views import PARTITION_NEEDED, usable, view_of
+from spark_analysis.questions.group_rows import ELSEWHERE, change_rows
+from spark_analysis.tables.columns import Table
+
+
+def changes_table(
+    keys: Sequence[str], key: Sequence[Any], found: pa.Table, readers: pa.Table, table: Table, price_per_gib: float
+) -> pa.Table:
+    """Return the rows of one cluster, with its keys; what cannot be used is a row with a fault."""
+    values = dict(zip(keys, key, strict=True))
+    rows = list(_rows(values, found, readers, price_per_gib))
+    documented = [pa.field(field.name, field.type) for field in table.arrow_schema()]
+    answered = pa.Table.from_pylist(rows, schema=pa.schema(documented))
+    constants: list[Any] = [pa.repeat(scalar, len(rows)) for scalar in values.values()]
+    fields = [pa.field(name, scalar.type) for name, scalar in values.items()]
+    return pa.table([*constants, *answered.columns], schema=pa.schema([*fields, *documented]))
+
+
+def _rows(values: dict[str, Any], found: pa.Table, readers: pa.Table, price_per_gib: float) -> Iterator[dict[str, Any]]:
+    partitions = usable(found, PARTITION_NEEDED)
+    faults = [partitions.fault, *sorted({one for one in readers["fault"].to_pylist() if one is not None})]
+    yield from ({"fault": fault} for fault in faults if fault is not None)
+    name = str(values[CLUSTER].as_py()) if CLUSTER in values else ""
+    try:
+        zoned = ZonedPartitions.of(view_of(name, partitions.rows, None))
+        matrices, least = _readers(zoned, readers)
+        changes = changes_of(zoned, even_shares(len(zoned.zones)), matrices, least=least)
+        yield from change_rows(changes, price_per_gib)
+    except BrokersideError as error:
+        yield {"fault": str(error)}
+
+
+def _readers(partitions: ZonedPartitions, rows: pa.Table) -> tuple[dict[str, Int64Array], Crossing]:
+    """Return the matrix of readers of each assignor, and the least that all groups fetch across zones."""
+    matrices = {NOW: no_readers(partitions)}
+    zones: dict[str | None, int] = {zone: place for place, zone in enumerate(partitions.zones)}
+    zones |= {ELSEWHERE: len(zones), None: len(zones) + 1}
+    is_sized = partitions.sizes is not None
+    least = np.zeros(5, np.float64)
+    for row in rows.to_pylist():
+        if row["assignor"] == LEAST:
+            names = ("reader_count", "crossing_count", "unknown_count", "fetched_bytes", "crossing_bytes")
+            least += [float(row[name] or 0) for name in names]
+        elif row["topic"] is not None:
+            rows_of_topic = partitions.rows_of(row["topic"])
+            if not 0 <= row["partition"] < len(rows_of_topic):
+                raise UsageError(f"partition {row['partition']} of topic {row['topic']!r} is read, but not listed")
+            matrix = matrices.setdefault(row["assignor"], no_readers(partitions))
+            matrix[rows_of_topic[row["partition"]], zones[row["zone"]]] += row["reader_count"]
+    count, crossing, unknown, size, crossing_bytes = least.tolist()
+    return matrices, Crossing(
+        count=count,
+        crossing_count=crossing,
+        unknown_count=unknown,
+        size_bytes=size if is_sized else None,
+        crossing_bytes=crossing_bytes if is_sized else None,
+    )

@@ -1,0 +1,166 @@
+"""Answer a question about each consumer group of a DataFrame, many groups a task.
+
+What it decides: members and partitions meet by the columns of `KEYS` that both DataFrames have, `cluster` at least, or
+those given as `by`. Groups are spread over `BUCKET_COUNT` tasks a cluster, and each gets the partitions of the topics
+that its groups subscribe to.
+
+Constraints: zones are those in the column `racks` of the partitions. A member that cannot be used is a row with a
+`fault`, and its group is answered without it; a group that cannot be answered is a row with a `fault`. A topic that no
+partition names is a topic without metadata.
+
+How: a group's bucket is a hash of its name; rows of a bucket meet in one task, as in per_cluster.py.
+
+Example: per_group(members, partitions, BALANCE, balance_rows, asked)
+
+Source: Spark 4.3 PandasCogroupedOps.applyInArrow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+import attrs
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructField, StructType
+
+from broker.errors import BrokersideError, UsageError
+from broker.ids import PartitionId, TopicPartition
+from placement.consumer.group import Member
+from placement.traffic.consumers import Consumers
+from placement.traffic.zones import ZonedPartitions
+from spark_analysis.data_sources.spark_types import spark_schema_of
+from spark_analysis.frames.inputs import CLUSTER, KEYS, chosen, refuse_missing
+from spark_analysis.frames.views import PARTITION_NEEDED, PARTITION_OPTIONAL, usable, view_of
+from spark_analysis.questions.group_rows import GroupKernel, GroupsAsked
+from spark_analysis.tables.columns import Table
+from spark_analysis.tables.source_schemas import FAULT
+
+BUCKET_COUNT: Final = 32
+BUCKET: Final = "group_bucket"
+READ_BUCKET: Final = "read_bucket"
+MEMBER_NEEDED: Final = ("group", "member_id", "topics")
+MEMBER_OPTIONAL: Final = ("rack", "instance_id", "held", "fault")
+
+
+def shared_keys(members: DataFrame, partitions: DataFrame, by: Sequence[str] | None) -> tuple[str, ...]:
+    """Return the columns by which members and partitions of one cluster meet; raise UsageError if one is missing."""
+    if by is not None and (isinstance(by, str) or not by):
+        raise UsageError(f"by is {by!r}; allowed is a list of one column or more of both DataFrames")
+    wanted = tuple(by) if by is not None else (CLUSTER,)
+    refuse_missing("members", wanted, members.columns)
+    refuse_missing("partitions", wanted, partitions.columns)
+    if by is not None:
+        return wanted
+    both = [name for name in KEYS if name in members.columns and name in partitions.columns]
+    return tuple(name for name in both if name != "source")  # Each has the file that it was read from.
+
+
+def per_group(
+    members: DataFrame,
+    partitions: DataFrame,
+    table: Table,
+    kernel: GroupKernel,
+    asked: GroupsAsked,
+    *,
+    by: Sequence[str] | None = None,
+) -> DataFrame:
+    """Return the kernel's rows of all groups, as rows of `table`; raise UsageError for columns that do not fit."""
+    keys = shared_keys(members, partitions, by)
+    bucket = F.pmod(F.xxhash64("group"), F.lit(BUCKET_COUNT)).cast("int").alias(BUCKET)
+    given = chosen(members, "members", MEMBER_NEEDED, MEMBER_OPTIONAL, keys).select("*", bucket)
+    listed = chosen(partitions, "partitions", PARTITION_NEEDED, PARTITION_OPTIONAL, keys)
+    # The bucket has another name there, since Spark takes one column on both sides of a cogroup for an ambiguity.
+    wanted = given.select(*keys, F.col(BUCKET).alias(READ_BUCKET), F.explode("topics").alias("topic")).distinct()
+    read = listed.join(wanted, on=[*keys, "topic"], how="inner")
+    documented = answer_columns(table, keys)
+    types = {field.name: field for field in given.schema.fields}
+    fields = [StructField(key, types[key].dataType, True, types[key].metadata) for key in keys]
+    schema = StructType(fields + list(spark_schema_of(documented).fields))
+    work = _GroupWork(keys, documented, kernel, asked)
+    meet = given.groupBy(*keys, BUCKET).cogroup(read.groupBy(*keys, READ_BUCKET))
+    # Spark reads a function's annotations; without any, tables go in and a table comes out.
+    return meet.applyInArrow(lambda key, rows, found: work.answered(key, rows, found), schema)
+
+
+def answer_columns(table: Table, keys: Sequence[str]) -> Table:
+    """Return the columns of `table` beside the keys, and `fault`."""
+    kept = tuple(column for column in table.columns if column.name not in keys and column != FAULT)
+    return attrs.evolve(table, columns=(*kept, FAULT))
+
+
+@attrs.frozen
+class _GroupWork:
+    """Answer the question on the groups of one bucket after another, in a task."""
+
+    keys: tuple[str, ...]
+    table: Table
+    kernel: GroupKernel
+    asked: GroupsAsked
+
+    def answered(self, key: Sequence[Any], rows: pa.Table, found: pa.Table) -> pa.Table:
+        """Return the answer on the groups of one bucket."""
+        values = dict(zip(self.keys, key, strict=False))  # The bucket comes last, and is no column.
+        fields = [pa.field(name, scalar.type) for name, scalar in values.items()]
+        documented = [pa.field(field.name, field.type) for field in self.table.arrow_schema()]
+        known = {field.name for field in documented}
+        answers = [{name: row[name] for name in row if name in known} for row in self._rows(key, rows, found)]
+        table = pa.Table.from_pylist(answers, schema=pa.schema(documented))
+        constants: list[Any] = [pa.repeat(scalar, table.num_rows) for scalar in values.values()]
+        return pa.table([*constants, *table.columns], schema=pa.schema([*fields, *documented]))
+
+    def _rows(self, key: Sequence[Any], rows: pa.Table, found: pa.Table) -> Iterator[dict[str, Any]]:
+        members, partitions = usable(rows, MEMBER_NEEDED), usable(found, PARTITION_NEEDED)
+        for fault in dict.fromkeys(one.fault for one in (members, partitions) if one.fault is not None):
+            yield {"fault": fault}
+        name = "" if CLUSTER not in self.keys else str(key[self.keys.index(CLUSTER)].as_py())
+        try:
+            zoned = ZonedPartitions.of(view_of(name, partitions.rows, None))
+        except BrokersideError as error:
+            for group in sorted({str(one) for one in members.rows["group"].to_pylist()}):
+                yield {"group": group, "fault": str(error)}
+            return
+        groups = []
+        for group, some in groups_of(members.rows):
+            try:
+                groups.append(Consumers.of(group, [_member(row) for row in some], zoned))
+            except BrokersideError as error:
+                yield {"group": group, "fault": str(error)}
+        yield from self.kernel(zoned, groups, self.asked)
+
+
+def groups_of(rows: pa.Table) -> Iterator[tuple[str, list[dict[str, Any]]]]:
+    """Yield each group with the rows of its members, both in order of their ids, whatever the order of the rows."""
+    if not rows.num_rows:
+        return
+    ordered = rows.sort_by([("group", "ascending"), ("member_id", "ascending")])
+    names = [str(name) for name in ordered["group"].to_pylist()]
+    listed = ordered.to_pylist()
+    start = 0
+    for end in range(1, len(names) + 1):
+        if end == len(names) or names[end] != names[start]:
+            yield names[start], listed[start:end]
+            start = end
+
+
+def _member(row: dict[str, Any]) -> Member:
+    return Member(
+        id=row["member_id"],
+        topics=tuple(row["topics"]),
+        rack=row.get("rack") or None,
+        instance_id=row.get("instance_id") or None,
+        owned=tuple(_held(text) for text in row.get("held") or ()),
+        generation=1 if row.get("held") else -1,
+    )
+
+
+def _held(text: str) -> TopicPartition:
+    topic, _, number = text.rpartition("-")
+    if not topic or not number.isascii() or not number.isdecimal() or len(number) > 10:
+        raise UsageError(f"a member holds {text[:80]!r}; a partition is TOPIC-NUMBER, such as orders-0")
+    return TopicPartition(topic, PartitionId(int(number)))
+
+
+__all__ = ("BUCKET_COUNT", "answer_columns", "groups_of", "per_group", "shared_keys")

@@ -1,0 +1,119 @@
+"""Ask what produce, replication and consume send across zones, and what the closest replica, assignors, leaders save.
+
+What it decides: the table `traffic`: a row per cluster and change, with prices for a month of 30 days; and what is
+shown of many clusters: the mean of each change. Groups are drawn, as many and as large as assumed, and are assigned by
+range now, the default of clients.
+
+Constraints: zones are racks. Bytes are what producers send to a partition in a month: where replicas have sizes,
+the size that is kept for `retention_days`, scaled to a month; else `produced_gib` for each partition.
+
+How: `placement.traffic` draws, assigns and counts.
+
+Example: QUESTION.rows(view, QUESTION.values({"groups": 20})) is the Arrow table of one cluster.
+
+Left out: real groups, which `traffic` and `groups` of this package take as DataFrames.
+
+Source: placement/traffic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import attrs
+import numpy as np
+import pyarrow as pa
+
+from broker.cluster import ClusterView, Int64Array
+from broker.units import GIB
+from placement.traffic import Consumers, GroupPlan, ZonedPartitions, group_traffic, sample_groups
+from placement.traffic.consumers import NOW
+from placement.traffic.crossing import NOTHING, PRICE_PER_GIB, even_shares
+from placement.traffic.least import least_fetched
+from placement.traffic.samples import GROUP_COUNT_MAX, MEMBER_COUNT_MAX
+from placement.traffic.savings import add_readers, changes_of, no_readers
+from spark_analysis.questions.group_rows import change_rows
+from spark_analysis.questions.question import Assumption, Field, Question, Shown, ShownTable, Values
+from spark_analysis.questions.sums import means
+from spark_analysis.tables.columns import KEY, Table
+from spark_analysis.tables.group_schemas import CHANGES
+from spark_analysis.tables.source_schemas import FAULT
+
+MONTH_DAYS: Final = 30
+CLASSIC: Final = "range"
+ASSIGNORS: Final = ("cooperative-sticky", "uniform")
+"""The other assignors that groups are asked to use: what clients and coordinators would take instead."""
+TRAFFIC: Final = Table("traffic", CHANGES.grain, (*KEY, *(one for one in CHANGES.columns if one != FAULT)))
+GROUPS: Final = (
+    Assumption("groups", 10, "Consumer groups of a cluster", "groups", high=GROUP_COUNT_MAX),
+    Assumption("members", 6, "Members of a group, in the zones in turn", "members", low=1, high=MEMBER_COUNT_MAX),
+    Assumption("topics", 3, "Topics that a group subscribes to", "topics", low=1, high=1_000_000),
+    Assumption("seed", 0, "Seed of the groups", "", high=2**53),
+)
+_PRICE_SOURCE: Final = "AWS EC2, data transfer between availability zones: 0.01 USD per GB in each direction"
+_SHOWN: Final = (
+    Field("produce_bytes", "produce, bytes", "count"),
+    Field("replicate_bytes", "replication, bytes", "count"),
+    Field("consume_bytes", "consume, bytes", "count"),
+    Field("cost", "cost a month, USD", "decimal"),
+    Field("saved_cost", "saved, USD", "decimal"),
+    Field("moved_leader_count", "leaders moved", "decimal"),
+)
+
+
+def traffic_table(view: ClusterView, values: Values) -> pa.Table:
+    """Return what each change leaves of the traffic across zones of one cluster with drawn groups."""
+    plain = ZonedPartitions.of(view)
+    partitions = attrs.evolve(plain, sizes=_monthly(plain, values))
+    readers, least = {name: no_readers(partitions) for name in (NOW, *ASSIGNORS)}, NOTHING
+    for consumers in drawn_groups(partitions, values):
+        least = least.plus(least_fetched(partitions, consumers))
+        for name, matrix in readers.items():
+            found = group_traffic(partitions, consumers, CLASSIC if name == NOW else name)
+            add_readers(matrix, consumers.rows, found.reader_zones, found.is_read)
+    changes = changes_of(partitions, even_shares(len(partitions.zones)), readers, least=least)
+    rows = list(change_rows(changes, values["price_per_gib"]))
+    return pa.Table.from_pylist(rows, schema=pa.schema(list(TRAFFIC.arrow_schema())[len(KEY) :]))
+
+
+def drawn_groups(partitions: ZonedPartitions, values: Values) -> Iterator[Consumers]:
+    """Yield the groups that the values ask for, drawn from the seed."""
+    plan = GroupPlan(*(int(values[name]) for name in ("groups", "members", "topics")))
+    for name, members in sample_groups(partitions, plan, seed=int(values["seed"])):
+        yield Consumers.of(name, members, partitions)
+
+
+def _monthly(partitions: ZonedPartitions, values: Values) -> Int64Array:
+    if partitions.sizes is None:
+        return np.full(partitions.count, int(values["produced_gib"] * GIB), np.int64)
+    scaled: Int64Array = np.rint(partitions.sizes * (MONTH_DAYS / values["retention_days"])).astype(np.int64)
+    return scaled
+
+
+def _show(rows: pa.Table, values: Values) -> Shown:
+    table = ShownTable(
+        "by_change",
+        "Means over clusters; each flow's bytes across zones in a month",
+        (Field("shape", "shape"), Field("placer", "placer"), Field("change", "change"), *_SHOWN),
+        means(rows, ("shape", "placer", "change"), [field.key for field in _SHOWN]),
+    )
+    lead = (
+        f"A GiB that crosses zones costs {values['price_per_gib']:g} USD. The row 'least' is the least of each flow "
+        "apart, which no change reaches for all three at once."
+    )
+    return Shown(lead, (table,), ("Leader moves leave replicas where they are and may make leaders less even.",))
+
+
+QUESTION: Final = Question(
+    table=TRAFFIC,
+    title="What crosses zones, and what would save it?",
+    answer=traffic_table,
+    show=_show,
+    assumptions=(
+        *GROUPS,
+        Assumption("price_per_gib", PRICE_PER_GIB, "Price of a GiB that crosses zones", "USD", _PRICE_SOURCE, high=1e6),
+        Assumption("retention_days", 7, "Days for which sizes are kept", "days", "log.retention.hours", low=0.01),
+        Assumption("produced_gib", 10, "Produced to a partition a month, without sizes", "GiB", high=1e6),
+    ),
+)
