@@ -98,11 +98,18 @@ def _show(rows: pa.Table, values: Values) -> Shown:
         (Field("shape", "shape"), Field("placer", "placer"), Field("change", "change"), *_SHOWN),
         means(rows, ("shape", "placer", "change"), [field.key for field in _SHOWN]),
     )
+    groups, members, topics = (int(values[name]) for name in ("groups", "members", "topics"))
     lead = (
-        f"A GiB that crosses zones costs {values['price_per_gib']:g} USD. The row 'least' is the least of each flow "
-        "apart, which no change reaches for all three at once."
+        f"{groups:,} groups a cluster, of {members:,} members on {topics:,} topics each, are drawn, and assigned by "
+        f"{CLASSIC} now. A GiB that crosses zones costs {values['price_per_gib']:g} USD."
     )
-    return Shown(lead, (table,), ("Leader moves leave replicas where they are and may make leaders less even.",))
+    notes = (
+        "The row 'least' is the least of each flow apart, which no change reaches for all three at once.",
+        f"A partition takes what it keeps, scaled from {values['retention_days']:g} days to {MONTH_DAYS}; where sizes "
+        f"are not known, {values['produced_gib']:g} GiB a month.",
+        "Producers are spread evenly over zones. Leader moves may make leaders less even.",
+    )
+    return Shown(lead, (table,), notes)
 
 
 QUESTION: Final = Question(
