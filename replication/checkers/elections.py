@@ -40,6 +40,7 @@ class Ground(enum.Enum):
     LAST_KNOWN = "KIP-966: the last known leader of an empty ISR and ELR"
     SETTING = "unclean.leader.election.enable=true"
     ORDER = "an ElectLeaders request of type UNCLEAN"
+    NO_ELR = "the lack of KIP-966 (ELR, 4.0): a member of the ISR stays in it when it restarts without its log's end"
     NONE = "no setting and no rule"
 
 

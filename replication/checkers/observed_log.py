@@ -138,6 +138,8 @@ class ObservedLog:
         self.incarnation = incarnation
         self.broker = broker
         self.entries: list[Entry] = []
+        self.is_after_loss = False
+        """Whether the broker lost records between the log of its former incarnation and this one."""
         self.agreed = 0
         """The number of first entries that are known to equal the committed records."""
         self.version = -1

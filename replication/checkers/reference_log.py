@@ -39,6 +39,9 @@ class Loss:
         election = self.election
         if election.ground is Ground.NONE:
             return ""
+        if election.ground is Ground.NO_ELR:
+            what = f"leadership of broker {election.leader} from {self.at_ms} ms on (epoch {election.leader_epoch})"
+            return f"{what}, allowed by {election.ground.value}"
         return (
             f"unclean election of broker {election.leader} at {self.at_ms} ms (epoch {election.leader_epoch}), "
             f"allowed by {election.ground.value}"
@@ -69,6 +72,8 @@ class ReferenceLog:
         """The first leader epoch after the last unclean election; leaders of earlier epochs are not checked."""
         self.unsettled: UncleanElection | None = None
         """The last unclean election, if the log of its leader was not open then, until that leader is seen to lead."""
+        self.incomplete: set[BrokerId] = set()
+        """Before ELR: members of the ISR whose restart cost them committed records, until they leave the ISR."""
         self.former: set[tuple[int, int]] = set()
         """Offset and value of each committed record that an unclean election removed."""
         self.former_end = 0
@@ -79,6 +84,12 @@ class ReferenceLog:
         before = () if self.state is None else self.state.replicas
         self.moved_away.update((broker, state.partition_epoch) for broker in before if broker not in state.replicas)
         self.state = state
+        self.incomplete.intersection_update(state.isr)
+
+    @property
+    def unclean_count(self) -> int:
+        """Return the number of unclean elections; a leader that was in the ISR throughout was not elected uncleanly."""
+        return sum(loss.election.ground is not Ground.NO_ELR for loss in self.losses)
 
     def give_up(self, keep: int, at_ms: TimeMs, election: UncleanElection) -> None:
         """Truncate the committed records to the first `keep`, as an unclean leader has no more of them."""
@@ -93,6 +104,15 @@ class ReferenceLog:
         self.clean_from_epoch = election.leader_epoch
         values = tuple(entry.value for entry in lost)
         self.losses.append(Loss(at_ms, self.partition, keep, values, election))
+
+    def is_written_again(self, offset: int, epoch: int) -> bool:
+        """Return whether a leader without ELR went on in its own epoch after it had lost what was at an offset."""
+        return any(
+            loss.election.ground is Ground.NO_ELR
+            and loss.election.leader_epoch == epoch
+            and loss.start_offset <= offset
+            for loss in self.losses
+        )
 
     def has_at(self, offset: int, value: int) -> bool:
         """Return whether a value is committed at an offset."""

@@ -136,6 +136,8 @@ def check_members(cluster: CheckedCluster, reference: ReferenceLog, settings: Pa
         # Who agrees with all that is committed is complete, known or not: that is most of the time.
         if observed is None or observed.agreed >= committed or observed.agree(reference.committed) >= committed:
             continue
+        if broker in reference.incomplete:
+            continue
         if _present(cluster, reference, cluster.nodes[broker]) is not None:
             place = "in sync" if broker in state.isr else "eligible"
             what = f"broker {broker} is {place} and holds {observed.agreed} of {committed} committed records"
@@ -160,6 +162,8 @@ def _check_shown(cluster: CheckedCluster, reference: ReferenceLog, leader: Leade
         for broker in members:
             observed = reference.observed_logs.get(broker)
             if observed is None or observed.agreed >= shown or observed.agree(reference.committed) >= shown:
+                continue
+            if broker in reference.incomplete:
                 continue
             node = cluster.nodes[broker]
             if code == "I4" and (

@@ -29,7 +29,7 @@ from broker.ids import BrokerId
 from broker.units import TimeMs
 from log.batches.in_buffer import OFFSET_AND_SIZE
 from replication.checkers import records, replicas
-from replication.checkers.elections import Occasion
+from replication.checkers.elections import Ground, Occasion, UncleanElection
 from replication.checkers.finding import Finding
 from replication.checkers.observed_log import Decoder, LogChange, ObservedLog
 from replication.checkers.rare import Rare, RareStates
@@ -164,6 +164,24 @@ class StepChecker:
         if keep < len(reference.committed):
             reference.give_up(keep, cluster.now_ms, election)
 
+    def _note_incomplete(self, reference: ReferenceLog, observed: ObservedLog) -> None:
+        """Note a member of the ISR whose machine lost committed records: before ELR it is a member as before."""
+        state, committed = reference.state, reference.committed
+        if self.settings.rules.elr or not observed.is_after_loss or state is None or observed.broker not in state.isr:
+            return
+        if observed.agree(committed) < len(committed):
+            reference.incomplete.add(observed.broker)
+
+    def _accept_incomplete(
+        self, cluster: CheckedCluster, reference: ReferenceLog, observed: ObservedLog, leader: LeaderState
+    ) -> None:
+        """Give up what a leader lacks that was in the ISR throughout, and lost it at its restart."""
+        keep = observed.agree(reference.committed)
+        if leader.leader_epoch < reference.clean_from_epoch or keep == len(reference.committed):
+            return
+        reference.incomplete.discard(observed.broker)
+        reference.give_up(keep, cluster.now_ms, UncleanElection(observed.broker, leader.leader_epoch, Ground.NO_ELR))
+
     def _after_own_message(self, cluster: CheckedCluster, node: NodeView, message: Message) -> None:
         """Check all partitions of a broker."""
         by_metadata = isinstance(message, MetadataFetchResponse)
@@ -193,6 +211,8 @@ class StepChecker:
         observed.claim = leader
         if is_changed or (leader is not claim and (claim is None or not _claims_the_same(leader, claim))):
             is_cut = is_changed and self._read_log(cluster, reference, node, observed)
+            if node.broker in reference.incomplete:
+                self._accept_incomplete(cluster, reference, observed, leader)
             counts_others = claim is None or leader.isr is not claim.isr
             self._look_at_leader(
                 cluster, reference, observed, by_metadata=by_metadata, looks_at_all=is_cut or counts_others
@@ -205,7 +225,11 @@ class StepChecker:
         if observed is None or observed.log is not log:
             if observed is not None:
                 self._watched.pop(observed.log, None)
-            observed = reference.observed_logs[node.broker] = self._new_observed(reference, node, log, observed)
+            former = observed
+            observed = reference.observed_logs[node.broker] = self._new_observed(reference, node, log, former)
+            observed.is_after_loss = former is not None and (
+                former.incarnation <= node.lossy_incarnation < node.incarnation
+            )
         self._watched[log] = reference, observed
         return reference, observed
 
@@ -252,6 +276,8 @@ class StepChecker:
         agreed_before, high_before = observed.agreed, observed.high_watermark
         change = observed.read_on(self._decoder)
         entries = observed.entries
+        if change.is_first:
+            self._note_incomplete(reference, observed)
         if change.taken:
             self._note_gone(cluster, reference, node, change)
             if not change.is_first and change.first_offset < high_before:
@@ -261,7 +287,9 @@ class StepChecker:
             previous = entries[offset - 1].epoch if offset else -1
             known = reference.matching.setdefault((offset, entry.epoch), (entry, previous))
             if known[0] is not entry or known[1] != previous:
-                if known != (entry, previous):
+                if known != (entry, previous) and reference.is_written_again(offset, entry.epoch):
+                    reference.matching[offset, entry.epoch] = known = (entry, previous)
+                elif known != (entry, previous):
                     what = f"offset {offset} of epoch {entry.epoch} differs on broker {node.broker}"
                     self._find(cluster, "I11", reference.partition, what)
                 entries[offset] = known[0]

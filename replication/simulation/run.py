@@ -297,7 +297,7 @@ class Simulation:
             durability=durability,
             event_count=cluster.event_count,
             loss_count=self.fault_injector.loss_count,
-            unclean_count=sum(len(reference.losses) for reference in references.values()),
+            unclean_count=sum(reference.unclean_count for reference in references.values()),
             simulated_ms=now_ms,
             digest=self.trace.digest,
             lines=tuple(self.trace.lines),
