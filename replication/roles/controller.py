@@ -78,7 +78,7 @@ from replication.rules.controller_events import (
     swept,
     unfenced,
 )
-from replication.rules.election import Election
+from replication.rules.election import Election, ElectionPolicy
 from replication.rules.fencing import check_broker_epoch, has_session, is_clean_registration, is_session_valid, may_stop
 from replication.rules.partition import BrokerStatus, PartitionState
 from replication.rules.partition_change import Target, change, target_of
@@ -116,6 +116,7 @@ class ControllerRole:
 
     def __init__(self, role_settings: RoleSettings) -> None:
         self.role_settings = role_settings
+        self._policy = role_settings.policy
         self.log: list[MetadataRecord] = []
         self.image = MetadataImage()
         self.registrations: dict[BrokerId, Registration] = {}
@@ -208,8 +209,8 @@ class ControllerRole:
         broker = request.broker
         status = self.image.brokers.get(broker)
         if not is_clean_registration(request.proof, status):
-            self._change_all(lambda state, active, settings: restarted_uncleanly(state, broker, active, settings))
-        self._change_all(lambda state, active, settings: fenced(state, broker, active, settings))
+            self._change_all(restarted_uncleanly, broker)
+        self._change_all(fenced, broker)
 
     def _on_heartbeat(self, beat: BrokerHeartbeat, sender: Address, now_ms: TimeMs, out: Outbox) -> None:
         broker = beat.broker
@@ -273,7 +274,7 @@ class ControllerRole:
                 self.registrations[broker] = attrs.evolve(registration, state=following)
                 self._write_status(broker, following)
         for partition, state in sorted(self.image.partitions.items()):
-            after = fenced_together(state, brokers, active[partition], self.settings_of(partition))
+            after = fenced_together(state, brokers, active[partition], self.settings_of(partition), self._policy)
             if after.partition_epoch != state.partition_epoch:
                 self._write(PartitionRecord(partition, after))
 
@@ -290,9 +291,9 @@ class ControllerRole:
         if state is BrokerState.UNFENCED:
             # Until its next heartbeat Kafka takes a broker that was just unfenced for one that has read nothing.
             self._sessions[broker].metadata_offset = 0
-            self._change_all(lambda partition, active, settings: unfenced(partition, broker, active, settings))
+            self._change_all(unfenced, broker)
         else:
-            self._change_all(lambda partition, active, settings: fenced(partition, broker, active, settings))
+            self._change_all(fenced, broker)
         self._sessions[broker].shutdown_offset = len(self.log)
 
     def _lose_directories(self, broker: BrokerId, offline: frozenset[int]) -> None:
@@ -304,7 +305,7 @@ class ControllerRole:
         self._write(BrokerRecord(broker, attrs.evolve(status, offline=status.offline | lost)))
         for partition in sorted(lost.intersection(self.image.partitions)):
             state = self.image.partitions[partition]
-            after = fenced(state, broker, self._active(partition), self.settings_of(partition))
+            after = fenced(state, broker, self._active(partition), self.settings_of(partition), self._policy)
             if after is not None:
                 self._write(PartitionRecord(partition, after))
 
@@ -339,7 +340,7 @@ class ControllerRole:
         if error is not ErrorCode.NONE:
             out.send(sender, AlterPartitionResponse(ask.partition, ask.request, Altered(error, state)))
             return
-        altered = alter(state, ask.request, self.image.brokers, self.settings_of(ask.partition))
+        altered = alter(state, ask.request, self.image.brokers, self.settings_of(ask.partition), self._policy)
         if altered.partition is not state:
             self._write(PartitionRecord(ask.partition, altered.partition))
         out.send(sender, AlterPartitionResponse(ask.partition, ask.request, altered))
@@ -375,7 +376,7 @@ class ControllerRole:
                 return ErrorCode.INVALID_REPLICA_ASSIGNMENT
             # Unlike the start of a move, a cancellation may elect uncleanly where that is allowed.
             target = attrs.evolve(target_of(state, state.isr, settings), phase=phase)
-        after = change(state, target, self._active(order.partition), settings)
+        after = change(state, target, self._active(order.partition), settings, self._policy)
         if after is None:
             return ErrorCode.NONE
         if after.has_leader and after.leader not in state.replicas:
@@ -389,17 +390,16 @@ class ControllerRole:
         if state is None:
             return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         error, after = election_requested(
-            state, order.election, self._active(order.partition), self.settings_of(order.partition)
+            state, order.election, self._active(order.partition), self.settings_of(order.partition), self._policy
         )
         if after is not state:
             self._write(PartitionRecord(order.partition, after))
         return error
 
-    def _change_all(
-        self, decide: Callable[[PartitionState, frozenset[BrokerId], PartitionSettings], PartitionState | None]
-    ) -> None:
+    def _change_all(self, decide: Callable[..., PartitionState | None], *brokers: BrokerId) -> None:
+        """Write what `decide` makes of each partition, told of the broker that it is about, if any."""
         for partition, state in sorted(self.image.partitions.items()):
-            after = decide(state, self._active(partition), self.settings_of(partition))
+            after = decide(state, *brokers, self._active(partition), self.settings_of(partition), self._policy)
             if after is not None:
                 self._write(PartitionRecord(partition, after))
 
@@ -448,9 +448,9 @@ class ControllerRole:
 
 
 def _preferred(
-    partition: PartitionState, active: frozenset[BrokerId], settings: PartitionSettings
+    partition: PartitionState, active: frozenset[BrokerId], settings: PartitionSettings, policy: ElectionPolicy
 ) -> PartitionState | None:
-    error, after = election_requested(partition, Election.PREFERRED, active, settings)
+    error, after = election_requested(partition, Election.PREFERRED, active, settings, policy)
     return after if error is ErrorCode.NONE else None
 
 

@@ -14,6 +14,7 @@ from typing import Final
 import attrs
 
 from broker.units import KIB, DurationMs, SizeBytes
+from replication.rules.election import ElectionPolicy, elect
 from replication.rules.settings import PartitionSettings
 
 DEFAULT_PARTITION_SETTINGS: Final = PartitionSettings(min_isr=2)
@@ -26,7 +27,7 @@ class RoleSettings:
     `answer_ms_max` is the time after which an unanswered request counts as lost: Kafka notices a broken connection
     soon, and its socket timeouts of 30 s are for silent connections. `directory_count` is the number of log directories
     of a broker, each on its own disk. `has_zookeeper` selects ZooKeeper mode, in which one of the brokers is the
-    controller.
+    controller. `policy` elects the leaders: Kafka's own rule, unless a policy is being tried.
     """
 
     settings: PartitionSettings = DEFAULT_PARTITION_SETTINGS
@@ -42,3 +43,4 @@ class RoleSettings:
     directory_count: int = 1
     has_zookeeper: bool = False
     produce_ms_max: DurationMs = attrs.field(default=DurationMs(30_000))
+    policy: ElectionPolicy = elect

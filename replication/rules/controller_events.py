@@ -69,7 +69,11 @@ def fenced(
 
 
 def fenced_together(
-    partition: PartitionState, brokers: tuple[BrokerId, ...], active: frozenset[BrokerId], settings: PartitionSettings
+    partition: PartitionState,
+    brokers: tuple[BrokerId, ...],
+    active: frozenset[BrokerId],
+    settings: PartitionSettings,
+    policy: ElectionPolicy = elect,
 ) -> PartitionState:
     """Return the partition after the sessions of several brokers expired in one tick, in the order given.
 
@@ -79,7 +83,7 @@ def fenced_together(
     state = partition
     for broker in brokers:
         base = state if settings.rules.fence_one_at_a_time else partition
-        following = fenced(base, broker, active, settings)
+        following = fenced(base, broker, active, settings, policy)
         if following is not None:
             epochs_behind = state.partition_epoch - base.partition_epoch
             state = attrs.evolve(following, partition_epoch=PartitionEpoch(following.partition_epoch + epochs_behind))
@@ -125,7 +129,11 @@ def directories_assigned(partition: PartitionState, settings: PartitionSettings)
 
 
 def election_requested(
-    partition: PartitionState, election: Election, active: frozenset[BrokerId], settings: PartitionSettings
+    partition: PartitionState,
+    election: Election,
+    active: frozenset[BrokerId],
+    settings: PartitionSettings,
+    policy: ElectionPolicy = elect,
 ) -> tuple[ErrorCode, PartitionState]:
     """Return the answer to an ElectLeaders request, PREFERRED or UNCLEAN, and the partition after it."""
     assert election is not Election.ONLINE, election
@@ -133,16 +141,21 @@ def election_requested(
     if partition.leader == partition.replicas[0] if preferred else partition.has_leader:
         return ErrorCode.ELECTION_NOT_NEEDED, partition
     target = attrs.evolve(target_of(partition, partition.isr, settings), election=election)
-    following = change(partition, target, active, settings)
+    following = change(partition, target, active, settings, policy)
     if following is not None:
         return ErrorCode.NONE, following
     refused = ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE if preferred else ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE
     return refused, partition
 
 
-def swept(partition: PartitionState, active: frozenset[BrokerId], settings: PartitionSettings) -> PartitionState | None:
+def swept(
+    partition: PartitionState,
+    active: frozenset[BrokerId],
+    settings: PartitionSettings,
+    policy: ElectionPolicy = elect,
+) -> PartitionState | None:
     """Return the partition after maybeElectUncleanLeaders; None unless it is leaderless and allows unclean election."""
     if partition.has_leader or not settings.unclean_election:
         return None
     target = attrs.evolve(target_of(partition, partition.isr, settings), election=Election.UNCLEAN)
-    return change(partition, target, active, settings)
+    return change(partition, target, active, settings, policy)

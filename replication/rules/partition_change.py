@@ -37,7 +37,8 @@ from collections.abc import Container
 
 import attrs
 
-from broker.ids import BrokerId, LeaderEpoch
+from broker.errors import UsageError
+from broker.ids import NO_LEADER, BrokerId, LeaderEpoch
 from replication.rules.election import Ballot, Elected, Election, ElectionPolicy, elect
 from replication.rules.elr import next_elr, next_last_known
 from replication.rules.min_isr import effective_min_isr
@@ -89,7 +90,18 @@ def change(
         acceptable=acceptable,
     )
     elected = policy(ballot, target.election, rules)
+    if policy is not elect:
+        _check_elected(elected, ballot)
     return _recorded(partition, attrs.evolve(target, phase=phase), elr, elected, settings)
+
+
+def _check_elected(elected: object, ballot: Ballot) -> None:
+    """Raise UsageError unless a policy of somebody's own elected one of the replicas, or nobody."""
+    if not isinstance(elected, Elected):
+        raise UsageError(f"the election policy answers {elected!r}; wanted is Elected(leader, choice)")
+    if elected.leader != NO_LEADER and elected.leader not in ballot.replicas:
+        replicas = ", ".join(map(str, ballot.replicas))
+        raise UsageError(f"the election policy elects broker {elected.leader}; the replicas are {replicas}")
 
 
 def _recorded(

@@ -10,6 +10,7 @@
 - clients: Run producers and consumers that find leaders, write, read, and note the responses.
 - history: Hold what the clients of a run wrote and read, for the checkers.
 - placing: Place the partitions of a simulated cluster by a placement policy.
+- electing: Let a policy of somebody's own elect the leaders of a simulated cluster.
 - retention: Run retention and compaction in a simulation: their settings, their intervals and their faults.
 - shrink: Shrink the plan of a failing run to the fewest faults that still break the same invariant.
 - trace: Write one line per state change of a run, and compute a digest of everything that happened.
@@ -25,6 +26,7 @@
 
 from __future__ import annotations
 
+from replication.simulation.electing import elected_by
 from replication.simulation.faults import Fault, draw_plan
 from replication.simulation.options import FaultKind, NetworkOptions, Options, harsh, quiet, swarm
 from replication.simulation.placing import placed
@@ -45,6 +47,7 @@ __all__ = (
     "ReplicaView",
     "Simulation",
     "draw_plan",
+    "elected_by",
     "harsh",
     "placed",
     "quiet",

@@ -137,6 +137,11 @@ JOINED: Final[Mapping[str, Joined]] = MappingProxyType(
             "simulate",
             "Run a cluster on a virtual clock under faults and check the invariants at every step.",
         ),
+        "study": Joined(
+            "spark_analysis.cli.study",
+            "study_command",
+            "Run a study of replication: a grid of settings times seeds, a row for each run.",
+        ),
     }
 )
 """Every command of `brokerside`; a test holds each summary equal to the command's own."""

@@ -7,6 +7,7 @@
 - log_schemas: List the tables that the data source kafka_log gives to Spark: records, batches, damage, segments.
 - group_schemas: List the tables of consumer groups: members as they are given, and what is answered of each group.
 - storage_schemas: List the tables that answer what logs and replicas take.
+- study_rows: Hold the schema of the rows of a study, and write them as Parquet.
 - scan: Read the rows of a table's files in batches, those of chosen clusters alone.
 - sums: Compute measures from sums, and the ranks of clusters, in executors and in process alike.
 - write: Write and read result tables: Parquet folders that Spark, pyarrow and DuckDB read alike.

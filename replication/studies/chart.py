@@ -1,0 +1,118 @@
+"""Draw a study: a row for each cell of its grid, a column for each measure, a dot with its interval.
+
+What it decides: what a reader sees: the combinations in the order of the grid, each measure on an axis of its own from
+0 on. A cell without a finished run has its reason instead of dots.
+
+Constraints: no script; the same cells give the same bytes. Not more than ROWS_MAX cells are drawn.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from broker.drawing import svg
+from broker.drawing.element import Markup, node
+from broker.drawing.scale import clipped, nice_axis, number
+from broker.wording import counted
+from replication.studies.study import Study
+from replication.studies.summary import Cell, Estimate
+
+ROWS_MAX: Final = 400
+_ROW: Final = 20
+_TOP: Final = 84
+_COLUMN: Final = 250
+_GAP: Final = 40
+_CHARACTER: Final = 6.4
+_LABEL_MAX: Final = 90
+_ROLES: Final = ("page", "ink", "quiet", "rule", "accent", "link")
+_RULES: Final = (
+    ".study .axis{stroke:var(--rule)}.study .range{stroke:var(--link);stroke-width:2}.study .dot{fill:var(--link)}"
+    ".study .none{fill:var(--quiet);font-style:italic}"
+)
+_TITLES: Final = {
+    "lost_share": "acknowledged writes lost",
+    "unavailable_share": "time without writes",
+    "leaderless_share": "time without a leader",
+    "unclean_share": "elections that were unclean",
+    "latency_mean_ms": "mean latency, ms",
+    "latency_p99_ms": "latency, 99 %, ms",
+    "latency_p50_ms": "median latency, ms",
+    "factor": "replicas on disk",
+}
+
+
+def to_svg(study: Study, cells: Sequence[Cell]) -> str:
+    """Return the picture of a study as an SVG document."""
+    shown = cells[:ROWS_MAX]
+    left = 24 + _CHARACTER * max(min(len(cell.label), _LABEL_MAX) for cell in shown)
+    bottom = _TOP + _ROW * len(shown)
+    parts = [
+        node("text", study.title, class_="h", x=16, y=26),
+        node("text", _counts(cells), class_="q", x=16, y=46),
+        *_labels(shown),
+    ]
+    for place, name in enumerate(study.measures):
+        parts += _column(name, shown, left + place * (_COLUMN + _GAP), bottom)
+    if len(cells) > ROWS_MAX:
+        parts.append(
+            node("text", f"{len(cells) - ROWS_MAX:,} more cells are not shown", class_="q", x=16, y=bottom + 44)
+        )
+    size = (math.ceil(left + len(study.measures) * (_COLUMN + _GAP)), bottom + 56)
+    return svg.document("study", study.title, size, svg.style("study", *_ROLES, rules=_RULES), parts) + "\n"
+
+
+def measure_title(name: str) -> str:
+    """Return a measure in words."""
+    return _TITLES.get(name, name.replace("_", " "))
+
+
+def value_text(name: str, value: float) -> str:
+    """Return a value with its unit: shares in per cent."""
+    if math.isnan(value):
+        return "–"
+    if name.endswith("_share"):
+        return f"{value:.2%}" if value else "0 %"
+    return f"{value:,.1f}".removesuffix(".0")
+
+
+def _counts(cells: Sequence[Cell]) -> str:
+    done = sum(cell.done_count for cell in cells)
+    rest = [(sum(c.refused_count for c in cells), "refused"), (sum(c.failed_count for c in cells), "failed")]
+    said = [f"{counted(done, 'run')} done", *(f"{count:,} {what}" for count, what in rest if count)]
+    return ", ".join(said) + "; dots with intervals of 95 %"
+
+
+def _labels(cells: Sequence[Cell]) -> Iterator[Markup]:
+    for place, cell in enumerate(cells):
+        yield node("text", clipped(cell.label, _LABEL_MAX), x=16, y=_TOP + place * _ROW + 4)
+
+
+def _column(name: str, cells: Sequence[Cell], left: float, bottom: int) -> Iterator[Markup]:
+    """Yield one measure: its title, its axis, and a dot for each cell."""
+    known = [
+        each.high if not math.isnan(each.high) else each.value for each in (cell.estimates[name] for cell in cells)
+    ]
+    end, steps = nice_axis(max((value for value in known if not math.isnan(value)), default=0.0))
+    yield node("text", measure_title(name), x=number(left), y=_TOP - 18)
+    for step in range(steps + 1):
+        x = number(left + _COLUMN * step / steps)
+        yield node("path", class_="axis", d=f"M{x},{_TOP - 10} V{bottom}")
+        text = value_text(name, end * step / steps).replace(".00%", "%")
+        yield node("text", text, class_="q", x=x, y=bottom + 18, text_anchor="middle")
+    for place, cell in enumerate(cells):
+        yield from _dot(cell.estimates[name], cell, (left, _TOP + place * _ROW), _COLUMN / end)
+
+
+def _dot(estimate: Estimate, cell: Cell, at: tuple[float, float], scale: float) -> Iterator[Markup]:
+    x, y = at
+    if math.isnan(estimate.value):
+        yield node(
+            "text", clipped(cell.reason or "nothing was counted", 40), class_="none", x=number(x), y=number(y + 4)
+        )
+        return
+    if not math.isnan(estimate.high):
+        low, high = number(x + estimate.low * scale), number(x + estimate.high * scale)
+        yield node("path", class_="range", d=f"M{low},{number(y)} H{high}")
+    yield node("circle", class_="dot", cx=number(x + estimate.value * scale), cy=number(y), r=4)

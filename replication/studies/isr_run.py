@@ -1,0 +1,142 @@
+"""Run one simulation of Kafka's own replication for a study, and count.
+
+What it decides: the options of the simulation, and how its outcome becomes the columns of a row.
+
+Constraints: all of the simulation's checks are on. Runs are not strict: failures strike as they are drawn, also those
+that take more replicas than min.insync.replicas covers. A broken invariant makes the run a failed one.
+
+How: the availability of each partition is looked at every SAMPLE_MS of the virtual clock. A write with acks=all can be
+acknowledged while the leader runs, the ISR has min.insync.replicas members, and all of them run; one with another acks
+while the leader runs.
+
+Source: ours.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Final
+
+from broker.ids import BrokerId
+from broker.units import DurationMs
+from replication.checkers import Rare
+from replication.checkers.elections import Ground
+from replication.roles.settings import RoleSettings
+from replication.rules.election import ElectionPolicy
+from replication.rules.partition import PartitionState
+from replication.rules.produce import Fate
+from replication.rules.settings import PartitionSettings
+from replication.simulation import Options, Simulation, elected_by
+from replication.simulation.cluster import CREATE_MS, Cluster
+from replication.studies.failures import SECOND_MS, duration_of, failures_of
+from replication.studies.parameters import ACKS, Parameters
+from replication.studies.rows import Measures, with_latencies
+
+SAMPLE_MS: Final = 100
+"""How often availability is looked at, in ms."""
+
+
+def options_of(parameters: Parameters, seed: int) -> Options:
+    """Return the options of the simulation of a run."""
+    settings = PartitionSettings(
+        rules=parameters.rules,
+        min_isr=parameters.min_isr,
+        lag_ms_max=DurationMs(round(parameters.lag_seconds * SECOND_MS)),
+        unclean_election=parameters.unclean,
+    )
+    return Options(
+        seed=seed,
+        brokers=parameters.broker_count,
+        racks=parameters.rack_count,
+        partitions=parameters.partitions,
+        replication_factor=parameters.factor,
+        producers=parameters.producers,
+        produce_ms=DurationMs(parameters.produce_ms),
+        acks=(ACKS[parameters.acks],),
+        is_idempotent=True,
+        duration_ms=duration_of(parameters),
+        is_strict=False,
+        role_settings=RoleSettings(settings=settings, produce_ms_max=DurationMs(5_000)),
+        name="study",
+    )
+
+
+class Observer:
+    """Look at the partitions of a running simulation every SAMPLE_MS, until faults are over."""
+
+    def __init__(self, parameters: Parameters) -> None:
+        self._needs_all = parameters.acks == "all"
+        self._min_isr = parameters.min_isr
+        self._end_ms = duration_of(parameters)
+        self.unavailable_ms = 0
+        self.leaderless_ms = 0
+        self.partition_ms = 0
+
+    def watch(self, cluster: Cluster) -> None:
+        """Look at a cluster from the creation of its partitions on."""
+        for at_ms in range(2 * CREATE_MS, self._end_ms, SAMPLE_MS):
+            cluster.at(at_ms, lambda: self._look(cluster))
+
+    def _look(self, cluster: Cluster) -> None:
+        running = {broker for broker, node in cluster.nodes.items() if node.role is not None and not node.is_paused}
+        for state in cluster.controller.image.partitions.values():
+            self.partition_ms += SAMPLE_MS
+            self.leaderless_ms += SAMPLE_MS * (not state.has_leader)
+            self.unavailable_ms += SAMPLE_MS * (not self._takes_writes(state, running))
+
+    def _takes_writes(self, state: PartitionState, running: set[BrokerId]) -> bool:
+        if not state.has_leader or state.leader not in running:
+            return False
+        return not self._needs_all or (len(state.isr) >= self._min_isr and running.issuperset(state.isr))
+
+
+def run_isr(parameters: Parameters, seed: int, policy: ElectionPolicy | None = None) -> tuple[Measures, str]:
+    """Run a simulation; return what was counted, and the first broken invariant in words, "" if none is."""
+    options = options_of(parameters, seed)
+    if policy is not None:
+        options = elected_by(options, policy)
+    simulation = Simulation(options, failures_of(parameters, seed))
+    observer = Observer(parameters)
+    observer.watch(simulation.cluster)
+    outcome = simulation.finish()
+    report, references = outcome.durability, simulation.checker.references
+    grounds = {
+        value: loss.election.ground for each in references.values() for loss in each.losses for value in loss.values
+    }
+    lost = Counter(grounds.get(record.value) for record in report.lost)
+    writes = simulation.cluster.history.writes
+    measures = Measures(
+        write_count=len(writes),
+        acked_all=report.acked_count,
+        acked_one=report.acked_by_one_count,
+        lost_all=len(report.lost_by_all),
+        lost_one=len(report.lost_by_one),
+        lost_to_unclean=lost[Ground.SETTING],
+        lost_to_last_known=lost[Ground.LAST_KNOWN],
+        lost_to_other=len(report.lost) - lost[Ground.SETTING] - lost[Ground.LAST_KNOWN],
+        duplicate_count=_duplicate_count(simulation),
+        unavailable_ms=observer.unavailable_ms,
+        leaderless_ms=observer.leaderless_ms,
+        partition_ms=observer.partition_ms,
+        clean_elections=outcome.rare.get(Rare.ELECTED_CLEANLY, 0),
+        elr_elections=outcome.rare.get(Rare.ELECTED_FROM_ELR, 0),
+        unclean_elections=outcome.unclean_count,
+        failure_count=len(outcome.plan),
+        loss_count=outcome.loss_count,
+        message_count=outcome.event_count,
+    )
+    measures = with_latencies(
+        measures, (write.answered_ms - write.sent_ms for write in writes if write.fate is Fate.ACKED)
+    )
+    return measures, str(outcome.findings[0]) if outcome.findings else ""
+
+
+def _duplicate_count(simulation: Simulation) -> int:
+    """Return how many values stand more than once in their partition's log, each time but the first."""
+    count = 0
+    for reference in simulation.checker.references.values():
+        state = reference.state
+        if state is not None and state.leader in reference.observed_logs:
+            values = [entry.value for entry in reference.observed_logs[state.leader].entries]
+            count += len(values) - len(set(values))
+    return count

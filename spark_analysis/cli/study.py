@@ -1,0 +1,234 @@
+"""Define `brokerside study`, which runs a grid of settings times seeds and draws what came of it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any, Final
+
+import attrs
+import click
+from rich.console import Console
+
+from broker.cli import EXIT_REFUSED, printable, takes
+from broker.errors import InputError, RefusedError, UsageError
+from broker.wording import counted, nearest
+from replication.studies import COLUMNS, Cell, Row, Study, parse_study, rows_of, summarise
+from replication.studies.catalogue import names, shipped
+from replication.studies.chart import measure_title, to_svg, value_text
+from replication.studies.kept_rows import head_line, row_line, rows_in
+from replication.studies.page import to_html
+from spark_analysis.cli.cluster_inputs import shown_table
+from spark_analysis.session.progress import progress
+
+STUDY_BYTES_MAX: Final = 1 << 20
+ROWS_FILE: Final = "rows.jsonl"
+
+
+@attrs.frozen(kw_only=True)
+class StudyOptions:
+    """Hold the options of `brokerside study`."""
+
+    study: str | None
+    seeds: int | None
+    first_seed: int | None
+    minutes: float | None
+    jobs: int | None
+    out: Path | None
+    as_json: bool
+    lists: bool
+
+
+@click.command("study")
+@click.argument("study", metavar="STUDY", required=False)
+@click.option(
+    "--seeds", type=click.IntRange(1, 1_000_000), metavar="COUNT", help="Seeds of each cell (default: the study's)."
+)
+@click.option("--first-seed", type=click.IntRange(0, 2**63 - 1), metavar="N", help="First seed (default: the study's).")
+@click.option("--minutes", type=click.FloatRange(0.1, 100_000), metavar="M", help="Simulated minutes of each run.")
+@click.option("--jobs", type=click.IntRange(1, 1_000), metavar="N", help="Processes (default: one a core).")
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder for the rows, the chart and the page; a stopped study goes on from it.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the cells as JSON.")
+@click.option("--list", "lists", is_flag=True, help="List the studies that come with the library.")
+@takes(StudyOptions)
+def study_command(options: StudyOptions) -> int:
+    """Run a study of replication: a grid of settings times seeds, a row for each run.
+
+    STUDY is a TOML file, or the name of a study that comes with the library.
+    A row has the settings, the failures, what was acknowledged and lost, and
+    the time in which nothing could be written. Impossible settings and runs
+    that fail are rows with their reason.
+
+    \b
+    Examples:
+      brokerside study --list
+      brokerside study restarts --seeds 5
+      brokerside study settings --out settings-study
+      brokerside study mine.toml --jobs 4 --out mine
+    """
+    if options.lists:
+        for name in names():
+            click.echo(f"{name:<10} {shipped(name).title}")
+        return 0
+    if options.study is None:
+        raise UsageError(f"name a study: a TOML file, or one of {', '.join(names())}")
+    study = _changed(read_study(options.study), options)
+    rows = _made(study, options)
+    cells = summarise(study, rows)
+    if all(not cell.done_count and not cell.failed_count for cell in cells):
+        raise RefusedError(f"study {study.name}: no run is possible: {cells[0].reason}")
+    if options.out is not None:
+        _write(options.out, study, rows, cells, _command(options))
+    if options.as_json:
+        click.echo(json.dumps(summary(study, cells), indent=2, allow_nan=False))
+    else:
+        _show(study, cells)
+    failed = sum(cell.failed_count for cell in cells)
+    return EXIT_REFUSED if failed else 0
+
+
+def read_study(name: str) -> Study:
+    """Return the study of a TOML file or of a shipped name; raise UsageError where there is none."""
+    if name in names():
+        return shipped(name)
+    path = Path(name)
+    try:
+        if path.is_file():
+            if path.stat().st_size > STUDY_BYTES_MAX:
+                raise InputError(f"is over {STUDY_BYTES_MAX:,} bytes, which no study is", source=name)
+            return parse_study(path.read_text(encoding="utf-8"), path.stem)
+    except UnicodeDecodeError:
+        raise InputError("is no text in UTF-8", source=name) from None
+    near = nearest(name, names())
+    hint = f"; the nearest is {near!r}" if near else ""
+    raise UsageError(f"there is no study and no file {name!r}{hint}; `brokerside study --list` prints all names")
+
+
+def _changed(study: Study, options: StudyOptions) -> Study:
+    """Return the study with what the command line says otherwise."""
+    changes: dict[str, Any] = {}
+    if options.seeds is not None:
+        changes["seeds"] = options.seeds
+    if options.first_seed is not None:
+        changes["first_seed"] = options.first_seed
+    if options.minutes is not None:
+        if "minutes" in study.grid:
+            raise UsageError(f"--minutes {options.minutes:g}: the minutes of {study.name} are in its grid")
+        changes["fixed"] = {**study.fixed, "minutes": options.minutes}
+    return attrs.evolve(study, **changes)
+
+
+def _made(study: Study, options: StudyOptions) -> list[Row]:
+    """Make the runs that are not known yet, keep each as it comes, and return all."""
+    known: dict[tuple[int, int], Row] = {}
+    with ExitStack() as stack:
+        kept = None
+        if options.out is not None:
+            options.out.mkdir(parents=True, exist_ok=True)
+            path = options.out / ROWS_FILE
+            if path.exists():
+                known = rows_in(study, path.read_text(encoding="utf-8").splitlines(), str(path))
+            kept = stack.enter_context(path.open("w", encoding="utf-8"))
+            kept.write(head_line(study) + "\n")
+            kept.writelines(row_line(row) + "\n" for row in known.values())
+            kept.flush()
+        bar = stack.enter_context(progress("Studying", total=study.run_count, unit="runs"))
+        rows = []
+        for row in rows_of(study, jobs=options.jobs, known=known, advance=bar.advance):
+            rows.append(row)
+            if kept is not None and (row.cell, row.seed) not in known:
+                kept.write(row_line(row) + "\n")
+                kept.flush()
+    return rows
+
+
+def _command(options: StudyOptions) -> str:
+    words = [f"brokerside study {printable(str(options.study))}"]
+    words += [f"--seeds {options.seeds}"] if options.seeds is not None else []
+    words += [f"--first-seed {options.first_seed}"] if options.first_seed is not None else []
+    words += [f"--minutes {options.minutes:g}"] if options.minutes is not None else []
+    return " ".join(words)
+
+
+def _write(out: Path, study: Study, rows: Sequence[Row], cells: Sequence[Cell], command: str) -> None:
+    """Write the rows as CSV and Parquet, the cells as JSON, the chart and the page."""
+    from spark_analysis.tables.study_rows import write_parquet  # Late: pyarrow is loaded for --out alone.
+
+    write_parquet(rows, out / "rows.parquet")
+    (out / "rows.csv").write_text(csv_text(rows), encoding="utf-8")
+    (out / "study.json").write_text(json.dumps(summary(study, cells), indent=2, allow_nan=False) + "\n")
+    (out / "study.svg").write_text(to_svg(study, cells), encoding="utf-8")
+    (out / "index.html").write_text(to_html(study, cells, command), encoding="utf-8")
+    click.echo(f"Written: {printable(str(out))}", err=True)
+
+
+def csv_text(rows: Sequence[Row]) -> str:
+    """Return the rows as CSV (RFC 4180), with a head."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(COLUMNS), lineterminator="\r\n")
+    writer.writeheader()
+    writer.writerows(row.cells() for row in rows)
+    return text.getvalue()
+
+
+def summary(study: Study, cells: Sequence[Cell]) -> dict[str, Any]:
+    """Return the study as JSON: its cells with the estimates, null where nothing was counted."""
+    return {
+        "study": study.name,
+        "title": study.title,
+        "fixed": dict(study.fixed),
+        "seeds": study.seeds,
+        "first_seed": study.first_seed,
+        "cells": [
+            {
+                **cell.values,
+                "done_count": cell.done_count,
+                "refused_count": cell.refused_count,
+                "failed_count": cell.failed_count,
+                "reason": cell.reason,
+                **{name: _estimate(estimate) for name, estimate in cell.estimates.items()},
+            }
+            for cell in cells
+        ],
+    }
+
+
+def _estimate(estimate: Any) -> dict[str, float | None]:
+    return {name: None if math.isnan(value) else value for name, value in attrs.asdict(estimate).items()}
+
+
+def _show(study: Study, cells: Sequence[Cell]) -> None:
+    """Print a line for each cell, and below why some runs were not done."""
+    heads = [*study.names, *(measure_title(name) for name in study.measures), "runs"]
+    console = Console(highlight=False, soft_wrap=True)
+    console.width = max(console.width, 200)
+    console.print(shown_table(study.title, heads, list(_lines(study, cells)), left_count=len(study.names)))
+    for status, total in (
+        ("refused", sum(cell.refused_count for cell in cells)),
+        ("failed", sum(cell.failed_count for cell in cells)),
+    ):
+        if total:
+            with_reason = (c.reason for c in cells if c.reason and getattr(c, f"{status}_count"))
+            click.echo(printable(f"{counted(total, 'run')} {status}: {next(with_reason, '')}"))
+
+
+def _lines(study: Study, cells: Sequence[Cell]) -> Iterator[list[str]]:
+    for cell in cells:
+        yield [
+            *(_word(cell.values.get(name, "")) for name in study.names),
+            *(value_text(name, cell.estimates[name].value) for name in study.measures),
+            f"{cell.done_count:,}",
+        ]
+
+
+def _word(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,1 @@
+"""Studies: grids of settings times seeds."""

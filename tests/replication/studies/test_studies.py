@@ -1,0 +1,217 @@
+"""A study's runs: as many rows as runs, equal rows however they are made, and a reason where none could be."""
+
+from __future__ import annotations
+
+import math
+
+import attrs
+import pytest
+
+from broker.errors import InputError, UsageError
+from replication import Choice, Elected
+from replication.rules.election import Ballot, Election, elect
+from replication.rules.switches import Rules
+from replication.studies import Parameters, Row, Run, Study, make_run, parse_study, rows_of, summarise
+from replication.studies.catalogue import names, shipped
+from replication.studies.chart import to_svg
+from replication.studies.failures import failures_of
+from replication.studies.isr_run import run_isr
+from replication.studies.kept_rows import head_line, row_line, rows_in
+from replication.studies.page import to_html
+from replication.studies.summary import ratio
+
+TINY = Study(
+    name="tiny",
+    title="Tiny <b>",
+    fixed={"minutes": 0.5, "mttf_minutes": 0.3, "failure": "power", "repair_seconds": 3},
+    grid={"acks": ["all", "1"], "min_isr": [1, 4]},
+    seeds=2,
+)
+
+
+def last_in_sync(ballot: Ballot, election: Election, rules: Rules) -> Elected:
+    """Elect the last valid replica instead of the first."""
+    valid = [broker for broker in ballot.replicas if ballot.is_valid(broker)]
+    return Elected(valid[-1], Choice.IN_SYNC) if valid else elect(ballot, election, rules)
+
+
+def stranger(ballot: Ballot, election: Election, rules: Rules) -> Elected:
+    """Elect a broker that is no replica."""
+    return attrs.evolve(elect(ballot, election, rules), leader=77)
+
+
+def raising(ballot: Ballot, election: Election, rules: Rules) -> Elected:
+    """Raise."""
+    raise ZeroDivisionError("one over nothing")
+
+
+def test_as_many_rows_come_out_as_runs_go_in_and_impossible_ones_say_why() -> None:
+    rows = list(rows_of(TINY, jobs=1))
+    assert [(row.cell, row.seed) for row in rows] == [(cell, seed) for cell in range(4) for seed in range(2)]
+    assert {row.status for row in rows if row.cell in (1, 3)} == {"refused"}
+    assert {row.reason for row in rows if row.cell in (1, 3)} == {
+        "min_isr is 4; allowed are whole numbers from 1 to 3 (factor)"
+    }
+    assert {row.status for row in rows if row.cell in (0, 2)} == {"done"}
+
+
+def test_rows_are_equal_from_any_number_of_processes_and_any_order() -> None:
+    study = attrs.evolve(TINY, grid={"acks": ["all", "1"]}, seeds=8)
+    assert list(rows_of(study, jobs=2)) == list(rows_of(study, jobs=1))
+    assert [study.run_at(place) for place in range(study.run_count)] == list(study.runs())
+
+
+def test_cases_are_combined_with_the_grid() -> None:
+    study = Study(name="s", title="s", cases=({"factor": 2}, {"factor": 3}), grid={"acks": ["all", "1"]}, seeds=1)
+    assert [dict(cell) for cell in study.cells()] == [
+        {"factor": 2, "acks": "all"},
+        {"factor": 2, "acks": "1"},
+        {"factor": 3, "acks": "all"},
+        {"factor": 3, "acks": "1"},
+    ]
+    assert [study.run_at(place).parameters for place in range(4)] == [run.parameters for run in study.runs()]
+
+
+def test_what_a_study_kept_is_read_back_as_it_was() -> None:
+    rows = list(rows_of(TINY, jobs=1))
+    lines = [head_line(TINY), *(row_line(row) for row in rows), '{"study": "ti']
+    kept = rows_in(TINY, lines, "rows.jsonl")
+    assert list(kept.values()) == rows
+    made: list[int] = []
+    assert list(rows_of(TINY, jobs=1, known=kept, advance=made.append)) == rows
+    with pytest.raises(InputError, match="another study than tiny"):
+        rows_in(TINY, [head_line(attrs.evolve(TINY, fixed={}))], "rows.jsonl")
+
+
+def test_known_rows_are_not_made_again() -> None:
+    known = {
+        run.key: Row(study="tiny", cell=run.cell, seed=run.seed, parameters={}, status="done") for run in TINY.runs()
+    }
+    assert [row.measures.write_count for row in rows_of(TINY, jobs=1, known=known)] == [0] * 8
+
+
+def test_the_same_seed_has_the_same_failures_whatever_the_settings() -> None:
+    few, many = Parameters(factor=2, mttf_minutes=1), Parameters(factor=3, mttf_minutes=1, acks="1", min_isr=1)
+    assert [fault for fault in failures_of(many, 5) if fault.target < 2] == list(failures_of(few, 5))
+    assert failures_of(few, 5) != failures_of(few, 6)
+
+
+def test_mean_times_to_failure_and_repair_are_those_asked_for() -> None:
+    parameters = Parameters(mttf_minutes=2, repair_seconds=30, minutes=20_000)
+    faults = failures_of(parameters, 3)
+    assert len(faults) == pytest.approx(3 * 20_000 / 2.5, rel=0.03)
+    assert sum(fault.for_ms for fault in faults) / len(faults) == pytest.approx(30_000, rel=0.03)
+
+
+def test_restarts_take_one_broker_after_the_other() -> None:
+    faults = failures_of(Parameters(restarts="controlled", restart_seconds=60, minutes=5), 0)
+    assert [(fault.at_ms, fault.kind.name, fault.target) for fault in faults] == [
+        (63_000, "STOP", 0),
+        (123_000, "STOP", 1),
+        (183_000, "STOP", 2),
+        (243_000, "STOP", 0),
+    ]
+
+
+def test_a_dead_follower_holds_writes_up_until_its_session_ends() -> None:
+    """Broker.session.timeout.ms is 9 s, and the controller looks once a second."""
+    quiet = Parameters(minutes=1, partitions=1)
+    assert run_isr(quiet, 1)[0].unavailable_ms == 0
+    killed = Parameters(minutes=1, partitions=1, restarts="uncontrolled", restart_seconds=40, restart_down_seconds=15)
+    assert 8_000 <= run_isr(killed, 1)[0].unavailable_ms <= 11_000
+    stopped = attrs.evolve(killed, restarts="controlled")
+    assert run_isr(stopped, 1)[0].unavailable_ms == 0
+
+
+def test_acks_one_loses_what_acks_all_keeps() -> None:
+    common = Parameters(mttf_minutes=1, failure="disk", minutes=5, min_isr=2, produce_ms=100)
+    by_all = [run_isr(common, seed)[0] for seed in range(4)]
+    by_one = [run_isr(attrs.evolve(common, acks="1"), seed)[0] for seed in range(4)]
+    assert sum(each.acked_all for each in by_all) > 1_000
+    assert sum(each.acked_one for each in by_one) > 1_000
+    assert (sum(each.lost_one for each in by_all), sum(each.lost_all for each in by_one)) == (0, 0)
+    assert sum(each.lost_one for each in by_one) > 0
+
+
+def test_a_policy_of_one_s_own_elects_the_leaders() -> None:
+    run = Run("mine", 0, 1, {"minutes": 1, "mttf_minutes": 0.5, "election": f"{__name__}:last_in_sync"})
+    row = make_run(run)
+    assert row.status == "done"
+    assert row.measures != make_run(attrs.evolve(run, parameters={**run.parameters, "election": "kafka"})).measures
+    named = attrs.evolve(run, parameters={**run.parameters, "election": "mine"})
+    assert make_run(named, {"mine": last_in_sync}).measures == row.measures
+
+
+@pytest.mark.parametrize(
+    ("election", "status", "reason"),
+    [
+        (f"{__name__}:stranger", "failed", "the election policy elects broker 77; the replicas are 0, 1, 2"),
+        (f"{__name__}:raising", "failed", "ZeroDivisionError at seed 1, step"),
+        (f"{__name__}:nobody", "refused", "is no policy; wanted is kafka, or module:function"),
+        ("no.such.module:policy", "refused", "No module named 'no'"),
+        ("mine", "refused", "is no policy; wanted is kafka, or module:function"),
+    ],
+)
+def test_a_policy_that_cannot_elect_is_a_row_with_its_reason(election: str, status: str, reason: str) -> None:
+    row = make_run(Run("mine", 0, 1, {"minutes": 1, "mttf_minutes": 0.5, "election": election}))
+    assert row.status == status
+    assert reason in row.reason
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("titel = 'x'", "'titel' is no key of a study; known are title, about, seeds"),
+        ("min_isr = 1", "'min_isr' is a parameter: it belongs into \\[fixed\\] or \\[grid\\]"),
+        ("[fixed]\nmin_irs = 1", "study s, fixed: 'min_irs' is no parameter of a study; did you mean 'min_isr'"),
+        ("[grid]\nfactor = 3", "'factor' of the grid is 3; wanted is a list of values"),
+        ("[grid]\nfactor = []", "'factor' of the grid is \\[\\]; wanted is a list of values"),
+        ("[grid]\nacks = ['most']", "acks is 'most'; allowed are all, 1, 0"),
+        ("[fixed]\nunclean = 'yes'", "unclean is 'yes'; wanted is true or false"),
+        ("[fixed]\nmttf_minutes = nan", "mttf_minutes is nan; wanted is a finite number"),
+        ("seeds = 0", "seeds is 0; wanted is a whole number"),
+        ("seeds = true", "seeds is True; wanted is a whole number"),
+        ("seeds = 2000000", "has 2,000,000 runs; allowed are 1,000,000"),
+        ("[fixed]\nacks = '1'\n[grid]\nacks = ['all']", "'acks' is said in more than one of fixed, cases and grid"),
+        ("cases = 3", "cases is 3; wanted are tables, \\[\\[cases\\]\\]"),
+        ("[chart]\nmeasures = ['happiness']", "'happiness' cannot be drawn; known are lost_share"),
+        ("[chart]\ncolour = 'red'", "chart: 'colour' is no key; known are measures"),
+    ],
+)
+def test_a_study_file_that_says_nonsense_is_refused_in_one_sentence(text: str, said: str) -> None:
+    with pytest.raises(UsageError, match=said):
+        parse_study(text, "s")
+
+
+def test_what_is_no_toml_is_refused_with_its_place() -> None:
+    with pytest.raises(InputError, match=r"study s: .*line 2"):
+        parse_study("seeds = 3\ngrid = =", "s")
+
+
+@pytest.mark.parametrize("name", names())
+def test_every_shipped_study_runs(name: str) -> None:
+    study = shipped(name)
+    short = attrs.evolve(study, fixed={**study.fixed, "minutes": 0.4}, seeds=1)
+    rows = list(rows_of(short, jobs=1))
+    assert not [row.reason for row in rows if row.status == "failed"]
+    assert sum(row.status == "done" for row in rows) > len(rows) / 2
+
+
+def test_a_share_is_a_ratio_of_sums_with_an_interval() -> None:
+    """By hand: 6 / 60; residuals -1, 0, 1; s = 1; error = 1 * sqrt(3) / 60."""
+    found = ratio([1, 2, 3], [20, 20, 20])
+    assert found.value == pytest.approx(0.1)
+    assert found.high - found.value == pytest.approx(1.96 * math.sqrt(3) / 60)
+    assert math.isnan(ratio([0], [0]).value)
+
+
+def test_the_page_shows_each_cell_and_escapes_what_a_file_said() -> None:
+    rows = list(rows_of(TINY, jobs=1))
+    cells = summarise(TINY, rows)
+    assert [(cell.done_count, cell.refused_count) for cell in cells] == [(2, 0), (0, 2), (2, 0), (0, 2)]
+    page, picture = to_html(TINY, cells, "brokerside study tiny"), to_svg(TINY, cells)
+    assert "Tiny &lt;b&gt;" in page
+    assert "<b>" not in page + picture
+    assert picture.count('class="dot"') == 4
+    assert picture.count("min_isr is 4; allowed are whole numbers") >= 2
+    assert page == to_html(TINY, summarise(TINY, rows), "brokerside study tiny")

@@ -1,0 +1,128 @@
+"""`brokerside study`: what it prints and writes, that it goes on where it was stopped, and what it refuses."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+
+from broker.cli import run
+from replication.studies import COLUMNS
+from spark_analysis.cli.study import study_command
+
+TOML = """
+title = "Mine"
+seeds = 2
+[fixed]
+minutes = 0.3
+[grid]
+acks = ["all", "1"]
+min_isr = [2, 4]
+"""
+
+
+@pytest.fixture
+def toml(tmp_path: Path) -> Path:
+    """Write a small study."""
+    path = tmp_path / "mine.toml"
+    path.write_text(TOML)
+    return path
+
+
+def called(*words: object, capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
+    status = run(study_command, "brokerside", [str(word) for word in words])
+    said = capsys.readouterr()
+    return status, said.out, said.err
+
+
+def test_the_cells_are_printed_and_impossible_runs_are_counted(toml: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, _ = called(toml, "--jobs", 1, capsys=capsys)
+    assert status == 0
+    lines = [line.split() for line in out.splitlines()]
+    assert ["all", "2", "0", "%", "0", "%", "2"] in lines
+    assert "4 runs refused: min_isr is 4; allowed are whole numbers from 1 to 3 (factor)" in out
+
+
+def test_rows_chart_and_page_are_written_and_a_second_call_makes_no_run(
+    toml: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out"
+    status, first, _ = called(toml, "--jobs", 1, "--out", out, capsys=capsys)
+    assert status == 0
+    table = pq.read_table(out / "rows.parquet")
+    assert (table.num_rows, table.column_names) == (8, list(COLUMNS))
+    with (out / "rows.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["status"] for row in rows] == ["done"] * 2 + ["refused"] * 2 + ["done"] * 2 + ["refused"] * 2
+    assert json.loads((out / "study.json").read_text())["cells"][0]["done_count"] == 2
+    assert (out / "index.html").read_text().count("<svg") == 1
+    before = {path.name: path.read_bytes() for path in out.iterdir()}
+    monkeypatch.setattr("replication.studies.running.make_run", lambda *_: pytest.fail("a run was made again"))
+    status, second, _ = called(toml, "--jobs", 1, "--out", out, capsys=capsys)
+    assert (status, second) == (0, first)
+    assert {path.name: path.read_bytes() for path in out.iterdir()} == before
+
+
+def test_a_stopped_study_goes_on(toml: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "out"
+    called(toml, "--jobs", 1, "--out", out, capsys=capsys)
+    whole = (out / "rows.parquet").read_bytes()
+    lines = (out / "rows.jsonl").read_text().splitlines()
+    (out / "rows.jsonl").write_text("\n".join(lines[:4]) + "\n" + lines[4][:20])
+    assert called(toml, "--jobs", 1, "--out", out, capsys=capsys)[0] == 0
+    assert (out / "rows.parquet").read_bytes() == whole
+
+
+def test_the_folder_of_another_study_is_refused(toml: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "out"
+    called(toml, "--jobs", 1, "--out", out, capsys=capsys)
+    kept = (out / "rows.jsonl").read_bytes()
+    status, _, said = called(toml, "--minutes", 0.2, "--out", out, capsys=capsys)
+    assert (status, said.count("\n")) == (2, 1)
+    assert "holds the rows of another study than mine; name another folder" in said
+    assert (out / "rows.jsonl").read_bytes() == kept
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((), "name a study: a TOML file, or one of quorum, restarts, settings"),
+        (("setings",), "there is no study and no file 'setings'; the nearest is 'settings'"),
+        (("restarts", "--seeds", "1000000"), "has 16,000,000 runs; allowed are 1,000,000"),
+    ],
+)
+def test_what_is_no_study_is_one_sentence(
+    words: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status, _, found = called(*words, capsys=capsys)
+    assert (status, found.count("\n")) == (2, 1)
+    assert said in found
+
+
+def test_a_study_of_which_no_run_is_possible_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "none.toml"
+    path.write_text("seeds = 1\n[fixed]\nfactor = 2\nmin_isr = 3\n")
+    status, _, said = called(path, "--jobs", 1, capsys=capsys)
+    assert status == 1
+    assert "study none: no run is possible: min_isr is 3; allowed are whole numbers from 1 to 2 (factor)" in said
+
+
+def test_a_failed_run_is_bad_news(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "bad.toml"
+    path.write_text(
+        "seeds = 1\n[fixed]\nminutes = 1\nmttf_minutes = 0.3\n"
+        "election = 'tests.replication.studies.test_studies:raising'\n"
+    )
+    status, out, _ = called(path, "--jobs", 1, capsys=capsys)
+    assert status == 1
+    assert "1 run failed:" in out
+    assert "ZeroDivisionError" in out
+
+
+def test_the_list_names_each_study() -> None:
+    done = CliRunner().invoke(study_command, ["--list"])
+    assert [line.split()[0] for line in done.output.splitlines()] == ["quorum", "restarts", "settings"]
