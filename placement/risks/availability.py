@@ -53,7 +53,7 @@ from broker.errors import UsageError
 from placement.outages.succession import Successions, successions
 from placement.risks.draws import DRAWS_MAX, DRAWS_MIN, WORD_DRAWS, Draws, Float64Array, Strata, draw, strata
 from placement.risks.rates import Rates
-from placement.risks.states_kernel import STATES, fill_states
+from placement.risks.states_kernel import CARRIED, STATES, fill_states
 from placement.risks.streams import WordArray
 
 MOMENT: Final = "moment"
@@ -61,6 +61,7 @@ RACK: Final = "rack"
 POWER_CUT: Final = "power cut"
 EVENTS: Final = (MOMENT, RACK, POWER_CUT)
 _NEVER: Final = np.iinfo(np.int32).max
+_REST: Final = 0.01  # What is left beyond the 99th percentile.
 
 
 @attrs.frozen
@@ -189,10 +190,10 @@ def _risk(event: str, per_year: float | None, drawn: Draws, found: Successions, 
 def state_counts(drawn: Draws, order: Int32Array, prefixes: Int32Array) -> Int64Array:
     """Return how many partitions are in each of `STATES` in each draw, int64[3, N]."""
     draw_count, word_count = drawn.strata.weight.size, drawn.down.shape[1]
-    bits = max(1, order.shape[0].bit_length())
+    bits = max(CARRIED + 1, order.shape[0].bit_length())
     counters = np.zeros((len(STATES), bits, word_count), dtype=np.uint64)
     if order.shape[1]:
-        every = packed(np.ones(draw_count, dtype=np.bool_), word_count)[None, :]
+        every = packed(np.ones(draw_count, dtype=np.bool_), word_count)
         found = np.zeros((order.shape[1] + 1, word_count), dtype=np.uint64)
         fill_states((drawn.down, drawn.lost), order, prefixes, every, found, counters)
     counts = np.zeros((len(STATES), draw_count), dtype=np.int64)
@@ -203,28 +204,31 @@ def state_counts(drawn: Draws, order: Int32Array, prefixes: Int32Array) -> Int64
 
 
 def _state(counts: Int64Array, drawn: Strata) -> StateRisk:
-    if not counts.any():
+    struck = np.flatnonzero(counts)
+    if not struck.size:
         return StateRisk(0.0, 0.0, 0.0, 0)
-    any_ = (counts > 0).astype(np.float64)
-    starts = np.flatnonzero(np.diff(drawn.down_count, prepend=-1))
-    sizes = np.diff(starts, append=counts.size)
-    shares = np.add.reduceat(any_, starts) / sizes
-    weights = np.add.reduceat(drawn.weight, starts)
+    many, weights = counts[struck], drawn.weight[struck]
+    # Sums are exactly rounded, so that they are the same on every machine.
+    chance = math.fsum(weights.tolist())
     return StateRisk(
-        chance=_sum(any_ * drawn.weight),
-        chance_error=float(np.sqrt(_sum(weights**2 * shares * (1 - shares) / sizes))),
-        mean=_sum(counts * drawn.weight),
-        p99=_quantile(counts, drawn.weight, 0.99),
+        chance=chance,
+        chance_error=_error(struck, drawn),
+        mean=math.fsum((many * weights).tolist()),
+        p99=_quantile(many, weights) if chance > _REST else 0,
     )
 
 
-def _sum(values: Float64Array) -> float:
-    """Return the sum, exactly rounded, so that it is the same on every machine."""
-    return math.fsum(values.tolist())
+def _error(struck: Int64Array, drawn: Strata) -> float:
+    """Return the standard error of the chance: that of the share of draws `struck`, for each number of brokers down."""
+    sizes = np.bincount(drawn.down_count)
+    shares = np.bincount(drawn.down_count[struck], minlength=sizes.size) / np.maximum(sizes, 1)
+    weights = np.bincount(drawn.down_count, weights=drawn.weight)
+    return math.sqrt(math.fsum((weights**2 * shares * (1 - shares) / np.maximum(sizes, 1)).tolist()))
 
 
-def _quantile(counts: Int64Array, weight: Float64Array, share: float) -> int:
-    """Return the smallest count that is not exceeded in so large a share of the weight."""
-    order = np.argsort(counts, kind="stable")
-    reached = np.cumsum(weight[order])
-    return int(counts[order[min(int(np.searchsorted(reached, share * reached[-1])), order.size - 1)]])
+def _quantile(counts: Int64Array, weights: Float64Array) -> int:
+    """Return the smallest number that counts exceed with a weight of at most `_REST`; all counts left out are 0."""
+    order = np.argsort(-counts, kind="stable")
+    above = np.cumsum(weights[order])
+    place = min(int(np.searchsorted(above, _REST, side="right")), order.size - 1)
+    return int(counts[order[place]])

@@ -16,20 +16,36 @@ Source: ours; a test compares it with a count partition by partition and draw by
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 
 from broker.cluster import Int32Array
 from broker.compiled import compiled_with
 from placement.risks.streams import WordArray
 
-STATES = ("leaderless", "under_min_isr", "lost")
+STATES: Final = ("leaderless", "under_min_isr", "lost")
+CARRIED: Final = 3
 
 
 def add_words(counters: WordArray, state: int, found: WordArray, level: int) -> None:
-    """Add 1 to the count of each draw whose bit is set in a row of `found`; counters are uint64[3, bits, W]."""
+    """Add 1 to the count of each draw whose bit is set in a row of `found`, which is used up.
+
+    `counters` are uint64[3, bits, W], of `CARRIED` bits or more. All words are added at once to the lowest slices, a
+    loop without a branch; what is carried beyond them, in few rows, is added word by word.
+    """
+    for place in range(CARRIED):
+        some = np.uint64(0)
+        for word in range(found.shape[1]):
+            carry = found[level, word]
+            found[level, word] = counters[state, place, word] & carry
+            counters[state, place, word] ^= carry
+            some |= found[level, word]
+        if not some:
+            return
     for word in range(found.shape[1]):
         carry = found[level, word]
-        place = 0
+        place = CARRIED
         while carry:
             more = counters[state, place, word] & carry
             counters[state, place, word] ^= carry
@@ -95,19 +111,23 @@ def fill_states(
 
     `bits` are those of the brokers that are down, uint64[B, W], and of those lost; `order` int32[P, F] are their rows.
     `prefixes` int32[P, 4] are the columns led, members, needed, clean; `needed` of 0 or less is always under min-ISR,
-    above `members` never. `every` uint64[1, W] has the bits of all draws; `found` uint64[F + 1, W] is room to work in.
+    above `members` never. `every` uint64[W] has the bits of all draws; `found` uint64[F + 1, W] is room to work in.
     """
     down, lost = bits
     for row in range(order.shape[0]):
         led, members, needed, clean = prefixes[row, 0], prefixes[row, 1], prefixes[row, 2], prefixes[row, 3]
         if needed <= 0:
-            add_words(counters, 1, every, 0)
+            for word in range(found.shape[1]):
+                found[0, word] = every[word]
+            add_words(counters, 1, found, 0)
         elif needed <= members:
             if not at_least(down, order, row, members, needed, found):
                 continue  # A leaderless partition is under min-ISR, and a lost one is leaderless.
             add_words(counters, 1, found, needed - 1)
         if led == 0:
-            add_words(counters, 0, every, 0)
+            for word in range(found.shape[1]):
+                found[0, word] = every[word]
+            add_words(counters, 0, found, 0)
         elif all_of(down, order, row, led, found):
             add_words(counters, 0, found, 0)
         elif clean == led:
