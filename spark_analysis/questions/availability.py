@@ -102,7 +102,7 @@ def _row(risk: EventRisk) -> dict[str, Any]:
 
 _BY: Final = (Field("shape", "shape"), Field("placer", "placer"))
 _CHANCES: Final = tuple(
-    Field(f"{state}_chance_{what}", f"{state.replace('_', ' ')}, {what}", "chance")
+    Field(f"{state}_chance_{what}", f"{_TITLES[state]}, {what}", "chance")
     for state in ("lost", "leaderless", "under_min_isr")
     for what in ("mean", "p99")
 )
