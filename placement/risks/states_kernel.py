@@ -121,9 +121,10 @@ def fill_states(
                 found[0, word] = every[word]
             add_words(counters, 1, found, 0)
         elif needed <= members:
-            if not at_least(down, order, row, members, needed, found):
-                continue  # A leaderless partition is under min-ISR, and a lost one is leaderless.
-            add_words(counters, 1, found, needed - 1)
+            if at_least(down, order, row, members, needed, found):
+                add_words(counters, 1, found, needed - 1)
+            elif clean == led:
+                continue  # A leaderless partition is under min-ISR; without unclean elections a lost one is leaderless.
         if led == 0:
             for word in range(found.shape[1]):
                 found[0, word] = every[word]

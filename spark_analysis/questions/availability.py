@@ -101,6 +101,7 @@ def _row(risk: EventRisk) -> dict[str, Any]:
 
 
 _BY: Final = (Field("shape", "shape"), Field("placer", "placer"))
+_TITLES: Final = {"lost": "lost", "leaderless": "leaderless", "under_min_isr": "under min-ISR"}
 _CHANCES: Final = tuple(
     Field(f"{state}_chance_{what}", f"{_TITLES[state]}, {what}", "chance")
     for state in ("lost", "leaderless", "under_min_isr")

@@ -135,7 +135,8 @@ def _show(rows: pa.Table, values: Values) -> Shown:
         "share partitions with few others, one of them takes over the leaders of a lost broker.",
         tuple(tables),
         (
-            f"Each cluster was simulated for {values['years']:,.0f} years; the closed form needs no simulation.",
+            f"Each cluster was simulated for {values['years']:,.0f} years: what is rarer shows as 0. The closed form "
+            "needs no simulation.",
             "Kafka acknowledges records in the page cache: a power cut of all replicas of a partition loses the last "
             "seconds of it, whatever the placement; racks with power of their own keep them.",
         ),

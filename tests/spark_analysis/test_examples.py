@@ -13,6 +13,7 @@ from spark_analysis.examples import (
     bytes_by_key,
     dumps_to_table,
     nightly_history,
+    placers_compared,
     riskiest_clusters,
     traffic_savings,
 )
@@ -145,3 +146,16 @@ def test_the_riskiest_cluster_comes_first(
     assert rows[0]["leaderless_after_mean"] > rows[0]["leaderless_now_mean"] > 0
     riskiest_clusters.main(str(tmp_path), "20")
     assert "|prod" in capsys.readouterr().out
+
+
+@pytest.mark.spark
+def test_the_placer_with_fewer_copysets_loses_data_more_rarely(
+    spark: SparkSession, capsys: pytest.CaptureFixture[str]
+) -> None:
+    register(spark)
+    rows = placers_compared.compared(spark, "uneven-racks", 3).collect()
+    assert [(row["placer"], row["cluster_count"]) for row in rows] == [("classic", 3), ("striped", 3)]
+    assert 0 < rows[0]["copyset_count"] < rows[1]["copyset_count"]
+    assert 0 < rows[0]["losses_per_year"] < rows[1]["losses_per_year"]
+    placers_compared.main("uneven-racks", "2")
+    assert "|striped" in capsys.readouterr().out

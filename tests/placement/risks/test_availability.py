@@ -205,3 +205,16 @@ def test_draws_are_made_of_live_brokers_alone(monkeypatch: pytest.MonkeyPatch) -
         Rates(), draw_count=64, seed=7,
     )  # fmt: skip
     assert counts == [3, 3]
+
+
+def test_records_are_lost_where_an_unclean_leader_takes_over() -> None:
+    """Only broker 0 is in sync and lost; 1 leads uncleanly, so the partition is not leaderless."""
+    topic = TopicView("t", min_insync_replicas=1, configs=(("unclean.leader.election.enable", "true"),))
+    table = PartitionTable(topic_index=[0], partition_ids=[0], replicas=[[0, 1, 2]], isr=[[0]], leader=[0])
+    view = ClusterView.build(name="n", source="s", format="f", partitions=table, topics=[topic])
+    found = successions(view)
+    bits = np.array([[1], [0], [0]], dtype=np.uint64)
+    prefixes = prefixes_of(found)
+    assert (found.led_count[0], found.clean_count[0]) == (3, 1)
+    counts = state_counts(Draws(bits, bits, Strata(np.array([1], np.int32), np.ones(1))), found.order, prefixes)
+    assert counts.tolist() == [[0], [0], [1]]
