@@ -71,8 +71,11 @@ class Shell:
 
 
 @contextmanager
-def started(script: str, folder: Path) -> Iterator[Shell]:
-    """A script that runs in `folder` while the block does, with our packages, this interpreter and the tests' files."""
+def started(script: str, folder: Path, cache: Path) -> Iterator[Shell]:
+    """A script that runs in `folder` while the block does, with our packages, this interpreter and the tests' files.
+
+    Kernels are compiled into `cache`.
+    """
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("SPARK", "PYSPARK", "NUMBA"))}
     (folder / "temporary").mkdir()
     (folder / "tests").symlink_to(ROOT / "tests")
@@ -80,7 +83,7 @@ def started(script: str, folder: Path) -> Iterator[Shell]:
         "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
         "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT), kept.get("PYTHONPATH", "")])),
         "TMPDIR": str(folder / "temporary"),
-        "XDG_CACHE_HOME": str(folder / "cache"),
+        "XDG_CACHE_HOME": str(cache),
     }
     with (folder / "printed.txt").open("wb") as out:
         # A group of its own, in which all is that has to be ended.

@@ -63,6 +63,12 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, st
     return {name: files(out / name) for name in ("fleet-out", "report-out")}
 
 
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A place for machine code of kernels: both tests send the same archive, so that they are compiled once."""
+    return tmp_path_factory.mktemp("cache")
+
+
 def digests(folder: Path) -> dict[str, dict[str, str]]:
     return {name: files(folder / name) for name in ("fleet-out", "report-out")}
 
@@ -73,27 +79,37 @@ def done_count(folder: Path) -> int:
     return sum(path.stat().st_size for path in done.glob("*"))
 
 
+def javas(shell: Shell, word: str) -> dict[int, str]:
+    """The JVMs of the script whose command has the word; the shell's own command has them all."""
+    return {
+        pid: words for pid, words in shell.commands().items() if words.split()[0].endswith("java") and word in words
+    }
+
+
+def is_in_the_middle(shell: Shell) -> bool:
+    """Whether some clusters are done, and both workers have an executor."""
+    return done_count(shell.folder) > 0 and len(javas(shell, "CoarseGrainedExecutorBackend")) == 2
+
+
 def kill_one_of_each(shell: Shell) -> None:
     """Kill an executor of one worker, and the other worker, whose executor ends with it."""
-    running = {pid: words for pid, words in shell.commands().items() if words.split()[0].endswith("java")}
-    executors = {pid: words for pid, words in running.items() if "CoarseGrainedExecutorBackend" in words}
-    workers = {pid: words for pid, words in running.items() if "deploy.worker.Worker " in words}
-    (first, second), place = sorted(executors), str(shell.folder / "worker-1")
+    (first, second) = sorted(javas(shell, "CoarseGrainedExecutorBackend"))
+    place = str(shell.folder / "worker-1")
     of_first = Path(f"/proc/{first}/cwd").resolve().is_relative_to(place)
     assert of_first != Path(f"/proc/{second}/cwd").resolve().is_relative_to(place)
     kept = place if of_first else str(shell.folder / "worker-2")
-    (lost,) = [pid for pid, words in workers.items() if kept not in words]
+    (lost,) = [pid for pid, words in javas(shell, "deploy.worker.Worker ").items() if kept not in words]
     os.kill(first, signal.SIGKILL)
     os.kill(lost, signal.SIGKILL)
 
 
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="the folder in which an executor runs is read from /proc")
 def test_tables_are_equal_on_a_cluster_of_which_an_executor_and_a_worker_are_killed(
-    tmp_path: Path, expected: dict[str, dict[str, str]]
+    tmp_path: Path, cache: Path, expected: dict[str, dict[str, str]]
 ) -> None:
     script, *_ = readme_blocks(SECTION, {"7077": free_port(), "15002": free_port()})
-    with started(script, tmp_path) as shell:
-        wait_until(lambda: shell.has_ended() or done_count(tmp_path) > 0)
+    with started(script, tmp_path, cache) as shell:
+        wait_until(lambda: shell.has_ended() or is_in_the_middle(shell))
         assert not shell.has_ended(), shell.printed()
         kill_one_of_each(shell)
         count = done_count(tmp_path)
@@ -104,12 +120,12 @@ def test_tables_are_equal_on_a_cluster_of_which_an_executor_and_a_worker_are_kil
 
 
 def test_tables_and_answers_are_equal_on_a_connect_server(
-    tmp_path: Path, expected: dict[str, dict[str, str]], spark: SparkSession
+    tmp_path: Path, cache: Path, expected: dict[str, dict[str, str]], spark: SparkSession
 ) -> None:
     pytest.importorskip("grpc_status", reason="Spark Connect's client is missing: pip install 'brokerside[connect]'")
     _, script, program = readme_blocks(SECTION, {"15002": free_port()})
     (tmp_path / "questions.py").write_text(program + ASK, encoding="utf-8")
-    with started(script, tmp_path) as shell:
+    with started(script, tmp_path, cache) as shell:
         assert shell.status() == 0, shell.printed()
         assert digests(tmp_path) == expected, shell.printed()
         assert "3-west-region-stopped" in shell.printed()
