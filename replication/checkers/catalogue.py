@@ -113,7 +113,17 @@ INVARIANTS: Final[Mapping[str, Invariant]] = MappingProxyType(
         "K6": Invariant("kept as written", "what compaction keeps has its offset, value and epoch, and its order"),
         "K7": Invariant("tombstones are seen", "a tombstone stays for delete.retention.ms, unless clocks have jumped"),
         "K8": Invariant("keys go on", "a consumer never sees an older record of a key than before", "end", _U),
-        "L": Invariant("whole again", "once faults are over the cluster becomes whole", "end"),
+        "L": Invariant("whole again", "once faults are over the cluster becomes whole (L1 to L9)", "end"),
+        "L10": Invariant(
+            "writes go on",
+            "once faults are over each producer has a new write of each partition acknowledged by all",
+            "end",
+        ),
+        "L11": Invariant("high watermarks arrive", "once faults are over each high watermark is its log's end", "end"),
+        "L12": Invariant(
+            "consumers arrive", "once faults are over each consumer reads up to the high watermark", "end"
+        ),
+        "L13": Invariant("shutdowns end", "once faults are over a controlled shutdown ends", "end"),
         "A": Invariant("no bug", "no assertion of the model fails, and it raises nothing else"),
     }
 )

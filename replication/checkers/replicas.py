@@ -157,13 +157,16 @@ def check_members(cluster: CheckedCluster, reference: ReferenceLog, settings: Pa
 def _check_shown(cluster: CheckedCluster, reference: ReferenceLog, leader: LeaderState, high: int) -> Iterator[Broken]:
     state = reference.state
     assert state is not None
-    shown = min(high, len(reference.committed))
+    shown, own = high, reference.observed_logs[leader.broker]
     for code, members in (("I5", state.isr), ("I4", leader.isr)):
         for broker in members:
             observed = reference.observed_logs.get(broker)
             if observed is None or observed.agreed >= shown or observed.agree(reference.committed) >= shown:
                 continue
             if broker in reference.incomplete:
+                continue
+            held = observed.agreed if shown <= len(reference.committed) else _held_of(reference, own, broker, shown)
+            if held >= shown:
                 continue
             node = cluster.nodes[broker]
             if code == "I4" and (
@@ -173,7 +176,7 @@ def _check_shown(cluster: CheckedCluster, reference: ReferenceLog, leader: Leade
             if _present(cluster, reference, node) is not None:
                 yield (
                     code,
-                    f"leader {leader.broker} shows {high} records, member {broker} has {observed.agreed} of them",
+                    f"leader {leader.broker} shows {high} records, member {broker} has {held} of them",
                 )
 
 
@@ -227,12 +230,17 @@ def _held_of(reference: ReferenceLog, leader: ObservedLog, broker: BrokerId, hig
     return held
 
 
-def commit_acknowledged(reference: ReferenceLog, observed: ObservedLog, end_offset: int) -> None:
-    """Add to the reference what a leader has acknowledged to a client, whoever else holds it."""
+def commit_acknowledged(reference: ReferenceLog, observed: ObservedLog, end_offset: int) -> bool:
+    """Add to the reference what a leader has acknowledged to a client, whoever else holds it; return whether it grew.
+
+    A leader whose log is another one than the reference adds nothing.
+    """
     committed = reference.committed
-    if observed.agree(committed) == len(committed):
-        committed.extend(observed.entries[len(committed) : end_offset])
+    before = len(committed)
+    if observed.agree(committed) == before:
+        committed.extend(observed.entries[before:end_offset])
         observed.agree(committed)
+    return len(committed) > before
 
 
 def check_quorum(reference: ReferenceLog, leader: LeaderState, settings: PartitionSettings) -> Iterator[Broken]:

@@ -322,7 +322,9 @@ class StepChecker:
             if message.offset >= len(reference.committed) and not _is_of_ended_history(cluster, node, reference):
                 what = f"broker {node} acknowledged offset {message.offset} of {len(reference.committed)} committed"
                 self._find(cluster, "I19", message.partition, what)
-                replicas.commit_acknowledged(reference, reference.observed_logs[BrokerId(node)], message.offset + 1)
+                observed = reference.observed_logs[BrokerId(node)]
+                if replicas.commit_acknowledged(reference, observed, message.offset + 1):
+                    self._check_replicas(cluster, reference)
         elif isinstance(message, ConsumerFetchResponse) and message.records:
             reference = self._reference(message.partition)
             if _is_of_ended_history(cluster, node, reference):

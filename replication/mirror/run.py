@@ -46,7 +46,8 @@ from replication.mirror.process import (
 )
 from replication.mirror.records import read_offset_sync
 from replication.roles.messages import CONTROLLER, CreateTopic, NodeId
-from replication.simulation.cluster import Cluster, replicas_of, settled
+from replication.simulation.cluster import Cluster, replicas_of
+from replication.simulation.liveness import settled
 from replication.simulation.options import WALL_CLOCK_MS
 from replication.simulation.run import Outcome, Simulation
 from replication.simulation.trace import LineSink, Trace, discard_line

@@ -43,7 +43,7 @@ from replication.roles.messages import (
     ProduceResponse,
 )
 from replication.roles.outbox import Outbox
-from replication.rules.produce import Fate, fate
+from replication.rules.produce import ACKS_ALL, Fate, fate
 from replication.simulation.history import ConsumedRecord, History, Write
 from replication.simulation.options import WALL_CLOCK_MS, Options
 
@@ -88,7 +88,10 @@ class Producer(_Client):
 
     def __init__(self, node: NodeId, options: Options, history: History, entropy: RandomSource) -> None:
         super().__init__(node, options, history, entropy)
-        self.is_stopping = False
+        self.owed: tuple[int, ...] = ()
+        """The partitions that a stopping producer has not written to yet since it was told to stop."""
+        self._is_stopping = False
+        self._stop_ms = TimeMs(0)
         self._write: Write | None = None
         self._batch = b""
         self._is_unsure = False
@@ -99,8 +102,14 @@ class Producer(_Client):
 
     @property
     def is_busy(self) -> bool:
-        """Return whether a write is in flight."""
-        return self._write is not None
+        """Return whether a write of before `stop` is in flight."""
+        return self._write is not None and self._write.sent_ms < self._stop_ms
+
+    def stop(self, now_ms: TimeMs) -> None:
+        """Write to each partition once more, with acks=all until that is acknowledged, and then no more."""
+        if not self._is_stopping:
+            self._is_stopping, self._stop_ms = True, now_ms
+            self.owed = tuple(range(self._options.partitions))
 
     def begin(self, out: Outbox) -> None:
         """Start after a random delay."""
@@ -120,14 +129,10 @@ class Producer(_Client):
 
     def _go_on(self, now_ms: TimeMs, out: Outbox) -> None:
         write = self._write
-        if write is None and self.is_stopping:
+        if write is None and self._is_stopping and not self.owed:
             return
         if write is None:
-            options = self._options
-            count = len(self._history.writes)
-            write = self._history.write(
-                self._entropy.next_int_bound(options.partitions), options.acks[count % len(options.acks)], now_ms
-            )
+            write = self._next_write(now_ms)
             self._write, self._is_unsure = write, False
             self._batch = self._built(write, now_ms)
             leader = self._leaders.get(write.partition, NO_LEADER)
@@ -138,6 +143,14 @@ class Producer(_Client):
             self._finish(write, Fate.UNKNOWN if self._is_unsure else Fate.FAILED, now_ms, out)
             return
         self._ask_leader(write.partition, out)
+
+    def _next_write(self, now_ms: TimeMs) -> Write:
+        """Return a write of a new value: to any partition, or to the first that a stopping producer owes one."""
+        options, count = self._options, len(self._history.writes)
+        if self.owed:
+            return self._history.write(self.owed[0], ACKS_ALL, now_ms)
+        partition = self._entropy.next_int_bound(options.partitions)
+        return self._history.write(partition, options.acks[count % len(options.acks)], now_ms)
 
     def _gives_up(self, write: Write, now_ms: TimeMs) -> bool:
         """Return whether the write is given up: its time is over, or a retry might write it twice."""
@@ -190,12 +203,15 @@ class Producer(_Client):
         write.fate = believed
         write.answered_ms = now_ms
         self._write = None
+        if believed is Fate.ACKED and write.acks == ACKS_ALL and write.sent_ms >= self._stop_ms:
+            self.owed = tuple(partition for partition in self.owed if partition != write.partition)
         if believed is not Fate.ACKED:
             self._leaders.pop(write.partition, None)
             # What comes next would be out of order: a new producer id begins a new order.
             self._producer_id += 1
             self._sequences.clear()
-        self._wait(1 + self._entropy.next_int_bound(2 * self._options.produce_ms), out)
+        delay_ms = RETRY_MS if self._is_stopping else 1 + self._entropy.next_int_bound(2 * self._options.produce_ms)
+        self._wait(delay_ms, out)
 
 
 class Consumer(_Client):
@@ -203,14 +219,17 @@ class Consumer(_Client):
 
     def __init__(self, node: NodeId, partition: int, options: Options, history: History, entropy: RandomSource) -> None:
         super().__init__(node, options, history, entropy)
-        self._partition = partition
-        self._position = Offset(0)
+        self.partition = partition
+        self.position = Offset(0)
+        """The next offset to read."""
+        self.has_given_up = False
+        """Whether the consumer ended, as auto.offset.reset=none makes it."""
         self._is_reset = False
         self._asked = NO_LEADER
 
     def begin(self, out: Outbox) -> None:
         """Ask for the leader."""
-        self._ask_leader(self._partition, out)
+        self._ask_leader(self.partition, out)
 
     def handle(self, message: Message, now_ms: TimeMs, out: Outbox) -> None:
         """Take a response or a wake-up."""
@@ -225,7 +244,7 @@ class Consumer(_Client):
 
     def _go_on(self, out: Outbox) -> None:
         if self._leader == NO_LEADER:
-            self._ask_leader(self._partition, out)
+            self._ask_leader(self.partition, out)
         else:
             self._read(out)
 
@@ -233,7 +252,7 @@ class Consumer(_Client):
         leader = self._leader
         self._leader = NO_LEADER  # Without a response the leader is looked up again.
         self._wait(self._options.role_settings.answer_ms_max, out)
-        out.send(Address(NodeId(leader)), ConsumerFetch(self._partition, self._number, self._position))
+        out.send(Address(NodeId(leader)), ConsumerFetch(self.partition, self._number, self.position))
         self._asked = leader
 
     def _on_answer(self, response: ConsumerFetchResponse, now_ms: TimeMs, out: Outbox) -> None:
@@ -248,22 +267,23 @@ class Consumer(_Client):
         """Apply auto.offset.reset; return False if the consumer stops instead."""
         policy = AutoOffsetReset.LATEST if self._options.retention is None else self._options.retention.reset
         if policy is AutoOffsetReset.NONE:
+            self.has_given_up = True
             return False
         self._is_reset = True
-        self._position = response.start_offset
+        self.position = response.start_offset
         if policy is AutoOffsetReset.LATEST:
-            self._position = max(response.start_offset, response.high_watermark)
+            self.position = max(response.start_offset, response.high_watermark)
         return True
 
     def _note(self, records: bytes, now_ms: TimeMs) -> None:
         for batch in batches_in(records):
             for record in batch.records():
-                if record.offset >= self._position:
+                if record.offset >= self.position:
                     value = identity_of(record)
                     self._history.consumed_records.append(
-                        ConsumedRecord(self.node, self._partition, record.offset, value, now_ms, self._is_reset)
+                        ConsumedRecord(self.node, self.partition, record.offset, value, now_ms, self._is_reset)
                     )
-                    self._position = Offset(record.offset + 1)
+                    self.position = Offset(record.offset + 1)
                     self._is_reset = False
             # A batch that compaction has emptied still takes its room.
-            self._position = max(self._position, batch.next_offset)
+            self.position = max(self.position, batch.next_offset)

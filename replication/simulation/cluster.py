@@ -202,10 +202,10 @@ class Cluster:
         self._post(self.controller_address, out)
 
     def stop_writing(self) -> None:
-        """Let producers finish their writes in flight and start no other."""
+        """Let producers finish their writes in flight, write to each partition once more with acks=all, and stop."""
         for client in self.clients.values():
             if isinstance(client, Producer):
-                client.is_stopping = True
+                client.stop(self.now_ms)
 
     def at(self, at_ms: int, action: Action) -> None:
         """Schedule an action at `at_ms`."""
@@ -336,30 +336,3 @@ def _clients(options: Options, history: History) -> dict[NodeId, Producer | Cons
         entropy = SplitMix64(derive(options.seed, _CLIENT_STREAM, node))
         clients[node] = Consumer(node, partition, options, history, entropy)
     return clients
-
-
-def settled(cluster: Cluster) -> str | None:
-    """Return in words the first liveness property that does not hold yet (L1 to L7); None if all hold."""
-    image = cluster.controller.image
-    for broker, node in sorted(cluster.nodes.items()):
-        status = image.brokers.get(broker)
-        if node.role is None or status is None or not status.is_active or status.epoch != node.role.epoch:
-            return f"broker {broker} is not unfenced in its present life (L6)"
-        if node.role.image.offset != image.offset:
-            return f"broker {broker} has not read all metadata (L7)"
-    if len(image.partitions) < cluster.options.partition_count:
-        return "a partition could not be made (L1)"
-    for partition, state in sorted(image.partitions.items()):
-        if not state.has_leader:
-            return f"partition {partition} has no leader (L1)"
-        if set(state.isr) != set(state.replicas):
-            return f"partition {partition} has ISR {state.isr}, replicas {state.replicas} (L2)"
-        if state.is_reassigning:
-            return f"partition {partition} is still being reassigned (L5)"
-        ends = {cluster.nodes[broker].logs[partition].log.log_end_offset for broker in state.replicas}
-        if len(ends) != 1:
-            return f"partition {partition} has logs that end at {sorted(ends)} (L4)"
-    for client in cluster.clients.values():
-        if isinstance(client, Producer) and client.is_busy:
-            return f"client {client.node} waits for an answer (L3)"
-    return None

@@ -4,7 +4,7 @@ What it decides: how a planned fault takes effect: a broker that is already down
 fault that would make too many replicas lose records at the same time becomes a plain kill.
 
 Goals, most important first:
-1. After `heal` nothing is left of any fault except lost records.
+1. After `heal` nothing is left of any fault except lost records; a controlled shutdown that is under way ends.
 2. Targeted faults strike where races are: a message held across an election, a leader killed as it commits.
 
 Constraints: the plan alone decides the time; the state found at that time decides the effect. Every fault that takes
@@ -25,15 +25,26 @@ from broker.entropy import SplitMix64, derive
 from broker.ids import BrokerId
 from broker.units import DurationMs, TimeMs
 from replication.roles.leader import LeaderRole
-from replication.roles.messages import CONTROLLER, AlterPartitionReassignments, AlterPartitionResponse, Message, NodeId
+from replication.roles.messages import (
+    CONTROLLER,
+    AlterPartitionReassignments,
+    AlterPartitionResponse,
+    Incarnation,
+    Message,
+    NodeId,
+)
 from replication.roles.outbox import Outbox
 from replication.simulation.cluster import DISK_STREAM, Cluster
 from replication.simulation.faults import HELD_KINDS, Fault
+from replication.simulation.liveness import Missing
 from replication.simulation.network import Hold, one_way, two_ways
 from replication.simulation.options import FaultKind
 from replication.simulation.retention import RETENTION_KINDS, RetentionFaults
 
 _SLOW_MS_MAX = 2_000
+_LOOK_MS: Final = 100
+_LAST_DOWN_MS: Final = 1_000
+"""How long in ms the broker is down that stops after the faults."""
 _TARGETED: Final = (FaultKind.CRASH_AT_COMMIT, FaultKind.CRASH_AT_ISR)
 """The faults that wait for an event."""
 
@@ -48,6 +59,8 @@ class FaultInjector:
         self._armed: list[Fault] = []
         self._highs: dict[tuple[BrokerId, int], int] = {}
         self._retention = RetentionFaults(cluster)
+        self._last_stop: BrokerId | None = None
+        """The broker of `stop_one`, until it has stopped."""
         self.is_over = False
         self.loss_count = 0
         """How often a broker lost records."""
@@ -68,8 +81,25 @@ class FaultInjector:
             cluster.resume(broker)
             if node.role is None:
                 self._start(broker)
-            else:
-                node.role.call_off_stop()
+
+    def stop_one(self) -> None:
+        """Tell one broker of a whole cluster to stop, and start it again; do nothing in a run without faults drawn."""
+        options = self._cluster.options
+        if options.fault_ms:
+            self._last_stop = BrokerId(options.seed % options.brokers)
+            self._stop_last()
+
+    def missing(self) -> Missing | None:
+        """Return the controlled shutdown of `stop_one` that has not ended yet; None if it has."""
+        if self._last_stop is None:
+            return None
+        return Missing("L13", f"broker {self._last_stop} is to stop and has not ended a controlled shutdown")
+
+    def _stop_last(self) -> None:
+        """Tell a broker to stop as soon as it runs, and start it again when it has stopped."""
+        broker, cluster = self._last_stop, self._cluster
+        if broker is not None and not self._stop(broker, DurationMs(_LAST_DOWN_MS)):
+            cluster.at(cluster.now_ms + _LOOK_MS, self._stop_last)
 
     def _strike(self, fault: Fault) -> None:
         if self.is_over:
@@ -175,24 +205,34 @@ class FaultInjector:
             self._trace_line(f"broker {broker} starts")
             self._cluster.start_broker(broker)
 
-    def _stop(self, broker: BrokerId, down_ms: DurationMs) -> None:
+    def _stop(self, broker: BrokerId, down_ms: DurationMs) -> bool:
+        """Tell a broker to stop and return whether it will; it starts again `down_ms` after it has stopped."""
         node = self._cluster.nodes[broker]
         if node.role is None or not node.role.ask_to_stop():
-            return
+            return False
         self._trace_line(f"broker {broker} is told to stop")
         incarnation = node.incarnation
 
         def look() -> None:
-            if self.is_over or node.role is None or node.incarnation != incarnation:
+            if node.role is None or node.incarnation != incarnation:
                 return
             if node.role.may_stop:
                 node.stop()
                 self._trace_line(f"broker {broker} has stopped cleanly, down for {down_ms} ms")
-                self._cluster.at(self._cluster.now_ms + down_ms, lambda: None if self.is_over else self._start(broker))
+                if self._last_stop == broker:
+                    self._last_stop = None
+                start_ms = self._cluster.now_ms + (min(down_ms, _LAST_DOWN_MS) if self.is_over else down_ms)
+                self._cluster.at(start_ms, partial(self._start_stopped, broker, incarnation))
             else:
-                self._cluster.at(self._cluster.now_ms + 100, look)
+                self._cluster.at(self._cluster.now_ms + _LOOK_MS, look)
 
         look()
+        return True
+
+    def _start_stopped(self, broker: BrokerId, incarnation: Incarnation) -> None:
+        """Start a broker, unless it was started since it stopped."""
+        if self._cluster.nodes[broker].incarnation == incarnation:
+            self._start(broker)
 
     def _pause(self, broker: BrokerId, for_ms: DurationMs) -> None:
         node = self._cluster.nodes[broker]

@@ -1,9 +1,11 @@
 """Run a simulation from its seed to its verdict: a safety phase under faults, then a liveness phase without.
 
 What it decides: the phases of a run and its verdict. In the safety phase faults strike and every event is checked. Then
-all faults end, clients stop writing, and the cluster has `heal_ms_max` to become whole: every broker unfenced, every
-partition with a leader and all replicas in sync, all logs equal, every write answered (L1 to L7); then it must stay so
-(L9). A cluster that does not become whole is a finding that names what is missing.
+all faults end, and the cluster has `heal_ms_max` to become whole: every broker unfenced, every partition with a leader
+and all replicas in sync, all logs equal, every write answered (L1 to L7). Within the same time each producer writes to
+each partition once more and is acknowledged by all, high watermarks reach the logs' ends, consumers reach those, and a
+broker that is told to stop has stopped (L10 to L13). Then the cluster must stay so (L9). A cluster that does not become
+whole is a finding that names what is missing.
 
 Goals, most important first:
 1. The same options and plan give the same outcome, digest included.
@@ -17,8 +19,6 @@ Example:
 >>> from replication.simulation import run, swarm
 >>> run(swarm(7, DurationMs(20_000))).is_clean
 True
-
-Left out: liveness while faults last.
 
 Source: the two phases are those of TigerBeetle's VOPR.
 """
@@ -48,9 +48,10 @@ from replication.checkers import (
     retention_report,
 )
 from replication.rules.settings import PartitionSettings
-from replication.simulation.cluster import Cluster, settled
+from replication.simulation.cluster import Cluster
 from replication.simulation.fault_injection import FaultInjector
 from replication.simulation.faults import Fault, draw_plan
+from replication.simulation.liveness import Missing, settled
 from replication.simulation.options import WALL_CLOCK_MS, Options
 from replication.simulation.recording import Recording
 from replication.simulation.retention import join_retention
@@ -216,17 +217,25 @@ class Simulation:
             cluster.run_until(TimeMs(options.duration_ms))
         self.fault_injector.heal()
         cluster.stop_writing()
-        end_ms = options.duration_ms + options.heal_ms_max
-        missing = self._missing()
-        while missing is not None and cluster.now_ms < end_ms:
-            cluster.run_until(TimeMs(cluster.now_ms + HEAL_STEP_MS))
-            missing = self._missing()
+        missing = self._heal()
+        if missing is None:
+            self.fault_injector.stop_one()
+            missing = self._heal()
         if missing is None:
             missing = self._unsteady()
         if missing is not None:
-            self.checker.findings.append(Finding("L", cluster.now_ms, -1, missing))
+            self.checker.findings.append(Finding(missing.code, cluster.now_ms, -1, missing.what))
 
-    def _unsteady(self) -> str | None:
+    def _heal(self) -> Missing | None:
+        """Run until the cluster is whole, at most to the end of the liveness phase; return what is still missing."""
+        cluster, options = self.cluster, self.options
+        missing = self._missing()
+        while missing is not None and cluster.now_ms < options.duration_ms + options.heal_ms_max:
+            cluster.run_until(TimeMs(cluster.now_ms + HEAL_STEP_MS))
+            missing = self._missing()
+        return missing
+
+    def _unsteady(self) -> Missing | None:
         """Run a whole cluster on; return what changed in it without a fault, None if nothing."""
         cluster = self.cluster
         end_ms = TimeMs(cluster.now_ms + STEADY_MS)
@@ -238,13 +247,14 @@ class Simulation:
         cluster.run_until(end_ms)
         changes = len(cluster.controller.log) - before
         if changes > len(cluster.controller.image.partitions):
-            return f"{changes} changes in {STEADY_MS} ms without a fault (L9)"
+            return Missing("L", f"{changes} changes in {STEADY_MS} ms without a fault (L9)")
         return self._missing()
 
-    def _missing(self) -> str | None:
-        missing = settled(self.cluster)
+    def _missing(self) -> Missing | None:
+        missing = self.fault_injector.missing() or settled(self.cluster)
         if missing is None and self._extension is not None:
-            missing = self._extension.missing(self.cluster)
+            what = self._extension.missing(self.cluster)
+            missing = None if what is None else Missing("L", what)
         return missing
 
     def _check_clients(self) -> Sequence[Finding]:

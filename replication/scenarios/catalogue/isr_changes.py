@@ -173,7 +173,7 @@ ISR_CHANGES: Final = (
             ExpectedState(20_000, leader=1, isr=(1, 2)),
         ),
         expected_responses=(ExpectedResponses("ProduceResponse"),),
-        breaks=LOSS | {"I29"},
+        breaks=LOSS | {"I19", "I29"},
         lost_values=(0, 1),
     ),
     _S10,

@@ -246,7 +246,7 @@ STALE_MESSAGES: Final = (
         expected_states=(
             ExpectedState(6_400, leader=0, isr=(0, 1, 2), logs=((0, 2), (0, 1), (0, 2)), high_watermarks=(2, 1, 2)),
         ),
-        breaks=LOSS | {"I29"},
+        breaks=LOSS | {"I19", "I29"},
         lost_values=(2,),
     ),
 )

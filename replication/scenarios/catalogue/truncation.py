@@ -220,7 +220,7 @@ TRUNCATION: Final = (
             ExpectedState(10_000, leader=0, leader_epoch=4, logs=((0, 2), (0, 1))),
         ),
         expected_responses=(ExpectedResponses("OffsetsForLeaderEpochResponse", count_min=1, count_max=1),),
-        breaks=frozenset({"I4", "I5", "I6", "I29"}),
+        breaks=frozenset({"I4", "I5", "I29"}),
     ),
     _S03C,
     attrs.evolve(

@@ -16,6 +16,7 @@ import pytest
 import log.producers.state
 import replication.roles.broker_role
 import replication.roles.controller
+import replication.roles.follower
 import replication.roles.leader
 import replication.rules.controller_events
 from broker.cli import run as run_command
@@ -39,6 +40,7 @@ from replication.scenarios import SCENARIOS, Scenario
 from replication.scenarios.extension import ScenarioExtension
 from replication.simulation import Fault, FaultKind, NetworkOptions, Options, harsh, quiet, run
 from replication.simulation.fault_injection import FaultInjector
+from replication.simulation.options import WALL_CLOCK_MS
 
 Patch = pytest.MonkeyPatch
 Break = Callable[[Patch], None]
@@ -246,7 +248,37 @@ def a_leader_begins_at_its_end(patch: Patch) -> None:
     around(patch, LeaderRole, "__init__", begin)
 
 
+def no_writes_are_taken_at_the_end(patch: Patch) -> None:
+    def append(original: Any, self: LeaderRole, write: Any, sender: Any, moment: Any, out: Any) -> Any:
+        if self.partition == 1 and moment.now_ms > WALL_CLOCK_MS + QUIET.duration_ms:
+            return ErrorCode.NOT_ENOUGH_REPLICAS
+        return original(self, write, sender, moment, out)
+
+    around(patch, LeaderRole, "append", append)
+
+
+def followers_keep_low_high_watermarks(patch: Patch) -> None:
+    def after(original: Any, *given: Any) -> Any:
+        told = original(*given)
+        return attrs.evolve(told, high_watermark=max(told.high_watermark - 1, 0))
+
+    around(patch, replication.roles.follower, "after_answer", after)
+
+
+def consumers_get_no_end(patch: Patch) -> None:
+    def answer(original: Any, role: Any, replica: Any, ask: Any, *given: Any) -> Any:
+        told = original(role, replica, ask, *given)
+        return attrs.evolve(told, records=b"") if ask.offset >= 5 else told
+
+    around(patch, BROKER, "answer_consumer", answer)
+
+
+def nobody_may_stop(patch: Patch) -> None:
+    around(patch, CONTROLLER, "may_stop", lambda _original, **_given: False)
+
+
 MOVE: Final = (Fault(TimeMs(5_000), FaultKind.REASSIGN, 0, detail=1),)
+STOPS: Final = attrs.evolve(QUIET, fault_ms=((FaultKind.STOP, DurationMs(90_000)),))
 STRAGGLING: Final = harsh(0, DurationMs(180_000))
 
 BROKEN: Final[tuple[tuple[str, Break, Options, tuple[Fault, ...] | None], ...]] = (
@@ -269,6 +301,10 @@ BROKEN: Final[tuple[tuple[str, Break, Options, tuple[Fault, ...] | None], ...]] 
     ("I27", pending_is_kept, STRAGGLING, None),
     ("I15", a_leader_begins_at_its_end, FAR_ALONE, FOLLOWERS_DIE),
     ("I29", the_silent_are_not_waited_for, QUIET, DEAD_FOLLOWER),
+    ("L10", no_writes_are_taken_at_the_end, QUIET, ()),
+    ("L11", followers_keep_low_high_watermarks, QUIET, ()),
+    ("L12", consumers_get_no_end, QUIET, ()),
+    ("L13", nobody_may_stop, STOPS, ()),
     ("I28", outsiders_are_elected, attrs.evolve(QUIET, partitions=1, duration_ms=DurationMs(80_000)), OUTSIDER),
 )
 
@@ -303,7 +339,7 @@ BY_A_RULE_TURNED_OFF: Final = {"I2", "I3", "I4", "I5", "I6", "I7", "I9", "I10", 
 
 def test_every_invariant_is_seen_red_in_a_whole_run() -> None:
     codes = {row[0] for row in BROKEN} | BY_A_RULE_TURNED_OFF
-    assert codes == {f"I{number}" for number in range(1, 30)}
+    assert codes == {f"I{number}" for number in range(1, 30)} | {f"L{number}" for number in range(10, 14)}
     assert codes <= set(INVARIANTS)
 
 

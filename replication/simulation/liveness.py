@@ -1,0 +1,97 @@
+"""Say what a cluster still owes after all faults are over: L1 to L7, L10 to L13.
+
+What it decides: the first liveness property that does not hold yet. A run asks every second from the end of the faults
+on; what is still missing after `heal_ms_max` is a finding with the code of that property.
+
+Constraints: brokers, partitions and clients are looked at as they are; nothing is sent or changed. The writes that
+prove L10 are the producers' own: each writes once more to every partition, with acks=all, after the faults.
+
+Example: broker 2 is up but fenced: `Missing("L", "broker 2 is not unfenced in its present life (L6)")`.
+
+Left out: groups (L8) and unrest (L9), which `replication.groups` and `run` look at; what must hold while faults last
+(`replication.checkers.progress`).
+
+Source: Vanlightly/kafka-tlaplus (2025-01) for L3 to L8; the liveness phase of TigerBeetle's VOPR.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import attrs
+
+from replication.roles.states.lifecycle import LifecycleState
+from replication.rules.partition import PartitionState
+from replication.simulation.clients import Consumer, Producer
+from replication.simulation.cluster import Cluster
+
+_STOPPING = (LifecycleState.PENDING_CONTROLLED_SHUTDOWN, LifecycleState.SHUTTING_DOWN)
+
+
+@attrs.frozen
+class Missing:
+    """Describe a liveness property that does not hold yet: the code of its invariant, and what is missing."""
+
+    code: str
+    what: str
+
+    def __str__(self) -> str:
+        return self.what
+
+
+def settled(cluster: Cluster) -> Missing | None:
+    """Return the first liveness property that does not hold yet; None if all hold. Cost: linear in the replicas."""
+    return next((missing for part in (_brokers, _partitions, _clients) for missing in part(cluster)), None)
+
+
+def _brokers(cluster: Cluster) -> Iterator[Missing]:
+    image = cluster.controller.image
+    for broker, node in sorted(cluster.nodes.items()):
+        status = image.brokers.get(broker)
+        if node.role is not None and node.role.lifecycle in _STOPPING:
+            yield Missing("L13", f"broker {broker} was told to stop and has not ended its controlled shutdown")
+        if node.role is None or status is None or not status.is_active or status.epoch != node.role.epoch:
+            yield Missing("L", f"broker {broker} is not unfenced in its present life (L6)")
+        elif node.role.image.offset != image.offset:
+            yield Missing("L", f"broker {broker} has not read all metadata (L7)")
+
+
+def _partitions(cluster: Cluster) -> Iterator[Missing]:
+    partitions = cluster.controller.image.partitions
+    if len(partitions) < cluster.options.partition_count:
+        yield Missing("L", "a partition could not be made (L1)")
+    for partition, state in sorted(partitions.items()):
+        if not state.has_leader:
+            yield Missing("L", f"partition {partition} has no leader (L1)")
+        elif set(state.isr) != set(state.replicas):
+            yield Missing("L", f"partition {partition} has ISR {state.isr}, replicas {state.replicas} (L2)")
+        elif state.is_reassigning:
+            yield Missing("L", f"partition {partition} is still being reassigned (L5)")
+        else:
+            yield from _logs(cluster, partition, state)
+
+
+def _logs(cluster: Cluster, partition: int, state: PartitionState) -> Iterator[Missing]:
+    logs = [cluster.nodes[broker].logs[partition].log for broker in state.replicas]
+    ends = {log.log_end_offset for log in logs}
+    highs = {log.high_watermark for log in logs}
+    if len(ends) != 1:
+        yield Missing("L", f"partition {partition} has logs that end at {sorted(ends)} (L4)")
+    elif highs != ends:
+        what = f"has high watermarks {sorted(highs)}, and all its logs end at {ends.pop()}"
+        yield Missing("L11", f"partition {partition} {what}")
+
+
+def _clients(cluster: Cluster) -> Iterator[Missing]:
+    partitions = cluster.controller.image.partitions
+    for client in cluster.clients.values():
+        if isinstance(client, Producer) and client.is_busy:
+            yield Missing("L", f"client {client.node} waits for an answer (L3)")
+        elif isinstance(client, Producer) and client.owed:
+            what = f"has no new write acknowledged by all on partition {client.owed[0]}"
+            yield Missing("L10", f"client {client.node} {what}")
+        elif isinstance(client, Consumer) and client.partition in partitions and not client.has_given_up:
+            high = cluster.nodes[partitions[client.partition].leader].logs[client.partition].log.high_watermark
+            if client.position < high:
+                what = f"has read partition {client.partition} up to {client.position} of {high}"
+                yield Missing("L12", f"client {client.node} {what}")
