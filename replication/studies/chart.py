@@ -60,7 +60,7 @@ def to_svg(study: Study, cells: Sequence[Cell]) -> str:
             node("text", f"{len(cells) - ROWS_MAX:,} more cells are not shown", class_="q", x=16, y=bottom + 44)
         )
     size = (math.ceil(left + len(study.measures) * (_COLUMN + _GAP)), bottom + 56)
-    return svg.document("study", study.title, size, svg.style("study", *_ROLES, rules=_RULES), parts) + "\n"
+    return svg.document("study", study.title, size, svg.style("study", *_ROLES, rules=_RULES), parts, fixed=True) + "\n"
 
 
 def measure_title(name: str) -> str:
@@ -73,13 +73,17 @@ def value_text(name: str, value: float) -> str:
     if math.isnan(value):
         return "–"
     if name.endswith("_share"):
-        return f"{value:.2%}" if value else "0 %"
+        return f"{100 * value:.2f} %" if value else "0 %"
     return f"{value:,.1f}".removesuffix(".0")
 
 
 def _counts(cells: Sequence[Cell]) -> str:
     done = sum(cell.done_count for cell in cells)
-    rest = [(sum(c.refused_count for c in cells), "refused"), (sum(c.failed_count for c in cells), "failed")]
+    rest = [
+        (sum(cell.broken_count for cell in cells), "broke an invariant"),
+        (sum(cell.refused_count for cell in cells), "refused"),
+        (sum(cell.failed_count for cell in cells), "failed"),
+    ]
     said = [f"{counted(done, 'run')} done", *(f"{count:,} {what}" for count, what in rest if count)]
     return ", ".join(said) + "; dots with intervals of 95 %"
 
@@ -99,7 +103,7 @@ def _column(name: str, cells: Sequence[Cell], left: float, bottom: int) -> Itera
     for step in range(steps + 1):
         x = number(left + _COLUMN * step / steps)
         yield node("path", class_="axis", d=f"M{x},{_TOP - 10} V{bottom}")
-        text = value_text(name, end * step / steps).replace(".00%", "%")
+        text = value_text(name, end * step / steps).replace(".00 %", " %")
         yield node("text", text, class_="q", x=x, y=bottom + 18, text_anchor="middle")
     for place, cell in enumerate(cells):
         yield from _dot(cell.estimates[name], cell, (left, _TOP + place * _ROW), _COLUMN / end)

@@ -3,7 +3,7 @@
 What it decides: the options of the simulation, and how its outcome becomes the columns of a row.
 
 Constraints: all of the simulation's checks are on. Runs are not strict: failures strike as they are drawn, also those
-that take more replicas than min.insync.replicas covers. A broken invariant makes the run a failed one.
+that take more replicas than min.insync.replicas covers. A broken invariant is said in the row.
 
 How: the availability of each partition is looked at every SAMPLE_MS of the virtual clock. A write with acks=all can be
 acknowledged while the leader runs, the ISR has min.insync.replicas members, and all of them run; one with another acks
@@ -32,6 +32,8 @@ from replication.studies.failures import SECOND_MS, duration_of, failures_of
 from replication.studies.parameters import ACKS, Parameters
 from replication.studies.rows import Measures, with_latencies
 
+RAISED: Final = "A"
+"""The code of the finding that says what a model raised."""
 SAMPLE_MS: Final = 100
 """How often availability is looked at, in ms."""
 
@@ -59,6 +61,10 @@ def options_of(parameters: Parameters, seed: int) -> Options:
         role_settings=RoleSettings(settings=settings, produce_ms_max=DurationMs(5_000)),
         name="study",
     )
+
+
+class RunError(Exception):
+    """Say that the model, or a policy, raised in the middle of a run."""
 
 
 class Observer:
@@ -128,6 +134,9 @@ def run_isr(parameters: Parameters, seed: int, policy: ElectionPolicy | None = N
     measures = with_latencies(
         measures, (write.answered_ms - write.sent_ms for write in writes if write.fate is Fate.ACKED)
     )
+    raised = next((finding for finding in outcome.findings if finding.code == RAISED), None)
+    if raised is not None:
+        raise RunError(str(raised))
     return measures, str(outcome.findings[0]) if outcome.findings else ""
 
 

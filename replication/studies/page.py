@@ -16,12 +16,13 @@ from replication.studies.summary import Cell
 
 def to_html(study: Study, cells: Sequence[Cell], command: str) -> str:
     """Return the page of a study; `command` is what repeats it."""
-    heads = [*study.names, *(measure_title(name) for name in study.measures), "runs", "refused", "failed"]
+    heads = [*study.names, *(measure_title(name) for name in study.measures), "runs", "broken", "refused", "failed"]
     rows = [
         [
             *(_value(cell.values.get(name, "")) for name in study.names),
             *(value_text(name, cell.estimates[name].value) for name in study.measures),
             f"{cell.done_count:,}",
+            f"{cell.broken_count:,}",
             f"{cell.refused_count:,}",
             f"{cell.failed_count:,}",
         ]
@@ -37,7 +38,7 @@ def to_html(study: Study, cells: Sequence[Cell], command: str) -> str:
         tag("figure", Markup(to_svg(study, cells))),
         tag("h2", "Cells"),
         *table(heads, rows, texts=texts),
-        *(tag("p", "Not done: ", reason, class_="alert") for reason in reasons),
+        *(tag("p", "Not as it should be: ", reason, class_="alert") for reason in reasons),
         tag("h2", "What is the same in all runs"),
         *table(("parameter", "value"), [(name, _value(value)) for name, value in study.fixed.items()], texts=(0, 1)),
     )

@@ -20,6 +20,7 @@ from replication.studies.parameters import NAMES, Parameters
 
 DONE: Final = "done"
 REFUSED: Final = "refused"
+BROKEN: Final = "broken"
 FAILED: Final = "failed"
 
 
@@ -68,8 +69,8 @@ class Measures:
 class Row:
     """Hold one run: the study's name, the cell of its grid, the seed, the parameters, and what came of it.
 
-    `status` is "done", "refused" (impossible parameters) or "failed" (a broken invariant, or an exception of the model
-    or of a policy); `reason` says why.
+    `status` is "done", "broken" (an invariant was broken; what was counted counts), "refused" (impossible parameters)
+    or "failed" (the model or a policy raised, and nothing was counted); `reason` says why.
     """
 
     study: str
@@ -79,6 +80,11 @@ class Row:
     status: str
     reason: str = ""
     measures: Measures = Measures()
+
+    @property
+    def is_counted(self) -> bool:
+        """Return whether the run came to its end, so that its measures count."""
+        return self.status in (DONE, BROKEN)
 
     def cells(self) -> dict[str, object]:
         """Return the row by column."""

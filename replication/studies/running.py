@@ -26,7 +26,7 @@ from replication.rules.election import ElectionPolicy
 from replication.studies.isr_run import run_isr
 from replication.studies.parameters import Parameters
 from replication.studies.quorum_run import run_quorum
-from replication.studies.rows import DONE, FAILED, REFUSED, Row
+from replication.studies.rows import BROKEN, DONE, FAILED, REFUSED, Row
 from replication.studies.study import Run, Study
 
 _RUN_COST: Final = PROCESS_COST // 8
@@ -58,7 +58,7 @@ def make_run(run: Run, policies: Policies | None = None) -> Row:
             measures, broken = run_isr(parameters, run.seed, policy)
     except Exception as error:  # Whatever a model or a policy raises ends its own run.
         return attrs.evolve(row, status=FAILED, reason=f"{type(error).__name__}: {' '.join(str(error).split())}")
-    return attrs.evolve(row, status=FAILED if broken else DONE, reason=broken, measures=measures)
+    return attrs.evolve(row, status=BROKEN if broken else DONE, reason=broken, measures=measures)
 
 
 def rows_of(

@@ -3,7 +3,7 @@
 What it decides: a share is the sum over a cell's runs of what is counted by the sum of what it is counted of, as lost
 by acknowledged writes; other columns are means over runs. The interval of 95 % comes from how the runs differ.
 
-Constraints: only finished runs count; their number, and that of refused and failed ones, stands beside.
+Constraints: only runs that came to their end count; their number, and those of the others, stand beside.
 
 How: the standard error of a ratio of sums, from the residuals of its runs (Taylor linearisation).
 
@@ -19,7 +19,7 @@ from typing import Final
 
 import attrs
 
-from replication.studies.rows import DONE, FAILED, REFUSED, Measures, Row
+from replication.studies.rows import BROKEN, DONE, FAILED, REFUSED, Measures, Row
 from replication.studies.study import Study
 
 Z_95: Final = 1.96
@@ -48,11 +48,12 @@ class Estimate:
 
 @attrs.frozen(kw_only=True)
 class Cell:
-    """Hold one combination of the grid: its values, the numbers of its runs, and an estimate for each measure."""
+    """Hold one combination of the grid: its values, the numbers of its runs by status, an estimate for each measure."""
 
     number: int
     values: Mapping[str, object]
     done_count: int
+    broken_count: int
     refused_count: int
     failed_count: int
     estimates: Mapping[str, Estimate]
@@ -74,15 +75,16 @@ def summarise(study: Study, rows: Iterable[Row]) -> list[Cell]:
 
 
 def _cell(study: Study, number: int, values: Mapping[str, object], rows: Sequence[Row]) -> Cell:
-    counts = {status: sum(row.status == status for row in rows) for status in (DONE, REFUSED, FAILED)}
-    done = [row for row in rows if row.status == DONE]
+    counts = {status: sum(row.status == status for row in rows) for status in (DONE, BROKEN, REFUSED, FAILED)}
+    counted = [row for row in rows if row.is_counted]
     return Cell(
         number=number,
         values=values,
         done_count=counts[DONE],
+        broken_count=counts[BROKEN],
         refused_count=counts[REFUSED],
         failed_count=counts[FAILED],
-        estimates={name: estimate(name, done) for name in study.measures},
+        estimates={name: estimate(name, counted) for name in study.measures},
         reason=next((row.reason for row in rows if row.status != DONE), ""),
     )
 

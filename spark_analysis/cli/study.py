@@ -66,7 +66,7 @@ def study_command(options: StudyOptions) -> int:
     STUDY is a TOML file, or the name of a study that comes with the library.
     A row has the settings, the failures, what was acknowledged and lost, and
     the time in which nothing could be written. Impossible settings and runs
-    that fail are rows with their reason.
+    that fail are rows with their reason; broken or failed runs are status 1.
 
     \b
     Examples:
@@ -84,7 +84,7 @@ def study_command(options: StudyOptions) -> int:
     study = _changed(read_study(options.study), options)
     rows = _made(study, options)
     cells = summarise(study, rows)
-    if all(not cell.done_count and not cell.failed_count for cell in cells):
+    if all(cell.refused_count == study.seeds for cell in cells):
         raise RefusedError(f"study {study.name}: no run is possible: {cells[0].reason}")
     if options.out is not None:
         _write(options.out, study, rows, cells, _command(options))
@@ -92,7 +92,7 @@ def study_command(options: StudyOptions) -> int:
         click.echo(json.dumps(summary(study, cells), indent=2, allow_nan=False))
     else:
         _show(study, cells)
-    failed = sum(cell.failed_count for cell in cells)
+    failed = sum(cell.failed_count + cell.broken_count for cell in cells)
     return EXIT_REFUSED if failed else 0
 
 
@@ -192,6 +192,7 @@ def summary(study: Study, cells: Sequence[Cell]) -> dict[str, Any]:
             {
                 **cell.values,
                 "done_count": cell.done_count,
+                "broken_count": cell.broken_count,
                 "refused_count": cell.refused_count,
                 "failed_count": cell.failed_count,
                 "reason": cell.reason,
@@ -213,6 +214,7 @@ def _show(study: Study, cells: Sequence[Cell]) -> None:
     console.width = max(console.width, 200)
     console.print(shown_table(study.title, heads, list(_lines(study, cells)), left_count=len(study.names)))
     for status, total in (
+        ("broken", sum(cell.broken_count for cell in cells)),
         ("refused", sum(cell.refused_count for cell in cells)),
         ("failed", sum(cell.failed_count for cell in cells)),
     ):
