@@ -44,17 +44,19 @@ from replication.groups.plan import GROUP_COUNT_MAX
 from replication.roles.states import Machine, find_machines
 from replication.rules.switches import rules_of, without
 from replication.simulation.chart import to_svg
+from replication.simulation.coverage import Coverage, coverage_lines, run_covered
 from replication.simulation.faults import Fault
 from replication.simulation.options import MINUTES_MAX, Options, harsh, quiet, swarm
 from replication.simulation.options_text import options_lines
 from replication.simulation.page import to_html
 from replication.simulation.placing import placed
-from replication.simulation.run import Outcome, run
+from replication.simulation.run import Outcome, Simulation, run
 from replication.simulation.shrink import shrink
 from replication.simulation.trace import discard_line
+from replication.simulation.varied import varied
 from replication.simulation.verdict import verdict_line
 
-_KINDS: Final = {"quiet": quiet, "swarm": swarm, "harsh": harsh}
+_KINDS: Final = {"quiet": quiet, "swarm": swarm, "harsh": harsh, "varied": varied}
 _RELEASES: Final = {False: NEWEST.name, True: "3.5"}
 
 
@@ -66,7 +68,8 @@ _RELEASES: Final = {False: NEWEST.name, True: "3.5"}
     {
         "swarm": "Draw options and faults from the seed (the default).",
         "quiet": "Run without faults.",
-        "harsh": "Run with every kind of fault, often.",
+        "harsh": "Run with every kind of fault of processes and networks, often.",
+        "varied": "Draw settings, disks, splits and controllers from the seed, too.",
     }
 )
 @minutes_option(0.01, MINUTES_MAX)
@@ -93,6 +96,7 @@ _RELEASES: Final = {False: NEWEST.name, True: "3.5"}
     help="Run COUNT consumer groups, drawn from the seed (default 0).",
 )
 @retention_choices
+@click.option("--coverage", "is_covered", is_flag=True, help="Print what the runs passed through, and what none did.")
 @click.option("--shrink", "shrinks", is_flag=True, help="Find the fewest faults that still break a broken run.")
 @click.option(
     "--diagram",
@@ -118,6 +122,7 @@ def simulate(
     chart: Path | None,
     *,
     has_zookeeper: bool,
+    is_covered: bool,
     shrinks: bool,
 ) -> int:
     """Run a cluster on a virtual clock under faults and check the invariants at every step.
@@ -131,6 +136,7 @@ def simulate(
     Examples:
       brokerside simulate --swarm --seed 7 --minutes 10
       brokerside simulate --harsh --seeds 100
+      brokerside simulate --varied --seeds 100 --coverage
       brokerside simulate --groups 3 --minutes 5
       brokerside simulate --retention --minutes 10
       brokerside simulate --quiet --compact --retention-ms 20000 --reset earliest
@@ -160,16 +166,20 @@ def simulate(
         drawn = choice.applied(attrs.evolve(options, role_settings=role_settings))
         return _SeededRun(drawn, groups, policy, followed)
 
+    campaign = _Campaign(is_covered=is_covered)
     if seeds > 1:
-        return _many(map(draw, range(seed, seed + seeds)), command)
+        status = _many(map(draw, range(seed, seed + seeds)), command, campaign)
+        campaign.tell()
+        return status
     seeded = draw(seed)
     for line in options_lines(seeded.options):
         click.echo(line)
     groups_extension = seeded.groups_extension()
     for line in () if groups_extension is None else groups_extension.plan.lines():
         click.echo(line)
-    outcome = run(seeded.options, on_line=click.echo, extension=groups_extension)
+    outcome = campaign.run(Simulation(seeded.options, on_line=click.echo, extension=groups_extension))
     _tell_verdict(outcome)
+    campaign.tell()
     for line in () if groups_extension is None else groups_extension.counts.lines():
         click.echo(line)
     if chart is not None:
@@ -262,12 +272,33 @@ def _tell_shrunk(outcome: Outcome, seeded: _SeededRun) -> None:
     click.echo(f"BROKEN: {smallest.findings[0]}")
 
 
-def _many(runs: Iterable[_SeededRun], command: str) -> int:
+class _Campaign:
+    """Run simulations, and add up what they pass through if that is asked for."""
+
+    def __init__(self, *, is_covered: bool) -> None:
+        self._coverage = Coverage() if is_covered else None
+
+    def run(self, simulation: Simulation) -> Outcome:
+        """Run a simulation to its end."""
+        if self._coverage is None:
+            return simulation.finish()
+        outcome, coverage = run_covered(simulation)
+        self._coverage += coverage
+        return outcome
+
+    def tell(self) -> None:
+        """Print the tables of what was passed through."""
+        for line in () if self._coverage is None else coverage_lines(self._coverage):
+            click.echo(line)
+
+
+def _many(runs: Iterable[_SeededRun], command: str, campaign: _Campaign) -> int:
     broken = event_count = count = 0
     acked: Counter[str] = Counter()
     for seeded in runs:
         count += 1
-        outcome = run(seeded.options, on_line=discard_line, extension=seeded.groups_extension())
+        simulation = Simulation(seeded.options, on_line=discard_line, extension=seeded.groups_extension())
+        outcome = campaign.run(simulation)
         event_count += outcome.event_count
         report = outcome.durability
         acked["all"] += report.acked_count

@@ -21,32 +21,16 @@ import attrs
 
 from broker.ids import BrokerId, Offset
 from log.files.metadata_files import PARTITION_METADATA_FILE, PartitionMetadata, write_partition_metadata
-from log.storage import Storage
 from log.storage.faults import Fault as LogFault
-from log.storage.faults import FaultKind as LogFaultKind
-from log.storage.faults import FaultyStorage
 from replication.roles.messages import Message, NodeId
 from replication.roles.outbox import Outbox
 from replication.scenarios.operations import ScenarioContext, start_broker
 from replication.simulation.cluster import Cluster
+from replication.simulation.disks import ArmedStorage
 from replication.simulation.node import topic_id_of
 
-_NOTHING: Final = LogFault("", LogFaultKind.READ_ERROR)
 _VALUE_END_DISTANCE: Final = 3
 """The distance in bytes from the end of a batch of one record to a byte of its value."""
-
-
-class ArmedStorage(FaultyStorage):
-    """Fail once, after `arm`, at the next operation that matches the fault."""
-
-    def __init__(self, storage: Storage) -> None:
-        super().__init__(storage, _NOTHING)
-
-    def arm(self, fault: LogFault) -> None:
-        """Let `fault` strike once from now on."""
-        self._fault = fault
-        self._waiting_count = fault.passed_count
-        self.has_struck = False
 
 
 @attrs.frozen

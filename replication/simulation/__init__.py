@@ -8,6 +8,11 @@
 - fault_injection: Apply the faults of a plan to a cluster and undo them.
 - network: Decide when a message between nodes arrives, whether it arrives, and how often.
 - node: Model a machine with a disk on which a broker's process runs, dies and starts again.
+- varied: Draw options of every kind from a seed: settings as clusters have them, and every fault.
+- disks: Let the disks of a machine fail: full, broken in one log directory, or without blocks that were never flushed.
+- wider_faults: Apply the faults that are of no single broker's process: splits, controllers, late metadata, clocks.
+- former_controller: Model a controller that was replaced and does not know it: some brokers still ask it.
+- coverage: Measure what runs pass through: states, branches of rules, error codes, and which fault struck whom.
 - clients: Run producers and consumers that find leaders, write, read, and note the responses.
 - history: Hold what the clients of a run wrote and read, for the checkers.
 - placing: Place the partitions of a simulated cluster by a placement policy.
@@ -34,6 +39,7 @@ from replication.simulation.placing import placed
 from replication.simulation.retention import with_retention
 from replication.simulation.run import Extension, Outcome, Simulation, run
 from replication.simulation.shrink import shrink
+from replication.simulation.varied import varied
 from replication.simulation.views import OutOfSyncView, PartitionView, ReplicaView
 
 __all__ = (
@@ -55,5 +61,6 @@ __all__ = (
     "run",
     "shrink",
     "swarm",
+    "varied",
     "with_retention",
 )

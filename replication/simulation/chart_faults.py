@@ -31,13 +31,46 @@ _GONE: Final = frozenset(
         FaultKind.RACK_OUTAGE,
         FaultKind.CRASH_AT_COMMIT,
         FaultKind.CRASH_AT_ISR,
+        FaultKind.BLOCK_LOSS,
     }
 )
 _CUT: Final = frozenset(
-    {FaultKind.ISOLATE, FaultKind.DEAF, FaultKind.MUTE, FaultKind.CUT_CONTROLLER, FaultKind.CUT_PEERS}
+    {
+        FaultKind.ISOLATE,
+        FaultKind.DEAF,
+        FaultKind.MUTE,
+        FaultKind.CUT_CONTROLLER,
+        FaultKind.CUT_PEERS,
+        FaultKind.LATE_METADATA,
+        FaultKind.SPLIT,
+        FaultKind.SPLIT_RACK,
+        FaultKind.CONTROLLER_AWAY,
+    }
 )
-_SLOW: Final = frozenset({FaultKind.PAUSE, FaultKind.SLOW})
-_WIDE: Final = frozenset({FaultKind.CONTROLLER_FAILOVER, FaultKind.HOLD, FaultKind.REASSIGN, FaultKind.DELETE_RECORDS})
+_SLOW: Final = frozenset(
+    {
+        FaultKind.PAUSE,
+        FaultKind.SLOW,
+        FaultKind.SLOW_DISK,
+        FaultKind.CLOCK_DRIFT,
+        FaultKind.FULL_DISK,
+        FaultKind.FAILED_DIRECTORY,
+        FaultKind.ZOMBIE_CONTROLLER,
+        FaultKind.CANCEL_REASSIGNMENT,
+    }
+)
+_WIDE: Final = frozenset(
+    {
+        FaultKind.CONTROLLER_FAILOVER,
+        FaultKind.CONTROLLER_AWAY,
+        FaultKind.ZOMBIE_CONTROLLER,
+        FaultKind.SPLIT,
+        FaultKind.HOLD,
+        FaultKind.REASSIGN,
+        FaultKind.CANCEL_REASSIGNMENT,
+        FaultKind.DELETE_RECORDS,
+    }
+)
 """Faults of no single broker."""
 _STYLES: Final = (("gone", _GONE), ("cut", _CUT), ("slow", _SLOW))
 _KEY: Final = (("gone", "gone"), ("cut", "cut off"), ("slow", "slow"), ("once", "at an instant"))
@@ -66,7 +99,7 @@ def fault_rows(outcome: Outcome, axis: TimeAxis, top: int) -> Iterator[Markup]:
 
 def rows_of(fault: Fault, brokers: int, racks: int) -> tuple[int, ...]:
     """Return the rows of a fault: its broker's, those of all brokers of its rack, or the last one for the cluster."""
-    if fault.kind is FaultKind.RACK_OUTAGE:
+    if fault.kind in (FaultKind.RACK_OUTAGE, FaultKind.SPLIT_RACK):
         return tuple(broker for broker in range(brokers) if broker % racks == fault.target)
     if fault.kind in _WIDE or fault.target >= brokers:
         return (brokers,)

@@ -47,6 +47,7 @@ from replication.roles.messages import (
 )
 from replication.roles.outbox import Outbox
 from replication.simulation.clients import Consumer, Producer
+from replication.simulation.former_controller import FormerController
 from replication.simulation.history import History
 from replication.simulation.network import Network
 from replication.simulation.node import Node
@@ -111,6 +112,10 @@ class Cluster:
             options.role_settings
         )
         self.controller_address = Address(CONTROLLER, Incarnation(0))
+        self.is_without_controller = False
+        """Whether nobody is controller: what is sent to it is lost."""
+        self.former: FormerController | None = None
+        """The controller before this one, if some brokers still ask it."""
         self.nodes = {
             BrokerId(broker): Node(BrokerId(broker), broker % options.racks, options.role_settings, self.clock)
             for broker in range(options.brokers)
@@ -196,10 +201,16 @@ class Cluster:
 
     def fail_over(self) -> None:
         """Move to another controller: the metadata log stays, messages in flight to the former one are lost."""
-        self.controller_address = Address(CONTROLLER, Incarnation(self.controller_address.incarnation + 1))
+        self.lose_controller()
+        self.is_without_controller = False
         out = Outbox()
         self.controller.start(self.now_ms, out)
         self._post(self.controller_address, out)
+
+    def lose_controller(self) -> None:
+        """Be without a controller until `fail_over`."""
+        self.is_without_controller = True
+        self.controller_address = Address(CONTROLLER, Incarnation(self.controller_address.incarnation + 1))
 
     def stop_writing(self) -> None:
         """Let producers finish their writes in flight, write to each partition once more with acks=all, and stop."""
@@ -271,8 +282,11 @@ class Cluster:
             return own
         if receiver.node == CONTROLLER:
             own = self.controller_address
-            if receiver.incarnation not in (own.incarnation, ANY_INCARNATION):
+            if self.is_without_controller or receiver.incarnation not in (own.incarnation, ANY_INCARNATION):
                 return None
+            if self.former is not None and self.former.takes(sender):
+                self.former.handle(message, sender, TimeMs(at_ms), self._out)
+                return own
             self.controller.handle(message, sender, TimeMs(at_ms), self._out)
             for watch in self.controller_watches:
                 watch(self, CONTROLLER, message, self._out)

@@ -18,6 +18,7 @@ Source: ours; TigerBeetle's VOPR limits losses for the same purpose.
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import partial
 from typing import Final
 
@@ -35,16 +36,19 @@ from replication.roles.messages import (
 )
 from replication.roles.outbox import Outbox
 from replication.simulation.cluster import DISK_STREAM, Cluster
-from replication.simulation.faults import HELD_KINDS, Fault
+from replication.simulation.disks import DISK_KINDS, DiskFaults, lose_blocks
+from replication.simulation.faults import HELD_KINDS, OF_BROKERS, Fault
 from replication.simulation.liveness import Missing
 from replication.simulation.network import Hold, one_way, two_ways
 from replication.simulation.options import FaultKind
 from replication.simulation.retention import RETENTION_KINDS, RetentionFaults
+from replication.simulation.wider_faults import WiderFaults
 
 _SLOW_MS_MAX = 2_000
 _LOOK_MS: Final = 100
 _LAST_DOWN_MS: Final = 1_000
 """How long in ms the broker is down that stops after the faults."""
+_ENDS: Final = (FaultKind.KILL, FaultKind.POWER_LOSS, FaultKind.WIPE, FaultKind.BLOCK_LOSS)
 _TARGETED: Final = (FaultKind.CRASH_AT_COMMIT, FaultKind.CRASH_AT_ISR)
 """The faults that wait for an event."""
 
@@ -61,9 +65,14 @@ class FaultInjector:
         self._retention = RetentionFaults(cluster)
         self._last_stop: BrokerId | None = None
         """The broker of `stop_one`, until it has stopped."""
+        self._disks = DiskFaults(cluster, is_wanted=any(fault.kind in DISK_KINDS for fault in plan))
+        self.wider = WiderFaults(cluster)
+        """The faults of no single process."""
         self.is_over = False
         self.loss_count = 0
         """How often a broker lost records."""
+        self.struck: Counter[tuple[FaultKind, str]] = Counter()
+        """How often a fault of each kind struck a leader, a follower, a broker that is neither, or none."""
         for fault in plan:
             cluster.at(fault.at_ms, partial(self._strike, fault))
         if any(fault.kind in _TARGETED for fault in plan):
@@ -76,6 +85,8 @@ class FaultInjector:
         self._armed.clear()
         self._retention.armed.clear()
         cluster.network.heal_all()
+        self._disks.heal()
+        self.wider.heal()
         cluster.trace.line(cluster.now_ms, "all faults are over")
         for broker, node in sorted(cluster.nodes.items()):
             cluster.resume(broker)
@@ -105,7 +116,8 @@ class FaultInjector:
         if self.is_over:
             return
         kind, cluster = fault.kind, self._cluster
-        if kind in (FaultKind.KILL, FaultKind.POWER_LOSS, FaultKind.WIPE):
+        self.struck[kind, self._struck_role(fault)] += 1
+        if kind in _ENDS:
             self._end(BrokerId(fault.target), kind, fault.for_ms)
         elif kind is FaultKind.RACK_OUTAGE:
             self._trace_line(f"rack {fault.target} loses power")
@@ -120,8 +132,9 @@ class FaultInjector:
             self._trace_line(f"the clock of broker {fault.target} jumps by {fault.detail} ms")
             cluster.nodes[BrokerId(fault.target)].clock_ahead_ms += fault.detail
         elif kind is FaultKind.CONTROLLER_FAILOVER:
-            self._trace_line("another controller takes over")
-            cluster.fail_over()
+            if not cluster.is_without_controller:
+                self._trace_line("another controller takes over")
+                cluster.fail_over()
         elif kind is FaultKind.HOLD:
             held = HELD_KINDS[fault.detail % len(HELD_KINDS)]
             self._trace_line(f"the next messages {held} are held for {fault.for_ms} ms")
@@ -132,8 +145,21 @@ class FaultInjector:
             self._reassign(fault)
         elif kind in RETENTION_KINDS:
             self._retention.strike(fault)
-        else:
+        elif kind in DISK_KINDS:
+            self._disks.strike(fault)
+        elif not self.wider.strike(fault):
             self._cut(fault)
+
+    def _struck_role(self, fault: Fault) -> str:
+        """Return what the broker does that a fault strikes; "cluster" for a fault of no single broker."""
+        if fault.kind not in OF_BROKERS:
+            return "cluster"
+        role = self._cluster.nodes[BrokerId(fault.target)].role
+        if role is None:
+            return "down"
+        if any(isinstance(part, LeaderRole) for part in role.roles.values()):
+            return "leader"
+        return "follower" if role.roles else "idle"
 
     def _cut(self, fault: Fault) -> None:
         cluster, broker = self._cluster, NodeId(fault.target)
@@ -177,6 +203,8 @@ class FaultInjector:
             how = "loses its disk"
         elif kind is FaultKind.POWER_LOSS:
             how = f"loses power and {node.lose_tails(self._entropy)} bytes"
+        elif kind is FaultKind.BLOCK_LOSS:
+            how = f"loses power and blocks of {lose_blocks(node, self._entropy)} bytes"
         if node.lossy_incarnation == node.incarnation:
             self._lossy.add(broker)
             self.loss_count += 1

@@ -39,6 +39,17 @@ _DURATION_MS: Final = {
     FaultKind.CUT_PEERS: (5_000, 80_000),
     FaultKind.SLOW: (5_000, 60_000),
     FaultKind.HOLD: (1_000, 40_000),
+    FaultKind.FULL_DISK: (5_000, 40_000),
+    FaultKind.FAILED_DIRECTORY: (5_000, 40_000),
+    FaultKind.SLOW_DISK: (5_000, 60_000),
+    FaultKind.SPLIT: (1_000, 60_000),
+    FaultKind.SPLIT_RACK: (1_000, 60_000),
+    FaultKind.CONTROLLER_AWAY: (500, 20_000),
+    # After so long without its followers' fetches a former controller resigns (KAFKA-15489: 1.5 x 2 s).
+    FaultKind.ZOMBIE_CONTROLLER: (500, 3_000),
+    FaultKind.LATE_METADATA: (1_000, 30_000),
+    FaultKind.CLOCK_DRIFT: (5_000, 60_000),
+    FaultKind.CANCEL_REASSIGNMENT: (10, 5_000),
 }
 QUIET_MS: Final = 3_000
 """No fault strikes before this time in ms: the partitions are created first."""
@@ -46,7 +57,16 @@ QUIET_MS: Final = 3_000
 _DOWN_MS: Final = (200, 40_000)
 """The range of downtimes in ms: killed brokers come back after 0.2 to 40 s."""
 
-_OF_PARTITIONS: Final = (FaultKind.REASSIGN, FaultKind.DELETE_RECORDS)
+_OF_PARTITIONS: Final = (FaultKind.REASSIGN, FaultKind.DELETE_RECORDS, FaultKind.CANCEL_REASSIGNMENT)
+_OF_RACKS: Final = (FaultKind.RACK_OUTAGE, FaultKind.SPLIT_RACK)
+_OF_CLUSTER: Final = (
+    FaultKind.CONTROLLER_FAILOVER,
+    FaultKind.CONTROLLER_AWAY,
+    FaultKind.HOLD,
+    FaultKind.SPLIT,
+)
+OF_BROKERS: Final = frozenset(FaultKind).difference(_OF_PARTITIONS, _OF_RACKS, _OF_CLUSTER)
+"""The kinds whose target is a broker."""
 
 HELD_KINDS: Final = (
     "AlterPartition",
@@ -109,4 +129,4 @@ def fault_bounds(kind: FaultKind, options: Options) -> FaultBounds:
     """Return the bounds of the numbers of a fault of one kind."""
     least, most = _DURATION_MS.get(kind, _DOWN_MS)
     count = options.partitions if kind in _OF_PARTITIONS else options.brokers
-    return FaultBounds(options.racks if kind is FaultKind.RACK_OUTAGE else count, least, most)
+    return FaultBounds(options.racks if kind in _OF_RACKS else count, least, most)

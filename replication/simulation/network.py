@@ -20,10 +20,12 @@ import attrs
 
 from broker.entropy import RandomSource
 from broker.units import TimeMs
-from replication.roles.messages import HostedMessage, Message, NodeId
+from replication.roles.messages import ConsumerFetch, Fetch, FetchResponse, HostedMessage, Message, NodeId, Produce
 from replication.simulation.options import PER_MILLE, NetworkOptions
 
 _MASK: Final = (1 << 31) - 1
+DISK_MESSAGES: Final = (Produce, Fetch, FetchResponse, ConsumerFetch)
+"""The messages that a broker reads or writes its logs for."""
 
 
 @attrs.define
@@ -53,6 +55,7 @@ class Network:
         """When the last message from one node to another arrived or will arrive."""
         self._cuts: dict[tuple[NodeId, NodeId], int] = {}
         self._slow_ms: dict[NodeId, int] = {}
+        self._slow_disk_ms: dict[NodeId, int] = {}
         self._holds: list[Hold] = []
         self._look()
 
@@ -62,7 +65,7 @@ class Network:
         self._loss, self._loss_or_twice = options.loss, options.loss + options.duplicates
         self._late_from = PER_MILLE - options.stragglers
         strays = options.loss or options.duplicates or options.stragglers
-        self._is_calm = not (strays or self._cuts or self._slow_ms or self._holds)
+        self._is_calm = not (strays or self._cuts or self._slow_ms or self._slow_disk_ms or self._holds)
 
     def cut(self, sender: NodeId, receiver: NodeId) -> None:
         """Drop all messages from one node to another; cuts count, and each must be healed."""
@@ -88,6 +91,16 @@ class Network:
         self._slow_ms.pop(receiver, None)
         self._look()
 
+    def slow_disk(self, receiver: NodeId, by_ms: int) -> None:
+        """Add `by_ms` to the delay of messages that a node reads or writes its logs for."""
+        self._slow_disk_ms[receiver] = by_ms
+        self._look()
+
+    def quicken_disk(self, receiver: NodeId) -> None:
+        """Remove the extra delay of a node's disk."""
+        self._slow_disk_ms.pop(receiver, None)
+        self._look()
+
     def hold(self, hold: Hold) -> None:
         """Hold messages."""
         self._holds.append(hold)
@@ -97,6 +110,7 @@ class Network:
         """Undo all cuts, holds and delays, and stop losing, duplicating and delaying messages."""
         self._cuts.clear()
         self._slow_ms.clear()
+        self._slow_disk_ms.clear()
         self._holds.clear()
         self._options = attrs.evolve(self._options, loss=0, duplicates=0, stragglers=0)
         self._look()
@@ -116,6 +130,8 @@ class Network:
                 at_ms += rest % options.straggler_ms_max
             if self._slow_ms:
                 at_ms += self._slow_ms.get(receiver, 0)
+            if self._slow_disk_ms and isinstance(message, DISK_MESSAGES):
+                at_ms += self._slow_disk_ms.get(receiver, 0)
             if self._holds:
                 at_ms = self._held(sender, receiver, message, now_ms, at_ms)
                 is_ordered = False

@@ -6,7 +6,7 @@ the unflushed end of its logs, a wiped one everything, and a cleanly stopped one
 Constraints: the logs are real ones; the end of a file is torn off at any byte, so that each start recovers as Kafka
 does. No byte below the recovery point is ever lost.
 
-Left out: blocks written out of order (`log.storage.crash` has them), directories that fail on their own.
+Left out: what `replication.simulation.disks` has: blocks written out of order, directories that fail on their own.
 
 Source: Kafka's LogManager at shutdown and start; KIP-966 for the clean shutdown file.
 """
@@ -64,6 +64,8 @@ class Node:
         self._role_settings = role_settings
         self._clock = clock
         self.config = DEFAULT_CONFIG
+        self.around: Callable[[Storage], Storage] = _as_it_is
+        """Wraps the storage of a new disk."""
         self.storage: Storage = MemoryStorage(clock)
         self._lost: frozenset[str] = frozenset()
         self._proof = StopProof()
@@ -119,6 +121,11 @@ class Node:
         """Return whether every log directory has failed, so that the process must end."""
         return len(self._lost) == self._role_settings.directory_count
 
+    @property
+    def has_lost_disk(self) -> bool:
+        """Return whether any log directory has failed since the process started."""
+        return bool(self._lost)
+
     def kill(self) -> None:
         """Kill the process; everything written stays on disk."""
         assert self.role is not None, self.broker
@@ -135,9 +142,10 @@ class Node:
             log.log.close(now_ms=self.now_ms)
         self.checkpoint_log_starts()
         epoch = UNKNOWN_BROKER_EPOCH if role.epoch is None else role.epoch
-        self._proof = proof_at_stop(epoch, logs_recovered=True, rules=self._role_settings.settings.rules)
+        # A log directory that has failed gets no clean shutdown file, and without one of them none is believed.
+        self._was_clean = not self._lost
+        self._proof = proof_at_stop(epoch, logs_recovered=self._was_clean, rules=self._role_settings.settings.rules)
         self.role = None
-        self._was_clean = True
 
     def checkpoint_log_starts(self) -> None:
         """Write log-start-offset-checkpoint: the start offsets that lie within a segment."""
@@ -167,7 +175,7 @@ class Node:
     def wipe(self) -> None:
         """Empty the disk."""
         assert self.role is None, self.broker
-        self.storage = MemoryStorage(self._clock)
+        self.storage = self.around(MemoryStorage(self._clock))
         self._proof = StopProof()
         self._high_watermarks.clear()
         self._log_start_checkpoint.clear()
@@ -227,6 +235,10 @@ class Node:
                     rules,
                 ):
                     self.storage.remove_directory(f"{disk}/{topic}")
+
+
+def _as_it_is(storage: Storage) -> Storage:
+    return storage
 
 
 def _discard_line(_line: str) -> None:

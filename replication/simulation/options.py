@@ -69,6 +69,17 @@ class FaultKind(enum.Enum):
     DELETE_RECORDS = "a client has records of a partition deleted"
     RETENTION = "retention and cleaner of a broker run at once"
     RETENTION_AT_CHANGE = "retention and cleaner of a broker run right after it has another part, or cut its log"
+    BLOCK_LOSS = "the machine loses power: blocks in the middle of what was not flushed may be gone"
+    FULL_DISK = "a log directory's disk is full, until an operator makes room and restarts the broker"
+    FAILED_DIRECTORY = "a log directory fails in the middle of a write, until an operator mends it"
+    SLOW_DISK = "a broker's disk is slow: reads and writes wait, heartbeats do not"
+    SPLIT = "two groups of brokers do not hear each other; the controller hears one or both of them"
+    SPLIT_RACK = "a rack hears nobody outside and is not heard there; the controller may be inside"
+    CONTROLLER_AWAY = "nobody is controller for a while"
+    ZOMBIE_CONTROLLER = "some brokers still ask the former controller for a while"
+    LATE_METADATA = "a broker gets no metadata for a while"
+    CLOCK_DRIFT = "a broker's clock runs too fast or too slow for a while"
+    CANCEL_REASSIGNMENT = "an operator moves a partition and cancels the move"
 
 
 @attrs.frozen(kw_only=True)
@@ -171,7 +182,7 @@ def quiet(seed: int, duration_ms: DurationMs, rules: Rules = CURRENT) -> Options
     )
 
 
-_FAULT_MS_MEAN: Final = {
+FAULT_MS_MEAN: Final = {
     FaultKind.KILL: 90_000,
     FaultKind.POWER_LOSS: 120_000,
     FaultKind.WIPE: 300_000,
@@ -201,7 +212,7 @@ def harsh(seed: int, duration_ms: DurationMs, rules: Rules = CURRENT) -> Options
         racks=2,
         duration_ms=duration_ms,
         network=NetworkOptions(loss=10, duplicates=10, stragglers=10, is_ordered=False),
-        fault_ms=tuple((kind, DurationMs(mean)) for kind, mean in _FAULT_MS_MEAN.items()),
+        fault_ms=tuple((kind, DurationMs(mean)) for kind, mean in FAULT_MS_MEAN.items()),
         is_idempotent=True,
         name="harsh",
     )
@@ -238,7 +249,7 @@ def swarm(seed: int, duration_ms: DurationMs, rules: Rules = CURRENT) -> Options
             is_ordered=bool(drawn(0, 1)),
         ),
         fault_ms=tuple(
-            (kind, DurationMs(mean * drawn(5, 20) // 10)) for kind, mean in _FAULT_MS_MEAN.items() if drawn(0, 2) != 0
+            (kind, DurationMs(mean * drawn(5, 20) // 10)) for kind, mean in FAULT_MS_MEAN.items() if drawn(0, 2) != 0
         ),
         name="swarm",
     )

@@ -1,0 +1,171 @@
+"""Let the disks of a machine fail: full, broken in one log directory, or without blocks that were never flushed.
+
+What it decides: what a failing disk does to the files. Everything that follows is decided by the broker: it takes the
+log directory offline, tells the controller, and ends with its last directory (KIP-112, KIP-858).
+
+Goals, most important first:
+1. A disk that is full stays so until an operator makes room and restarts the broker.
+2. No byte below the recovery point is lost.
+
+Constraints: a run whose plan has no such fault keeps its storage as it is, and its speed. A process ends when its last
+directory has failed, as Kafka's does.
+
+How: `ArmedStorage` wraps a machine's storage before the run begins. A fault of a disk strikes at the next write of a
+record and at all later ones, until it is mended; a broker that has lost a directory is restarted then. Blocks are lost
+as `log.storage.crash` says: the file keeps its length, and what is not there reads as zeros.
+
+Left out: disks that fail to read, and disks that come back empty in a machine that goes on.
+
+Source: ours; KIP-112, KIP-858; Pillai et al. (OSDI 2014) for the blocks.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Final
+
+from broker.entropy import RandomSource
+from broker.ids import BrokerId
+from log.storage import Storage
+from log.storage.faults import Fault as LogFault
+from log.storage.faults import FaultKind as LogFaultKind
+from log.storage.faults import FaultyStorage
+from replication.roles.messages import CONTROLLER, Message, NodeId
+from replication.roles.outbox import Outbox
+from replication.simulation.cluster import Cluster
+from replication.simulation.faults import Fault
+from replication.simulation.node import TORN_BYTES_MAX, Node
+from replication.simulation.options import FaultKind
+
+DISK_KINDS: Final = (FaultKind.FULL_DISK, FaultKind.FAILED_DIRECTORY)
+_NOTHING: Final = LogFault("", LogFaultKind.NO_SPACE)
+_HOW: Final = {FaultKind.FULL_DISK: LogFaultKind.NO_SPACE, FaultKind.FAILED_DIRECTORY: LogFaultKind.TORN_WRITE}
+BLOCK_BYTES: Final = 512
+"""The size of a block of a disk: small, as the logs of a simulation are."""
+_LOST_ONE_IN: Final = 3
+_LOOK_MS: Final = 500
+
+
+class ArmedStorage(FaultyStorage):
+    """Fail at the next operation that matches the fault of `arm`, and at all later ones if it `lasts`."""
+
+    def __init__(self, storage: Storage) -> None:
+        super().__init__(storage, _NOTHING)
+        self.has_struck = True
+        self._lasts = False
+
+    def arm(self, fault: LogFault, *, lasts: bool = False) -> None:
+        """Let `fault` strike from now on: once, or until `disarm`."""
+        self._fault = fault
+        self._waiting_count = fault.passed_count
+        self._lasts = lasts
+        self.has_struck = False
+
+    def disarm(self) -> None:
+        """Let nothing fail any more."""
+        self.has_struck = True
+
+    def strikes(self, path: str, kinds: frozenset[LogFaultKind]) -> LogFaultKind | None:
+        """Return the fault if it strikes at this operation on `path`."""
+        struck = super().strikes(path, kinds)
+        if struck is not None and self._lasts:
+            self.has_struck = False
+        return struck
+
+
+class DiskFaults:
+    """Apply the faults of disks to a cluster; `is_wanted` says whether the plan has any."""
+
+    def __init__(self, cluster: Cluster, *, is_wanted: bool) -> None:
+        self._cluster = cluster
+        self.is_over = False
+        if is_wanted:
+            for node in cluster.nodes.values():
+                node.around = ArmedStorage
+                node.storage = ArmedStorage(node.storage)
+            cluster.watches.append(self._after_event)
+
+    def strike(self, fault: Fault) -> None:
+        """Let one log directory of a broker fail until the fault's time is over."""
+        cluster, broker = self._cluster, BrokerId(fault.target)
+        node = cluster.nodes[broker]
+        storage = node.storage
+        if node.role is None or not isinstance(storage, ArmedStorage) or not storage.has_struck:
+            return
+        directory = f"disk-{abs(fault.detail) % cluster.options.role_settings.directory_count}"
+        storage.arm(LogFault(f"{directory}/*.log", _HOW[fault.kind]), lasts=True)
+        what = "is full" if fault.kind is FaultKind.FULL_DISK else "fails"
+        self._trace_line(f"{directory} of broker {broker} {what} for {fault.for_ms} ms")
+        cluster.at(cluster.now_ms + fault.for_ms, partial(self._mend_unless_over, broker))
+
+    def heal(self) -> None:
+        """Mend all disks, and restart brokers that have lost a directory."""
+        self.is_over = True
+        for broker in sorted(self._cluster.nodes):
+            self._mend(broker)
+
+    def _mend_unless_over(self, broker: BrokerId) -> None:
+        if not self.is_over:
+            self._mend(broker)
+
+    def _mend(self, broker: BrokerId) -> None:
+        node = self._cluster.nodes[broker]
+        if isinstance(node.storage, ArmedStorage):
+            node.storage.disarm()
+        if node.role is not None and node.has_lost_disk:
+            self._trace_line(f"broker {broker} is restarted with its disks mended")
+            node.kill()
+            self._cluster.start_broker(broker)
+
+    def _after_event(self, cluster: Cluster, node: NodeId, _message: Message, _out: Outbox) -> None:
+        """End a process that has lost its last log directory; it starts again when the disk is mended."""
+        if node >= CONTROLLER:
+            return
+        machine = cluster.nodes[BrokerId(node)]
+        if machine.role is not None and machine.has_no_disk:
+            self._trace_line(f"broker {node} has lost its last log directory and ends")
+            machine.kill()
+            cluster.at(cluster.now_ms + _LOOK_MS, partial(self._start_mended, machine, machine.incarnation))
+
+    def _start_mended(self, node: Node, incarnation: int) -> None:
+        """Start a process that ended with its last directory as soon as the disk is mended."""
+        if self.is_over or node.role is not None or node.incarnation != incarnation:
+            return
+        if isinstance(node.storage, ArmedStorage) and not node.storage.has_struck:
+            self._cluster.at(self._cluster.now_ms + _LOOK_MS, partial(self._start_mended, node, incarnation))
+            return
+        self._trace_line(f"broker {node.broker} starts with its disk mended")
+        self._cluster.start_broker(node.broker)
+
+    def _trace_line(self, text: str) -> None:
+        self._cluster.trace.line(self._cluster.now_ms, text)
+
+
+def lose_blocks(node: Node, entropy: RandomSource) -> int:
+    """Zero some blocks of what each log had not flushed; return the number of lost bytes."""
+    assert node.role is None, node.broker
+    lost = 0
+    for partition, each in sorted(node.logs.items()):
+        log = each.log
+        path = f"{node.directory_of(partition)}/{log.active_segment.base_offset:020d}.log"
+        size_bytes = node.storage.size_bytes(path)
+        start = _flushed_bytes(node, partition)
+        file = node.storage.open(path)
+        for position in range(max(start, size_bytes - TORN_BYTES_MAX), size_bytes, BLOCK_BYTES):
+            if entropy.next_int_bound(_LOST_ONE_IN) == 0:
+                length = min(BLOCK_BYTES, size_bytes - position)
+                file.write_at(position, bytes(length))
+                lost += length
+    if lost:
+        node.lossy_incarnation = node.incarnation
+    return lost
+
+
+def _flushed_bytes(node: Node, partition: int) -> int:
+    """Return how many bytes of a log's active segment lie below its recovery point."""
+    log = node.logs[partition].log
+    if log.recovery_point <= log.active_segment.base_offset:
+        return 0
+    if log.recovery_point >= log.log_end_offset:
+        return log.active_segment.size_bytes
+    return log.read(log.recovery_point, 1).start.position

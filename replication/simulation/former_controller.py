@@ -1,0 +1,48 @@
+"""Model a controller that was replaced and does not know it: some brokers still ask it.
+
+What it decides: what such a controller answers: only what changes nothing. Its records are never committed, and from
+the first of them on all its answers wait for a commit that does not come.
+
+Constraints: it knows what the controller knew when it was replaced, and nothing later. It has no metadata to send, and
+its own timers do nothing, as all that they would do is to write records.
+
+Example: it accepts the heartbeat of a broker that is alive, which the new controller does not hear, and it refuses a
+change of an ISR by the state of before.
+
+Source: Kafka metadata QuorumController (ControllerWriteEvent, DeferredEventQueue) and raft KafkaRaftClient, 4.3.1;
+KAFKA-14154, KAFKA-15489.
+"""
+
+from __future__ import annotations
+
+from copy import deepcopy
+
+from broker.units import TimeMs
+from replication.roles.controller import ControllerRole
+from replication.roles.messages import Address, AlterPartition, BrokerHeartbeat, Message, NodeId
+from replication.roles.outbox import Outbox
+
+
+class FormerController:
+    """Run a copy of the controller for the brokers that still ask it."""
+
+    def __init__(self, controller: ControllerRole, brokers: frozenset[NodeId]) -> None:
+        self._role = deepcopy(controller)
+        self._brokers = brokers
+        self._end = len(self._role.log)
+        self.answer_count = 0
+        """How many requests it has answered."""
+
+    def takes(self, sender: Address) -> bool:
+        """Return whether a request goes to this controller."""
+        return sender.node in self._brokers
+
+    def handle(self, message: Message, sender: Address, now_ms: TimeMs, out: Outbox) -> None:
+        """Answer a request that changes nothing; leave any other one without an answer."""
+        if not isinstance(message, AlterPartition | BrokerHeartbeat) or len(self._role.log) > self._end:
+            return
+        answers = Outbox()
+        self._role.handle(message, sender, now_ms, answers)
+        if len(self._role.log) == self._end:
+            self.answer_count += len(answers.sent)
+            out.sent += answers.sent

@@ -1,0 +1,96 @@
+"""Draw options of every kind from a seed: settings as clusters have them, and every fault.
+
+What it decides: `varied` draws what `swarm` leaves as it is: brokers with several log directories, factors from 1 to 5,
+min.insync.replicas from 1 to the factor, unclean elections on or off, short and long lag limits, and how often
+preferred leaders are elected and leaderless partitions swept; and all kinds of faults.
+
+Constraints: it has a stream of its own, so that what `swarm` and `harsh` draw stays as it is. With
+min.insync.replicas 1 a strict run may lose nothing, so that such a run is strict or not by the seed; so is one run in
+four of the others.
+
+Example: of the seeds 0 to 99 a fourth has unclean elections, and a third brokers with several directories.
+
+Source: the ranges are ours.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from broker.entropy import SplitMix64, derive
+from broker.units import DurationMs
+from replication.roles.settings import RoleSettings
+from replication.rules.settings import PartitionSettings
+from replication.rules.switches import CURRENT, Rules
+from replication.simulation.options import FAULT_MS_MEAN, FaultKind, NetworkOptions, Options
+
+_STREAM: Final = 15
+_FAULT_MS_MEAN: Final = {
+    **FAULT_MS_MEAN,
+    FaultKind.BLOCK_LOSS: 120_000,
+    FaultKind.FULL_DISK: 120_000,
+    FaultKind.FAILED_DIRECTORY: 120_000,
+    FaultKind.SLOW_DISK: 120_000,
+    FaultKind.SPLIT: 90_000,
+    FaultKind.SPLIT_RACK: 120_000,
+    FaultKind.CONTROLLER_AWAY: 120_000,
+    FaultKind.ZOMBIE_CONTROLLER: 90_000,
+    FaultKind.LATE_METADATA: 90_000,
+    FaultKind.CLOCK_DRIFT: 180_000,
+    FaultKind.CANCEL_REASSIGNMENT: 90_000,
+}
+_LAG_MS: Final = (2_000, 10_000, 30_000, 30_000)
+_BALANCE_MS: Final = (5_000, 20_000, 300_000)
+
+
+def varied(seed: int, duration_ms: DurationMs, rules: Rules = CURRENT) -> Options:
+    """Return options drawn from the seed, with every setting and every kind of fault among them."""
+    entropy = SplitMix64(derive(seed, _STREAM))
+
+    def drawn(least: int, most: int) -> int:
+        return least + entropy.next_int_bound(most - least + 1)
+
+    brokers = drawn(1, 6)
+    factor = drawn(1, min(brokers, 5))
+    min_isr = drawn(1, factor)
+    settings = PartitionSettings(
+        rules=rules,
+        min_isr=min_isr,
+        lag_ms_max=DurationMs(_LAG_MS[drawn(0, 3)]),
+        unclean_election=drawn(0, 3) == 0,
+    )
+    role_settings = RoleSettings(
+        settings=settings,
+        produce_ms_max=DurationMs(5_000),
+        directory_count=max(1, drawn(-1, 3)),
+        balance_ms=DurationMs(_BALANCE_MS[drawn(0, 2)]),
+    )
+    return Options(
+        seed=seed,
+        brokers=brokers,
+        racks=drawn(1, brokers),
+        partitions=drawn(1, 3),
+        replication_factor=factor,
+        producers=drawn(1, 3),
+        acks=((-1,), (-1,), (-1, 1), (-1, 1, 0))[drawn(0, 3)],
+        is_idempotent=bool(drawn(0, 1)),
+        produce_ms=DurationMs((200, 500, 1_000)[drawn(0, 2)]),
+        duration_ms=duration_ms,
+        network=_network(entropy.next_int_bound(4)),
+        fault_ms=tuple(
+            (kind, DurationMs(mean * drawn(5, 20) // 10)) for kind, mean in _FAULT_MS_MEAN.items() if drawn(0, 1)
+        ),
+        is_strict=drawn(0, 1) == 0 if min_isr == 1 else drawn(0, 3) != 0,
+        role_settings=role_settings,
+        name="varied",
+    )
+
+
+def _network(which: int) -> NetworkOptions:
+    """Return one of four networks: of one rack, slow, lossy, and bad in every way."""
+    return (
+        NetworkOptions(delay_ms_max=2),
+        NetworkOptions(delay_ms_max=50),
+        NetworkOptions(delay_ms_max=10, loss=20),
+        NetworkOptions(delay_ms_max=10, loss=10, duplicates=10, stragglers=10, is_ordered=False),
+    )[which]

@@ -1,0 +1,147 @@
+"""What a small campaign must pass through, and that the measurement itself changes nothing and can fail."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from typing import Final
+
+import attrs
+import pytest
+
+from broker.cli import run as run_command
+from broker.units import DurationMs
+from replication.checkers import Rare
+from replication.cli.simulate import simulate
+from replication.roles.states import MACHINES
+from replication.simulation import FaultKind, Options, Simulation, harsh, run, varied
+from replication.simulation.coverage import Coverage, coverage_lines, rule_lines, run_covered
+from replication.simulation.faults import OF_BROKERS
+from replication.simulation.retention import RETENTION_KINDS
+
+MINUTE: Final = DurationMs(60_000)
+CAMPAIGN: Final[tuple[Options, ...]] = (
+    *(varied(seed, MINUTE) for seed in range(20)),
+    *(harsh(seed, DurationMs(120_000)) for seed in (5, 17)),
+)
+TRANSITIONS: Final = {"registration": 12, "lifecycle": 9, "replica": 15, "partition": 10, "reassignment": 4, "write": 7}
+"""How many transitions of each machine of current Kafka the campaign takes at least."""
+LINES: Final = {
+    "alter_partition": 40,
+    "controller_events": 36,
+    "election": 22,
+    "elr": 11,
+    "fetch": 85,
+    "high_watermark": 19,
+    "isr": 48,
+    "leadership": 44,
+    "min_isr": 2,
+    "partition_change": 42,
+    "produce": 17,
+    "reassign": 24,
+}
+"""How many lines of each module of rules."""
+ERRORS: Final = {
+    ("AlterPartitionResponse", "INVALID_UPDATE_VERSION"),
+    ("AlterPartitionResponse", "NEW_LEADER_ELECTED"),
+    ("FetchResponse", "FENCED_LEADER_EPOCH"),
+    ("FetchResponse", "KAFKA_STORAGE_ERROR"),
+    ("FetchResponse", "NOT_LEADER_OR_FOLLOWER"),
+    ("FetchResponse", "UNKNOWN_LEADER_EPOCH"),
+    ("ProduceResponse", "NOT_ENOUGH_REPLICAS"),
+    ("ProduceResponse", "NOT_LEADER_OR_FOLLOWER"),
+    ("ProduceResponse", "OUT_OF_ORDER_SEQUENCE_NUMBER"),
+    ("ProduceResponse", "REQUEST_TIMED_OUT"),
+}
+SELDOM: Final = {
+    Rare.CUT_BELOW_HIGH_WATERMARK,
+    Rare.ISR_INELIGIBLE,
+    Rare.ISR_STALE_BROKER,
+    Rare.FETCH_OUT_OF_RANGE,
+    Rare.WRITE_AFTER_APPEND,
+    Rare.READ_NOT_AVAILABLE,
+}
+"""The rare states that only a longer campaign reaches; the first of them is reached in `test_runs`."""
+
+
+def missing(coverage: Coverage) -> list[str]:
+    """Return what the floor asks for and a campaign did not reach."""
+    found = []
+    for name, least in TRANSITIONS.items():
+        taken = sum(machine == name for machine, _, _ in coverage.transitions)
+        if taken < least:
+            found.append(f"{name}: {taken} of {least} transitions")
+    known = rule_lines()
+    for module, least in LINES.items():
+        reached = len({line for name, line in coverage.lines if name == module} & known[module])
+        if reached < least:
+            found.append(f"{module}: {reached} of {least} lines")
+    found += [f"{answer} {error}" for answer, error in sorted(ERRORS) if not coverage.errors[answer, error]]
+    found += [state.value for state in Rare if state not in SELDOM and not coverage.rare[state]]
+    for kind in FaultKind:
+        struck = {role for name, role in coverage.faults if name == kind.name}
+        if kind not in RETENTION_KINDS and not struck:
+            found.append(f"{kind.name} struck nobody")
+    roles = Counter(role for _, role in coverage.faults.elements())
+    found += [
+        f"no fault struck one that is {role}" for role in ("leader", "follower", "idle", "down") if not roles[role]
+    ]
+    return found
+
+
+def test_a_small_campaign_reaches_the_floor() -> None:
+    total = Coverage()
+    for options in CAMPAIGN:
+        outcome, coverage = run_covered(Simulation(options))
+        assert outcome.findings == (), (options.seed, outcome.findings[0])
+        total += coverage
+    assert missing(total) == []
+
+
+def test_a_campaign_without_faults_does_not_reach_it() -> None:
+    assert len(missing(Coverage())) > 60
+    calm = attrs.evolve(varied(3, DurationMs(10_000)), fault_ms=())
+    _, coverage = run_covered(Simulation(calm))
+    assert "POWER_LOSS struck nobody" in missing(coverage)
+    assert "another leader was elected from the ISR" in missing(coverage)
+
+
+def test_measuring_changes_no_run_and_leaves_no_trace_function() -> None:
+    options = varied(2, DurationMs(20_000))
+    before = sys.gettrace()
+    covered, first = run_covered(Simulation(options))
+    assert sys.gettrace() is before
+    assert covered.digest == run(options).digest
+    assert run_covered(Simulation(options))[1] == first
+
+
+def test_coverage_adds_up() -> None:
+    one, other = (run_covered(Simulation(varied(seed, DurationMs(10_000))))[1] for seed in (2, 4))
+    total = one + other
+    assert total.transitions.total() == one.transitions.total() + other.transitions.total()
+    assert set(total.lines) == set(one.lines) | set(other.lines)
+
+
+def test_a_fault_is_counted_by_whom_it_strikes() -> None:
+    options = varied(2, DurationMs(30_000))
+    outcome, coverage = run_covered(Simulation(options))
+    assert sum(coverage.faults.values()) == len(outcome.plan)
+    for kind, role in coverage.faults:
+        assert (role == "cluster") == (FaultKind[kind] not in OF_BROKERS)
+
+
+def test_the_command_prints_the_tables_behind_the_verdict(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command(simulate, "simulate", ["--varied", "--seeds", "2", "--minutes", "0.1", "--coverage"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("2 runs, ")
+    assert lines[1] == "transitions of each state machine:"
+    assert [line for line in lines if line.startswith("  registration: ")]
+    assert "  zookeeper-broker: 0 of 10" in lines
+    assert "  delete_records: 0, 0, 0, 0, 0; never" in lines
+    assert max(map(len, lines)) <= 110
+
+
+def test_everything_that_is_never_reached_is_named() -> None:
+    lines = list(coverage_lines(Coverage()))
+    for machine in MACHINES:
+        assert f"  {machine.name}: 0 of {len(machine.table)}" in lines
