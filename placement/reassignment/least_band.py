@@ -9,7 +9,8 @@ so that nothing is lost but sharpness where parts do not fit sizes. Then each pa
 brokers that its parts have, the greatest partitions first, each so that brokers stay nearest to the bytes of the parts;
 and whole partitions are exchanged until all bands are kept and no single exchange saves anything (band_kernel.py).
 Where that copies noticeably more than parts do, some partitions are large: those are decided one by one first
-(large_partitions.py), and the better of both placements is taken.
+(large_partitions.py), and the better of both placements is taken. Where exchanges are stuck outside the bands, all
+brokers of a rack may be full: then parts aim at narrower bands, and exchanges take back what need not move.
 
 Constraints: a placement may exist where none is found.
 
@@ -55,7 +56,9 @@ from placement.reassignment.problem import Bounds, InfeasibleError, Problem, Sol
 _LEVELS_MAX: Final = 8
 _DECIDED_RATIO: Final = 4
 _ABOVE_FLOW_MAX: Final = 1.002  # Of the bytes that parts copy; what copies more is searched for longer.
-_FINER: Final = 2
+_MARGINS: Final = (32, 8, 3)
+"""Parts of the bands' width that are left free at either end, one after the other, where exchanges are stuck."""
+
 _ROUNDS_MAX: Final = 40
 _SAVED_LEAST: Final = 1e-5  # Of all copied bytes: a round that saves less is the last.
 
@@ -75,18 +78,45 @@ def solve_band(parts: Parts, low: Int64Array, high: Int64Array) -> Found:
 
     Raises InfeasibleError when a partition has no place.
     """
-    flow = _flow(parts, low, high)
-    first = _place(parts, flow, low, high)
-    if not _outside(first, low, high) and first.copied <= parts.copied_bytes(flow) * _ABOVE_FLOW_MAX:
+    near = _Near.within(parts, low, high)
+    first = _place(near, low, high)
+    if not _outside(first, low, high) and first.copied <= parts.copied_bytes(near.flow) * _ABOVE_FLOW_MAX:
         return first
     found = [first]
     rows, sets = decide_large(parts, low, high)
     if rows.size:
-        found.append(_place(parts, flow, low, high, (rows, sets)))
-    if all(_outside(one, low, high) for one in found):  # Exchanges were stuck; finer parts begin elsewhere.
-        finer = Parts.of(parts.whole, parts.sizes, parts.base, parts.cut.share, max(int(_FINER * parts.start[-1]), 1))
-        found.append(_place(finer, _flow(finer, low, high), low, high))
+        found.append(_place(near, low, high, (rows, sets)))
+    for margin in _MARGINS:  # Where a rack is full, no broker takes what a whole partition is more than its parts.
+        if any(not _outside(one, low, high) for one in found):
+            break
+        free = (high - low) // margin
+        inner = _place(_Near.within(parts, low + free, high - free), low, high)
+        found.append(attrs.evolve(inner, price=first.price))
     return min(found, key=lambda one: (_outside(one, low, high), one.copied))
+
+
+@attrs.frozen(eq=False)
+class _Near:
+    """Hold parts and their flow within the bands `low` to `high` int64[B], which are those asked or narrower ones."""
+
+    parts: Parts
+    flow: Solution
+    low: Int64Array
+    high: Int64Array
+
+    @classmethod
+    def within(cls, parts: Parts, low: Int64Array, high: Int64Array) -> _Near:
+        """Return the least moves of parts within bands, or their most even loads where the bands are too narrow."""
+        try:
+            flow = parts.flow(low, high)
+        except InfeasibleError:
+            flow = solve(parts.cut, leaders_last=False)
+        return cls(parts, flow, low, high)
+
+    def without(self, rows: Int64Array, now: Int32Array) -> _Near:
+        """Return the parts of the other partitions beside `rows`, whose brokers are in `now` int32[P, V]."""
+        held = _bytes_of(now[rows], self.parts.sizes[rows], self.low.size)
+        return _Near.within(self.parts.without(rows, held), self.low, self.high)
 
 
 def _outside(found: Found, low: Int64Array, high: Int64Array) -> int:
@@ -95,27 +125,23 @@ def _outside(found: Found, low: Int64Array, high: Int64Array) -> int:
 
 
 def _place(
-    parts: Parts,
-    flow: Solution,
-    low: Int64Array,
-    high: Int64Array,
-    decided: tuple[Int64Array, Int32Array] | None = None,
+    near: _Near, low: Int64Array, high: Int64Array, decided: tuple[Int64Array, Int32Array] | None = None
 ) -> Found:
-    """Return a placement of whole partitions, near `flow` or beside the partitions `decided` with their brokers."""
+    """Return a placement of whole partitions, near parts or beside the partitions `decided` with their brokers."""
+    parts, flow = near.parts, near.flow
     problem, sizes = parts.whole, parts.sizes
     bounds = Bounds(low=low, high=high, block=np.where(problem.live, 0, -1), totals=np.array([0], dtype=np.int64))
     bare = attrs.evolve(problem, leader=np.full_like(problem.leader, -1), base=np.zeros_like(problem.base))
     shape, now = _shape(bare, bounds)
     ascending = np.argsort(sizes, kind="stable").astype(np.int64)
     ascending = ascending[problem.kind[ascending] >= 0]
-    order, rest, near = ascending[::-1].copy(), parts, flow
+    order = ascending[::-1].copy()
     if decided is not None:
         rows, sets = decided
         now[rows] = np.take_along_axis(sets, np.argsort(sets < 0, axis=1, kind="stable"), axis=1)
         order = order[~np.isin(order, rows)]
-        rest = parts.without(rows, _bytes_of(now[rows], sizes[rows], low.size))
-        near = _flow(rest, low, high)
-    _choose(rest, near, shape, now, order, low, high)
+        near = near.without(rows, now)
+    _choose(near, shape, now, order)
     loads = Loads(parts.base + _bytes_of(now, sizes, low.size), low, high, sizes)
     incomplete = np.count_nonzero(now >= 0, axis=1) < problem.factor[np.maximum(problem.kind, 0)]
     order = ascending[::-1][incomplete[ascending[::-1]]]
@@ -133,40 +159,24 @@ def _copied(problem: Problem, now: Int32Array, sizes: Int64Array) -> int:
     return int((sizes * np.count_nonzero(fresh, axis=1)).sum())
 
 
-def _choose(
-    parts: Parts,
-    flow: Solution,
-    shape: Shape,
-    now: Int32Array,
-    order: Int64Array,
-    low: Int64Array,
-    high: Int64Array,
-) -> None:
-    """Choose the brokers of all partitions in `now`, the greatest in `order` first; `flow` is that of the parts.
+def _choose(near: _Near, shape: Shape, now: Int32Array, order: Int64Array) -> None:
+    """Choose the brokers of all partitions in `now`, the greatest in `order` first.
 
     The parts of some partitions stand apart. Those, and all that are as great, are decided; then the parts of the rest
     are placed anew beside them.
     """
-    sizes, room = parts.sizes, np.zeros(SETS_MAX, dtype=np.int64)
+    sizes, room = near.parts.sizes, np.zeros(SETS_MAX, dtype=np.int64)
     for level in range(_LEVELS_MAX):
-        sets, apart = parts.apart(flow)
+        sets, apart = near.parts.apart(near.flow)
         least = int(sizes[apart].max(initial=0)) if level < _LEVELS_MAX - 1 else 0
         least = -(-least // _DECIDED_RATIO)  # The size from which on partitions are decided, 0 where all are.
         chosen = order[sizes[order] >= least]
-        choose_sets(shape, sets, parts.start, chosen, sizes, now, np.zeros(low.size, dtype=np.float64), room)
+        error = np.zeros(near.low.size, dtype=np.float64)
+        choose_sets(shape, sets, near.parts.start, chosen, sizes, now, error, room)
         order = order[sizes[order] < least]
         if not least or not order.size:
             return
-        parts = parts.without(chosen, _bytes_of(now[chosen], sizes[chosen], low.size))
-        flow = _flow(parts, low, high)
-
-
-def _flow(parts: Parts, low: Int64Array, high: Int64Array) -> Solution:
-    """Return the least moves of parts within bands, or the most even loads of parts where the bands are too narrow."""
-    try:
-        return parts.flow(low, high)
-    except InfeasibleError:
-        return solve(parts.cut, leaders_last=False)
+        near = near.without(chosen, now)
 
 
 def _shape(problem: Problem, bounds: Bounds) -> tuple[Shape, Int32Array]:

@@ -18,7 +18,7 @@ from placement.balance import topic_spread as module
 from placement.balance.loads import leaders
 from placement.balance.measures import Distribution, best_over_brokers, distribution
 from placement.balance.reachable import Classes, Groups
-from placement.balance.topic_spread import topic_spread
+from placement.balance.topic_spread import TopicClasses, best_of_topics, topic_spread
 from placement.strategies import views
 from tests.oracles import audit
 from tests.oracles.reachable import Case, best_leaders, best_replicas, choices, least_leader_moves, least_moves
@@ -234,3 +234,19 @@ def test_without_leaders_there_are_no_leader_figures() -> None:
 def test_where_no_broker_is_live_nothing_moves() -> None:
     replicas, led = figures(view_of(of_racks("ab", [[0, 1]], fenced=(0, 1)), [0]))
     assert (replicas, led) == ([0, 0, 0, True], [0, 0, 0, True])
+
+
+def test_whole_topics_have_the_classes_of_their_partitions() -> None:
+    """Topics of one factor each, all led: their best spreads are those that each partition by itself gives."""
+    groups = Groups.make(np.array([0, 0, 0, 1], dtype=np.int32), np.zeros(4, dtype=np.bool_))
+    factors, counts = np.array([2, 1, 3]), np.array([5, 1, 9], dtype=np.int32)
+    whole = TopicClasses.of_topics(Classes.of_factors(factors, counts), counts)
+    each = Classes.of_factors(np.repeat(factors, counts), np.ones(counts.sum(), dtype=np.int64))
+    parts = TopicClasses.of_rows(each, np.cumsum(counts), np.ones(counts.sum(), dtype=np.bool_))
+    found, wanted = best_of_topics(groups, whole), best_of_topics(groups, parts)
+    assert found is not None
+    assert wanted is not None
+    for one, two in zip(found, wanted, strict=True):
+        keys, levels, kinds = one
+        assert levels[keys].tolist() == two[1][two[0]].tolist()
+        assert kinds[keys].tolist() == two[2][two[0]].tolist()

@@ -14,8 +14,9 @@ from broker.errors import UsageError
 from broker.ids import BrokerId
 from placement.reassignment.byte_band import Pool
 from placement.reassignment.check import byte_question, bytes_of
-from placement.reassignment.goal import Goal, MissingInputError, PlanRefusedError, copy_sizes, with_added
+from placement.reassignment.goal import Goal, MissingInputError, PlanRefusedError, copy_sizes, shares, with_added
 from placement.reassignment.plan import Plan, make_plan
+from tests.benchmarks.planning import cases
 from tests.oracles.byte_bands import EnumeratedBytes
 from tests.oracles.or_tools import least_bytes_between
 from tests.oracles.plans import random_goal, random_view
@@ -144,6 +145,19 @@ def test_or_tools_finds_no_fewer_bytes_than_the_bound_nor_much_fewer_than_the_pl
     assert found.moved_bytes_bound <= most
     assert least <= found.moved_bytes
     assert found.moved_bytes <= most * 1.1
+
+
+@pytest.mark.parametrize(("count", "seed", "tolerance"), [(1000, 5, 0.05), (3000, 3, 0.01), (3000, 5, 0.02)])
+def test_a_placement_is_found_where_all_brokers_of_a_rack_are_full(count: int, seed: int, tolerance: float) -> None:
+    """Four uneven racks: those of 6 and 3 brokers end at the top of the band, and so refused a part of a partition."""
+    case = cases(30, count)["4 uneven racks, rule never kept"]()
+    view = case.view()
+    sizes = np.random.default_rng(seed).lognormal(20, 1, view.partitions.count).astype(np.int64)
+    view = attrs.evolve(view, partitions=attrs.evolve(view.partitions, size_bytes=sizes), totals=None)
+    plan = make_plan(view, attrs.evolve(case.goal, by="bytes", tolerance=tolerance))
+    assert plan.faults() == ()
+    assert plan.tally.moved_bytes_gap is not None
+    assert plan.tally.moved_bytes_gap <= 0.002
 
 
 def test_equal_sizes_leave_no_gap() -> None:
@@ -358,3 +372,39 @@ def test_a_pool_knows_which_sums_are_possible() -> None:
         assert all(int(inner[0]) <= one <= int(outer[0]) for one in inside)
         if len(set(sizes)) == 1:
             assert (int(inner[0]) <= int(outer[0])) == bool(inside)
+
+
+@pytest.mark.parametrize(("least", "is_refused"), [(2, False), (3, True)])
+def test_a_factor_below_min_isr_is_refused_and_one_equal_to_it_is_not(least: int, is_refused: bool) -> None:
+    view = view_of([[0, 1, 2]] * 4, dict.fromkeys(range(4)))
+    view = attrs.evolve(view, topics=(TopicView("t", min_insync_replicas=least),))
+    if is_refused:
+        with pytest.raises(PlanRefusedError, match=r"min\.insync\.replicas 3: with 2 replicas"):
+            make_plan(view, Goal(kind="factor", factor=2))
+    else:
+        assert make_plan(view, Goal(kind="factor", factor=2)).faults() == ()
+
+
+def test_shares_of_brokers_that_no_capacity_names_are_none() -> None:
+    """A broker that leaves needs no capacity; it has no share of the bytes, rather than a negative one."""
+    view = view_of([[0], [1]], {0: None, 1: None, 2: None}, size_bytes=[5, 3])
+    goal = Goal(kind="drain", remove=(BrokerId(2),), by="bytes", tolerance=0.5, capacity=((0, 20), (1, 30)))
+    assert shares(view, goal).tolist() == [2, 3, 0]
+
+
+@pytest.mark.parametrize(
+    ("brokers", "count", "sigma", "racks", "tolerance", "seed", "copied"),
+    [
+        (20, 1000, 1.5, 0, 0.002, 0, 603_289),
+        (10, 500, 2.0, 3, 0.02, 1, 1_349_801),
+        (20, 800, 1.0, 4, 0.05, 3, 344_428),
+    ],
+)
+def test_plans_copy_no_more_bytes_than_they_did(
+    brokers: int, count: int, sigma: float, racks: int, tolerance: float, seed: int, copied: int
+) -> None:
+    """Of fixed clusters, in MB: a search that became worse would still keep every band, and its gap stay small."""
+    view = cluster(seed, brokers=brokers, count=count, sigma=sigma, racks=racks)
+    plan = make_plan(view, Goal(by="bytes", tolerance=tolerance))
+    assert plan.tally.moved_bytes is not None
+    assert plan.tally.moved_bytes / 1e6 <= copied
