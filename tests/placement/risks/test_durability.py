@@ -168,3 +168,23 @@ def test_negative_rates_are_refused() -> None:
 def test_a_view_that_lists_only_some_partitions_is_refused() -> None:
     with pytest.raises(UsageError, match=r"^of cluster 'ring' not every partition is listed"):
         durability(attrs.evolve(ring(3, 2), partitions_complete=False), Rates(), Years(), seed=1)
+
+
+@pytest.mark.parametrize("broker_losses_per_year", [0.1, 0.75])
+def test_of_losses_and_power_cuts_each_comes_as_often_as_its_own_rate_says(broker_losses_per_year: float) -> None:
+    """Four brokers that alone hold what they hold are lost one by one; cuts lose all of them at once.
+
+    Some 40,000 losses and 20,000 cuts are expected, with a sum of rates below and above one a year; four sigma.
+    """
+    power_cuts_per_year = 2 * broker_losses_per_year
+    rates = attrs.evolve(
+        CALM,
+        broker_losses_per_year=broker_losses_per_year,
+        power_cuts_per_year=power_cuts_per_year,
+        power_cut_lost_percent=100.0,
+        replace_hours=0.0,
+    )
+    years = 20_000 / power_cuts_per_year
+    found = simulated_losses(disjoint(4, 1), 4, rates, years, seed=5)
+    assert abs(found[POWER, 1] - 20_000) < 4 * math.sqrt(20_000)
+    assert abs(found[ALONE, 1] - 40_000) < 4 * math.sqrt(40_000)
