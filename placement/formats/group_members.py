@@ -7,9 +7,7 @@ Constraints: a row is a member. One that cannot be used is rejected, with its li
 stand under their headings, a wrong topic or partition, a partition named twice, another number of partitions than
 #PARTITIONS says, a member listed before. Rows in = rows analysed + rows rejected.
 
-How: a heading says where its columns begin. The tool pads every column to its widest value, so that a cell is what
-stands from its heading to the next, and ids of groups and clients may have blanks. Assignments are
-`orders:0,1;audit:2` (4.0 and newer) or `orders(0,1), audit(2)` (until 3.9); "-" is none.
+How: group_text.py reads cells and assignments.
 
 Example: a group of two members and "Consumer group 'nightly' has no active members." are one group, and one in `empty`.
 
@@ -20,26 +18,30 @@ Source: Kafka 4.3.1 and 3.9.2 tools, ConsumerGroupCommand.printMembers and shoul
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
+from collections.abc import Mapping
 from typing import Final
 
 import attrs
 
 from broker.errors import InputError
-from broker.ids import PartitionId, TopicPartition
-from placement.formats.checks import PARTITION_ID_MAX, fault_of_topic_name
+from broker.ids import TopicPartition
+from placement.formats.group_text import (
+    HEADING,
+    NONE,
+    NUMBER,
+    SENTENCE,
+    RowError,
+    assignment_column,
+    cells_of,
+    columns_of,
+    partitions_of,
+)
 from placement.formats.parsed import Reject, RowCounts
 from placement.formats.printed import is_list_of_names, what_is
 
 FORMAT: Final = "kafka-consumer-groups"
 MEMBERS: Final = "kafka-consumer-groups --describe --members --verbose"
 _INSTEAD: Final = f"which does not say what each member holds; give what {MEMBERS} prints"
-_HEADING: Final = re.compile(r"GROUP +[A-Z]")
-_SENTENCE: Final = re.compile(r"(?:Warning: )?Consumer group '(.*)' (has no active members|is rebalancing)\.")
-_NUMBER: Final = re.compile(r"[0-9]{1,10}")
-_OLD_TOPIC: Final = re.compile(r"([^()]*)\(([^()]*)\)(?:, |$)")
-_NONE: Final = "-"
 
 
 @attrs.frozen(kw_only=True)
@@ -50,6 +52,7 @@ class GroupMember:
     client_id: str
     held: tuple[TopicPartition, ...]
     instance_id: str | None = None
+    host: str = ""
     target: tuple[TopicPartition, ...] | None = None
 
 
@@ -86,7 +89,7 @@ def is_of_groups(text: str) -> bool:
     (True, False)
     """
     lines = [line.strip() for line in text.splitlines()]
-    return any(_HEADING.match(line) or _SENTENCE.match(line) for line in lines) or is_list_of_names(text)
+    return any(HEADING.match(line) or SENTENCE.match(line) for line in lines) or is_list_of_names(text)
 
 
 def read_group_members(text: str, *, source: str) -> PrintedMembers:
@@ -96,16 +99,16 @@ def read_group_members(text: str, *, source: str) -> PrintedMembers:
     columns: dict[str, slice] = {}
     other = False
     for number, line in enumerate(text.splitlines(), start=1):
-        sentence = _SENTENCE.match(line.strip())
+        sentence = SENTENCE.match(line.strip())
         if sentence is not None:
             if sentence[2] == "is rebalancing":
                 rebalancing.add(sentence[1])
             else:
                 empty.append(sentence[1])
-        elif _HEADING.match(line):
-            columns = _columns(line)
-            other = other or _assignment_column(columns) is None
-        elif columns and line.strip() and _assignment_column(columns) is not None:
+        elif HEADING.match(line):
+            columns = columns_of(line)
+            other = other or assignment_column(columns) is None
+        elif columns and line.strip() and assignment_column(columns) is not None:
             _read_row(line, number, columns, rows, found)
     if not found and (other or not (columns or empty)) and not _are_of(text, empty):
         raise InputError(_what_it_is(text), source=source)
@@ -122,20 +125,10 @@ def read_group_members(text: str, *, source: str) -> PrintedMembers:
     )
 
 
-def _columns(heading: str) -> dict[str, slice]:
-    starts = [(one[0], one.start()) for one in re.finditer(r"\S+", heading)]
-    ends: list[int | None] = [*(start for _, start in starts[1:]), None]
-    return {name: slice(start, end) for (name, start), end in zip(starts, ends, strict=True)}
-
-
-def _assignment_column(columns: dict[str, slice]) -> str | None:
-    return next((name for name in ("CURRENT-ASSIGNMENT", "ASSIGNMENT") if name in columns), None)
-
-
 def _are_of(text: str, empty: list[str]) -> bool:
     """Return whether all rows are of groups that the text says to have no active members."""
     lines = [line for line in text.splitlines() if line.strip()]
-    rows = [line for line in lines if not (_HEADING.match(line) or _SENTENCE.match(line.strip()))]
+    rows = [line for line in lines if not (HEADING.match(line) or SENTENCE.match(line.strip()))]
     return bool(empty) and all(any(row.startswith(f"{name} ") for name in empty) for row in rows)
 
 
@@ -151,73 +144,33 @@ def _read_row(
 ) -> None:
     """Add one member to its group, or reject its row."""
     try:
-        group, member = _member(line, columns)
+        group, member = member_of(line, columns)
         if member.member_id in found.get(group, {}):
-            raise _RowError(f"member {member.member_id!r} was listed before")
-    except _RowError as fault:
+            raise RowError(f"member {member.member_id!r} was listed before")
+    except RowError as fault:
         rows.reject(str(fault), line, line=number)
         return
     found.setdefault(group, {})[member.member_id] = member
     rows.rows_analysed += 1
 
 
-class _RowError(Exception):
-    """Report why one row cannot be used."""
-
-
-def _member(line: str, columns: dict[str, slice]) -> tuple[str, GroupMember]:
-    starts = [one.start for one in columns.values() if one.start]
-    if any(line[start - 1 : start].strip() for start in starts):
-        raise _RowError("the cells do not stand under their headings, as the tool prints them")
-    cells = {name: line[where].strip() for name, where in columns.items()}
-    name = _assignment_column(columns)
+def member_of(line: str, columns: Mapping[str, slice]) -> tuple[str, GroupMember]:
+    """Return the group and the member of a row with what it holds; raise RowError for a row that cannot be used."""
+    cells = cells_of(line, columns)
+    name = assignment_column(columns)
     assert name is not None
     for needed in ("GROUP", "CONSUMER-ID"):
         if not cells.get(needed):
-            raise _RowError(f"{needed} is empty")
-    held, counted = _partitions(cells[name]), cells.get("#PARTITIONS", "")
-    if _NUMBER.fullmatch(counted) is None or int(counted) != len(held):
-        raise _RowError(f"#PARTITIONS is {counted or 'empty'}, but {name} names {len(held)} partitions")
-    has_epoch = cells.get("TARGET-EPOCH", _NONE) not in ("", _NONE)
+            raise RowError(f"{needed} is empty")
+    held, counted = partitions_of(cells[name]), cells.get("#PARTITIONS", "")
+    if NUMBER.fullmatch(counted) is None or int(counted) != len(held):
+        raise RowError(f"#PARTITIONS is {counted or 'empty'}, but {name} names {len(held)} partitions")
+    has_epoch = cells.get("TARGET-EPOCH", NONE) not in ("", NONE)
     return cells["GROUP"], GroupMember(
         member_id=cells["CONSUMER-ID"],
         client_id=cells.get("CLIENT-ID", ""),
         instance_id=cells.get("GROUP-INSTANCE-ID") or None,
+        host=cells.get("HOST", "").removeprefix("/"),
         held=held,
-        target=_partitions(cells.get("TARGET-ASSIGNMENT", _NONE)) if has_epoch else None,
+        target=partitions_of(cells.get("TARGET-ASSIGNMENT", NONE)) if has_epoch else None,
     )
-
-
-def _partitions(text: str) -> tuple[TopicPartition, ...]:
-    """Return the partitions of an assignment as printed; raise _RowError for one that no tool prints."""
-    if text == _NONE:
-        return ()
-    seen: dict[TopicPartition, None] = {}
-    for topic, numbers in _topics(text):
-        fault = fault_of_topic_name(topic)
-        if fault:
-            raise _RowError(fault)
-        for number in numbers.split(","):
-            if _NUMBER.fullmatch(number) is None or int(number) > PARTITION_ID_MAX:
-                raise _RowError(f"{number[:40]!r} is no partition number; allowed are 0 to {PARTITION_ID_MAX}")
-            partition = TopicPartition(topic, PartitionId(int(number)))
-            if partition in seen:
-                raise _RowError(f"partition {partition} is named twice")
-            seen[partition] = None
-    return tuple(seen)
-
-
-def _topics(text: str) -> Iterator[tuple[str, str]]:
-    """Yield each topic of an assignment with the numbers of its partitions, in the form of either age."""
-    if "(" not in text:
-        for part in text.split(";"):
-            topic, _, numbers = part.partition(":")
-            yield topic, numbers
-        return
-    place = 0
-    while place < len(text):
-        one = _OLD_TOPIC.match(text, place)
-        if one is None:
-            raise _RowError("an assignment is topic:0,1;topic:2, or topic(0,1), topic(2)")
-        yield one[1], one[2]
-        place = one.end()

@@ -1,4 +1,4 @@
-"""Give Spark its data sources: dumps of clusters, metadata logs, segment files, and simulated fleets.
+"""Give Spark its data sources: dumps of clusters, metadata logs, segments, consumer groups, and simulated fleets.
 
 `spark_analysis.register(spark)` registers them all in a session; then `spark.read.format("kafka_cluster").load(path)`.
 Only the modules of data sources and the registry import pyspark.
@@ -7,11 +7,13 @@ Only the modules of data sources and the registry import pyspark.
 - kafka_cluster: Read dumps of clusters in every known format as `spark.read.format("kafka_cluster")`.
 - kafka_metadata: Read metadata logs as `spark.read.format("kafka_metadata")`: states at moments, or events.
 - kafka_fleet: Simulate a fleet as `spark.read.format("kafka_fleet")`, as each of its placers places it.
+- kafka_groups: Read what kafka-consumer-groups --describe printed as `spark.read.format("kafka_groups")`.
 - kafka_log: Read the records of segment files as `spark.read.format("kafka_log")`.
 - options: Check the options of a data source, each against what it allows.
 - listing: Find the files that the paths of a data source name, and group them by size into tasks.
 - dump_rows: Turn dumps into rows of one table, a fault row for each input or entry that cannot be used.
 - metadata_rows: Turn metadata logs into rows of one table: the state at moments, or the history as events.
+- group_batches: Turn what kafka-consumer-groups printed into rows of one table of kafka_groups.
 - fleet_rows: Turn clusters of a simulated fleet into rows of one table, as each of their placers places them.
 - log_listing: Find the segments below the paths of kafka_log, and the topic and partition of each.
 - log_filter: Choose records by topic, partition, offset and time: which segments, which batches, which rows.

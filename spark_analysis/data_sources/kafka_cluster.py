@@ -117,7 +117,7 @@ def chosen_table(given: GivenOptions, tables: Sequence[Table]) -> Table:
 def dump_groups(given: GivenOptions) -> list[list[DumpInput]]:
     """Return the inputs that the options name, those of one task together."""
     files = input_files(given.paths(), recursive=given.flag("recursiveFileLookup", False))
-    named = _names([file.path for file in files], given.text("cluster"))
+    named = cluster_names([file.path for file in files], given.text("cluster"))
     sizes = _sizes(given.text("sizes"), list(named.values()))
     kind = given.text("format")
     if kind is not None:
@@ -127,8 +127,8 @@ def dump_groups(given: GivenOptions) -> list[list[DumpInput]]:
     return [[dumps[file.path] for file in group] for group in grouped(files, task_bytes)]
 
 
-def _names(paths: Sequence[str], pattern: str | None) -> dict[str, str]:
-    """Return the name of the cluster of each path."""
+def cluster_names(paths: Sequence[str], pattern: str | None) -> dict[str, str]:
+    """Return the name of the cluster of each path, as the option `cluster` says where it is given."""
     stems = {path: name_of(path) for path in paths}
     if pattern is not None:
         return {

@@ -18,11 +18,12 @@ from pyspark.sql import SparkSession
 
 from spark_analysis.data_sources.kafka_cluster import KafkaClusterSource
 from spark_analysis.data_sources.kafka_fleet import KafkaFleetSource
+from spark_analysis.data_sources.kafka_groups import KafkaGroupsSource
 from spark_analysis.data_sources.kafka_log import KafkaLogSource
 from spark_analysis.data_sources.kafka_metadata import KafkaMetadataSource
 from spark_analysis.functions import register_functions
 
-SOURCES: Final = (KafkaClusterSource, KafkaMetadataSource, KafkaLogSource, KafkaFleetSource)
+SOURCES: Final = (KafkaClusterSource, KafkaMetadataSource, KafkaLogSource, KafkaFleetSource, KafkaGroupsSource)
 
 
 def register(spark: SparkSession) -> None:

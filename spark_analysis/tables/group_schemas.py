@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Final
 
 from spark_analysis.tables.columns import Column, Table
-from spark_analysis.tables.source_schemas import FAULT
+from spark_analysis.tables.source_schemas import CLUSTER_INPUTS, CLUSTER_REJECTS, FAULT, SOURCE
 
 _COUNT: Final = "partitions"
 _BYTES: Final = "bytes"
@@ -52,6 +52,51 @@ OFFSETS: Final = Table(
         FAULT,
     ),
 )
+_CLIENT: Final = (
+    Column("client_id", "string", "Client id of the member", nullable=True),
+    Column("host", "string", "Host or address of the member", nullable=True),
+)
+DESCRIBED_MEMBERS: Final = Table(
+    "members",
+    "one row per member of a group, and one per input or entry that cannot be used",
+    (
+        *MEMBERS.columns[:-1],
+        *_CLIENT,
+        Column("assignor", "string", "Assignor of the group; null where no input says it", nullable=True),
+        SOURCE,
+        FAULT,
+    ),
+)
+DESCRIBED_OFFSETS: Final = Table(
+    "offsets",
+    "one row per group and partition, and one per input or entry that cannot be used",
+    (
+        *OFFSETS.columns[:-1],
+        Column("lag", "long", "Lag as printed; null if not known", "records", nullable=True),
+        Column("member_id", "string", "Member that holds the partition; null for none", nullable=True),
+        *_CLIENT,
+        SOURCE,
+        FAULT,
+    ),
+)
+DESCRIBED_STATES: Final = Table(
+    "states",
+    "one row per group, and one per input or entry that cannot be used",
+    (
+        _CLUSTER,
+        _GROUP,
+        Column("state", "string", "State of the group: Stable, Empty, …"),
+        Column("assignor", "string", "Assignor of the group; null without one", nullable=True),
+        Column("coordinator", "string", "Address and id of its coordinator, as printed"),
+        Column("member_count", "long", "Members", "members"),
+        Column("group_epoch", "long", "Epoch of the group (KIP-848); null without", nullable=True),
+        Column("target_epoch", "long", "Epoch of its target assignment; null without", nullable=True),
+        SOURCE,
+        FAULT,
+    ),
+)
+GROUP_TABLES: Final = (DESCRIBED_MEMBERS, DESCRIBED_OFFSETS, DESCRIBED_STATES, CLUSTER_REJECTS, CLUSTER_INPUTS)
+"""Tables of the data source kafka_groups, the default first."""
 ASSIGNMENTS: Final = Table(
     "assignments",
     "one row per group and partition that a member gets",

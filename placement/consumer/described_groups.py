@@ -1,0 +1,192 @@
+"""Put the groups of a cluster together from what kafka-consumer-groups --describe printed.
+
+What it decides: the members of each group, what each holds and what it subscribes to. What a member holds is said by
+--members --verbose, else by the rows of --offsets that name it. Subscriptions are not printed: members are taken to
+subscribe to every topic that a member of their group holds or is to get. The assignor of a group is the one that
+--state names.
+
+Constraints: a member of a plain --members, in a group of which nothing says what is held, cannot be used: it is put
+aside. So is an entry that another file of the cluster has too. Rows in = rows analysed + rows rejected.
+
+How: files are read in order; in groups of the consumer protocol (KIP-848) members also have a target assignment.
+
+Example: members of group "nightly" from one file and its offsets from another are one group.
+
+Left out: racks of members but by a file of zones; patterns of topics.
+
+Source: ConsumerGroupCommand (4.3.1); printed_groups.py, for subscriptions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from typing import Final
+
+import attrs
+
+from broker.ids import TopicPartition
+from placement.consumer.group import NO_GENERATION, Member
+from placement.formats.group_members import GroupMember
+from placement.formats.group_tables import GroupTables, OffsetRow
+from placement.formats.member_zones import MemberZones
+
+GENERATION: Final = 1
+"""The generation in which members hold what was printed: one for all, as none is printed."""
+
+_NOT_SAID: Final = (
+    "what member {!r} holds is not said; give the output of --members --verbose, or that of --offsets, too"
+)
+
+
+@attrs.frozen(kw_only=True)
+class DescribedMember:
+    """Hold one member with its subscription and zone; `source` is the file that lists it."""
+
+    group: str
+    member: Member
+    client_id: str
+    host: str
+    assignor: str | None
+    source: str
+
+
+@attrs.frozen
+class DescribedGroups:
+    """Hold the members of a cluster's groups in order of group and id, and its files without what was put aside."""
+
+    members: tuple[DescribedMember, ...]
+    tables: tuple[GroupTables, ...]
+
+    def by_group(self) -> Iterator[tuple[str, list[Member]]]:
+        """Yield each group that has members, with them."""
+        found: dict[str, list[Member]] = {}
+        for one in self.members:
+            found.setdefault(one.group, []).append(one.member)
+        yield from found.items()
+
+
+@attrs.frozen(kw_only=True)
+class _Listed:
+    """Hold a member as a file lists it."""
+
+    client_id: str
+    host: str
+    instance_id: str | None
+    held: tuple[TopicPartition, ...]
+    target: tuple[TopicPartition, ...]
+    source: str
+
+
+def described_groups(
+    files: Sequence[GroupTables], *, cluster: str, zones: MemberZones | None = None
+) -> DescribedGroups:
+    """Return the groups of the files of one cluster, with zones where they are given."""
+    kept = _without_doubles(files)
+    owners = _by_owner(kept)
+    with_offsets = {row.group for file in kept for row in file.offsets}
+    verbose = {(row.group, row.member.member_id) for file in kept for row in file.members if row.is_verbose}
+    found: dict[str, dict[str, _Listed]] = {}
+    tables = []
+    for file in kept:
+        faults: dict[int, str] = {}
+        for row in file.members:
+            if not row.is_verbose and (row.group, row.member.member_id) in verbose:
+                continue  # The other row says more.
+            held = row.member.held if row.is_verbose else None
+            if held is None and row.group in with_offsets:
+                held = _partitions(owners.get((row.group, row.member.member_id), ()))
+            if held is None:
+                faults[row.line] = _NOT_SAID.format(row.member.member_id)
+            else:
+                found.setdefault(row.group, {})[row.member.member_id] = _listed(row.member, held, file.source)
+        tables.append(file.without(faults))
+    for (group, member_id), rows in owners.items():
+        known = found.setdefault(group, {})
+        if member_id not in known:
+            known[member_id] = _of_offsets(rows)
+    assignors = {row.group: row.assignor for file in kept for row in file.states}
+    return DescribedGroups(tuple(_members(found, assignors, cluster, zones)), tuple(tables))
+
+
+def _without_doubles(files: Sequence[GroupTables]) -> list[GroupTables]:
+    """Return the files without what an earlier one has, too."""
+    seen: dict[Hashable, str] = {}
+    kept = []
+    for file in files:
+        keyed: list[tuple[int, Hashable]] = [
+            *((row.line, ("member", row.group, row.member.member_id, row.is_verbose)) for row in file.members),
+            *((row.line, ("offset", row.group, row.topic, row.partition)) for row in file.offsets),
+            *((row.line, ("state", row.group)) for row in file.states),
+        ]
+        faults = {
+            line: f"is listed in {seen[key]}, too"
+            for line, key in keyed
+            if seen.setdefault(key, file.source) != file.source
+        }
+        kept.append(file.without(faults))
+    return kept
+
+
+def _by_owner(files: Sequence[GroupTables]) -> dict[tuple[str, str], list[tuple[OffsetRow, str]]]:
+    owners: dict[tuple[str, str], list[tuple[OffsetRow, str]]] = {}
+    for file in files:
+        for row in file.offsets:
+            if row.member_id is not None:
+                owners.setdefault((row.group, row.member_id), []).append((row, file.source))
+    return owners
+
+
+def _partitions(rows: Sequence[tuple[OffsetRow, str]]) -> tuple[TopicPartition, ...]:
+    return tuple(TopicPartition(row.topic, row.partition) for row, _ in rows)
+
+
+def _listed(member: GroupMember, held: tuple[TopicPartition, ...], source: str) -> _Listed:
+    return _Listed(
+        client_id=member.client_id,
+        host=member.host,
+        instance_id=member.instance_id,
+        held=held,
+        target=member.target or (),
+        source=source,
+    )
+
+
+def _of_offsets(rows: Sequence[tuple[OffsetRow, str]]) -> _Listed:
+    first, source = rows[0]
+    return _Listed(
+        client_id=first.client_id or "",
+        host=first.host or "",
+        instance_id=None,
+        held=_partitions(rows),
+        target=(),
+        source=source,
+    )
+
+
+def _members(
+    found: Mapping[str, Mapping[str, _Listed]],
+    assignors: Mapping[str, str | None],
+    cluster: str,
+    zones: MemberZones | None,
+) -> Iterator[DescribedMember]:
+    for group in sorted(found):
+        listed = found[group]
+        topics = tuple(sorted({one.topic for each in listed.values() for one in (*each.held, *each.target)}))
+        for member_id in sorted(listed):
+            one = listed[member_id]
+            member = Member(
+                id=member_id,
+                topics=topics,
+                instance_id=one.instance_id,
+                rack=None if zones is None else zones.zone_of(cluster, one.host, one.client_id),
+                owned=one.held,
+                generation=GENERATION if one.held else NO_GENERATION,
+            )
+            yield DescribedMember(
+                group=group,
+                member=member,
+                client_id=one.client_id,
+                host=one.host,
+                assignor=assignors.get(group),
+                source=one.source,
+            )

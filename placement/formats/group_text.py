@@ -1,0 +1,91 @@
+"""Read the cells of the tables that kafka-consumer-groups --describe prints.
+
+What it decides: where the cells of a row stand, and which partitions an assignment names.
+
+Constraints: a row whose cells do not stand under their headings is a RowError, never a guess.
+
+How: a heading says where its columns begin. The tool pads every column to its widest value, so that a cell is what
+stands from its heading to the next, and ids of groups and clients may have blanks. Assignments are
+`orders:0,1;audit:2` (4.0 and newer) or `orders(0,1), audit(2)` (until 3.9); "-" is none.
+
+Example:
+    >>> partitions_of("orders:0,1;audit:2") == partitions_of("orders(0,1), audit(2)")
+    True
+
+Source: Kafka 4.3.1 and 3.9.2 tools, ConsumerGroupCommand.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from broker.ids import PartitionId, TopicPartition
+from placement.formats.checks import PARTITION_ID_MAX, fault_of_topic_name
+
+NONE: Final = "-"
+HEADING: Final = re.compile(r"GROUP +[A-Z]")
+SENTENCE: Final = re.compile(r"(?:Warning: )?Consumer group '(.*)' (has no active members|is rebalancing)\.")
+NUMBER: Final = re.compile(r"[0-9]{1,10}")
+_TITLE: Final = re.compile(r"COORDINATOR \(ID\)|\S+")
+_OLD_TOPIC: Final = re.compile(r"([^()]*)\(([^()]*)\)(?:, |$)")
+
+
+class RowError(Exception):
+    """Report why one row cannot be used."""
+
+
+def columns_of(heading: str) -> dict[str, slice]:
+    """Return where the cells of each column stand in the rows below a heading."""
+    starts = [(one[0], one.start()) for one in _TITLE.finditer(heading)]
+    ends: list[int | None] = [*(start for _, start in starts[1:]), None]
+    return {name: slice(start, end) for (name, start), end in zip(starts, ends, strict=True)}
+
+
+def cells_of(line: str, columns: Mapping[str, slice]) -> dict[str, str]:
+    """Return the cells of a row by column; raise RowError for cells that do not stand under their headings."""
+    starts = [one.start for one in columns.values() if one.start]
+    if any(line[start - 1 : start].strip() for start in starts):
+        raise RowError("the cells do not stand under their headings, as the tool prints them")
+    return {name: line[where].strip() for name, where in columns.items()}
+
+
+def assignment_column(columns: Mapping[str, slice]) -> str | None:
+    """Return the name of the column with what members hold, None without it."""
+    return next((name for name in ("CURRENT-ASSIGNMENT", "ASSIGNMENT") if name in columns), None)
+
+
+def partitions_of(text: str) -> tuple[TopicPartition, ...]:
+    """Return the partitions of an assignment as printed; raise RowError for one that no tool prints."""
+    if text == NONE:
+        return ()
+    seen: dict[TopicPartition, None] = {}
+    for topic, numbers in _topics(text):
+        fault = fault_of_topic_name(topic)
+        if fault:
+            raise RowError(fault)
+        for number in numbers.split(","):
+            if NUMBER.fullmatch(number) is None or int(number) > PARTITION_ID_MAX:
+                raise RowError(f"{number[:40]!r} is no partition number; allowed are 0 to {PARTITION_ID_MAX}")
+            partition = TopicPartition(topic, PartitionId(int(number)))
+            if partition in seen:
+                raise RowError(f"partition {partition} is named twice")
+            seen[partition] = None
+    return tuple(seen)
+
+
+def _topics(text: str) -> Iterator[tuple[str, str]]:
+    """Yield each topic of an assignment with the numbers of its partitions, in the form of either age."""
+    if "(" not in text:
+        for part in text.split(";"):
+            topic, _, numbers = part.partition(":")
+            yield topic, numbers
+        return
+    place = 0
+    while place < len(text):
+        one = _OLD_TOPIC.match(text, place)
+        if one is None:
+            raise RowError("an assignment is topic:0,1;topic:2, or topic(0,1), topic(2)")
+        yield one[1], one[2]
+        place = one.end()
