@@ -210,9 +210,16 @@ class DuplicateBrokerRegistrationError(RefusedError):
         super().__init__("Another broker is registered with that broker id.")
 
 
+NOTHING_READ: Final = -1
+"""The metadata offset of a broker that has applied no record yet."""
+
+
 @attrs.frozen(kw_only=True)
 class Heartbeat:
-    """Hold the fields of BrokerHeartbeat that the controller decides by."""
+    """Hold the fields of BrokerHeartbeat that the controller decides by.
+
+    `metadata_offset` is the offset of the last metadata record that the broker has applied, `NOTHING_READ` for none.
+    """
 
     metadata_offset: int
     want_fence: bool = False

@@ -276,7 +276,7 @@ class BrokerRole:
     def _send_heartbeat(self, out: Outbox) -> None:
         assert self.epoch is not None
         is_stopping = self.lifecycle in _STOPPING
-        heartbeat = Heartbeat(metadata_offset=self.image.offset, want_shutdown=is_stopping)
+        heartbeat = Heartbeat(metadata_offset=self.image.offset - 1, want_shutdown=is_stopping)
         out.send(Address(CONTROLLER), BrokerHeartbeat(self.broker, self.epoch, heartbeat, self.offline))
 
     def _fetch_metadata(self, out: Outbox) -> None:

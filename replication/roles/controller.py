@@ -30,6 +30,7 @@ from broker.error_codes import ErrorCode
 from broker.errors import UsageError
 from broker.ids import BrokerId
 from broker.registration import (
+    NOTHING_READ,
     SESSION_STATES,
     BrokerInput,
     BrokerState,
@@ -91,13 +92,14 @@ class Session:
     """Hold a broker's session: when its last heartbeat came, None for never, and the metadata that it has read.
 
     `registered_offset` is the offset of its last registration record. It may be above the broker epoch, which is the
-    offset at which the records of the registration begin.
+    offset at which the records of the registration begin. `metadata_offset` is that of the last record that it has
+    read, and `shutdown_offset` that of the last record of its controlled shutdown.
     """
 
     registered_offset: int
     heard_at_ms: TimeMs | None = None
-    metadata_offset: int = 0
-    shutdown_offset: int = 0
+    metadata_offset: int = NOTHING_READ
+    shutdown_offset: int = NOTHING_READ
 
 
 @attrs.frozen
@@ -200,7 +202,9 @@ class ControllerRole:
         else:
             # The same process amends what it said: it is as it was, and has to read the new record.
             known, session = self.image.brokers[broker], self._sessions[broker]
-            self._sessions[broker] = attrs.evolve(session, registered_offset=len(self.log), metadata_offset=0)
+            self._sessions[broker] = attrs.evolve(
+                session, registered_offset=len(self.log), metadata_offset=NOTHING_READ
+            )
             self._write(BrokerRecord(broker, attrs.evolve(known, rack=request.rack)))
         out.send(sender, BrokerRegistrationResponse(registration.epoch))
 
@@ -290,11 +294,11 @@ class ControllerRole:
         self._write_status(broker, state)
         if state is BrokerState.UNFENCED:
             # Until its next heartbeat Kafka takes a broker that was just unfenced for one that has read nothing.
-            self._sessions[broker].metadata_offset = 0
+            self._sessions[broker].metadata_offset = NOTHING_READ
             self._change_all(unfenced, broker)
         else:
             self._change_all(fenced, broker)
-        self._sessions[broker].shutdown_offset = len(self.log)
+        self._sessions[broker].shutdown_offset = len(self.log) - 1
 
     def _lose_directories(self, broker: BrokerId, offline: frozenset[int]) -> None:
         """Remove a broker from the ISRs of the partitions whose directories have failed since its last heartbeat."""

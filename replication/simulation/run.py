@@ -135,7 +135,7 @@ class Simulation:
     >>> simulation.run_until(60_000)
     >>> view = simulation.partition(0)
     >>> view.leader, view.replicas, view.isr, [str(each) for each in view.osr]
-    (0, (0, 1, 2), (0, 2), ["1 (FENCED, 74 records, 55068 ms; left at 14000 ms, as its broker's session had ended)"])
+    (0, (0, 1, 2), (0, 2), ["1 (FENCED, 77 records, 54612 ms; left at 14000 ms, as its broker's session had ended)"])
     >>> simulation.durability().lost
     ()
     >>> simulation.finish().is_clean

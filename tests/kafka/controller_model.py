@@ -156,9 +156,7 @@ class ControllerModel:
             wants_fence, wants_stop = False, True
         step = -1 if back < 0 else max(0, len(self._ends) - 1 - back)
         registered = self.role.session(BrokerId(broker)).registered_offset
-        if step >= 0 and self._ends[step] == registered:
-            step = -1  # Ours takes a broker that has read everything below its registration for caught up.
-        read = registered - 1 if step < 0 else self._ends[step]
+        read = registered - 1 if step < 0 else self._ends[step] - 1
         beat = Heartbeat(metadata_offset=read, want_fence=wants_fence, want_shutdown=wants_stop)
         epoch = BrokerEpoch(registration.epoch + (0 if is_current else STALE))
         told = self._say(BrokerHeartbeat(BrokerId(broker), epoch, beat), broker)

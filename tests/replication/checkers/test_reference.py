@@ -27,7 +27,7 @@ FAR: Final = attrs.evolve(
 LEADER: Final = BrokerId(1)
 """Who leads first in `FAR`, as broker 0 is late; broker 0 leads next."""
 NEXT: Final = BrokerId(0)
-FAILOVER: Final = (Fault(TimeMs(5_500), FaultKind.KILL, LEADER, DurationMs(20_000)),)
+FAILOVER: Final = (Fault(TimeMs(5_750), FaultKind.KILL, LEADER, DurationMs(20_000)),)
 BASE: Final = attrs.evolve(
     quiet(1, DurationMs(110_000)), partitions=1, network=NetworkOptions(delay_ms_max=50), produce_ms=DurationMs(200)
 )

@@ -85,7 +85,7 @@ def test_groups_pass_over_what_has_expired() -> None:
 
 def test_logs_are_cut_and_compacted_and_nothing_is_lost_without_faults() -> None:
     retention = Retention(compacts=True, retention_bytes=SizeBytes(500), segment_bytes=SizeBytes(500))
-    outcome = run(with_retention(quiet(2, MINUTE), retention))
+    outcome = run(with_retention(quiet(5, MINUTE), retention))
     assert outcome.is_clean
     assert outcome.durability.lost == ()
     assert outcome.retention is not None
@@ -128,6 +128,7 @@ COVERAGE: Final = (
     with_retention(harsh(18, TEN_MINUTES)),
     harsh(188, DurationMs(180_000)),
     harsh(211, DurationMs(180_000)),
+    with_retention(harsh(302, DurationMs(180_000))),
     with_retention(swarm(1, DurationMs(300_000), rules_of("3.6"))),
 )
 """The last under the rules of 3.6, whose high watermark rises under min ISR."""

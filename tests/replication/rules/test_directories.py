@@ -56,7 +56,7 @@ class Talk:
 
     def report(self, broker: BrokerId, *offline: int, now_ms: int = 0) -> None:
         """Let a broker send a heartbeat."""
-        heartbeat = Heartbeat(metadata_offset=len(self.role.log))
+        heartbeat = Heartbeat(metadata_offset=len(self.role.log) - 1)
         self.say(BrokerHeartbeat(broker, self.epochs[broker], heartbeat, frozenset(offline)), broker, now_ms)
 
     def isr(self, partition: int) -> tuple[BrokerId, ...]:

@@ -64,7 +64,7 @@ OUTSIDER: Final = (
     Fault(TimeMs(50_000), FaultKind.KILL, 2, DurationMs(20_000)),
 )
 """Broker 1 lags and leaves the ISR; then it alone is alive."""
-DEAD_FOLLOWER: Final = (Fault(TimeMs(5_000), FaultKind.KILL, 1, DurationMs(3_000)),)
+DEAD_FOLLOWER: Final = (Fault(TimeMs(5_000), FaultKind.KILL, 2, DurationMs(3_000)),)
 LEADER: Final = replication.roles.leader
 EVENTS: Final = replication.rules.controller_events
 BROKER: Final = replication.roles.broker_role
