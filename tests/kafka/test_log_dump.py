@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import struct
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
@@ -10,11 +11,13 @@ from typing import Final
 import attrs
 import pytest
 
-from broker.ids import Offset
+from broker.ids import Offset, ProducerId
 from broker.releases import NEWEST, Release
 from broker.units import TimeMs
 from log.batches.build import build_batch
 from log.batches.build_spec import BatchSpec
+from log.producers.entry import ProducerEntry
+from log.producers.snapshot import encode_snapshot
 from log.record import Record
 from log.tools.dump_options import DECODER_CLASSES, DumpOptions
 from log.tools.dump_topics import TOPIC_DECODERS
@@ -38,6 +41,8 @@ INDEX_OPTIONS: Final = {
     ("--index-sanity-check",): DumpOptions(index_sanity_check=True),
     ("--verify-index-only",): DumpOptions(verify_index_only=True),
 }
+COUNTS: Final = (-(2**31), -1, 0, 1, 2, 2**31 - 1)
+BODIES: Final = (b"", b"\0", bytes(45), bytes(46), bytes(91))
 OTHER_OPTIONS: Final = {(): DumpOptions()}
 OPTIONS: Final = {
     ".log": LOG_OPTIONS,
@@ -104,6 +109,29 @@ def test_random_files_whole_and_damaged_are_dumped_as_kafka_dumps_them(kafka_log
     found = [difference for case in cases if (difference := area.difference(case)) is not None]
     assert found == []
     assert {case.ending for case in cases} == set(dumps.SETS)
+
+
+@pytest.mark.parametrize(
+    "kafka_logs", [Release("3.9"), Release("4.0"), NEWEST], indirect=True, ids=str, scope="session"
+)
+def test_snapshots_cut_or_changed_anywhere_are_told_in_the_words_of_each_release(
+    kafka_logs: KafkaLogs, tmp_path: Path
+) -> None:
+    path = tmp_path / "00000000000000000007.snapshot"
+    whole = encode_snapshot([ProducerEntry(ProducerId(7)), ProducerEntry(ProducerId(8))])
+    broken = [whole, b""]
+    for at in range(len(whole)):
+        broken += [whole[:at], whole[:at] + bytes([whole[at] ^ 0x80]) + whole[at + 1 :]]
+    broken += [
+        struct.pack(">hIi", version, 0, count) + body for version in (0, 1, 2) for count in COUNTS for body in BODIES
+    ]
+    said = set()
+    for content in broken:
+        path.write_bytes(content)
+        theirs = kafka_logs.dump([path])
+        assert ours(path, DumpOptions(), kafka_logs.release) == theirs, content.hex()
+        said.add(theirs.err)
+    assert len(said) >= 12, said
 
 
 def test_decoder_classes_print_as_kafkas_do(kafka_logs: KafkaLogs, tmp_path: Path) -> None:

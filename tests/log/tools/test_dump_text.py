@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from pathlib import Path
+from typing import Final
 
 import pytest
 
@@ -156,6 +157,33 @@ def test_a_snapshot_that_cannot_be_read_is_told_as_kafka_tells_it_and_as_damage(
     assert found.out == f"Dumping {path}\n"
     assert found.err.splitlines()[0] == f"Snapshot failed schema validation: {said}"
     assert str(path) in found.err.splitlines()[1]
+
+
+OF_PRODUCERS: Final = "Snapshot failed schema validation: Error reading field 'producer_entries': "
+CUT: Final = "java.nio.BufferUnderflowException"
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("00", f"Snapshot failed schema validation: Error reading field 'version': {CUT}"),
+        ("0001 000000", f"Snapshot failed schema validation: Error reading field 'crc': {CUT}"),
+        ("0001 00000000 0000", OF_PRODUCERS + CUT),
+        ("0001 00000000 fffffffe", OF_PRODUCERS + "Array size -2 cannot be negative"),
+        ("0001 00000000 00000009 00", OF_PRODUCERS + "Error reading array of size 9, only 1 bytes available"),
+        ("0001 00000000 00000001" + 13 * "00", OF_PRODUCERS + f"Error reading field 'last_sequence': {CUT}"),
+        ("0001 00000000 00000002" + 91 * "00", OF_PRODUCERS + f"Error reading field 'current_txn_first_offset': {CUT}"),
+        ("0001 00000000 00000002" + 46 * "00", OF_PRODUCERS + f"Error reading field 'producer_id': {CUT}"),
+        ("0002 00000000 0000", OF_PRODUCERS + CUT),
+        ("0002 00000000 00000000", "Snapshot contained an unknown file version 2"),
+    ],
+)
+def test_a_snapshot_that_cannot_be_read_is_told_by_field_in_3_9(tmp_path: Path, content: str, said: str) -> None:
+    path = tmp_path / "00000000000000000007.snapshot"
+    path.write_bytes(bytes.fromhex(content))
+    found = answer("dump", path, "--kafka", "3.9")
+    assert found.status == 1
+    assert found.err.splitlines()[0] == said
 
 
 def test_a_wrong_checksum_of_a_snapshot_has_kafkas_words(tmp_path: Path) -> None:
