@@ -11,7 +11,7 @@ Source: ours.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, Final
 
@@ -56,12 +56,12 @@ def answer_all(
 ) -> tuple[Answer, ...]:
     """Return the result of each assignor; raise UsageError for an unknown name.
 
-    An assignor starts from `before`; moves are counted from `moved_from` if that is given.
+    An assignor starts from `before`; what is kept and what moves is counted from `moved_from` if that is given.
     """
-    spec = asked.holding(before)
-    group = Group.of(spec.members, spec.topics)
+    group, present = _holding(asked, before), before if moved_from is None else moved_from
     assignors = [(name, load_assignor(name, corrected=corrected, release=release)) for name in names]
-    optimum = optimum_of(group)
+    holding = group if present is before else _holding(asked, present)
+    optimum = optimum_of(holding)
     answers = []
     for name, assignor in assignors:
         try:
@@ -69,13 +69,25 @@ def answer_all(
         except RefusedError as refusal:
             answers.append(Answer(name, refusal=refusal))
         else:
-            answers.append(_answered(name, assignment, optimum, before if moved_from is None else moved_from))
+            answers.append(_answered(name, assignment, holding, optimum, present.held))
     return tuple(answers)
 
 
-def _answered(name: str, assignment: GroupAssignment, optimum: Optimum | None, before: Previous) -> Answer:
-    measures = None if optimum is None else measure(assignment, optimum)
-    return Answer(name, assignment, measures, tuple(moves_of(assignment, before.held)))
+def _holding(asked: GroupSpec, held: Previous) -> Group:
+    spec = asked.holding(held)
+    return Group.of(spec.members, spec.topics)
+
+
+def _answered(
+    name: str,
+    assignment: GroupAssignment,
+    holding: Group,
+    optimum: Optimum | None,
+    held: Mapping[str, Sequence[TopicPartition]],
+) -> Answer:
+    """Return a result whose kept partitions and moves are counted from `held`, which `holding` has as a group."""
+    measures = None if optimum is None else measure(assignment, optimum, holding)
+    return Answer(name, assignment, measures, tuple(moves_of(assignment, held)))
 
 
 def answer_lines(answer: Answer, held_count: int, clients: Mapping[str, str] | None = None) -> Iterator[str]:

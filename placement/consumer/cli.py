@@ -203,7 +203,6 @@ def _topics(path: Path) -> dict[str, Topic]:
 
 def _lines(question: PrintedQuestion, answers: tuple[Answer, ...], *, compare: bool) -> Iterator[str]:
     spec, held_count = question.spec, _held_count(question)
-    owned_count = len({one for owned in question.owned.held.values() for one in owned})  # What may be kept.
     of = "all" if compare else answers[0].assignor
     partitions, topics = sum(topic.partition_count for topic in spec.topics), len(spec.topics)
     counts = f"{_many(len(spec.members), 'member')}, {_many(partitions, 'partition')} of {_many(topics, 'topic')}"
@@ -211,9 +210,9 @@ def _lines(question: PrintedQuestion, answers: tuple[Answer, ...], *, compare: b
     yield from question.notes
     yield ""
     if compare:
-        yield from compared_lines(answers, owned_count)
+        yield from compared_lines(answers, held_count)
         return
-    yield from answer_lines(answers[0], owned_count, question.clients)
+    yield from answer_lines(answers[0], held_count, question.clients)
     if answers[0].assignment is not None:
         moved = _moved_count(answers[0])
         verb = "moves" if moved == 1 else "move"

@@ -50,8 +50,12 @@ class Measures:
     racked_count: int
 
 
-def measure(assignment: GroupAssignment, optimum: Optimum) -> Measures:
-    """Return the measures of an assignment; `optimum` belongs to its group."""
+def measure(assignment: GroupAssignment, optimum: Optimum, holding: Group | None = None) -> Measures:
+    """Return the measures of an assignment.
+
+    `optimum` belongs to `holding`, the group with what its members hold now, if that is not what the assignor started
+    from: a group that is moving to its target is assigned from that target.
+    """
     sizes = assignment.rows.lengths
     matched, racked = rack_matches(assignment)
     return Measures(
@@ -61,7 +65,7 @@ def measure(assignment: GroupAssignment, optimum: Optimum) -> Measures:
         best_size_min=int(optimum.sizes[0]) if len(optimum.sizes) else 0,
         best_size_max=int(optimum.sizes[-1]) if len(optimum.sizes) else 0,
         best_score=pair_score(optimum.sizes),
-        kept_count=kept_count(assignment),
+        kept_count=kept_count(assignment, assignment.group if holding is None else holding),
         most_kept_count=optimum.kept_count,
         matched_count=matched,
         racked_count=racked,
@@ -74,16 +78,19 @@ def pair_score(sizes: Int64Array) -> int:
     return int((ascending * (2 * np.arange(len(sizes)) - len(sizes) + 1)).sum())
 
 
-def kept_count(assignment: GroupAssignment) -> int:
-    """Return how many partitions stay with their only former claimant."""
+def kept_count(assignment: GroupAssignment, holding: Group) -> int:
+    """Return how many partitions stay with their only former claimant in `holding`."""
     group = assignment.group
-    claims = sole_claims(group)
+    assert (holding.members, holding.partition_count) == (group.members, group.partition_count)
+    claims, rows = sole_claims(holding), assignment.rows
+    # Claims name no phantoms, whose numbers differ from group to group.
+    rows = rows.where(rows.values < group.partition_count)
     held = _pairs(group, claims.rows, claims.values)
-    return len(np.intersect1d(held, _pairs(group, assignment.rows.rows, assignment.rows.values)))
+    return len(np.intersect1d(held, _pairs(group, rows.rows, rows.values)))
 
 
 def _pairs(group: Group, members: Int32Array, partitions: Int32Array) -> Int64Array:
-    codes: Int64Array = members.astype(np.int64) * (group.partition_count + group.phantom_count) + partitions
+    codes: Int64Array = members.astype(np.int64) * group.partition_count + partitions
     return codes
 
 

@@ -188,8 +188,9 @@ def test_a_member_given_twice_is_rejected_the_second_time(typed: Any) -> None:
     assert "members.txt:5: member 'b-1-db3ee85d-1e80-4cef-90f3-e743ccb42795' was listed before" in err
 
 
-def test_moves_are_counted_from_what_is_held_now_while_a_group_still_moves_to_its_target(typed: Any) -> None:
-    """Member n-2 still holds orders-5 of n-1's target: uniform keeps to the target, so one partition moves."""
+@pytest.fixture
+def moving() -> str:
+    """What is printed while member n-2 still holds orders-5 of n-1's target, and nobody orders-1 of its own."""
     text = VERBOSE.read_text(encoding="utf-8")
     for member, before, now in (
         ("n-1", "4               3               orders:2,3,4,5", "3               3               orders:2,3,4  "),
@@ -197,12 +198,34 @@ def test_moves_are_counted_from_what_is_held_now_while_a_group_still_moves_to_it
     ):
         assert f"{member}             {before} " in text
         text = text.replace(f"{member}             {before} ", f"{member}             {now} ")
-    status, out, _ = typed(text, "--group", "new-protocol", "--topics", str(TOPICS))
+    return text
+
+
+def test_moves_are_counted_from_what_is_held_now_while_a_group_still_moves_to_its_target(
+    typed: Any, moving: str
+) -> None:
+    """Uniform keeps to the target, so one partition moves."""
+    status, out, _ = typed(moving, "--group", "new-protocol", "--topics", str(TOPICS))
     assert status == 0
     assert "orders-5: 6B1ahJCmSaSy_EIU-46i_Q -> slGrnCH7TGKtqd6a9JACbg" in out
     assert "orders-1: nobody -> 6B1ahJCmSaSy_EIU-46i_Q" in out
+    assert "kept 7 of 8; with the best sizes at most 8 can stay\n" in out
     assert "1 of 8 partitions moves from the present assignment" in out
     assert "the group is still on its way from the present to the target assignment" in out
+
+
+def test_assignors_are_compared_by_what_is_held_now_while_a_group_still_moves(typed: Any, moving: str) -> None:
+    """Of 8 partitions held all can stay, with orders-1 for n-1; whatever starts from the target moves orders-5."""
+    status, out, _ = typed(moving, "--group", "new-protocol", "--topics", str(TOPICS), "--compare")
+    assert status == 0
+    rows = {line.split()[0]: line.split()[1:] for line in out.splitlines()[-7:]}
+    assert rows["uniform"] == ["4", "5", "1", "7", "1", "-"]
+    assert rows["sticky"] == ["4", "5", "1", "7", "1", "-"]
+    assert rows["best"] == ["4", "5", "1", "8", "0"]
+    documents = json.loads(typed(moving, "--group", "new-protocol", "--compare", "--json")[1])
+    for answer in documents["assignors"]:
+        moved = [move for move in answer["moves"] if move["from"] is not None]
+        assert answer["measures"]["kept_count"] + len(moved) == 8, answer["assignor"]
 
 
 def test_options_that_have_no_effect_are_refused(typed: Any, tmp_path: Path) -> None:
