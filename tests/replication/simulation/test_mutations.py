@@ -26,7 +26,7 @@ def rules_without(name: str) -> Rules:
 @pytest.mark.parametrize(
     ("name", "make", "seed", "codes"),
     [
-        ("maximal_isr", harsh, 8, {"I4", "I5", "I6", "I7"}),
+        ("maximal_isr", harsh, 4, {"I4", "I5", "I6", "I29"}),
         ("isr_join_epoch_start", harsh, 4, {"I6"}),
         ("elr_excludes_unclean", swarm, 0, {"I25"}),
         ("elr", swarm, 0, {"I2", "I6", "I7", "I9", "I25"}),
