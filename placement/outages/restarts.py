@@ -184,7 +184,7 @@ def solve(limits: Limits, *, thorough: bool = True) -> Found:
 def _closed(limits: Limits, conflicts: Conflicts, found: Found) -> Found:
     """Return a schedule of fewer batches, or a better bound: what takes seconds.
 
-    Better schedules first; then prices; and where these leave one batch open, cases or a long search.
+    Better schedules first; then prices; where these leave one batch open, cases; and a long search at last.
     """
     batches = _by_crossing(limits, conflicts, found.batches, found.bound)
     prices = best_fractional(limits, conflicts, batches, len(batches))
@@ -195,7 +195,8 @@ def _closed(limits: Limits, conflicts: Conflicts, found: Found) -> Found:
     if _is_for_cases(limits, conflicts, bound, prices):
         pivots = _pivots_left(limits, prices)
         cases = proven_cases(conflicts.clash, prices.batches, len(batches), pivots)
-        return Found(batches=batches, weights=weights, bound=bound, by_search=0, cases=cases)
+        if cases:
+            return Found(batches=batches, weights=weights, bound=bound, by_search=0, cases=cases)
     batches, by_search = _searched(limits, conflicts, batches, bound, SEARCH_STEPS_MAX)
     return Found(batches=batches, weights=weights, bound=bound, by_search=by_search)
 
