@@ -76,6 +76,7 @@ FAILOVER: Final = (
         settings=attrs.evolve(DEFAULT_PARTITION_SETTINGS, min_isr=1, rules=without(CURRENT, "elr", "strict_min_isr")),
         plan=(*_LAST_STANDING[:2], fault(20_000, FaultKind.WIPE, 2, 5_000)),
         expected_states=(ExpectedState(18_000, leader=2, isr=(2,), elr=()), ExpectedState(34_000, leader=2, isr=(2,))),
+        lost_min=1,
         lost_max=MANY,
         is_strict=False,
     ),
