@@ -2,9 +2,9 @@
 
 What it decides: nothing. Checkers report by this table, and documents print it.
 
-Constraints: "step" is after every event, "end" at the end of the run. `may_break` names the events after which a
-violation is no fault of the rules: U is an unclean election, the election of the last known leader, or the loss of
-records on min.insync.replicas replicas at one time.
+Constraints: "step" is after every event, "second" every simulated second, "end" at the end of the run. `may_break`
+names the events after which a violation is no fault of the rules: U is an unclean election, the election of the last
+known leader, or the loss of records on min.insync.replicas replicas at one time.
 
 Left out: the invariants of groups and of storage, which those packages check.
 
@@ -124,6 +124,18 @@ INVARIANTS: Final[Mapping[str, Invariant]] = MappingProxyType(
             "consumers arrive", "once faults are over each consumer reads up to the high watermark", "end"
         ),
         "L13": Invariant("shutdowns end", "once faults are over a controlled shutdown ends", "end"),
+        "L14": Invariant(
+            "orders take effect",
+            "a preferred replica in the ISR leads after a preferred election; at the end replicas are as last ordered, "
+            "and a deleted topic has no log",
+            may_break="ZooKeeper mode",
+        ),
+        "L15": Invariant(
+            "laggards leave",
+            "also under faults, a follower that lags leaves the ISR within 1.5 times replica.lag.time.max.ms and 10 s",
+            "second",
+            may_break="ZooKeeper mode; while the leader and the controller do not hear each other",
+        ),
         "A": Invariant("no bug", "no assertion of the model fails, and it raises nothing else"),
     }
 )

@@ -32,6 +32,7 @@ from replication.checkers import records, replicas
 from replication.checkers.elections import Ground, Occasion, UncleanElection
 from replication.checkers.finding import Finding
 from replication.checkers.observed_log import Decoder, LogChange, ObservedLog
+from replication.checkers.orders import ORDERS, OrderChecker
 from replication.checkers.rare import Rare, RareStates
 from replication.checkers.reference_log import ReferenceLog
 from replication.checkers.view import CheckedCluster, NodeView, leader_role
@@ -82,6 +83,7 @@ class StepChecker:
         self._watched: dict[ReplicaLog, tuple[ReferenceLog, ObservedLog]] = {}
         """The observed log of each open log, and the reference log of its partition."""
         self.rare = RareStates()
+        self.orders = OrderChecker()
         self._reader = records.RecordReader(settings, self.rare)
         self._decoder = Decoder()
 
@@ -109,6 +111,8 @@ class StepChecker:
             for _, each in out.sent:
                 if isinstance(each, AlterPartitionResponse | BrokerRegistrationResponse):
                     self.rare.note_sent(each)
+            if type(message) in ORDERS:
+                self._check_order(cluster, message)
             self._after_controller(cluster, message)
 
     def check_all(self, cluster: CheckedCluster) -> None:
@@ -124,6 +128,13 @@ class StepChecker:
                 self._look(cluster, node, partition)
         for _, reference in sorted(self.references.items()):
             self._check_replicas(cluster, reference)
+
+    def _check_order(self, cluster: CheckedCluster, message: Message) -> None:
+        """Check an operator's order before the partition's new state is taken over."""
+        reference = self.references.get(getattr(message, "partition", -1))
+        before = None if reference is None else reference.state
+        for partition, what in self.orders.after(cluster, message, before):
+            self._find(cluster, "L14", partition, what)
 
     def _after_controller(self, cluster: CheckedCluster, message: Message) -> None:
         reader = self._reader

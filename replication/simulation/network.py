@@ -81,6 +81,12 @@ class Network:
             self._cuts.pop((sender, receiver), None)
         self._look()
 
+    def is_clear(self, one: NodeId, other: NodeId) -> bool:
+        """Return whether two nodes hear each other: no cut and no delay between them, and no message held anywhere."""
+        if (one, other) in self._cuts or (other, one) in self._cuts or self._holds:
+            return False
+        return not {one, other} & (self._slow_ms.keys() | self._slow_disk_ms.keys())
+
     def slow(self, receiver: NodeId, by_ms: int) -> None:
         """Add `by_ms` to the delay of messages to a node."""
         self._slow_ms[receiver] = by_ms

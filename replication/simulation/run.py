@@ -51,6 +51,7 @@ from replication.rules.settings import PartitionSettings
 from replication.simulation.cluster import Cluster
 from replication.simulation.fault_injection import FaultInjector
 from replication.simulation.faults import Fault, draw_plan
+from replication.simulation.lag_watch import LagWatch
 from replication.simulation.liveness import Missing, settled
 from replication.simulation.options import WALL_CLOCK_MS, Options
 from replication.simulation.recording import Recording
@@ -169,12 +170,14 @@ class Simulation:
         # Before the fault injection: targeted faults may end the broker that has just handled the event.
         self.cluster.watches.insert(0, self.checker.after)
         self.cluster.controller_watches.append(self.recording.watch)
+        self._lag_watch = LagWatch(self.cluster, self.checker.findings.append)
         if extension is not None:
             extension.join(self.cluster)
         self._failed = ""
         """What the model raised, in words; a run goes no further than that."""
         try:
             self.cluster.begin()
+            self._lag_watch.begin()
         except Exception as error:  # As in `finish`; what is wrong with the options was refused before.
             self._failed = self._failure(error)
 
@@ -252,6 +255,8 @@ class Simulation:
 
     def _missing(self) -> Missing | None:
         missing = self.fault_injector.missing() or settled(self.cluster)
+        if missing is None and (order := self.checker.orders.missing(self.cluster)) is not None:
+            missing = Missing("L14", order)
         if missing is None and self._extension is not None:
             what = self._extension.missing(self.cluster)
             missing = None if what is None else Missing("L", what)

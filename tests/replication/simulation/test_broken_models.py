@@ -33,13 +33,17 @@ from replication.roles.controller import ControllerRole
 from replication.roles.leader import LeaderRole
 from replication.roles.messages import MetadataFetchResponse, PartitionRecord
 from replication.roles.replica_log import ReplicaLog
+from replication.roles.settings import RoleSettings
 from replication.roles.states.write import WriteInput
 from replication.rules.election import Election
 from replication.rules.partition import AlterPartitionRequest, IsrMember, LogState, PartitionState
 from replication.scenarios import SCENARIOS, Scenario
 from replication.scenarios.extension import ScenarioExtension
-from replication.simulation import Fault, FaultKind, NetworkOptions, Options, harsh, quiet, run
+from replication.scenarios.operations import Crash
+from replication.simulation import Fault, FaultKind, NetworkOptions, Options, harsh, quiet, run, swarm
 from replication.simulation.fault_injection import FaultInjector
+from replication.simulation.lag_watch import LagWatch
+from replication.simulation.node import Node
 from replication.simulation.options import WALL_CLOCK_MS
 
 Patch = pytest.MonkeyPatch
@@ -277,6 +281,23 @@ def nobody_may_stop(patch: Patch) -> None:
     around(patch, CONTROLLER, "may_stop", lambda _original, **_given: False)
 
 
+def nobody_is_balanced(patch: Patch) -> None:
+    around(patch, ControllerRole, "_balance", lambda _original, _self: None)
+
+
+def moves_are_not_begun(patch: Patch) -> None:
+    around(patch, ControllerRole, "_reassign", lambda _original, _self, _order: ErrorCode.NONE)
+
+
+def nobody_lags(patch: Patch) -> None:
+    around(patch, LEADER, "lagging", lambda _original, *_given: ())
+
+
+LAGGING: Final = attrs.evolve(QUIET, duration_ms=DurationMs(90_000))
+FOLLOWER_CUT: Final = (Fault(TimeMs(5_000), FaultKind.CUT_PEERS, 2, DurationMs(80_000)),)
+"""Broker 2 is alive for the controller, and cannot fetch."""
+BALANCED: Final = attrs.evolve(QUIET, role_settings=RoleSettings(balance_ms=DurationMs(18_000)))
+"""Broker 0 is back and in the ISR of the partitions that it prefers to lead before they are balanced."""
 MOVE: Final = (Fault(TimeMs(5_000), FaultKind.REASSIGN, 0, detail=1),)
 STOPS: Final = attrs.evolve(QUIET, fault_ms=((FaultKind.STOP, DurationMs(90_000)),))
 STRAGGLING: Final = harsh(0, DurationMs(180_000))
@@ -305,11 +326,16 @@ BROKEN: Final[tuple[tuple[str, Break, Options, tuple[Fault, ...] | None], ...]] 
     ("L11", followers_keep_low_high_watermarks, QUIET, ()),
     ("L12", consumers_get_no_end, QUIET, ()),
     ("L13", nobody_may_stop, STOPS, ()),
+    ("L14", nobody_is_balanced, BALANCED, FAILOVER),
+    ("L14", moves_are_not_begun, attrs.evolve(QUIET, brokers=4), MOVE),
+    ("L15", nobody_lags, LAGGING, FOLLOWER_CUT),
     ("I28", outsiders_are_elected, attrs.evolve(QUIET, partitions=1, duration_ms=DurationMs(80_000)), OUTSIDER),
 )
 
 
-@pytest.mark.parametrize(("code", "break_it", "options", "plan"), BROKEN, ids=[row[0] for row in BROKEN])
+@pytest.mark.parametrize(
+    ("code", "break_it", "options", "plan"), BROKEN, ids=[f"{row[0]}-{row[1].__name__}" for row in BROKEN]
+)
 def test_a_broken_model_is_found(
     code: str, break_it: Break, options: Options, plan: tuple[Fault, ...] | None, monkeypatch: Patch
 ) -> None:
@@ -337,9 +363,27 @@ BY_A_RULE_TURNED_OFF: Final = {"I2", "I3", "I4", "I5", "I6", "I7", "I9", "I10", 
 """Seen red in whole runs by `test_mutations` and `test_checkers`."""
 
 
+@pytest.mark.parametrize("seed", [3, 9])
+def test_to_watch_who_lags_changes_no_history(seed: int, monkeypatch: Patch) -> None:
+    options = swarm(seed, DurationMs(30_000))
+    watched = run(options)
+    around(monkeypatch, LagWatch, "begin", lambda _original, _self: None)
+    assert run(options).digest == watched.digest
+
+
+def test_a_log_that_outlives_its_topic_is_found(monkeypatch: Patch) -> None:
+    (scenario,) = (each for each in SCENARIOS if each.name == "S42")
+    assert isinstance(scenario, Scenario)
+    operations = tuple(each for each in scenario.operations if not isinstance(each, Crash))
+    plays = [run(scenario.options(), extension=ScenarioExtension(operations, ()))]
+    around(monkeypatch, Node, "_drop_log", lambda _original, *_given: None)
+    plays.append(run(scenario.options(), extension=ScenarioExtension(operations, ())))
+    assert ["L14" in {finding.code for finding in play.findings} for play in plays] == [False, True]
+
+
 def test_every_invariant_is_seen_red_in_a_whole_run() -> None:
     codes = {row[0] for row in BROKEN} | BY_A_RULE_TURNED_OFF
-    assert codes == {f"I{number}" for number in range(1, 30)} | {f"L{number}" for number in range(10, 14)}
+    assert codes == {f"I{number}" for number in range(1, 30)} | {f"L{number}" for number in range(10, 16)}
     assert codes <= set(INVARIANTS)
 
 
