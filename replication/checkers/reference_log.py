@@ -74,6 +74,8 @@ class ReferenceLog:
         """The last unclean election, if the log of its leader was not open then, until that leader is seen to lead."""
         self.incomplete: set[BrokerId] = set()
         """Before ELR: members of the ISR whose restart cost them committed records, until they leave the ISR."""
+        self.reused: dict[int, int] = {}
+        """Before ELR: each epoch in which a leader went on after a restart, and the first offset that it lost by it."""
         self.former: set[tuple[int, int]] = set()
         """Offset and value of each committed record that an unclean election removed."""
         self.former_end = 0
@@ -107,12 +109,14 @@ class ReferenceLog:
 
     def is_written_again(self, offset: int, epoch: int) -> bool:
         """Return whether a leader without ELR went on in its own epoch after it had lost what was at an offset."""
-        return any(
-            loss.election.ground is Ground.NO_ELR
-            and loss.election.leader_epoch == epoch
-            and loss.start_offset <= offset
-            for loss in self.losses
-        )
+        return epoch in self.reused and offset >= self.reused[epoch]
+
+    def is_excused(self, broker: BrokerId, agreed: int) -> bool:
+        """Return whether a member of the ISR may lack what is committed from `agreed` on, as Kafka was before ELR.
+
+        Followers do not see that their leader went on in its own epoch with other records, and keep what they have.
+        """
+        return broker in self.incomplete or any(agreed >= start_offset for start_offset in self.reused.values())
 
     def has_at(self, offset: int, value: int) -> bool:
         """Return whether a value is committed at an offset."""

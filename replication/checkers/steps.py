@@ -186,11 +186,15 @@ class StepChecker:
     def _accept_incomplete(
         self, cluster: CheckedCluster, reference: ReferenceLog, observed: ObservedLog, leader: LeaderState
     ) -> None:
-        """Give up what a leader lacks that was in the ISR throughout, and lost it at its restart."""
+        """Give up what a leader lacks that was in the ISR throughout, and lost it or never saw it replaced."""
         keep = observed.agree(reference.committed)
         if leader.leader_epoch < reference.clean_from_epoch or keep == len(reference.committed):
             return
+        if not reference.is_excused(observed.broker, keep):
+            return
         reference.incomplete.discard(observed.broker)
+        if leader.leader_epoch in reference.leaders:
+            reference.reused[leader.leader_epoch] = min(keep, reference.reused.get(leader.leader_epoch, keep))
         reference.give_up(keep, cluster.now_ms, UncleanElection(observed.broker, leader.leader_epoch, Ground.NO_ELR))
 
     def _after_own_message(self, cluster: CheckedCluster, node: NodeView, message: Message) -> None:
@@ -222,7 +226,7 @@ class StepChecker:
         observed.claim = leader
         if is_changed or (leader is not claim and (claim is None or not _claims_the_same(leader, claim))):
             is_cut = is_changed and self._read_log(cluster, reference, node, observed)
-            if node.broker in reference.incomplete:
+            if reference.incomplete or reference.reused:
                 self._accept_incomplete(cluster, reference, observed, leader)
             counts_others = claim is None or leader.isr is not claim.isr
             self._look_at_leader(

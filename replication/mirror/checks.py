@@ -7,14 +7,17 @@ What it decides: what counts as broken. Each check has a code:
 - MM4 once: without a failure there is one copy of each record;
 - MM5 syncs: an offset sync names a record and a copy of it;
 - MM6 failover: a group that goes on at a checkpoint's target offset reads every record that it had not read;
-- MM7 bounded: after everything has healed, it reads at most offset.lag.max records again, and duplicates.
+- MM7 bounded: after everything has healed, it reads at most offset.lag.max records again, and duplicates, if the
+  mirror's process has copied a record of the partition since it started; else those behind the last sync that was
+  written, as syncs in memory die with the process.
 
 Constraints: the checks read the bytes of logs and emitted checkpoints; they ask the mirror nothing. A partition that
 lost records by an unclean election, on either side, is not judged: its offsets name two records each.
 
 Example: source a b c, target a b b c: the checkpoint (2, 3) is right, as c is at 3; (2, 4) breaks MM6.
 
-Source: ours; the promises are those of KIP-382 and of the comments in MirrorCheckpointTask and OffsetSyncStore.
+Source: ours; the promises are those of KIP-382, of MirrorCheckpointTask and OffsetSyncStore, and of OffsetSyncWriter,
+which keeps delayed and pending syncs in memory, 4.3.1.
 """
 
 from __future__ import annotations
@@ -34,7 +37,8 @@ PROMISES: Final[Mapping[str, str]] = {
     "MM4": "without a failure there is one copy of each record",
     "MM5": "a pair of offsets names a record and a copy of it",
     "MM6": "a group that goes on at a checkpoint meets every record that it had not read",
-    "MM7": "at rest, a failover reads no more than offset.lag.max records again, and duplicates",
+    "MM7": "at rest, a failover reads no more than offset.lag.max records again, and duplicates; where nothing was "
+    "copied since the mirror started, those behind the last sync",
 }
 
 

@@ -119,6 +119,8 @@ class MirrorProcess:
         self.writers: dict[TopicPartition, PartitionWriter[tuple[Offset, ...]]] = {}
         self._committed: dict[TopicPartition, Offset] = {}
         self._copied: dict[TopicPartition, Offset] = {}
+        self.synced: set[TopicPartition] = set()
+        """The partitions of which this incarnation has copied a record, and so written a sync."""
         self._forget()
 
     def _forget(self) -> None:
@@ -126,6 +128,7 @@ class MirrorProcess:
         self.writers.clear()
         self._committed.clear()
         self._copied.clear()
+        self.synced.clear()
         self._queue = SyncQueue(self.settings.offset_lag_max)
         # Earlier checkpoints are read back, so that older syncs may be stored.
         self._syncs = SyncStore(must_read_to_end=False)
@@ -259,6 +262,7 @@ class MirrorProcess:
         for place, upstream in enumerate(offsets):
             self._queue.copied(partition, upstream, Offset(first + place))
         self._copied[partition] = offsets[-1]
+        self.synced.add(partition)
         self._send_syncs()
         self.environment.source.side.wake_clients()
 

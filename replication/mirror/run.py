@@ -252,7 +252,8 @@ class MirrorRun:
                 findings += check_syncs(copy, syncs)
         findings += check_checkpoints(copies, self.mirror.checkpoints)
         failovers = tuple(each for noted in self._failover_states for each in failovers_of(noted, copies))
-        findings += check_failovers(failovers, copies, self.options.settings.offset_lag_max)
+        last_syncs = {sync.source_partition: sync for sync in syncs}
+        findings += check_failovers(failovers, copies, self.options.settings.offset_lag_max, last_syncs)
         for finding in findings:
             self.trace.line(self.source.cluster.now_ms, str(finding))
         return MirrorOutcome(
@@ -295,6 +296,7 @@ class MirrorRun:
                 translated,
                 {each: end_of(self.source.cluster, self.source_end.layout.number(each)) for each in known},
                 {each: end_of(self.target.cluster, self.target_end.layout.number(renamed[each])) for each in known},
+                frozenset(self.mirror.synced),
             )
         )
 

@@ -251,7 +251,8 @@ class Simulation:
         changes = len(cluster.controller.log) - before
         if changes > len(cluster.controller.image.partitions):
             return Missing("L", f"{changes} changes in {STEADY_MS} ms without a fault (L9)")
-        return self._missing()
+        # What groups have just written is on its way.
+        return self._heal()
 
     def _missing(self) -> Missing | None:
         missing = self.fault_injector.missing() or settled(self.cluster)

@@ -200,6 +200,15 @@ def test_a_failover_misses_nothing_and_at_rest_reads_little_again(
     assert [finding.code for finding in check_failovers(told, known, lag_max=10)] == codes
 
 
+@pytest.mark.parametrize(("again", "is_synced", "codes"), [(13, True, ["MM7"]), (42, False, []), (43, False, ["MM7"])])
+def test_syncs_in_memory_die_with_the_process(again: int, is_synced: bool, codes: list[str]) -> None:
+    """The group stands at 50 and the last sync at 10: without a record since the start, that is where it goes on."""
+    known = {PARTITION: copy("abcd", "ababcd")}
+    told = [Failover(TimeMs(9), PARTITION, Offset(50), Offset(11), 0, again, 0, is_sound=True, is_synced=is_synced)]
+    last = {PARTITION: OffsetSync(PARTITION, Offset(10), Offset(10))}
+    assert [finding.code for finding in check_failovers(told, known, 10, last)] == codes
+
+
 # Options and the command.
 
 

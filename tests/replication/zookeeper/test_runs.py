@@ -10,7 +10,7 @@ from broker.units import DurationMs
 from replication.groups import GroupsExtension, with_groups
 from replication.rules.switches import rules_of
 from replication.scenarios.catalogue.zookeeper import ZOOKEEPER
-from replication.simulation import FaultKind, Options, harsh, run, swarm
+from replication.simulation import FaultKind, Options, harsh, run, swarm, varied
 from replication.simulation.node import Node
 
 LOSING = (FaultKind.POWER_LOSS, FaultKind.WIPE, FaultKind.RACK_OUTAGE)
@@ -47,6 +47,15 @@ def test_a_member_that_lost_its_logs_end_leads_as_kafka_let_it_before_elr(seed: 
     causes = [record.cause for record in outcome.durability.lost]
     assert all("allowed by the lack of KIP-966 (ELR, 4.0)" in cause for cause in causes)
     assert (len(outcome.durability.lost_by_all), bool(causes)) == (lost_count, True)
+
+
+def test_what_a_leader_writes_again_in_its_own_epoch_is_excused_on_its_followers_too() -> None:
+    """0: leader 0 goes on in epoch 0 without offset 30; follower 1 keeps another record there, and leads later."""
+    options = varied(0, DurationMs(60_000), rules_of("3.5"))
+    options = attrs.evolve(options, role_settings=attrs.evolve(options.role_settings, has_zookeeper=True))
+    outcome = run(options)
+    assert (outcome.findings, outcome.unclean_count) == ((), 0)
+    assert len({record.cause for record in outcome.durability.lost}) > 1
 
 
 def test_a_log_that_ends_earlier_without_a_loss_of_the_machine_is_broken_before_elr_too(
