@@ -105,11 +105,11 @@ class Producer(_Client):
         """Return whether a write of before `stop` is in flight."""
         return self._write is not None and self._write.sent_ms < self._stop_ms
 
-    def stop(self, now_ms: TimeMs) -> None:
-        """Write to each partition once more, with acks=all until that is acknowledged, and then no more."""
+    def stop(self, now_ms: TimeMs, deleted: frozenset[int] = frozenset()) -> None:
+        """Write once more to each partition but the deleted ones, with acks=all until that is acknowledged."""
         if not self._is_stopping:
             self._is_stopping, self._stop_ms = True, now_ms
-            self.owed = tuple(range(self._options.partitions))
+            self.owed = tuple(each for each in range(self._options.partitions) if each not in deleted)
 
     def begin(self, out: Outbox) -> None:
         """Start after a random delay."""

@@ -43,6 +43,7 @@ from replication.roles.messages import (
     Incarnation,
     Message,
     NodeId,
+    PartitionRemoved,
     Produce,
 )
 from replication.roles.outbox import Outbox
@@ -214,9 +215,11 @@ class Cluster:
 
     def stop_writing(self) -> None:
         """Let producers finish their writes in flight, write to each partition once more with acks=all, and stop."""
+        log = self.controller.log
+        deleted = frozenset(record.partition for record in log if isinstance(record, PartitionRemoved))
         for client in self.clients.values():
             if isinstance(client, Producer):
-                client.stop(self.now_ms)
+                client.stop(self.now_ms, deleted)
 
     def at(self, at_ms: int, action: Action) -> None:
         """Schedule an action at `at_ms`."""
