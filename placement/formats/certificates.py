@@ -33,7 +33,7 @@ from broker.cluster import BrokerView, ClusterView, Int64Array, TopicView
 from broker.errors import InputError, UsageError
 from broker.ids import BrokerId
 from placement.formats.documents import parse_object
-from placement.reassignment.certificate import Proof, TopicProof
+from placement.reassignment.certificate import Cases, Proof, TopicProof
 from placement.reassignment.check import Certificate, Tally
 from placement.reassignment.goal import Goal, copy_sizes
 
@@ -165,6 +165,8 @@ def read_certificate(text: str, *, source: str) -> Certified:
 def _proof_value(proof: Proof) -> dict[str, Any]:
     value: dict[str, Any] = {name: getattr(proof, name).tolist() for name in _VECTORS}
     value |= {"totals": proof.totals.tolist(), "weight": proof.weight, "is_even": proof.is_even, "topics": None}
+    if proof.cases is not None:
+        value["cases"] = {"count": proof.cases.count, "price": proof.cases.price.tolist()}
     if proof.topics is not None:
         value["topics"] = {name: getattr(proof.topics, name).tolist() for name in ("low", "high", "price")}
     return value
@@ -183,10 +185,16 @@ def _proof(value: Mapping[str, Any], count: int) -> Proof:
         if any(one.ndim != 2 or one.shape[1] != count for one in given.values()):
             raise ValueError("bounds by topic are not one list of numbers of brokers for each topic")
         topics = TopicProof(**given)
+    cases = None
+    if value.get("cases") is not None:
+        vectors_of_cases = [_vector(one, "price of cases") for one in value["cases"]["price"]]
+        if not vectors_of_cases or any(one.shape != (count,) for one in vectors_of_cases):
+            raise ValueError("prices of cases are not one number for each broker")
+        cases = Cases(count=int(value["cases"]["count"]), price=np.array(vectors_of_cases))
     weight = int(value["weight"])
     if weight < 1:
         raise ValueError(f"weight is {weight}")
-    return Proof(weight=weight, is_even=bool(value["is_even"]), topics=topics, **vectors)
+    return Proof(weight=weight, is_even=bool(value["is_even"]), topics=topics, cases=cases, **vectors)
 
 
 def _rack(value: Any) -> str | None:

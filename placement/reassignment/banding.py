@@ -25,7 +25,8 @@ from broker.cluster import ClusterView, Int32Array, Int64Array
 from broker.units import format_size
 from broker.wording import counted
 from placement.reassignment.byte_band import MILLIONTHS, Band, are_ordered, band_of, block_totals
-from placement.reassignment.certificate import Proof, Question, first_without_place, lower_bound
+from placement.reassignment.case_bound import find_cases
+from placement.reassignment.certificate import GAP_MAX, Proof, Question, first_without_place, lower_bound
 from placement.reassignment.check import byte_question, bytes_of
 from placement.reassignment.goal import Goal, PlanRefusedError, copy_sizes, shares
 from placement.reassignment.least_band import Found, solve_band
@@ -74,7 +75,10 @@ def solve_banded(problem: Problem, view: ClusterView, goal: Goal) -> tuple[Int32
     )
     # Parts are rounded: where next to nothing has to move, prices of nothing may prove more.
     free = attrs.evolve(proof, price=np.zeros_like(found.price))
-    return found.now, max(proof, free, key=lambda one: lower_bound(question, one))
+    best = max(proof, free, key=lambda one: lower_bound(question, one))
+    if lower_bound(question, best) < found.copied * (1 - GAP_MAX):
+        best = attrs.evolve(best, cases=find_cases(question, best, found.copied))
+    return found.now, best
 
 
 def _check_sums(view: ClusterView, question: Question, sizes: Int64Array) -> None:

@@ -26,7 +26,8 @@ Example: three partitions on broker 0, broker 1 joins, prices 0 and -1, weight 1
 the maximum of q·x with loads 1..2 is -1, so at least one replica moves.
 
 Loads in bytes (byte_band.py) lie in a band around the reachable mean. Then a replica of s bytes costs s times what it
-costs here, and as many times its broker's price; whole partitions may need more than the bound says.
+costs here, and as many times its broker's price; whole partitions may need more than the bound says
+(case_bound.py).
 
 Bounds by topic are checked in the same way, of each topic by itself.
 
@@ -38,6 +39,7 @@ Source: linear programming duality; Frank & Murota, Mathematical Programming, 20
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 import attrs
 import numpy as np
@@ -46,6 +48,9 @@ from numpy.typing import NDArray
 from broker.cluster import ClusterView, Int32Array, Int64Array
 from placement.reassignment.bound_kernel import FAR, PART_BITS, Prices, Rules, least_cost
 
+GAP_MAX: Final = 0.01
+"""Of the copied bytes: where more is above the bound by prices, it is sought by cases, too, or the reason is said."""
+
 
 @attrs.frozen(kw_only=True, eq=False)
 class TopicProof:
@@ -53,6 +58,14 @@ class TopicProof:
 
     low: Int64Array
     high: Int64Array
+    price: Int64Array
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class Cases:
+    """Hold vectors of prices, int64[K, B], one for some cases each; the `count` largest partitions make the cases."""
+
+    count: int
     price: Int64Array
 
 
@@ -75,6 +88,7 @@ class Proof:
     weight: int
     is_even: bool
     topics: TopicProof | None = None
+    cases: Cases | None = None
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -183,7 +197,7 @@ def lower_bound(question: Question, proof: Proof) -> int:
         return 0
     fresh, lead = question.costs(proof.weight)
     losable = lead * int(np.count_nonzero((question.leader >= 0) & (question.wanted > 0)))
-    dearest = _dearest(question, proof)
+    dearest = dearest_loads(question, proof)
     if proof.topics is None:
         return question.least(proof.price, fresh=fresh, lead=lead) + losable - dearest
     least = 0
@@ -207,7 +221,7 @@ def by_topic(question: Question) -> Iterator[tuple[int, Int64Array]]:
     yield from zip(topics.tolist(), np.split(order, starts[1:]), strict=True)
 
 
-def _dearest(question: Question, proof: Proof) -> int:
+def dearest_loads(question: Question, proof: Proof) -> int:
     """Return the greatest q·x over loads x within the bounds; what brokers hold besides is no part of x."""
     blocks = [np.flatnonzero(question.live)]
     totals = [question.total]

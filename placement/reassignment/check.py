@@ -30,6 +30,7 @@ from broker.row_flags import any_in_row, count_in_row
 from broker.wording import counted
 from placement.balance.loads import broker_rows
 from placement.reassignment.byte_band import faults_of_band
+from placement.reassignment.case_bound import least_bytes
 from placement.reassignment.certificate import (
     Proof,
     Question,
@@ -184,7 +185,7 @@ def tally(view: ClusterView, goal: Goal, target: Int32Array, certificate: Certif
         losable = (question.leader >= 0) & (question.wanted > 0)
         lost = int((losable & ~any_in_row(target == question.leader[:, None])).sum())
         weight = certificate.replicas.weight
-        moved_bound, lost_bound = divmod(lower_bound(question, certificate.replicas), weight)
+        moved_bound, lost_bound = divmod(least_bytes(question, certificate.replicas), weight)
         if question.sizes is not None:
             bytes_bound = moved_bound
             together_bound = lost_bound if weight > 1 and not goal.is_banded else None

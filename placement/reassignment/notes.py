@@ -20,9 +20,12 @@ import numpy as np
 
 from broker.cluster import PAD, ClusterView, Int64Array
 from broker.row_flags import any_in_row, count_in_row
+from broker.units import format_size
 from broker.wording import counted
+from placement.reassignment.certificate import GAP_MAX
 from placement.reassignment.completion import Completion, completion, unblocked_by_newer_release
 from placement.reassignment.findings import fenced_targets, naming_cordoned
+from placement.reassignment.goal import copy_sizes, excluded_rows
 from placement.reassignment.plan import Plan
 
 _SHOWN_MAX: Final = 5
@@ -84,6 +87,7 @@ def _notes(plan: Plan, done: Completion) -> Iterator[str]:
         )
     if (moved.copy_bytes[any_in_row(moved.added)] < 0).any():
         yield "bytes are unknown: --sizes gives them"
+    yield from _unproven(plan)
     for what, proof in (("replicas", plan.certificate.replicas), ("leaders", plan.certificate.leaders)):
         if what == "replicas" and plan.goal.is_banded:
             continue
@@ -91,6 +95,21 @@ def _notes(plan: Plan, done: Completion) -> Iterator[str]:
             low, high = int(proof.even_low[proof.block >= 0].min()), int(proof.even_high.max())
             why = "racks" if what == "replicas" else "the places of replicas"
             yield f"{what} end between {low} and {high} a broker: {why} allow nothing more even"
+
+
+def _unproven(plan: Plan) -> Iterator[str]:
+    """Yield why more than a hundredth of the copied bytes is above the bound."""
+    proof = plan.certificate.replicas
+    if proof is None or not plan.goal.is_banded or (plan.tally.moved_bytes_gap or 0) <= GAP_MAX:
+        return
+    width = int((proof.high - proof.low).max())
+    large = np.count_nonzero((copy_sizes(plan.view) > width) & ~excluded_rows(plan.view, plan.goal))
+    is_one = large == 1
+    yield (
+        f"up to {100 * (plan.tally.moved_bytes_gap or 0):.1f} % of the copied bytes may be more than needed: "
+        f"{counted(int(large), 'partition')} {'is' if is_one else 'are'} larger than a broker's band is wide "
+        f"({format_size(width)}), and the bound takes {'it' if is_one else 'all but the largest'} for divisible"
+    )
 
 
 def _held_already(plan: Plan) -> Iterator[str]:
