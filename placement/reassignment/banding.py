@@ -25,7 +25,7 @@ from broker.cluster import ClusterView, Int32Array, Int64Array
 from broker.units import format_size
 from broker.wording import counted
 from placement.reassignment.byte_band import MILLIONTHS, Band, are_ordered, band_of, block_totals
-from placement.reassignment.case_bound import find_cases
+from placement.reassignment.case_search import find_cases
 from placement.reassignment.certificate import GAP_MAX, Proof, Question, first_without_place, lower_bound
 from placement.reassignment.check import byte_question, bytes_of
 from placement.reassignment.goal import Goal, PlanRefusedError, copy_sizes, shares

@@ -8,16 +8,12 @@ give a bound (certificate.py, with these partitions where they are), so the grea
 one, too; and the least of these over all choices bounds every placement. The certificate holds the number of
 partitions and the prices, and whoever checks it lists the choices anew.
 
-The prices are found by going from those of the worst choice to the neighbour that raises its bound most, one broker's
-price up or down by 1, until none does.
-
-Constraints: at most `CHOICES_MAX` choices; the search stops after a fixed number of rows looked at, so that the same
-input gives the same prices everywhere.
+Constraints: at most `CHOICES_MAX` choices.
 
 Example: partitions of 6 and 2 bytes on broker 0, broker 1 joins, bands of 2 to 6 bytes. Prices alone prove that 2 bytes
 move, and with the larger partition on broker 1 at least 6 do.
 
-Left out: choices of small partitions, of which there are too many.
+Left out: choices of small partitions, of which there are too many; how prices are found (case_search.py).
 
 Source: ours; branch and bound with one level.
 """
@@ -32,12 +28,9 @@ import attrs
 import numpy as np
 
 from broker.cluster import Int32Array, Int64Array
-from placement.reassignment.certificate import Cases, Proof, Question, dearest_loads, lower_bound
+from placement.reassignment.certificate import Proof, Question, dearest_loads, lower_bound
 
 CHOICES_MAX: Final = 200_000
-_PARTITIONS_MAX: Final = 3
-_PRICES_MAX: Final = 64
-_ROWS_LOOKED_AT_MAX: Final = 10_000_000  # About two seconds of CPU.
 _BELOW: Final = -(1 << 61)
 
 
@@ -46,26 +39,12 @@ def least_bytes(question: Question, proof: Proof) -> int:
     plain = lower_bound(question, proof)
     if proof.cases is None or question.weights is None:
         return plain
-    choices = _Choices.of(question, proof.cases.count)
+    choices = Choices.of(question, proof.cases.count)
     return plain if choices is None else max(plain, int(choices.bounds(question, proof, proof.cases.price).min()))
 
 
-def find_cases(question: Question, proof: Proof, enough: int) -> Cases | None:
-    """Return prices that prove more by cases than those of `proof` do, up to `enough`; None if none were found."""
-    best, found = lower_bound(question, proof), None
-    for count in range(1, _PARTITIONS_MAX + 1):
-        choices = _Choices.of(question, count)
-        if best >= enough or choices is None:
-            break
-        price = choices.improved(question, proof, enough)
-        bound = int(choices.bounds(question, proof, price).min())
-        if bound > best:
-            best, found = bound, Cases(count=count, price=price)
-    return found
-
-
 @attrs.frozen(eq=False)
-class _Choices:
+class Choices:
     """Hold the `rows` int64[R] of partitions, and all their brokers: `brokers` int32[C, R * V], `fresh` int64[C].
 
     `fresh` are the bytes of new replicas; `weight` int64[R * V] those of each column's partition.
@@ -77,7 +56,7 @@ class _Choices:
     weight: Int64Array
 
     @classmethod
-    def of(cls, question: Question, count: int) -> _Choices | None:
+    def of(cls, question: Question, count: int) -> Choices | None:
         """Return the choices of the `count` largest partitions; None where they are too many, or partitions too few."""
         assert question.weights is not None
         asked = np.flatnonzero(question.wanted)
@@ -114,29 +93,6 @@ class _Choices:
             return np.zeros_like(self.fresh[chosen])
         held = (proof.price[self.brokers[chosen]] * self.weight).sum(axis=1)
         return np.asarray(self.fresh[chosen] + held + min(others, -_BELOW), dtype=np.int64)
-
-    def improved(self, question: Question, proof: Proof, enough: int) -> Int64Array:
-        """Return prices that raise the bound of the worst choice as long as that succeeds, int64[K, B]."""
-        known = [proof.price]
-        found = self.of_price(question, proof)
-        left = _ROWS_LOOKED_AT_MAX
-        while len(known) < _PRICES_MAX and int(found.min()) < enough and left > 0:
-            worst = int(np.argmin(found))
-            places = np.unique([*self.brokers[worst], *question.rows[self.rows].ravel()])
-            near = [(one, sign) for one in places[places >= 0].tolist() for sign in (1, -1)]
-            best, price = int(found[worst]), None
-            for before, (place, sign) in itertools.product(known[:1] + known[1:][-1:], near):
-                other = before.copy()
-                other[place] += sign
-                value = int(self.of_price(question, attrs.evolve(proof, price=other), worst)[0])
-                if value > best:
-                    best, price = value, other
-            left -= 2 * len(near) * question.wanted.size
-            if price is None:
-                break
-            known.append(price)
-            np.maximum(found, self.of_price(question, attrs.evolve(proof, price=price)), out=found)
-        return np.array(known)
 
 
 def _sets(question: Question, row: int) -> Int32Array:

@@ -10,7 +10,8 @@ import pytest
 
 from broker.errors import InputError
 from placement.formats.certificates import certificate_json, read_certificate
-from placement.reassignment.case_bound import find_cases, least_bytes
+from placement.reassignment.case_bound import least_bytes
+from placement.reassignment.case_search import find_cases
 from placement.reassignment.certificate import Cases, lower_bound
 from placement.reassignment.check import byte_question
 from placement.reassignment.goal import Goal, MissingInputError, PlanRefusedError, with_added

@@ -13,7 +13,7 @@ import pytest
 
 from broker.cluster import ClusterView
 from broker.ids import BrokerId
-from placement.reassignment import bound_kernel, byte_band, certificate, check
+from placement.reassignment import bound_kernel, byte_band, case_bound, certificate, check
 from placement.reassignment.certificate import lower_bound
 from placement.reassignment.check import _Input, _replica_question, faults
 from placement.reassignment.goal import Goal
@@ -30,6 +30,7 @@ SOLVER = {
     "least_band",
     "band_kernel",
     "banding",
+    "case_search",
 }
 
 
@@ -41,7 +42,7 @@ def plan() -> Plan:
     return make_plan(view, Goal(remove=(BrokerId(1),)))
 
 
-@pytest.mark.parametrize("module", [check, certificate, bound_kernel, byte_band])
+@pytest.mark.parametrize("module", [check, certificate, bound_kernel, byte_band, case_bound])
 def test_the_checker_imports_no_solver(module: ModuleType) -> None:
     tree = ast.parse(Path(str(module.__file__)).read_text())
     imported = {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
