@@ -29,7 +29,7 @@ from spark_analysis.questions.sums import groups, mean, quantile
 from spark_analysis.tables.columns import KEY, Column, Table
 
 SEED_MAX: Final = 2**53  # An assumption is a double.
-SEED: Final = Assumption("seed", 0, "Seed of the draws", "", high=SEED_MAX)
+SEED: Final = Assumption("seed", 0, "Seed of the draws", "", high=SEED_MAX, whole=True)
 RATES: Final = tuple(
     Assumption(
         field.name,
@@ -43,7 +43,7 @@ RATES: Final = tuple(
     for field in attrs.fields(Rates)
 )
 """The rates of placement.risks as assumptions."""
-DRAWS: Final = Assumption("draws", 1024, "Draws of each event", "draws", low=DRAWS_MIN, high=DRAWS_MAX)
+DRAWS: Final = Assumption("draws", 1024, "Draws of each event", "draws", low=DRAWS_MIN, high=DRAWS_MAX, whole=True)
 _MEANINGS: Final = {
     "leaderless": "leaderless",
     "under_min_isr": "under min-ISR, leaderless ones too; null where min.insync.replicas is not known",

@@ -71,7 +71,13 @@ COSTS: Final = Table(
     ),
 )  # fmt: skip
 JOINING: Final = Assumption(
-    "joining", 1, "Brokers that join each rack, or the cluster where racks are unknown", "brokers", low=1, high=1_000
+    "joining",
+    1,
+    "Brokers that join each rack, or the cluster where racks are unknown",
+    "brokers",
+    low=1,
+    high=1_000,
+    whole=True,
 )
 _SHOWN: Final = (
     Field("shape", "shape"),

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import attrs
 import pyarrow as pa
@@ -39,7 +39,10 @@ _KEY_COUNT: Final = len(KEY)
 
 @attrs.frozen
 class Assumption:
-    """Define a number that an answer assumes: name, default, meaning, unit, limits, and where the default is from."""
+    """Define a number that an answer assumes: name, default, meaning, unit, limits, and where the default is from.
+
+    `whole` refuses fractions, which a count or a seed cannot have.
+    """
 
     name: str
     default: float
@@ -48,16 +51,40 @@ class Assumption:
     source: str = "ours"
     low: float = attrs.field(default=0.0, kw_only=True)
     high: float = attrs.field(default=math.inf, kw_only=True)
+    whole: bool = attrs.field(default=False, kw_only=True)
+
+    @property
+    def allowed(self) -> str:
+        """Return the numbers that are allowed, in words."""
+        number = "a whole number" if self.whole else "a number"
+        upto = "" if math.isinf(self.high) else f" to {_limit(self.high)}"
+        return f"{number} from {_limit(self.low)}{upto}" + (f", in {self.unit}" if self.unit else "")
 
     def checked(self, text: str) -> float:
-        """Return the number in `text`; raise UsageError if it is none, or beyond the limits."""
-        try:
-            value = float(text)
-        except ValueError:
-            value = math.nan
-        if not self.low <= value <= self.high or math.isinf(value):
-            raise UsageError(f"--assume {self.name}={text}: allowed is a number from {self.low:g} to {self.high:g}")
+        """Return the number in the text of an option; raise UsageError if it is none, or not allowed."""
+        value = self._number(text)
+        if value is None:
+            raise UsageError(f"--assume {self.name}={text}: allowed is {self.allowed}")
         return value
+
+    def checked_value(self, given: object) -> float:
+        """Return a number that a program gives, numpy's too; raise UsageError if it is none, or not allowed."""
+        value = None if isinstance(given, str | bytes) else self._number(given)
+        if value is None:
+            raise UsageError(f"assumption {self.name} is {given!r}; allowed is {self.allowed}")
+        return value
+
+    def _number(self, given: Any) -> float | None:
+        try:
+            value = float(given)
+        except (TypeError, ValueError, OverflowError):
+            return None
+        fits = self.low <= value <= self.high and not math.isinf(value)
+        return value if fits and (value.is_integer() or not self.whole) else None
+
+
+def _limit(value: float) -> str:
+    return f"{int(value):,}" if float(value).is_integer() else f"{value:g}"
 
 
 @attrs.frozen
@@ -118,7 +145,7 @@ class Question:
         for name, value in (given or {}).items():
             if name not in by_name:
                 raise UsageError(f"{self.table.name} has no assumption {name!r}; it has {', '.join(found) or 'none'}")
-            found[name] = by_name[name].checked(repr(value))
+            found[name] = by_name[name].checked_value(value)
         return found
 
     def rows(self, view: ClusterView, values: Values) -> pa.Table:

@@ -75,6 +75,7 @@ def asked_of(names: Sequence[str], assumed: Sequence[str]) -> tuple[Asked, ...]:
         raise UsageError("--assume has no effect without --ask; give both, or neither")
     known = {one.name: one for question in questions.values() for one in question.assumptions}
     given: dict[str, float] = {}
+    texts: dict[str, str] = {}
     for each in assumed:
         name, equals, text = each.partition("=")
         if not equals:
@@ -84,7 +85,9 @@ def asked_of(names: Sequence[str], assumed: Sequence[str]) -> tuple[Asked, ...]:
                 f"--assume {each}: {' and '.join(questions)} assume{'s' if len(questions) == 1 else ''} "
                 f"{', '.join(known) or 'nothing'}"
             )
-        given[name] = known[name].checked(text)
+        if name in given:
+            raise UsageError(f"--assume {each}: {name} is given already, as {name}={texts[name]}")
+        given[name], texts[name] = known[name].checked(text), text
     return tuple(
         Asked(name, question.values({one.name: given[one.name] for one in question.assumptions if one.name in given}))
         for name, question in questions.items()

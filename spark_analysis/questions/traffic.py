@@ -46,10 +46,12 @@ ASSIGNORS: Final = ("cooperative-sticky", "uniform")
 """The other assignors that groups are asked to use: what clients and coordinators would take instead."""
 TRAFFIC: Final = Table("traffic", CHANGES.grain, (*KEY, *(one for one in CHANGES.columns if one != FAULT)))
 GROUPS: Final = (
-    Assumption("groups", 10, "Consumer groups of a cluster", "groups", high=GROUP_COUNT_MAX),
-    Assumption("members", 6, "Members of a group, in the zones in turn", "members", low=1, high=MEMBER_COUNT_MAX),
-    Assumption("topics", 3, "Topics that a group subscribes to", "topics", low=1, high=1_000_000),
-    Assumption("seed", 0, "Seed of the groups", "", high=2**53),
+    Assumption("groups", 10, "Consumer groups of a cluster", "groups", high=GROUP_COUNT_MAX, whole=True),
+    Assumption(
+        "members", 6, "Members of a group, in the zones in turn", "members", low=1, high=MEMBER_COUNT_MAX, whole=True
+    ),
+    Assumption("topics", 3, "Topics that a group subscribes to", "topics", low=1, high=1_000_000, whole=True),
+    Assumption("seed", 0, "Seed of the groups", "", high=2**53, whole=True),
 )
 _PRICE_SOURCE: Final = "AWS EC2, data transfer between availability zones: 0.01 USD per GB in each direction"
 _SHOWN: Final = (

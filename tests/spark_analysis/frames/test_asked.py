@@ -51,7 +51,7 @@ def test_losses_are_those_of_the_command(frames: Frames, report: Path) -> None:
 
 def test_an_assumption_is_checked_before_any_job(spark: SparkSession) -> None:
     partitions = spark.createDataFrame(ONE, ONE_SCHEMA)
-    with pytest.raises(UsageError, match=r"^--assume draws=3\.0: allowed is a number from 64 to"):
+    with pytest.raises(UsageError, match=r"^assumption draws is 3\.0; allowed is a whole number from 64 to"):
         availability.availability(partitions, assume={"draws": 3.0})
     with pytest.raises(UsageError, match=r"^availability has no assumption 'speed'; it has draws, seed, "):
         availability.availability(partitions, assume={"speed": 3.0})

@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 
 import attrs
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -125,12 +126,57 @@ def test_an_assumption_that_nobody_makes_names_those_there_are() -> None:
         asked_of(("durability",), ("speed=1",))
 
 
-@pytest.mark.parametrize("text", ["x", "nan", "inf", "-1", "11"])
+@pytest.mark.parametrize("text", ["x", "nan", "inf", "-1", "11", "1e309", "1 year", "10%", ""])
 def test_an_assumption_is_a_number_within_its_limits(text: str) -> None:
     one = Assumption("n", 1, "A number", "things", low=0, high=10)
     with pytest.raises(UsageError) as caught:
         one.checked(text)
-    assert str(caught.value) == f"--assume n={text}: allowed is a number from 0 to 10"
+    assert str(caught.value) == f"--assume n={text}: allowed is a number from 0 to 10, in things"
+
+
+@pytest.mark.parametrize(
+    ("question", "given", "allowed"),
+    [
+        ("availability", "seed=1.5", "a whole number from 0 to 9,007,199,254,740,992"),
+        ("availability", "draws=100.5", "a whole number from 64 to 1,048,576, in draws"),
+        ("movement", "joining=1.5", "a whole number from 1 to 1,000, in brokers"),
+        ("consumers", "members=2.5", "a whole number from 1 to 10,000, in members"),
+        ("traffic", "retention_days=inf", "a number from 0.01, in days"),
+        ("traffic", "price_per_gib=-1", "a number from 0 to 1,000,000, in USD"),
+    ],
+)
+def test_an_assumption_that_counts_is_whole_and_its_limits_are_readable(
+    question: str, given: str, allowed: str
+) -> None:
+    with pytest.raises(UsageError) as caught:
+        asked_of((question,), (given,))
+    assert str(caught.value) == f"--assume {given}: allowed is {allowed}"
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_every_assumption_that_counts_is_whole(name: str) -> None:
+    counts = {"draws", "seed", "joining", "groups", "members", "topics"}
+    for one in load_question(name).assumptions:
+        assert one.whole == (one.name in counts), one.name
+
+
+def test_an_assumption_given_twice_is_refused() -> None:
+    with pytest.raises(UsageError) as caught:
+        asked_of(("availability",), ("seed=1", "draws=64", "seed=2"))
+    assert str(caught.value) == "--assume seed=2: seed is given already, as seed=1"
+
+
+def test_a_number_of_numpy_is_a_number() -> None:
+    question = load_question("availability")
+    values = question.values({"draws": np.float64(128.0), "seed": np.int64(3)})  # type: ignore[dict-item]
+    assert (values["draws"], values["seed"]) == (128.0, 3.0)
+
+
+@pytest.mark.parametrize(("value", "shown"), [(3, "3"), (3.0, "3.0"), ("many", "'many'"), (None, "None")])
+def test_a_value_in_a_program_is_refused_without_naming_an_option(value: object, shown: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        load_question("availability").values({"draws": value})  # type: ignore[dict-item]
+    assert str(caught.value) == f"assumption draws is {shown}; allowed is a whole number from 64 to 1,048,576, in draws"
 
 
 def test_a_question_asked_twice_is_asked_once() -> None:
