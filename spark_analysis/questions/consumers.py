@@ -40,7 +40,7 @@ CONSUMERS: Final = Table(
         Column("group_count", "long", "Groups", "groups"),
         Column("uneven_group_count", "long", "Groups in which two members differ by two partitions or more", "groups"),
         Column("fetched_count", "long", "Partitions that groups fetch", _FETCHES),
-        Column("crossing_count", "long", "Fetches across zones from leaders", _FETCHES),
+        Column("crossing_count", "long", "Fetches across zones from leaders; null where no rack is known", _FETCHES),
         Column("closest_count", "long", "Fetches across zones from the closest replica", _FETCHES),
         Column("least_count", "long", "Fewest fetches across zones of any assignment", _FETCHES),
         Column("moved_count", "long", "Partitions with another member than range gives them", "partitions"),
@@ -74,7 +74,8 @@ def consumers_table(view: ClusterView, values: Values) -> pa.Table:
             row["closest_count"] += int(found.closest.crossing_count)
             row["least_count"] += int(least.crossing_count)
             row["moved_count"] += int((consumers.assigned(name) != now).sum())
-    listed = [{"assignor": name, **row} for name, row in rows.items()]
+    unknown = {} if partitions.zones else dict.fromkeys(("crossing_count", "closest_count", "least_count"))
+    listed = [{"assignor": name, **row, **unknown} for name, row in rows.items()]
     return pa.Table.from_pylist(listed, schema=pa.schema(list(CONSUMERS.arrow_schema())[len(KEY) :]))
 
 

@@ -91,7 +91,8 @@ def _limit(value: float) -> str:
 class Field:
     """Define a column of a shown table: its key in JSON, its title, and how its values are written.
 
-    `kind` is text, count, decimal, percent (a share of 0..1) or chance (a probability, to three digits).
+    `kind` is text, count, decimal, bytes (with a unit, such as KiB), percent (a share of 0..1) or chance (a
+    probability, to three digits).
     """
 
     key: str
@@ -138,7 +139,7 @@ class Question:
         nullable = tuple(attrs.evolve(column, nullable=True) for column in self.table.columns[_KEY_COUNT:])
         return attrs.evolve(self.table, columns=(*KEY, *nullable, FAULT))
 
-    def values(self, given: Mapping[str, float] | None = None) -> dict[str, float]:
+    def values(self, given: Mapping[str, Any] | None = None) -> dict[str, float]:
         """Return the values of all assumptions, the defaults replaced by those given; raise UsageError for others."""
         found = {one.name: one.default for one in self.assumptions}
         by_name = {one.name: one for one in self.assumptions}

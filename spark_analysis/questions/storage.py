@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from broker.cluster import ClusterView
+from broker.units import format_size
 from spark_analysis.questions.held_rows import held_rows
 from spark_analysis.questions.question import Field, Question, Shown, ShownTable, Values
 from spark_analysis.questions.sums import means
@@ -42,7 +43,7 @@ STORAGE: Final = Table(
 )
 LARGEST_SHOWN: Final = 20
 _COUNTED: Final = (Field("broker_count", "brokers", "decimal"), Field("replica_count", "replicas", "decimal"))
-_SIZES: Final = (Field("size_bytes", "bytes", "count"), Field("size_bytes_max", "most on one broker", "count"))
+_SIZES: Final = (Field("size_bytes", "bytes", "bytes"), Field("size_bytes_max", "most on one broker", "bytes"))
 
 
 def storage_table(view: ClusterView) -> pa.Table:
@@ -78,13 +79,16 @@ def _show(rows: pa.Table, _: Values) -> Shown:
     largest = ShownTable(
         "largest", "The topics with most bytes", named, tuple(tuple(row[field.key] for field in named) for row in first)
     )
-    known = pc.sum(sized["size_bytes"]).as_py()
-    lead = (
-        "The input does not say sizes; --sizes gives them."
-        if known is None
-        else f"The topics hold {known:,} bytes in all replicas."
-    )
-    return Shown(lead, (by_placer, largest) if first else (by_placer,))
+    return Shown(_lead(sized), (by_placer, largest) if first else (by_placer,))
+
+
+def _lead(sized: pa.Table) -> str:
+    """Return how much the topics hold: the most of any placer, as each places the same topics."""
+    placed = sized.group_by("placer").aggregate([("size_bytes", "sum")])
+    if not placed.num_rows:
+        return "The input does not say sizes; --sizes gives them."
+    again = ", as each placer places them" if placed.num_rows > 1 else ""
+    return f"The topics hold {format_size(pc.max(placed['size_bytes_sum']).as_py())} in all replicas{again}."
 
 
 QUESTION: Final = Question(table=STORAGE, title="What do topics take?", answer=_answer, show=_show)

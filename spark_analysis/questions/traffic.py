@@ -18,6 +18,7 @@ Source: placement/traffic.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import Final
 
@@ -26,15 +27,16 @@ import numpy as np
 import pyarrow as pa
 
 from broker.cluster import ClusterView, Int64Array
+from broker.errors import UsageError
 from broker.units import GIB
 from placement.traffic import Consumers, GroupPlan, ZonedPartitions, group_traffic, sample_groups
 from placement.traffic.consumers import NOW
 from placement.traffic.crossing import NOTHING, PRICE_PER_GIB, even_shares
 from placement.traffic.least import least_fetched
 from placement.traffic.samples import GROUP_COUNT_MAX, MEMBER_COUNT_MAX
-from placement.traffic.savings import add_readers, changes_of, no_readers
+from placement.traffic.savings import LEAST, add_readers, changes_of, no_readers
 from spark_analysis.questions.group_rows import change_rows
-from spark_analysis.questions.question import Assumption, Field, Question, Shown, ShownTable, Values
+from spark_analysis.questions.question import Assumption, Cell, Field, Question, Shown, ShownTable, Values
 from spark_analysis.questions.sums import means
 from spark_analysis.tables.columns import KEY, Table
 from spark_analysis.tables.group_schemas import CHANGES
@@ -55,9 +57,9 @@ GROUPS: Final = (
 )
 _PRICE_SOURCE: Final = "AWS EC2, data transfer between availability zones: 0.01 USD per GB in each direction"
 _SHOWN: Final = (
-    Field("produce_bytes", "produce, bytes", "count"),
-    Field("replicate_bytes", "replication, bytes", "count"),
-    Field("consume_bytes", "consume, bytes", "count"),
+    Field("produce_bytes", "produce", "bytes"),
+    Field("replicate_bytes", "replication", "bytes"),
+    Field("consume_bytes", "consume", "bytes"),
     Field("cost", "cost a month, USD", "decimal"),
     Field("saved_cost", "saved, USD", "decimal"),
     Field("moved_leader_count", "leaders moved", "decimal"),
@@ -67,6 +69,8 @@ _SHOWN: Final = (
 def traffic_table(view: ClusterView, values: Values) -> pa.Table:
     """Return what each change leaves of the traffic across zones of one cluster with drawn groups."""
     plain = ZonedPartitions.of(view)
+    if not plain.zones:
+        raise UsageError(f"no broker of cluster {view.name!r} has a rack, so that nothing is known of zones")
     partitions = attrs.evolve(plain, sizes=_monthly(plain, values))
     readers, least = {name: no_readers(partitions) for name in (NOW, *ASSIGNORS)}, NOTHING
     for consumers in drawn_groups(partitions, values):
@@ -98,7 +102,7 @@ def _show(rows: pa.Table, values: Values) -> Shown:
         "by_change",
         "Means over clusters; each flow's bytes across zones in a month",
         (Field("shape", "shape"), Field("placer", "placer"), Field("change", "change"), *_SHOWN),
-        means(rows, ("shape", "placer", "change"), [field.key for field in _SHOWN]),
+        _in_order(means(rows, ("shape", "placer", "change"), [field.key for field in _SHOWN])),
     )
     groups, members, topics = (int(values[name]) for name in ("groups", "members", "topics"))
     lead = (
@@ -112,6 +116,16 @@ def _show(rows: pa.Table, values: Values) -> Shown:
         "Producers are spread evenly over zones. Leader moves may make leaders less even.",
     )
     return Shown(lead, (table,), notes)
+
+
+def _in_order(rows: tuple[tuple[Cell, ...], ...]) -> tuple[tuple[Cell, ...], ...]:
+    """Return the rows of each shape and placer with what is now first and the least last."""
+    ordered = [
+        row
+        for _, some in itertools.groupby(rows, key=lambda row: row[:2])
+        for row in sorted(some, key=lambda row: {NOW: 0, LEAST: 2}.get(str(row[2]), 1))
+    ]
+    return tuple(ordered)
 
 
 QUESTION: Final = Question(

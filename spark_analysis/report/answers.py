@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from broker.drawing.element import Markup, tag, visible
+from broker.units import format_size
 from spark_analysis.questions.question import Cell, Field, Shown, ShownTable
 from spark_analysis.questions.registry import Asked
 from spark_analysis.report.figures import UNKNOWN, count, decimal, percent, plural, ppm
@@ -34,6 +35,7 @@ _WRITERS: Final[Mapping[str, Callable[[float], str]]] = MappingProxyType(
     {
         "count": count,
         "decimal": decimal,
+        "bytes": format_size,
         "percent": lambda share: percent(ppm(share)),
         "chance": lambda chance: f"{chance:.3g}",
     }
@@ -128,10 +130,14 @@ def _assumptions(one: Answered) -> Markup | None:
         return None
     headers = (Header("assumption"), Header("value", "num"), Header("unit"), Header("meaning"), Header("default from"))
     rows = [
-        (tag("code", each.name), f"{one.asked.values[each.name]:g}", each.unit, each.meaning, each.source)
+        (tag("code", each.name), _plain(one.asked.values[each.name]), each.unit, each.meaning, each.source)
         for each in known
     ]
     return folded("What was assumed", table("Change one with --assume NAME=VALUE", headers, rows))
+
+
+def _plain(value: float) -> str:
+    return count(value) if float(value).is_integer() else f"{value:g}"
 
 
 def answer_lines(answers: Sequence[Answered]) -> list[str]:

@@ -168,14 +168,14 @@ def test_an_assumption_given_twice_is_refused() -> None:
 
 def test_a_number_of_numpy_is_a_number() -> None:
     question = load_question("availability")
-    values = question.values({"draws": np.float64(128.0), "seed": np.int64(3)})  # type: ignore[dict-item]
+    values = question.values({"draws": np.float64(128.0), "seed": np.int64(3)})
     assert (values["draws"], values["seed"]) == (128.0, 3.0)
 
 
 @pytest.mark.parametrize(("value", "shown"), [(3, "3"), (3.0, "3.0"), ("many", "'many'"), (None, "None")])
 def test_a_value_in_a_program_is_refused_without_naming_an_option(value: object, shown: str) -> None:
     with pytest.raises(UsageError) as caught:
-        load_question("availability").values({"draws": value})  # type: ignore[dict-item]
+        load_question("availability").values({"draws": value})
     assert str(caught.value) == f"assumption draws is {shown}; allowed is a whole number from 64 to 1,048,576, in draws"
 
 

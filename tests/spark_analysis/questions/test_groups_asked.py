@@ -9,10 +9,13 @@ import attrs
 import pyarrow as pa
 import pytest
 
-from broker.units import GIB
+from broker.cluster import ClusterView
+from broker.units import GIB, format_size
 from placement.consumer.registry import KAFKAS
 from placement.traffic import Consumers, GroupPlan, ZonedPartitions, sample_groups
+from spark_analysis.questions.question import Shown
 from spark_analysis.questions.registry import load_question
+from spark_analysis.report.answers import written
 from tests.placement.traffic.naive import Plain, cluster
 
 PLAN = {"groups": 4, "members": 3, "topics": 2, "seed": 5}
@@ -97,6 +100,59 @@ def test_a_cluster_that_is_listed_in_part_is_a_fault(name: str) -> None:
     question = load_question(name)
     found = pa.Table.from_pylist([row | {"cluster": "c", "shape": None, "placer": "dump"}], schema=_schema(question))
     assert question.show(found, question.values()).tables[0].rows == ()
+
+
+def without_zones(seed: int) -> ClusterView:
+    """The cluster of this seed, of which no broker's rack is known."""
+    view = cluster(seed)
+    return attrs.evolve(view, brokers=tuple(attrs.evolve(broker, rack=None) for broker in view.brokers))
+
+
+def test_traffic_without_zones_is_not_known_and_never_zero() -> None:
+    (row,) = rows_of("traffic", without_zones(3))
+    fault = "no broker of cluster 'c' has a rack, so that nothing is known of zones"
+    assert row.pop("fault") == fault
+    assert set(row.values()) == {None}
+
+
+def test_fetches_across_zones_are_not_known_without_zones() -> None:
+    for row in rows_of("consumers", without_zones(3)):
+        assert (row["crossing_count"], row["closest_count"], row["least_count"]) == (None, None, None)
+        assert row["fetched_count"] > 0
+
+
+def shown(name: str, views: dict[str, ClusterView]) -> Shown:
+    """What is shown of clusters, a placement each, their names being placers."""
+    question = load_question(name)
+    values = question.values({key: PLAN[key] for key in PLAN if key in {one.name for one in question.assumptions}})
+    rows = [
+        row | {"cluster": "c", "shape": "s", "placer": placer}
+        for placer, view in views.items()
+        for row in question.rows(view, values).to_pylist()
+    ]
+    return question.show(pa.Table.from_pylist(rows, schema=_schema(question)), values)
+
+
+def test_what_is_now_comes_first_and_the_least_last() -> None:
+    names = [row[2] for row in shown("traffic", {"classic": cluster(1), "striped": cluster(2)}).tables[0].rows]
+    half = len(names) // 2
+    assert names[:half] == names[half:]
+    assert (names[0], names[half - 1]) == ("now", "least")
+    assert names[1 : half - 1] == sorted(names[1 : half - 1])
+
+
+def test_bytes_of_two_placements_are_not_added_up() -> None:
+    one = sum(row["size_bytes"] for row in rows_of("storage", cluster(6)))
+    assert shown("storage", {"dump": cluster(6)}).lead == f"The topics hold {format_size(one)} in all replicas."
+    both = shown("storage", {"classic": cluster(6), "striped": cluster(6)})
+    assert both.lead == f"The topics hold {format_size(one)} in all replicas, as each placer places them."
+
+
+@pytest.mark.parametrize(("name", "key"), [("storage", "size_bytes"), ("traffic", "consume_bytes")])
+def test_bytes_are_shown_with_their_unit(name: str, key: str) -> None:
+    kinds = {field.key: field.kind for field in shown(name, {"dump": cluster(1)}).tables[0].fields}
+    assert kinds[key] == "bytes"
+    assert written(3 * GIB, kinds[key]) == "3 GiB"
 
 
 def _schema(question: Any) -> pa.Schema:
