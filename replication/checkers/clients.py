@@ -140,11 +140,13 @@ def _is_former(references: Mapping[int, ReferenceLog], first: tuple[int, int], s
 
 
 def _kept(acked: Sequence[WriteView], reference: ReferenceLog) -> Sequence[WriteView]:
-    """Return the writes that no unclean election has removed; what takes their place begins at their offsets anew."""
+    """Return the writes that no unclean election has removed; what takes their place begins at their offsets anew.
+
+    A value that lies elsewhere now was left over from an attempt that was not acknowledged.
+    """
     if not reference.losses:
         return acked
-    committed = {entry.value for entry in reference.committed}
-    return [write for write in acked if write.value in committed]
+    return [write for write in acked if reference.has_at(write.offset, write.value)]
 
 
 def _real_time(acked: Sequence[WriteView]) -> Iterator[str]:

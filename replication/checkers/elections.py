@@ -40,6 +40,7 @@ class Ground(enum.Enum):
     LAST_KNOWN = "KIP-966: the last known leader of an empty ISR and ELR"
     SETTING = "unclean.leader.election.enable=true"
     ORDER = "an ElectLeaders request of type UNCLEAN"
+    CANCELLED = "a cancelled move of a partition with nobody in sync, as unclean.leader.election.enable=true lets it be"
     NO_ELR = "the lack of KIP-966 (ELR, 4.0): a member of the ISR stays in it when it restarts without its log's end"
     NONE = "no setting and no rule"
 
@@ -50,13 +51,14 @@ class Occasion:
 
     `proposed` is the ISR that a leader's request asks for, empty without one. `registers` is the broker that registered
     anew, after an unclean stop if `is_unclean`. `ordered` is the partition for which an operator asked for an UNCLEAN
-    election.
+    election, `cancelled` the partition whose move an operator cancelled.
     """
 
     proposed: tuple[BrokerId, ...] = ()
     registers: BrokerId = _NOBODY
     is_unclean: bool = False
     ordered: int = -1
+    cancelled: int = -1
     by_zookeeper: bool = False
 
 

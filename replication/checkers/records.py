@@ -51,6 +51,8 @@ class RecordReader:
         self._former_epochs: dict[BrokerId, int] = {}
         self._last_leaders: dict[int, BrokerId] = {}
         """The broker that led each partition last."""
+        self._reverted: dict[int, tuple[BrokerId, ...]] = {}
+        """The ISR that a cancelled move left each partition with, though nobody in it was in sync."""
         self._orders: dict[int, PartitionState] = {}
         """The state that a ZooKeeper-era controller wants to write for an operator's UNCLEAN election."""
 
@@ -137,7 +139,7 @@ class RecordReader:
         if not self._settings.rules.elr:
             return
         for partition, state in self._partitions.items():
-            for broker in state.isr:
+            for broker in () if self._reverted.get(partition) == state.isr else state.isr:
                 status = self._brokers.get(broker)
                 # Before anybody has registered for the first time, the ISR is as the topic was made.
                 if status is not None and status.fenced and broker in self._former_epochs:
@@ -154,10 +156,23 @@ class RecordReader:
         is_outsider = is_unclean(before, after, occasion)
         if is_outsider:
             yield from self._judge(partition, without_restarted(before, occasion), after, occasion)
+        if self._reverted.get(partition) != after.isr:
+            self._reverted.pop(partition, None)
         joined = set(after.isr).difference(before.isr)
+        if joined and occasion.cancelled == partition and self._is_reverted(before, after):
+            # PartitionReassignmentRevert puts the first replica in the ISR, whatever it holds and dead or alive.
+            self._reverted[partition] = after.isr
+            election = UncleanElection(after.isr[0], after.leader_epoch, Ground.CANCELLED)
+            self._unclean.setdefault(partition, []).append(election)
+            return
         if joined and not occasion.proposed and not is_outsider and not joined <= set(before.elr):
             yield "I26", f"ISR {before.isr} became {after.isr} without its leader's word"
         yield from self._completion(before, after)
+
+    def _is_reverted(self, before: PartitionState, after: PartitionState) -> bool:
+        """Return whether a cancelled move left nobody in the ISR but the first replica, where that is allowed."""
+        kept = set(before.isr).difference(before.adding)
+        return self._settings.unclean_election and not kept and after.isr == after.replicas[:1]
 
     def _judge(
         self, partition: int, before: PartitionState, after: PartitionState, occasion: Occasion

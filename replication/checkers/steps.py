@@ -42,6 +42,7 @@ from replication.roles.messages import (
     CONTROLLER,
     PARTITION_MESSAGES,
     AlterPartition,
+    AlterPartitionReassignments,
     AlterPartitionResponse,
     BrokerHeartbeat,
     BrokerRegistration,
@@ -406,6 +407,8 @@ def _occasion(reader: records.RecordReader, message: Message) -> Occasion:
         return Occasion(registers=message.broker, is_unclean=reader.stops_uncleanly(message))
     if isinstance(message, ElectLeaders):
         return Occasion(ordered=message.partition if message.election is Election.UNCLEAN else -1)
+    if isinstance(message, AlterPartitionReassignments):
+        return Occasion(cancelled=-1 if message.replicas else message.partition)
     if isinstance(message, AlterPartition):
         return Occasion(proposed=message.request.members)
     return Occasion(by_zookeeper=isinstance(message, UpdatePartitionState))

@@ -1,9 +1,10 @@
 """Many seeds in one command, on all cores: `python -m tests.replication.simulation [SEEDS] [MINUTES] [KIND] [FIRST]`.
 
-1,000 seeds of 10 simulated minutes from seed 0 on if nothing is said; KIND is swarm or harsh, with +retention behind it
-for logs that are cut and compacted. Each seed that breaks is told with the command to repeat it. At the end come the
-totals: events, faults, elections, what was lost and whether that is explained, and how often which rare state was
-passed through. Exit status 1 if anything is broken.
+1,000 seeds of 10 simulated minutes from seed 0 on if nothing is said; KIND is swarm, harsh or varied, with +retention
+behind it for logs that are cut and compacted. Each seed that breaks is told with the command to repeat it. At the end
+come the totals: events, faults, elections, what was lost and whether that is explained, and the coverage: which
+transitions, lines of rules, error codes and rare states were reached, and whom each fault struck, measured in one run
+of ten. Exit status 1 if anything is broken.
 """
 
 from __future__ import annotations
@@ -17,11 +18,13 @@ from collections import Counter
 import attrs
 
 from broker.units import MINUTE_MS, DurationMs
-from replication.checkers import Rare
-from replication.simulation import harsh, run, swarm
+from replication.simulation import Simulation, harsh, swarm, varied
+from replication.simulation.coverage import Coverage, coverage_lines, run_covered
 from replication.simulation.retention import with_retention
 
 PROGRESS_S = 15.0
+SHAPES = {"swarm": swarm, "harsh": harsh, "varied": varied}
+COVERED_ONE_IN = 10
 
 
 @attrs.frozen
@@ -31,7 +34,7 @@ class Result:
     seed: int
     broken: str
     counts: Counter[str]
-    rare: Counter[Rare]
+    coverage: Coverage
 
 
 def one(task: tuple[int, float, str]) -> Result:
@@ -39,8 +42,13 @@ def one(task: tuple[int, float, str]) -> Result:
     seed, minutes, kind = task
     began = time.process_time()
     shape, _, kept = kind.partition("+")
-    options = (harsh if shape == "harsh" else swarm)(seed, DurationMs(int(minutes * MINUTE_MS)))
-    outcome = run(with_retention(options) if kept else options)
+    options = SHAPES[shape](seed, DurationMs(int(minutes * MINUTE_MS)))
+    simulation = Simulation(with_retention(options) if kept else options)
+    if seed % COVERED_ONE_IN:
+        outcome = simulation.finish()
+        coverage = Coverage(rare=Counter(outcome.rare))
+    else:
+        outcome, coverage = run_covered(simulation)
     report = outcome.durability
     lost_of_all = report.lost_by_all
     counts = Counter(
@@ -64,20 +72,20 @@ def one(task: tuple[int, float, str]) -> Result:
     if outcome.retention is not None:
         counts["acknowledged and expired"] = outcome.retention.expired_count
         counts["acknowledged and superseded"] = outcome.retention.superseded_count
-    return Result(seed, str(outcome.findings[0]) if outcome.is_broken else "", counts, Counter(outcome.rare))
+    return Result(seed, str(outcome.findings[0]) if outcome.is_broken else "", counts, coverage)
 
 
 def main(arguments: list[str]) -> int:
     given = [*arguments, *("1000", "10", "swarm", "0")[len(arguments) :]]
     count, minutes, kind, first = int(given[0]), float(given[1]), given[2], int(given[3])
     counts: Counter[str] = Counter()
-    rare: Counter[Rare] = Counter()
+    coverage = Coverage()
     began = told_at = time.monotonic()
     with multiprocessing.Pool(os.cpu_count()) as pool:
         tasks = [(seed, minutes, kind) for seed in range(first, first + count)]
         for result in pool.imap(one, tasks, chunksize=2):
             counts += result.counts
-            rare += result.rare
+            coverage += result.coverage
             if result.broken:
                 print(f"seed {result.seed}: {result.broken}")
                 shape = kind.replace("+", " --")
@@ -85,19 +93,18 @@ def main(arguments: list[str]) -> int:
             if time.monotonic() - told_at > PROGRESS_S:
                 told_at = time.monotonic()
                 print(f"  {counts['runs']} of {count} runs, {told_at - began:.0f} s", flush=True)
-    on_line(counts, rare, time.monotonic() - began)
+    on_line(counts, coverage, time.monotonic() - began)
     return 1 if counts["broken"] else 0
 
 
-def on_line(counts: Counter[str], rare: Counter[Rare], wall_s: float) -> None:
+def on_line(counts: Counter[str], coverage: Coverage, wall_s: float) -> None:
     """Print the totals."""
     cpu_s = counts.pop("CPU us") / 1e6
     print(f"{cpu_s:.1f} CPU seconds, {wall_s:.1f} s by the clock, {counts['events'] / cpu_s:,.0f} events a CPU second")
     for what, number in counts.items():
         print(f"{number:>14,}  {what}")
-    print("how often which rare state was passed through:")
-    for state in Rare:
-        print(f"{rare[state]:>14,}  {state.value}{'' if rare[state] else '  <- NEVER'}")
+    for line in coverage_lines(coverage):
+        print(line)
 
 
 if __name__ == "__main__":

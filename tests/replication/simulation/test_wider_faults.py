@@ -290,6 +290,30 @@ def test_a_move_that_is_cancelled_leaves_the_replicas_as_they_were() -> None:
     assert healed(simulation)
 
 
+@pytest.mark.parametrize(("unclean", "isr"), [(True, (ZERO,)), (False, ())])
+def test_a_move_cancelled_with_nobody_in_sync_leaves_the_first_replica_in_the_isr(
+    unclean: bool, isr: tuple[BrokerId, ...]
+) -> None:
+    """PartitionReassignmentRevert: it is in the ISR though it is fenced; without unclean elections it is refused."""
+    settings = attrs.evolve(quiet(1, MINUTE).settings, min_isr=1, unclean_election=unclean)
+    options = with_partition_settings(quiet(1, MINUTE), settings)
+    options = attrs.evolve(options, brokers=2, racks=2, partitions=1, replication_factor=1)
+    plan = (
+        Fault(AT, FaultKind.KILL, 0, DurationMs(40_000)),
+        Fault(TimeMs(20_000), FaultKind.CANCEL_REASSIGNMENT, 0, DurationMs(2_000)),
+    )
+    simulation = Simulation(options, plan)
+    simulation.run_until(30_000)
+    assert (state_of(simulation).isr, state_of(simulation).leader) == (isr, -1)
+    assert simulation.finish().findings == ()
+
+
+@pytest.mark.parametrize("seed", [323, 391, 417])
+def test_what_was_found_once_holds_now(seed: int) -> None:
+    """323, 391: a cancelled move put a fenced broker into the ISR (I2). 417: I22 took a leftover copy for the write."""
+    assert Simulation(varied(seed, DurationMs(180_000))).finish().findings == ()
+
+
 # What is drawn.
 
 
