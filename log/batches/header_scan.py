@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from log.batches.header_table import as_array, joined, walk
-from log.batches.in_buffer import BatchReader
+from log.batches.in_buffer import BatchReader, end_within
 from log.batches.record_columns import HeaderColumns
 from log.codecs.crc import BytesLike
 
@@ -31,11 +31,12 @@ def scan_headers(
 ) -> HeaderColumns:
     """Return the headers of all batches up to the end or to the first impossible size (see `damage`).
 
-    Checksums are not verified and records not read, so a batch costs about 10 ns. Damage in the data raises nothing.
+    Checksums are not verified and records not read, so a batch costs about 10 ns. Damage in the data raises nothing, a
+    start below 0 or an end outside `data` UsageError.
     """
     array = as_array(data)
-    end = len(array) if end_position is None else end_position
-    chunks = [walk(array, start_position, end, reader is BatchReader.FILE)]
+    end = end_within(len(array), start_position, end_position)
+    chunks = [walk(array, min(start_position, end), end, reader is BatchReader.FILE)]
     while chunks[-1].damage is None and chunks[-1].end_position < end:  # Each walk moves on by a batch at least.
         chunks.append(walk(array, chunks[-1].end_position, end, reader is BatchReader.FILE))
     return joined(chunks)
@@ -46,8 +47,8 @@ def header_chunks(
 ) -> Iterator[HeaderColumns]:
     """Yield the headers of `scan_headers` in bounded pieces, for files of any size."""
     array = as_array(data)
-    end = len(array) if end_position is None else end_position
-    position = start_position
+    end = end_within(len(array), start_position, end_position)
+    position = min(start_position, end)
     while True:  # Each turn moves on by a batch at least, or ends.
         chunk = walk(array, position, end, reader is BatchReader.FILE)
         yield chunk

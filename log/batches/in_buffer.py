@@ -27,6 +27,7 @@ import struct
 from collections.abc import Iterator
 from typing import Final
 
+from broker.errors import UsageError
 from log.batches.batch import RecordBatch
 from log.batches.batch_v2 import BatchV2
 from log.batches.legacy import LegacyBatch
@@ -64,16 +65,30 @@ def batches_in(
     """Yield the batches that begin in `data` from `start_position` to before `end_position` (default: its end).
 
     An incomplete batch at the end ends the iteration silently, as in Kafka. Checksums are not verified:
-    call `ensure_valid`. Raises CorruptBatchError (with the position) for a size that no batch can have.
+    call `ensure_valid`. Raises CorruptBatchError (with the position) for a size that no batch can have, and UsageError
+    for a start below 0 or an end outside `data`.
     """
     view, position = memoryview(data), start_position
-    end = len(view) if end_position is None else end_position
+    end = end_within(len(view), start_position, end_position)
     while position < end:  # Each batch moves the position on by at least 26 bytes.
         batch = _batch_at(view, position, end, reader, source)
         if batch is None:
             return
         yield batch
         position += len(batch.data)
+
+
+def end_within(size_bytes: int, start_position: int, end_position: int | None) -> int:
+    """Return where reading ends, by default at `size_bytes`; raise UsageError if start or end lie outside the data.
+
+    A start behind the end is none: an index may point behind a log that was cut, where there is nothing to read.
+    """
+    end = size_bytes if end_position is None else end_position
+    if start_position < 0 or not 0 <= end <= size_bytes:
+        raise UsageError(
+            f"bytes {start_position} to {end} are to be read of {size_bytes}; allowed are those from 0 to {size_bytes}"
+        )
+    return end
 
 
 def batch_at(

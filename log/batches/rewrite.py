@@ -66,9 +66,14 @@ def rebuild(
 
     As the cleaner does: same codec, offsets, producer fields, epoch and timestamp type; base timestamp the first
     survivor's, or the delete horizon (`delete_horizon_ms`, else the batch's own); CreateTime maximum computed anew.
+    Raises UsageError for marks of another count, and if none is true.
     """
-    survivors = tuple(selected(batch.records(), kept.tolist()))
-    assert survivors, "a batch without survivors is dropped or emptied"
+    records = batch.records()
+    if kept.shape != (len(records),):
+        raise UsageError(f"{kept.size} records are marked to be kept or not; the batch has {len(records)}")
+    survivors = tuple(selected(records, kept.tolist()))
+    if not survivors:
+        raise UsageError("no record of the batch is kept; such a batch is dropped, or emptied (`emptied`)")
     spec = spec_of(batch)
     if not isinstance(batch, BatchV2):
         spec = attrs.evolve(spec, base_offset=survivors[0].offset, last_offset=None)

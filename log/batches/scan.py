@@ -44,7 +44,7 @@ from log.batches.batch_v2 import CHECKED_POSITION, HEADER
 from log.batches.fill import ColumnFill, plan_of
 from log.batches.fill_messages import MessageSet, columns_of_set
 from log.batches.header_table import as_array, walk
-from log.batches.in_buffer import BatchReader, batch_at
+from log.batches.in_buffer import BatchReader, batch_at, end_within
 from log.batches.legacy import CHECKED_POSITION as CHECKED_POSITION_LEGACY
 from log.batches.legacy import LegacyBatch
 from log.batches.memory import ColumnMemory
@@ -87,10 +87,11 @@ def scan(
     Raises CorruptDataError (a subclass with `kafka_class`, position and `source`) at the first damage, after all that
     stands before it was yielded. With `keep_going` nothing is raised: `damages` of a chunk lists the damage skipped
     before it, and a last chunk without rows the damage at the end. An incomplete batch at the end is no error, as in
-    Kafka, but is listed in the last chunk's `damages`.
+    Kafka, but is listed in the last chunk's `damages`. Raises UsageError for a start below 0 or an end outside
+    `data`.
     """
     array = as_array(data)
-    end = len(array) if end_position is None else end_position
+    end = end_within(len(array), start_position, end_position)
     damages: list[Damage] = []
     for piece in _Scan(array, end, options, source).pieces(start_position):
         if isinstance(piece, RecordColumns):

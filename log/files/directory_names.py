@@ -79,10 +79,16 @@ def parse_directory_name(name: str) -> PartitionDirectory:
 
 
 def directory_name(partition: TopicPartition, role: DirectoryRole, entropy: RandomSource | None = None) -> str:
-    """Return a directory name for `partition` in `role`; roles other than CURRENT draw an id from `entropy`."""
+    """Return a directory name for `partition` in `role`; roles other than CURRENT draw an id from `entropy`.
+
+    Raises UsageError for a partition number that no directory can have, and for such a role without `entropy`.
+    """
+    if not 0 <= partition.partition <= INT32_MAX:
+        raise UsageError(f"partition {partition.partition} cannot have a directory; allowed are 0 to {INT32_MAX}")
     if role is DirectoryRole.CURRENT:
         return str(partition)
-    assert entropy is not None
+    if entropy is None:
+        raise UsageError(f"the name of a directory in role {role.name} needs a random source for its id")
     unique_id = "".join(f"{entropy.next_int() & 0xFFFFFFFF:08x}" for _ in range(4))
     ending = f"-{partition.partition}.{unique_id}{role.value}"
     cut = None if role is DirectoryRole.FUTURE else NAME_LENGTH_MAX - len(ending)

@@ -27,7 +27,8 @@ import numpy as np
 import numpy.typing as npt
 
 from broker.cluster import Int64Array
-from broker.ids import Offset
+from broker.errors import UsageError, shorten
+from broker.ids import INT64_MAX, Offset
 from log.errors import CorruptBatchError
 from log.segments.file_names import LOG
 from log.segments.lookups_kernel import LAST_OFFSET, NO_DAMAGE, POSITION, SIZE_BYTES, find_batches
@@ -46,18 +47,37 @@ class BatchPlaces:
 
 
 def find_offsets(segment: Segment, offsets: npt.ArrayLike) -> BatchPlaces:
-    """Return for each offset the first batch whose last offset is at or above it; raise CorruptBatchError."""
-    targets = np.asarray(offsets, dtype=np.int64)
+    """Return for each offset the first batch whose last offset is at or above it; raise CorruptBatchError.
+
+    Raises UsageError if `offsets` are no list of whole numbers of 64 bits.
+    """
+    targets = _targets("offsets", offsets)
     positions = segment.offset_index.lookup_many(targets).positions
     return _walk(segment, positions, targets, np.full(len(targets), _ANY))
 
 
 def find_timestamps(segment: Segment, timestamps: npt.ArrayLike, starting_offset: Offset) -> BatchPlaces:
-    """Return per time the first batch from `starting_offset` on that reaches it; raise CorruptBatchError."""
-    targets = np.asarray(timestamps, dtype=np.int64)
+    """Return per time the first batch from `starting_offset` on that reaches it; raise CorruptBatchError.
+
+    Raises UsageError if `timestamps` are no list of whole numbers of 64 bits, or `starting_offset` is none.
+    """
+    targets = _targets("timestamps", timestamps)
+    _targets("starting_offset", [starting_offset])
     indexed = np.maximum(segment.time_index.lookup_many(targets).offsets, starting_offset)
     positions = segment.offset_index.lookup_many(indexed).positions
     return _walk(segment, positions, np.full(len(targets), starting_offset, dtype=np.int64), targets)
+
+
+def _targets(name: str, given: npt.ArrayLike) -> Int64Array:
+    """Return what is looked for as int64[N]; raise UsageError for another shape or kind."""
+    try:
+        numbers = np.asarray(given)
+    except ValueError:  # Rows of different lengths.
+        numbers = np.empty((0, 0))
+    is_list = numbers.ndim == 1 and (numbers.dtype.kind in "iu" or not len(numbers))
+    if not is_list or (numbers.dtype.kind == "u" and len(numbers) and int(numbers.max()) > INT64_MAX):
+        raise UsageError(f"{name}: {shorten(repr(given))} is no list of whole numbers of 64 bits")
+    return numbers.astype(np.int64)
 
 
 def _walk(segment: Segment, positions: Int64Array, offsets: Int64Array, timestamps: Int64Array) -> BatchPlaces:
