@@ -24,6 +24,7 @@ from typing import Any, Final, TypeAlias
 import pyarrow as pa
 
 from broker.errors import InputError, UsageError
+from placement.formats.member_zones import MemberZones
 from placement.formats.racks import Racks
 from placement.placers.registry import load_placer
 from spark_analysis.engines.engine import Engine
@@ -115,23 +116,27 @@ def analyse_dumps(
     min_insync_replicas_default: int | None = None,
     overwrite: bool = False,
     asked: Sequence[Asked] = (),
+    zones: MemberZones | None = None,
 ) -> None:
     """Read every dump, and write all tables under `out`/tables; clusters are numbered by their inputs.
 
     `min_insync_replicas_default` holds for topics that do not show theirs. Inputs of one series are
-    compared, each with the one before it. Each question `asked` has a table of its own. Raises InputError for the first
+    compared, each with the one before it. Each question `asked` has a table of its own; `zones` are those of the
+    consumers in the files of groups. Raises InputError for the first
     input that cannot be used.
     """
     for dump_input in inputs:
         check_readable(dump_input.path)
         if dump_input.sizes is not None:
             check_readable(dump_input.sizes)
+        for path in dump_input.groups:
+            check_readable(path)
     # Executors have working folders of their own.
     series = _series([dump_input.located() for dump_input in inputs])
     tables = (*OF_CLUSTERS, *PER_INPUT, *ADVICE, *_tables(asked))
     with staged_run(tables, (*schemas.WORK, schemas.PAIRS), out, overwrite=overwrite) as run:
         with progress("Reading dumps", total=len(inputs), unit="files", done=run.done_count):
-            function = dumps_task(series, run.root, racks, min_insync_replicas_default, asked)
+            function = dumps_task(series, run.root, racks, min_insync_replicas_default, asked, zones)
             sizes = [sum(size_bytes(dump_input.path) for _, dump_input in one) for one in series]
             results = _run(engine, function, parts_by_size(sizes, DUMP_BYTES_PER_TASK))
             _refuse_failures(results, len(inputs))

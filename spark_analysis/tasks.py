@@ -32,13 +32,17 @@ import pyarrow as pa
 from broker.cluster import ClusterView
 from broker.errors import InputError, NothingUsableError, UsageError
 from placement.balance.changes import changes
+from placement.consumer.described_groups import described_groups
+from placement.formats.member_zones import MemberZones
 from placement.formats.parsed import ParsedDump, Reject
 from placement.formats.racks import Racks
 from spark_analysis.fleet.describe import Placed, count_placed, describe_placed, view_of
 from spark_analysis.fleet.generate import Fleet, make_cluster, make_clusters
 from spark_analysis.fleet.place import place_cluster
+from spark_analysis.questions.question import Groups
 from spark_analysis.questions.registry import Asked
 from spark_analysis.sources.dumps import LAST, DumpInput, read_named, with_min_isr, with_racks, with_sizes
+from spark_analysis.sources.groups import read_groups
 from spark_analysis.sources.series import is_later_moment, with_series_note
 from spark_analysis.tables import schemas
 from spark_analysis.tables.advice_rows import advice_rows
@@ -68,10 +72,11 @@ _RESULT: Final[dict[str, Any]] = dict.fromkeys(RESULT_SCHEMA.names)
 
 @attrs.frozen(eq=False)
 class Earlier:
-    """Hold the cluster that was read last, and its number."""
+    """Hold the cluster that was read last, its number, and its consumer groups where they are given."""
 
     view: ClusterView
     cluster_id: int
+    groups: Groups | None = None
 
 
 def fleet_task(
@@ -135,11 +140,12 @@ def dumps_task(
     racks: Racks | None,
     min_insync_replicas_default: int | None,
     asked: Sequence[Asked] = (),
+    zones: MemberZones | None = None,
 ) -> Task:
     """Return the function that reads the inputs of the series with the given numbers; inputs carry their index.
 
     What to do next is said of the last moment of each cluster alone: the past cannot be mended; that moment is `asked`
-    the questions, too.
+    the questions, too, about the groups in its files of groups if it has any.
     """
     input_count = sum(map(len, series))
 
@@ -147,7 +153,7 @@ def dumps_task(
         if last is not None:
             view = with_min_isr(last.view, min_insync_replicas_default)
             writer.add_further(last.cluster_id, DUMP, advice_rows(view).items())
-            _ask(asked, view, (last.cluster_id, DUMP), writer)
+            _ask(asked, view, (last.cluster_id, DUMP), writer, last.groups)
 
     def read_one(index: int, dump_input: DumpInput, before: Earlier | None, writer: TaskWriter) -> Earlier | None:
         sized = with_sizes(with_racks(read_named(dump_input), racks), dump_input.sizes, source=dump_input.sizes_source)
@@ -169,6 +175,8 @@ def dumps_task(
             previous = {"previous_cluster_id": [None if earlier is None else earlier.cluster_id]}
             last = Earlier(view, index + place * input_count)
             writer.add(np.array([last.cluster_id]), attrs.evolve(found, facts=found.facts | previous))
+        if last is not None and dump_input.groups:
+            last = attrs.evolve(last, groups=_groups(dump_input, last.view, zones, writer))
         return last
 
     def work(numbers: Iterable[int], writer: TaskWriter) -> Iterator[dict[str, Any]]:
@@ -228,9 +236,21 @@ def _task(root: Path, work: Callable[[Iterable[int], TaskWriter], Iterator[dict[
     return run
 
 
-def _ask(asked: Sequence[Asked], view: ClusterView, key: tuple[int, str], writer: TaskWriter) -> None:
+def _groups(dump_input: DumpInput, view: ClusterView, zones: MemberZones | None, writer: TaskWriter) -> Groups:
+    """Return the consumer groups of a cluster, and write the account of the files that they are read from."""
+    named = zip(dump_input.groups, dump_input.groups_sources or dump_input.groups, strict=True)
+    files = [read_groups(path, source=source) for path, source in named]
+    found = described_groups(files, cluster=view.name, zones=zones)
+    for one in found.tables:
+        _write_account(writer, one.account)
+    return tuple(found.by_group())
+
+
+def _ask(
+    asked: Sequence[Asked], view: ClusterView, key: tuple[int, str], writer: TaskWriter, groups: Groups | None = None
+) -> None:
     for one in asked:
-        rows = one.question.rows(view, one.values)
+        rows = one.question.rows(view, one.values, groups)
         keys = ([part] * rows.num_rows for part in key)
         writer.append(one.question.run_table, (*keys, *(column.combine_chunks() for column in rows.columns)))
 

@@ -18,10 +18,12 @@ from spark_analysis.cli.engines import AUTO, LOCAL_BYTES_MAX
 from spark_analysis.cli.interrupts import ending_at_once
 from spark_analysis.cli.running import RunOptions, run_info, run_job, run_options
 from spark_analysis.engines.engine import Engine
+from spark_analysis.questions.registry import Asked, asked_of
 from spark_analysis.report.gates import GATES, failures, gates_of
 from spark_analysis.report.model import GivenInput
 from spark_analysis.sources.dumps import FORMATS, DumpInput, size_bytes
 from spark_analysis.sources.files import read_small_file
+from spark_analysis.sources.groups import read_zones
 from spark_analysis.sources.inputs import (
     STDIN,
     STDIN_NAME,
@@ -31,6 +33,7 @@ from spark_analysis.sources.inputs import (
     moment,
     name_of,
     standard_input,
+    with_groups_of,
     with_sizes_of,
 )
 
@@ -59,10 +62,22 @@ class ReportOptions(RunOptions):
     strict: bool
     fail_on: str | None
     tolerance: float
+    groups: tuple[str, ...]
+    group_zones: Path | None
+
+    def check_asked(self) -> None:
+        """Raise UsageError for questions or assumptions that make no sense, or groups that nothing asks about."""
+        asked_of(self.ask, self.assume, given_groups=bool(self.groups))
+
+    @property
+    def asked(self) -> tuple[Asked, ...]:
+        """Return the questions of --ask, with the values of --assume, about the groups of --groups."""
+        return asked_of(self.ask, self.assume, given_groups=bool(self.groups))
 
 
 @click.command()
 @idle_without("--fail-on", "--tolerance")
+@idle_without("--groups", "--group-zones")
 @click.argument("dumps", nargs=-1, required=True, metavar="DUMP...")
 @click.option("--racks", type=_FILE, help=_RACKS)
 @click.option(
@@ -71,6 +86,19 @@ class ReportOptions(RunOptions):
     metavar="[NAME=]FILE",
     help="Sizes of the replicas: what kafka-log-dirs --describe printed, topicmappr's partition metadata, or Cruise "
     "Control's /partition_load. NAME is the cluster, when there are several. May be repeated.",
+)
+@click.option(
+    "--groups",
+    multiple=True,
+    metavar="[NAME=]FILE",
+    help="Output of kafka-consumer-groups --describe, with --members --verbose or --offsets: the groups that "
+    "--ask consumers and --ask traffic answer about, instead of drawn ones. NAME as for --sizes. May be repeated.",
+)
+@click.option(
+    "--group-zones",
+    type=_FILE,
+    help="Zones of the consumers of --groups: CSV lines host,zone or client id,zone; a name that ends in * stands for "
+    "all that begin so.",
 )
 @click.option(
     "--format",
@@ -130,7 +158,7 @@ def report(options: ReportOptions) -> int:
     """
     racks = None if options.racks is None else _racks(options.racks)
     named = dump_inputs(options.dumps, options.named_format, options.moments, tuple(map(moment, options.at)))
-    with standard_input(with_sizes_of(named, options.sizes)) as inputs:
+    with standard_input(with_groups_of(with_sizes_of(named, options.sizes), options.groups)) as inputs:
         empty = are_empty(inputs)
         for dump in empty:
             click.echo(f"{printable(dump.source or dump.path)} {_EMPTY}", err=len(empty) < len(inputs))
@@ -145,6 +173,7 @@ def _racks(path: Path) -> Racks:
 
 def _report(inputs: Sequence[DumpInput], racks: Racks | None, options: ReportOptions) -> int:
     check_inputs(inputs)
+    zones = None if options.group_zones is None else read_zones(str(options.group_zones))
     gates = () if options.fail_on is None else gates_of(options.fail_on)
     with ending_at_once():
         from spark_analysis.jobs import analyse_dumps
@@ -159,6 +188,7 @@ def _report(inputs: Sequence[DumpInput], racks: Racks | None, options: ReportOpt
             min_insync_replicas_default=options.min_isr,
             overwrite=True,
             asked=options.asked,
+            zones=zones,
         )
 
     given = tuple(given_input(dump, options) for dump in inputs)

@@ -52,6 +52,10 @@ class RunOptions:
         if self.engine == LOCAL and self.conf:
             raise UsageError("--conf has no effect with --engine local; leave out one of the two")
         parse_settings(self.conf)
+        self.check_asked()
+
+    def check_asked(self) -> None:
+        """Raise UsageError for questions or assumptions that make no sense."""
         asked_of(self.ask, self.assume)
 
     @property

@@ -1,8 +1,8 @@
 """Ask how each of Kafka's assignors would serve consumer groups: evenness, traffic across zones, what moves.
 
-What it decides: the table `consumers`: a row per cluster and assignor, summed over groups that are drawn as for
-traffic.py; and what is shown of many clusters: the mean of each assignor. What moves is counted from the assignment of
-range, the default of clients.
+What it decides: the table `consumers`: a row per cluster and assignor, summed over groups that are given, or drawn as
+for traffic.py; and what is shown of many clusters: the mean of each assignor. What moves is counted from what members
+hold, in drawn groups from the assignment of range, the default of clients; `now` is what members hold.
 
 Constraints: zones are racks; a fetch crosses from the leader, or from the closest replica (KIP-392).
 
@@ -10,25 +10,30 @@ How: `placement.traffic` draws and counts; `placement.consumer` assigns.
 
 Example: QUESTION.rows(view, QUESTION.values({"members": 12})) is the Arrow table of one cluster.
 
-Left out: real groups, which `groups` of this package takes as DataFrames.
+Left out: a row for each group, which `groups` of this package has.
 
 Source: placement/consumer and placement/traffic.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 import pyarrow as pa
 
 from broker.cluster import ClusterView
+from broker.releases import NEWEST
 from placement.consumer.registry import KAFKAS
-from placement.traffic import ZonedPartitions, group_traffic
+from placement.traffic import Consumers, GroupTraffic, ZonedPartitions
+from placement.traffic.consumers import NOW
 from placement.traffic.least import least_fetched
-from spark_analysis.questions.question import Field, Question, Shown, ShownTable, Values
+from spark_analysis.questions.group_rows import traffic_or_refusal
+from spark_analysis.questions.question import Field, Groups, Question, Shown, ShownTable, Values
 from spark_analysis.questions.sums import means
-from spark_analysis.questions.traffic import CLASSIC, GROUPS, drawn_groups
+from spark_analysis.questions.traffic import CLASSIC, DRAWN, GROUPS, SUBSCRIBED, answered, drawn_groups
 from spark_analysis.tables.columns import KEY, Column, Table
+from spark_analysis.tables.source_schemas import FAULT
 
 _FETCHES: Final = "fetches"
 CONSUMERS: Final = Table(
@@ -36,14 +41,19 @@ CONSUMERS: Final = Table(
     "one row per cluster and assignor, summed over its groups",
     (
         *KEY,
-        Column("assignor", "string", "Kafka's name of the assignor"),
+        Column("assignor", "string", "Kafka's name of the assignor; now for what members of given groups hold"),
         Column("group_count", "long", "Groups", "groups"),
         Column("uneven_group_count", "long", "Groups in which two members differ by two partitions or more", "groups"),
         Column("fetched_count", "long", "Partitions that groups fetch", _FETCHES),
         Column("crossing_count", "long", "Fetches across zones from leaders; null where no rack is known", _FETCHES),
         Column("closest_count", "long", "Fetches across zones from the closest replica", _FETCHES),
         Column("least_count", "long", "Fewest fetches across zones of any assignment", _FETCHES),
-        Column("moved_count", "long", "Partitions with another member than range gives them", "partitions"),
+        Column(
+            "moved_count",
+            "long",
+            "Partitions with another member than now; of drawn groups, than range gives",
+            "partitions",
+        ),
     ),
 )
 _SHOWN: Final = tuple(
@@ -62,21 +72,48 @@ _SHOWN: Final = tuple(
 def consumers_table(view: ClusterView, values: Values) -> pa.Table:
     """Return what each assignor makes of the drawn groups of one cluster."""
     partitions = ZonedPartitions.of(view)
-    rows = {name: dict.fromkeys(CONSUMERS.column_names[len(KEY) + 1 :], 0) for name in KAFKAS}
-    for consumers in drawn_groups(partitions, values):
-        least, now = least_fetched(partitions, consumers), consumers.assigned(CLASSIC)
+
+    def moved(consumers: Consumers, found: GroupTraffic) -> int:
+        return int((consumers.assigned(found.assignor) != consumers.assigned(CLASSIC)).sum())
+
+    return _counted(partitions, drawn_groups(partitions, values), tuple(KAFKAS), moved)
+
+
+def given_consumers_table(view: ClusterView, _: Values, groups: Groups) -> pa.Table:
+    """Return what each assignor makes of the given groups of one cluster; one that refuses a group is a fault."""
+    partitions = ZonedPartitions.of(view)
+    given = (Consumers.of(name, members, partitions) for name, members in groups)
+    return _counted(partitions, given, (NOW, *KAFKAS), lambda _, found: found.moved_count)
+
+
+def _counted(
+    partitions: ZonedPartitions,
+    groups: Iterable[Consumers],
+    assignors: Sequence[str],
+    moved: Callable[[Consumers, GroupTraffic], int],
+) -> pa.Table:
+    rows = {name: dict.fromkeys(CONSUMERS.column_names[len(KEY) + 1 :], 0) for name in assignors}
+    faults: dict[str, str] = {}
+    for consumers in groups:
+        least = least_fetched(partitions, consumers)
         for name, row in rows.items():
-            found = group_traffic(partitions, consumers, name)
+            found = traffic_or_refusal(partitions, consumers, name, NEWEST)
+            if isinstance(found, str):
+                faults.setdefault(name, f"group {consumers.name!r}: {found}")
+                continue
             row["group_count"] += 1
             row["uneven_group_count"] += found.size_max - found.size_min > 1
             row["fetched_count"] += int(found.leader.count)
             row["crossing_count"] += int(found.leader.crossing_count)
             row["closest_count"] += int(found.closest.crossing_count)
             row["least_count"] += int(least.crossing_count)
-            row["moved_count"] += int((consumers.assigned(name) != now).sum())
+            row["moved_count"] += moved(consumers, found)
     unknown = {} if partitions.zones else dict.fromkeys(("crossing_count", "closest_count", "least_count"))
-    listed = [{"assignor": name, **row, **unknown} for name, row in rows.items()]
-    return pa.Table.from_pylist(listed, schema=pa.schema(list(CONSUMERS.arrow_schema())[len(KEY) :]))
+    listed = [
+        {"assignor": name, FAULT.name: faults[name]} if name in faults else {"assignor": name, **row, **unknown}
+        for name, row in rows.items()
+    ]
+    return answered(CONSUMERS, listed)
 
 
 def _show(rows: pa.Table, values: Values) -> Shown:
@@ -86,6 +123,8 @@ def _show(rows: pa.Table, values: Values) -> Shown:
         (Field("shape", "shape"), Field("placer", "placer"), Field("assignor", "assignor"), *_SHOWN),
         means(rows, ("shape", "placer", "assignor"), [field.key for field in _SHOWN]),
     )
+    if "groups" not in values:
+        return Shown("Groups are those given; now is what their members hold.", (table,), (SUBSCRIBED,))
     groups, members, topics = (int(values[name]) for name in ("groups", "members", "topics"))
     lead = f"{groups:,} groups a cluster, of {members:,} members on {topics:,} topics each, are drawn and assigned."
     return Shown(lead, (table,))
@@ -97,4 +136,6 @@ QUESTION: Final = Question(
     answer=consumers_table,
     show=_show,
     assumptions=GROUPS,
+    answer_groups=given_consumers_table,
+    drawn=DRAWN,
 )

@@ -116,7 +116,7 @@ def traffic_rows(partitions: ZonedPartitions, groups: Sequence[Consumers], asked
         least = least_of(partitions, consumers)
         for assignor in asked.assignors:
             row: Row = {"group": consumers.name, "assignor": assignor}
-            found = _traffic(partitions, consumers, assignor, asked.release)
+            found = traffic_or_refusal(partitions, consumers, assignor, asked.release)
             if isinstance(found, str):
                 yield row | {"fault": found}
                 continue
@@ -155,7 +155,7 @@ def reader_rows(partitions: ZonedPartitions, groups: Sequence[Consumers], asked:
     for assignor in asked.assignors:
         readers = no_readers(partitions)
         for consumers in groups:
-            found = _traffic(partitions, consumers, assignor, asked.release)
+            found = traffic_or_refusal(partitions, consumers, assignor, asked.release)
             if isinstance(found, str):
                 yield {"assignor": assignor, "fault": f"group {consumers.name!r}: {found}"}
                 continue
@@ -207,7 +207,10 @@ def _owners(consumers: Consumers, assignor: str, release: Release) -> Any:
         return f"{assignor}: Kafka throws {refusal.kafka_class}: {refusal}"
 
 
-def _traffic(partitions: ZonedPartitions, consumers: Consumers, assignor: str, release: Release) -> GroupTraffic | str:
+def traffic_or_refusal(
+    partitions: ZonedPartitions, consumers: Consumers, assignor: str, release: Release
+) -> GroupTraffic | str:
+    """Return what a group fetches with an assignor, or why Kafka's assignor refuses."""
     try:
         return group_traffic(partitions, consumers, assignor, release=release)
     except RefusedError as refusal:

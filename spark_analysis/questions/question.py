@@ -20,7 +20,7 @@ Source: ours.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 import attrs
@@ -28,11 +28,14 @@ import pyarrow as pa
 
 from broker.cluster import ClusterView
 from broker.errors import BrokersideError, UsageError
+from placement.consumer.group import Member
 from spark_analysis.tables.columns import KEY, Column, Table
 from spark_analysis.tables.source_schemas import FAULT
 
 Values: TypeAlias = Mapping[str, float]
 """The value of each assumption of a question, by name."""
+Groups: TypeAlias = Sequence[tuple[str, Sequence[Member]]]
+"""The consumer groups of a cluster, each with its members."""
 Cell: TypeAlias = str | int | float | bool | None
 _KEY_COUNT: Final = len(KEY)
 
@@ -124,7 +127,9 @@ class Question:
     """Define a question that is put to each cluster.
 
     `answer(view, values)` returns the rows of one cluster, columns by name, those left out being null. `show(rows,
-    values)` gets all rows: the table's columns and `fault`, with `cluster` and `shape` beside them.
+    values)` gets all rows: the table's columns and `fault`, with `cluster` and `shape` beside them. A question about
+    groups draws them as the assumptions named by `drawn` say; where those have no value, `answer_groups` takes groups
+    that are given.
     """
 
     table: Table
@@ -132,6 +137,8 @@ class Question:
     answer: Callable[[ClusterView, Values], pa.Table]
     show: Callable[[pa.Table, Values], Shown]
     assumptions: tuple[Assumption, ...] = ()
+    answer_groups: Callable[[ClusterView, Values, Groups], pa.Table] | None = None
+    drawn: tuple[str, ...] = ()
 
     @property
     def run_table(self) -> Table:
@@ -149,11 +156,14 @@ class Question:
             found[name] = by_name[name].checked_value(value)
         return found
 
-    def rows(self, view: ClusterView, values: Values) -> pa.Table:
-        """Return the rows of `run_table` for one cluster, without the key; a fault is a row."""
+    def rows(self, view: ClusterView, values: Values, groups: Groups | None = None) -> pa.Table:
+        """Return the rows of `run_table` for one cluster, without the key; a fault is a row.
+
+        `groups` are answered about instead of drawn ones, where the values do not say how to draw.
+        """
         columns: tuple[Column, ...] = self.run_table.columns[_KEY_COUNT:]
         try:
-            found = self.answer(view, values)
+            found = self._answered(view, values, groups)
         except BrokersideError as error:
             found = pa.table({FAULT.name: pa.array([str(error)])})
         fields = [self.run_table.arrow_schema().field(column.name) for column in columns]
@@ -164,3 +174,10 @@ class Question:
             for field in fields
         ]
         return pa.table(arrays, names=[column.name for column in columns])
+
+    def _answered(self, view: ClusterView, values: Values, groups: Groups | None) -> pa.Table:
+        if self.answer_groups is None or set(self.drawn) <= set(values):
+            return self.answer(view, values)
+        if groups is None:
+            raise UsageError(f"no groups of cluster {view.name!r} are given; --groups NAME=FILE gives them")
+        return self.answer_groups(view, values, groups)

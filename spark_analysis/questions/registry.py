@@ -65,15 +65,19 @@ def load_question(name: str) -> Question:
     return found
 
 
-def asked_of(names: Sequence[str], assumed: Sequence[str]) -> tuple[Asked, ...]:
+def asked_of(names: Sequence[str], assumed: Sequence[str], *, given_groups: bool = False) -> tuple[Asked, ...]:
     """Return the questions of these names, each once, with the assumptions `NAME=VALUE` that they have.
 
-    Raises UsageError for a name or a value that makes no sense.
+    With `given_groups` nothing is assumed of how to draw groups. Raises UsageError for a name or a value that makes
+    no sense, and for groups that no question takes.
     """
     questions = {name: load_question(name) for name in names}
     if assumed and not questions:
         raise UsageError("--assume has no effect without --ask; give both, or neither")
-    known = {one.name: one for question in questions.values() for one in question.assumptions}
+    if given_groups and not any(question.drawn for question in questions.values()):
+        raise UsageError("--groups has no effect without --ask consumers or --ask traffic; give both, or neither")
+    idle = {name for question in questions.values() for name in question.drawn} if given_groups else set[str]()
+    known = {one.name: one for question in questions.values() for one in question.assumptions if one.name not in idle}
     given: dict[str, float] = {}
     texts: dict[str, str] = {}
     for each in assumed:
@@ -88,7 +92,11 @@ def asked_of(names: Sequence[str], assumed: Sequence[str]) -> tuple[Asked, ...]:
         if name in given:
             raise UsageError(f"--assume {each}: {name} is given already, as {name}={texts[name]}")
         given[name], texts[name] = known[name].checked(text), text
+
+    def given_to(question: Question) -> dict[str, float]:
+        return {one.name: given[one.name] for one in question.assumptions if one.name in given}
+
     return tuple(
-        Asked(name, question.values({one.name: given[one.name] for one in question.assumptions if one.name in given}))
+        Asked(name, {one: value for one, value in question.values(given_to(question)).items() if one not in idle})
         for name, question in questions.items()
     )

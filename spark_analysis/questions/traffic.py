@@ -1,8 +1,8 @@
 """Ask what produce, replication and consume send across zones, and what the closest replica, assignors, leaders save.
 
 What it decides: the table `traffic`: a row per cluster and change, with prices for a month of 30 days; and what is
-shown of many clusters: the mean of each change. Groups are drawn, as many and as large as assumed, and are assigned by
-range now, the default of clients.
+shown of many clusters: the mean of each change. Groups are given, or drawn, as many and as large as assumed, and then
+assigned by range now, the default of clients.
 
 Constraints: zones are racks. Bytes are what producers send to a partition in a month: where replicas have sizes,
 the size that is kept for `retention_days`, scaled to a month; else `produced_gib` for each partition.
@@ -11,7 +11,7 @@ How: `placement.traffic` draws, assigns and counts.
 
 Example: QUESTION.rows(view, QUESTION.values({"groups": 20})) is the Arrow table of one cluster.
 
-Left out: real groups, which `traffic` and `groups` of this package take as DataFrames.
+Left out: a row for each group, which `traffic` of this package has.
 
 Source: placement/traffic.
 """
@@ -19,8 +19,8 @@ Source: placement/traffic.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
 
 import attrs
 import numpy as np
@@ -28,15 +28,16 @@ import pyarrow as pa
 
 from broker.cluster import ClusterView, Int64Array
 from broker.errors import UsageError
+from broker.releases import NEWEST
 from broker.units import GIB
-from placement.traffic import Consumers, GroupPlan, ZonedPartitions, group_traffic, sample_groups
+from placement.traffic import Consumers, GroupPlan, ZonedPartitions, sample_groups
 from placement.traffic.consumers import NOW
 from placement.traffic.crossing import NOTHING, PRICE_PER_GIB, even_shares
 from placement.traffic.least import least_fetched
 from placement.traffic.samples import GROUP_COUNT_MAX, MEMBER_COUNT_MAX
 from placement.traffic.savings import LEAST, add_readers, changes_of, no_readers
-from spark_analysis.questions.group_rows import change_rows
-from spark_analysis.questions.question import Assumption, Cell, Field, Question, Shown, ShownTable, Values
+from spark_analysis.questions.group_rows import change_rows, traffic_or_refusal
+from spark_analysis.questions.question import Assumption, Cell, Field, Groups, Question, Shown, ShownTable, Values
 from spark_analysis.questions.sums import means
 from spark_analysis.tables.columns import KEY, Table
 from spark_analysis.tables.group_schemas import CHANGES
@@ -55,6 +56,8 @@ GROUPS: Final = (
     Assumption("topics", 3, "Topics that a group subscribes to", "topics", low=1, high=1_000_000, whole=True),
     Assumption("seed", 0, "Seed of the groups", "", high=2**53, whole=True),
 )
+DRAWN: Final = tuple(one.name for one in GROUPS)
+SUBSCRIBED: Final = "Members are taken to subscribe to the topics that their group holds; other topics are not read."
 _PRICE_SOURCE: Final = "AWS EC2, data transfer between availability zones: 0.01 USD per GB in each direction"
 _SHOWN: Final = (
     Field("produce_bytes", "produce", "bytes"),
@@ -68,19 +71,53 @@ _SHOWN: Final = (
 
 def traffic_table(view: ClusterView, values: Values) -> pa.Table:
     """Return what each change leaves of the traffic across zones of one cluster with drawn groups."""
+    partitions = _in_a_month(view, values)
+    assignors = {NOW: CLASSIC, **{name: name for name in ASSIGNORS}}
+    return _changed(partitions, drawn_groups(partitions, values), assignors, values)
+
+
+def given_traffic_table(view: ClusterView, values: Values, groups: Groups) -> pa.Table:
+    """Return what each change leaves of the traffic across zones of one cluster with the given groups.
+
+    An assignor that refuses a group is a fault.
+    """
+    partitions = _in_a_month(view, values)
+    given = (Consumers.of(name, members, partitions) for name, members in groups)
+    return _changed(partitions, given, {name: name for name in (NOW, CLASSIC, *ASSIGNORS)}, values)
+
+
+def answered(table: Table, rows: Sequence[Mapping[str, Any]]) -> pa.Table:
+    """Return the rows of one cluster, without the key, with a `fault` each; columns left out are null."""
+    fields: list[Any] = [pa.field(field.name, field.type) for field in list(table.arrow_schema())[len(KEY) :]]
+    return pa.Table.from_pylist(
+        [dict(row) for row in rows], schema=pa.schema([*fields, pa.field("fault", pa.string())])
+    )
+
+
+def _changed(
+    partitions: ZonedPartitions, groups: Iterable[Consumers], assignors: Mapping[str, str], values: Values
+) -> pa.Table:
+    readers, least = {name: no_readers(partitions) for name in assignors}, NOTHING
+    faults: dict[str, str] = {}
+    for consumers in groups:
+        least = least.plus(least_fetched(partitions, consumers))
+        for name, matrix in readers.items():
+            found = traffic_or_refusal(partitions, consumers, assignors[name], NEWEST)
+            if isinstance(found, str):
+                faults.setdefault(name, f"group {consumers.name!r}: {found}")
+            else:
+                add_readers(matrix, consumers.rows, found.reader_zones, found.is_read)
+    kept = {name: matrix for name, matrix in readers.items() if name not in faults}
+    changes = changes_of(partitions, even_shares(len(partitions.zones)), kept, least=least)
+    refused = [{"change": name, FAULT.name: fault} for name, fault in faults.items()]
+    return answered(TRAFFIC, [*change_rows(changes, values["price_per_gib"]), *refused])
+
+
+def _in_a_month(view: ClusterView, values: Values) -> ZonedPartitions:
     plain = ZonedPartitions.of(view)
     if not plain.zones:
         raise UsageError(f"no broker of cluster {view.name!r} has a rack, so that nothing is known of zones")
-    partitions = attrs.evolve(plain, sizes=_monthly(plain, values))
-    readers, least = {name: no_readers(partitions) for name in (NOW, *ASSIGNORS)}, NOTHING
-    for consumers in drawn_groups(partitions, values):
-        least = least.plus(least_fetched(partitions, consumers))
-        for name, matrix in readers.items():
-            found = group_traffic(partitions, consumers, CLASSIC if name == NOW else name)
-            add_readers(matrix, consumers.rows, found.reader_zones, found.is_read)
-    changes = changes_of(partitions, even_shares(len(partitions.zones)), readers, least=least)
-    rows = list(change_rows(changes, values["price_per_gib"]))
-    return pa.Table.from_pylist(rows, schema=pa.schema(list(TRAFFIC.arrow_schema())[len(KEY) :]))
+    return attrs.evolve(plain, sizes=_monthly(plain, values))
 
 
 def drawn_groups(partitions: ZonedPartitions, values: Values) -> Iterator[Consumers]:
@@ -104,18 +141,21 @@ def _show(rows: pa.Table, values: Values) -> Shown:
         (Field("shape", "shape"), Field("placer", "placer"), Field("change", "change"), *_SHOWN),
         _in_order(means(rows, ("shape", "placer", "change"), [field.key for field in _SHOWN])),
     )
-    groups, members, topics = (int(values[name]) for name in ("groups", "members", "topics"))
-    lead = (
-        f"{groups:,} groups a cluster, of {members:,} members on {topics:,} topics each, are drawn, and assigned by "
-        f"{CLASSIC} now. A GiB that crosses zones costs {values['price_per_gib']:g} USD."
-    )
+    lead = "Groups are those given; now is what their members hold."
+    if "groups" in values:
+        groups, members, topics = (int(values[name]) for name in ("groups", "members", "topics"))
+        lead = (
+            f"{groups:,} groups a cluster, of {members:,} members on {topics:,} topics each, are drawn, and assigned "
+            f"by {CLASSIC} now."
+        )
+    lead = f"{lead} A GiB that crosses zones costs {values['price_per_gib']:g} USD."
     notes = (
         "The row 'least' is the least of each flow apart, which no change reaches for all three at once.",
         f"A partition takes what it keeps, scaled from {values['retention_days']:g} days to {MONTH_DAYS}; where sizes "
         f"are not known, {values['produced_gib']:g} GiB a month.",
         "Producers are spread evenly over zones. Leader moves may make leaders less even.",
     )
-    return Shown(lead, (table,), notes)
+    return Shown(lead, (table,), notes if "groups" in values else (*notes, SUBSCRIBED))
 
 
 def _in_order(rows: tuple[tuple[Cell, ...], ...]) -> tuple[tuple[Cell, ...], ...]:
@@ -133,6 +173,8 @@ QUESTION: Final = Question(
     title="What crosses zones, and what would save it?",
     answer=traffic_table,
     show=_show,
+    answer_groups=given_traffic_table,
+    drawn=DRAWN,
     assumptions=(
         *GROUPS,
         Assumption("price_per_gib", PRICE_PER_GIB, "Price of a GiB that crosses zones", "USD", _PRICE_SOURCE, high=1e6),

@@ -125,7 +125,7 @@ def _faults(one: Answered) -> list[str]:
 
 
 def _assumptions(one: Answered) -> Markup | None:
-    known = one.asked.question.assumptions
+    known = [each for each in one.asked.question.assumptions if each.name in one.asked.values]
     if not known:
         return None
     headers = (Header("assumption"), Header("value", "num"), Header("unit"), Header("meaning"), Header("default from"))

@@ -67,7 +67,8 @@ class DumpInput:
 
     `moments` chooses the moments of a metadata log, which are one cluster at successive moments, too. `sizes` is the
     path of a file with the sizes of the replicas, at the last of several moments. `source` and `sizes_source` are what
-    errors and tables call the input and the file of sizes, if not their paths.
+    errors and tables call the input and the file of sizes, if not their paths. `groups` are the paths of files about
+    the consumer groups of the cluster at the last moment, `groups_sources` what errors call them.
     """
 
     path: str
@@ -78,6 +79,8 @@ class DumpInput:
     sizes: str | None = None
     source: str | None = None
     sizes_source: str | None = None
+    groups: tuple[str, ...] = ()
+    groups_sources: tuple[str, ...] = ()
 
     def located(self) -> DumpInput:
         """Return the input with absolute paths, for a process in another folder, under the names that it has here."""
@@ -88,6 +91,8 @@ class DumpInput:
             source=self.source or self.path,
             sizes=sizes,
             sizes_source=self.sizes_source or self.sizes,
+            groups=tuple(str(Path(path).absolute()) for path in self.groups),
+            groups_sources=self.groups_sources or self.groups,
         )
 
 

@@ -114,17 +114,37 @@ def with_sizes_of(inputs: Sequence[DumpInput], sizes: Sequence[str]) -> tuple[Du
     found = list(inputs)
     names = [dump.name for dump in found]
     for text in sizes:
-        name, path = _named_path(text)
-        if name is None and len(found) > 1 and found[0].series is None:
-            raise UsageError(f"--sizes {text!r}: of {len(found)} clusters; name one of them, as in --sizes NAME=FILE")
-        if name is not None and name not in names:
-            known = ", ".join(str(each) for each in names[:10])
-            raise UsageError(f"--sizes {text!r}: no cluster is called {name!r}; there are {known}")
-        place = len(found) - 1 if name is None else names.index(name)
+        place, path = _place_of("--sizes", text, found)
         if found[place].sizes is not None:
             raise UsageError(f"--sizes {text!r}: cluster {names[place]!r} has sizes already")
         found[place] = attrs.evolve(found[place], sizes=path)
     return tuple(found)
+
+
+def with_groups_of(inputs: Sequence[DumpInput], groups: Sequence[str]) -> tuple[DumpInput, ...]:
+    """Return the inputs with the files of the `FILE` and `NAME=FILE` arguments of `--groups`, any number each.
+
+    A file without a name belongs to the only cluster, at its last moment; a pattern and a directory stand for files.
+    Raises UsageError where the cluster of a file is not clear.
+    """
+    found = list(inputs)
+    for text in groups:
+        place, path = _place_of("--groups", text, found)
+        more = tuple(each for _, each in _expanded(None, path))
+        found[place] = attrs.evolve(found[place], groups=(*found[place].groups, *more))
+    return tuple(found)
+
+
+def _place_of(option: str, text: str, inputs: Sequence[DumpInput]) -> tuple[int, str]:
+    """Return the place of the input that an argument `FILE` or `NAME=FILE` belongs to, and the path of the file."""
+    name, path = _named_path(text)
+    names = [dump.name for dump in inputs]
+    if name is None and len(inputs) > 1 and inputs[0].series is None:
+        raise UsageError(f"{option} {text!r}: of {len(inputs)} clusters; name one of them, as in {option} NAME=FILE")
+    if name is not None and name not in names:
+        known = ", ".join(str(each) for each in names[:10])
+        raise UsageError(f"{option} {text!r}: no cluster is called {name!r}; there are {known}")
+    return len(inputs) - 1 if name is None else names.index(name), path
 
 
 def moment(text: str) -> Moment:
@@ -151,6 +171,8 @@ def check_inputs(inputs: Sequence[DumpInput]) -> None:
             )
         if dump.sizes is not None:
             check_readable(dump.sizes)
+        for path in dump.groups:
+            check_readable(path)
         check_begins(dump)
 
 
