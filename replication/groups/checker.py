@@ -10,9 +10,9 @@ Constraints: a coordinator's own state (G1, G3 to G6, G8, G9) is checked on ever
 replaced and does not know it. Members are compared with their coordinator (G2) on the broker that leads by the
 controller's metadata.
 
-How: G7 in three ways: a coordinator accepts commits of current members only; the offsets that it returns follow its
-partition's committed records and never go back; and some order of the members' commits explains every offset that they
-fetched (`commits`).
+How: G7 in four ways: a coordinator accepts commits of current members only; the offsets that it returns follow its
+partition's committed records and never go back; so they do at the first request after the high watermark has passed a
+commit that had timed out; and some order of the members' commits explains every offset that they fetched (`commits`).
 
 Example: two cooperative members own a partition after a fail-over: G2, with time and names.
 
@@ -27,11 +27,12 @@ from collections.abc import Iterable, Mapping
 
 import attrs
 
+from broker.error_codes import ErrorCode
 from broker.group.classic import Ticket
 from broker.group.messages import OffsetCommitRequest
 from broker.group.records import CommittedOffset, OffsetKey, read_committed_offset, read_key
 from broker.group.service import GroupService
-from broker.ids import BrokerId, TopicPartition
+from broker.ids import BrokerId, Offset, TopicPartition
 from broker.units import TimeMs
 from replication.checkers import Finding
 from replication.groups.common import invariants
@@ -75,6 +76,8 @@ class GroupChecker:
         self._fence: CommitFence[tuple[NodeId, int, Ticket]] = CommitFence()
         """The commits that must be refused, by client, session and ticket."""
         self._known: dict[tuple[BrokerId, str], _Known] = {}
+        self._late: dict[Shard, tuple[Offset, int]] = {}
+        """The offset of each coordinator's last append that timed out, until that is committed; its requests so far."""
         self._held: dict[NodeId, object] = {}
         """The member id, generation and partitions that each member was last seen to have."""
 
@@ -97,6 +100,9 @@ class GroupChecker:
             return
         if isinstance(message, GroupRequest):
             self._note_commit(hosted, shard.services.get(message.group_id), message)
+            self._check_late(cluster, hosted, shard)
+        elif isinstance(message, ProduceResponse) and message.error is ErrorCode.REQUEST_TIMED_OUT:
+            self._late[shard] = message.offset, shard.request_count
         self._check_fence(cluster, out)
         for group_id, service in sorted(shard.services.items()):
             if not isinstance(message, GroupRequest) or group_id == message.group_id:
@@ -179,6 +185,20 @@ class GroupChecker:
                 if record.value is not None:
                     stored[partition] = read_committed_offset(record.value)
         self.note(cluster.now_ms, invariants.commits_fenced(stored, service), service.group_id)
+
+    def _check_late(self, cluster: Cluster, hosted: HostedCoordinator, shard: Shard) -> None:
+        """Check G7 as a request is handled after the high watermark has passed an append that had timed out."""
+        if shard not in self._late:
+            return
+        offset, count = self._late[shard]
+        self._late[shard] = offset, shard.request_count
+        led = hosted.host.led_log(shard.partition)
+        # A request of a former connection does not reach the coordinator.
+        if shard.request_count == count or shard.is_waiting or led is None or led.log.high_watermark <= offset:
+            return
+        del self._late[shard]
+        for _, service in sorted(shard.services.items()):
+            self._check_log(cluster, hosted, shard, service)
 
     def _check_forgotten(self, cluster: Cluster, known: _Known, service: GroupService) -> None:
         """Check G8: an offset that was deleted was old enough."""

@@ -89,6 +89,16 @@ class Shard:
         self._ticket = Ticket(0)
         self._wakes_ms: TimeMs | None = None
 
+    @property
+    def request_count(self) -> int:
+        """Return the number of requests handled."""
+        return self._ticket
+
+    @property
+    def is_waiting(self) -> bool:
+        """Return whether the result of an append is not known yet."""
+        return bool(self._waiting)
+
     def load(self, host: Host, now_ms: TimeMs, out: Outbox) -> None:
         """Read the partition, and begin to coordinate."""
         led = host.led_log(self.partition)

@@ -18,14 +18,14 @@ from broker.group.offsets import Commit, CommittedOffsets, ExpiryRule
 from broker.group.protocol import write_assignment
 from broker.ids import Offset, TopicPartition
 from broker.units import DurationMs, TimeMs
-from replication.groups import GROUP_INVARIANTS, GroupsExtension
+from replication.groups import GROUP_INVARIANTS, GroupsExtension, with_groups
 from replication.groups.client.assigning import ClientAssignor, ServerSideAssignor
 from replication.groups.client.protocols import GroupProtocol
 from replication.groups.client.subscription_state import SubscriptionState
 from replication.groups.common.events import EventKind
 from replication.groups.common.journal import Journal
 from replication.groups.shard import Shard
-from replication.simulation import Fault, FaultKind
+from replication.simulation import Fault, FaultKind, run, swarm
 from tests.replication.groups.builders import OPTIONS, act, codes, groups_of, member, ran, t
 
 KILL = Fault(TimeMs(20_000), FaultKind.KILL, 0, DurationMs(20_000))
@@ -130,6 +130,14 @@ def test_g7_a_coordinator_that_answers_before_the_others_have_it(monkeypatch: py
     assert codes(ran(restarted(crash_ms=34_000, start_ms=46_000), cut, end)) == set()
     monkeypatch.setattr(Shard, "_append", append)
     assert "G7" in codes(ran(restarted(crash_ms=34_000, start_ms=46_000), cut, end))
+
+
+def test_g7_a_coordinator_that_never_shows_a_commit_that_had_timed_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Seen at the next request after the high watermark has passed the commit, not when the cluster is quiet."""
+    options = with_groups(swarm(72_007, DurationMs(60_000)))
+    monkeypatch.setattr(Shard, "_show_committed", lambda _self, _host: None)
+    first, *_ = run(options, extension=GroupsExtension.drawn(options, 2)).findings
+    assert (first.code, 33_000 < first.at_ms < 34_000) == ("G7", True)
 
 
 def test_g8_offsets_that_are_forgotten_too_early(monkeypatch: pytest.MonkeyPatch) -> None:
