@@ -308,9 +308,12 @@ def test_a_move_cancelled_with_nobody_in_sync_leaves_the_first_replica_in_the_is
     assert simulation.finish().findings == ()
 
 
-@pytest.mark.parametrize("seed", [323, 391, 417])
+@pytest.mark.parametrize("seed", [323, 391, 417, 645])
 def test_what_was_found_once_holds_now(seed: int) -> None:
-    """323, 391: a cancelled move put a fenced broker into the ISR (I2). 417: I22 took a leftover copy for the write."""
+    """323, 391: a cancelled move put a fenced broker into the ISR (I2). 417: I22 took a leftover copy for the write.
+
+    645: blocks could not be lost on a disk that failed (A).
+    """
     assert Simulation(varied(seed, DurationMs(180_000))).finish().findings == ()
 
 
