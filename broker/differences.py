@@ -111,6 +111,8 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
     _row("4.3", "kafka-dump-log is a program in Java: order of findings, spaces, first records", "DumpLogSegments",
          "log/tools/problems.py", _DUMPED),
     _row("4.3", "Likewise for producers' snapshots", "DumpLogSegments", "log/tools/dump_producers.py", _DUMPED),
+    _row("4.3", "The share coordinator's snapshots have no largest number of updates between them",
+         "ShareCoordinatorConfig", "broker/config/changes.py", "`config --kafka`"),
     _row("4.3", "Remote log metadata is printed with the newer name of its package", "DumpLogSegments",
          "log/tools/dump_remote.py", _DUMPED),
     _row("4.3", "Likewise for time indexes", "DumpLogSegments", "log/tools/dump_time_index.py", _DUMPED),
