@@ -5,6 +5,8 @@
     rows              Hold what came of one run of a study: a row of its table.
     isr_run           Run one simulation of Kafka's own replication for a study, and count.
     quorum_voter      Decide what one replica of a majority quorum does: it votes, is elected, appends, fetches.
+    quorum_machines   Run the machines of a quorum: a clock, messages with delays, processes that die and start.
+    quorum_partition  Let the voters of one partition elect a leader, fetch from it and commit.
     quorum_producer   Write to the leaders of quorums as the simulation's producers write to Kafka's leaders.
     quorum_run        Run a log on a majority quorum under the failures of a study, and count the same.
     study             Define a study: a grid of parameters times seeds, and read one from TOML.

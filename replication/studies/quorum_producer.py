@@ -16,6 +16,7 @@ import attrs
 from broker.entropy import SplitMix64
 from replication.simulation.clients import DELIVERY_MS_MAX, RETRY_MS
 from replication.studies.parameters import Parameters
+from replication.studies.quorum_machines import Machines
 from replication.studies.quorum_voter import NOBODY
 
 BEGIN_MS: Final = 2_000
@@ -39,17 +40,9 @@ class Quorums(Protocol):
     """Define what a producer sees of the cluster."""
 
     parameters: Parameters
-    now_ms: int
+    machines: Machines
     is_over: bool
     writes: list[Write]
-
-    def at(self, at_ms: int, action: Callable[[], None]) -> None:
-        """Schedule an action."""
-        ...
-
-    def send(self, receiver: int, action: Callable[[], None]) -> None:
-        """Let a message arrive at a voter."""
-        ...
 
     def produce(self, write: Write, voter: int, answered: Callable[[], None], moved: Callable[[int], None]) -> None:
         """Take a write at a voter."""
@@ -67,19 +60,19 @@ class QuorumProducer:
     def begin(self) -> None:
         """Begin after a drawn time."""
         produce_ms = self._quorums.parameters.produce_ms
-        self._quorums.at(BEGIN_MS + self._entropy.next_int_bound(produce_ms), self._write)
+        self._quorums.machines.at(BEGIN_MS + self._entropy.next_int_bound(produce_ms), self._write)
 
     def _write(self) -> None:
         quorums = self._quorums
         if not quorums.is_over:
             partition = self._entropy.next_int_bound(quorums.parameters.partitions)
-            write = Write(len(quorums.writes), partition, quorums.now_ms)
+            write = Write(len(quorums.writes), partition, quorums.machines.now_ms)
             quorums.writes.append(write)
             self._try(write)
 
     def _try(self, write: Write) -> None:
         quorums = self._quorums
-        if quorums.now_ms - write.sent_ms > DELIVERY_MS_MAX:
+        if quorums.machines.now_ms - write.sent_ms > DELIVERY_MS_MAX:
             self._finish(write)
             return
         voter = self._leaders.get(write.partition, NOBODY)
@@ -94,13 +87,13 @@ class QuorumProducer:
         def answered() -> None:
             if not write.is_over:
                 self._leaders[write.partition] = voter
-                write.latency_ms = quorums.now_ms - write.sent_ms
+                write.latency_ms = quorums.machines.now_ms - write.sent_ms
                 self._finish(write)
 
         def moved(leader: int) -> None:
             if is_current():
                 self._leaders[write.partition] = leader
-                quorums.at(quorums.now_ms + RETRY_MS * (leader == NOBODY), again)
+                quorums.machines.at(quorums.machines.now_ms + RETRY_MS * (leader == NOBODY), again)
 
         def again() -> None:
             if is_current():
@@ -111,10 +104,12 @@ class QuorumProducer:
                 self._leaders.pop(write.partition, None)
                 self._try(write)
 
-        quorums.send(voter, lambda: quorums.produce(write, voter, answered, moved))
-        quorums.at(quorums.now_ms + ANSWER_MS_MAX, unanswered)
+        quorums.machines.send(voter, lambda: quorums.produce(write, voter, answered, moved))
+        quorums.machines.at(quorums.machines.now_ms + ANSWER_MS_MAX, unanswered)
 
     def _finish(self, write: Write) -> None:
         write.is_over = True
         quorums = self._quorums
-        quorums.at(quorums.now_ms + 1 + self._entropy.next_int_bound(2 * quorums.parameters.produce_ms), self._write)
+        quorums.machines.at(
+            quorums.machines.now_ms + 1 + self._entropy.next_int_bound(2 * quorums.parameters.produce_ms), self._write
+        )

@@ -1,0 +1,246 @@
+"""Let the voters of one partition elect a leader, fetch from it and commit, on machines that fail.
+
+What it decides: when a voter stands for election and when a leader resigns, and what is sent to whom. What a voter
+makes of a message is decided in `quorum_voter`.
+
+How: a follower that cannot fetch for the fetch timeout becomes a candidate, and stands again after a drawn time. A
+leader that no majority fetches from for 1.5 fetch timeouts resigns. A fetch without news waits at the leader.
+
+Source: KIP-595; controller.quorum.fetch.timeout.ms 2000, controller.quorum.election.timeout.ms 1000 and
+controller.quorum.election.backoff.max.ms 1000 of Kafka 4.3's QuorumConfig.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Final
+
+import attrs
+
+from replication.studies.quorum_machines import CLIENT, Machines
+from replication.studies.quorum_voter import NOBODY, QuorumReplica
+
+FETCH_TIMEOUT_MS: Final = 2_000
+ELECTION_TIMEOUT_MS: Final = 1_000
+ELECTION_BACKOFF_MS_MAX: Final = 1_000
+FETCH_WAIT_MS: Final = 500
+FETCH_RECORDS_MAX: Final = 1_000
+
+
+@attrs.frozen
+class Fetch:
+    """Hold a follower's fetch: its epoch, the end of its log and the epoch of its last record."""
+
+    epoch: int
+    end: int
+    last_epoch: int
+    is_counted: bool
+
+
+@attrs.frozen
+class Records:
+    """Hold what a fetch brings: records from `start` on, and whether they reach the leader's end."""
+
+    epoch: int
+    start: int
+    epochs: list[int]
+    values: list[int]
+    high_watermark: int
+    is_whole: bool
+
+
+@attrs.define
+class _Waiting:
+    """Hold a follower's fetch that waits at the leader; `end` is -1 when it has been answered."""
+
+    number: int = 0
+    end: int = -1
+
+
+class PartitionQuorum:
+    """Hold the voters of one partition, and what is on its way between them."""
+
+    def __init__(self, machines: Machines) -> None:
+        voters = range(machines.count)
+        self._machines = machines
+        self.replicas = [QuorumReplica(voter, machines.count) for voter in voters]
+        self.election_count = 0
+        self._timers = [0] * machines.count
+        self._heard_ms: list[dict[int, int]] = [{} for _ in voters]
+        self._fetches = [_Waiting() for _ in voters]
+        self._pending: dict[tuple[int, int], Callable[[], None]] = {}
+        """What is to be answered when an offset of an epoch is committed."""
+
+    # Elections.
+
+    def begin(self, voter: int, least_ms: int = FETCH_TIMEOUT_MS) -> None:
+        """Become a candidate unless a leader is heard within the time, and a drawn one."""
+        machines = self._machines
+        self._timers[voter] += 1
+        number, incarnation = self._timers[voter], machines.incarnation[voter]
+
+        def due() -> None:
+            is_set = (number, incarnation) == (self._timers[voter], machines.incarnation[voter])
+            if machines.is_up[voter] and is_set:
+                self._stand(voter)
+
+        machines.at(machines.now_ms + least_ms + machines.drawn(ELECTION_BACKOFF_MS_MAX), due)
+
+    def restart(self, voter: int) -> None:
+        """Begin anew after a process has started."""
+        replica = self.replicas[voter]
+        if replica.leads:  # In an epoch whose leader has restarted nobody leads.
+            replica.leader = NOBODY
+        self.begin(voter)
+
+    def _others(self, voter: int) -> Iterator[int]:
+        return (other for other in range(self._machines.count) if other != voter)
+
+    def _stand(self, voter: int) -> None:
+        replica = self.replicas[voter]
+        self.begin(voter, ELECTION_TIMEOUT_MS)
+        if not replica.is_counted:
+            for other in self._others(voter):  # It may not vote, and asks who leads.
+                self._machines.send(other, partial(self._tell_leader, other, voter))
+            return
+        replica.stand()
+        for other in self._others(voter):
+            self._machines.send(other, partial(self._on_vote_request, other, voter, replica.epoch, replica.last()))
+        self._on_vote(voter, voter, replica.epoch)
+
+    def _tell_leader(self, voter: int, asker: int) -> None:
+        replica = self.replicas[voter]
+        if replica.leads:
+            self._machines.send(asker, partial(self._follow, asker, voter, replica.epoch))
+
+    def _on_vote_request(self, voter: int, candidate: int, epoch: int, last: tuple[int, int]) -> None:
+        if self.replicas[voter].grants(candidate, epoch, last):
+            self.begin(voter, ELECTION_TIMEOUT_MS)
+            self._machines.send(candidate, partial(self._on_vote, candidate, voter, epoch))
+
+    def _on_vote(self, voter: int, other: int, epoch: int) -> None:
+        if self.replicas[voter].take_vote(other, epoch):
+            self._lead(voter)
+
+    def _lead(self, voter: int) -> None:
+        """Tell the others who leads."""
+        self.election_count += 1
+        self._timers[voter] += 1
+        self._heard_ms[voter] = dict.fromkeys(self._others(voter), self._machines.now_ms)
+        epoch = self.replicas[voter].epoch
+        for other in self._others(voter):
+            self._machines.send(other, partial(self._follow, other, voter, epoch))
+        self._check_majority(voter, epoch, self._machines.incarnation[voter])
+
+    def _check_majority(self, voter: int, epoch: int, incarnation: int) -> None:
+        """Let a leader resign when no majority fetches any more; look again later otherwise."""
+        replica, machines = self.replicas[voter], self._machines
+        if incarnation != machines.incarnation[voter] or not replica.leads or replica.epoch != epoch:
+            return
+        since_ms = machines.now_ms - FETCH_TIMEOUT_MS * 3 // 2
+        if sum(at_ms >= since_ms for at_ms in self._heard_ms[voter].values()) < machines.count // 2:
+            replica.leader = NOBODY
+            self.begin(voter)
+        else:
+            again_ms = machines.now_ms + FETCH_TIMEOUT_MS // 4
+            machines.at(again_ms, partial(self._check_majority, voter, epoch, incarnation))
+
+    # Fetching.
+
+    def _follow(self, voter: int, leader: int, epoch: int) -> None:
+        replica = self.replicas[voter]
+        if epoch < replica.epoch or (epoch == replica.epoch and replica.leader == leader):
+            return
+        replica.see(epoch)
+        replica.leader = leader
+        self._fetch(voter)
+
+    def _fetch(self, voter: int) -> None:
+        """Fetch from the leader; without an answer in the fetch timeout, stand for election."""
+        replica = self.replicas[voter]
+        self.begin(voter)
+        fetch = Fetch(replica.epoch, replica.end, replica.last()[0], replica.is_counted)
+        self._machines.send(replica.leader, partial(self._on_fetch, replica.leader, voter, fetch))
+
+    def _on_fetch(self, leader: int, voter: int, fetch: Fetch) -> None:
+        replica, machines = self.replicas[leader], self._machines
+        if not replica.leads or replica.epoch != fetch.epoch:
+            return
+        self._heard_ms[leader][voter] = machines.now_ms
+        agreed = replica.agreed_end(fetch.end, fetch.last_epoch)
+        if agreed < fetch.end:
+            machines.send(voter, partial(self._on_cut, voter, fetch.epoch, agreed))
+            return
+        if replica.hear_fetch(voter, fetch.end, is_counted=fetch.is_counted):
+            self._committed(leader)
+        number = self._fetches[voter].number + 1
+        self._fetches[voter] = _Waiting(number, fetch.end)
+        if fetch.end < replica.end:
+            self._answer(leader, voter)
+        else:
+            machines.at(machines.now_ms + FETCH_WAIT_MS, partial(self._answer_waiting, leader, voter, number))
+
+    def _answer_waiting(self, leader: int, voter: int, number: int) -> None:
+        if self._fetches[voter].number == number and self._machines.is_up[leader]:
+            self._answer(leader, voter)
+
+    def _answer(self, leader: int, voter: int) -> None:
+        """Answer a follower's waiting fetch, once."""
+        replica, waiting = self.replicas[leader], self._fetches[voter]
+        if waiting.end < 0 or not replica.leads:
+            return
+        self._fetches[voter] = _Waiting(waiting.number + 1)
+        start, stop = waiting.end, min(replica.end, waiting.end + FETCH_RECORDS_MAX)
+        found = Records(
+            replica.epoch,
+            start,
+            replica.epochs[start:stop],
+            replica.values[start:stop],
+            replica.high_watermark,
+            is_whole=stop == replica.end,
+        )
+        self._machines.send(voter, partial(self._on_records, voter, found))
+
+    def _on_cut(self, voter: int, epoch: int, end: int) -> None:
+        replica = self.replicas[voter]
+        if replica.epoch == epoch:
+            replica.cut(end)
+            self._fetch(voter)
+
+    def _on_records(self, voter: int, found: Records) -> None:
+        replica = self.replicas[voter]
+        if replica.epoch != found.epoch or replica.leads or found.start != replica.end:
+            return
+        replica.extend(found.start, found.epochs, found.values, found.high_watermark)
+        replica.is_counted = replica.is_counted or found.is_whole
+        self._fetch(voter)
+
+    # Producers.
+
+    def produce(self, value: int, voter: int, answered: Callable[[], None], moved: Callable[[int], None]) -> None:
+        """Take a write at a voter: it is acknowledged once committed, or another voter is named."""
+        replica, machines = self.replicas[voter], self._machines
+        if not replica.leads:
+            machines.send(CLIENT, partial(moved, replica.leader if replica.leader != voter else NOBODY))
+            return
+        recent = replica.values[-FETCH_RECORDS_MAX:]
+        # An idempotent producer's batch that is sent again is known.
+        offset = replica.end - len(recent) + recent.index(value) if value in recent else replica.append(value)
+        if offset < replica.high_watermark:
+            machines.send(CLIENT, answered)
+        else:
+            self._pending[replica.epoch, offset] = partial(machines.send, CLIENT, answered)
+        if replica.high_watermark == replica.end:
+            self._committed(voter)
+        for other in range(machines.count):
+            self._answer(voter, other)
+
+    def _committed(self, leader: int) -> None:
+        """Answer the writes that are committed."""
+        replica = self.replicas[leader]
+        for epoch, offset in [place for place in self._pending if place[1] < replica.high_watermark]:
+            # What an earlier leader appended there may be another record: its producer sends again.
+            answer = self._pending.pop((epoch, offset))
+            if epoch == replica.epoch:
+                answer()
