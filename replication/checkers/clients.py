@@ -142,11 +142,12 @@ def _is_former(references: Mapping[int, ReferenceLog], first: tuple[int, int], s
 def _kept(acked: Sequence[WriteView], reference: ReferenceLog) -> Sequence[WriteView]:
     """Return the writes that no unclean election has removed; what takes their place begins at their offsets anew.
 
-    A value that lies elsewhere now was left over from an attempt that was not acknowledged.
+    A value whose acknowledged place was removed and that lies elsewhere now was left over from another attempt.
     """
     if not reference.losses:
         return acked
-    return [write for write in acked if reference.has_at(write.offset, write.value)]
+    committed, former = {entry.value for entry in reference.committed}, reference.former
+    return [write for write in acked if write.value in committed and (write.offset, write.value) not in former]
 
 
 def _real_time(acked: Sequence[WriteView]) -> Iterator[str]:

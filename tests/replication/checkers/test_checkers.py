@@ -406,7 +406,7 @@ SEEN_ELSEWHERE: Final = {
     "I28",
     "I29",
 }
-OF_LIVENESS: Final = {f"L{number}" for number in range(10, 14)}
+OF_LIVENESS: Final = {f"L{number}" for number in range(10, 16)}
 """Seen in `test_broken_models`."""
 OF_RETENTION: Final = {f"K{number}" for number in range(1, 9)}
 """Seen in `test_kept_checkers`."""
