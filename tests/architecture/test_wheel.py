@@ -20,7 +20,7 @@ import pytest
 
 from tests.architecture.house import PACKAGES, ROOT, tracked_files
 
-ONLY_IN_READMES = (".md", ".png")
+ONLY_IN_READMES = (".md", ".png", ".svg")
 """Endings of tracked files that no wheel needs: the packages' READMEs, and the pictures that they show."""
 
 
