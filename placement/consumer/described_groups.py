@@ -109,7 +109,7 @@ def described_groups(
 
 
 def _without_doubles(files: Sequence[GroupTables]) -> list[GroupTables]:
-    """Return the files without what an earlier one has, too."""
+    """Return the files without the rows that an earlier file has already."""
     seen: dict[Hashable, str] = {}
     kept = []
     for file in files:

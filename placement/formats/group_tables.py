@@ -140,7 +140,7 @@ class GroupTables:
 
 @attrs.define
 class _Reading:
-    """Gather the rows of one text."""
+    """Collect the rows of one output, each in its table."""
 
     counts: RowCounts
     members: list[MemberRow] = attrs.field(factory=list)

@@ -124,7 +124,7 @@ def _proven(met: ByteArray, program: Program, batch_count: int, left: _Budget) -
 
 
 def _half_together(met: ByteArray, program: Program) -> tuple[int, int] | None:
-    """Return the groups that are nearest to half together in the best fractional schedule; None if it is whole."""
+    """Return the two groups whose share of common batches is nearest to a half; None if all shares are 0 or 1."""
     together = program.together()
     ones, others = np.triu_indices(met.shape[0], 1)
     shares = together[ones, others]

@@ -92,7 +92,7 @@ def cases_prove(clash: ByteArray, cases: Sequence[Case], batch_count: int) -> bo
 
 
 def _covers(cases: Sequence[tuple[Split, ...]]) -> bool:
-    """Return whether each schedule is in one of the cases: they come of splitting, again and again."""
+    """Return whether the cases hold every schedule: all of them, or both halves of one split, each in cases again."""
     if any(not splits for splits in cases):
         return True
     first = {(splits[0].one, splits[0].other) for splits in cases}

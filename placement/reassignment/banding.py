@@ -159,6 +159,6 @@ def _percent(goal: Goal) -> str:
 
 
 def _between(first: int, second: int) -> str:
-    """Return two sizes from the smaller to the larger, one where they read alike; a mean between bytes has them so."""
+    """Return two sizes as text, the smaller first; one where both round to the same text."""
     low, high = (format_size(size) for size in sorted((first, second)))
     return low if low == high else f"{low} to {high}"

@@ -63,7 +63,7 @@ class TopicProof:
 
 @attrs.frozen(kw_only=True, eq=False)
 class Cases:
-    """Hold vectors of prices, int64[K, B], one for some cases each; the `count` largest partitions make the cases."""
+    """Hold vectors of prices, int64[K, B], each for some of the cases that the `count` largest partitions make."""
 
     count: int
     price: Int64Array

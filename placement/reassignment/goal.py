@@ -51,7 +51,7 @@ class PlanRefusedError(RefusedError):
 
 
 class MissingInputError(UsageError):
-    """The input lacks what a goal needs: sizes, racks, capacities, or some of the partitions."""
+    """Say that the input lacks what a goal needs: sizes, racks, capacities, or some of the partitions."""
 
 
 @attrs.frozen(kw_only=True)

@@ -80,7 +80,7 @@ class _Placed:
 
 
 class _Search:
-    """Carry one search: the problem, how much work is left, and the bytes of a flow where nothing is decided."""
+    """Hold the state of one search: the problem, the work left, and the bytes of a flow where nothing is decided."""
 
     def __init__(self, parts: Parts, low: Int64Array, high: Int64Array) -> None:
         self.whole, self.low, self.high = parts, low, high

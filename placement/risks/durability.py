@@ -78,7 +78,7 @@ class Years:
 
 @attrs.frozen(kw_only=True)
 class Durability:
-    """Hold how durable the partitions of one number of replicas are; takeovers are those of the whole cluster.
+    """Hold the durability of the partitions of one replication factor; takeovers are of the whole cluster.
 
     Losses a year are events that lose one copyset or more. `losses_per_year_closed_form` counts copysets, which is the
     same while losses are rare. Takeover shares are None where nothing is taken over.

@@ -17,6 +17,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import Final
 
+import attrs
+
 from broker.ids import BrokerId
 from broker.units import DurationMs
 from replication.checkers import Rare
@@ -30,12 +32,10 @@ from replication.simulation import Options, Simulation, elected_by
 from replication.simulation.cluster import CREATE_MS, Cluster
 from replication.studies.failures import SECOND_MS, duration_of, failures_of
 from replication.studies.parameters import ACKS, Parameters
-from replication.studies.rows import Measures, with_latencies
+from replication.studies.rows import SAMPLE_MS, Availability, Measures, with_latencies
 
 RAISED: Final = "A"
 """The code of the finding that says what a model raised."""
-SAMPLE_MS: Final = 100
-"""How often availability is looked at, in ms."""
 
 
 def options_of(parameters: Parameters, seed: int) -> Options:
@@ -74,9 +74,7 @@ class Observer:
         self._needs_all = parameters.acks == "all"
         self._min_isr = parameters.min_isr
         self._end_ms = duration_of(parameters)
-        self.unavailable_ms = 0
-        self.leaderless_ms = 0
-        self.partition_ms = 0
+        self.time = Availability()
 
     def watch(self, cluster: Cluster) -> None:
         """Look at a cluster from the creation of its partitions on."""
@@ -86,9 +84,7 @@ class Observer:
     def _look(self, cluster: Cluster) -> None:
         running = {broker for broker, node in cluster.nodes.items() if node.role is not None and not node.is_paused}
         for state in cluster.controller.image.partitions.values():
-            self.partition_ms += SAMPLE_MS
-            self.leaderless_ms += SAMPLE_MS * (not state.has_leader)
-            self.unavailable_ms += SAMPLE_MS * (not self._takes_writes(state, running))
+            self.time.note(has_leader=state.has_leader, takes_writes=self._takes_writes(state, running))
 
     def _takes_writes(self, state: PartitionState, running: set[BrokerId]) -> bool:
         if not state.has_leader or state.leader not in running:
@@ -121,9 +117,7 @@ def run_isr(parameters: Parameters, seed: int, policy: ElectionPolicy | None = N
         lost_to_last_known=lost[Ground.LAST_KNOWN],
         lost_to_other=len(report.lost) - lost[Ground.SETTING] - lost[Ground.LAST_KNOWN],
         duplicate_count=_duplicate_count(simulation),
-        unavailable_ms=observer.unavailable_ms,
-        leaderless_ms=observer.leaderless_ms,
-        partition_ms=observer.partition_ms,
+        **attrs.asdict(observer.time),
         clean_elections=outcome.rare.get(Rare.ELECTED_CLEANLY, 0),
         elr_elections=outcome.rare.get(Rare.ELECTED_FROM_ELR, 0),
         unclean_elections=outcome.unclean_count,

@@ -11,7 +11,7 @@ from broker.drawing.element import Markup, tag
 from broker.drawing.page import offline_page, table
 from replication.studies.chart import measure_title, to_svg, value_text
 from replication.studies.study import Study
-from replication.studies.summary import Cell
+from replication.studies.summary import Cell, value_of
 
 
 def to_html(study: Study, cells: Sequence[Cell], command: str) -> str:
@@ -19,7 +19,7 @@ def to_html(study: Study, cells: Sequence[Cell], command: str) -> str:
     heads = [*study.names, *(measure_title(name) for name in study.measures), "runs", "broken", "refused", "failed"]
     rows = [
         [
-            *(_value(cell.values.get(name, "")) for name in study.names),
+            *(value_of(cell.values.get(name, "")) for name in study.names),
             *(value_text(name, cell.estimates[name].value) for name in study.measures),
             f"{cell.done_count:,}",
             f"{cell.broken_count:,}",
@@ -40,9 +40,5 @@ def to_html(study: Study, cells: Sequence[Cell], command: str) -> str:
         *table(heads, rows, texts=texts),
         *(tag("p", "Not as it should be: ", reason, class_="alert") for reason in reasons),
         tag("h2", "What is the same in all runs"),
-        *table(("parameter", "value"), [(name, _value(value)) for name, value in study.fixed.items()], texts=(0, 1)),
+        *table(("parameter", "value"), [(name, value_of(value)) for name, value in study.fixed.items()], texts=(0, 1)),
     )
-
-
-def _value(value: object) -> str:
-    return {True: "on", False: "off"}[value] if isinstance(value, bool) else str(value)

@@ -20,6 +20,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
+import attrs
+
 from broker.entropy import SplitMix64, derive
 from replication.simulation.faults import Fault
 from replication.simulation.options import FaultKind
@@ -29,9 +31,8 @@ from replication.studies.quorum_machines import Machines
 from replication.studies.quorum_partition import PartitionQuorum
 from replication.studies.quorum_producer import BEGIN_MS, QuorumProducer, Write
 from replication.studies.quorum_voter import NOBODY
-from replication.studies.rows import Measures, with_latencies
+from replication.studies.rows import SAMPLE_MS, Availability, Measures, with_latencies
 
-SAMPLE_MS: Final = 100
 HEAL_MS: Final = 60_000
 _STREAM: Final = 41
 
@@ -47,7 +48,7 @@ class QuorumRun:
         self.writes: list[Write] = []
         self.is_over = False
         self.losses = 0
-        self.unavailable_ms = self.leaderless_ms = self.partition_ms = 0
+        self.time = Availability()
 
     def run(self) -> tuple[Measures, str]:
         """Run to the end; return what was counted, and what is broken, "" if nothing."""
@@ -102,11 +103,9 @@ class QuorumRun:
         """Note which partitions could commit a write now: a running leader, and a running majority that counts."""
         is_up = self.machines.is_up
         for quorum in self.quorums:
-            self.partition_ms += SAMPLE_MS
             leads = any(replica.leads and is_up[replica.voter] for replica in quorum.replicas)
             counted = sum(replica.is_counted and is_up[replica.voter] for replica in quorum.replicas)
-            self.leaderless_ms += SAMPLE_MS * (not leads)
-            self.unavailable_ms += SAMPLE_MS * (not leads or 2 * counted <= len(is_up))
+            self.time.note(has_leader=leads, takes_writes=leads and 2 * counted > len(is_up))
 
     def _measures(self, failure_count: int) -> Measures:
         kept = [_kept(quorum) for quorum in self.quorums]
@@ -122,9 +121,7 @@ class QuorumRun:
                 len(values) - values.count(NOBODY) - len(found - {NOBODY})
                 for values, found in zip(kept, known, strict=True)
             ),
-            unavailable_ms=self.unavailable_ms,
-            leaderless_ms=self.leaderless_ms,
-            partition_ms=self.partition_ms,
+            **attrs.asdict(self.time),
             clean_elections=sum(max(0, quorum.election_count - 1) for quorum in self.quorums),
             failure_count=failure_count,
             loss_count=self.losses,

@@ -24,13 +24,32 @@ BROKEN: Final = "broken"
 FAILED: Final = "failed"
 
 
+SAMPLE_MS: Final = 100
+"""How often availability is looked at, in ms of the virtual clock."""
+
+
+@attrs.define
+class Availability:
+    """Count the time of partitions, looked at every SAMPLE_MS: all of it, without a leader, and without writes."""
+
+    partition_ms: int = 0
+    leaderless_ms: int = 0
+    unavailable_ms: int = 0
+
+    def note(self, *, has_leader: bool, takes_writes: bool) -> None:
+        """Count one partition at one look."""
+        self.partition_ms += SAMPLE_MS
+        self.leaderless_ms += SAMPLE_MS * (not has_leader)
+        self.unavailable_ms += SAMPLE_MS * (not takes_writes)
+
+
 @attrs.frozen(kw_only=True)
 class Measures:
     """Hold what was counted in one run.
 
     Writes: `write_count`, `acked_all` and `acked_one` (acknowledged with acks=all and acks=1), of these lost `lost_all`
-    and `lost_one`; `lost_to_unclean`, `lost_to_last_known` and `lost_to_other` say to what election, or to none.
-    `duplicate_count` counts values that stand in a log more than once.
+    and `lost_one`; `lost_to_unclean`, `lost_to_last_known` and `lost_to_other` say to what election, the last also if
+    to none. `duplicate_count` counts values that stand in a log more than once.
 
     Time: `unavailable_ms` is the time, summed over partitions, in which no write with the run's acks could have been
     acknowledged; `leaderless_ms` that in which there was no leader; `partition_ms` all time. All in steps of SAMPLE_MS.

@@ -63,7 +63,7 @@ class Cell:
     @property
     def label(self) -> str:
         """Return the values in words: acks all, min_isr 2."""
-        return ", ".join(f"{name} {_shown(value)}" for name, value in self.values.items()) or "all runs"
+        return ", ".join(f"{name} {value_of(value)}" for name, value in self.values.items()) or "all runs"
 
 
 def summarise(study: Study, rows: Iterable[Row]) -> list[Cell]:
@@ -110,5 +110,6 @@ def ratio(parts: Sequence[float], wholes: Sequence[float]) -> Estimate:
     return Estimate(value, max(0.0, value - Z_95 * error), value + Z_95 * error)
 
 
-def _shown(value: object) -> str:
+def value_of(value: object) -> str:
+    """Return a parameter's value in words: on and off for true and false."""
     return {True: "on", False: "off"}[value] if isinstance(value, bool) else str(value)

@@ -2,6 +2,7 @@
 
 - operators: List the places of a module at which a small bug can be put in, and put one in.
 - tree: Keep a copy of the source tree in which one file at a time is changed.
+- until_noticed: Make checks one after the other for some CPU seconds, until one of them notices something.
 - campaign: Run simulations of every shape for some CPU seconds, and say what the first broken one broke.
 - histories: Run the explorer's models for some CPU seconds, and say what the first unexpected outcome was.
 - nearest: Order the test files by how near they are to a module.

@@ -12,9 +12,8 @@ from __future__ import annotations
 
 import itertools
 import sys
-import time
-import traceback
 from collections.abc import Callable, Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import Final
 
@@ -22,8 +21,8 @@ import attrs
 
 from broker.units import DurationMs
 from replication.groups import GroupsExtension, with_groups
-from replication.rules.switches import rules_of
 from replication.simulation import Extension, Options, harsh, quiet, run, swarm, with_retention
+from tests.replication.mutants.until_noticed import Check, until_noticed
 
 MINUTE: Final = DurationMs(60_000)
 
@@ -34,11 +33,6 @@ class Shape:
 
     options: Callable[[int], Options]
     extension: Callable[[Options], Extension | None] = lambda options: None
-
-
-def _zookeeper(seed: int) -> Options:
-    options = swarm(seed, MINUTE, rules_of("3.5"))
-    return attrs.evolve(options, role_settings=attrs.evolve(options.role_settings, has_zookeeper=True))
 
 
 def _groups(options: Options) -> Extension:
@@ -60,26 +54,16 @@ def noticed(shape: str, seed: int) -> str:
     """Return what one run noticed, "" if nothing."""
     options = SHAPES[shape].options(seed)
     outcome = run(options, extension=SHAPES[shape].extension(options))
-    return f"{shape} {seed}: {outcome.findings[0]}" if outcome.is_broken else ""
+    return str(outcome.findings[0]) if outcome.is_broken else ""
 
 
 def main(arguments: list[str]) -> int:
     """Run until the CPU seconds are spent or something is noticed; the status is 1 if something is."""
     seconds, first = float(arguments[0]), int(arguments[1])
-    count = 0
-    for number, shape in enumerate(itertools.cycle(SHAPES)):
-        if time.process_time() >= seconds:
-            break
-        try:
-            told = noticed(shape, first + number)
-        except Exception:
-            told = f"{shape} {first + number}: {traceback.format_exc(limit=-1).splitlines()[-1]}"
-        count += 1
-        if told:
-            print(told)
-            return 1
-    print(f"nothing in {count} runs")
-    return 0
+    seeded = enumerate(itertools.cycle(SHAPES), start=first)
+    return until_noticed(
+        (Check(f"{shape} {seed}", partial(noticed, shape, seed)) for seed, shape in seeded), seconds, "runs"
+    )
 
 
 if __name__ == "__main__":

@@ -9,9 +9,8 @@ Source: ours.
 from __future__ import annotations
 
 import sys
-import time
-import traceback
 from collections.abc import Iterator
+from functools import partial
 from typing import Final
 
 import attrs
@@ -19,6 +18,7 @@ import attrs
 from replication.explore import QuorumModel, QuorumScope, search
 from replication.explore.search import Model
 from replication.explore.variants import FULL, VARIANTS
+from tests.replication.mutants.until_noticed import Check, until_noticed
 
 STATES_MAX: Final = 20_000
 
@@ -45,29 +45,16 @@ def noticed(wanted: Search) -> str:
     """Return what a search noticed, "" if nothing."""
     outcome = search(wanted.model, state_count_max=STATES_MAX if wanted.depth is None else None)
     if wanted.depth is None:
-        return "" if outcome.fault is None else f"{wanted.name}: {outcome.fault} after {outcome.depth} steps"
+        return "" if outcome.fault is None else f"{outcome.fault} after {outcome.depth} steps"
     if outcome.fault is None:
-        return f"{wanted.name}: holds, and was violated after {wanted.depth} steps"
-    return "" if outcome.depth == wanted.depth else f"{wanted.name}: {outcome.depth} steps instead of {wanted.depth}"
+        return f"holds, and was violated after {wanted.depth} steps"
+    return "" if outcome.depth == wanted.depth else f"{outcome.depth} steps instead of {wanted.depth}"
 
 
 def main(arguments: list[str]) -> int:
     """Run until the CPU seconds are spent or something is noticed; the status is 1 if something is."""
-    seconds = float(arguments[0])
-    count = 0
-    for wanted in searches():
-        if time.process_time() >= seconds:
-            break
-        try:
-            told = noticed(wanted)
-        except Exception:
-            told = f"{wanted.name}: {traceback.format_exc(limit=-1).splitlines()[-1]}"
-        count += 1
-        if told:
-            print(told)
-            return 1
-    print(f"nothing in {count} searches")
-    return 0
+    checks = (Check(each.name, partial(noticed, each)) for each in searches())
+    return until_noticed(checks, float(arguments[0]), "searches")
 
 
 if __name__ == "__main__":
