@@ -18,6 +18,7 @@ from replication.groups.alone.ledger import Ledger, Mark, OwnershipSpan
 from replication.groups.alone.scenario import SingleGroupScenario
 from replication.groups.alone.simulation import GroupSimulation
 from replication.groups.client.protocols import GroupProtocol
+from replication.groups.common.invariants import Broken
 
 
 @attrs.frozen(kw_only=True)
@@ -104,7 +105,7 @@ def run_group(scenario: SingleGroupScenario, protocol: GroupProtocol, seed: int,
         departures=dict(sorted(ledger.departures.items())),
         deaths=tuple(ledger.deaths),
         settled_ms=ledger.settled_ms,
-        findings=tuple(checker.findings),
+        findings=(*checker.findings, *(GroupFinding(mark.at_ms, Broken("GS", mark.text)) for mark in ledger.skipped)),
         spans=tuple(ledger.spans),
         marks=tuple(ledger.marks),
         generations_ms=tuple(ledger.generations_ms),

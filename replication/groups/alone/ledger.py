@@ -66,6 +66,8 @@ class Ledger(Watcher):
         self.spans: list[OwnershipSpan] = []
         self.marks: list[Mark] = []
         self.counts = GroupCounts()
+        self.skipped: list[Mark] = []
+        """The records that no member was handed though the group went past them."""
         self.move_count = 0
         self.return_count = 0
         self.least_move_count = 0
@@ -90,7 +92,9 @@ class Ledger(Watcher):
 
     def noted(self, simulation: GroupSimulation, process: Process, note: Note) -> None:
         """Count one note of a client, and follow the owners of partitions."""
-        self.counts.note(GROUP_ID, note)
+        skipped = self.counts.note(GROUP_ID, note)
+        if skipped:
+            self.skipped.append(Mark(simulation.now_ms, skipped))
         match note:
             case PartitionsAssigned():
                 self._has_changed = True

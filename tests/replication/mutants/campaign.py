@@ -1,9 +1,12 @@
 """Run simulations of every shape for some CPU seconds, and say what the first broken one broke.
 
-What it decides: the shapes, taken in turn, each with the next seed. A run is noticed that breaks an invariant, loses
-what its settings do not allow, or ends in an exception of any kind.
+What it decides: the shapes, taken in turn, each with the next seed; runs are short, so that all shapes come early. A
+run is noticed that breaks an invariant, loses what its settings do not allow, or ends in an exception of any kind.
 
 Constraints: the campaign knows nothing of the mutants, and compares with no other run.
+
+How: clusters are drawn by every preset there is, with groups, with retention, with ZooKeeper and by the rules of former
+releases; between them one log, one group and one herd of consumers live alone (`lone_logs`, `lone_groups`).
 
 Source: ours.
 """
@@ -21,10 +24,18 @@ import attrs
 
 from broker.units import DurationMs
 from replication.groups import GroupsExtension, with_groups
-from replication.simulation import Extension, Options, harsh, quiet, run, swarm, with_retention
+from replication.rules.switches import rules_of
+from replication.simulation import Extension, Options, Simulation, harsh, quiet, swarm, varied, with_retention
+from tests.replication.mutants.lone_groups import herd_noticed, lone_group_noticed, named_group_noticed
+from tests.replication.mutants.lone_logs import log_noticed
 from tests.replication.mutants.until_noticed import Check, until_noticed
+from tests.replication.mutants.view_checks import view_noticed
 
 MINUTE: Final = DurationMs(60_000)
+LOOKS: Final = 5
+"""How often a run under way is asked for the view of its partitions."""
+FORMER: Final = ("3.9", "3.7", "4.0")
+OF_ZOOKEEPER: Final = ("3.5", "2.8", "2.4")
 
 
 @attrs.frozen
@@ -34,33 +45,59 @@ class Shape:
     options: Callable[[int], Options]
     extension: Callable[[Options], Extension | None] = lambda options: None
 
+    def noticed(self, seed: int) -> str:
+        """Return what one run noticed, "" if nothing."""
+        options = self.options(seed)
+        simulation = Simulation(options, extension=self.extension(options))
+        for look in range(LOOKS):
+            simulation.run_until(options.duration_ms * (look + 1) // LOOKS)
+            told = view_noticed(simulation)
+            if told:
+                return told
+        outcome = simulation.finish()
+        return str(outcome.findings[0]) if outcome.is_broken else ""
+
 
 def _groups(options: Options) -> Extension:
     return GroupsExtension.drawn(options, 2)
 
 
-SHAPES: Final[Mapping[str, Shape]] = MappingProxyType(
+def _with_zookeeper(seed: int) -> Options:
+    options = swarm(seed, MINUTE, rules_of(OF_ZOOKEEPER[seed % len(OF_ZOOKEEPER)]))
+    return attrs.evolve(options, role_settings=attrs.evolve(options.role_settings, has_zookeeper=True))
+
+
+CLUSTERS: Final[Mapping[str, Shape]] = MappingProxyType(
     {
         "swarm": Shape(lambda seed: swarm(seed, MINUTE)),
-        "harsh": Shape(lambda seed: harsh(seed, MINUTE)),
+        "varied": Shape(lambda seed: varied(seed, MINUTE)),
         "groups": Shape(lambda seed: with_groups(swarm(seed, MINUTE)), _groups),
-        "retention": Shape(lambda seed: with_retention(harsh(seed, MINUTE))),
+        "harsh": Shape(lambda seed: harsh(seed, MINUTE)),
+        "retention": Shape(lambda seed: with_retention(varied(seed, MINUTE))),
+        "zookeeper": Shape(_with_zookeeper),
+        "former": Shape(lambda seed: swarm(seed, MINUTE, rules_of(FORMER[seed % len(FORMER)]))),
         "quiet": Shape(lambda seed: quiet(seed, MINUTE)),
     }
 )
+ALONE: Final[Mapping[str, Callable[[int], str]]] = MappingProxyType(
+    {"log": log_noticed, "group": lone_group_noticed, "named group": named_group_noticed, "herd": herd_noticed}
+)
+TURN: Final = (
+    *("swarm", "log", "herd", "varied", "group", "retention", "harsh", "log", "groups", "zookeeper"),
+    *("varied", "log", "named group", "former", "quiet", "group", "varied", "log", "groups", "swarm"),
+)
+"""The shapes in the order in which they come again and again."""
 
 
 def noticed(shape: str, seed: int) -> str:
     """Return what one run noticed, "" if nothing."""
-    options = SHAPES[shape].options(seed)
-    outcome = run(options, extension=SHAPES[shape].extension(options))
-    return str(outcome.findings[0]) if outcome.is_broken else ""
+    return CLUSTERS[shape].noticed(seed) if shape in CLUSTERS else ALONE[shape](seed)
 
 
 def main(arguments: list[str]) -> int:
     """Run until the CPU seconds are spent or something is noticed; the status is 1 if something is."""
     seconds, first = float(arguments[0]), int(arguments[1])
-    seeded = enumerate(itertools.cycle(SHAPES), start=first)
+    seeded = enumerate(itertools.cycle(TURN), start=first)
     return until_noticed(
         (Check(f"{shape} {seed}", partial(noticed, shape, seed)) for seed, shape in seeded), seconds, "runs"
     )

@@ -115,9 +115,13 @@ def test_the_explorer_notices_an_election_from_anywhere() -> None:
             assert by_histories(tree) != ""
 
 
-@pytest.mark.parametrize("shape", campaign.SHAPES)
+@pytest.mark.parametrize("shape", sorted({*campaign.TURN}))
 def test_today_s_code_gives_the_campaign_nothing_to_notice(shape: str) -> None:
     assert campaign.noticed(shape, 1) == ""
+
+
+def test_each_shape_has_its_turn() -> None:
+    assert {*campaign.TURN} == {*campaign.CLUSTERS, *campaign.ALONE}
 
 
 def test_a_campaign_notices_a_run_that_raises(
@@ -126,7 +130,7 @@ def test_a_campaign_notices_a_run_that_raises(
     def fail(*_: object, **__: object) -> None:
         raise IndexError("out of it")
 
-    monkeypatch.setattr(campaign, "run", fail)
+    monkeypatch.setattr(campaign, "Simulation", fail)
     assert campaign.main(["1e9", "0"]) == 1
     assert capsys.readouterr().out == "swarm 0: IndexError: out of it\n"
 

@@ -1,0 +1,137 @@
+"""Run groups without a cluster: the campaign's runs of one group, and of consumers that ZooKeeper alone coordinates.
+
+What it decides: members, protocol, assignor and release of each run, from the seed; and what each must come to,
+whatever happened in it: no invariant is broken, the group settles, every partition has one owner at the end, and no
+fewer partitions moved than had to.
+
+Source: ours.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import attrs
+
+from broker.entropy import SplitMix64, derive
+from broker.group.zookeeper import Herd, HerdOptions
+from broker.group.zookeeper.herd import IDS, OWNERS
+from broker.releases import NEWEST, Release
+from broker.units import DurationMs
+from replication.groups.alone import SCENARIOS, GroupRun, Shape, SingleGroupScenario, run_group, seeded_scenario
+from replication.groups.client.protocols import GroupProtocol
+
+_STREAM: Final = 17
+_REST_MS: Final = 120_000
+"""Longer than any session: a static member that is restarted too early is refused until its former session is over."""
+_PROTOCOLS: Final = tuple(GroupProtocol)
+_ASSIGNORS: Final = {
+    GroupProtocol.EAGER: ("range", "roundrobin", "sticky"),
+    GroupProtocol.COOPERATIVE: (None,),
+    GroupProtocol.CONSUMER: ("server-range", "uniform"),
+}
+_RELEASES: Final = (NEWEST, NEWEST, Release("4.1"), Release("4.0"))
+_EXPIRING_ONE_IN: Final = 4
+
+
+def lone_group_noticed(seed: int) -> str:
+    """Return what one group alone shows to be broken, "" if nothing."""
+    entropy = SplitMix64(derive(seed, _STREAM))
+    protocol = _PROTOCOLS[seed % len(_PROTOCOLS)]
+    release = _RELEASES[entropy.next_int_bound(len(_RELEASES))]
+    names = _ASSIGNORS[protocol]
+    shape = Shape(
+        members=2 + entropy.next_int_bound(4),
+        partitions=1 + entropy.next_int_bound(9),
+        minutes=5 + entropy.next_int_bound(3),
+    )
+    scenario = attrs.evolve(
+        seeded_scenario(seed, shape),
+        assignor=names[entropy.next_int_bound(len(names))],
+        records_per_second=5,
+        assignment_interval_ms=(None, DurationMs(0), DurationMs(5_000))[entropy.next_int_bound(3)],
+    )
+    if entropy.next_int_bound(_EXPIRING_ONE_IN) == 0:
+        scenario = _expiring(scenario)
+    return _broken(run_group(scenario, protocol, seed, release), is_seeded=True)
+
+
+def named_group_noticed(seed: int) -> str:
+    """Return what a named scenario shows to be broken under another seed than its own, "" if nothing."""
+    scenario = SCENARIOS[sorted(SCENARIOS)[seed % len(SCENARIOS)]]
+    protocol = scenario.protocols[(seed // len(SCENARIOS)) % len(scenario.protocols)]
+    return _broken(run_group(scenario, protocol, seed), is_seeded=False)
+
+
+def _expiring(scenario: SingleGroupScenario) -> SingleGroupScenario:
+    """Let offsets expire within the run: nothing happens any more, and after ten minutes the coordinator looks."""
+    return attrs.evolve(scenario, offsets_retention_ms=DurationMs(60_000), duration_ms=DurationMs(11 * 60_000))
+
+
+def _broken(group_run: GroupRun, *, is_seeded: bool) -> str:
+    if group_run.findings:
+        return str(group_run.findings[0])
+    if not is_seeded:
+        return ""
+    last_ms = max(event.at_ms + event.for_ms for event in group_run.scenario.events)
+    if group_run.settled_ms is None or group_run.settled_ms > last_ms + _REST_MS:
+        return f"settled at {group_run.settled_ms} ms, and all was over at {last_ms} ms"
+    at_end = [span.partition for span in group_run.spans if span.end_ms == group_run.scenario.duration_ms]
+    known = {span.partition for span in group_run.spans}
+    if len(at_end) != len(known) or set(at_end) != known:
+        return f"at the end {len(at_end)} of {len(known)} partitions have an owner"
+    if group_run.move_count < group_run.least_move_count:
+        return f"{group_run.move_count} partitions moved, and {group_run.least_move_count} had to"
+    return ""
+
+
+def herd_noticed(seed: int) -> str:
+    """Return what consumers that ZooKeeper alone coordinates show to be broken, "" if nothing."""
+    entropy = SplitMix64(derive(seed, _STREAM))
+    count, partitions = 1 + entropy.next_int_bound(8), 1 + entropy.next_int_bound(20)
+    retries = (1, 4, 100)[entropy.next_int_bound(3)]
+    options = HerdOptions(
+        consumer_count=count,
+        partition_count=partitions,
+        retry_count_max=retries,
+        notice_ms=DurationMs((50, 500)[entropy.next_int_bound(2)]),
+    )
+    herd = Herd(options, entropy)
+    names = {f"c{number:04d}" for number in range(count)}
+    told = _herd_broken(herd, names, herd.start().failed_consumer_count)
+    for step in range(3):
+        if told:
+            break
+        if len(names) > 1 and entropy.next_int_bound(2):
+            gone = herd.first_active()
+            names.discard(gone)
+            herd.crash(gone)
+        else:
+            names.add(f"d{step}")
+            herd.join(f"d{step}")
+        report = herd.settle()
+        told = _herd_broken(herd, names, report.failed_consumer_count)
+        others = len(names) - (f"d{step}" in names)
+        if not told and report.failed_consumer_count == 0 and report.woken_count < others:
+            told = f"a change woke {report.woken_count} of {others} others"
+        if not told and report.unowned_partition_ms < 0:
+            told = f"partitions had no owner for {report.unowned_partition_ms} ms"
+    return told
+
+
+def _herd_broken(herd: Herd, names: set[str], failed_count: int) -> str:
+    """Return what is wrong with a herd that has settled: owners are by ranges, and as ZooKeeper has them."""
+    owners = herd.owners()
+    if set(herd.nodes.children(IDS)) != names:
+        return f"registered are {herd.nodes.children(IDS)}, alive are {sorted(names)}"
+    if {int(each) for each in herd.nodes.children(OWNERS)} != set(owners):
+        return f"nodes of owners are {herd.nodes.children(OWNERS)}, owned are {sorted(owners)}"
+    if failed_count:
+        return ""
+    expected = [
+        name
+        for place, name in enumerate(sorted(names))
+        for _ in range(herd.options.partition_count // len(names) + (place < herd.options.partition_count % len(names)))
+    ]
+    found = [owners.get(partition) for partition in range(herd.options.partition_count)]
+    return "" if found == expected else f"owners are {found}, by ranges they were {expected}"

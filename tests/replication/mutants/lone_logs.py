@@ -1,0 +1,109 @@
+"""Drive a log at random, and compare it with a plain list: the campaign's runs of a log without a cluster.
+
+What it decides: which operations a log goes through, from a seed: those of the tests' machine (`LogMachine`), which
+compares a log in memory, one on files and a plain list of records after each of them.
+
+Constraints: clusters write one small batch of a few kinds at a time; transactions, columns, look-ups by time and
+indexes that are built anew are reached here only. Both logs are in memory, as times of real files are not drawn. What
+is scheduled runs before a truncation: as in Kafka, a later flush would leave the recovery point behind the log's end.
+A log loses power, or it is cut and compacted: a cut that was not flushed may come undone, which the list cannot say.
+
+Source: ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, Final
+
+from broker.entropy import SplitMix64, derive
+from log.storage import DiskImage, MemoryStorage, RecordedStorage
+from tests.log.partition.test_log_machine import LogMachine
+
+STEP_COUNT: Final = 60
+_STREAM: Final = 16
+
+
+class _TwiceInMemory(LogMachine):
+    """The tests' machine with both logs in memory."""
+
+    def set_storages(self, image: DiskImage) -> None:
+        """Begin with the same disk twice."""
+        self.recorded = RecordedStorage(MemoryStorage(self.clock, image))
+        self.storages = (self.recorded, MemoryStorage(self.clock, image))
+
+
+class _Draws:
+    """Draw the arguments of an operation."""
+
+    def __init__(self, seed: int) -> None:
+        self._entropy = SplitMix64(derive(seed, _STREAM))
+
+    def number(self, least: int, most: int) -> int:
+        """Return a number from `least` to `most`."""
+        return least + self._entropy.next_int_bound(most - least + 1)
+
+    def pairs(self, most: int = 3) -> list[tuple[bytes, bytes]]:
+        """Return one to `most` keys with values."""
+        return [
+            (b"abc"[at : at + 1], bytes(self.number(0, 255) for _ in range(self.number(0, 12))))
+            for at in (self.number(0, 2) for _ in range(self.number(1, most)))
+        ]
+
+
+_OPERATIONS: Final[Mapping[str, tuple[int, Callable[[_Draws], dict[str, Any]]]]] = MappingProxyType(
+    {
+        "append": (6, lambda draws: {"pairs": draws.pairs(), "idempotent": bool(draws.number(0, 1))}),
+        "append_as_follower": (2, lambda draws: {"pairs": draws.pairs(), "gap": draws.number(0, 2)}),
+        "append_columns": (1, lambda draws: {"pairs": draws.pairs(12), "per_batch": draws.number(1, 3)}),
+        "append_in_transaction": (2, lambda draws: {"pairs": draws.pairs()}),
+        "end_transaction": (2, lambda draws: {"is_abort": bool(draws.number(0, 1))}),
+        "retry": (1, lambda draws: {}),
+        "read": (2, lambda draws: {"offset": draws.number(0, 60)}),
+        "look_up_by_time": (1, lambda draws: {"age": draws.number(-1, 3_000)}),
+        "read_committed": (1, lambda draws: {}),
+        "compact": (1, lambda draws: {}),
+        "lose_power": (1, lambda draws: {"seed": draws.number(0, 1_000)}),
+        "roll": (1, lambda draws: {}),
+        "flush": (1, lambda draws: {}),
+        "sleep": (2, lambda draws: {"duration": draws.number(0, 700)}),
+        "raise_high_watermark": (2, lambda draws: {"offset": draws.number(0, 60)}),
+        "delete_before": (1, lambda draws: {"offset": draws.number(0, 60)}),
+        "retain": (1, lambda draws: {}),
+        "truncate": (1, lambda draws: {"offset": draws.number(0, 60)}),
+        "reopen": (1, lambda draws: {"clean": bool(draws.number(0, 1)), "recovery_point": "start"}),
+    }
+)
+"""How often each operation comes, and how its arguments are drawn."""
+
+
+def log_noticed(seed: int) -> str:
+    """Return what one log and its plain list differ in, "" if in nothing; the machine's assertions are raised."""
+    draws, machine = _Draws(seed), _TwiceInMemory()
+    try:
+        machine.open(draws.number(150, 400), (0, 100, 1_000)[draws.number(0, 2)], (48, 1_000)[draws.number(0, 1)])
+        left_out = ("truncate", "compact") if seed % 2 else ("lose_power",)
+        kinds = {name: weight for name, (weight, _) in _OPERATIONS.items() if name not in left_out}
+        names = [name for name, weight in kinds.items() for _ in range(weight)]
+        for _ in range(STEP_COUNT):
+            name = names[draws.number(0, len(names) - 1)]
+            if not _is_possible(machine, name):
+                continue
+            if name == "truncate":
+                machine.sleep(duration=700)
+            getattr(machine, name)(**_OPERATIONS[name][1](draws))
+            machine.the_logs_hold_what_the_list_holds()
+            machine.the_two_logs_are_alike_to_the_byte()
+    finally:
+        machine.teardown()
+    return ""
+
+
+def _is_possible(machine: LogMachine, name: str) -> bool:
+    first_open = machine.plain.first_open_offset()
+    if name == "end_transaction":
+        return first_open is not None
+    if name == "read_committed":
+        return first_open is None or first_open >= machine.plain.start_offset
+    return name != "retry" or machine.last_sent is not None
