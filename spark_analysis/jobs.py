@@ -1,9 +1,9 @@
 """Run the main jobs end to end: from a fleet or dumps to the tables of schemas.py.
 
-Constraints: every table is written, an empty one where there are no rows. An input that cannot be used at all ends the
-job with one InputError before any table is written; so does one of a known format that holds nothing, unless another
-input can be used: then it is a reject. The work is split by itself alone, clusters by their number and dumps by their
-bytes, not by cores, and so is every file.
+Constraints: every table is written, an empty one where there are no rows. An input that cannot be used is a reject, one
+row in and one put aside; if no input can be used, the job ends with one InputError before any table is written, and so
+it does for a file of sizes or groups that cannot be used. The work is split by itself alone, clusters by their number
+and dumps by their bytes, not by cores, and so is every file.
 
 How: tasks write their rows into files of their own (tables/staging.py); the files of the attempts that counted are
 kept. The clusters are ranked, and all tables move to their places. A fleet's pairs of brokers are counted last, for the
@@ -35,13 +35,14 @@ from spark_analysis.session.progress import Bar
 from spark_analysis.session.progress import progress as show_progress
 from spark_analysis.sources.dumps import DumpInput, size_bytes
 from spark_analysis.sources.files import check_readable
+from spark_analysis.sources.unusable import none_usable
 from spark_analysis.tables import schemas
 from spark_analysis.tables.advice_schemas import ADVICE
 from spark_analysis.tables.columns import Table
 from spark_analysis.tables.limits import DETAILED_CLUSTERS_MAX
 from spark_analysis.tables.sums import ranked
 from spark_analysis.tables.write import StagedRun, Written, arrow_to_table, read_table, remove_table, staged_run
-from spark_analysis.tasks import Task, dumps_task, even_parts, fleet_task, pairs_task, parts_by_size
+from spark_analysis.tasks import Task, dumps_task, error_of, even_parts, fleet_task, pairs_task, parts_by_size
 
 TASK_COUNT_MIN: Final = 8  # Work for as many cores, however small the fleet.
 CLUSTERS_PER_TASK_MAX: Final = 1_000  # A second of work at most; a task itself costs a tenth of one.
@@ -122,15 +123,10 @@ def analyse_dumps(
 
     `min_insync_replicas_default` holds for topics that do not show theirs. Inputs of one series are
     compared, each with the one before it. Each question `asked` has a table of its own; `zones` are those of the
-    consumers in the files of groups. Raises InputError for the first
-    input that cannot be used.
+    consumers in the files of groups. Raises InputError if no input can be used, and for the first file of sizes or
+    groups that cannot be.
     """
-    for dump_input in inputs:
-        check_readable(dump_input.path)
-        if dump_input.sizes is not None:
-            check_readable(dump_input.sizes)
-        for path in dump_input.groups:
-            check_readable(path)
+    _check_readable(inputs)
     # Executors have working folders of their own.
     series = _series([dump_input.located() for dump_input in inputs])
     tables = (*OF_CLUSTERS, *PER_INPUT, *ADVICE, *_tables(asked))
@@ -139,7 +135,7 @@ def analyse_dumps(
             function = dumps_task(series, run.root, racks, min_insync_replicas_default, asked, zones)
             sizes = [sum(size_bytes(dump_input.path) for _, dump_input in one) for one in series]
             results = _run(engine, function, parts_by_size(sizes, DUMP_BYTES_PER_TASK))
-            _refuse_failures(results, len(inputs))
+            _refuse_failures(results, inputs)
             _keep(run, (*tables, *schemas.WORK, schemas.PAIRS), results)
         _rank(run, progress, overwrite)
         engine.write_pairs(run, _shown_in_full(out, DETAILED_CLUSTERS_MAX), overwrite=overwrite)
@@ -209,15 +205,31 @@ def _series(inputs: Sequence[DumpInput]) -> list[list[tuple[int, DumpInput]]]:
     return list(together.values())
 
 
-def _refuse_failures(results: Sequence[dict[str, Any]], input_count: int) -> None:
-    """Raise the InputError of the first input of no known format, or of the first when none can be used."""
+def _check_readable(inputs: Sequence[DumpInput]) -> None:
+    """Raise InputError for the first file of sizes or groups that cannot be opened, or if no input can be."""
+    failures = []
+    for dump_input in inputs:
+        for path in (dump_input.sizes, *dump_input.groups):
+            if path is not None:
+                check_readable(path)
+        try:
+            check_readable(dump_input.path)
+        except InputError as error:
+            failures.append(error)
+    if inputs and len(failures) == len(inputs):
+        raise none_usable(failures)
+
+
+def _refuse_failures(results: Sequence[dict[str, Any]], inputs: Sequence[DumpInput]) -> None:
+    """Raise the InputError of the first file of sizes or groups that cannot be used, or if no input can be."""
     failures = sorted(
         (one["failure"] for one in results if one["failure"] is not None), key=lambda one: one["input_index"]
     )
-    fatal = [one for one in failures if not one["is_recognised"] or len(failures) == input_count]
+    fatal = [error_of(one) for one in failures if one["is_fatal"]]
     if fatal:
-        first = fatal[0]
-        raise InputError(first["what"], source=first["source"], line=first["line"], value=first["value"])
+        raise fatal[0]
+    if inputs and len(failures) == len(inputs):
+        raise none_usable([error_of(one) for one in failures])
 
 
 def _recipe_tables(recipe: Recipe) -> dict[Table, list[dict[str, Any]]]:

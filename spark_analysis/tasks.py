@@ -20,7 +20,7 @@ Left out: who runs the tasks; the final names and places of the files (tables/wr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -30,11 +30,11 @@ import numpy as np
 import pyarrow as pa
 
 from broker.cluster import ClusterView
-from broker.errors import InputError, NothingUsableError, UsageError
+from broker.errors import InputError, UsageError
 from placement.balance.changes import changes
 from placement.consumer.described_groups import described_groups
 from placement.formats.member_zones import MemberZones
-from placement.formats.parsed import ParsedDump, Reject
+from placement.formats.parsed import ParsedDump
 from placement.formats.racks import Racks
 from spark_analysis.fleet.describe import Placed, count_placed, describe_placed, view_of
 from spark_analysis.fleet.generate import Fleet, make_cluster, make_clusters
@@ -44,6 +44,7 @@ from spark_analysis.questions.registry import Asked
 from spark_analysis.sources.dumps import LAST, DumpInput, read_named, with_min_isr, with_racks, with_sizes
 from spark_analysis.sources.groups import read_groups
 from spark_analysis.sources.series import is_later_moment, with_series_note
+from spark_analysis.sources.unusable import as_input_error, fault_of, unusable
 from spark_analysis.tables import schemas
 from spark_analysis.tables.advice_rows import advice_rows
 from spark_analysis.tables.staging import TaskWriter
@@ -51,13 +52,12 @@ from spark_analysis.tables.view_rows import DUMP, PAIR_BROKER_COUNT_MAX, count_p
 
 Task: TypeAlias = Callable[[Sequence[int], str], list[dict[str, Any]]]
 """Work on the given numbers, write files of the given name, and return rows of `RESULT_SCHEMA`."""
-FORMAT_NOT_KNOWN: Final = "unknown"
 HELD_CLUSTER_COUNT_MAX: Final = 128
 HELD_ROW_COUNT_MAX: Final = 65_536  # Some megabytes: what a task holds of brokers and topics before it writes.
 FAILURE: Final[Any] = pa.struct(
     [
         pa.field("input_index", pa.int64()),
-        pa.field("is_recognised", pa.bool_()),
+        pa.field("is_fatal", pa.bool_()),
         pa.field("what", pa.string()),
         pa.field("source", pa.string()),
         pa.field("line", pa.int64()),
@@ -155,8 +155,10 @@ def dumps_task(
             writer.add_further(last.cluster_id, DUMP, advice_rows(view).items())
             _ask(asked, view, (last.cluster_id, DUMP), writer, last.groups)
 
-    def read_one(index: int, dump_input: DumpInput, before: Earlier | None, writer: TaskWriter) -> Earlier | None:
-        sized = with_sizes(with_racks(read_named(dump_input), racks), dump_input.sizes, source=dump_input.sizes_source)
+    def take(
+        index: int, dump_input: DumpInput, read: ParsedDump, before: Earlier | None, writer: TaskWriter
+    ) -> Earlier | None:
+        sized = with_sizes(with_racks(read, racks), dump_input.sizes, source=dump_input.sizes_source)
         parsed = with_series_note(sized.parsed, dump_input, None if before is None else before.view)
         _write_account(writer, parsed)
         if sized.account is not None:
@@ -184,12 +186,15 @@ def dumps_task(
             before: Earlier | None = None
             for index, dump_input in series[number]:
                 try:
-                    before = read_one(index, dump_input, before, writer)
-                except InputError as error:
-                    recognised = isinstance(error, NothingUsableError)
-                    if recognised:
-                        _write_unusable(writer, dump_input, error)
-                    yield _failure(index, error, is_recognised=recognised)
+                    read = read_named(dump_input)
+                except UsageError as error:
+                    _write_account(writer, unusable(dump_input, error), fault_of(error))
+                    yield _failure(index, as_input_error(error), is_fatal=False)
+                else:
+                    try:
+                        before = take(index, dump_input, read, before, writer)
+                    except InputError as error:  # Of sizes or groups, which the user has given for this cluster.
+                        yield _failure(index, error, is_fatal=True)
                 writer.tick()
             advise(before, writer)
 
@@ -255,20 +260,11 @@ def _ask(
         writer.append(one.question.run_table, (*keys, *(column.combine_chunks() for column in rows.columns)))
 
 
-def _write_account(writer: TaskWriter, parsed: ParsedDump) -> None:
-    values = [getattr(parsed, name) for name in schemas.INPUTS.column_names if name not in ("cluster_count", "notes")]
-    account = (*values[:2], len(parsed.clusters), *values[2:], list(parsed.notes))
+def _write_account(writer: TaskWriter, parsed: ParsedDump, fault: str | None = None) -> None:
+    more = {"cluster_count": len(parsed.clusters), "notes": list(parsed.notes), "fault": fault}
+    account = [more[name] if name in more else getattr(parsed, name) for name in schemas.INPUTS.column_names]
     writer.append(schemas.INPUTS, [[value] for value in account])
     writer.append(schemas.REJECTS, _columns(schemas.REJECTS.column_names, parsed.rejects))
-
-
-def _write_unusable(writer: TaskWriter, dump_input: DumpInput, error: InputError) -> None:
-    """Write the account of an input of a known format that holds nothing: one row in, one put aside."""
-    source = dump_input.source or dump_input.path
-    account: tuple[Any, ...] = (source, dump_input.format or FORMAT_NOT_KNOWN, 0, 1, 0, 1, 0, [])
-    reject = Reject(source, error.line, error.what, error.value or "")
-    writer.append(schemas.INPUTS, [[value] for value in account])
-    writer.append(schemas.REJECTS, _columns(schemas.REJECTS.column_names, [reject]))
 
 
 def _write_changes(writer: TaskWriter, before: ClusterView, after: ClusterView) -> None:
@@ -282,6 +278,11 @@ def _columns(names: Sequence[str], rows: Sequence[Any]) -> list[list[Any]]:
     return [[getattr(row, name) for row in rows] for name in names]
 
 
-def _failure(index: int, error: InputError, *, is_recognised: bool) -> dict[str, Any]:
+def error_of(failure: Mapping[str, Any]) -> InputError:
+    """Return the error in a row of `FAILURE`."""
+    return InputError(failure["what"], source=failure["source"], line=failure["line"], value=failure["value"])
+
+
+def _failure(index: int, error: InputError, *, is_fatal: bool) -> dict[str, Any]:
     results = {"what": error.what, "source": error.source, "line": error.line, "value": error.value}
-    return {"input_index": index, "is_recognised": is_recognised} | results
+    return {"input_index": index, "is_fatal": is_fatal} | results

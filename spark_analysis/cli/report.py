@@ -12,17 +12,17 @@ import click
 from broker.cli import EXIT_REFUSED, FiniteRange, printable, takes
 from broker.cli_options import COUNT, idle_without
 from placement.balance.measures import TOLERANCE
-from placement.formats.racks import RACKS_BYTES_MAX, Racks, read_racks
+from placement.formats.racks import Racks
 from spark_analysis.cli.commands import PROGRAM
 from spark_analysis.cli.engines import AUTO, LOCAL_BYTES_MAX
 from spark_analysis.cli.interrupts import ending_at_once
 from spark_analysis.cli.running import RunOptions, run_info, run_job, run_options
 from spark_analysis.engines.engine import Engine
 from spark_analysis.questions.registry import Asked, asked_of
+from spark_analysis.report.figures import plural
 from spark_analysis.report.gates import GATES, failures, gates_of
-from spark_analysis.report.model import GivenInput
+from spark_analysis.report.model import GivenInput, Report
 from spark_analysis.sources.dumps import FORMATS, DumpInput, size_bytes
-from spark_analysis.sources.files import read_small_file
 from spark_analysis.sources.groups import read_zones
 from spark_analysis.sources.inputs import (
     STDIN,
@@ -32,6 +32,7 @@ from spark_analysis.sources.inputs import (
     dump_inputs,
     moment,
     name_of,
+    racks_in,
     standard_input,
     with_groups_of,
     with_sizes_of,
@@ -156,19 +157,14 @@ def report(options: ReportOptions) -> int:
     brokerside report prod.txt stage.txt --racks racks.csv --out today
     brokerside report /var/lib/kafka/__cluster_metadata-0 --moments
     """
-    racks = None if options.racks is None else _racks(options.racks)
+    racks = None if options.racks is None else racks_in(str(options.racks))
     named = dump_inputs(options.dumps, options.named_format, options.moments, tuple(map(moment, options.at)))
     with standard_input(with_groups_of(with_sizes_of(named, options.sizes), options.groups)) as inputs:
-        empty = are_empty(inputs)
-        for dump in empty:
-            click.echo(f"{printable(dump.source or dump.path)} {_EMPTY}", err=len(empty) < len(inputs))
-        if len(empty) == len(inputs):
+        if are_empty(inputs):
+            for dump in inputs:
+                click.echo(f"{printable(dump.source or dump.path)} {_EMPTY}")
             return 0
-        return _report(tuple(dump for dump in inputs if dump not in empty), racks, options)
-
-
-def _racks(path: Path) -> Racks:
-    return read_racks(read_small_file(str(path), size_bytes_max=RACKS_BYTES_MAX), source=path.name)
+        return _report(inputs, racks, options)
 
 
 def _report(inputs: Sequence[DumpInput], racks: Racks | None, options: ReportOptions) -> int:
@@ -194,16 +190,28 @@ def _report(inputs: Sequence[DumpInput], racks: Racks | None, options: ReportOpt
     given = tuple(given_input(dump, options) for dump in inputs)
     info = run_info("dumps", _title(inputs), tolerance=options.tolerance / 100, given=given, asked=options.asked)
     result = run_job(job, info, options, is_small=sum(size_bytes(dump.path) for dump in inputs) < LOCAL_BYTES_MAX)
-    if result.rows_rejected:
-        click.echo(
-            f"{PROGRAM}: warning: {result.rows_rejected:,} of {result.rows_in:,} rows were put aside; the reasons are "
-            f"in {options.out / 'report.html'} and {options.out / 'tables' / 'rejects'}",
-            err=True,
-        )
+    _warn(result, options.out)
     failed = failures(result, gates, tolerance=options.tolerance / 100)
     for sentence in failed:
         click.echo(f"{PROGRAM}: failed: {printable(sentence)}", err=True)
     return EXIT_REFUSED if failed or (options.strict and result.rows_rejected) else 0
+
+
+def _warn(result: Report, out: Path) -> None:
+    """Say on standard error which inputs cannot be used, and how many rows were put aside."""
+    if result.unusable.count:
+        first = result.unusable.rows[0].fault or ""
+        click.echo(
+            f"{PROGRAM}: warning: {result.unusable.count:,} of {plural(result.inputs.count, 'input')} cannot be used; "
+            f"the first: {printable(first)}",
+            err=True,
+        )
+    if result.rows_rejected:
+        click.echo(
+            f"{PROGRAM}: warning: {result.rows_rejected:,} of {result.rows_in:,} rows were put aside; the reasons are "
+            f"in {printable(str(out / 'report.html'))} and {printable(str(out / 'tables' / 'rejects'))}",
+            err=True,
+        )
 
 
 def given_input(dump: DumpInput, options: ReportOptions) -> GivenInput:

@@ -23,16 +23,16 @@ import pyarrow as pa
 
 from broker.cluster import ClusterView
 from broker.errors import BrokersideError, InputError
-from placement.formats.parsed import ParsedDump, Reject, shown
+from placement.formats.parsed import ParsedDump, Reject
 from placement.formats.racks import Racks, read_racks
 from spark_analysis.data_sources.options import DROP, FAILFAST
 from spark_analysis.sources.dumps import DumpInput, read_named, with_racks, with_sizes
 from spark_analysis.sources.files import read_chunks
+from spark_analysis.sources.unusable import fault_of, unusable
 from spark_analysis.tables import source_schemas as tables
 from spark_analysis.tables.columns import Table
 from spark_analysis.tables.view_columns import ColumnRows, broker_columns, cluster_columns, partition_columns
 
-FORMAT_NOT_KNOWN: Final = "unknown"
 FAULTS_PER_BATCH: Final = 1 << 13
 
 
@@ -90,23 +90,6 @@ def reject_batch(table: Table, rejects: Sequence[Reject]) -> pa.RecordBatch:
     return ColumnRows(len(rejects), values).batch(table, {})
 
 
-def unusable(dump: DumpInput, error: BrokersideError) -> ParsedDump:
-    """Return the account of an input that cannot be used: one row in, put aside."""
-    line, what, value = None, str(error), ""
-    if isinstance(error, InputError):
-        line, what, value = error.line, error.what, error.value or ""
-    return ParsedDump(
-        source=dump.path,
-        format=dump.format or FORMAT_NOT_KNOWN,
-        clusters=(),
-        rejects=(Reject(dump.path, line, what, value),),
-        rows_in=1,
-        rows_analysed=0,
-        rows_rejected=1,
-        lines_passed_over=0,
-    )
-
-
 def account_batches(table: Table, mode: str, parsed: ParsedDump, fault: str | None) -> Iterator[pa.RecordBatch]:
     """Yield what a table says of an input beside its clusters; `fault` is set if it could not be used at all.
 
@@ -136,7 +119,7 @@ def _rows(request: DumpRequest, dump: DumpInput, racks: Racks | None) -> Iterato
     except BrokersideError as error:
         if request.mode == FAILFAST:
             raise
-        yield from account_batches(request.table, request.mode, unusable(dump, error), shown(str(error)))
+        yield from account_batches(request.table, request.mode, unusable(dump, error), fault_of(error))
         return
     sized = with_sizes(with_racks(parsed, racks), dump.sizes)
     yield from _read(request, sized.parsed)

@@ -24,11 +24,11 @@ from broker.errors import BrokersideError
 from placement.consumer.described_groups import DescribedMember, described_groups
 from placement.formats.group_tables import GroupTable, GroupTables, OffsetRow, StateRow
 from placement.formats.member_zones import MemberZones
-from placement.formats.parsed import shown
-from spark_analysis.data_sources.dump_rows import account_batches, fault_batches, reject_text, unusable
+from spark_analysis.data_sources.dump_rows import account_batches, fault_batches, reject_text
 from spark_analysis.data_sources.options import DROP, FAILFAST
 from spark_analysis.sources.dumps import DumpInput
 from spark_analysis.sources.groups import read_groups, read_zones
+from spark_analysis.sources.unusable import fault_of, unusable
 from spark_analysis.tables.columns import Table
 from spark_analysis.tables.group_schemas import DESCRIBED_MEMBERS, DESCRIBED_OFFSETS, DESCRIBED_STATES
 from spark_analysis.tables.view_columns import BATCH_ROWS, ColumnRows
@@ -77,7 +77,7 @@ def _rows(request: GroupRequest, cluster: ClusterFiles, zones: MemberZones | Non
             if request.mode == FAILFAST:
                 raise
             account = unusable(DumpInput(path, cluster.cluster), error)
-            yield from account_batches(request.table, request.mode, account, shown(str(error)))
+            yield from account_batches(request.table, request.mode, account, fault_of(error))
     described = described_groups(files, cluster=cluster.cluster, zones=zones)
     for one in described.tables:
         yield from account_batches(request.table, request.mode, one.account, None)

@@ -37,11 +37,12 @@ from log.metadata import (
 from log.metadata.durations import ClusterHistory
 from log.metadata.events import Event
 from log.tools.sources import metadata_files
-from placement.formats.parsed import ParsedDump, RowCounts, shown
-from spark_analysis.data_sources.dump_rows import account_batches, unusable, view_rows
+from placement.formats.parsed import ParsedDump, RowCounts
+from spark_analysis.data_sources.dump_rows import account_batches, view_rows
 from spark_analysis.data_sources.options import FAILFAST
 from spark_analysis.sources.dumps import DumpInput
 from spark_analysis.sources.moments import MomentView, that_differ, what_changed
+from spark_analysis.sources.unusable import fault_of, unusable
 from spark_analysis.tables.columns import Table
 from spark_analysis.tables.source_schemas import CLUSTER_INPUTS, CLUSTER_REJECTS, METADATA_EVENTS
 from spark_analysis.tables.view_columns import ColumnRows
@@ -79,7 +80,7 @@ def _rows(request: MetadataRequest, log: DumpInput) -> Iterator[pa.RecordBatch]:
         if request.mode == FAILFAST:
             raise
         placed = InputError(error.what, source=log.path) if isinstance(error, CorruptDataError) else error
-        yield from account_batches(request.table, request.mode, unusable(log, placed), shown(str(placed)))
+        yield from account_batches(request.table, request.mode, unusable(log, placed), fault_of(placed))
         return
     yield from account_batches(request.table, request.mode, parsed, None)
 

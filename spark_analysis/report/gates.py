@@ -3,8 +3,8 @@
 What it decides: a gate is the name of a state of partitions (leaderless, under-min-isr, …) or "uneven". A cluster fails
 the gate of a state if it has a partition in it, and "uneven" if more than the tolerated share of a quantity must move.
 
-Constraints: a state that the input does not show fails its gate, for nothing says that all is well. Of moments of one
-cluster only the last is judged.
+Constraints: a state that the input does not show fails its gate, for nothing says that all is well; so does an input
+that cannot be used. Of moments of one cluster only the last is judged.
 
 Example: with the gate leaderless, a cluster of two partitions without a leader fails: "prod: 2 partitions have no
 leader".
@@ -20,7 +20,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from broker.errors import UsageError
-from spark_analysis.report.figures import percent, ppm
+from spark_analysis.report.figures import percent, plural, ppm
 from spark_analysis.report.model import QUANTITIES, ClusterRow, Report
 from spark_analysis.report.states import STATES
 
@@ -45,9 +45,17 @@ def gates_of(text: str) -> tuple[str, ...]:
 def failures(report: Report, gates: Sequence[str], *, tolerance: float) -> tuple[str, ...]:
     """Return a sentence for each cluster and gate that it fails, in order of rank and gate.
 
-    `tolerance` is the share of replicas, leaders or bytes, 0 to 1, that may have to move.
+    `tolerance` is the share of replicas, leaders or bytes, 0 to 1, that may have to move. An input that could not be
+    used fails the gates, whatever they are.
     """
-    return tuple(
+    unusable = [f"{row.fault}; nothing is known of its cluster" for row in report.unusable.rows if gates]
+    if (more := report.unusable.count - len(report.unusable.rows)) and gates:
+        unusable.append(f"{plural(more, 'more input')} cannot be used")
+    return (*unusable, *_of_clusters(report, gates, tolerance))
+
+
+def _of_clusters(report: Report, gates: Sequence[str], tolerance: float) -> Iterator[str]:
+    return (
         f"{row.facts.cluster}: {found}"
         for row in report.current_rows
         for gate in gates

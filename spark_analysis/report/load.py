@@ -88,13 +88,15 @@ def load_report(out: Path, run: RunInfo) -> Report:
 def _load(out: Path, run: RunInfo) -> Report:
     rows, rest = _cluster_rows(out, run)
     shown = rows[:DETAILED_CLUSTERS_MAX]
-    inputs = sorted(_scan(out, schemas.INPUTS, InputCount), key=lambda row: (-row.rows_rejected, row.source))
+    inputs = sorted(_scan(out, schemas.INPUTS, InputCount), key=_input_order)
+    unusable = [row for row in inputs if row.fault is not None]
     rejects = _first(_scan(out, schemas.REJECTS, Reject), _reject_order, LIST_MAX)
     return Report(
         run=run,
         rows=rows,
         details=_details(out, shown),
         inputs=ShortenedList(len(inputs), tuple(inputs[:LIST_MAX])),
+        unusable=ShortenedList(len(unusable), tuple(unusable[:LIST_MAX])),
         rows_in=sum(row.rows_in for row in inputs),
         rows_analysed=sum(row.rows_analysed for row in inputs),
         rows_rejected=sum(row.rows_rejected for row in inputs),
@@ -176,6 +178,11 @@ def _grouped(
 
 def _key(row: Any) -> Key:
     return row.cluster_id, row.placer
+
+
+def _input_order(row: InputCount) -> tuple[Any, ...]:
+    """Order what could not be used first, then what has rejected rows."""
+    return row.fault is None, -row.rows_rejected, row.source
 
 
 def _reject_order(row: Reject) -> tuple[Any, ...]:

@@ -224,6 +224,7 @@ class InputCount:
     rows_rejected: int
     lines_passed_over: int
     notes: tuple[str, ...]
+    fault: str | None = None
 
 
 @attrs.frozen
@@ -396,7 +397,8 @@ class DumpComparison:
 class Report:
     """Hold all values of the page: `rows` in order of rank, and `details` of the first of them.
 
-    `rest` are the clusters of a large fleet that rank after `rows`: what counts clusters counts both.
+    `rest` are the clusters of a large fleet that rank after `rows`: what counts clusters counts both. `unusable` are
+    the inputs of which nothing could be used.
     `lists_partitions` tells whether the table of partitions has rows.
     """
 
@@ -409,6 +411,7 @@ class Report:
     rows_rejected: int
     rejects: ShortenedList[Reject]
     changes: tuple[DumpComparison, ...]
+    unusable: ShortenedList[InputCount] = ShortenedList(0, ())
     lists_partitions: bool = False
     rest: Rest = attrs.field(factory=Rest)
     answers: tuple[Answered, ...] = ()

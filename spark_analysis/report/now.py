@@ -67,6 +67,7 @@ def now_section(report: Report) -> Markup:
         "now",
         "Is anything wrong now?",
         _moment(report),
+        _unusable(report),
         tag("ul", *(_state_tile(report, state) for state in STATES), _rack_tile(report), class_="tiles"),
         *(_state_list(report, rows, state) for state in STATES),
         _rack_list(report, rows),
@@ -82,6 +83,18 @@ def _moment(report: Report) -> Markup | None:
         f"Now is the last of successive dumps: {names}. The dumps before it stand under ",
         tag("a", "what changed", href="#changes"),
         ".",
+    )
+
+
+def _unusable(report: Report) -> Markup | None:
+    found = report.unusable.count
+    if not found:
+        return None
+    whose = "its cluster" if found == 1 else "their clusters"
+    return tag(
+        "p",
+        tag("a", f"{plural(found, 'input')} cannot be used", href="#rejects", class_="alert"),
+        f": nothing here is of {whose}.",
     )
 
 

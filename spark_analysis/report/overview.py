@@ -48,6 +48,8 @@ def what_in_words(report: Report) -> str:
         by = f"placed by {placers[0]}" if len(placers) == 1 else f"each placed by {' and by '.join(placers)}"
         return f"A simulated fleet of {clusters}, {by}."
     inputs = plural(report.inputs.count, "input")
+    if report.unusable.count:
+        inputs += f", of which {count(report.unusable.count)} cannot be used"
     if not report.moments:
         return f"Dumps of {clusters}, from {inputs}."
     some = "" if len(report.current_rows) == 1 else "some "
@@ -109,12 +111,13 @@ def _inputs(report: Report) -> Markup | None:
             count(entry.rows_analysed),
             Cell(count(entry.rows_rejected), alert=entry.rows_rejected > 0),
             count(entry.lines_passed_over),
-            "; ".join(entry.notes),
+            Cell("; ".join((entry.fault or "", *entry.notes)).removeprefix("; "), alert=entry.fault is not None),
         )
         for entry in report.inputs.rows
     ]
     title = f"{plural(report.inputs.count, 'input')}{_shortened(report.inputs)}"
-    return folded(title, table("Inputs, those with rejected rows first", headers, rows), open_=report.inputs.count <= 8)
+    caption = "Inputs, those that cannot be used and those with rejected rows first"
+    return folded(title, table(caption, headers, rows), open_=report.inputs.count <= 8)
 
 
 def _shortened(kept: ShortenedList[object]) -> str:

@@ -46,6 +46,8 @@ def prometheus_text(report: Report) -> str:
     ]
     lines += _metric("moves_share", "Share of a quantity that has to move until brokers are even, 0 to 1.", shares)
     lines += _metric("rows_rejected", "Rows of the inputs that could not be used.", [("", report.rows_rejected)])
+    unusable = [("", report.unusable.count)] if report.run.kind == "dumps" else []
+    lines += _metric("inputs_unusable", "Inputs of which nothing could be used.", unusable)
     if report.rest.count:
         said = f"# The first {len(rows)} of {report.current_count} clusters by rank; tables/clusters has all of them."
         lines.insert(0, said)

@@ -14,6 +14,7 @@ import json
 from collections.abc import Sequence
 from typing import Any, Final
 
+import attrs
 from rich.console import Group, RenderableType
 from rich.text import Text
 
@@ -151,6 +152,10 @@ def summary_json(report: Report) -> str:
         "rows_in": report.rows_in,
         "rows_analysed": report.rows_analysed,
         "rows_rejected": report.rows_rejected,
+        "input_count": report.inputs.count,
+        "unusable_input_count": report.unusable.count,
+        "unusable_inputs": [{"source": row.source, "fault": row.fault} for row in report.unusable.rows],
+        "rejects": [attrs.asdict(row) for row in report.rejects.rows],
         "cluster_count": report.cluster_count,
         "dump_or_placement_count": report.row_count,
         "placers": list(report.placers),

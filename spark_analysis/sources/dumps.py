@@ -28,6 +28,7 @@ from broker.errors import CorruptDataError, InputError
 from log.metadata import (
     END,
     FORMAT,
+    MetadataFiles,
     Moment,
     RejectedRecords,
     Replay,
@@ -42,7 +43,7 @@ from placement.formats.racks import Racks
 from placement.formats.read import FORMATS as TEXT_FORMATS
 from placement.formats.read import HEAD_BYTES, check_head, read_dump
 from placement.formats.sizes import read_sizes
-from spark_analysis.sources.files import check_readable, codec_of, read_chunks, read_head
+from spark_analysis.sources.files import check_readable, codec_of, read_chunks, read_head, unreadable
 from spark_analysis.sources.moments import MomentView, labelled, that_differ
 
 FORMATS: Final = (*TEXT_FORMATS, FORMAT)
@@ -57,6 +58,7 @@ class Moments:
 
 
 LAST: Final = Moments()
+NO_MOMENTS: Final = "is no metadata log, of which alone moments can be asked"
 EXPANSION: Final = 16  # Dumps shrink to about a twentieth in gzip and Zstandard.
 BY_NAME: Final = "numbered"  # The series of dumps whose file names alone say that they are moments.
 
@@ -104,22 +106,25 @@ class SizedDump:
     account: ParsedDump | None = None
 
 
-def is_metadata(path: str) -> bool:
+def is_metadata(path: str, *, source: str | None = None) -> bool:
     """Return whether `path` is to be read as a metadata log; raise InputError if it cannot be opened."""
+    check_readable(path, source=source)
     if Path(path).is_dir():
         return True
-    check_readable(path)
     if codec_of(path) is not None:
         return False
-    return looks_like_metadata(read_head(path, HEAD_SIZE_BYTES))
+    return looks_like_metadata(read_head(path, HEAD_SIZE_BYTES, source=source))
 
 
 def size_bytes(path: str) -> int:
-    """Return the size in bytes of what is read of an input; raise InputError for a directory without a log."""
+    """Return the size in bytes of what is read of an input; 0 of one that cannot be used, as its reader says why."""
     found = Path(path)
-    if not found.is_dir():
-        return found.stat().st_size * (1 if codec_of(path) is None else EXPANSION)
-    return sum(len(each.data) for each in metadata_files(found).all)
+    try:
+        if not found.is_dir():
+            return found.stat().st_size * (1 if codec_of(path) is None else EXPANSION)
+        return sum(len(each.data) for each in metadata_files(found).all)
+    except (InputError, OSError):
+        return 0
 
 
 def read_input(
@@ -134,12 +139,13 @@ def read_input(
 
     Raises InputError for an input that cannot be used, UsageError for moments that the log does not have.
     """
-    if format == FORMAT or (format is None and is_metadata(path)):
-        said = source or path
+    said = source or path
+    check_readable(path, source=said)
+    if format == FORMAT or (format is None and is_metadata(path, source=said)):
         return read_metadata(path, name=said if name is None else name, moments=moments, source=said)
     if moments != LAST and not moments.by_brokers:
-        raise InputError("is no metadata log, of which alone moments can be asked", source=path)
-    return read_dump(read_chunks(path, source=source), source=source or path, format=format, name=name, known=FORMATS)
+        raise InputError(NO_MOMENTS, source=said)
+    return read_dump(read_chunks(path, source=said), source=said, format=format, name=name, known=FORMATS)
 
 
 def read_named(dump: DumpInput) -> ParsedDump:
@@ -152,18 +158,23 @@ def check_begins(dump: DumpInput) -> None:
 
     Nothing is parsed but a JSON document as short as that. Of a metadata log's directory, only files are looked for.
     """
+    said = dump.source or dump.path
+    check_readable(dump.path, source=said)
     if Path(dump.path).is_dir():
-        metadata_files(Path(dump.path))
+        _metadata_files(dump.path, said)
         return
-    if dump.format == FORMAT or (dump.format is None and is_metadata(dump.path)):
+    if dump.format == FORMAT or (dump.format is None and is_metadata(dump.path, source=said)):
         return
-    head = read_head(dump.path, HEAD_BYTES)
-    check_head(head, source=dump.source or dump.path, format=dump.format, known=FORMATS)
+    head = read_head(dump.path, HEAD_BYTES, source=said)
+    check_head(head, source=said, format=dump.format, known=FORMATS)
 
 
 def is_empty(path: str) -> bool:
-    """Return whether an input is a file of blanks alone; raise InputError if it cannot be read."""
-    return not Path(path).is_dir() and not read_head(path, HEAD_SIZE_BYTES).strip()
+    """Return whether an input is a file of blanks alone, which can be read."""
+    try:
+        return Path(path).is_file() and not read_head(path, HEAD_SIZE_BYTES).strip()
+    except (InputError, OSError):
+        return False
 
 
 def with_racks(parsed: ParsedDump, racks: Racks | None) -> ParsedDump:
@@ -204,8 +215,8 @@ def read_metadata(path: str, *, name: str, moments: Moments, source: str) -> Par
 
     Raises the errors of `read_input`, which name `source`.
     """
+    files = _metadata_files(path, source)
     try:
-        files = metadata_files(Path(path))
         at = live_moments(Replay(files, rejected=RejectedRecords())) if moments.by_brokers else moments.at
         rejected = RejectedRecords()
         replay = Replay(files, rejected=rejected)
@@ -218,3 +229,13 @@ def read_metadata(path: str, *, name: str, moments: Moments, source: str) -> Par
     for found in rejected.errors:
         tally.reject(found.what, found.source.replace(path, source))
     return tally.dump(labelled(that_differ(images) if moments.by_brokers else images, by_moment=len(at) > 1))
+
+
+def _metadata_files(path: str, source: str) -> MetadataFiles:
+    """Return the files of a metadata log; an error names them below `source`, not below the path that was opened."""
+    try:
+        return metadata_files(Path(path))
+    except InputError as error:
+        raise InputError(error.what, source=error.source.replace(path, source)) from None
+    except OSError as error:
+        raise unreadable(source, error) from None

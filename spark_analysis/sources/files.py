@@ -38,19 +38,22 @@ def read_chunks(path: str, *, chunk_size_bytes: int = CHUNK_SIZE_BYTES, source: 
             while chunk := file.read(chunk_size_bytes):
                 yield bytes(chunk)
     except FileNotFoundError as error:
-        raise _unreadable(said, error) from None
+        raise unreadable(said, error) from None
     except (EOFError, zlib.error, gzip.BadGzipFile, ValueError) as error:
         raise InputError(f"the compressed data is damaged: {str(error).lower()}", source=said) from None
     except OSError as error:
         if error.errno is None:  # Arrow reports damaged zstd data like this.
             raise InputError(f"the compressed data is damaged: {str(error).lower()}", source=said) from None
-        raise _unreadable(said, error) from None
+        raise unreadable(said, error) from None
 
 
-def read_head(path: str, size_bytes: int) -> bytes:
-    """Return the first bytes of a file, decompressed, all if there are fewer than `size_bytes`; raise InputError."""
+def read_head(path: str, size_bytes: int, *, source: str | None = None) -> bytes:
+    """Return the first bytes of a file, decompressed, all if there are fewer than `size_bytes`.
+
+    Raises InputError as `read_chunks` does.
+    """
     held = b""
-    for chunk in read_chunks(path, chunk_size_bytes=size_bytes):
+    for chunk in read_chunks(path, chunk_size_bytes=size_bytes, source=source):
         held += chunk
         if len(held) >= size_bytes:
             break
@@ -87,16 +90,21 @@ def read_small_file(path: str, *, size_bytes_max: int) -> bytes:
     return b"".join(held)
 
 
-def check_readable(path: str) -> None:
-    """Raise InputError unless `path` can be opened or is a directory; jobs call it before Spark starts work."""
-    if Path(path).is_dir():
-        return
+def check_readable(path: str, *, source: str | None = None) -> None:
+    """Raise InputError unless `path` is a directory or a file that can be opened; it names `source`, or the path."""
+    found = Path(path)
     try:
-        with Path(path).open("rb"):
+        if found.is_dir():
+            return
+        if found.exists() and not found.is_file():  # To open a pipe would be to wait for somebody to write into it.
+            what = "not a regular file; executors read files, so save the dump to one first"
+            raise InputError(what, source=source or path)
+        with found.open("rb"):
             pass
     except OSError as error:
-        raise _unreadable(path, error) from None
+        raise unreadable(source or path, error) from None
 
 
-def _unreadable(path: str, error: OSError) -> InputError:
+def unreadable(path: str, error: OSError) -> InputError:
+    """Return the InputError for a file that the system refuses to open or to read."""
     return InputError(f"cannot be read: {(error.strerror or str(error)).lower()}", source=path)

@@ -1,11 +1,14 @@
 """Check the inputs that the arguments of `brokerside report` name, before Spark is started.
 
-Goals, most important first: an input that cannot be used is reported within a second, not after Spark's start; names in
-the report are short and never alike.
+What it decides: a mistake in the arguments ends the command: a file that is not there, two clusters of one name, no
+input that can be used. A damaged file beside good ones does not: the task that reads it puts it aside.
 
-How: the first 64 KiB of each input tell here whether its format is known, so nothing is parsed twice; what else is
-wrong with an input, the task that reads it finds. Dumps whose file names begin with rising numbers, in one folder, are
-moments of one cluster.
+Goals, most important first: a mistake is reported within a second, not after Spark's start; names in the report are
+short and never alike.
+
+How: the first 64 KiB of an input tell here whether its format is known, so nothing is parsed twice; the first input of
+a known format ends the search. Dumps whose file names begin with rising numbers, in one folder, are moments of one
+cluster.
 
 Example: dump_inputs(("1-before.txt", "2-after.txt"), None, None) are two inputs of one series.
 
@@ -14,6 +17,7 @@ Left out: pipes other than standard input, which is saved to a file first: execu
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections import Counter
@@ -31,18 +35,23 @@ import numpy as np
 from broker.errors import InputError, UsageError
 from broker.ids import Offset
 from broker.units import TimeMs
+from log.metadata import FORMAT as METADATA_FORMAT
 from log.metadata import Moment, is_metadata_file
 from log.tools.sources import METADATA_DIRECTORY
 from placement.formats.describe import FORMAT as TOPICS_FORMAT
+from placement.formats.racks import RACKS_BYTES_MAX, Racks, read_racks
 from spark_analysis.sources.dumps import (
     BY_NAME,
     LAST,
+    NO_MOMENTS,
     DumpInput,
     Moments,
     check_begins,
     is_empty,
+    is_metadata,
 )
-from spark_analysis.sources.files import CHUNK_SIZE_BYTES, check_readable
+from spark_analysis.sources.files import CHUNK_SIZE_BYTES, check_readable, read_small_file
+from spark_analysis.sources.unusable import none_usable
 
 STDIN: Final = "-"
 STDIN_NAME: Final = "stdin"  # What its cluster is called.
@@ -58,22 +67,30 @@ def dump_inputs(
     """Return the inputs of `FILE` and `NAME=FILE` arguments, of one series when they are moments of one cluster.
 
     A pattern (*.txt) stands for the files that match it, a directory without a metadata log for the files in it, in
-    order of name. A file without a name takes its own without folder and ending, or its path where two would be alike.
-    `at` are
-    moments of a metadata log; with `moments`, a single log without any takes the moments before its live brokers
-    changed.
+    order of name; a file that is named twice is one input. A file without a name takes its own without folder and
+    ending, or its path where two would be alike. `at` are moments of a metadata log; with `moments`, a single log
+    without any takes the moments before its live brokers changed. Raises UsageError for two files of one name.
     """
-    pairs = [pair for text in dumps for pair in _expanded(*_named_path(text))]
+    pairs = list(dict.fromkeys(pair for text in dumps for pair in _expanded(*_named_path(text))))
     by_brokers = moments is True and not at and len(pairs) == 1
     of_log = Moments(at=at) if at else Moments(by_brokers=True) if by_brokers else LAST
     numbered = moments is None and _are_numbered([path for _, path in pairs])
     series = BY_NAME if numbered else "moments" if moments else None
-    stems = Counter(name_of(path) for name, path in pairs if name is None)
+    stems = Counter(name or name_of(path) for name, path in pairs)
     names = [name or (name_of(path) if stems[name_of(path)] == 1 else path) for name, path in pairs]
+    _check_names(names, [path for _, path in pairs])
     return tuple(
         DumpInput(path=path, name=name, format=named_format, series=series, moments=of_log)
         for name, (_, path) in zip(names, pairs, strict=True)
     )
+
+
+def _check_names(names: Sequence[str], paths: Sequence[str]) -> None:
+    first: dict[str, str] = {}
+    for name, path in zip(names, paths, strict=True):
+        if name in first:
+            raise UsageError(f"{first[name]} and {path} are both called {name!r}; give each a NAME=FILE of its own")
+        first[name] = path
 
 
 @contextmanager
@@ -99,10 +116,9 @@ def _saved(dump: DumpInput, path: Path) -> DumpInput:
     return attrs.evolve(dump, path=str(path), source=STDIN, name=STDIN_NAME if dump.name == STDIN else dump.name)
 
 
-def are_empty(inputs: Sequence[DumpInput]) -> tuple[DumpInput, ...]:
-    """Return the inputs that are empty files: a filtered kafka-topics --describe that found no partition."""
-    of_text = [dump for dump in inputs if dump.format in (None, TOPICS_FORMAT) and Path(dump.path).is_file()]
-    return tuple(dump for dump in of_text if is_empty(dump.path))
+def are_empty(inputs: Sequence[DumpInput]) -> bool:
+    """Return whether all inputs are empty files: a filtered kafka-topics --describe that found no partition."""
+    return all(dump.format in (None, TOPICS_FORMAT) and is_empty(dump.path) for dump in inputs)
 
 
 def with_sizes_of(inputs: Sequence[DumpInput], sizes: Sequence[str]) -> tuple[DumpInput, ...]:
@@ -147,6 +163,11 @@ def _place_of(option: str, text: str, inputs: Sequence[DumpInput]) -> tuple[int,
     return len(inputs) - 1 if name is None else names.index(name), path
 
 
+def racks_in(path: str) -> Racks:
+    """Return the racks in a file; raise InputError if it cannot be used."""
+    return read_racks(read_small_file(path, size_bytes_max=RACKS_BYTES_MAX), source=Path(path).name)
+
+
 def moment(text: str) -> Moment:
     """Return the moment of one `--at`: an offset, or a time of UTC; raise UsageError for any other text."""
     if text.isascii() and text.isdecimal() and len(text) <= OFFSET_DIGITS_MAX:
@@ -162,18 +183,38 @@ def moment(text: str) -> Moment:
 
 
 def check_inputs(inputs: Sequence[DumpInput]) -> None:
-    """Raise the InputError of the first input that cannot be read, or whose beginning is of no known format."""
+    """Raise InputError for a file that is not there, for moments of what has none, or if no input can be used.
+
+    A file of sizes or groups must be readable, too. Of inputs that cannot be used the first is named.
+    """
     for dump in inputs:
-        check_readable(dump.path)
-        if not Path(dump.path).is_file() and not Path(dump.path).is_dir():
-            raise InputError(
-                "not a regular file; executors read files, so save the dump to one first", source=dump.path
-            )
-        if dump.sizes is not None:
-            check_readable(dump.sizes)
-        for path in dump.groups:
-            check_readable(path)
+        if not os.path.lexists(dump.path):
+            check_readable(dump.path)  # Raises.
+        for path in (dump.sizes, *dump.groups):
+            if path is not None:
+                check_readable(path)
+        if dump.moments != LAST and not dump.moments.by_brokers:
+            _check_has_moments(dump)
+    failures = []
+    for dump in inputs:
+        try:
+            check_begins(dump)
+        except InputError as error:
+            failures.append(error)
+        else:
+            return
+    raise none_usable(failures)
+
+
+def _check_has_moments(dump: DumpInput) -> None:
+    """Raise InputError for an input of a known format without moments; a damaged one is not judged here."""
+    try:
         check_begins(dump)
+        lacks = dump.format not in (None, METADATA_FORMAT) or not is_metadata(dump.path)
+    except InputError:
+        return
+    if lacks:
+        raise InputError(NO_MOMENTS, source=dump.source or dump.path)
 
 
 def name_of(path: str) -> str:
@@ -191,7 +232,7 @@ def _expanded(name: str | None, path: str) -> list[tuple[str | None, str]]:
     """Return the files that an argument stands for, each with the name given to it."""
     found = [path]
     if Path(path).is_dir():
-        inside = sorted(str(each) for each in Path(path).iterdir() if each.is_file() and not each.name.startswith("."))
+        inside = _files_in(path)
         if inside and not any(is_metadata_file(Path(each).name) for each in inside) and not _holds_log(path):
             found = inside
     elif not Path(path).exists() and any(mark in path for mark in "*?["):
@@ -201,6 +242,15 @@ def _expanded(name: str | None, path: str) -> list[tuple[str | None, str]]:
     if name is not None and len(found) > 1:
         raise UsageError(f"{name}={path}: {len(found)} files cannot have one name")
     return [(name, each) for each in found]
+
+
+def _files_in(path: str) -> list[str]:
+    """Return the files in a directory, links to nothing too; none if it cannot be listed, as its reader says why."""
+    try:
+        inside = sorted(each for each in Path(path).iterdir() if not each.name.startswith("."))
+    except OSError:
+        return []
+    return [str(each) for each in inside if each.is_file() or not each.exists()]
 
 
 def _holds_log(path: str) -> bool:

@@ -287,6 +287,7 @@ INPUTS: Final = Table(
         Column("rows_rejected", "long", "Entries put aside, each in the table of rejects", "rows"),
         Column("lines_passed_over", "long", "Lines that describe nothing: blank, headings of other tools", "lines"),
         Column("notes", "strings", "What else is to be known of this input"),
+        Column("fault", "string", "Why nothing of the input could be used; null where something was", nullable=True),
     ),
 )
 

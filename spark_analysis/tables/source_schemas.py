@@ -17,8 +17,6 @@ from __future__ import annotations
 
 from typing import Final
 
-import attrs
-
 from spark_analysis.tables import schemas
 from spark_analysis.tables.columns import KEY, Column, Table
 
@@ -84,7 +82,7 @@ CLUSTER_CLUSTERS: Final = Table(
     "clusters", "one row per cluster, and one per input that cannot be used", (*_CLUSTER, SOURCE, FAULT)
 )
 CLUSTER_REJECTS: Final = schemas.REJECTS
-CLUSTER_INPUTS: Final = attrs.evolve(schemas.INPUTS, columns=(*schemas.INPUTS.columns, FAULT))
+CLUSTER_INPUTS: Final = schemas.INPUTS
 
 CLUSTER_TABLES: Final = (CLUSTER_PARTITIONS, CLUSTER_BROKERS, CLUSTER_CLUSTERS, CLUSTER_REJECTS, CLUSTER_INPUTS)
 """Tables of the data source kafka_cluster, the default first."""

@@ -163,16 +163,13 @@ def test_answers_that_hold_nothing_end_the_job_when_there_is_nothing_else(tmp_pa
     assert not (tmp_path / "out").exists()
 
 
-def test_an_input_that_cannot_be_used_ends_the_job_before_a_table_is_written(tmp_path: Path) -> None:
-    good, bad = tmp_path / "good.txt", tmp_path / "bad.txt"
-    good.write_text(DESCRIBE.format(1, "1,2"), encoding="utf-8")
-    bad.write_text("nothing of the kind\n", encoding="utf-8")
+def test_a_file_of_sizes_that_cannot_be_used_ends_the_job_before_a_table_is_written(tmp_path: Path) -> None:
+    """The user has given it for this very cluster; a dump of no use beside it changes nothing."""
+    good, bad = write_dumps(tmp_path)
+    inputs = [DumpInput(str(bad)), DumpInput(str(good), sizes=str(bad))]
     with pytest.raises(InputError) as caught:
-        analyse_dumps(
-            LocalEngine(), [DumpInput(str(good)), DumpInput(str(bad))], None, tmp_path / "out", progress=QUIET
-        )
-    assert str(caught.value).startswith(f"{bad}:1: not a dump of a known format")
-    assert "Traceback" not in str(caught.value)
+        analyse_dumps(LocalEngine(), inputs, None, tmp_path / "out", progress=QUIET)
+    assert str(caught.value).startswith(f"{bad}:1: ")
     assert not (tmp_path / "out").exists()
 
 

@@ -304,12 +304,17 @@ def test_an_input_of_no_known_format_is_a_failure_that_says_why(tmp_path: Path, 
     path = tmp_path / "bad.txt"
     path.write_text(text, encoding="utf-8")
     root = run_root(tmp_path / "run")
-    (row,) = results_of(dumps_task([[(4, DumpInput(str(path)))]], root, None, None), 0)
+    row, *files = results_of(dumps_task([[(4, DumpInput(str(path)))]], root, None, None), 0)
     assert row["failure"]["input_index"] == 4
     assert row["failure"]["source"] == str(path)
     assert row["failure"]["what"]
-    assert not row["failure"]["is_recognised"]
+    assert not row["failure"]["is_fatal"]
     assert row["file"] is None
+    assert {each["table"] for each in files} == {"inputs", "rejects"}
+    (account,) = written(root, schemas.INPUTS)
+    assert account["fault"].startswith(f"{path}:")
+    (reject,) = written(root, schemas.REJECTS)
+    assert (reject["source"], reject["reason"]) == (str(path), row["failure"]["what"])
 
 
 def test_an_answer_of_a_known_format_that_holds_nothing_is_accounted_for(tmp_path: Path) -> None:
@@ -321,7 +326,7 @@ def test_an_answer_of_a_known_format_that_holds_nothing_is_accounted_for(tmp_pat
         for row in results_of(dumps_task([[(0, DumpInput(str(path)))]], root, None, None), 0)
         if row["failure"]
     )
-    assert failure["is_recognised"]
+    assert not failure["is_fatal"]
     (reject,) = written(root, schemas.REJECTS)
     assert reject["reason"].startswith("Cruise Control answered with an error")
     assert "not ready" in reject["value"]

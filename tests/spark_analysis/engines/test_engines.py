@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 
 from broker.cli import run
 from broker.errors import InputError
+from placement.formats.member_zones import read_member_zones
 from placement.formats.racks import read_racks
 from spark_analysis.cli.commands import brokerside
 from spark_analysis.cli.engines import LOCAL_BYTES_MAX, is_local
@@ -25,7 +26,10 @@ from spark_analysis.questions.registry import QUESTIONS, asked_of
 from spark_analysis.sources.dumps import DumpInput
 from spark_analysis.tables import schemas
 from spark_analysis.tables.write import read_table
+from tests.placement.formats.test_group_tables import printed
+from tests.spark_analysis.bad_inputs import UNUSABLE
 from tests.spark_analysis.fleet.test_fleet import recipe
+from tests.spark_analysis.questions.test_given_groups import dump
 from tests.spark_analysis.test_jobs import MULTIREGION, QUIET, files
 
 RACKS = MULTIREGION.parent / "multiregion-racks.csv"
@@ -48,7 +52,47 @@ def dumps(engine: Engine, out: Path) -> None:
                   progress=QUIET, min_insync_replicas_default=2, asked=ASKED)  # fmt: skip
 
 
-@pytest.mark.parametrize("job", [fleet, dumps])
+def grouped(engine: Engine, out: Path) -> None:
+    """Three clusters, one with its consumer groups in two files, one with a file for each of two moments."""
+    folder = out.parent / "grouped"
+    folder.mkdir(exist_ok=True)
+    for name, text in (
+        ("dump", dump() + "\n" * 5_000),
+        ("members", printed("members-verbose")),
+        ("offsets", printed("offsets")),
+    ):
+        (folder / name).write_text(text)
+    path, members, offsets = (str(folder / name) for name in ("dump", "members", "offsets"))
+    inputs = [DumpInput(path, name="prod", groups=(members, offsets)), DumpInput(path, name="without"),
+              DumpInput(path, name="first", series="moments", groups=(members,)),
+              DumpInput(path, name="last", series="moments", groups=(offsets,))]  # fmt: skip
+    analyse_dumps(engine, inputs, read_racks(b"1,east\n2,west\n", source="racks"), out, progress=QUIET,
+                  asked=asked_of(("consumers", "traffic"), (), given_groups=True),
+                  zones=read_member_zones(b"b-1,east\nb-2,west\nn-*,west\n", source="zones"))  # fmt: skip
+
+
+def damaged(engine: Engine, out: Path) -> None:
+    """Three dumps, one of them cut off in the middle, among files of no use of every kind."""
+    folder = out.parent / "damaged"
+    if not folder.exists():
+        folder.mkdir()
+        for number, (make, _) in enumerate(UNUSABLE.values()):
+            make(folder / f"bad-{number}")
+        (folder / "cut").write_bytes(DUMPS[0].read_bytes()[:900])
+    bad = [DumpInput(str(path)) for path in sorted(folder.iterdir())]
+    series = [DumpInput(str(path), name=path.stem, series="moments") for path in (DUMPS[0], folder / "bad-0", DUMPS[1])]
+    analyse_dumps(engine, [*bad[:3], *series, *bad[3:]], None, out, progress=QUIET)
+    inputs = read_table(out, schemas.INPUTS).to_pylist()
+    assert all(row["rows_in"] == row["rows_analysed"] + row["rows_rejected"] > 0 for row in inputs)
+    assert sum(row["fault"] is not None for row in inputs) == len(UNUSABLE) + 1
+    assert sum(row["rows_rejected"] for row in inputs) == read_table(out, schemas.REJECTS).num_rows
+
+
+ANSWERED: dict[Job, list[str]] = {fleet: [one.name for one in ASKED], dumps: [one.name for one in ASKED],
+                                  grouped: ["consumers", "traffic"], damaged: []}  # fmt: skip
+
+
+@pytest.mark.parametrize("job", ANSWERED)
 def test_the_files_of_both_engines_are_the_same_bytes(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, job: Job
 ) -> None:
@@ -58,19 +102,31 @@ def test_the_files_of_both_engines_are_the_same_bytes(
     job(SparkEngine(spark), tmp_path / "spark")
     found = files(tmp_path / "local")
     assert found == files(tmp_path / "spark")
-    assert len([path for path in found if "/brokers/" in path]) > 2
+    assert len([path for path in found if "/brokers/" in path]) > 1
     filled = {table.name for table in schemas.TABLES if read_table(tmp_path / "local", table).num_rows}
-    assert {"clusters", "measures", "pairs", "partitions", "violations"} <= filled
-    assert all(read_table(tmp_path / "local", one.question.run_table).num_rows for one in ASKED)
+    assert {"clusters", "measures", "pairs", "partitions"} <= filled
+    answered = [one.question.run_table for one in ASKED if one.name in ANSWERED[job]]
+    assert all(read_table(tmp_path / "local", table)["fault"].null_count for table in answered)
     pairs = read_table(tmp_path / "local", schemas.PAIRS, columns=["cluster_id", "placer"]).to_pylist()
     assert len({tuple(pair.values()) for pair in pairs}) == 2
 
 
-def test_an_input_that_cannot_be_used_is_the_same_error_on_both_engines(spark: SparkSession, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "inputs",
+    [
+        [DumpInput(str(RACKS))],
+        [DumpInput(str(RACKS)), DumpInput(str(RACKS), name="another")],
+        [DumpInput(str(RACKS)), DumpInput(str(DUMPS[0]), sizes=str(RACKS))],
+        [DumpInput(str(RACKS)), DumpInput(str(DUMPS[0]), groups=(str(RACKS),))],
+    ],
+)
+def test_what_cannot_be_used_is_the_same_error_on_both_engines(
+    spark: SparkSession, tmp_path: Path, inputs: list[DumpInput]
+) -> None:
     errors = []
     for engine in (LocalEngine(), SparkEngine(spark)):
         with pytest.raises(InputError) as caught:
-            analyse_dumps(engine, [DumpInput(str(RACKS)), DumpInput(str(DUMPS[0]))], None, tmp_path, progress=QUIET)
+            analyse_dumps(engine, inputs, None, tmp_path, progress=QUIET)
         errors.append((str(caught.value), caught.value.source, caught.value.line))
         assert list(tmp_path.iterdir()) == []
     assert errors[0] == errors[1]

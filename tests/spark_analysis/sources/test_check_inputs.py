@@ -1,4 +1,4 @@
-"""Inputs are looked at before a job begins: 64 KiB of each at most, nothing parsed, and unknown formats refused."""
+"""Inputs are looked at before a job begins, 64 KiB of each at most, and nothing is parsed: is any of them a dump?"""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from broker.errors import InputError
+from broker.errors import InputError, UsageError
 from placement.formats.read import HEAD_BYTES
 from spark_analysis.sources import dumps, files
-from spark_analysis.sources.inputs import check_inputs, dump_inputs
+from spark_analysis.sources.dumps import DumpInput
+from spark_analysis.sources.inputs import check_inputs, dump_inputs, moment
 from tests.placement.formats.samples import HEADER, PRINTED, REAL_DATA, ROW_0, ROW_1
 
 DUMP = (HEADER + ROW_0 + ROW_1).encode()
@@ -41,7 +42,8 @@ def test_no_more_than_64_kib_of_an_input_are_read_and_nothing_is_parsed(
     large.write_bytes(DUMP * 5_000)
     packed.write_bytes(gzip.compress(DUMP * 5_000))
     document.write_bytes(b'{"partitions": [' + b" " * HEAD_BYTES)
-    check(large, packed, document, PRINTED / "topics-describe.txt", REAL_DATA / "kraft")
+    for path in (large, packed, document, PRINTED / "topics-describe.txt", REAL_DATA / "kraft"):
+        check(path)
     assert sizes[str(large)] == sizes[str(packed)] == sizes[str(document)] == HEAD_BYTES
 
 
@@ -61,15 +63,67 @@ def test_no_more_than_64_kib_of_an_input_are_read_and_nothing_is_parsed(
         (gzip.compress(DUMP)[:-9], " the compressed data is damaged: "),
     ],
 )
-def test_a_short_file_of_no_known_format_is_refused_beside_a_good_one(
+def test_a_short_file_of_no_known_format_is_refused_unless_it_stands_beside_a_good_one(
     tmp_path: Path, data: bytes, message: str
 ) -> None:
-    good, bad = tmp_path / "good.txt", tmp_path / "bad.txt"
+    good, bad, worse = tmp_path / "good.txt", tmp_path / "bad.txt", tmp_path / "worse.txt"
     good.write_bytes(DUMP)
     bad.write_bytes(data)
+    worse.write_bytes(b"nothing of the kind\n")
     with pytest.raises(InputError) as caught:
-        check(good, bad)
+        check(bad)
     assert str(caught.value).startswith(f"{bad}:{message}")
+    with pytest.raises(InputError) as caught:
+        check(bad, worse)
+    assert str(caught.value).startswith(f"none of the 2 inputs can be used; the first: {bad}:{message}")
+    check(bad, good, worse)
+
+
+def test_a_file_that_is_not_there_is_refused_beside_a_good_one(tmp_path: Path) -> None:
+    good, gone = tmp_path / "good.txt", tmp_path / "gone.txt"
+    good.write_bytes(DUMP)
+    for dump in (dump_inputs([str(good), str(gone)], None, None), [DumpInput(str(good), sizes=str(gone))],
+                 [DumpInput(str(good), groups=(str(good), str(gone)))]):  # fmt: skip
+        with pytest.raises(InputError) as caught:
+            check_inputs(dump)
+        assert str(caught.value) == f"{gone}: cannot be read: no such file or directory"
+
+
+def test_moments_of_a_dump_are_refused_and_a_damaged_log_beside_a_good_one_is_not(tmp_path: Path) -> None:
+    log, dump, damaged = REAL_DATA / "kraft" / "__cluster_metadata-0", tmp_path / "dump.txt", tmp_path / "damaged.log"
+    dump.write_bytes(DUMP)
+    damaged.write_bytes(b"\x00\xff" * 40)
+    at = (moment("168"),)
+    check_inputs(dump_inputs([str(damaged), str(log)], None, None, at))
+    with pytest.raises(InputError) as caught:
+        check_inputs(dump_inputs([str(log), str(dump)], None, None, at))
+    assert str(caught.value) == f"{dump}: is no metadata log, of which alone moments can be asked"
+
+
+@pytest.mark.parametrize(
+    ("given", "names"),
+    [
+        (("a/prod.txt", "prod=b.txt"), ["a/prod.txt", "prod"]),
+        (("a/prod.txt", "b.txt", "a/prod.txt"), ["prod", "b"]),
+        (("prod=a.txt", "stage=a.txt"), ["prod", "stage"]),
+    ],
+)
+def test_no_two_inputs_have_one_name(given: tuple[str, ...], names: list[str]) -> None:
+    assert [dump.name for dump in dump_inputs(given, None, None)] == names
+
+
+@pytest.mark.parametrize("moments", [None, True, False])
+def test_two_files_that_are_given_one_name_are_refused(moments: bool | None) -> None:
+    with pytest.raises(UsageError) as caught:
+        dump_inputs(("prod=a.txt", "b.txt", "prod=c.txt"), None, moments)
+    assert str(caught.value) == "a.txt and c.txt are both called 'prod'; give each a NAME=FILE of its own"
+
+
+def test_a_folder_stands_for_its_files_links_to_nothing_too(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes(DUMP)
+    (tmp_path / "b.txt").symlink_to(tmp_path / "gone.txt")
+    (tmp_path / "folder").mkdir()
+    assert [dump.name for dump in dump_inputs((str(tmp_path),), None, None)] == ["a", "b"]
 
 
 @pytest.mark.parametrize(

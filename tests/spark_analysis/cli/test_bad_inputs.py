@@ -1,0 +1,280 @@
+"""A report on many files of which one cannot be used: the others are reported on, and that one is accounted for."""
+
+from __future__ import annotations
+
+import errno
+import gzip
+import json
+import os
+import tracemalloc
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+
+from broker.cli import run
+from broker.errors import InputError
+from spark_analysis.cli.commands import brokerside
+from spark_analysis.engines.local import LocalEngine
+from spark_analysis.jobs import analyse_dumps
+from spark_analysis.report.in_process import report_tables
+from spark_analysis.sources.dumps import DumpInput, read_named
+from spark_analysis.tables import schemas
+from spark_analysis.tables.write import read_table
+from spark_analysis.tasks import Task
+from tests.spark_analysis.bad_inputs import GOOD, GOOD_ROWS, PACKED, UNUSABLE
+from tests.spark_analysis.test_jobs import MULTIREGION, QUIET
+
+Capture = pytest.CaptureFixture[str]
+
+
+@attrs.frozen
+class Ran:
+    """What a report printed, and its exit status."""
+
+    status: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def report(tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ran]:
+    """Run `brokerside report` in a folder of good.txt and other.txt."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("good.txt", "other.txt"):
+        Path(name).write_bytes(GOOD)
+
+    def call(*words: str) -> Ran:
+        capsys.readouterr()
+        status = run(brokerside, "brokerside", ["report", *words, "--quiet", "--engine", "local", "--out", "out"])
+        return Ran(status, *capsys.readouterr())
+
+    return call
+
+
+def rows(name: str) -> list[dict[str, Any]]:
+    table = next(table for table in schemas.TABLES if table.name == name)
+    return read_table(Path("out"), table).to_pylist()
+
+
+@pytest.mark.parametrize("kind", UNUSABLE)
+def test_a_file_of_no_use_is_a_fault_row_and_a_warning_beside_good_ones(report: Callable[..., Ran], kind: str) -> None:
+    make, reason = UNUSABLE[kind]
+    make(Path("bad"))
+    ran = report("good.txt", "bad", "other.txt")
+    assert ran.status == 0
+    assert ran.out.startswith("Dumps of 2 clusters, from 3 inputs, of which 1 cannot be used.\n")
+    first, second = ran.err.splitlines()
+    assert first.startswith(f"brokerside: warning: 1 of 3 inputs cannot be used; the first: bad{reason}")
+    assert second.startswith(f"brokerside: warning: 1 of {2 * GOOD_ROWS + 1} rows were put aside; ")
+    accounts = {row["source"]: row for row in rows("inputs")}
+    assert [accounts[name]["fault"] for name in ("good.txt", "other.txt")] == [None, None]
+    assert accounts["bad"]["fault"].startswith(f"bad{reason}")
+    assert [row["rows_in"] for row in accounts.values()] == [
+        row["rows_analysed"] + row["rows_rejected"] for row in accounts.values()
+    ]
+    assert (accounts["bad"]["rows_in"], accounts["bad"]["rows_rejected"], accounts["bad"]["cluster_count"]) == (1, 1, 0)
+    (reject,) = rows("rejects")
+    assert reject["source"] == "bad"
+    assert reason.lstrip(":1 ").startswith(reject["reason"][: len(reason.lstrip(":1 "))])
+    assert {row["cluster"] for row in rows("clusters")} == {"good", "other"}
+    page = Path("out/report.html").read_text()
+    assert "1 input cannot be used" in page
+    assert reject["reason"].split(":")[0] in page
+    assert "\nbrokerside_inputs_unusable 1\n" in Path("out/report.prom").read_text()
+
+
+def test_json_names_the_fault_and_stands_alone_on_standard_output(report: Callable[..., Ran]) -> None:
+    Path("bad.gz").write_bytes(PACKED[:-20])
+    ran = report("good.txt", "bad.gz", "--json")
+    said = json.loads(ran.out)
+    assert (said["input_count"], said["unusable_input_count"], said["cluster_count"]) == (2, 1, 1)
+    assert said["unusable_inputs"] == [{"source": "bad.gz", "fault": rows("inputs")[1]["fault"]}]
+    assert [(one["source"], one["line"]) for one in said["rejects"]] == [("bad.gz", None)]
+    assert said == json.loads(Path("out/report.json").read_text())
+    assert ran.err.count("warning") == 2
+
+
+def test_strict_and_a_gate_fail_for_a_file_of_no_use(report: Callable[..., Ran]) -> None:
+    """Of a cluster that could not be read nothing says that all is well."""
+    Path("bad.txt").write_bytes(b"")
+    assert report("good.txt", "bad.txt", "--strict").status == 1
+    assert report("good.txt", "other.txt", "--strict").status == 0
+    assert report("good.txt", "other.txt", "--fail-on", "leaderless").status == 0
+    failed = report("good.txt", "bad.txt", "--fail-on", "leaderless")
+    assert failed.status == 1
+    assert failed.err.splitlines()[-1] == (
+        "brokerside: failed: bad.txt: the input is empty; nothing is known of its cluster"
+    )
+
+
+@pytest.mark.parametrize("kind", [kind for kind in UNUSABLE if kind != "empty"])
+def test_files_of_no_use_alone_are_one_sentence_and_status_2(report: Callable[..., Ran], kind: str) -> None:
+    make, reason = UNUSABLE[kind]
+    make(Path("bad"))
+    alone = report("bad")
+    assert (alone.status, alone.out, alone.err.count("\n")) == (2, "", 1)
+    assert alone.err.startswith(f"brokerside: bad{reason}")
+    Path("empty").write_bytes(b"")
+    both = report("empty", "bad", "--json")
+    assert (both.status, both.out) == (2, "")
+    assert both.err == "brokerside: none of the 2 inputs can be used; the first: empty: the input is empty\n"
+    assert not Path("out").exists()
+
+
+def test_empty_files_alone_are_a_filtered_describe_that_found_nothing(report: Callable[..., Ran]) -> None:
+    for name in ("a", "b"):
+        Path(name).write_bytes(b"\n")
+    ran = report("a", "b")
+    assert (ran.status, ran.err) == (0, "")
+    assert [line.split(" is empty")[0] for line in ran.out.splitlines()] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("good.txt", "gone.txt"),
+        ("good.txt", "other.txt", "--sizes", "good=gone.txt"),
+        ("good.txt", "other.txt", "--groups", "good=gone.txt", "--ask", "consumers"),
+    ],
+)
+def test_a_file_that_an_argument_names_and_that_is_not_there_is_status_2(
+    report: Callable[..., Ran], words: Sequence[str]
+) -> None:
+    ran = report(*words)
+    assert (ran.status, ran.out) == (2, "")
+    assert ran.err == "brokerside: gone.txt: cannot be read: no such file or directory\n"
+    assert not Path("out").exists()
+
+
+def test_a_racks_file_that_is_not_there_is_status_2(report: Callable[..., Ran]) -> None:
+    ran = report("good.txt", "other.txt", "--racks", "gone.csv")
+    assert (ran.status, ran.out) == (2, "")
+    assert "gone.csv" in ran.err
+    assert not Path("out").exists()
+
+
+def test_a_dump_cut_off_in_the_middle_gives_what_it_holds_and_its_last_line_is_put_aside(
+    report: Callable[..., Ran],
+) -> None:
+    whole = (MULTIREGION / "1-baseline.txt").read_bytes()
+    Path("cut.txt").write_bytes(whole[: whole.index(b"Replicas:", 600) + 3])
+    assert report("good.txt", "cut.txt").status == 0
+    account = next(row for row in rows("inputs") if row["source"] == "cut.txt")
+    assert account["rows_in"] == account["rows_analysed"] + account["rows_rejected"]
+    assert (account["rows_rejected"], account["fault"]) == (1, None)
+    assert [row["source"] for row in rows("rejects")] == ["cut.txt"]
+
+
+class Vanishing(LocalEngine):
+    """Run tasks after a file that was there has gone."""
+
+    def run(self, task: Task, parts: Sequence[range]) -> list[dict[str, Any]]:
+        os.remove("other.txt")
+        return super().run(task, parts)
+
+
+@pytest.mark.usefixtures("report")
+def test_a_file_that_vanishes_while_a_job_runs_is_a_fault_row() -> None:
+    inputs = [DumpInput("other.txt"), DumpInput("good.txt")]
+    analyse_dumps(Vanishing(), inputs, None, Path("out"), progress=QUIET)
+    assert [row["fault"] for row in rows("inputs")] == [
+        "other.txt: cannot be read: no such file or directory", None,
+    ]  # fmt: skip
+
+
+def test_a_file_without_permission_is_a_fault_row(report: Callable[..., Ran], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Root may read every file, so that the system is made to refuse."""
+    opened = Path.open
+
+    def refused(path: Path, *arguments: Any, **named: Any) -> Any:
+        if path.name == "other.txt":
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        return opened(path, *arguments, **named)
+
+    monkeypatch.setattr(Path, "open", refused)
+    assert report("good.txt", "other.txt").status == 0
+    assert rows("rejects")[0]["reason"] == "cannot be read: permission denied"
+
+
+def test_a_moment_of_no_use_is_passed_over_and_the_next_is_compared_with_the_one_before(
+    report: Callable[..., Ran],
+) -> None:
+    for number, data in enumerate((GOOD, PACKED[:-20], GOOD.replace(b"Leader: 1", b"Leader: 2")), start=1):
+        Path(f"{number}-moment").write_bytes(data)
+    assert report("1-moment", "2-moment", "3-moment").status == 0
+    assert [(row["cluster"], row["previous_cluster_id"]) for row in rows("clusters")] == [
+        ("1-moment", None), ("3-moment", 0),
+    ]  # fmt: skip
+    assert {(row["from_cluster"], row["to_cluster"]) for row in rows("changes")} == {("1-moment", "3-moment")}
+
+
+def test_files_that_were_given_for_a_cluster_of_no_use_are_said_to_be_idle(report: Callable[..., Ran]) -> None:
+    Path("bad.txt").write_bytes(b"hello\n")
+    assert report("good.txt", "bad.txt", "--sizes", "bad=other.txt").status == 0
+    assert rows("inputs")[1]["notes"] == ["other.txt, given for this cluster, was not read"]
+
+
+def test_one_damaged_file_among_300_changes_no_row_of_the_others(report: Callable[..., Ran]) -> None:
+    for number in range(300):
+        Path(f"d{number:03}.gz").write_bytes(gzip.compress(GOOD))
+    names = [f"d{number:03}.gz" for number in range(300)]
+    assert report(*names).status == 0
+    whole = {table.name: rows(table.name) for table in schemas.TABLES}
+    Path("d123.gz").write_bytes(gzip.compress(GOOD)[:-9])
+    assert report(*names).status == 0
+    for table in schemas.TABLES:
+        if table.name in ("inputs", "rejects", "pairs"):  # Pairs are those of the first 200 clusters.
+            continue
+        without = [row for row in whole[table.name] if row.get("cluster_id") != 123]
+        ranks = {"rank": None} if table.name == "clusters" else {}
+        assert [row | ranks for row in rows(table.name)] == [row | ranks for row in without], table.name
+    assert [row["source"] for row in rows("inputs") if row["fault"]] == ["d123.gz"]
+    assert [row for row in rows("inputs") if row["source"] != "d123.gz"] == [
+        row for row in whole["inputs"] if row["source"] != "d123.gz"
+    ]
+
+
+def test_the_library_accounts_for_a_file_of_no_use_and_refuses_when_there_is_nothing_else(
+    report: Callable[..., Ran],
+) -> None:
+    del report
+    Path("bad.txt").write_bytes(b"hello\n")
+    tables = report_tables(["good.txt", "bad.txt"])
+    assert [fault is None for fault in tables["inputs"]["fault"].to_pylist()] == [True, False]
+    with pytest.raises(InputError, match=r"^bad\.txt:1: not a dump of a known format"):
+        report_tables(["bad.txt"])
+
+
+_LINE = "Topic: a\tPartitionCount: {0}\tReplicationFactor: {1}\tConfigs: \n"
+_ROW = "\tTopic: a\tPartition: {0}\tLeader: 1\tReplicas: 1\tIsr: 1\n"
+_KCAT = '{{"brokers":[{{"id":1,"name":"x"}}],"topics":[{{"topic":"a","partitions":[{0},{1}]}}]}}'
+_PART = '{{"partition":{0},"leader":1,"replicas":[{{"id":1}}],"isrs":[{{"id":1}}]}}'
+_MOVE = '{{"topic":"a","partition":{0},"replicas":[1,2]}}'
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        _LINE.format(10**12, 1) + _ROW.format(0),
+        _LINE.format(1, 10**12) + _ROW.format(0),
+        _LINE.format(1, 1) + _ROW.format(10**12) + _ROW.format(0),
+        _KCAT.format(_PART.format(10**12), _PART.format(0)),
+        '{"version":1,"partitions":[' + _MOVE.format(10**12) + "," + _MOVE.format(0) + "]}",
+    ],
+)
+def test_a_count_of_a_million_millions_is_put_aside_without_memory_for_it(tmp_path: Path, text: str) -> None:
+    (tmp_path / "huge").write_text(text)
+    tracemalloc.start()
+    try:
+        dump = read_named(DumpInput(str(tmp_path / "huge")))
+        peak_bytes = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    (reject,) = dump.rejects
+    assert str(10**12) in reject.reason
+    assert (dump.rows_in, dump.rows_analysed) == (dump.rows_rejected + dump.rows_analysed, dump.rows_in - 1)
+    assert dump.clusters[0].partitions.count <= 1
+    assert peak_bytes < 16 << 20
