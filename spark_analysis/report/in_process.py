@@ -20,11 +20,12 @@ from tempfile import TemporaryDirectory
 import pyarrow as pa
 
 from broker.errors import UsageError
-from placement.formats.racks import read_racks
 from spark_analysis.engines.local import LocalEngine
 from spark_analysis.jobs import analyse_dumps
+from spark_analysis.questions.registry import asked_of
 from spark_analysis.session.progress import progress
-from spark_analysis.sources.inputs import check_inputs, dump_inputs, moment, with_sizes_of
+from spark_analysis.sources.groups import read_zones
+from spark_analysis.sources.inputs import check_inputs, dump_inputs, moment, racks_in, with_groups_of, with_sizes_of
 from spark_analysis.tables.schemas import TABLES
 from spark_analysis.tables.write import read_table
 
@@ -38,18 +39,27 @@ def report_tables(
     min_isr: int | None = None,
     moments: bool | None = None,
     at: Sequence[str] = (),
+    ask: Sequence[str] = (),
+    assume: Sequence[str] = (),
+    groups: Sequence[str] = (),
+    group_zones: str | None = None,
 ) -> dict[str, pa.Table]:
     """Return the tables of a report on these dumps by name; the arguments are those of `brokerside report`.
 
-    A dump is a path, a pattern, a directory or NAME=PATH. Raises InputError for an input that cannot be used, and
-    UsageError for arguments that contradict each other. Memory: all tables are held at once.
+    A dump is a path, a pattern, a directory or NAME=PATH. Each question of `ask` has a table, too. An input that cannot
+    be used has a `fault` in the table of inputs. Raises InputError if no input can be used, and UsageError for
+    arguments that contradict each other. Memory: all tables are held at once.
     """
     if isinstance(dumps, str) or not dumps:
         raise UsageError(f"dumps is {dumps!r}; allowed is a list of one path or more")
     named = dump_inputs(tuple(map(str, dumps)), format, moments, tuple(map(moment, at)))
-    inputs = with_sizes_of(named, tuple(sizes))
+    inputs = with_groups_of(with_sizes_of(named, tuple(sizes)), tuple(groups))
+    if group_zones is not None and not groups:
+        raise UsageError("group_zones has no effect without groups; give both, or neither")
+    asked = asked_of(tuple(ask), tuple(assume), given_groups=bool(groups))
+    of_racks = None if racks is None else racks_in(racks)
+    zones = None if group_zones is None else read_zones(group_zones)
     check_inputs(inputs)
-    of_racks = None if racks is None else read_racks(Path(racks).read_bytes(), source=Path(racks).name)
     with TemporaryDirectory(prefix="brokerside-") as name:
         out = Path(name)
         analyse_dumps(
@@ -59,5 +69,7 @@ def report_tables(
             out,
             progress=partial(progress, quiet=True),
             min_insync_replicas_default=min_isr,
+            asked=asked,
+            zones=zones,
         )
-        return {table.name: read_table(out, table) for table in TABLES}
+        return {table.name: read_table(out, table) for table in (*TABLES, *(one.question.run_table for one in asked))}

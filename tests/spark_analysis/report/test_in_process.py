@@ -6,14 +6,18 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow.compute as pc
 import pytest
 
 from broker.cli import run
 from broker.errors import InputError, UsageError
 from spark_analysis.cli.commands import brokerside
+from spark_analysis.questions.registry import asked_of
 from spark_analysis.report.in_process import report_tables
 from spark_analysis.tables.schemas import TABLES
 from spark_analysis.tables.write import read_table
+from tests.placement.formats.test_group_tables import printed
+from tests.spark_analysis.questions.test_given_groups import dump
 
 REAL_DATA = Path(__file__).parents[2] / "real_data"
 DUMPS = [str(path) for path in sorted((REAL_DATA / "multiregion").glob("?-*.txt"))[:3]]
@@ -30,6 +34,27 @@ def test_the_tables_are_those_of_the_command(tmp_path: Path, moments: bool | Non
     for table in TABLES:
         assert found[table.name].equals(read_table(tmp_path, table)), table.name
     assert (found["changes"].num_rows > 0) is (moments is None)
+
+
+def test_answers_about_given_groups_are_those_of_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    members, zones = printed("members-verbose"), "b-1,east\nn-1,east\nb-2,west\nn-2,west\n"
+    for name, text in (("prod.txt", dump()), ("stage.txt", dump()), ("members.txt", members), ("zones.csv", zones)):
+        Path(name).write_text(text)
+    found = report_tables(
+        ["prod.txt", "stage.txt"], racks=RACKS, ask=["consumers", "traffic"], assume=["price_per_gib=2"],
+        groups=["prod=members.txt"], group_zones="zones.csv",
+    )  # fmt: skip
+    asking = ["--ask", "consumers", "--ask", "traffic", "--assume", "price_per_gib=2"]
+    words = ["report", "prod.txt", "stage.txt", *asking, "--quiet", "--out", "out"]
+    given = ["--groups", "prod=members.txt", "--group-zones", "zones.csv", "--racks", RACKS]
+    assert run(brokerside, "brokerside", [*words, *given]) == 0
+    answers = [one.question.run_table for one in asked_of(("consumers", "traffic"), ())]
+    assert list(found) == [table.name for table in (*TABLES, *answers)]
+    for table in (*TABLES, *answers):
+        assert found[table.name].equals(read_table(Path("out"), table)), table.name
+    answered = found["consumers"].filter(pc.is_null(found["consumers"]["fault"]))
+    assert set(answered["cluster_id"].to_pylist()) == {0}  # Stage has no groups.
 
 
 def test_a_metadata_log_is_read_at_the_moments_asked_for() -> None:
@@ -49,6 +74,15 @@ def test_nothing_is_left_on_disk_and_spark_is_not_imported(tmp_path: Path) -> No
     )  # fmt: skip
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_zones_and_racks_that_make_no_sense_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError) as caught:
+        report_tables(DUMPS, group_zones="zones.csv")
+    assert str(caught.value) == "group_zones has no effect without groups; give both, or neither"
+    with pytest.raises(InputError) as caught:
+        report_tables(DUMPS, racks=str(tmp_path / "none.csv"))
+    assert str(caught.value) == f"{tmp_path}/none.csv: cannot be read: no such file or directory"
 
 
 @pytest.mark.parametrize(
