@@ -6,7 +6,7 @@ compiling a kernel a second or more, so both wait for the first call: a command 
 A kernel too long to read is cut into helper functions, compiled into it where they are called.
 Helpers may stand in another file. Numba's cache notices changes of the kernel's own file only, so the name under which
 such a kernel is cached has a digest of those helpers and of the constants that they read: a helper that changed is
-compiled anew.
+compiled anew. The helper `copy_block` (block_copy.py) becomes LLVM's memcpy.
 
 The machine code is cached beside the source, or in the user's cache directory, so that
 every process compiles once in the life of an installation. Where neither can be written
@@ -27,6 +27,7 @@ from collections.abc import Callable, Sequence
 from types import CodeType, FunctionType
 from typing import Any, ParamSpec, TypeVar, cast
 
+from broker.block_copy import compiled_copy_block, copy_block
 from broker.kernel_source import lasting_source
 
 Parameters = ParamSpec("Parameters")
@@ -77,6 +78,9 @@ def _compile(
     by_module = {function.__module__: names}
     linked_helpers = {}
     for helper in helpers:
+        if helper is copy_block:
+            linked_helpers[helper.__name__] = compiled_copy_block()
+            continue
         own = by_module.setdefault(helper.__module__, dict(helper.__globals__))
         linked_helpers[helper.__name__] = numba.njit(forceinline=True, **options)(FunctionType(helper.__code__, own))
     for own in by_module.values():
@@ -84,6 +88,8 @@ def _compile(
     source = lasting_source(function.__code__.co_filename)
     linked = FunctionType(function.__code__ if source is None else function.__code__.replace(co_filename=source), names)
     foreign = [helper for helper in helpers if helper.__module__ != function.__module__]
+    if copy_block in foreign:
+        foreign.append(compiled_copy_block.__wrapped__)
     if foreign:
         linked.__qualname__ = f"{function.__qualname__}-{_digest(foreign)}"
     try:

@@ -120,10 +120,14 @@ def headers_column(chunk: RecordColumns, names: tuple[str, str] = HEADER_NAMES) 
 
     counts = chunk.header_count
     total = int(counts.sum(dtype=np.int64))
+    if not total:
+        kinds: Any = {names[0]: pa.string(), names[1]: pa.binary()}
+        none: Any = pa.array([], pa.struct(kinds))
+        ends: Any = pa.array(np.zeros(len(counts) + 1, np.int32))
+        return pa.ListArray.from_arrays(ends, none)
     starts, sizes = np.empty((2, total), np.int64), np.empty((2, total), np.int32)
-    if total:
-        ends = chunk.value_position + np.maximum(chunk.value_size, 0)
-        find_headers(chunk.data, ends, np.ascontiguousarray(counts), starts, sizes)
+    value_ends = chunk.value_position + np.maximum(chunk.value_size, 0)
+    find_headers(chunk.data, value_ends, np.ascontiguousarray(counts), starts, sizes)
     keys = _text(bytes_column(chunk.data, starts[0], sizes[0]))
     values = bytes_column(chunk.data, starts[1], sizes[1])
     offsets: Any = pa.array(np.concatenate(([0], np.cumsum(counts))).astype(np.int32))

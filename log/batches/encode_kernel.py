@@ -17,6 +17,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from broker.block_copy import copy_block
 from broker.cluster import Int64Array
 from broker.compiled import compiled_with
 
@@ -64,8 +65,8 @@ def body_size(key_size: int, value_size: int, offset_delta: int, timestamp_delta
 def put_field(out: ByteArray, position: int, data: ByteArray, start: int, size: int) -> int:
     """Write a key or value after its size; return the position after it."""
     position = put(out, position, size)
-    for index in range(max(size, 0)):
-        out[np.uint64(position + index)] = data[np.uint64(start + index)]
+    if size > 0:
+        copy_block(out, position, data, start, size)
     return position + max(size, 0)
 
 
@@ -95,7 +96,7 @@ def measure_batches(fields: Fields, data_size: int, per_batch: int, ends: Int64A
     return -1
 
 
-@compiled_with(zigzag, number_size, field_size, body_size, put, put_field, allocates=False)
+@compiled_with(zigzag, number_size, field_size, body_size, put, put_field, copy_block, allocates=False)
 def encode_batches(data: ByteArray, fields: Fields, headers: ByteArray, plan: Int64Array, out: ByteArray) -> None:
     """Write the header and records of each batch to `out`.
 

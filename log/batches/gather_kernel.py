@@ -11,18 +11,15 @@ Source: Arrow's layout of variable-size binary; Kafka's record format, magic 2, 
 
 from __future__ import annotations
 
-from typing import Final
-
 import numpy as np
 from numpy.typing import NDArray
 
+from broker.block_copy import copy_block
 from broker.cluster import Int32Array, Int64Array
-from broker.compiled import compiled, compiled_with
-
-SHORT_BYTES: Final = 16  # Up to here a loop over bytes is faster than a call that copies.
+from broker.compiled import compiled_with
 
 
-@compiled
+@compiled_with(copy_block, allocates=False)
 def fill_slices(
     data: NDArray[np.uint8], starts: Int64Array, sizes: Int32Array, offsets: Int32Array, out: NDArray[np.uint8]
 ) -> None:
@@ -35,12 +32,7 @@ def fill_slices(
     for row in range(starts.shape[0]):
         size = sizes[row]
         if size > 0:
-            start = starts[row]
-            if size <= SHORT_BYTES:
-                for place in range(size):
-                    out[end + place] = data[start + place]
-            else:
-                out[end : end + size] = data[start : start + size]
+            copy_block(out, end, data, starts[row], size)
             end += size
         offsets[row + 1] = end
 

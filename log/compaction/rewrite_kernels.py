@@ -21,6 +21,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from broker.block_copy import copy_block
 from broker.cluster import Int32Array, Int64Array
 from broker.compiled import compiled_with
 from log.batches.record_columns import ByteArray
@@ -114,8 +115,7 @@ def put_record(out: ByteArray, position: int, data: ByteArray, start: int, end: 
     out[position] = 0  # Record attributes: unused, Kafka always writes 0.
     position = put_varint(out, position + 1, deltas[0])
     position = put_varint(out, position, deltas[1])
-    for index in range(end - body):
-        out[position + index] = data[body + index]
+    copy_block(out, position, data, body, end - body)
     return position + end - body
 
 
@@ -147,8 +147,7 @@ def put_batch(
         max_timestamp = int(batches.max_timestamp[row])
     # The last offset delta (byte 23) stays as it was: followers and the producer's next sequence rely on the batch's
     # old range of offsets, even if its last record is gone.
-    for index in range(HEADER_SIZE_BYTES):
-        out[start + index] = batches.headers[batches.position[row] + index]
+    copy_block(out, start, batches.headers, int(batches.position[row]), HEADER_SIZE_BYTES)
     # Byte positions of magic 2: length 8, attributes 21, base timestamp 27, largest timestamp 35, count 57. The length
     # counts from after itself.
     put_number(out, start + 8, position - start - 12, 4)
@@ -162,7 +161,9 @@ def put_batch(
     return True
 
 
-@compiled_with(put_number, zigzag, put_varint, varint_size, varint_end, put_record, put_batch, allocates=False)
+@compiled_with(
+    copy_block, put_number, zigzag, put_varint, varint_size, varint_end, put_record, put_batch, allocates=False
+)
 def write_batches(batches: WrittenBatches, records: KeptRecords, out: ByteArray, result: Int64Array) -> int:
     """Write batches one after the other to `out`; return the first row that Kafka would refuse, or their count.
 

@@ -31,7 +31,7 @@ from spark_analysis.sources.files import read_chunks
 from spark_analysis.sources.unusable import fault_of, unusable
 from spark_analysis.tables import source_schemas as tables
 from spark_analysis.tables.columns import Table
-from spark_analysis.tables.view_columns import ColumnRows, broker_columns, cluster_columns, partition_columns
+from spark_analysis.tables.view_columns import ColumnRows, Constants, broker_columns, cluster_columns, partition_columns
 
 FAULTS_PER_BATCH: Final = 1 << 13
 
@@ -73,7 +73,7 @@ def fault_batches(table: Table, faults: Sequence[tuple[str, str]]) -> Iterator[p
     for start in range(0, len(faults), FAULTS_PER_BATCH):
         some = faults[start : start + FAULTS_PER_BATCH]
         values = {"source": [source for source, _ in some], "fault": [text for _, text in some]}
-        yield ColumnRows(len(some), values).batch(table, {})
+        yield ColumnRows(len(some), values).batch(table, Constants())
 
 
 def account_batch(table: Table, parsed: ParsedDump, fault: str | None = None) -> pa.RecordBatch:
@@ -81,13 +81,13 @@ def account_batch(table: Table, parsed: ParsedDump, fault: str | None = None) ->
     counted = ("source", "format", "rows_in", "rows_analysed", "rows_rejected", "lines_passed_over")
     values = {name: [getattr(parsed, name)] for name in counted}
     values |= {"cluster_count": [len(parsed.clusters)], "notes": [list(parsed.notes)], "fault": [fault]}
-    return ColumnRows(1, values).batch(table, {})
+    return ColumnRows(1, values).batch(table, Constants())
 
 
 def reject_batch(table: Table, rejects: Sequence[Reject]) -> pa.RecordBatch:
     """Return the rows of the table of rejects."""
     values = {name: [getattr(one, name) for one in rejects] for name in table.column_names}
-    return ColumnRows(len(rejects), values).batch(table, {})
+    return ColumnRows(len(rejects), values).batch(table, Constants())
 
 
 def account_batches(table: Table, mode: str, parsed: ParsedDump, fault: str | None) -> Iterator[pa.RecordBatch]:
@@ -130,6 +130,7 @@ def _rows(request: DumpRequest, dump: DumpInput, racks: Racks | None) -> Iterato
 def _read(request: DumpRequest, parsed: ParsedDump) -> Iterator[pa.RecordBatch]:
     """Yield the rows of an input that could be read: its clusters, and its account."""
     for view in parsed.clusters:
+        known = Constants({"cluster": view.name, "source": parsed.source})
         for rows in view_rows(request.table, view, request.min_insync_replicas):
-            yield rows.batch(request.table, {"cluster": view.name, "source": parsed.source})
+            yield rows.batch(request.table, known)
     yield from account_batches(request.table, request.mode, parsed, None)

@@ -23,6 +23,7 @@ from spark_analysis.fleet.place import place_cluster
 from spark_analysis.fleet.recipe import Recipe
 from spark_analysis.tables.columns import Table
 from spark_analysis.tables.source_schemas import FLEET_PARTITIONS
+from spark_analysis.tables.view_columns import Constants
 
 TASK_COUNT_MIN: Final = 8  # Work for as many cores, however small the fleet.
 CLUSTERS_PER_TASK_MAX: Final = 1_000
@@ -45,9 +46,9 @@ def fleet_batches(request: FleetRequest, numbers: range) -> Iterator[pa.RecordBa
         for placer in cluster.shape.placers:
             view = view_of(cluster, place_cluster(cluster, placer, seed=recipe.seed), recipe.source)
             constants = {"cluster_id": cluster.number, "placer": placer, "shape": cluster.shape.name}
-            constants |= {"cluster": view.name, "source": recipe.source}
+            known = Constants({**constants, "cluster": view.name, "source": recipe.source})
             for rows in view_rows(request.table, view):
-                yield rows.batch(request.table, constants).select(list(request.columns))
+                yield rows.batch(request.table, known).select(list(request.columns))
 
 
 def ranges(table: Table, recipe: Recipe) -> Sequence[range]:

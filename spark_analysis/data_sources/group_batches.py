@@ -31,7 +31,7 @@ from spark_analysis.sources.groups import read_groups, read_zones
 from spark_analysis.sources.unusable import fault_of, unusable
 from spark_analysis.tables.columns import Table
 from spark_analysis.tables.group_schemas import DESCRIBED_MEMBERS, DESCRIBED_OFFSETS, DESCRIBED_STATES
-from spark_analysis.tables.view_columns import BATCH_ROWS, ColumnRows
+from spark_analysis.tables.view_columns import BATCH_ROWS, ColumnRows, Constants
 
 _FORMS: Final = {
     table.name: GroupTable(table.name) for table in (DESCRIBED_MEMBERS, DESCRIBED_OFFSETS, DESCRIBED_STATES)
@@ -100,7 +100,7 @@ def _batches(table: Table, cluster: str, rows: Sequence[dict[str, Any]]) -> Iter
     for start in range(0, len(rows), BATCH_ROWS):
         some = rows[start : start + BATCH_ROWS]
         columns = {name: [row.get(name) for row in some] for name in table.column_names if name != "cluster"}
-        yield ColumnRows(len(some), columns).batch(table, {"cluster": cluster})
+        yield ColumnRows(len(some), columns).batch(table, Constants({"cluster": cluster}))
 
 
 def _member(one: DescribedMember) -> dict[str, Any]:

@@ -42,7 +42,7 @@ from spark_analysis.data_sources.options import DROP, FAILFAST
 from spark_analysis.data_sources.tiered import chunks_of, read_manifest
 from spark_analysis.tables.columns import Table
 from spark_analysis.tables.log_schemas import LOG_BATCHES, LOG_DAMAGE, LOG_RECORDS, LOG_SEGMENTS
-from spark_analysis.tables.view_columns import ColumnRows
+from spark_analysis.tables.view_columns import ColumnRows, Constants
 
 WINDOW_BYTES: Final = 32 * MIB
 _OPTIONS: Final = ScanOptions(keep_going=True)
@@ -126,7 +126,7 @@ class SegmentCounts:
 def segment_batches(request: LogRequest, segments: Iterable[LogSegment]) -> Iterator[pa.RecordBatch]:
     """Yield the rows of the request's table, of one segment after another; raise at the first fault with FAILFAST."""
     for segment in segments:
-        known = {"topic": segment.topic, "partition": segment.partition, "source": segment.path}
+        known = Constants({"topic": segment.topic, "partition": segment.partition, "source": segment.path})
         for rows in _rows(request, segment):
             yield rows.batch(request.table, known).select(list(request.columns))
 

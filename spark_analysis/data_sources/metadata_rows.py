@@ -45,7 +45,7 @@ from spark_analysis.sources.moments import MomentView, that_differ, what_changed
 from spark_analysis.sources.unusable import fault_of, unusable
 from spark_analysis.tables.columns import Table
 from spark_analysis.tables.source_schemas import CLUSTER_INPUTS, CLUSTER_REJECTS, METADATA_EVENTS
-from spark_analysis.tables.view_columns import ColumnRows
+from spark_analysis.tables.view_columns import ColumnRows, Constants
 
 EVENTS_PER_BATCH: Final = 1 << 13
 
@@ -74,7 +74,8 @@ def _rows(request: MetadataRequest, log: DumpInput) -> Iterator[pa.RecordBatch]:
         replay = Replay(metadata_files(Path(log.path)), rejected=rejected)
         found = _events(replay) if request.table == METADATA_EVENTS else _states(request, log, replay)
         for constants, rows in found:
-            yield rows.batch(request.table, {"cluster": log.name, "source": log.path, **constants})
+            known = Constants({"cluster": log.name, "source": log.path, **constants})
+            yield rows.batch(request.table, known)
         parsed = _account(log, replay, rejected)
     except BrokersideError as error:
         if request.mode == FAILFAST:

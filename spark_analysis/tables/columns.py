@@ -41,7 +41,7 @@ class Column:
     nullable: bool = False
 
 
-@attrs.frozen
+@attrs.frozen(cache_hash=True)
 class Table:
     """Define one table; `grain` says what one row stands for."""
 

@@ -30,6 +30,21 @@ BATCH_ROWS: Final = 1 << 16  # Some ten megabytes of partitions.
 _LISTS: Final = ("isr", "elr", "last_known_elr", "observers", "offline", "adding", "removing")
 
 
+@attrs.define(eq=False)
+class Constants:
+    """Hold the columns that have one value in all rows, and the longest column made of each so far."""
+
+    values: Mapping[str, Any] = attrs.field(factory=dict)
+    _made: dict[str, Any] = attrs.field(init=False, factory=dict)
+
+    def column(self, name: str, kind: Any, count: int) -> Any:
+        """Return `count` times the value of a column; batches of one size share one column."""
+        made = self._made.get(name)
+        if made is None or len(made) < count:
+            made = self._made[name] = pa.repeat(pa.scalar(self.values[name], kind), count)
+        return made.slice(0, count)
+
+
 @attrs.frozen(eq=False)
 class ColumnRows:
     """Hold `count` rows by column name; an integer -1 of a numpy array is an unknown value."""
@@ -37,13 +52,13 @@ class ColumnRows:
     count: int
     values: Mapping[str, Any]
 
-    def batch(self, table: Table, constants: Mapping[str, Any]) -> pa.RecordBatch:
+    def batch(self, table: Table, constants: Constants) -> pa.RecordBatch:
         """Return the rows as a batch of `table`; `constants` have one value for all rows, other columns are null."""
         arrays: list[Any] = []
         for field in table.arrow_schema():
             kind: Any = field.type
-            if field.name in constants:
-                arrays.append(pa.repeat(pa.scalar(constants[field.name], kind), self.count))
+            if field.name in constants.values:
+                arrays.append(constants.column(field.name, kind, self.count))
             else:
                 arrays.append(_array(self.values.get(field.name), kind, self.count))
         return pa.RecordBatch.from_arrays(arrays, names=list(table.column_names))

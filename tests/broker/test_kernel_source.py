@@ -11,6 +11,7 @@ from pathlib import Path
 from broker.kernel_source import lasting_source
 
 ROOT = Path(__file__).resolve().parents[2]
+EMPTY = "broker/__init__.py"  # Of the archive; the real one imports more.
 MODULE = """
 from broker.compiled import compiled
 FACTOR = {factor}
@@ -24,8 +25,8 @@ def archive(path: Path, factor: int = 3) -> Path:
     """An archive of the modules that compile, and a module with a kernel."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with zipfile.ZipFile(path, "w") as opened:
-        for name in ("broker/__init__.py", "broker/compiled.py", "broker/kernel_source.py"):
-            opened.writestr(zipfile.ZipInfo(name), (ROOT / name).read_bytes() if name != "broker/__init__.py" else b"")
+        for name in (EMPTY, "broker/block_copy.py", "broker/compiled.py", "broker/kernel_source.py"):
+            opened.writestr(zipfile.ZipInfo(name), (ROOT / name).read_bytes() if name != EMPTY else b"")
         opened.writestr(zipfile.ZipInfo("kernels.py"), MODULE.format(factor=factor))
     return path
 

@@ -17,6 +17,7 @@ from spark_analysis.data_sources.log_filter import LogFilter
 from spark_analysis.data_sources.log_rows import LogRequest, segment_batches
 from spark_analysis.data_sources.options import DROP, PERMISSIVE
 from spark_analysis.tables.log_schemas import LOG_BATCHES
+from spark_analysis.tables.view_columns import Constants
 from tests.log.samples import DIRECTORY, SAMPLES, write_sample
 from tests.spark_analysis.data_sources.logs import batches_of, rows, tier
 
@@ -93,7 +94,7 @@ def test_a_batch_that_a_scan_cuts_is_one_row_with_the_sums(tmp_path: Path) -> No
 
 def together(made: BatchRows, chunks: list[RecordColumns]) -> list[dict[str, Any]]:
     parts = [part for chunk in chunks for part in made.add(100, chunk)] + list(made.end())
-    return [row for part in parts for row in part.batch(LOG_BATCHES, {}).to_pylist()]
+    return [row for part in parts for row in part.batch(LOG_BATCHES, Constants()).to_pylist()]
 
 
 def test_batches_of_a_tiered_segment_in_windows_are_those_of_the_raw_one(tmp_path: Path) -> None:

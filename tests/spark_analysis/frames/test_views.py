@@ -16,7 +16,7 @@ from spark_analysis.fleet.place import place_cluster
 from spark_analysis.frames.views import BROKER_NEEDED, BROKER_OPTIONAL, PARTITION_NEEDED, PARTITION_OPTIONAL, view_of
 from spark_analysis.tables.advice_rows import plan_rows
 from spark_analysis.tables.source_schemas import CLUSTER_BROKERS, CLUSTER_PARTITIONS
-from spark_analysis.tables.view_columns import broker_columns, partition_columns
+from spark_analysis.tables.view_columns import Constants, broker_columns, partition_columns
 from tests.spark_analysis.fleet.test_fleet import recipe
 
 SCHEMA = CLUSTER_PARTITIONS.arrow_schema()
@@ -103,7 +103,7 @@ def given_as_rows(view: ClusterView, seed: int) -> ClusterView:
         (CLUSTER_PARTITIONS, list(partition_columns(view, None)), (*PARTITION_NEEDED, *PARTITION_OPTIONAL)),
         (CLUSTER_BROKERS, [broker_columns(view)], (*BROKER_NEEDED, *BROKER_OPTIONAL)),
     ):
-        joined = pa.Table.from_batches([one.batch(table, {}) for one in rows]).select(list(names))
+        joined = pa.Table.from_batches([one.batch(table, Constants()) for one in rows]).select(list(names))
         found.append(joined.take(drawn.permutation(joined.num_rows)))
     return view_of(view.name, *found)
 
