@@ -24,6 +24,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
+import attrs
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
@@ -32,16 +33,22 @@ from placement.consumer.registry import KAFKAS
 from placement.traffic.consumers import NOW
 from placement.traffic.crossing import PRICE_PER_GIB
 from spark_analysis.data_sources.spark_types import spark_schema_of
+from spark_analysis.frames.answering import REJECTED
 from spark_analysis.frames.change_rows import changes_table
 from spark_analysis.frames.inputs import chosen
-from spark_analysis.frames.per_group import answer_columns, per_group, shared_keys
+from spark_analysis.frames.per_group import per_group, shared_keys
 from spark_analysis.frames.views import PARTITION_NEEDED, PARTITION_OPTIONAL
 from spark_analysis.groups import groups_asked
 from spark_analysis.questions.group_rows import reader_rows, traffic_rows
+from spark_analysis.tables.columns import Column
 from spark_analysis.tables.group_schemas import CHANGES, GROUP_TRAFFIC, READERS
+from spark_analysis.tables.source_schemas import FAULT
 
 ASSIGNORS: Final = (NOW, *KAFKAS)
 PRODUCED: Final = "produced_bytes"
+_REJECTED: Final = attrs.evolve(
+    REJECTED, comment="Rows of partitions and of members that are in no answer because of the fault; null in a good row"
+)
 _SUMS: Final = ("reader_count", "crossing_count", "unknown_count", "fetched_bytes", "crossing_bytes")
 
 
@@ -80,9 +87,9 @@ def clusters(
     keys = shared_keys(members, sized, by)
     read = per_group(members, sized, READERS, reader_rows, asked, by=keys)
     places = (*keys, "assignor", "topic", "partition", "zone")
-    sums = read.groupBy(*places).agg(*(F.sum(name).alias(name) for name in _SUMS), F.min("fault").alias("fault"))
+    sums = read.groupBy(*places, "fault").agg(*(F.sum(name).alias(name) for name in (*_SUMS, REJECTED.name)))
     listed = chosen(sized, "partitions", PARTITION_NEEDED, PARTITION_OPTIONAL, keys)
-    documented = answer_columns(CHANGES, keys)
+    documented = attrs.evolve(CHANGES, columns=(*_beside(keys), _REJECTED, FAULT))
     types = {field.name: field for field in listed.schema.fields}
     fields = [StructField(key, types[key].dataType, True, types[key].metadata) for key in keys]
     schema = StructType(fields + list(spark_schema_of(documented).fields))
@@ -94,6 +101,11 @@ def clusters(
     meet = listed.groupBy(*keys).cogroup(sums.groupBy(*keys))
     # Spark reads a function's annotations; without any, tables go in and a table comes out.
     return meet.applyInArrow(lambda key, found, readers: kernel(key, found, readers), schema)
+
+
+def _beside(keys: Sequence[str]) -> tuple[Column, ...]:
+    """Return the columns of the table `CHANGES` beside the keys."""
+    return tuple(column for column in CHANGES.columns if column.name not in keys and column != FAULT)
 
 
 def _produced(partitions: DataFrame) -> DataFrame:

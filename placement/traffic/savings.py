@@ -141,6 +141,8 @@ class _State:
         """
         of = self.partitions
         zones, zone_count = of.replica_zones, len(of.zones)
+        if not zones.shape[1]:  # No partition has a replica.
+            return self
         may_lead = of.in_sync & of.has_zones[:, None]
         costs = np.zeros(zones.shape, np.float64)
         if produces:
@@ -154,7 +156,7 @@ class _State:
         now = of.replicas == self.leaders[:, None]
         stays = np.where(now & may_lead, costs, np.inf).min(axis=1, initial=np.inf)
         best = costs.min(axis=1, initial=np.inf)
-        place = costs.argmin(axis=1) if zones.shape[1] else np.zeros(of.count, np.intp)
+        place = costs.argmin(axis=1)
         # What is equal to a rounding of the shares does not move a leader.
         moves = of.has_zones & (best < stays - 1e-9) & np.isfinite(stays)
         at = np.arange(of.count), place

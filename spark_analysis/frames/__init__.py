@@ -4,7 +4,9 @@
 - views: Make a ClusterView from rows of partitions and of brokers, and say which rows cannot be used.
 - inputs: Check and choose the columns of the DataFrames that a question takes, before any job runs.
 - log_inputs: Check and group DataFrames of batches, records and segments, and count the rows that cannot be used.
-- per_cluster: Answer a question about each cluster of a DataFrame, with the code that the commands call.
+- whole_clusters: Cut a stream of sorted rows into whole clusters, many at a time.
+- answering: Answer a question about many clusters in a task, from their sorted rows.
+- per_cluster: Answer a question about each cluster of a DataFrame, many clusters a task.
 - compaction_rows: Estimate on executors what one cleaning pass would leave of a partition.
 - change_rows: Compute what changes save for one cluster, from what its groups read from each zone.
 - per_group: Answer a question about each consumer group of a DataFrame, many groups a task.

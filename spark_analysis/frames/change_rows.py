@@ -1,6 +1,7 @@
 """Compute what changes save for one cluster, from its partitions and what its groups read from each zone.
 
-Constraints: a row of readers whose partition the cluster does not list is a fault.
+Constraints: a row of readers whose partition the cluster does not list is a fault, and so is a cluster of which no
+replica stands in a known rack: nothing is known of zones there, not even that nothing crosses them.
 
 Example: changes_table(keys, key, partitions, readers, CHANGES, 0.02)
 
@@ -21,6 +22,7 @@ from placement.traffic.consumers import NOW
 from placement.traffic.crossing import Crossing, even_shares
 from placement.traffic.savings import LEAST, changes_of, no_readers
 from placement.traffic.zones import ZonedPartitions
+from spark_analysis.frames.answering import REJECTED
 from spark_analysis.frames.inputs import CLUSTER
 from spark_analysis.frames.views import PARTITION_NEEDED, usable, view_of
 from spark_analysis.questions.group_rows import ELSEWHERE, change_rows
@@ -42,16 +44,23 @@ def changes_table(
 
 def _rows(values: dict[str, Any], found: pa.Table, readers: pa.Table, price_per_gib: float) -> Iterator[dict[str, Any]]:
     partitions = usable(found, PARTITION_NEEDED)
-    faults = [partitions.fault, *sorted({one for one in readers["fault"].to_pylist() if one is not None})]
-    yield from ({"fault": fault} for fault in faults if fault is not None)
+    rejected: dict[str, int] = {}
+    for fault, count in zip(readers["fault"].to_pylist(), readers[REJECTED.name].to_pylist(), strict=True):
+        if fault is not None:
+            rejected[fault] = rejected.get(fault, 0) + (count or 0)
+    if partitions.fault is not None:
+        rejected[partitions.fault] = rejected.get(partitions.fault, 0) + partitions.rejected_count
+    yield from ({"fault": fault, REJECTED.name: rejected[fault]} for fault in sorted(rejected))
     name = str(values[CLUSTER].as_py()) if CLUSTER in values else ""
     try:
         zoned = ZonedPartitions.of(view_of(name, partitions.rows, None))
+        if not zoned.zones:
+            raise UsageError(f"no replica of cluster {name!r} is in a known rack, so that nothing is known of zones")
         matrices, least = _readers(zoned, readers)
         changes = changes_of(zoned, even_shares(len(zoned.zones)), matrices, least=least)
         yield from change_rows(changes, price_per_gib)
     except BrokersideError as error:
-        yield {"fault": str(error)}
+        yield {"fault": str(error), REJECTED.name: partitions.rows.num_rows}
 
 
 def _readers(partitions: ZonedPartitions, rows: pa.Table) -> tuple[dict[str, Int64Array], Crossing]:

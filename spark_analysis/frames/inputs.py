@@ -4,8 +4,10 @@ What it decides: which columns tell one cluster at one moment from another: thos
 the columns that the caller gives as `by`. Two clusters of one name that were read from two files are thus two clusters,
 and the nights of a history that was written with `with_run` are moments.
 
-Constraints: a missing column, or one of another type, is a UsageError that names it. Whole numbers and lists of them
-may be of any width: Spark casts them. Other columns than those needed are not shuffled.
+Constraints: a missing column, one of another type, and one that Spark cannot tell from another is a UsageError that
+names it. Whole numbers and lists of them may be of any width: Spark casts narrower ones, and those of rows of
+partitions and of brokers that are too large are found where the rows are read (views.py). Other columns than those
+needed are not shuffled.
 
 Example: chosen(frame, "partitions", PARTITION_NEEDED, PARTITION_OPTIONAL, cluster_keys(frame, None))
 
@@ -19,7 +21,18 @@ from typing import Final
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import ArrayType, DataType, IntegralType
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    ByteType,
+    DataType,
+    IntegralType,
+    LongType,
+    MapType,
+    ShortType,
+    StructType,
+    VariantType,
+)
 
 from broker.errors import UsageError
 from spark_analysis.data_sources.spark_types import spark_schema_of
@@ -27,6 +40,8 @@ from spark_analysis.tables import group_schemas, log_schemas, source_schemas
 from spark_analysis.tables.columns import Table
 
 CLUSTER: Final = "cluster"
+_NO_KEYS: Final = (ArrayType, MapType, StructType, BinaryType, VariantType)
+_CHECKED_LATER: Final = ("partitions", "brokers")  # A cast that overflows would end the job, without naming the column.
 KEYS: Final = ("run_id", "observed_at", "cluster_id", "placer", CLUSTER, "offset", "time_ms", "source")
 _TABLES: Final = {
     "partitions": source_schemas.CLUSTER_PARTITIONS,
@@ -61,10 +76,15 @@ def chosen(
     has = frame.columns
     refuse_missing(what, (*keys, *needed), has)
     wanted = documented_types(_TABLES[what])
-    found = {field.name: field.dataType for field in frame.schema.fields}
     names = [name for name in (*needed, *optional) if name in has and name not in keys]
+    _refuse_doubled(frame, what, (*keys, *names))
+    found = {field.name: field.dataType for field in frame.schema.fields}
+    for name in keys:
+        if isinstance(found[name], _NO_KEYS):
+            shown = found[name].simpleString()
+            raise UsageError(f"column {name!r} of the DataFrame of {what} is {shown}; it cannot tell clusters apart")
     return frame.select(
-        *(F.col(_quoted(name)) for name in keys), *(_typed(what, name, found[name], wanted[name]) for name in names)
+        *(F.col(quoted(name)) for name in keys), *(_typed(what, name, found[name], wanted[name]) for name in names)
     )
 
 
@@ -80,9 +100,35 @@ def refuse_missing(what: str, needed: Sequence[str], has: Sequence[str]) -> None
             raise UsageError(f"the DataFrame of {what} has no column {name!r}; it has {', '.join(has) or 'none'}")
 
 
+def refuse_unlike(partitions: DataFrame, brokers: DataFrame, keys: Sequence[str]) -> None:
+    """Raise UsageError for the first key that is not of one type in the rows of partitions and in those of brokers."""
+    for name in keys:
+        one, other = (frame.schema[name].dataType.simpleString() for frame in (partitions, brokers))
+        if one != other:
+            raise UsageError(
+                f"column {name!r} is {one} in the DataFrame of partitions and {other} in that of brokers; cast one"
+            )
+
+
+def quoted(name: str) -> str:
+    """Return the name of a column as Spark reads it whatever is in it."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _refuse_doubled(frame: DataFrame, what: str, names: Sequence[str]) -> None:
+    """Raise UsageError for the first name that several columns have, which Spark compares without case by default."""
+    is_exact = frame.sparkSession.conf.get("spark.sql.caseSensitive") == "true"
+    for name in names:
+        alike = [one for one in frame.columns if one == name or (not is_exact and one.lower() == name.lower())]
+        if len(alike) > 1:
+            raise UsageError(
+                f"the DataFrame of {what} has {len(alike)} columns that Spark cannot tell apart: {', '.join(alike)}"
+            )
+
+
 def _typed(what: str, name: str, found: DataType, wanted: DataType) -> Column:
-    column = F.col(_quoted(name))
-    if found.simpleString() == wanted.simpleString():
+    column = F.col(quoted(name))
+    if found.simpleString() == wanted.simpleString() or (what in _CHECKED_LATER and _is_wide(found, wanted)):
         return column
     if not _are_whole(found, wanted):
         shown, needed = found.simpleString(), wanted.simpleString()
@@ -96,5 +142,9 @@ def _are_whole(found: DataType, wanted: DataType) -> bool:
     return isinstance(found, IntegralType) and isinstance(wanted, IntegralType)
 
 
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
+def _is_wide(found: DataType, wanted: DataType) -> bool:
+    """Return whether these are whole numbers, or lists of them, that may be too large for the type that is wanted."""
+    if isinstance(found, ArrayType) and isinstance(wanted, ArrayType):
+        return _is_wide(found.elementType, wanted.elementType)
+    narrower = isinstance(wanted, IntegralType) and not isinstance(wanted, LongType | ShortType | ByteType)
+    return narrower and isinstance(found, LongType)

@@ -26,12 +26,14 @@ from broker.errors import UsageError
 
 LIST_LENGTH_MAX: Final = 32_767  # Kafka's replication factor is a short.
 CELLS_MAX: Final = 1 << 28  # 1 GiB of broker ids.
+LONG_MAX: Final = (1 << 63) - 1
+INT_MAX: Final = (1 << 31) - 1  # Kafka's ids of brokers and numbers of partitions are ints.
 
 
-def padded(lists: Any, name: str) -> NDArray[np.integer[Any]]:
+def padded(lists: Any, name: str, most: int = LONG_MAX) -> NDArray[np.integer[Any]]:
     """Return the lists as the rows of a matrix of their numbers' type, -1 where a list is shorter or null.
 
-    Raises UsageError for a value in a list that is null or negative, and for lists that are too long.
+    Raises UsageError for a value in a list that is null, negative or above `most`, and for lists that are too long.
     """
     counts, values = list_counts(lists), lists.flatten()
     if values.null_count:
@@ -39,6 +41,7 @@ def padded(lists: Any, name: str) -> NDArray[np.integer[Any]]:
     flat = values.to_numpy(zero_copy_only=False)
     if flat.size and int(flat.min()) < 0:
         raise UsageError(f"a list in column {name!r} has the value {int(flat.min())}; allowed is 0 or more")
+    refuse_wide(flat, f"a list in column {name!r}", most)
     width = int(counts.max(initial=0))
     if width > LIST_LENGTH_MAX or width * counts.size > CELLS_MAX:
         raise UsageError(
@@ -48,6 +51,12 @@ def padded(lists: Any, name: str) -> NDArray[np.integer[Any]]:
     matrix = np.full((counts.size, width), PAD, dtype=flat.dtype)
     matrix[np.arange(width) < counts[:, None]] = flat
     return matrix
+
+
+def refuse_wide(numbers: Any, where: str, most: int = INT_MAX) -> None:
+    """Raise UsageError for a number above `most`."""
+    if numbers.size and int(numbers.max()) > most:
+        raise UsageError(f"{where} has the value {int(numbers.max())}; allowed are numbers up to {most:,}")
 
 
 def list_counts(lists: Any) -> Int64Array:

@@ -32,12 +32,17 @@ from placement.consumer.group import Member
 from placement.traffic.consumers import Consumers
 from placement.traffic.zones import ZonedPartitions
 from spark_analysis.data_sources.spark_types import spark_schema_of
+from spark_analysis.frames.answering import REJECTED
 from spark_analysis.frames.inputs import CLUSTER, KEYS, chosen, refuse_missing
+from spark_analysis.frames.matrices import INT_MAX
 from spark_analysis.frames.views import PARTITION_NEEDED, PARTITION_OPTIONAL, usable, view_of
 from spark_analysis.questions.group_rows import GroupKernel, GroupsAsked
 from spark_analysis.tables.columns import Table
 from spark_analysis.tables.source_schemas import FAULT
 
+GROUP_REJECTED: Final = attrs.evolve(
+    REJECTED, comment="Rows of members that are in no answer because of the fault; null in a good row"
+)
 BUCKET_COUNT: Final = 32
 BUCKET: Final = "group_bucket"
 READ_BUCKET: Final = "read_bucket"
@@ -86,9 +91,9 @@ def per_group(
 
 
 def answer_columns(table: Table, keys: Sequence[str]) -> Table:
-    """Return the columns of `table` beside the keys, and `fault`."""
+    """Return the columns of `table` beside the keys, with `rejected_count` and `fault`."""
     kept = tuple(column for column in table.columns if column.name not in keys and column != FAULT)
-    return attrs.evolve(table, columns=(*kept, FAULT))
+    return attrs.evolve(table, columns=(*kept, GROUP_REJECTED, FAULT))
 
 
 @attrs.frozen
@@ -113,21 +118,23 @@ class _GroupWork:
 
     def _rows(self, key: Sequence[Any], rows: pa.Table, found: pa.Table) -> Iterator[dict[str, Any]]:
         members, partitions = usable(rows, MEMBER_NEEDED), usable(found, PARTITION_NEEDED)
-        for fault in dict.fromkeys(one.fault for one in (members, partitions) if one.fault is not None):
-            yield {"fault": fault}
+        if members.fault is not None:
+            yield {"fault": members.fault, REJECTED.name: members.rejected_count}
+        if partitions.fault is not None and partitions.fault != members.fault:
+            yield {"fault": partitions.fault, REJECTED.name: 0}
         name = "" if CLUSTER not in self.keys else str(key[self.keys.index(CLUSTER)].as_py())
         try:
             zoned = ZonedPartitions.of(view_of(name, partitions.rows, None))
         except BrokersideError as error:
-            for group in sorted({str(one) for one in members.rows["group"].to_pylist()}):
-                yield {"group": group, "fault": str(error)}
+            for group, some in groups_of(members.rows):
+                yield {"group": group, "fault": str(error), REJECTED.name: len(some)}
             return
         groups = []
         for group, some in groups_of(members.rows):
             try:
                 groups.append(Consumers.of(group, [_member(row) for row in some], zoned))
             except BrokersideError as error:
-                yield {"group": group, "fault": str(error)}
+                yield {"group": group, "fault": str(error), REJECTED.name: len(some)}
         yield from self.kernel(zoned, groups, self.asked)
 
 
@@ -146,6 +153,9 @@ def groups_of(rows: pa.Table) -> Iterator[tuple[str, list[dict[str, Any]]]]:
 
 
 def _member(row: dict[str, Any]) -> Member:
+    for name in ("topics", "held"):
+        if any(one is None for one in row.get(name) or ()):
+            raise UsageError(f"the list in column {name!r} of member {row['member_id']!r} has a null in it")
     return Member(
         id=row["member_id"],
         topics=tuple(row["topics"]),
@@ -158,7 +168,8 @@ def _member(row: dict[str, Any]) -> Member:
 
 def _held(text: str) -> TopicPartition:
     topic, _, number = text.rpartition("-")
-    if not topic or not number.isascii() or not number.isdecimal() or len(number) > 10:
+    is_number = number.isascii() and number.isdecimal() and len(number) <= len(str(INT_MAX)) and int(number) <= INT_MAX
+    if not topic or not is_number:
         raise UsageError(f"a member holds {text[:80]!r}; a partition is TOPIC-NUMBER, such as orders-0")
     return TopicPartition(topic, PartitionId(int(number)))
 

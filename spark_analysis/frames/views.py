@@ -32,7 +32,7 @@ from broker.cluster import PAD, BrokerTotals, BrokerView, ClusterView, Int32Arra
 from broker.errors import UsageError
 from broker.ids import BrokerId
 from placement.balance.loads import LEADER_NOT_SAID
-from spark_analysis.frames.matrices import list_counts, padded, whole
+from spark_analysis.frames.matrices import INT_MAX, list_counts, padded, refuse_wide, whole
 
 FORMAT: Final = "rows"
 LISTS: Final = ("isr", "elr", "last_known_elr", "observers", "offline", "adding", "removing")
@@ -54,9 +54,10 @@ _FLAGS: Final = ("fenced", "cordoned", "in_controlled_shutdown")
 
 @attrs.frozen(eq=False)
 class Usable:
-    """Hold the rows that can be used, and one sentence on the others, None without any."""
+    """Hold the rows that can be used, the number of the others, and one sentence on these, None without any."""
 
     rows: pa.Table
+    rejected_count: int
     fault: str | None
 
 
@@ -69,7 +70,7 @@ def usable(rows: pa.Table, needed: tuple[str, ...]) -> Usable:
     if "fault" in rows.column_names:
         absent |= _mask(pc.is_valid(rows["fault"]))
     if not absent.any():
-        return Usable(rows, None)
+        return Usable(rows, 0, None)
     first = None
     if "fault" in rows.column_names:
         # The least text, as rows arrive in any order.
@@ -79,7 +80,7 @@ def usable(rows: pa.Table, needed: tuple[str, ...]) -> Usable:
         first = f"{int(lacking.sum())} without {' or '.join(names)}"
     count = int(absent.sum())
     fault = first if count == 1 else f"{count} rows cannot be used; one of them: {first}"
-    return Usable(rows.take(np.flatnonzero(~absent)), fault)
+    return Usable(rows.take(np.flatnonzero(~absent)), count, fault)
 
 
 def view_of(name: str, partitions: pa.Table, brokers: pa.Table | None) -> ClusterView:
@@ -89,11 +90,12 @@ def view_of(name: str, partitions: pa.Table, brokers: pa.Table | None) -> Cluste
     """
     topics, topic_index = _topics(partitions)
     numbers = whole(partitions["partition"]).to_numpy(zero_copy_only=False)
+    refuse_wide(numbers, "column 'partition'")
     order = np.lexsort((numbers, topic_index))
     topic_index, numbers = topic_index[order], numbers[order]
     _refuse_doubles(name, topics, topic_index, numbers)
     rows = partitions.take(order).combine_chunks()
-    replicas = padded(whole(rows["replicas"]), "replicas").astype(np.int32)
+    replicas = padded(whole(rows["replicas"]), "replicas", INT_MAX).astype(np.int32)
     table = PartitionTable(
         topic_index=topic_index,
         partition_ids=numbers,
@@ -149,7 +151,7 @@ def _known(rows: pa.Table, name: str) -> Any:
 
 def _list(rows: pa.Table, name: str) -> Any:
     column = _known(rows, name)
-    return None if column is None else padded(column, name)
+    return None if column is None else padded(column, name, INT_MAX)
 
 
 def _leaders(rows: pa.Table) -> Any:
@@ -159,6 +161,7 @@ def _leaders(rows: pa.Table) -> Any:
     said = pc.min(rows["leader"]).as_py()
     if said is not None and said < PAD:
         raise UsageError(f"column 'leader' has the value {said}; allowed are -1 for none, and ids of brokers")
+    refuse_wide(leader, "column 'leader'")
     return leader
 
 
@@ -194,6 +197,9 @@ def _least_isr(rows: pa.Table, topic_index: Int64Array, topic_count: int) -> lis
         return [None] * topic_count
     firsts = np.unique(topic_index, return_index=True)[1]
     least: list[int | None] = whole(rows["min_insync_replicas"]).take(pa.array(firsts)).to_pylist()
+    wrong = [one for one in least if one is not None and not 1 <= one <= INT_MAX]
+    if wrong:
+        raise UsageError(f"column 'min_insync_replicas' has the value {wrong[0]}; allowed are 1 to {INT_MAX:,}")
     return least
 
 
@@ -226,6 +232,7 @@ def _brokers(name: str, rows: pa.Table) -> tuple[tuple[BrokerView, ...], dict[st
     """Return the brokers in order of id, and what they hold where all of them say so."""
     rows = rows.sort_by("broker_id")
     ids = rows["broker_id"].to_numpy()
+    refuse_wide(ids, "column 'broker_id'")
     doubles = np.flatnonzero(ids[1:] == ids[:-1])
     if doubles.size:
         raise UsageError(f"broker {int(ids[doubles[0]])} is listed twice in cluster {name!r}")

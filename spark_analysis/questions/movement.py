@@ -43,6 +43,7 @@ ADD: Final = "add"
 DRAIN: Final = "drain"
 RACK: Final = "rack"
 CHANGES: Final = (BALANCE, ADD, DRAIN, RACK)
+ID_MAX: Final = (1 << 31) - 1  # Kafka's ids of brokers are ints.
 _IN_WORDS: Final = {
     BALANCE: "no change, balance alone",
     ADD: "brokers join every rack",
@@ -108,14 +109,15 @@ def _rows(view: ClusterView, joining: int) -> Iterator[dict[str, Any]]:
     excluded = topics_with_observers(view)
     for change, goal in _goals(view, joining, excluded):
         brokers = (*goal.remove, *(number for number, _ in goal.add))
-        which = {"changed_broker_count": len(brokers), "first_broker_id": min(brokers, default=None)}
+        first = min((number for number in brokers if number <= ID_MAX), default=None)
+        which = {"changed_broker_count": len(brokers), "first_broker_id": first}
         yield {"change": change, **which, **about, **_cost(base, goal, replica_count)}
 
 
 def _goals(view: ClusterView, joining: int, excluded: tuple[str, ...]) -> Iterator[tuple[str, Goal]]:
     """Yield the changes that the cluster may see, each with the goal of its plan."""
     racks: Sequence[str | None] = view.racks if all(one.rack is not None for one in view.brokers) else ()
-    first = 1 + max(one.id for one in view.brokers)
+    first = 1 + max((one.id for one in view.brokers), default=-1)
     yield BALANCE, Goal(exclude_topics=excluded)
     to = [rack for rack in racks or (None,) for _ in range(joining)]
     joined = tuple((BrokerId(first + place), rack) for place, rack in enumerate(to))
@@ -136,6 +138,8 @@ def _goals(view: ClusterView, joining: int, excluded: tuple[str, ...]) -> Iterat
 def _cost(view: ClusterView, goal: Goal, replica_count: int) -> dict[str, Any]:
     if view.partitions.count > PLANNED_PARTITIONS_MAX:
         return {"refused": f"more than {PLANNED_PARTITIONS_MAX:,} partitions are left to the command"}
+    if any(number > ID_MAX for number, _ in goal.add):
+        return {"refused": f"brokers that join would need numbers above {ID_MAX:,}"}
     try:
         plan = make_plan(view, goal)
     except (RefusedError, UsageError) as refused:
@@ -144,7 +148,7 @@ def _cost(view: ClusterView, goal: Goal, replica_count: int) -> dict[str, Any]:
     return {
         "moved_count": tally.moved,
         "moved_count_min": tally.moved_bound,
-        "moved_share": tally.moved / replica_count,
+        "moved_share": tally.moved / max(replica_count, 1),
         "moved_bytes": int((moves.sizes * moves.counts).sum()) if moves.sizes_known else None,
         "leader_change_count": tally.leader_changes,
         "leader_change_count_min": tally.leader_changes_least,

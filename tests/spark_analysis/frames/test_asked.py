@@ -11,7 +11,7 @@ from broker.errors import UsageError
 from placement.formats.racks import read_racks
 from spark_analysis import availability, durability
 from spark_analysis.engines.local import LocalEngine
-from spark_analysis.frames.per_cluster import answer_table
+from spark_analysis.frames.answering import answer_table
 from spark_analysis.jobs import analyse_dumps
 from spark_analysis.questions.availability import AVAILABILITY
 from spark_analysis.questions.durability import DURABILITY

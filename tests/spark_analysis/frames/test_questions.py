@@ -17,7 +17,7 @@ from placement.outages import copysets as counted
 from placement.outages.look_ahead import look_ahead
 from spark_analysis import durability, movement, outages, register, violations
 from spark_analysis.engines.local import LocalEngine
-from spark_analysis.frames.per_cluster import answer_table
+from spark_analysis.frames.answering import answer_table
 from spark_analysis.jobs import analyse_dumps
 from spark_analysis.questions.movement import cost_table
 from spark_analysis.sources.dumps import DumpInput, read_input

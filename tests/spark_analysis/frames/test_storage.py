@@ -189,4 +189,4 @@ def test_every_answer_has_the_columns_that_are_documented(spark: SparkSession, l
         assert tuple(frame.columns) == table.column_names
         assert all(field.metadata.get("comment") for field in frame.schema.fields)
     held = storage.held(spark.read.format("kafka_cluster").load(str(next(MULTIREGION.glob("1-*.txt")))))
-    assert tuple(held.columns) == ("cluster", "source", *storage.HELD.column_names[2:], "fault")
+    assert tuple(held.columns) == ("cluster", "source", *storage.HELD.column_names[2:], "rejected_count", "fault")

@@ -1,0 +1,284 @@
+"""Every transformation takes bad rows: a sentence that names the column, or rows with a fault; no row is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final, TypeAlias
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from broker.errors import UsageError
+from spark_analysis import availability, balance, durability, groups, movement, outages, storage, traffic, violations
+from tests.spark_analysis.frames.test_balance import found
+
+Ask: TypeAlias = Callable[..., DataFrame]
+COLUMNS: Final = (
+    "cluster string, topic string, partition int, leader int, replicas array<int>, isr array<int>, racks array<string>"
+)
+MEMBERS: Final = "cluster string, group string, member_id string, topics array<string>, rack string, held array<string>"
+ASKED: Final[dict[str, Ask]] = {
+    "measures": balance.measures,
+    "clusters": balance.clusters,
+    "violations": violations.violations,
+    "partitions": violations.partitions,
+    "outages": outages.outages,
+    "plans": movement.plans,
+    "costs": movement.costs,
+    "copysets": durability.copysets,
+    "durability": lambda rows, *more: durability.durability(rows, *more, assume={"years": 1_000}),
+    "held": storage.held,
+    "availability": lambda rows, *more: availability.availability(rows, *more, assume={"draws": 64}),
+}
+OF_GROUPS: Final[dict[str, Ask]] = {
+    "assignments": lambda *rows: groups.assignments(*rows, assignor="range"),
+    "balance": lambda *rows: groups.balance(*rows, assignors=["range"]),
+    "moves": lambda *rows: groups.moves(*rows, assignor="range"),
+    "groups": lambda *rows: traffic.groups(*rows, assignors=["range"]),
+    "changes": lambda *rows: traffic.clusters(*rows, assignors=["range"]),
+}
+
+
+def row(cluster: str | None = "c", **other: Any) -> tuple[Any, ...]:
+    """A row of partitions that can be used, but for what is given."""
+    values = {"cluster": cluster, "topic": "t", "partition": 0, "leader": 1, "replicas": [1, 2], "isr": [1, 2],
+              "racks": ["a", "b"], **other}  # fmt: skip
+    return tuple(values[name.split()[0]] for name in COLUMNS.split(", "))
+
+
+GOOD: Final = [row("good", partition=0), row("good", partition=1, leader=2, replicas=[2, 1], racks=["b", "a"])]
+NULL: Final = "a list in column {!r} has a null in it"
+BAD: Final = {
+    "null replicas": ([row(replicas=None)], "1 without replicas"),
+    "null topic": ([row(topic=None), row(partition=1, topic=None)],
+                   "2 rows cannot be used; one of them: 2 without topic"),
+    "null partition": ([row(partition=None)], "1 without partition"),
+    "null in replicas": ([row(replicas=[1, None])], NULL.format("replicas")),
+    "null in isr": ([row(isr=[1, None]), row(partition=1)], NULL.format("isr")),
+    "negative replica": ([row(replicas=[1, -5])], "a list in column 'replicas' has the value -5; allowed is 0 or more"),
+    "racks for some": ([row(racks=["a"])], "a list in column 'racks' has another length than the partition's replicas"),
+    "leader below -1": ([row(leader=-7)],
+                        "column 'leader' has the value -7; allowed are -1 for none, and ids of brokers"),
+    "negative partition": ([row(partition=-4)], "partition -4 of cluster 'c': allowed is 0 or more"),
+    "listed twice": ([row(), row()], "partition 0 of topic 't' is listed twice in cluster 'c'; if these are several "
+                     "clusters or moments, give the columns that tell them apart as by"),
+}  # fmt: skip
+ODD: Final = {
+    "leader outside the replicas": [row(leader=99)],
+    "isr outside the replicas": [row(isr=[1, 77])],
+    "no leader said": [row(leader=None), row(partition=1)],
+    "isr not said": [row(isr=None), row(partition=1)],
+    "no replica": [row(replicas=[], isr=[], racks=[])],
+    "no replica, no broker": [row(replicas=[], isr=[], racks=[], leader=-1)],
+    "a replica twice": [row(replicas=[1, 1], racks=["a", "a"], isr=[1])],
+    "the largest numbers": [row(partition=2**31 - 1, replicas=[2**31 - 1, 1], leader=2**31 - 1, isr=[1])],
+    "racks not known": [row(racks=["", None])],
+    "names that are empty": [row("", topic="")],
+    "a cluster without a name": [row(None)],
+}
+
+
+@pytest.fixture(scope="module")
+def bad(spark: SparkSession) -> DataFrame:
+    """A good cluster, and a bad one of each kind."""
+    rows = [(kind, *one[1:]) for kind, (some, _) in BAD.items() for one in some]
+    return spark.createDataFrame([*GOOD, *rows], COLUMNS).cache()
+
+
+@pytest.fixture(scope="module")
+def odd(spark: SparkSession) -> DataFrame:
+    """A cluster of each odd kind."""
+    rows = [(kind if one[0] else one[0], *one[1:]) for kind, some in ODD.items() for one in some]
+    return spark.createDataFrame(rows, COLUMNS).cache()
+
+
+@pytest.fixture(scope="module")
+def members(spark: SparkSession) -> DataFrame:
+    """A group in every cluster."""
+    return spark.createDataFrame([(name, "g", "m", ["t"], "a", None) for name in ("good", *BAD, *ODD)], MEMBERS).cache()
+
+
+def faults_of(rows: list[dict[str, Any]]) -> dict[str, tuple[str, int]]:
+    return {row["cluster"]: (row["fault"], row["rejected_count"]) for row in rows if row["fault"] is not None}
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_rows_that_cannot_be_used_are_faults_and_other_clusters_are_answered(bad: DataFrame, name: str) -> None:
+    rows = found(ASKED[name](bad))
+    expected = {kind: (fault.replace("'c'", repr(kind)), len(some)) for kind, (some, fault) in BAD.items()}
+    assert faults_of(rows) == expected
+    assert {row["cluster"] for row in rows if row["fault"] is None} <= {"good"}
+    assert found(ASKED[name](bad.where("cluster = 'good'"))) == [row for row in rows if row["fault"] is None]
+
+
+def test_rows_in_are_rows_analysed_and_rows_rejected(spark: SparkSession, bad: DataFrame, odd: DataFrame) -> None:
+    mixed = [row("mixed"), row("mixed", partition=1, topic=None), row("mixed", partition=2, replicas=None)]
+    frame = bad.unionByName(odd).unionByName(spark.createDataFrame(mixed, COLUMNS))
+    rows = found(balance.clusters(frame))
+    analysed = sum(row["partition_count"] for row in rows if row["fault"] is None)
+    assert analysed + sum(row["rejected_count"] for row in rows if row["fault"] is not None) == frame.count()
+    assert faults_of(rows)["mixed"] == ("2 rows cannot be used; one of them: 2 without topic or replicas", 2)
+    every = found(violations.partitions(frame))
+    assert sum(row["fault"] is None for row in every) == analysed
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_odd_rows_are_no_faults_and_end_no_job(odd: DataFrame, name: str) -> None:
+    assert faults_of(found(ASKED[name](odd))) == {}
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_no_rows_give_no_rows(spark: SparkSession, name: str) -> None:
+    empty = spark.createDataFrame([], COLUMNS)
+    brokers = spark.createDataFrame([], "cluster string, broker_id int")
+    assert ASKED[name](empty).collect() == ASKED[name](empty, brokers).collect() == []
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_a_missing_column_is_named(bad: DataFrame, name: str) -> None:
+    for column in ("cluster", "topic", "partition", "replicas"):
+        with pytest.raises(UsageError, match=f"^the DataFrame of partitions has no column '{column}'; it has "):
+            ASKED[name](bad.drop(column))
+    with pytest.raises(UsageError, match=r"^the DataFrame of brokers has no column 'broker_id'; it has cluster$"):
+        ASKED[name](bad, bad.select("cluster"))
+
+
+@pytest.mark.parametrize(
+    ("changed", "sentence"),
+    [
+        ("cast(partition as string) partition", "column 'partition' of the DataFrame of partitions is string; int is "
+         "needed"),
+        ("cast(partition as double) partition", "column 'partition' of the DataFrame of partitions is double; int is "
+         "needed"),
+        ("1 topic", "column 'topic' of the DataFrame of partitions is int; string is needed"),
+        ("'1,2' replicas", "column 'replicas' of the DataFrame of partitions is string; array<int> is needed"),
+        ("array('1') isr", "column 'isr' of the DataFrame of partitions is array<string>; array<int> is needed"),
+        ("map('a', 1) cluster", "column 'cluster' of the DataFrame of partitions is map<string,int>; it cannot tell "
+         "clusters apart"),
+        ("cast(cluster as binary) cluster", "column 'cluster' of the DataFrame of partitions is binary; it cannot tell "
+         "clusters apart"),
+        ("'t' Topic", "the DataFrame of partitions has 2 columns that Spark cannot tell apart: topic, Topic"),
+    ],
+)  # fmt: skip
+def test_a_column_of_another_type_is_named(bad: DataFrame, changed: str, sentence: str) -> None:
+    kept = [name for name in bad.columns if name != changed.split()[-1]]
+    frame = bad.selectExpr(*kept, changed)
+    for ask in ASKED.values():
+        with pytest.raises(UsageError) as caught:
+            ask(frame)
+        assert str(caught.value) == sentence
+
+
+def test_keys_of_brokers_have_the_type_of_those_of_partitions(spark: SparkSession, bad: DataFrame) -> None:
+    with pytest.raises(UsageError) as caught:
+        balance.measures(bad, spark.sql("select 7 cluster, 1 broker_id"))
+    assert str(caught.value) == (
+        "column 'cluster' is string in the DataFrame of partitions and int in that of brokers; cast one"
+    )
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_a_number_too_large_for_kafka_is_a_fault_that_names_the_column(spark: SparkSession, name: str) -> None:
+    wide = {
+        "partition": ("{} partition", "column 'partition'"),
+        "leader": ("{} leader", "column 'leader'"),
+        "replicas": ("array({}, 1L) replicas", "a list in column 'replicas'"),
+        "isr": ("array(1L, {}) isr", "a list in column 'isr'"),
+    }
+    frame = spark.createDataFrame([row("good"), *(row(column) for column in wide)], COLUMNS)
+    given = [text.format(f"if(cluster = '{column}', 1099511627776, 1L)") for column, (text, _) in wide.items()]
+    rows = found(ASKED[name](frame.selectExpr("cluster", "topic", *given)))
+    said = " has the value 1099511627776; allowed are numbers up to 2,147,483,647"
+    assert faults_of(rows) == {column: (where + said, 1) for column, (_, where) in wide.items()}
+
+
+def test_min_isr_below_1_is_a_fault(spark: SparkSession) -> None:
+    frame = spark.createDataFrame([row()], COLUMNS).withColumn("min_insync_replicas", F.lit(0))
+    (one,) = balance.clusters(frame).collect()
+    fault = "column 'min_insync_replicas' has the value 0; allowed are 1 to 2,147,483,647"
+    assert (one["fault"], one["rejected_count"]) == (fault, 1)
+
+
+def test_a_cluster_may_be_a_number(spark: SparkSession) -> None:
+    frame = spark.createDataFrame([row()], COLUMNS).withColumn("cluster", F.lit(7))
+    for ask in ASKED.values():
+        assert {(one["cluster"], one["fault"]) for one in ask(frame).collect()} <= {(7, None)}
+
+
+def test_bad_brokers_are_faults(spark: SparkSession) -> None:
+    good = spark.createDataFrame(GOOD, COLUMNS)
+    for broker, fault, rejected in (
+        ("cast(null as int)", "1 without broker_id", 0),
+        ("-3", "broker -3 of cluster 'good': allowed is 0 or more", len(GOOD)),
+        ("1099511627776",
+         "column 'broker_id' has the value 1099511627776; allowed are numbers up to 2,147,483,647", len(GOOD)),
+    ):  # fmt: skip
+        brokers = spark.sql(f"select 'good' cluster, {broker} broker_id")
+        rows = found(balance.clusters(good, brokers))
+        assert faults_of(rows) == {"good": (fault, rejected)}
+        assert len(rows) == (2 if rejected == 0 else 1)
+
+
+# --- groups -----------------------------------------------------------------------------------------------------------
+
+
+UNUSABLE: Final = {
+    "1 without topics": ("g1", "m", None, "a", None),
+    "1 without member_id": ("g2", None, ["t"], "a", None),
+    "1 without group": (None, "m", ["t"], "a", None),
+    "the list in column 'topics' of member 'm' has a null in it": ("g3", "m", [None], "a", None),
+    "the list in column 'held' of member 'm' has a null in it": ("g4", "m", ["t"], "a", [None]),
+    "a member holds 't-2147483648'; a partition is TOPIC-NUMBER, such as orders-0": (
+        "g5", "m", ["t"], "a", ["t-2147483648"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OF_GROUPS)
+def test_members_that_cannot_be_used_are_faults_and_other_groups_are_answered(
+    spark: SparkSession, bad: DataFrame, members: DataFrame, name: str
+) -> None:
+    given = spark.createDataFrame([(str(place), *one) for place, one in enumerate(UNUSABLE.values())], MEMBERS)
+    named = spark.createDataFrame([(*row(str(place)),) for place in range(len(UNUSABLE))], COLUMNS)
+    partitions = bad.where("cluster = 'good'").unionByName(named)
+    rows = found(OF_GROUPS[name](given.unionByName(members.where("cluster = 'good'")), partitions))
+    assert faults_of(rows) == {str(place): (fault, 1) for place, fault in enumerate(UNUSABLE)}
+    assert [row for row in rows if row["cluster"] == "good"]
+
+
+@pytest.mark.parametrize("name", OF_GROUPS)
+def test_groups_on_bad_partitions_are_faults_and_others_are_answered(
+    bad: DataFrame, members: DataFrame, name: str
+) -> None:
+    rows = found(OF_GROUPS[name](members.where(F.col("cluster").isin("good", *BAD)), bad))
+    said = {kind: fault for kind, (fault, _) in faults_of(rows).items()}
+    # A row of partitions without a topic meets no group; changes are of the whole cluster.
+    assert set(BAD) - set(said) == (set() if name == "changes" else {"null topic"})
+    assert said["null in replicas"] == NULL.format("replicas")
+    assert [row for row in rows if row["cluster"] == "good"]
+
+
+@pytest.mark.parametrize("name", OF_GROUPS)
+def test_groups_on_odd_partitions_end_no_job(odd: DataFrame, members: DataFrame, name: str) -> None:
+    faults = faults_of(found(OF_GROUPS[name](members.where(F.col("cluster").isin(*ODD)), odd)))
+    gap = "partition 0 of topic 't' of cluster 'the largest numbers' is not listed"
+    assert faults.pop("the largest numbers") == (gap, 1)
+    no_partitions = {"names that are empty", "a cluster without a name"}
+    no_zones = {"no replica", "no replica, no broker", "racks not known", *no_partitions}
+    assert set(faults) == (no_zones if name == "changes" else set())
+
+
+def test_traffic_of_a_cluster_without_racks_is_not_known_instead_of_none(bad: DataFrame, members: DataFrame) -> None:
+    (one,) = traffic.clusters(members.where("cluster = 'good'"), bad.where("cluster = 'good'").drop("racks")).collect()
+    fault = "no replica of cluster 'good' is in a known rack, so that nothing is known of zones"
+    assert (one["fault"], one["rejected_count"], one["produce_count"]) == (fault, 2, None)
+
+
+def test_a_column_of_members_that_is_missing_or_wrong_is_named(bad: DataFrame, members: DataFrame) -> None:
+    for ask in OF_GROUPS.values():
+        for column in ("cluster", "group", "member_id", "topics"):
+            with pytest.raises(UsageError, match=f"^the DataFrame of members has no column '{column}'; it has "):
+                ask(members.drop(column), bad)
+        with pytest.raises(UsageError, match=r"^column 'topics' of the DataFrame of members is string; array<string>"):
+            ask(members.withColumn("topics", F.lit("t")), bad)
+        assert ask(members.limit(0), bad.limit(0)).collect() == []
