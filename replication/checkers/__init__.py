@@ -4,6 +4,7 @@
 - steps: Check the invariants after every event; this decides which checks run after an event.
 - records: Check the metadata log: the invariants of each record after the records before it.
 - elections: Judge each election of a leader that was in neither ISR nor ELR: which setting or rule allows it.
+- answers: Check that each refusal of a fetch or a write has its reason, and that none is forgotten (I30).
 - orders: Check that what an operator orders takes effect (L14).
 - replicas: Check replicas: each log by itself, each leader's claims, and all replicas of a partition together.
 - clients: Check the history that producers and consumers saw, against itself and against the logs at the end.

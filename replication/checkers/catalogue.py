@@ -100,6 +100,11 @@ INVARIANTS: Final[Mapping[str, Invariant]] = MappingProxyType(
             "as a high watermark rises, each member of the leader's maximal ISR holds what is below it, alive or not",
             may_break="truncation to the high watermark, by KIP-101, by KIP-279; before KIP-320",
         ),
+        "I30": Invariant(
+            "answers are founded",
+            "a fetch or a write is refused for what the replica's role, epochs and bounds give as a reason, and then "
+            "always",
+        ),
         "H1": Invariant("reads go on", "a consumer sees offsets in order and none twice", "end", _U),
         "H2": Invariant("one value one offset", "a value is seen at one offset of one partition", "end"),
         "H3": Invariant("nothing skipped", "a consumer sees every offset up to the last that it saw", "end", _U),

@@ -29,6 +29,7 @@ from broker.ids import BrokerId
 from broker.units import TimeMs
 from log.batches.in_buffer import OFFSET_AND_SIZE
 from replication.checkers import records, replicas
+from replication.checkers.answers import ASKED, unfounded
 from replication.checkers.elections import Ground, Occasion, UncleanElection
 from replication.checkers.finding import Finding
 from replication.checkers.observed_log import Decoder, LogChange, ObservedLog
@@ -102,6 +103,9 @@ class StepChecker:
                 for _, each in out.sent:
                     if type(each) is UpdatePartitionState:
                         self._reader.note_order(each.partition, each.state)
+            if type(message) in ASKED:
+                for what in unfounded(machine, message, out, self.settings):
+                    self._find(cluster, "I30", getattr(message, "partition", -1), what)
             for _, each in out.sent:
                 if type(each) is FetchResponse:
                     if each.answer.error is not _NONE or each.answer.diverging is not None:

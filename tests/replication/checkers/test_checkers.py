@@ -405,6 +405,7 @@ SEEN_ELSEWHERE: Final = {
     "I26",
     "I28",
     "I29",
+    "I30",
 }
 OF_LIVENESS: Final = {f"L{number}" for number in range(10, 16)}
 """Seen in `test_broken_models`."""

@@ -5,6 +5,7 @@
 - until_noticed: Make checks one after the other for some CPU seconds, until one of them notices something.
 - campaign: Run simulations of every shape for some CPU seconds, and say what the first broken one broke.
 - lone_logs: Drive a log at random, and compare it with a plain list.
+- lone_appends: Send a leader's log batches of every kind, and compare with a plain list.
 - lone_groups: Run a group, and consumers that ZooKeeper coordinates, without a cluster.
 - view_checks: Judge what a run under way tells of its partitions by an oracle.
 - histories: Run the explorer's models for some CPU seconds, and say what the first unexpected outcome was.

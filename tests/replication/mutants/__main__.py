@@ -64,6 +64,7 @@ def draw(population: Sequence[Mutant], count: int, seed: int) -> list[Mutant]:
 @click.option("--in", "places", multiple=True, default=PLACES, help="Folder or file to draw from; may be repeated.")
 @click.option("--jobs", type=click.IntRange(1), default=os.cpu_count() or 1, help="How many are judged at a time.")
 @click.option("--without-tests", is_flag=True, help="Ask the campaign and the explorer alone.")
+@click.option("--tests-s", type=float, default=judges.TESTS_S, help="CPU seconds for the tests of one mutant.")
 @click.option("--out", type=click.Path(path_type=Path), help="Keep a line of JSON for each mutant, and go on from it.")
 @click.option("--names", type=click.Path(path_type=Path, exists=True), help="Judge the mutants of a file of --out.")
 def main(
@@ -73,6 +74,7 @@ def main(
     jobs: int,
     out: Path | None,
     names: Path | None,
+    tests_s: float,
     *,
     without_tests: bool,
 ) -> None:
@@ -86,7 +88,7 @@ def main(
     known = {} if out is None or not out.exists() else dict(_kept(out))
     click.echo(f"{len(drawn)} of {len(population):,} mutants, {len(known)} of them judged before", err=True)
     tasks = [mutant for mutant in drawn if mutant.name not in known]
-    for result in _judge_all(tasks, jobs, with_tests=not without_tests):
+    for result in _judge_all(tasks, jobs, 0.0 if without_tests else tests_s):
         known[result.mutant.name] = result.verdict
         if out is not None:
             with out.open("a", encoding="utf-8") as file:
@@ -105,13 +107,13 @@ def _kept(out: Path) -> Iterator[tuple[str, Verdict]]:
         yield row.pop("name"), Verdict(**row)
 
 
-def _judge_all(tasks: list[Mutant], jobs: int, *, with_tests: bool) -> Iterator[Judged]:
+def _judge_all(tasks: list[Mutant], jobs: int, tests_s: float) -> Iterator[Judged]:
     """Judge the mutants in processes, each with a tree of its own, and yield the results as they come."""
     waiting: Any = multiprocessing.Queue()
     done: Any = multiprocessing.Queue()
     for task in tasks:
         waiting.put(task)
-    workers = [multiprocessing.Process(target=_work, args=(waiting, done, with_tests)) for _ in range(jobs)]
+    workers = [multiprocessing.Process(target=_work, args=(waiting, done, tests_s)) for _ in range(jobs)]
     for worker in workers:
         worker.start()
     try:
@@ -126,18 +128,19 @@ def _judge_all(tasks: list[Mutant], jobs: int, *, with_tests: bool) -> Iterator[
             worker.join()
 
 
-def _work(waiting: Any, done: Any, with_tests: bool) -> None:
+def _work(waiting: Any, done: Any, tests_s: float) -> None:
     with copied_tree() as tree:
         for told in (judges.by_campaign(tree), judges.by_histories(tree)):
             if told:
                 done.put(f"the unchanged tree is noticed: {told}")
                 return
+        explored = judges.explored_modules(tree)
         while True:
             try:
                 mutant = waiting.get(timeout=1)
             except queue.Empty:
                 return
-            done.put(Judged(mutant, judged(tree, mutant, with_tests=with_tests)))
+            done.put(Judged(mutant, judged(tree, mutant, explored=explored, tests_s=tests_s)))
 
 
 if __name__ == "__main__":

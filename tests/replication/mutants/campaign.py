@@ -6,7 +6,7 @@ run is noticed that breaks an invariant, loses what its settings do not allow, o
 Constraints: the campaign knows nothing of the mutants, and compares with no other run.
 
 How: clusters are drawn by every preset there is, with groups, with retention, with ZooKeeper and by the rules of former
-releases; between them one log, one group and one herd of consumers live alone (`lone_logs`, `lone_groups`).
+releases; between them one log, one leader's appends, one group and one herd of consumers live alone (`lone_…`).
 
 Source: ours.
 """
@@ -26,6 +26,7 @@ from broker.units import DurationMs
 from replication.groups import GroupsExtension, with_groups
 from replication.rules.switches import rules_of
 from replication.simulation import Extension, Options, Simulation, harsh, quiet, swarm, varied, with_retention
+from tests.replication.mutants.lone_appends import appends_noticed
 from tests.replication.mutants.lone_groups import herd_noticed, lone_group_noticed, named_group_noticed
 from tests.replication.mutants.lone_logs import log_noticed
 from tests.replication.mutants.until_noticed import Check, until_noticed
@@ -35,7 +36,7 @@ MINUTE: Final = DurationMs(60_000)
 LOOKS: Final = 5
 """How often a run under way is asked for the view of its partitions."""
 FORMER: Final = ("3.9", "3.7", "4.0")
-OF_ZOOKEEPER: Final = ("3.5", "2.8", "2.4")
+OF_ZOOKEEPER: Final = ("3.5", "3.2")
 
 
 @attrs.frozen
@@ -71,7 +72,7 @@ CLUSTERS: Final[Mapping[str, Shape]] = MappingProxyType(
     {
         "swarm": Shape(lambda seed: swarm(seed, MINUTE)),
         "varied": Shape(lambda seed: varied(seed, MINUTE)),
-        "groups": Shape(lambda seed: with_groups(swarm(seed, MINUTE)), _groups),
+        "groups": Shape(lambda seed: with_groups((swarm, harsh, varied)[seed % 3](seed, MINUTE)), _groups),
         "harsh": Shape(lambda seed: harsh(seed, MINUTE)),
         "retention": Shape(lambda seed: with_retention(varied(seed, MINUTE))),
         "zookeeper": Shape(_with_zookeeper),
@@ -80,11 +81,17 @@ CLUSTERS: Final[Mapping[str, Shape]] = MappingProxyType(
     }
 )
 ALONE: Final[Mapping[str, Callable[[int], str]]] = MappingProxyType(
-    {"log": log_noticed, "group": lone_group_noticed, "named group": named_group_noticed, "herd": herd_noticed}
+    {
+        "log": log_noticed,
+        "appends": appends_noticed,
+        "group": lone_group_noticed,
+        "named group": named_group_noticed,
+        "herd": herd_noticed,
+    }
 )
 TURN: Final = (
-    *("swarm", "log", "herd", "varied", "group", "retention", "harsh", "log", "groups", "zookeeper"),
-    *("varied", "log", "named group", "former", "quiet", "group", "varied", "log", "groups", "swarm"),
+    *("swarm", "log", "herd", "appends", "varied", "group", "retention", "harsh", "log", "groups", "zookeeper"),
+    *("varied", "log", "named group", "former", "quiet", "group", "appends", "varied", "log", "groups", "swarm"),
 )
 """The shapes in the order in which they come again and again."""
 

@@ -1,7 +1,8 @@
 """Ask the campaign, the explorer and the tests, each in a process of its own, whether a mutant is noticed.
 
 What it decides: a judge notices a mutant when its process says so or fails to start. The campaign and the explorer also
-notice one that never ends; tests that do not end in their CPU time have said nothing.
+notice one that never ends; tests that do not end in their CPU time have said nothing. The explorer is asked about the
+modules that it loads.
 
 Constraints: the unchanged tree is judged first: a judge that complains of it would notice everything.
 
@@ -21,6 +22,10 @@ from tests.replication.mutants.tree import Done, Tree
 CAMPAIGN_S: Final = 20.0
 HISTORIES_S: Final = 5.0
 TESTS_S: Final = 900.0
+TESTS_OF_NOTICED_S: Final = 60.0
+"""The CPU seconds for the tests of a mutant that the campaign has noticed: it is no gap."""
+NEAREST_COUNT: Final = 4
+"""How many test files run before all the others are even collected."""
 SEED: Final = 1_000
 _PATIENCE: Final = 3
 """How many times its CPU seconds a judge may take: it looks at them after each run only."""
@@ -41,11 +46,24 @@ class Verdict:
         return bool(self.campaign or self.histories or self.tests)
 
 
-def judged(tree: Tree, mutant: Mutant, *, with_tests: bool) -> Verdict:
-    """Put a mutant into the tree and ask every judge."""
+def judged(tree: Tree, mutant: Mutant, *, explored: frozenset[str], tests_s: float) -> Verdict:
+    """Put a mutant into the tree and ask every judge; `tests_s` are the tests' CPU seconds, 0 to leave them out."""
     source = (tree.root / mutant.path).read_text(encoding="utf-8")
     with tree.changed(mutant.path, mutant.applied(source)):
-        return Verdict(by_campaign(tree), by_histories(tree), by_tests(tree, mutant.path) if with_tests else None)
+        campaign = by_campaign(tree)
+        histories = by_histories(tree) if mutant.path in explored else ""
+        seconds = min(tests_s, TESTS_OF_NOTICED_S) if campaign else tests_s
+        return Verdict(campaign, histories, by_tests(tree, mutant.path, seconds) if tests_s else None)
+
+
+def explored_modules(tree: Tree) -> frozenset[str]:
+    """Return the paths of the modules that the explorer loads."""
+    words = "import sys, pathlib; from tests.replication.mutants import histories; print(*sorted("
+    words += "pathlib.Path(m.__file__).relative_to(pathlib.Path.cwd()).as_posix() for m in [*sys.modules.values()] "
+    words += "if (getattr(m, '__file__', None) or '').startswith(str(pathlib.Path.cwd()))))"
+    done = tree.run(["-c", words], HISTORIES_S * _PATIENCE)
+    assert done.status == 0, done.said
+    return frozenset(done.said.split())
 
 
 def by_campaign(tree: Tree) -> str:
@@ -58,10 +76,16 @@ def by_histories(tree: Tree) -> str:
     return _told(tree.run(["-m", f"{__package__}.histories", str(HISTORIES_S)], HISTORIES_S * _PATIENCE))
 
 
-def by_tests(tree: Tree, path: str) -> str | None:
+def by_tests(tree: Tree, path: str, seconds: float = TESTS_S) -> str | None:
     """Return the first test that failed, "" if none, None if there was no time for all of them."""
-    done = tree.run(["-m", "pytest", *_TESTS, *test_files(tree.root, path)], TESTS_S)
-    return None if done.status is None else _told(done)
+    files = test_files(tree.root, path)
+    for some in (files[:NEAREST_COUNT], files[NEAREST_COUNT:]):
+        done = tree.run(["-m", "pytest", *_TESTS, *some], seconds)
+        if done.status is None:
+            return None
+        if told := _told(done):
+            return told
+    return ""
 
 
 def _told(done: Done) -> str:

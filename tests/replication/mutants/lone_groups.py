@@ -9,6 +9,7 @@ Source: ours.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Final
 
 import attrs
@@ -20,10 +21,16 @@ from broker.releases import NEWEST, Release
 from broker.units import DurationMs
 from replication.groups.alone import SCENARIOS, GroupRun, Shape, SingleGroupScenario, run_group, seeded_scenario
 from replication.groups.client.protocols import GroupProtocol
+from replication.groups.common.events import EventKind
 
 _STREAM: Final = 17
-_REST_MS: Final = 120_000
+_REST_MS: Final = 180_000
 """Longer than any session: a static member that is restarted too early is refused until its former session is over."""
+_START_MS: Final = 30_000
+"""Longer than a group needs to begin to read, and how far it may be behind at the end."""
+_UNOWNED_MS: Final = 75_000
+"""Longer than a session and a rebalance."""
+_BREAKS: Final = (EventKind.CRASH, EventKind.CLOSE, EventKind.BOUNCE, EventKind.STALL, EventKind.FREEZE)
 _PROTOCOLS: Final = tuple(GroupProtocol)
 _ASSIGNORS: Final = {
     GroupProtocol.EAGER: ("range", "roundrobin", "sticky"),
@@ -82,7 +89,30 @@ def _broken(group_run: GroupRun, *, is_seeded: bool) -> str:
         return f"at the end {len(at_end)} of {len(known)} partitions have an owner"
     if group_run.move_count < group_run.least_move_count:
         return f"{group_run.move_count} partitions moved, and {group_run.least_move_count} had to"
-    return ""
+    return next((what for what, holds in _reasons(group_run).items() if not holds), "")
+
+
+def _reasons(group_run: GroupRun) -> dict[str, bool]:
+    """Return what must hold of a run's counts, given what happened in it: each trouble has a cause."""
+    kinds = Counter(event.kind for event in group_run.scenario.events)
+    starts, others = kinds.pop(EventKind.START), kinds.total()
+    breaks = sum(kinds[kind] for kind in _BREAKS)
+    departures = sum(group_run.departures.values())
+    partitions = len({span.partition for span in group_run.spans})
+    due = partitions * group_run.scenario.records_per_second * (group_run.scenario.duration_ms - _START_MS) // 1_000
+    grows = EventKind.ADD_PARTITIONS in kinds
+    return {
+        f"members died: {group_run.deaths}": not group_run.deaths,
+        f"{departures} members left for {breaks} events": departures <= breaks + kinds[EventKind.FAILOVER],
+        f"commits ended as {group_run.commits}": others > 0 or set(group_run.commits) == {"NONE"},
+        f"{group_run.duplicate_count} records were read again": others > 0 or group_run.duplicate_count == 0,
+        f"of {due} records {group_run.read_count} were read": grows
+        or group_run.read_count - group_run.duplicate_count >= due,
+        f"{group_run.rebalance_count} rebalances": group_run.rebalance_count <= starts + 2 * others + departures + 1,
+        f"nobody had a partition for {group_run.unowned_ms_max} ms": group_run.unowned_ms_max
+        <= _START_MS + _UNOWNED_MS * others,
+        f"two had a partition for {group_run.shared_ms} ms": others > 0 or group_run.shared_ms == 0,
+    }
 
 
 def herd_noticed(seed: int) -> str:

@@ -2,6 +2,8 @@
 
 What it decides: a row for each package of modules, and the shares that matter: how many of the mutants that some test
 notices the campaign notices by itself, and how many mutants anybody notices. Equivalent mutants are left out of both.
+Tests that were not run to the end may yet notice: where the campaign is silent, they count as if they had, in the first
+share, and as if they had not in the second.
 
 Source: ours.
 """
@@ -41,7 +43,7 @@ def table_lines(judged: Sequence[Judged]) -> Iterator[str]:
         yield _row(room, [each for each in judged if _room(each) == room])
     yield _row("all", judged)
     real = [each for each in judged if not each.is_equivalent]
-    tested = [each for each in real if each.verdict.tests]
+    tested = [each for each in real if each.verdict.tests or (each.verdict.tests is None and not each.verdict.campaign)]
     yield _share(
         "the campaign notices", [bool(each.verdict.campaign) for each in tested], "mutants that a test notices"
     )

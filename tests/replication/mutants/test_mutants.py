@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from tests.architecture.house import ROOT
 from tests.replication.mutants import campaign, histories
 from tests.replication.mutants.__main__ import all_mutants, draw, main
-from tests.replication.mutants.judges import Verdict, by_histories
+from tests.replication.mutants.judges import Verdict, by_histories, explored_modules
 from tests.replication.mutants.nearest import test_files as files_for
 from tests.replication.mutants.operators import Mutant, mutants_of
 from tests.replication.mutants.table import Judged, survivor_lines, table_lines
@@ -115,6 +115,13 @@ def test_the_explorer_notices_an_election_from_anywhere() -> None:
             assert by_histories(tree) != ""
 
 
+def test_the_explorer_is_asked_about_what_it_loads() -> None:
+    with copied_tree() as tree:
+        explored = explored_modules(tree)
+    assert {"replication/rules/elr.py", "replication/explore/search.py"} <= explored
+    assert "replication/roles/leader.py" not in explored
+
+
 @pytest.mark.parametrize("shape", sorted({*campaign.TURN}))
 def test_today_s_code_gives_the_campaign_nothing_to_notice(shape: str) -> None:
     assert campaign.noticed(shape, 1) == ""
@@ -150,6 +157,12 @@ def test_the_table_counts_who_noticed() -> None:
         Judged(mutant("b/z.py"), Verdict("", "", "")),
     ]
     lines = [" ".join(line.split()) for line in table_lines(judged)]
+    unsure = [
+        *judged,
+        Judged(mutant("c/z.py"), Verdict("", "", None)),
+        Judged(mutant("c/y.py"), Verdict("I9", "", None)),
+    ]
+    assert [*table_lines(unsure)][-2].endswith("1 of 3 mutants that a test notices: 33.3%")
     assert lines[1:4] == ["a 2 0 1 0 2 0", "b 1 0 0 0 0 1", "all 3 0 1 0 2 1"]
     assert lines[4].endswith("1 of 2 mutants that a test notices: 50.0%")
     assert lines[5].endswith("2 of 3 mutants that are not equivalent: 66.7%")

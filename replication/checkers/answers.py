@@ -1,0 +1,160 @@
+"""Check the answers of brokers: each refusal has its reason in the replica as it is, and none is forgotten (I30).
+
+What it decides: which error a fetch of a follower, a fetch of a consumer or a write must be answered with, from the
+replica's role, epochs and bounds. What is answered later (a write that waits, a fetch that is held) is left alone.
+
+Constraints: it reads states and calls no rule. Accepted fetches of followers are looked at for their epoch alone, as
+they are most of a run.
+
+Example: a follower fetches with leader epoch 3 from a leader of epoch 4, and gets records: I30, as it must be fenced.
+
+Source: Kafka core Partition.checkCurrentLeaderEpoch, readRecords (lastFetchedEpoch) and appendRecordsToLeader,
+ReplicaManager.fetchMessages, 4.0; KIP-320, KIP-595, KIP-392.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from broker.error_codes import ErrorCode
+from replication.checkers.view import NodeView
+from replication.roles.follower import FollowerRole
+from replication.roles.leader import LeaderRole
+from replication.roles.messages import (
+    ConsumerFetch,
+    ConsumerFetchResponse,
+    Fetch,
+    FetchResponse,
+    Message,
+    Produce,
+    ProduceResponse,
+)
+from replication.roles.outbox import Outbox
+from replication.rules.fetch import FetchAnswer
+from replication.rules.partition import EpochEnd
+from replication.rules.produce import ACKS_ALL
+from replication.rules.settings import PartitionSettings
+from replication.rules.switches import Truncation
+
+_NONE: Final = ErrorCode.NONE
+_NOT_LEADER: Final = ErrorCode.NOT_LEADER_OR_FOLLOWER
+_ABSENT: Final = frozenset({_NOT_LEADER, ErrorCode.KAFKA_STORAGE_ERROR})
+_OUT_OF_RANGE: Final = ErrorCode.OFFSET_OUT_OF_RANGE
+ASKED: Final = frozenset({Fetch, ConsumerFetch, Produce})
+"""The requests whose answers are checked."""
+
+Role = LeaderRole | FollowerRole
+
+
+def unfounded(node: NodeView, message: Message, out: Outbox, settings: PartitionSettings) -> Iterator[str]:
+    """Yield what is wrong with the answer to a request that `node` has just handled."""
+    if node.role is None:
+        return
+    role = node.role.roles.get(getattr(message, "partition", -1))
+    if isinstance(message, Produce):
+        yield from _refused_write(node, role, message, out, settings)
+        return
+    for _, answer in out.sent:
+        if isinstance(answer, FetchResponse) and isinstance(message, Fetch) and answer.number == message.number:
+            wrong = _wrong_fetch(role, message, answer.answer, settings)
+        elif isinstance(answer, ConsumerFetchResponse) and isinstance(message, ConsumerFetch):
+            wrong = _wrong_read(role, message, answer.error, settings)
+        else:
+            continue
+        if wrong:
+            yield f"broker {node.broker} answers {_told(answer)}, {wrong}"
+
+
+def _told(answer: FetchResponse | ConsumerFetchResponse) -> str:
+    error = answer.answer.error if isinstance(answer, FetchResponse) else answer.error
+    return "a fetch" if error is _NONE else f"{error.name} to a fetch"
+
+
+def _wrong_fetch(role: Role | None, message: Fetch, answer: FetchAnswer, settings: PartitionSettings) -> str:
+    """Return why a follower's fetch has the wrong answer, "" if it has the right one."""
+    error, request = answer.error, message.request
+    if role is None:
+        return "" if error in _ABSENT else "and has no replica"
+    own, named = role.state.leader_epoch, request.leader_epoch
+    if settings.rules.fetch_epoch_check and named >= 0 and named != own:
+        expected = ErrorCode.FENCED_LEADER_EPOCH if named < own else ErrorCode.UNKNOWN_LEADER_EPOCH
+        return "" if error is expected else f"which names epoch {named} of {own}"
+    if isinstance(role, FollowerRole):
+        return "" if error is _NOT_LEADER else "and does not lead"
+    if error is _NONE and answer.diverging is None:
+        return ""  # Nearly every fetch; what it shows the logs tell.
+    if all(each.broker != request.replica for each in role.state.followers):
+        return "" if error in (ErrorCode.UNKNOWN_LEADER_EPOCH, _NOT_LEADER) else "of who is no replica"
+    if error is _NOT_LEADER:
+        return "" if settings.rules.isr_join_broker_epoch and request.broker_epoch >= 0 else "and leads"
+    return _wrong_place(role, message, answer, settings)
+
+
+def _wrong_place(role: LeaderRole, message: Fetch, answer: FetchAnswer, settings: PartitionSettings) -> str:
+    """Return why a fetch is refused, or told to cut, though the logs do not part there."""
+    log, offset, last = role.log.state, message.request.offset, message.request.last_fetched_epoch
+    is_inside = log.start_offset <= offset <= log.end_offset
+    asks = settings.rules.truncation is Truncation.ON_FETCH and last >= 0
+    end = _end_of(role, last) if asks else None
+    if answer.diverging is not None:
+        return "" if end is not None and answer.diverging == end and _parts(end, last, offset) else f"and says {end}"
+    if answer.error is not _OUT_OF_RANGE:
+        return "and has the records"
+    return "and holds the offset" if is_inside and (not asks or end is not None) else ""
+
+
+def _parts(end: EpochEnd, last: int, offset: int) -> bool:
+    return end.epoch < last or end.end_offset < offset
+
+
+def _end_of(role: LeaderRole, epoch: int) -> EpochEnd | None:
+    """Return the largest epoch up to `epoch` with its end, read from the leader's epochs; None if it is newer."""
+    log = role.log.state
+    if not log.epochs or epoch > log.epochs[-1].epoch:
+        return None
+    before = [each for each in log.epochs if each.epoch <= epoch]
+    after = [each for each in log.epochs if each.epoch > epoch]
+    end_offset = after[0].start_offset if after else log.end_offset
+    return EpochEnd(before[-1].epoch if before else type(log.epochs[0].epoch)(epoch), end_offset)
+
+
+def _wrong_read(role: Role | None, message: ConsumerFetch, error: ErrorCode, settings: PartitionSettings) -> str:
+    """Return why a consumer's fetch has the wrong answer, "" if it has the right one."""
+    if role is None:
+        return "" if error in _ABSENT else "and has no replica"
+    log, offset = role.log.state, message.offset
+    expected = _NONE
+    if isinstance(role, FollowerRole) and not settings.rules.follower_reads:
+        expected = _NOT_LEADER
+    elif not log.start_offset <= offset <= log.end_offset:
+        expected = _OUT_OF_RANGE
+    elif isinstance(role, FollowerRole) and offset > log.high_watermark:
+        expected = ErrorCode.OFFSET_NOT_AVAILABLE
+    return "" if error is expected else f"from {offset} of {log.start_offset} to {log.end_offset}"
+
+
+def _refused_write(
+    node: NodeView, role: Role | None, message: Produce, out: Outbox, settings: PartitionSettings
+) -> Iterator[str]:
+    """Yield what is wrong with the refusal of a write, or with a write that is not refused."""
+    answers = [
+        answer
+        for _, answer in out.sent
+        if isinstance(answer, ProduceResponse) and answer.number == message.number and answer.error is not _NONE
+    ]
+    if not isinstance(role, LeaderRole):
+        # A directory that fails in the middle of a write ends the role.
+        if message.acks != 0 and not any(answer.error in _ABSENT for answer in answers):
+            yield f"broker {node.broker} does not lead, and does not refuse a write"
+        return
+    refusals = [answer.error for answer in answers if not answer.appended]
+    count, least = len(role.state.isr), settings.min_isr
+    is_short = message.acks == ACKS_ALL and count < least
+    for error in refusals:
+        if error is ErrorCode.NOT_ENOUGH_REPLICAS and not is_short:
+            yield f"broker {node.broker} refuses a write, and {count} of {least} are in sync"
+        elif error is _NOT_LEADER:
+            yield f"broker {node.broker} refuses a write as if it did not lead"
+    if is_short and count < min(least, role.state.replica_count) and not refusals:
+        yield f"broker {node.broker} takes a write, and {count} of {least} are in sync"

@@ -1,0 +1,221 @@
+"""Send a leader's log batches of every kind, and compare what it takes, refuses and answers with a plain list.
+
+What it decides: settings of a log, the batches that clients send to it, sound and unsound, and what is asked of it
+afterwards, all from a seed; and by an oracle what has to come of each.
+
+Constraints: the oracle is a list of rows (offset, time, leader epoch, key, value). It takes whole batches only.
+
+Source: Kafka's LogValidator, UnifiedLog.fetchOffsetByTimestamp and LeaderEpochFileCache.endOffsetFor, as facts.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import attrs
+
+from broker.entropy import SplitMix64, derive
+from broker.ids import LeaderEpoch, Offset, ProducerEpoch, ProducerId
+from broker.units import TimeMs
+from log.batches.build import build_batch
+from log.batches.build_spec import BatchSpec
+from log.batches.in_buffer import batches_in
+from log.codecs.compression import Codec
+from log.codecs.crc import crc32c
+from log.errors import CorruptBatchError, RefusedError
+from log.partition.partition_log import PartitionLog
+from log.record import Record, TimestampType
+from tests.log.made import DIRECTORY, NOW, config, memory, opened
+
+STEP_COUNT: Final = 40
+_STREAM: Final = 18
+_CODECS: Final = {"none": Codec.NONE, "gzip": Codec.GZIP, "snappy": Codec.SNAPPY, "lz4": Codec.LZ4}
+_LIMIT_MS: Final = 1_000
+_LAST_OFFSET_DELTA, _BASE_SEQUENCE = 23, 53
+"""Where these numbers stand in a batch's header, 4 bytes each."""
+
+
+@attrs.frozen
+class Row:
+    """Hold one record as a reader must find it."""
+
+    offset: int
+    time_ms: int
+    epoch: int
+    key: bytes | None
+    value: bytes
+
+
+@attrs.frozen
+class Sent:
+    """Hold a batch, its rows before the leader changes them, and whether the leader must take it."""
+
+    data: bytes
+    codec: Codec
+    records: tuple[Record, ...]
+    is_sound: bool
+
+
+def appends_noticed(seed: int) -> str:
+    """Return in what a leader's log and its list differ, "" if in nothing."""
+    entropy = SplitMix64(derive(seed, _STREAM))
+    return _Life(entropy).run()
+
+
+class _Life:
+    """Run one log through its appends."""
+
+    def __init__(self, entropy: SplitMix64) -> None:
+        self._entropy = entropy
+        self._compression = ("producer", *_CODECS)[self._drawn(0, len(_CODECS))]
+        self._stamps = self._drawn(0, 2) == 0
+        self._compacts = self._drawn(0, 3) == 0
+        settings = config(
+            segment_bytes=600,
+            compression_type=self._compression,
+            message_timestamp_type="LogAppendTime" if self._stamps else "CreateTime",
+            message_timestamp_before_max_ms=_LIMIT_MS,
+            message_timestamp_after_max_ms=_LIMIT_MS,
+            cleanup_policy="compact" if self._compacts else "delete",
+        )
+        self._log: PartitionLog = opened(memory(), settings)
+        self._rows: list[Row] = []
+        self._epoch = 0
+        self._now_ms = int(NOW)
+        self._starts: dict[int, int] = {}
+        """Where each epoch that wrote something began."""
+
+    def _drawn(self, least: int, most: int) -> int:
+        return least + self._entropy.next_int_bound(most - least + 1)
+
+    def run(self) -> str:
+        """Append until the steps are over or something differs."""
+        for _ in range(STEP_COUNT):
+            self._now_ms += self._drawn(0, 300)
+            self._epoch += self._drawn(0, 5) == 0
+            told = self._send(self._made()) or self._compared()
+            if told:
+                return told
+        return ""
+
+    def _made(self) -> Sent:
+        count, fault = self._drawn(1, 4), self._drawn(0, 11)
+        codec = [*_CODECS.values()][self._drawn(0, len(_CODECS) - 1)]
+        is_late, is_keyless = fault == 0, fault == 1
+        shift = (_LIMIT_MS + self._drawn(1, 500)) * (1 if self._drawn(0, 1) else -1) if is_late else 0
+        edge = (0, _LIMIT_MS, -_LIMIT_MS)[self._drawn(0, 2)]
+        records = tuple(
+            Record(
+                Offset(place),
+                TimeMs(self._now_ms + (shift or edge or self._drawn(-500, 500))),
+                None if is_keyless and place == count - 1 else b"k%d" % self._drawn(0, 5),
+                bytes(self._drawn(0, 30)),
+            )
+            for place in range(count)
+        )
+        spec = BatchSpec(codec=codec)
+        is_sound = not (is_late and not self._stamps) and not (is_keyless and self._compacts)
+        if fault == 2:
+            spec, is_sound = attrs.evolve(spec, is_control=True), False
+        elif fault == 3 and self._stamps:
+            spec = attrs.evolve(
+                spec, timestamp_type=TimestampType.LOG_APPEND_TIME, log_append_time=TimeMs(self._now_ms)
+            )
+            is_sound = False
+        elif fault == 4:
+            spec = attrs.evolve(spec, producer_id=ProducerId(1), producer_epoch=ProducerEpoch(0), base_sequence=0)
+        data = build_batch(spec, records)
+        if fault == 4:
+            data, is_sound = _forged(data, _BASE_SEQUENCE, -1), False
+        elif fault == 5:
+            data, is_sound = _forged(data, _LAST_OFFSET_DELTA, count), False
+        elif fault == 6:
+            data, is_sound = data * 2, False
+        elif fault == 7:
+            data, is_sound = data[:-1] + bytes([data[-1] ^ 1]), False
+        return Sent(data, codec, records, is_sound)
+
+    def _send(self, sent: Sent) -> str:
+        log, before = self._log, self._log.state()
+        try:
+            info = log.append_as_leader(sent.data, leader_epoch=LeaderEpoch(self._epoch), now_ms=TimeMs(self._now_ms))
+        except (RefusedError, CorruptBatchError) as error:
+            if sent.is_sound:
+                return f"a sound batch is refused: {error}"
+            return "" if log.state() == before else "a refused batch changed the log"
+        if not sent.is_sound:
+            return f"an unsound batch of {len(sent.records)} is taken at {info.first_offset}"
+        first = len(self._rows)
+        self._starts.setdefault(self._epoch, first)
+        self._rows += [
+            Row(
+                first + place,
+                self._now_ms if self._stamps else each.timestamp,
+                self._epoch,
+                each.key,
+                each.value or b"",
+            )
+            for place, each in enumerate(sent.records)
+        ]
+        newest = max(row.time_ms for row in self._rows[first:])
+        if (info.first_offset, info.last_offset) != (first, len(self._rows) - 1):
+            return f"appended at {info.first_offset} to {info.last_offset}, and {first} was next"
+        wanted = sent.codec if self._compression == "producer" else _CODECS[self._compression]
+        *_, last = batches_in(log.read(Offset(first), 100_000).records)
+        if (last.codec, last.partition_leader_epoch, last.max_timestamp) != (wanted, self._epoch, newest):
+            return f"stored as {last.codec} of epoch {last.partition_leader_epoch} up to {last.max_timestamp}"
+        return ""
+
+    def _compared(self) -> str:
+        """Return what the log answers otherwise than its list."""
+        log, rows = self._log, self._rows
+        log.update_high_watermark(log.log_end_offset)
+        log.check_invariants()
+        found = [
+            Row(each.offset, each.timestamp, batch.partition_leader_epoch, each.key, each.value or b"")
+            for segment in log.segments
+            for batch in segment.batches()
+            for each in batch.records()
+        ]
+        if found != rows:
+            return f"{DIRECTORY} holds {found[-3:]}, its list {rows[-3:]}"
+        if not rows:
+            return ""
+        since = rows[self._drawn(0, len(rows) - 1)].time_ms + self._drawn(-1, 1)
+        first = next(((row.offset, row.time_ms, row.epoch) for row in rows if row.time_ms >= since), None)
+        newest = max(rows, key=lambda row: (row.time_ms, -row.offset))
+        asked = {
+            since: first,
+            -1: (len(rows), -1, max(self._starts)),
+            -2: (0, -1, min(self._starts)),
+            -4: (0, -1, min(self._starts)),
+            -3: (newest.offset, newest.time_ms, newest.epoch),
+        }
+        for time_ms, wanted in asked.items():
+            told = log.fetch_offset_by_timestamp(time_ms)
+            answer = None if told is None else (told.offset, told.timestamp_ms, told.leader_epoch)
+            if answer != wanted:
+                return f"for the time {time_ms} it answers {answer}, and {wanted} is so"
+        return self._epochs_compared()
+
+    def _epochs_compared(self) -> str:
+        for epoch in range(-1, self._epoch + 2):
+            told = self._log.end_offset_for_epoch(LeaderEpoch(epoch))
+            later = [start for other, start in self._starts.items() if other > epoch]
+            known = [other for other in self._starts if other <= epoch]
+            wanted = None
+            if epoch >= 0 and later:
+                wanted = (max(known, default=epoch), min(later))
+            elif epoch == max(self._starts):
+                wanted = (epoch, len(self._rows))
+            if (None if told is None else (told.epoch, told.end_offset)) != wanted:
+                return f"epoch {epoch} ends at {told}, and {wanted} is so"
+        return ""
+
+
+def _forged(data: bytes, place: int, number: int) -> bytes:
+    """Return a batch with another number in its header, and a sound checksum."""
+    changed = bytearray(data)
+    changed[place : place + 4] = number.to_bytes(4, signed=True)
+    changed[17:21] = crc32c(bytes(changed[21:])).to_bytes(4)
+    return bytes(changed)
