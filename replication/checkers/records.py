@@ -153,6 +153,8 @@ class RecordReader:
         is_moved = after.leader != before.leader
         if after.leader_epoch < before.leader_epoch + is_moved:
             yield "I3", f"leader epoch {before.leader_epoch} was followed by {after.leader_epoch}, moved: {is_moved}"
+        if not occasion.by_zookeeper and after.leader_epoch > before.leader_epoch + self._may_rise(before, after):
+            yield "I3", f"leader epoch {before.leader_epoch} became {after.leader_epoch} for nothing"
         is_outsider = is_unclean(before, after, occasion)
         if is_outsider:
             yield from self._judge(partition, without_restarted(before, occasion), after, occasion)
@@ -168,6 +170,15 @@ class RecordReader:
         if joined and not occasion.proposed and not is_outsider and not joined <= set(before.elr):
             yield "I26", f"ISR {before.isr} became {after.isr} without its leader's word"
         yield from self._completion(before, after)
+
+    def _may_rise(self, before: PartitionState, after: PartitionState) -> bool:
+        """Return whether the leader epoch may rise: a new leader, a replica gone, a smaller ISR before KAFKA-15021."""
+        is_smaller = not set(after.isr).issuperset(before.isr)
+        return (
+            after.leader != before.leader
+            or not set(after.replicas).issuperset(before.replicas)
+            or (is_smaller and not self._settings.rules.isr_shrink_keeps_leader_epoch)
+        )
 
     def _is_reverted(self, before: PartitionState, after: PartitionState) -> bool:
         """Return whether a cancelled move left nobody in the ISR but the first replica, where that is allowed."""

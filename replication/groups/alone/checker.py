@@ -1,4 +1,4 @@
-"""Check the invariants G1 to G9 of a group alone after every event, and note each breach once.
+"""Check the invariants of a group alone, G1 to G9 after every event and G10 now and then; note each breach once.
 
 What it decides: which invariant is checked after which event; `replication.groups.common.invariants` defines them.
 
@@ -17,6 +17,7 @@ from broker.group.classic import Ticket
 from broker.group.records import CommittedOffset
 from broker.group.service import GroupEntry, GroupService, OffsetRecord, Request, Response
 from broker.ids import TopicPartition
+from broker.units import MINUTE_MS
 from replication.groups.alone.processes import Process
 from replication.groups.alone.simulation import GroupSimulation, Watcher
 from replication.groups.client.messages import Note, PartitionsAssigned, PartitionsRevoked
@@ -44,6 +45,8 @@ class Checker(Watcher):
         self._noted: set[Broken] = set()
         self._accepted: dict[TopicPartition, CommittedOffset] = {}
         self._fence: CommitFence[Ticket] = CommitFence()
+        self._read_ms = 0
+        """When the stored records were last read."""
         self._must_compare = True
         """Whether offsets were stored since they were last compared; only then, and by a take-over, do they change."""
         self._coordinator: GroupService | None = None
@@ -97,6 +100,8 @@ class Checker(Watcher):
         if self._must_compare or service is not self._coordinator:
             self._must_compare, self._coordinator = False, service
             self._note(simulation, invariants.commits_fenced(self._accepted, service))
+        if simulation.now_ms - self._read_ms >= MINUTE_MS:
+            self._check_stored(simulation, service)
         if self._checker is None or self._checker.service is not service:
             self._checker = ServiceChecker(service)
         has_group_changed = self._checker.has_changed()
@@ -106,6 +111,12 @@ class Checker(Watcher):
         clients = [process.client for process in simulation.alive()]
         self._note(simulation, invariants.single_owners(service, clients))
         self._note(simulation, self._checker.broken())
+
+    def _check_stored(self, simulation: GroupSimulation, service: GroupService) -> None:
+        """Check G10, unless something is being stored."""
+        if not simulation.hosting.is_storing:
+            self._read_ms = simulation.now_ms
+            self._note(simulation, invariants.stored_is_known(service, simulation.hosting.reader(simulation.now_ms)))
 
     def _note(self, simulation: GroupSimulation, found: Iterable[Broken]) -> None:
         for broken in found:

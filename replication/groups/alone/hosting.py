@@ -58,6 +58,12 @@ class Hosting:
         self._options = options
         self._entropy = entropy
         self._outside = outside
+        self._storing_count = 0
+
+    @property
+    def is_storing(self) -> bool:
+        """Return whether entries are on their way into the records."""
+        return self._storing_count > 0
 
     def handle(self, broker: BrokerId, ticket: Ticket, request: Request, now_ms: TimeMs) -> bool:
         """Take a request that reached `broker`; return False when no coordinator runs there."""
@@ -85,11 +91,17 @@ class Hosting:
     def take_over(self, now_ms: TimeMs) -> None:
         """Start a coordinator on the next broker, after that broker has read the stored records."""
         self.coordinator = BrokerId((self.coordinator + 1) % BROKER_COUNT)
-        self.service = GroupService("group", self._options, self._entropy)
-        self.service.load(self.records.entries(), now_ms)
+        self.service = self.reader(now_ms)
+
+    def reader(self, now_ms: TimeMs) -> GroupService:
+        """Return a coordinator that has read the stored records."""
+        service = GroupService("group", self._options, self._entropy)
+        service.load(self.records.entries(), now_ms)
+        return service
 
     def finish(self, service: GroupService, append: Append, now_ms: TimeMs) -> None:
         """Store an append, if the coordinator that asked for it still runs."""
+        self._storing_count -= 1
         if service is self.service:
             self.records.append(append.entries)
             self._outside.stored(append.entries)
@@ -103,4 +115,5 @@ class Hosting:
                 self._outside.tell(output.ticket, output.response)
             else:
                 self._outside.appended(output.entries)
+                self._storing_count += 1
                 self._outside.later(self.store_ms, partial(self.finish, service, output))

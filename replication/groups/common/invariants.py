@@ -47,10 +47,13 @@ GROUP_INVARIANTS: Final[Mapping[str, Invariant]] = MappingProxyType(
         "G7": Invariant("commits", "only current members commit, and what was acknowledged survives"),
         "G8": Invariant("no early expiry", "offsets are forgotten only when nobody can need them"),
         "G9": Invariant("legal steps", "groups and members step by their tables, epochs do not fall"),
+        "G10": Invariant(
+            "stored is known", "a coordinator that reads the stored records knows what the one that wrote them knew"
+        ),
         "GS": Invariant("nothing skipped", "a group is handed every record up to where it stands"),
     }
 )
-"""Every invariant of groups by its code; GS is checked in the cluster only."""
+"""Every invariant of groups by its code; G10 is checked of a group alone only."""
 
 
 PREDECESSORS: Final = {
@@ -170,6 +173,38 @@ def premature_expiry(
         is_due = group.state is GroupState.STABLE and age_ms >= retention_ms
     if not is_due:
         yield Broken("G8", f"an offset of {topic} is forgotten {age_ms} ms after its commit in {group.state.name}")
+
+
+def stored_is_known(writer: GroupService, reader: GroupService) -> Iterator[Broken]:
+    """Yield G10: a coordinator that has read what another stored knows another group.
+
+    A classic group is stored as its generation is complete; what members have asked for since then nobody stores.
+    """
+    if writer.offsets.of_group(writer.group_id) != reader.offsets.of_group(reader.group_id):
+        yield Broken("G10", f"of offsets {writer.offsets.of_group(writer.group_id)} are known, and others are stored")
+    if writer.is_consumer_group:
+        if writer.consumer.group != reader.consumer.group:
+            yield Broken("G10", f"known is {writer.consumer.group}, stored is {reader.consumer.group}")
+        return
+    group, stored = writer.classic.group, reader.classic.group
+    if group.state in (GroupState.STABLE, GroupState.EMPTY) and _kept(group) != _kept(stored):
+        yield Broken("G10", f"known is {_kept(group)}, stored is {_kept(stored)}")
+
+
+def _kept(group: ClassicGroup) -> object:
+    """Return what a classic group's record holds."""
+    members = {
+        member.member_id: (
+            *(member.instance_id, member.client_id, member.client_host, member.protocol_type),
+            *(member.session_timeout_ms, member.rebalance_timeout_ms, member.metadata(group.protocol_name)),
+            member.assignment,
+        )
+        for member in group.members.values()
+    }
+    return (
+        *(group.state, group.generation, group.protocol_type, group.protocol_name, group.leader_id),
+        *(sorted(group.static_members.items()), sorted(members.items())),
+    )
 
 
 def legal_transition(group: ClassicGroup) -> Iterator[Broken]:

@@ -166,7 +166,13 @@ def believe_a_wrong_view(cluster: Cluster) -> None:
 BREAKS: Final[dict[str, tuple[Action, ...]]] = {
     "I1": (written(leader=BrokerId(0), isr=(BrokerId(1), BrokerId(2))),),
     "I2": (written(elr=(BrokerId(1),)), written(elr=(BrokerId(0),), isr=(BrokerId(0), BrokerId(1)))),
-    "I3": (written(partition_epoch=50), written(leader=BrokerId(1)), lead_twice),
+    "I3": (
+        written(partition_epoch=50),
+        written(leader=BrokerId(1)),
+        written(leader_epoch=LeaderEpoch(1)),
+        written(leader=BrokerId(1), leader_epoch=LeaderEpoch(2)),
+        lead_twice,
+    ),
     "I4": (believe_a_wrong_view,),
     "I5": (cut(1, 0),),
     "I6": (cut(1, 0), cut(2, 3)),

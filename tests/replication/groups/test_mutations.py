@@ -184,4 +184,5 @@ def test_l8_a_leader_that_gives_nothing_to_anybody(monkeypatch: pytest.MonkeyPat
 
 def test_every_invariant_of_groups_has_a_test_here() -> None:
     reported = {name.split("_")[part] for name in globals() if name.startswith("test_g") for part in (1, 2)}
-    assert {code.lower() for code in GROUP_INVARIANTS} <= reported
+    of_lone_groups = {"g10"}  # Seen in `alone.test_mutations`.
+    assert {code.lower() for code in GROUP_INVARIANTS} - of_lone_groups <= reported

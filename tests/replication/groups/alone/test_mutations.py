@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
+import attrs
 import pytest
 
 from broker.error_codes import ErrorCode
@@ -14,12 +15,15 @@ from broker.group.classic import GROUP_TRANSITIONS, ClassicGroup, GroupInput, Gr
 from broker.group.classic import group as classic_group
 from broker.group.consumer import ConsumerGroup, ConsumerGroupState, ConsumerMember, heartbeats, reconciled
 from broker.group.consumer.member import NOT_OWNED
-from broker.group.members import MemberId
+from broker.group.members import GroupRecord, MemberId
+from broker.group.messages import OffsetFetchRequest, OffsetFetchResponse
 from broker.group.offsets import ExpiryRule
 from broker.group.protocol import write_assignment
 from broker.group.service import GroupEntry, GroupService, OffsetRecord
 from broker.ids import TopicPartition
 from placement.consumer.sticky.assignor import CooperativeStickyAssignor, StickyAssignor
+from replication.groups.alone.group_run import run_group
+from replication.groups.alone.scenarios import SCENARIOS
 from replication.groups.alone.stored_records import StoredRecords
 from replication.groups.client.assigning import ClientAssignor, ServerSideAssignor
 from replication.groups.client.protocols import GroupProtocol
@@ -122,3 +126,44 @@ def test_g9_a_member_whose_epoch_falls(monkeypatch: Patch) -> None:
 
     monkeypatch.setattr(ConsumerMember, "moved", falling)
     assert "G9" in codes("S61", CONSUMER)
+
+
+@pytest.mark.parametrize("protocol", [EAGER, CONSUMER])
+def test_g10_records_that_leave_something_out(monkeypatch: Patch, protocol: GroupProtocol) -> None:
+    append = StoredRecords.append
+
+    def forgetful(self: StoredRecords, entries: tuple[GroupEntry, ...]) -> None:
+        append(self, tuple(each for each in entries if not isinstance(each, OffsetRecord)))
+
+    assert codes("S61", protocol) == set()
+    monkeypatch.setattr(StoredRecords, "append", forgetful)
+    assert "G10" in codes("S61", protocol)
+
+
+@pytest.mark.parametrize("protocol", [EAGER, CONSUMER])
+def test_g10_a_coordinator_that_knows_another_group(monkeypatch: Patch, protocol: GroupProtocol) -> None:
+    entries = StoredRecords.entries
+
+    def other(self: StoredRecords) -> Iterator[GroupEntry]:
+        for each in entries(self):
+            if isinstance(each, GroupRecord):
+                yield attrs.evolve(each, generation=each.generation + 1)
+            elif isinstance(each, ConsumerGroup):
+                yield attrs.evolve(each, epoch=each.epoch + 1)
+            else:
+                yield each
+
+    monkeypatch.setattr(StoredRecords, "entries", other)
+    assert codes("S61", protocol) == {"G10"}
+
+
+def test_gs_a_member_that_begins_behind_what_the_group_has_read(monkeypatch: Patch) -> None:
+    fetch = GroupService._fetch
+
+    def ahead(self: GroupService, request: OffsetFetchRequest) -> OffsetFetchResponse:
+        found = fetch(self, request)
+        return attrs.evolve(found, offsets=tuple(None if each is None else each + 50 for each in found.offsets))
+
+    monkeypatch.setattr(GroupService, "_fetch", ahead)
+    group_run = run_group(SCENARIOS["S61"], EAGER, 1)
+    assert {finding.broken.code for finding in group_run.findings} == {"GS"}
