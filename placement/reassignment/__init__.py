@@ -5,7 +5,11 @@ exchange        Find the solution of least cost, and the most even loads that ca
 least_bytes     Find the solution that copies the fewest bytes among those with the most even counts.
 byte_band       Define the band of bytes of each broker, and prove that no placement is more even.
 parts           Cut partitions into parts of equal bytes, whose least moves within bands are a flow.
+staying         Find the largest partitions that can stay where they are, so that small ones move in their place.
 large_partitions  Decide the brokers of the largest partitions one by one.
+whole_partitions  Place whole partitions near the places of their parts, and exchange them until few bytes are copied.
+anneal_kernel   Exchange partitions at random, less and less often where that is worse, compiled.
+annealing       Search for a placement that copies fewer bytes by random exchanges, from one that is found.
 least_band      Find a placement within a band of bytes that copies few bytes, and prices that bound any other.
 reassignment    Hold target replicas for some partitions of a view.
 completion      Decide when Kafka completes each partition of a reassignment, and what the cluster is then.

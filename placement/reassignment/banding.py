@@ -29,9 +29,10 @@ from placement.reassignment.case_search import find_cases
 from placement.reassignment.certificate import GAP_MAX, Proof, Question, first_without_place, lower_bound
 from placement.reassignment.check import byte_question, bytes_of
 from placement.reassignment.goal import Goal, PlanRefusedError, copy_sizes, shares
-from placement.reassignment.least_band import Found, solve_band
+from placement.reassignment.least_band import solve_band
 from placement.reassignment.parts import Parts
 from placement.reassignment.problem import InfeasibleError, Problem
+from placement.reassignment.whole_partitions import Found
 
 _BYTES_MAX: Final = 1 << 60  # Sums of all replicas' bytes: an exbibyte.
 _SIZE_MAX: Final = 1 << 52  # A partition's bytes; a float64 still holds them exactly.

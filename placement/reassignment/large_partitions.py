@@ -6,7 +6,8 @@ must often give others away, which parts of partitions (parts.py) do not see: th
 How. Of the partitions whose parts stand apart, the largest is put on each set of brokers that its parts have, the parts
 of all others are placed anew beside it, and the set with the fewest copied bytes is kept; then the next one, until none
 that is large stands apart. Afterwards one, two and three of those decided, which share a broker, are taken back
-and decided anew with the others where they are, as long as that saves bytes.
+and decided anew with the others where they are, as long as that saves bytes. At first as many large partitions as can
+stay where they are at next to no cost may be left there (staying.py); these are not taken back.
 
 Constraints: the work is bounded by the number of parts placed, so that the same input gives the same plan everywhere.
 
@@ -37,9 +38,12 @@ import numpy as np
 from broker.cluster import Int32Array, Int64Array
 from placement.reassignment.parts import Parts
 from placement.reassignment.problem import InfeasibleError, Solution
+from placement.reassignment.staying import keep_largest, staying
 
 _LARGE_LEAST: Final = 0.005  # Of the copied bytes; what is smaller finds a place later.
 _SAVED_LEAST: Final = 0.0005  # Of the copied bytes: a change that saves less is not worth its search.
+_KEPT_LEAST: Final = 0.0005  # Of the copied bytes: a partition as small as that may move.
+_KEPT_MORE_MAX: Final = 0.001  # Of the copied bytes, which all that stay may cost together.
 _PARTS_PLACED_MAX: Final = 5_000_000  # All told: 500 flows of 10,000 parts, about a second of CPU.
 _PART_COUNT_MIN: Final = 10_000
 _PARTS_PER_BROKER: Final = 100
@@ -50,13 +54,16 @@ Decided: TypeAlias = dict[int, Int32Array]
 """The brokers of each partition that is decided, sorted, -1 first where there are fewer."""
 
 
-def decide_large(parts: Parts, low: Int64Array, high: Int64Array) -> tuple[Int64Array, Int32Array]:
+def decide_large(
+    parts: Parts, low: Int64Array, high: Int64Array, *, keeping: bool = False
+) -> tuple[Int64Array, Int32Array]:
     """Return large partitions, int64[N], and their brokers, int32[N, V], so that few bytes are copied in all.
 
-    `low` to `high` int64[B] are the bands of brokers.
+    `low` to `high` int64[B] are the bands of brokers. With `keeping` what can stay at next to no cost stays.
     """
     search = _Search(parts, low, high)
-    value, decided = search.descend({}, _FAR)
+    kept = search.keep() if keeping else {}
+    value, decided = search.descend(kept, _FAR)
     count = 1
     while count <= _TOGETHER_MAX and value < _FAR and value > search.first * (1 + _SAVED_LEAST):
         better = search.improve(value, decided, count)
@@ -88,6 +95,21 @@ class _Search:
         self.left = _PARTS_PLACED_MAX
         self.first = self.place({}).copied
         self.least = self.first * _LARGE_LEAST
+        self.kept: Decided = {}
+
+    def keep(self) -> Decided:
+        """Return the partitions that stay where they are, as those decided before all others."""
+        limit, width = self.first * (1 + _KEPT_MORE_MAX), int(self.whole.whole.factor.max(initial=1))
+        rows = staying(self.whole.whole, self.whole.sizes, int(self.first * _KEPT_LEAST))
+
+        def where_it_is(row: int) -> Int32Array:
+            return np.sort(self.whole.whole.before[row])[-width:]
+
+        def costs_nothing(some: Int64Array) -> bool:
+            return self.left > 0 and self.place({row: where_it_is(row) for row in some.tolist()}).copied <= limit
+
+        self.kept = {row: where_it_is(row) for row in keep_largest(rows, costs_nothing).tolist()}
+        return self.kept
 
     def place(self, decided: Decided) -> _Placed:
         """Return the flow of parts beside decided partitions."""
@@ -124,7 +146,8 @@ class _Search:
     def improve(self, value: int, decided: Decided, count: int) -> tuple[int, Decided] | None:
         """Take `count` partitions that share a broker back and decide them anew; None where nothing is saved."""
         limit = value - int(value * _SAVED_LEAST)
-        for rows in itertools.combinations(sorted(decided, key=lambda row: -int(self.whole.sizes[row])), count):
+        free = [row for row in decided if row not in self.kept]
+        for rows in itertools.combinations(sorted(free, key=lambda row: -int(self.whole.sizes[row])), count):
             if self.left <= 0:
                 return None
             known = [self._brokers(decided, row) for row in rows]
