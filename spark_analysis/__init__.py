@@ -17,6 +17,7 @@
     storage        Measure what logs and replicas take: codecs, keys, compaction, topics on brokers.
     groups         Assign the partitions of consumer groups as Kafka would, with balance, moves and lag.
     traffic        Count what clusters and groups send across zones, and what changes save.
+    sinks          Append answers to tables of a catalog, with their run and time, a partition a day.
     studies        Make the runs of a study of replication on Spark: a row for each run.
     tasks          Turn numbers of clusters or dumps into files of rows, wherever tasks run.
     engines/       Run tasks on Spark or in this process, with the same rows and files.

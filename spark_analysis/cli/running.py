@@ -16,10 +16,12 @@ import click
 from rich.console import Console
 
 from broker.cli import printable
+from broker.cli_options import idle_without
 from broker.errors import UsageError
 from spark_analysis.cli.commands import PROGRAM
 from spark_analysis.cli.engines import AUTO, LOCAL, SPARK, is_local, started_engine
 from spark_analysis.cli.interrupts import ending_at_once
+from spark_analysis.cli.into import Sink, append_tables, check_sink, instant
 from spark_analysis.engines.engine import Engine
 from spark_analysis.questions.registry import QUESTIONS, Asked, asked_of
 from spark_analysis.report.load import load_report
@@ -45,14 +47,31 @@ class RunOptions:
     quiet: bool
     ask: tuple[str, ...]
     assume: tuple[str, ...]
+    into: str | None
+    observed_at: str | None
+    run_id: str | None
 
     def __attrs_post_init__(self) -> None:
+        if self.engine == LOCAL and self.into is not None:
+            raise UsageError("--into needs Spark, which has the catalog; leave out --engine local")
+        if self.into is not None and self.observed_at is None:
+            raise UsageError("--into needs --observed-at TIME, the time of what the tables say")
+        if self.observed_at is not None:
+            instant(self.observed_at)
         if self.engine == LOCAL and self.master is not None:
             raise UsageError("--master has no effect with --engine local; leave out one of the two")
         if self.engine == LOCAL and self.conf:
             raise UsageError("--conf has no effect with --engine local; leave out one of the two")
         parse_settings(self.conf)
         self.check_asked()
+
+    @property
+    def sink(self) -> Sink | None:
+        """Return where the tables are appended; None without --into."""
+        if self.into is None or self.observed_at is None:
+            return None
+        observed_at = instant(self.observed_at)
+        return Sink(self.into, self.run_id or observed_at.isoformat(), observed_at)
 
     def check_asked(self) -> None:
         """Raise UsageError for questions or assumptions that make no sense."""
@@ -115,11 +134,24 @@ def run_options(engine: str, small: str) -> Callable[[Callable[..., int]], Calla
             metavar="NAME=VALUE",
             help="A number that an answer to --ask assumes; the page lists names, units and defaults. May be repeated.",
         ),
+        click.option(
+            "--into",
+            metavar="CATALOG.SCHEMA",
+            help="Append every table to the table of its name in this schema of a catalog of Spark, too, with run_id "
+            "and observed_at, partitioned by day.",
+        ),
+        click.option(
+            "--observed-at",
+            metavar="TIME",
+            help="For --into: time of what the tables say, in UTC unless it has a zone, such as 2026-11-21T18:30.",
+        ),
+        click.option("--run-id", metavar="NAME", help="For --into: name of the run (default: --observed-at)."),
         click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON."),
         click.option("--quiet", is_flag=True, help="Show no progress bar."),
     )
 
     def decorate(command: Callable[..., int]) -> Callable[..., int]:
+        command = idle_without("--into", "--run-id", "--observed-at")(command)
         for option in options:
             command = option(command)
         return command
@@ -141,11 +173,16 @@ def run_job(job: Callable[[Engine, Any], None], info: RunInfo, options: RunOptio
     with ending_at_once():
         from spark_analysis.session.progress import progress
 
-    asks_for_spark = options.master is not None or bool(options.conf) or is_submitted(os.environ)
+    sink = options.sink
+    asks_for_spark = options.master is not None or bool(options.conf) or sink is not None or is_submitted(os.environ)
     local = is_local(options.engine, asks_for_spark=asks_for_spark, is_small=is_small)
     engine_started = started_engine(local=local, master=options.master, settings=options.settings, quiet=options.quiet)
     with engine_started as engine:
+        if sink is not None:
+            check_sink(engine, sink)
         job(engine, partial(progress, quiet=options.quiet))
+        if sink is not None:
+            append_tables(engine, sink, options.out, options.asked)
     result = load_report(options.out, info)
     _finish(result, options)
     return result

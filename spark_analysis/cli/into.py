@@ -1,0 +1,84 @@
+"""Append the tables of a run to a catalog, as `--into` of `brokerside fleet` and `brokerside report` asks.
+
+What it decides: the tables are those that the run wrote as Parquet, each appended to the table of its name. The schema
+is looked for before the job runs, so that a wrong name costs nothing.
+
+Constraints: Spark's own catalog in memory is refused, as it forgets the tables when the command ends. pyspark is
+imported only where it runs.
+
+Example: append_tables(engine, Sink("lake.kafka", "night-7", observed_at), Path("out"), ())
+
+Left out: the writing (sinks.py).
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import attrs
+
+from broker.errors import UsageError
+from spark_analysis.engines.engine import Engine
+from spark_analysis.questions.registry import Asked
+from spark_analysis.tables.schemas import TABLES
+from spark_analysis.tables.write import table_path
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@attrs.frozen
+class Sink:
+    """Name the schema that tables are appended to, the run, and the time of what its rows say."""
+
+    into: str
+    run_id: str
+    observed_at: datetime.datetime
+
+
+def instant(text: str) -> datetime.datetime:
+    """Return the time of --observed-at, in UTC unless it has a zone; raise UsageError for another text."""
+    try:
+        found = datetime.datetime.fromisoformat(text)
+    except ValueError:
+        raise UsageError(f"--observed-at {text}: allowed is a time such as 2026-11-21T18:30") from None
+    return found if found.tzinfo is not None else found.replace(tzinfo=datetime.UTC)
+
+
+def check_sink(engine: Engine, sink: Sink) -> None:
+    """Raise UsageError or InputError if tables cannot be appended there, before the job runs."""
+    from spark_analysis.sinks import check_schema, forgets
+
+    spark = _session(engine)
+    if forgets(spark, sink.into):
+        raise UsageError(
+            f"--into {sink.into}: Spark's own catalog is in memory here and forgets its tables at the end; give "
+            "--conf spark.sql.catalogImplementation=hive, or the catalog of a lake"
+        )
+    check_schema(spark, sink.into)
+
+
+def append_tables(engine: Engine, sink: Sink, out: Path, asked: Sequence[Asked]) -> None:
+    """Append every table that the run wrote under `out`; raise what `spark_analysis.sinks.append` raises."""
+    from spark_analysis.engines.frames import spark_schema
+    from spark_analysis.sinks import Run, append_all
+
+    spark = _session(engine)
+    tables = (*TABLES, *(one.question.run_table for one in asked))
+    written = {table.name: table for table in tables if table_path(out, table).is_dir()}
+    frames = {
+        name: spark.read.schema(spark_schema(table)).parquet(table_path(out, table).as_uri())
+        for name, table in written.items()
+    }
+    append_all(spark, frames, sink.into, run=Run(sink.run_id, sink.observed_at))
+
+
+def _session(engine: Engine) -> SparkSession:
+    from spark_analysis.engines.spark import SparkEngine
+
+    if not isinstance(engine, SparkEngine):
+        raise AssertionError("--into chooses Spark")
+    return engine.session

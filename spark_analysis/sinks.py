@@ -1,0 +1,144 @@
+"""Append answers to tables of a catalog that the session has: each row with its run and its time, a partition a day.
+
+What it decides: a table is created by the first append, with the columns `run_id` and `observed_at` before the others
+and `day`, the date of `observed_at` in UTC, after them; it is partitioned by `day`. Its format is the catalog's own, or
+`spark.sql.sources.default`: Parquet in Spark's session catalog, Delta or Iceberg where the session has them.
+
+Constraints: everything is checked before anything is written: the catalog and the schema are there, a table that is
+there has these columns of these types, and none has rows of this run already. So a run that is repeated is refused, not
+doubled. Nothing is created but tables, and nothing of the session is changed. A failure between two tables of one run
+leaves the first: delete the rows of the run, and repeat it.
+
+Example: append(balance.clusters(partitions), "lake.kafka.clusters", run=Run("night-7", when))
+
+Left out: replacing rows; changes of columns, which `ALTER TABLE` of the catalog makes.
+
+Source: Spark 4.3 DataFrameWriter.saveAsTable, which matches columns by name.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import attrs
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from broker.errors import InputError, UsageError
+from spark_analysis.frames.inputs import quoted
+from spark_analysis.frames.runs import with_run
+
+DAY: Final = "day"
+SESSION_CATALOG: Final = "spark_catalog"
+
+
+@attrs.frozen
+class Run:
+    """Name a run, and the time of what its rows say."""
+
+    id: str
+    observed_at: datetime.datetime
+
+    @property
+    def day(self) -> datetime.date:
+        """Return the date of the time, in UTC."""
+        return self.observed_at.astimezone(datetime.UTC).date()
+
+
+def append(rows: DataFrame, table: str, *, run: Run) -> None:
+    """Append the rows to a table named CATALOG.SCHEMA.TABLE, or SCHEMA.TABLE of the session's current catalog.
+
+    Raises UsageError for a name that is none, rows that cannot be stamped, a table with other columns and a run that is
+    in the table already, and InputError if the schema is not there or Spark cannot write.
+    """
+    schema, dot, name = table.rpartition(".")
+    if not dot:
+        raise UsageError(
+            f"table {table!r} is named without its schema; allowed is CATALOG.SCHEMA.TABLE or SCHEMA.TABLE"
+        )
+    append_all(rows.sparkSession, {name: rows}, schema, run=run)
+
+
+def append_all(spark: SparkSession, tables: Mapping[str, DataFrame], into: str, *, run: Run) -> None:
+    """Append rows to tables of the schema `into`, by name; every table is checked before the first is written.
+
+    Raises what `append` raises.
+    """
+    check_schema(spark, into)
+    stamped = {name: _stamped(rows, run) for name, rows in tables.items()}
+    parts = parts_of(into)
+    there = {name: _quoted((*parts, name)) for name in stamped}
+    for name, rows in stamped.items():
+        if spark.catalog.tableExists(there[name]):
+            _check_table(spark, rows, f"{into}.{name}", there[name], run)
+    for name, rows in stamped.items():
+        try:
+            rows.write.mode("append").partitionBy(DAY).saveAsTable(there[name])
+        except PySparkException as error:
+            raise InputError(f"cannot be written: {_sentence(error)}", source=f"{into}.{name}") from error
+
+
+def check_schema(spark: SparkSession, into: str) -> None:
+    """Raise InputError if the session has no catalog and schema of this name, UsageError if it is no name."""
+    parts = parts_of(into)
+    try:
+        if spark.catalog.databaseExists(_quoted(parts)):
+            return
+        why = "" if len(parts) == 1 else f" in a catalog {parts[0]!r}"
+        wanted = f"the session has no schema {'.'.join(parts[1:] or parts)!r}{why}"
+    except PySparkException as error:
+        wanted = f"the session cannot find it: {_sentence(error)}"
+    raise InputError(f"{wanted}; CREATE SCHEMA makes one, and a catalog is a setting of Spark", source=into)
+
+
+def forgets(spark: SparkSession, into: str) -> bool:
+    """Return whether tables of this schema are known to the session alone, and to none after it."""
+    catalog = parts_of(into)[0] if len(parts_of(into)) > 1 else spark.catalog.currentCatalog()
+    in_memory = spark.conf.get("spark.sql.catalogImplementation", "in-memory") == "in-memory"
+    return catalog == SESSION_CATALOG and in_memory
+
+
+def parts_of(into: str) -> tuple[str, ...]:
+    """Return the names that dots part in the name of a schema; raise UsageError for an empty one."""
+    parts = tuple(into.split("."))
+    if not all(part.strip() and "`" not in part for part in parts):
+        raise UsageError(f"a schema is named CATALOG.SCHEMA or SCHEMA, not {into!r}")
+    return parts
+
+
+def _stamped(rows: DataFrame, run: Run) -> DataFrame:
+    if DAY in rows.columns:
+        raise UsageError(f"the DataFrame has a column {DAY!r} already")
+    comment = {"comment": "Date of observed_at in UTC, by which the table is partitioned"}
+    return with_run(rows, run.id, run.observed_at).select("*", F.lit(run.day).alias(DAY, metadata=comment))
+
+
+def _check_table(spark: SparkSession, rows: DataFrame, shown: str, table: str, run: Run) -> None:
+    there = spark.table(table)
+    found, wanted = _types(there), _types(rows)
+    for name in sorted(found.keys() | wanted.keys()):
+        if found.get(name) != wanted.get(name):
+            has = f"a column {name!r} of type {found[name]}" if name in found else f"no column {name!r}"
+            given = f"are {wanted[name]}" if name in wanted else "have none of that name"
+            raise UsageError(f"table {shown} has {has}; the rows to append {given}")
+    if there.where((F.col("run_id") == run.id) & (F.col(DAY) == F.lit(run.day))).limit(1).count():
+        raise UsageError(f"table {shown} has rows of run {run.id!r} on {run.day} already; nothing was appended")
+
+
+def _types(rows: DataFrame) -> dict[str, str]:
+    return {field.name.lower(): field.dataType.simpleString() for field in rows.schema.fields}
+
+
+def _quoted(parts: Sequence[str]) -> str:
+    return ".".join(quoted(part) for part in parts)
+
+
+def _sentence(error: PySparkException) -> str:
+    """Return the first line of what Spark says, without its stack."""
+    return str(error).strip().splitlines()[0].split(" SQLSTATE:")[0].rstrip(".")
+
+
+__all__ = ("Run", "append", "append_all", "check_schema", "forgets")
