@@ -13,6 +13,7 @@ roll        brokerside roll
 running     what fleet and report share: their options, Spark's start, the report's end
 cluster_inputs  what the what-if commands share: one cluster in, tables, JSON and files out
 interrupts  what Ctrl-C does before, during and after a command
+start_up    what is not done while a command loads: a search for garbage, pandas
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from __future__ import annotations
 import sys
 
 from spark_analysis.cli.interrupts import end_at_once
+from spark_analysis.cli.start_up import pause_collection
 
 __all__ = ("main",)
 
@@ -27,6 +29,7 @@ __all__ = ("main",)
 def main() -> None:
     """Run the command line and leave with its exit status."""
     end_at_once()
+    pause_collection()
     # Not at the top: loading the rest takes a tenth of a second, in which an interrupt is to end in one line too.
     from broker.cli import run
     from spark_analysis.cli.commands import PROGRAM, brokerside, complete
@@ -34,4 +37,5 @@ def main() -> None:
     complete()
     status = run(brokerside, PROGRAM)
     end_at_once()
+    pause_collection()
     sys.exit(status)

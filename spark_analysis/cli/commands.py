@@ -24,6 +24,7 @@ from click.shell_completion import CompletionItem, shell_complete
 
 from broker.cli import CommandGroup
 from spark_analysis.cli.interrupts import raise_in_command
+from spark_analysis.cli.start_up import resume_collection
 
 if TYPE_CHECKING:
     from log.tools.problems import Problems
@@ -165,8 +166,9 @@ class JoinedCommands(CommandGroup):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Load the command that is called; afterwards an interrupt is handled by the command."""
+        """Load the command that is called; afterwards the command handles an interrupt, and garbage is collected."""
         found = super().resolve_command(ctx, args)
+        resume_collection()
         raise_in_command()
         return found
 

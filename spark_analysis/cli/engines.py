@@ -19,6 +19,7 @@ import click
 
 from spark_analysis.cli.commands import PROGRAM
 from spark_analysis.cli.interrupts import ending_at_once
+from spark_analysis.cli.start_up import without_pandas
 from spark_analysis.engines.engine import Engine
 
 AUTO: Final = "auto"
@@ -39,6 +40,7 @@ def started_engine(*, local: bool, master: str | None, settings: Mapping[str, st
     if local:
         with ending_at_once():
             from spark_analysis.engines.local import LocalEngine
+        without_pandas()
         yield LocalEngine()
         return
     with ending_at_once():

@@ -31,7 +31,6 @@ SHARE_COLUMNS: Final = ("cluster_id", "placer", "quantity", "moves_share")
 SHARE: Final = "_moves_share"
 """What the name of a quantity's column ends with; it is null where nothing is known of the quantity."""
 _NOT_COUNTED: Final = ("cluster", "source", "format", "out_of_sync_brokers")
-_ZERO: Final[Any] = pa.scalar(0)
 
 
 def _equal(column: Any, value: str | int) -> Any:
@@ -120,7 +119,10 @@ class Rest:
 
     def with_any(self, field: str) -> int:
         """Return the number of clusters whose value in a column is known and more than 0."""
-        return int(pc.sum(pc.greater(self.columns[field], _ZERO)).as_py() or 0) if self.count else 0
+        if not self.count:
+            return 0
+        zero: Any = pa.scalar(0)  # Here, as pyarrow's first value loads pandas unless the command has a say.
+        return int(pc.sum(pc.greater(self.columns[field], zero)).as_py() or 0)
 
     def without_any(self, field: str) -> int:
         """Return the number of clusters whose value in a column is 0."""

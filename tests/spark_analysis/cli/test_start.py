@@ -92,3 +92,43 @@ def test_a_shell_is_told_how_a_line_may_go_on(line: str, word: str, answers: lis
     environment = {"_BROKERSIDE_COMPLETE": "bash_complete", "COMP_WORDS": line, "COMP_CWORD": word}
     done = brokerside_process(environment=environment)
     assert (done.stdout.split(), done.stderr) == (answers, "")
+
+
+def test_garbage_is_collected_once_a_command_is_loaded_but_not_among_its_modules() -> None:
+    script = """
+import gc, sys
+import broker.cli
+run, gc_of = broker.cli.run, []
+def status(*arguments):
+    gc_of.append((gc.isenabled(), gc.get_freeze_count() > 0))
+    found = run(*arguments)
+    gc_of.append((gc.isenabled(), gc.get_freeze_count() > 10_000))
+    return found
+broker.cli.run = status
+from spark_analysis.cli import main
+try:
+    main()
+finally:
+    print(*gc_of, (gc.isenabled(), gc.get_freeze_count() > 10_000), sep=";", file=sys.stderr)
+"""
+    done = brokerside_process("config", "log.retention.ms", script=script)
+    assert done.stderr == "(False, True);(True, True);(False, True)\n"
+
+
+def test_pyarrow_makes_frames_after_it_was_kept_from_loading_pandas() -> None:
+    script = """
+import sys
+from spark_analysis.cli.start_up import without_pandas
+without_pandas()
+import pyarrow as pa
+table = pa.table({"a": pa.array([1, None]), "b": ["x", "y"]})
+assert "pandas" not in sys.modules
+frame = table.to_pandas()
+assert frame["b"].tolist() == ["x", "y"]
+assert pa.Table.from_pandas(frame).column_names == pa.array(["a", "b"]).to_pylist()
+without_pandas()
+import pandas
+assert pa.array(pandas.Series([1.0, None])).null_count == 1
+"""
+    done = brokerside_process(script=script)
+    assert (done.returncode, done.stderr) == (0, "")
