@@ -46,7 +46,7 @@ from spark_analysis.session.progress import progress
 from spark_analysis.session.spark_session import spark_session
 from spark_analysis.tables import schemas
 from spark_analysis.tables.write import read_table
-from tests.benchmarks.process_tree import tree_cpu_seconds, tree_memory_bytes
+from tests.benchmarks.process_tree import jvm_of, tree_cpu_seconds, tree_memory_bytes
 
 REPLICAS_PER_CLUSTER = 30_000
 BROKERS, PARTITIONS = 100, 50
@@ -248,7 +248,7 @@ def report(name: str, replica_count: int, cost: Cost, spark_cost: Cost) -> dict[
 def compared(spark: SparkSession, recipe: Recipe, out: Path, arguments: argparse.Namespace) -> list[dict[str, Any]]:
     """Run one size on every engine."""
     whole = recipe.cluster_count * REPLICAS_PER_CLUSTER
-    jvm = spark.sparkContext._gateway.proc.pid  # type: ignore[union-attr]  # The session has started it.
+    jvm = jvm_of(os.getpid())
     account = Account(lambda: tree_cpu_seconds(jvm), lambda: tree_memory_bytes(jvm))
     job = functools.partial(run_spark, spark, recipe, out / "spark", by_topic=arguments.by_topic)
     ours_cost = median([measured(job, account) for _ in range(arguments.rounds)])

