@@ -43,12 +43,18 @@ def as_array(data: BytesLike) -> ByteArray:
 
 
 def walk(
-    array: ByteArray, start: int, end: int, is_file_reader: bool, memory: ColumnMemory | None = None
+    array: ByteArray,
+    start: int,
+    end: int,
+    is_file_reader: bool,
+    memory: ColumnMemory | None = None,
+    *,
+    step_bytes: int = CHUNK_BYTES,
 ) -> HeaderColumns:
-    """Return the headers of about `CHUNK_BYTES` bytes from `start` on, stored in `memory`."""
+    """Return the headers of about `step_bytes` bytes from `start` on, stored in `memory`."""
     memory = ColumnMemory() if memory is None else memory
     rows = memory.int64_table(kernel.ROW_COUNT, min(BATCHES_MAX, (end - start) // 26 + 1))
-    span = np.array((start, end, start + CHUNK_BYTES), np.int64)
+    span = np.array((start, end, start + step_bytes), np.int64)
     count, position, code = kernel.scan_rows(array, span, is_file_reader, rows)
     damage = None
     if code not in (kernel.ROWS_FULL, kernel.AT_END):

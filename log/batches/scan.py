@@ -6,7 +6,7 @@ Goals, most important first: the records are those that Kafka's reader returns; 
 every record costs tens of nanoseconds; with `keep_going`, damage loses only the bytes it covers.
 
 Constraints: at most one batch's decompressed records (`decompressed_bytes_max`) and `fill.ROWS_MAX` rows are held at a
-time, beside about `header_table.CHUNK_BYTES`. Rows come in the order of the file. A chunk stays as it is for as long as
+time, beside about `step_bytes` of the file. Rows come in the order of the file. A chunk stays as it is for as long as
 anybody holds it or a part of it; then its memory is used again.
 
 How: a walk over headers, then the checksum of each batch, then records to columns. Uncompressed batches are read where
@@ -37,13 +37,13 @@ from typing import Final
 import attrs
 import numpy as np
 
-from broker.errors import CorruptDataError
+from broker.errors import CorruptDataError, UsageError
 from broker.units import MIB
 from log.batches.batch import RecordBatch
 from log.batches.batch_v2 import CHECKED_POSITION, HEADER
 from log.batches.fill import ColumnFill, plan_of
 from log.batches.fill_messages import MessageSet, columns_of_set
-from log.batches.header_table import as_array, walk
+from log.batches.header_table import CHUNK_BYTES, as_array, walk
 from log.batches.in_buffer import BatchReader, batch_at, end_within
 from log.batches.legacy import CHECKED_POSITION as CHECKED_POSITION_LEGACY
 from log.batches.legacy import LegacyBatch
@@ -57,6 +57,8 @@ from log.errors import CorruptBatchError
 
 SEARCH_BYTES_MAX: Final = 256 * MIB
 """How many bytes all searches after damage may checksum in one scan; beyond, the rest of the file is skipped."""
+STEP_BYTES_MAX: Final = 256 * MIB
+"""How large `step_bytes` may be: the keys or values of a chunk are less than the 2 GiB of an Arrow column."""
 
 
 @attrs.frozen
@@ -69,6 +71,12 @@ class ScanOptions:
     reader: BatchReader = BatchReader.FILE
     decompressed_bytes_max: int = DECOMPRESSED_BYTES_MAX
     """How far one batch may grow."""
+    step_bytes: int = CHUNK_BYTES
+    """About how many bytes of a file one chunk covers: more give fewer chunks, whose columns do not fit the caches."""
+
+    def __attrs_post_init__(self) -> None:
+        if not 1 <= self.step_bytes <= STEP_BYTES_MAX:
+            raise UsageError(f"step_bytes is {self.step_bytes}; allowed is 1 to {STEP_BYTES_MAX}")
 
 
 DEFAULT_OPTIONS: Final = ScanOptions()
@@ -120,7 +128,8 @@ class _Scan:
     def pieces(self, position: int) -> Iterator[RecordColumns | Damage]:
         """Yield columns and damages in the order of the file."""
         while position < self.end:  # Each turn moves on by a batch at least.
-            headers = walk(self.array, position, self.end, self.options.reader is BatchReader.FILE, self.memory)
+            is_file_reader, step_bytes = self.options.reader is BatchReader.FILE, self.options.step_bytes
+            headers = walk(self.array, position, self.end, is_file_reader, self.memory, step_bytes=step_bytes)
             good = self._good_count(headers) if self.options.check_crc else len(headers)
             yield from self._read(headers.rows(0, good))
             position = headers.end_position

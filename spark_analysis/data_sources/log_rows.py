@@ -45,7 +45,8 @@ from spark_analysis.tables.log_schemas import LOG_BATCHES, LOG_DAMAGE, LOG_RECOR
 from spark_analysis.tables.view_columns import ColumnRows, Constants
 
 WINDOW_BYTES: Final = 32 * MIB
-_OPTIONS: Final = ScanOptions(keep_going=True)
+STEP_BYTES: Final = 8 * MIB  # Each batch of rows costs Spark, pyarrow and us half a millisecond, whatever its size.
+_OPTIONS: Final = ScanOptions(keep_going=True, step_bytes=STEP_BYTES)
 _OF_CONTENTS: Final = (LOG_RECORDS, LOG_BATCHES)
 """Tables in which a damage is a row among others."""
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.errors import CorruptDataError
+from broker.errors import CorruptDataError, UsageError
 from broker.ids import Offset
 from broker.units import TimeMs
 from log.batches.batch_v2 import BatchV2
@@ -20,7 +20,7 @@ from log.batches.header_scan import header_chunks, scan_headers
 from log.batches.header_table import BATCHES_MAX
 from log.batches.in_buffer import BatchReader, batches_in
 from log.batches.record_columns import Damage, RecordColumns
-from log.batches.scan import ScanOptions, scan
+from log.batches.scan import STEP_BYTES_MAX, ScanOptions, scan
 from log.codecs.compression import Codec
 from log.errors import CorruptBatchError, DecompressionError, InvalidRecordError
 from log.record import Record
@@ -109,6 +109,24 @@ def test_a_batch_of_more_records_than_a_chunk_has_rows_is_read_in_pieces(codec: 
     chunks = list(scan(build_batch(BatchSpec(codec=codec), records)))
     assert [len(chunk) for chunk in chunks] == [ROWS_MAX, 10]
     assert offsets(chunks) == list(range(count))
+
+
+@pytest.mark.parametrize("codec", [Codec.NONE, Codec.ZSTD])
+def test_a_chunk_covers_about_a_step_and_all_chunks_the_same_records(codec: Codec) -> None:
+    size = len(batch(0, codec))
+    data = b"".join(batch(3 * each, codec) for each in range(6)) + broken(batch(18, codec), 70) + batch(21, codec)
+    for step_bytes, sizes in ((1, [3] * 7), (size, [3] * 7), (2 * size, [6, 6, 6, 3]), (100 * size, [18, 3])):
+        options = ScanOptions(keep_going=True, step_bytes=step_bytes)
+        chunks = list(scan(data, options=options))
+        assert [len(chunk) for chunk in chunks] == sizes
+        assert offsets(chunks) == [*range(18), *range(21, 24)]
+        assert [damage.position for chunk in chunks for damage in chunk.damages] == [6 * size]
+
+
+@pytest.mark.parametrize("step_bytes", [0, -1, STEP_BYTES_MAX + 1])
+def test_a_step_that_reads_nothing_or_too_much_is_refused(step_bytes: int) -> None:
+    with pytest.raises(UsageError, match=rf"^step_bytes is {step_bytes}; allowed is 1 to 268435456$"):
+        ScanOptions(step_bytes=step_bytes)
 
 
 def test_damage_is_raised_after_what_stands_before_it() -> None:
