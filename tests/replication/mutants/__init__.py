@@ -4,6 +4,7 @@
 - tree: Keep a copy of the source tree in which one file at a time is changed.
 - until_noticed: Make checks one after the other for some CPU seconds, until one of them notices something.
 - campaign: Run simulations of every shape for some CPU seconds, and say what the first broken one broke.
+- prompt: Run a cluster with one fault at most, and see that nobody waits for a timer without need.
 - lone_logs: Drive a log at random, and compare it with a plain list.
 - lone_appends: Send a leader's log batches of every kind, and compare with a plain list.
 - lone_groups: Run a group, and consumers that ZooKeeper coordinates, without a cluster.

@@ -29,6 +29,7 @@ from replication.simulation import Extension, Options, Simulation, harsh, quiet,
 from tests.replication.mutants.lone_appends import appends_noticed
 from tests.replication.mutants.lone_groups import herd_noticed, lone_group_noticed, named_group_noticed
 from tests.replication.mutants.lone_logs import log_noticed
+from tests.replication.mutants.prompt import prompt_noticed
 from tests.replication.mutants.until_noticed import Check, until_noticed
 from tests.replication.mutants.view_checks import view_noticed
 
@@ -63,6 +64,12 @@ def _groups(options: Options) -> Extension:
     return GroupsExtension.drawn(options, 2)
 
 
+def _group_options(seed: int) -> Options:
+    """Return options of any preset with groups; in one of four runs the logs that they read are also cut."""
+    options = (swarm, harsh, varied)[seed % 3](seed, MINUTE)
+    return with_groups(with_retention(options) if seed % 4 == 0 else options)
+
+
 def _with_zookeeper(seed: int) -> Options:
     options = swarm(seed, MINUTE, rules_of(OF_ZOOKEEPER[seed % len(OF_ZOOKEEPER)]))
     return attrs.evolve(options, role_settings=attrs.evolve(options.role_settings, has_zookeeper=True))
@@ -72,7 +79,7 @@ CLUSTERS: Final[Mapping[str, Shape]] = MappingProxyType(
     {
         "swarm": Shape(lambda seed: swarm(seed, MINUTE)),
         "varied": Shape(lambda seed: varied(seed, MINUTE)),
-        "groups": Shape(lambda seed: with_groups((swarm, harsh, varied)[seed % 3](seed, MINUTE)), _groups),
+        "groups": Shape(_group_options, _groups),
         "harsh": Shape(lambda seed: harsh(seed, MINUTE)),
         "retention": Shape(lambda seed: with_retention(varied(seed, MINUTE))),
         "zookeeper": Shape(_with_zookeeper),
@@ -82,17 +89,19 @@ CLUSTERS: Final[Mapping[str, Shape]] = MappingProxyType(
 )
 ALONE: Final[Mapping[str, Callable[[int], str]]] = MappingProxyType(
     {
+        "prompt": prompt_noticed,
         "log": log_noticed,
         "appends": appends_noticed,
         "group": lone_group_noticed,
-        "named group": named_group_noticed,
+        "named": named_group_noticed,
         "herd": herd_noticed,
     }
 )
-TURN: Final = (
-    *("swarm", "log", "herd", "appends", "varied", "group", "retention", "harsh", "log", "groups", "zookeeper"),
-    *("varied", "log", "named group", "former", "quiet", "group", "appends", "varied", "log", "groups", "swarm"),
+_ORDER: Final = (
+    "swarm log prompt herd appends varied group retention harsh log groups zookeeper prompt "
+    "varied log named former quiet group appends varied log groups swarm"
 )
+TURN: Final = tuple(_ORDER.split())
 """The shapes in the order in which they come again and again."""
 
 

@@ -22,11 +22,11 @@ from tests.replication.mutants.tree import Done, Tree
 CAMPAIGN_S: Final = 20.0
 HISTORIES_S: Final = 5.0
 TESTS_S: Final = 900.0
-TESTS_OF_NOTICED_S: Final = 60.0
+TESTS_OF_NOTICED_S: Final = 30.0
 """The CPU seconds for the tests of a mutant that the campaign has noticed: it is no gap."""
 NEAREST_COUNT: Final = 4
 """How many test files run before all the others are even collected."""
-SEED: Final = 1_000
+SEED: Final = 5_000
 _PATIENCE: Final = 3
 """How many times its CPU seconds a judge may take: it looks at them after each run only."""
 _TESTS: Final = ("-x", "-q", "-p", "no:cacheprovider", "-m", "not spark and not kafka and not browser", "--no-header")
