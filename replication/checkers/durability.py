@@ -98,9 +98,9 @@ def account(writes: Sequence[WriteView], references: Mapping[int, ReferenceLog])
         partition: {entry.value for observed in reference.observed_logs.values() for entry in observed.entries}
         for partition, reference in references.items()
     }
-    causes = {
-        value: loss.cause for reference in references.values() for loss in reference.losses for value in loss.values
-    }
+    causes = {value: cause for reference in references.values() for value, cause in reference.ended.items()}
+    for reference in references.values():
+        causes.update((value, loss.cause) for loss in reference.losses for value in loss.values)
     acked = [write for write in writes if write.fate is Fate.ACKED]
     lost = []
     for write in acked:

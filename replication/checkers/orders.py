@@ -94,8 +94,8 @@ class OrderChecker:
                 self._targets[order.partition] = frozenset(before.replicas) - frozenset(before.adding)
             return
         is_valid = len(target) == len(order.replicas) and target <= brokers.keys()
-        # With a former replica in the ELR Kafka may fail, and nothing is ordered then.
-        if is_valid and set(before.elr) <= set(before.replicas):
+        # With a former replica in the ELR Kafka may fail, and then nothing is ordered and nothing changes.
+        if is_valid and (set(before.elr) <= set(before.replicas) or after is not before):
             self._targets[order.partition] = target
 
 

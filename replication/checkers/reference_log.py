@@ -14,6 +14,8 @@ had it; every other replica must have the same (log matching by induction).
 
 from __future__ import annotations
 
+from typing import Final
+
 import attrs
 
 from broker.ids import BrokerId
@@ -21,6 +23,9 @@ from broker.units import TimeMs
 from replication.checkers.elections import Ground, UncleanElection
 from replication.checkers.observed_log import Entry, ObservedLog
 from replication.rules.partition import AlterPartitionRequest, PartitionState
+
+_NOT_UNCLEAN: Final = frozenset({Ground.NO_ELR, Ground.FORMER_REPLICA})
+"""The grounds of leaders that Kafka takes for complete, as they are in the ISR or the ELR."""
 
 
 @attrs.frozen
@@ -39,7 +44,7 @@ class Loss:
         election = self.election
         if election.ground is Ground.NONE:
             return ""
-        if election.ground is Ground.NO_ELR:
+        if election.ground in _NOT_UNCLEAN:
             what = f"leadership of broker {election.leader} from {self.at_ms} ms on (epoch {election.leader_epoch})"
             return f"{what}, allowed by {election.ground.value}"
         return (
@@ -74,10 +79,14 @@ class ReferenceLog:
         """The last unclean election, if the log of its leader was not open then, until that leader is seen to lead."""
         self.incomplete: set[BrokerId] = set()
         """Before ELR: members of the ISR whose restart cost them committed records, until they leave the ISR."""
+        self.returned: set[BrokerId] = set()
+        """Since ELR: members of it that a reassignment removed and another brought back, with an empty log."""
         self.reused: dict[int, int] = {}
         """Before ELR: each epoch in which a leader went on after a restart, and the first offset that it lost by it."""
         self.former: set[tuple[int, int]] = set()
-        """Offset and value of each committed record that an unclean election removed."""
+        """Offset and value of each record that was shown as committed in a history that an unclean election ended."""
+        self.ended: dict[int, str] = {}
+        """Each value that a leader showed as committed after its history had ended, and the cause of the end."""
         self.former_end = 0
         """The greatest end of any replica's log at an unclean election: below it, a log may be of an ended history."""
 
@@ -87,11 +96,23 @@ class ReferenceLog:
         self.moved_away.update((broker, state.partition_epoch) for broker in before if broker not in state.replicas)
         self.state = state
         self.incomplete.intersection_update(state.isr)
+        if before:
+            self.returned.update(broker for broker in state.elr if broker in state.replicas and broker not in before)
+        # Whoever joins the ISR at its leader's word has copied the log; whoever leads from the ELR has not yet.
+        self.returned.intersection_update((*state.elr, state.leader))
 
     @property
     def unclean_count(self) -> int:
-        """Return the number of unclean elections; a leader that was in the ISR throughout was not elected uncleanly."""
-        return sum(loss.election.ground is not Ground.NO_ELR for loss in self.losses)
+        """Return the number of unclean elections; leaders that were in the ISR or ELR were not elected uncleanly."""
+        return sum(loss.election.ground not in _NOT_UNCLEAN for loss in self.losses)
+
+    def note_ended(self, observed: ObservedLog, leader_epoch: int, start_offset: int) -> None:
+        """Note what a leader of an ended history shows from `start_offset` on: it has not heard of the election."""
+        cause = next((loss.cause for loss in self.losses if loss.election.leader_epoch > leader_epoch), "")
+        start = max(start_offset, observed.agree(self.committed))
+        for offset, entry in enumerate(observed.entries[start : observed.shown], start):
+            self.former.add((offset, entry.value))
+            self.ended[entry.value] = cause
 
     def give_up(self, keep: int, at_ms: TimeMs, election: UncleanElection) -> None:
         """Truncate the committed records to the first `keep`, as an unclean leader has no more of them."""
@@ -112,11 +133,14 @@ class ReferenceLog:
         return epoch in self.reused and offset >= self.reused[epoch]
 
     def is_excused(self, broker: BrokerId, agreed: int) -> bool:
-        """Return whether a member of the ISR may lack what is committed from `agreed` on, as Kafka was before ELR.
+        """Return whether a member of ISR or ELR may lack what is committed from `agreed` on, by holes of Kafka's own.
 
-        Followers do not see that their leader went on in its own epoch with other records, and keep what they have.
+        Before ELR followers do not see that their leader went on in its own epoch with other records, and keep what
+        they have. Since ELR a replica that was removed and added again may be eligible with an empty log.
         """
-        return broker in self.incomplete or any(agreed >= start_offset for start_offset in self.reused.values())
+        if broker in self.incomplete or broker in self.returned:
+            return True
+        return any(agreed >= start_offset for start_offset in self.reused.values())
 
     def has_at(self, offset: int, value: int) -> bool:
         """Return whether a value is committed at an offset."""

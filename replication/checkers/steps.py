@@ -191,16 +191,18 @@ class StepChecker:
     def _accept_incomplete(
         self, cluster: CheckedCluster, reference: ReferenceLog, observed: ObservedLog, leader: LeaderState
     ) -> None:
-        """Give up what a leader lacks that was in the ISR throughout, and lost it or never saw it replaced."""
+        """Give up what a leader lacks that Kafka takes for complete: a member before ELR, a former replica since."""
         keep = observed.agree(reference.committed)
         if leader.leader_epoch < reference.clean_from_epoch or keep == len(reference.committed):
             return
         if not reference.is_excused(observed.broker, keep):
             return
+        ground = Ground.FORMER_REPLICA if observed.broker in reference.returned else Ground.NO_ELR
         reference.incomplete.discard(observed.broker)
-        if leader.leader_epoch in reference.leaders:
+        reference.returned.discard(observed.broker)
+        if ground is Ground.NO_ELR and leader.leader_epoch in reference.leaders:
             reference.reused[leader.leader_epoch] = min(keep, reference.reused.get(leader.leader_epoch, keep))
-        reference.give_up(keep, cluster.now_ms, UncleanElection(observed.broker, leader.leader_epoch, Ground.NO_ELR))
+        reference.give_up(keep, cluster.now_ms, UncleanElection(observed.broker, leader.leader_epoch, ground))
 
     def _after_own_message(self, cluster: CheckedCluster, node: NodeView, message: Message) -> None:
         """Check all partitions of a broker."""
@@ -231,7 +233,7 @@ class StepChecker:
         observed.claim = leader
         if is_changed or (leader is not claim and (claim is None or not _claims_the_same(leader, claim))):
             is_cut = is_changed and self._read_log(cluster, reference, node, observed)
-            if reference.incomplete or reference.reused:
+            if reference.incomplete or reference.reused or reference.returned:
                 self._accept_incomplete(cluster, reference, observed, leader)
             counts_others = claim is None or leader.isr is not claim.isr
             self._look_at_leader(
@@ -273,7 +275,9 @@ class StepChecker:
         has_moved = shown != (observed.shown_epoch, observed.shown)
         if has_moved and self._note_high is not None:
             self._note_high(cluster.now_ms, partition, observed.broker, observed.shown)
-        if has_moved and leader.leader_epoch >= reference.clean_from_epoch:
+        if has_moved and leader.leader_epoch < reference.clean_from_epoch:
+            reference.note_ended(observed, leader.leader_epoch, shown[1] if shown[0] == observed.shown_epoch else 0)
+        elif has_moved:
             self._settle(cluster, reference, observed)
             for code, what in replicas.commit(cluster, reference, leader, observed, self.settings):
                 self._find(cluster, code, partition, what)

@@ -81,6 +81,8 @@ def change(
     if rules.elr:
         replica_count = settings.topic_replica_count or len(partition.replicas)
         elr = next_elr(partition, phase.isr, target.unclean, effective_min_isr(settings.min_isr, replica_count, rules))
+        if rules.elr_holds_replicas_only:
+            elr = tuple(broker for broker in elr if broker in phase.replicas)
     ballot = Ballot(
         replicas=phase.replicas,
         isr=phase.isr,

@@ -201,6 +201,12 @@ class Rules:
         "4.1", "KIP-966", "when the ISR has shrunk to one, only that one may lead, with or without its records"
     )
     elr_excludes_unclean: bool = _rule("4.0", "KIP-966", "a broker that lost the end of its log is elected as eligible")
+    elr_holds_replicas_only: bool = _rule(
+        NEVER,
+        "PartitionChangeBuilder.maybePopulateTargetElr",
+        "a replica that a reassignment removed stays eligible, also when it comes back empty",
+        default=False,
+    )
     elr_kept_by_every_change: bool = _rule(
         "4.3", "Kafka pull request 20716", "a change of directories forgets who was eligible"
     )

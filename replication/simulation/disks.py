@@ -163,7 +163,7 @@ def _lose_blocks(node: Node, entropy: RandomSource) -> int:
         log = each.log
         path = f"{node.directory_of(partition)}/{log.active_segment.base_offset:020d}.log"
         size_bytes = node.storage.size_bytes(path)
-        start = _flushed_bytes(node, partition)
+        start = node.flushed_bytes(partition)
         file = node.storage.open(path)
         for position in range(max(start, size_bytes - TORN_BYTES_MAX), size_bytes, BLOCK_BYTES):
             if entropy.next_int_bound(_LOST_ONE_IN) == 0:
@@ -173,13 +173,3 @@ def _lose_blocks(node: Node, entropy: RandomSource) -> int:
     if lost:
         node.lossy_incarnation = node.incarnation
     return lost
-
-
-def _flushed_bytes(node: Node, partition: int) -> int:
-    """Return how many bytes of a log's active segment lie below its recovery point."""
-    log = node.logs[partition].log
-    if log.recovery_point <= log.active_segment.base_offset:
-        return 0
-    if log.recovery_point >= log.log_end_offset:
-        return log.active_segment.size_bytes
-    return log.read(log.recovery_point, 1).start.position

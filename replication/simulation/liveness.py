@@ -72,6 +72,10 @@ def _partitions(cluster: Cluster) -> Iterator[Missing]:
 
 
 def _logs(cluster: Cluster, partition: int, state: PartitionState) -> Iterator[Missing]:
+    absent = [broker for broker in state.replicas if partition not in cluster.nodes[broker].logs]
+    if absent:
+        yield Missing("L", f"partition {partition} has no log on broker {absent[0]}, which is in its ISR (L4)")
+        return
     logs = [cluster.nodes[broker].logs[partition].log for broker in state.replicas]
     ends = {log.log_end_offset for log in logs}
     highs = {log.high_watermark for log in logs}

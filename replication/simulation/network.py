@@ -57,6 +57,8 @@ class Network:
         self._slow_ms: dict[NodeId, int] = {}
         self._slow_disk_ms: dict[NodeId, int] = {}
         self._holds: list[Hold] = []
+        self.held_until_ms = 0
+        """When the last message arrives that was ever held; this may be after `heal_all`."""
         self._look()
 
     def _look(self) -> None:
@@ -159,6 +161,7 @@ class Network:
         for hold in self._holds:
             if hold.takes(sender, receiver, message):
                 hold.left -= 1
+                self.held_until_ms = max(self.held_until_ms, at_ms, hold.until_ms)
                 return max(at_ms, hold.until_ms)
         return at_ms
 

@@ -71,6 +71,8 @@ class Node:
         self._proof = StopProof()
         self._was_clean = True
         self._high_watermarks: dict[int, Offset] = {}
+        self._recovery_points: dict[int, Offset] = {}
+        """What recovery-point-offset-checkpoint says of each log: a clean stop writes it, a truncation lowers it."""
         self.logs: dict[int, ReplicaLog] = {}
         """The logs that the running process has opened, by partition."""
         self.log_configs: dict[int, LogConfig] = {}
@@ -132,6 +134,9 @@ class Node:
         self.role = None
         self._was_clean = False
         self.is_paused = False
+        for partition, log in self.logs.items():
+            known = self._recovery_points.get(partition, Offset(0))
+            self._recovery_points[partition] = min(known, log.log.recovery_point)
 
     def stop(self) -> None:
         """Stop the process cleanly: close logs, write high watermarks and the clean shutdown file."""
@@ -140,6 +145,7 @@ class Node:
         for partition, log in sorted(self.logs.items()):
             self._high_watermarks[partition] = log.log.high_watermark
             log.log.close(now_ms=self.now_ms)
+            self._recovery_points[partition] = log.log.recovery_point
         self.checkpoint_log_starts()
         epoch = UNKNOWN_BROKER_EPOCH if role.epoch is None else role.epoch
         # A log directory that has failed gets no clean shutdown file, and without one of them none is believed.
@@ -163,14 +169,23 @@ class Node:
         for partition, log in sorted(self.logs.items()):
             active = log.log.active_segment
             path = f"{self.directory_of(partition)}/{active.base_offset:020d}.log"
-            is_flushed = log.log.recovery_point >= log.log.log_end_offset
             size_bytes = self.storage.size_bytes(path)
-            torn = 0 if is_flushed else entropy.next_int_bound(min(size_bytes, TORN_BYTES_MAX) + 1)
+            unflushed_bytes = size_bytes - self.flushed_bytes(partition)
+            torn = entropy.next_int_bound(min(unflushed_bytes, TORN_BYTES_MAX) + 1) if unflushed_bytes else 0
             self.storage.open(path).truncate(size_bytes - torn)
             lost += torn
         if lost:
             self.lossy_incarnation = self.incarnation
         return lost
+
+    def flushed_bytes(self, partition: int) -> int:
+        """Return how many bytes of a log's active segment lie below its recovery point."""
+        log = self.logs[partition].log
+        if log.recovery_point <= log.active_segment.base_offset:
+            return 0
+        if log.recovery_point >= log.log_end_offset:
+            return log.active_segment.size_bytes
+        return log.read(log.recovery_point, 1).start.position
 
     def wipe(self) -> None:
         """Empty the disk."""
@@ -178,6 +193,7 @@ class Node:
         self.storage = self.around(MemoryStorage(self._clock))
         self._proof = StopProof()
         self._high_watermarks.clear()
+        self._recovery_points.clear()
         self._log_start_checkpoint.clear()
         self._was_clean = True
         self.lossy_incarnation = self.incarnation
@@ -192,7 +208,11 @@ class Node:
             self.storage,
             self.directory_of(partition),
             self.log_configs.get(partition, self.config),
-            LastShutdown(clean=self._was_clean, log_start_offset=self._log_start_checkpoint.get(partition, Offset(0))),
+            LastShutdown(
+                clean=self._was_clean,
+                log_start_offset=self._log_start_checkpoint.get(partition, Offset(0)),
+                recovery_point=self._recovery_points.get(partition, Offset(0)),
+            ),
             now_ms=self.now_ms,
             topic_id=topic_id_of(partition) if self._role_settings.settings.rules.topic_id_check else None,
         )
@@ -210,6 +230,7 @@ class Node:
         """Delete a log that this broker has no replica of any more, if it exists."""
         self.logs.pop(partition, None)
         self._high_watermarks.pop(partition, None)
+        self._recovery_points.pop(partition, None)
         self._log_start_checkpoint.pop(partition, None)
         if self.storage.is_directory(self.directory_of(partition)):
             self.storage.remove_directory(self.directory_of(partition))

@@ -55,6 +55,7 @@ from replication.simulation.lag_watch import LagWatch
 from replication.simulation.liveness import Missing, settled
 from replication.simulation.options import WALL_CLOCK_MS, Options
 from replication.simulation.recording import Recording
+from replication.simulation.repair import elect_where_stuck
 from replication.simulation.retention import join_retention
 from replication.simulation.trace import LineSink, Trace, discard_line
 from replication.simulation.views import PartitionView, view_of
@@ -62,6 +63,8 @@ from replication.simulation.views import PartitionView, view_of
 HEAL_STEP_MS: Final = 1_000
 STEADY_MS: Final = 30_000
 """How long in ms a whole cluster must stay so; a follower that lags leaves and rejoins the ISR within this time."""
+_STEADY_MS_MIN: Final = 12_000
+"""How much in ms of this time lies at least behind the end of the last session and the last held message."""
 
 
 class Extension(Protocol):
@@ -234,6 +237,7 @@ class Simulation:
         cluster, options = self.cluster, self.options
         missing = self._missing()
         while missing is not None and cluster.now_ms < options.duration_ms + options.heal_ms_max:
+            elect_where_stuck(cluster)
             cluster.run_until(TimeMs(cluster.now_ms + HEAL_STEP_MS))
             missing = self._missing()
         return missing
@@ -242,12 +246,12 @@ class Simulation:
         """Run a whole cluster on; return what changed in it without a fault, None if nothing."""
         cluster = self.cluster
         end_ms = TimeMs(cluster.now_ms + STEADY_MS)
-        # A session that a fault had all but ended may still end, and its broker register anew.
-        cluster.run_until(
-            TimeMs(max(cluster.now_ms, self.options.duration_ms + 2 * self.options.role_settings.session_ms))
-        )
+        # A session that a fault had all but ended may still end, and its broker register anew; a message that was held
+        # may still arrive.
+        last_ms = self.options.duration_ms + 2 * self.options.role_settings.session_ms
+        cluster.run_until(TimeMs(max(cluster.now_ms, last_ms, cluster.network.held_until_ms)))
         before = len(cluster.controller.log)
-        cluster.run_until(end_ms)
+        cluster.run_until(TimeMs(max(cluster.now_ms + _STEADY_MS_MIN, end_ms)))
         changes = len(cluster.controller.log) - before
         if changes > len(cluster.controller.image.partitions):
             return Missing("L", f"{changes} changes in {STEADY_MS} ms without a fault (L9)")

@@ -102,7 +102,9 @@ def single_owners(service: GroupService, clients: Iterable[Client]) -> Iterator[
 def is_current(service: GroupService, client: Client) -> bool:
     """Return whether a client is a current member, in a classic group of the present generation."""
     if service.is_consumer_group:
-        return client.member_id in service.consumer.group.members and client.generation > JOINING_EPOCH
+        # Who is ahead of the coordinator was told so by records that an unclean election has lost, and will be fenced.
+        known = service.consumer.group.members.get(client.member_id)
+        return known is not None and JOINING_EPOCH < client.generation <= known.epoch
     group = service.classic.group
     return client.member_id in group.members and client.generation == group.generation
 

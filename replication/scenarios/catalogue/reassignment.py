@@ -1,4 +1,4 @@
-"""Describe requested elections and partition reassignments: S39-asked, S50 to S54.
+"""Describe requested elections and partition reassignments: S39-asked, S50 to S54, S99.
 
 Source: each scenario names its own.
 """
@@ -73,6 +73,43 @@ _S53: Final = Scenario(
         ExpectedResponses("AlterPartitionReassignmentsResponse", ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, 1, 1),
         ExpectedResponses("AlterPartitionReassignmentsResponse", ErrorCode.INVALID_REPLICA_ASSIGNMENT, 1, 1),
     ),
+)
+
+_S99: Final = Scenario(
+    name="S99",
+    title="Former replica comes back empty and is elected from the ELR",
+    how="1 is dead as 0 moves to 3, so the move leaves one broker in sync and the former replica 0 in the ELR. 0 is "
+    "added again, with an empty log, and still counts as eligible: when 3 dies it leads, and the record is lost.",
+    source="Kafka PartitionChangeBuilder.maybePopulateTargetElr, 4.3.1; open to every move since KAFKA-19975",
+    brokers=4,
+    replication_factor=2,
+    producers=0,
+    consumers=0,
+    operations=(
+        SendRecord(5_000, 0),
+        Crash(6_000, 1, 60_000),
+        _moved(20_000, 3, 1),
+        HoldMessages(24_000, 60_000, "FetchResponse", receiver=0),
+        _moved(25_000, 0, 1),
+        Crash(26_000, 3, 70_000),
+    ),
+    expected_states=(
+        ExpectedState(24_000, leader=3, isr=(3,), elr=(0, 1), replicas=(3, 1), logs=((), (0,), (), (0,))),
+        ExpectedState(25_900, leader=3, isr=(3,), elr=(0, 1), replicas=(0, 1, 3)),
+        ExpectedState(40_000, leader=0, isr=(0,), logs=((), (0,), (), (0,))),
+    ),
+    lost_values=(0,),
+)
+
+_S99_STUCK: Final = attrs.evolve(
+    _S99,
+    name="S99-stuck",
+    title="Former replica in the ELR keeps a partition without a leader",
+    how="As S99, but 0 is not added again. 1 and 3 restart after unclean stops and leave the ELR; 0 stays in it and is "
+    "no replica. As the ELR is not empty, the last known leader is not elected: it takes an operator's UNCLEAN order.",
+    operations=(*_S99.operations[:3], Crash(26_000, 3, 45_000), Crash(6_001, 1, 40_000)),
+    expected_states=(_S99.expected_states[0], ExpectedState(59_000, leader=-1, isr=(), elr=(0,), replicas=(3, 1))),
+    lost_values=(),
 )
 
 REASSIGNMENT: Final = (
@@ -176,5 +213,20 @@ REASSIGNMENT: Final = (
         lost_values=(),
         duration_ms=DurationMs(40_000),
     ),
+    _S99,
+    _S99_STUCK,
+    attrs.evolve(
+        _S99,
+        name="S99-mended",
+        title="Former replicas leave the ELR",
+        how="As S99, but the ELR holds replicas only, as in no release: 0 is not eligible, and nobody leads until 3 is "
+        "back.",
+        settings=attrs.evolve(DEFAULT_PARTITION_SETTINGS, rules=attrs.evolve(CURRENT, elr_holds_replicas_only=True)),
+        expected_states=(
+            ExpectedState(24_000, leader=3, isr=(3,), elr=(1,), replicas=(3, 1)),
+            ExpectedState(40_000, leader=-1, isr=(), elr=(1, 3)),
+        ),
+        lost_values=(),
+    ),
 )
-"""S39-asked, S50 to S54."""
+"""S39-asked, S50 to S54, S99."""

@@ -1,0 +1,134 @@
+"""Seeds in which a campaign of 10 minutes a run found something that was no fault of Kafka's, or that Kafka has itself.
+
+Each was run on the code before it was mended: `found` is what it broke there.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import attrs
+import pytest
+
+from broker.ids import BrokerId
+from broker.releases import NEWEST
+from broker.units import DurationMs, TimeMs
+from replication.groups import GroupsExtension, with_groups
+from replication.roles.messages import ElectLeaders
+from replication.rules.election import Election
+from replication.simulation import Fault, FaultKind, NetworkOptions, Outcome, Simulation, quiet, run, swarm
+from replication.simulation.liveness import settled
+from replication.simulation.network import Hold
+from replication.simulation.options import with_partition_settings
+from replication.simulation.verdict import verdict_line
+
+MINUTE: Final = DurationMs(60_000)
+TEN_MINUTES: Final = DurationMs(600_000)
+
+
+def swarm_run(seed: int, *, has_groups: bool = False) -> Outcome:
+    options = swarm(seed, TEN_MINUTES)
+    if not has_groups:
+        return run(options)
+    options = with_groups(options)
+    return run(options, extension=GroupsExtension.drawn(options, 3, NEWEST))
+
+
+@pytest.mark.parametrize(
+    ("seed", "found"),
+    [
+        (500008, "I6: a former replica in the ELR comes back empty, which is a hole of Kafka's"),
+        (500125, "L: only a former replica is in the ELR, and nobody can lead; Kafka's, too"),
+        (500169, "L14: an order that was carried out was not noted, as a former replica was in the ELR"),
+        (500188, "L9: a registration that was held before the end of the faults arrived after it"),
+    ],
+)
+def test_a_seed_that_was_broken_is_not(seed: int, found: str) -> None:
+    assert swarm_run(seed).findings == (), found
+
+
+def test_members_that_know_more_than_the_coordinator_are_not_current() -> None:
+    """G2: the leader of `__consumer_offsets` was elected uncleanly, and lost the epochs that members had been told."""
+    assert swarm_run(500072, has_groups=True).findings == ()
+
+
+def test_an_operator_orders_an_unclean_election_only_where_a_partition_is_stuck() -> None:
+    stuck, other = Simulation(swarm(500125, TEN_MINUTES)), Simulation(swarm(500126, TEN_MINUTES))
+    orders: list[tuple[str, Election]] = []
+    for name, simulation in (("stuck", stuck), ("other", other)):
+        simulation.cluster.controller_watches.append(
+            lambda _cluster, _node, message, _out, name=name: (
+                orders.append((name, message.election)) if isinstance(message, ElectLeaders) else None
+            )
+        )
+        assert simulation.finish().findings == ()
+    assert orders == [("stuck", Election.UNCLEAN)]
+    assert any("an operator orders an unclean election" in line for line in stuck.trace.lines)
+
+
+def test_what_a_leader_acknowledges_that_has_not_heard_of_an_unclean_election_is_lost_to_that_election() -> None:
+    """I9, I18: 0 goes on alone in its old epoch, and shows the same records as a follower until it is told to cut."""
+    options = quiet(1, DurationMs(100_000))
+    settings = attrs.evolve(options.settings, min_isr=1, unclean_election=True)
+    options = attrs.evolve(
+        with_partition_settings(options, settings), brokers=2, racks=2, partitions=1, replication_factor=2
+    )
+    outcome = run(
+        options,
+        (
+            Fault(TimeMs(5_000), FaultKind.KILL, 1, DurationMs(20_000)),
+            Fault(TimeMs(24_000), FaultKind.CUT_PEERS, 0, DurationMs(60_000)),
+            Fault(TimeMs(30_000), FaultKind.CUT_CONTROLLER, 0, DurationMs(40_000)),
+        ),
+    )
+    assert outcome.findings == ()
+    lost = outcome.durability.lost_by_all
+    late = [record for record in lost if record.value > 100]
+    assert {record.cause for record in lost} == {lost[0].cause}
+    assert "unclean election of broker 1" in lost[0].cause
+    assert late, lost
+    assert "too many replicas lost" not in verdict_line(outcome)
+
+
+def test_a_member_of_the_isr_without_a_log_is_missing_and_no_crash() -> None:
+    """As a ZooKeeper-era broker that is back in the ISR before it was told to lead or to follow."""
+    simulation = Simulation(quiet(1, DurationMs(20_000)))
+    simulation.run_until(10_000)
+    del simulation.cluster.nodes[BrokerId(1)].logs[0]
+    assert str(settled(simulation.cluster)) == "partition 0 has no log on broker 1, which is in its ISR (L4)"
+
+
+class Greatest:
+    """Draws the greatest number each time."""
+
+    def next_int_bound(self, bound: int) -> int:
+        return bound - 1
+
+
+def test_a_power_loss_takes_nothing_that_a_clean_stop_has_flushed() -> None:
+    """Node.lose_tails began at the log's end less 4 KiB, also below the recovery point that a clean stop writes."""
+    simulation = Simulation(quiet(1, MINUTE), (Fault(TimeMs(10_000), FaultKind.STOP, 1, DurationMs(1_000)),))
+    node = simulation.cluster.nodes[BrokerId(1)]
+    simulation.run_until(10_000)
+    while node.role is not None:
+        simulation.run_until(simulation.cluster.now_ms + 10)
+    path = f"{node.directory_of(0)}/{0:020d}.log"
+    flushed_bytes = node.storage.size_bytes(path)
+    simulation.run_until(40_000)
+    node.kill()
+    assert node.storage.size_bytes(path) > flushed_bytes > 0
+    assert node.lose_tails(Greatest()) > 0  # type: ignore[arg-type] # All that is asked of it is next_int_bound.
+    assert node.storage.size_bytes(path) == flushed_bytes
+    simulation.cluster.start_broker(BrokerId(1))
+    assert simulation.finish().findings == ()
+
+
+def test_the_network_knows_when_the_last_held_message_arrives() -> None:
+    simulation = Simulation(attrs.evolve(quiet(1, DurationMs(20_000)), network=NetworkOptions(delay_ms_max=2)))
+    network = simulation.cluster.network
+    simulation.run_until(5_000)
+    assert network.held_until_ms == 0
+    network.hold(Hold("BrokerHeartbeat", TimeMs(19_000)))
+    simulation.run_until(8_000)
+    network.heal_all()
+    assert network.held_until_ms == 19_000
