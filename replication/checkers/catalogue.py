@@ -141,6 +141,13 @@ INVARIANTS: Final[Mapping[str, Invariant]] = MappingProxyType(
             "second",
             may_break="ZooKeeper mode; while the leader and the controller do not hear each other",
         ),
+        "L16": Invariant(
+            "writes go on under faults",
+            "a leader that hears the controller and its ISR, min.insync.replicas at least, commits in 1.5 times "
+            "replica.lag.time.max.ms and 10 s what it has, and takes writes",
+            "second",
+            may_break="ZooKeeper mode",
+        ),
         "A": Invariant("no bug", "no assertion of the model fails, and it raises nothing else"),
     }
 )

@@ -80,6 +80,8 @@ class StepChecker:
     def __init__(self, settings: PartitionSettings, note_high: NoteHigh | None = None) -> None:
         self.settings = settings
         self._note_high = note_high
+        self.note_refusal: Callable[[NodeId, ProduceResponse], None] = _forget
+        """Called with each answer to a write that is an error, and the broker that gave it."""
         self.findings: list[Finding] = []
         self.references: dict[int, ReferenceLog] = {}
         self._watched: dict[ReplicaLog, tuple[ReferenceLog, ObservedLog]] = {}
@@ -340,7 +342,10 @@ class StepChecker:
     def _check_answer(self, cluster: CheckedCluster, node: NodeId, message: Message) -> None:
         self.rare.note_sent(message)
         if isinstance(message, ProduceResponse):
-            if message.error is not _NONE or message.acks != ACKS_ALL:
+            if message.error is not _NONE:
+                self.note_refusal(node, message)
+                return
+            if message.acks != ACKS_ALL:
                 return
             reference = self._reference(message.partition)
             if message.offset >= len(reference.committed) and not _is_of_ended_history(cluster, node, reference):
@@ -398,6 +403,10 @@ class StepChecker:
     def _find(self, cluster: CheckedCluster, code: str, partition: int, what: str) -> None:
         if len(self.findings) < FINDING_COUNT_MAX:
             self.findings.append(Finding(code, cluster.now_ms, partition, what))
+
+
+def _forget(_node: NodeId, _answer: ProduceResponse) -> None:
+    pass
 
 
 def _is_of_ended_history(cluster: CheckedCluster, node: NodeId, reference: ReferenceLog) -> bool:

@@ -2,6 +2,7 @@
 
 - liveness: Say what a cluster still owes after all faults are over: whole again, new writes, readers, stops.
 - lag_watch: Watch that a follower that lags leaves the ISR in time, also while faults last (L15).
+- write_watch: Watch that a partition takes and commits writes under faults that do not concern it (L16).
 - repair: Do what an operator must do after the faults where Kafka alone never gives a partition a leader again.
 - run: Run a simulation from its seed to its verdict: a safety phase under faults, then a liveness phase without.
 - cluster: Run a whole cluster in one thread: nodes, controller and clients on a virtual clock.

@@ -31,11 +31,17 @@ from replication.checkers import Finding
 from replication.checkers.view import leader_role
 from replication.roles.messages import CONTROLLER, NodeId
 from replication.rules.partition import PartitionState
+from replication.rules.settings import PartitionSettings
 from replication.simulation.cluster import Cluster
 
 LOOK_MS: Final = 1_000
 SLACK_MS: Final = 10_000
 """How long in ms a request to the controller may take that is lost and sent again some times."""
+
+
+def limit_ms(settings: PartitionSettings) -> int:
+    """Return how long in ms a member of the ISR may lag before it must have left."""
+    return settings.lag_ms_max * 3 // 2 + SLACK_MS
 
 
 @attrs.frozen
@@ -54,7 +60,7 @@ class LagWatch:
         self._cluster = cluster
         self._find = find
         self._lags: dict[tuple[int, BrokerId], _Lag] = {}
-        self._limit_ms = cluster.options.settings.lag_ms_max * 3 // 2 + SLACK_MS
+        self._limit_ms = limit_ms(cluster.options.settings)
 
     def begin(self) -> None:
         """Look for the first time, unless ZooKeeper keeps the ISR."""

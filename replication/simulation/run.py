@@ -59,6 +59,7 @@ from replication.simulation.repair import elect_where_stuck
 from replication.simulation.retention import join_retention
 from replication.simulation.trace import LineSink, Trace, discard_line
 from replication.simulation.views import PartitionView, view_of
+from replication.simulation.write_watch import WriteWatch
 
 HEAL_STEP_MS: Final = 1_000
 STEADY_MS: Final = 30_000
@@ -174,6 +175,8 @@ class Simulation:
         self.cluster.watches.insert(0, self.checker.after)
         self.cluster.controller_watches.append(self.recording.watch)
         self._lag_watch = LagWatch(self.cluster, self.checker.findings.append)
+        self._write_watch = WriteWatch(self.cluster, self.checker.findings.append)
+        self.checker.note_refusal = self._write_watch.note_refusal
         if extension is not None:
             extension.join(self.cluster)
         self._failed = ""
@@ -181,6 +184,7 @@ class Simulation:
         try:
             self.cluster.begin()
             self._lag_watch.begin()
+            self._write_watch.begin()
         except Exception as error:  # As in `finish`; what is wrong with the options was refused before.
             self._failed = self._failure(error)
 

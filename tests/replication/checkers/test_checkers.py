@@ -413,7 +413,7 @@ SEEN_ELSEWHERE: Final = {
     "I29",
     "I30",
 }
-OF_LIVENESS: Final = {f"L{number}" for number in range(10, 16)}
+OF_LIVENESS: Final = {f"L{number}" for number in range(10, 17)}
 """Seen in `test_broken_models`."""
 OF_RETENTION: Final = {f"K{number}" for number in range(1, 9)}
 """Seen in `test_kept_checkers`."""

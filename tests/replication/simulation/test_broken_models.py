@@ -19,6 +19,7 @@ import replication.roles.controller
 import replication.roles.follower
 import replication.roles.leader
 import replication.rules.controller_events
+import replication.rules.fetch
 from broker.cli import run as run_command
 from broker.error_codes import ErrorCode
 from broker.ids import NO_LEADER, BrokerId, LeaderEpoch, Offset
@@ -45,6 +46,7 @@ from replication.simulation.fault_injection import FaultInjector
 from replication.simulation.lag_watch import LagWatch
 from replication.simulation.node import Node
 from replication.simulation.options import WALL_CLOCK_MS
+from replication.simulation.write_watch import WriteWatch
 
 Patch = pytest.MonkeyPatch
 Break = Callable[[Patch], None]
@@ -293,6 +295,37 @@ def nobody_lags(patch: Patch) -> None:
     around(patch, LEADER, "lagging", lambda _original, *_given: ())
 
 
+def nobody_lags_nor_fetches(patch: Patch) -> None:
+    """From 20 to 85 s broker 2 is alive, reached, in the ISR, and fetches nothing."""
+    nobody_lags(patch)
+
+    def on_fetch(original: Any, self: LeaderRole, fetch: Any, sender: Any, moment: Any, out: Any) -> None:
+        if sender.node != 2 or not 20_000 < moment.now_ms - WALL_CLOCK_MS < 85_000:
+            original(self, fetch, sender, moment, out)
+
+    around(patch, LeaderRole, "on_fetch", on_fetch)
+
+
+def writes_are_refused_in_between(patch: Patch) -> None:
+    def append(original: Any, self: LeaderRole, write: Any, sender: Any, moment: Any, out: Any) -> Any:
+        if 40_000 < moment.now_ms - WALL_CLOCK_MS < 80_000:
+            return ErrorCode.NOT_ENOUGH_REPLICAS
+        return original(self, write, sender, moment, out)
+
+    around(patch, LeaderRole, "append", append)
+
+
+def high_watermarks_stand_still(patch: Patch) -> None:
+    """From 20 to 85 s no leader raises its high watermark."""
+
+    def high_watermark(original: Any, leader: Any, log: Any, moment: Any, *given: Any) -> Any:
+        is_still = 20_000 < moment.now_ms - WALL_CLOCK_MS < 85_000
+        return log.high_watermark if is_still else original(leader, log, moment, *given)
+
+    for owner in (LEADER, replication.rules.fetch):
+        around(patch, owner, "leader_high_watermark", high_watermark)
+
+
 LAGGING: Final = attrs.evolve(QUIET, duration_ms=DurationMs(90_000))
 FOLLOWER_CUT: Final = (Fault(TimeMs(5_000), FaultKind.CUT_PEERS, 2, DurationMs(80_000)),)
 """Broker 2 is alive for the controller, and cannot fetch."""
@@ -329,6 +362,9 @@ BROKEN: Final[tuple[tuple[str, Break, Options, tuple[Fault, ...] | None], ...]] 
     ("L14", nobody_is_balanced, BALANCED, FAILOVER),
     ("L14", moves_are_not_begun, attrs.evolve(QUIET, brokers=4), MOVE),
     ("L15", nobody_lags, LAGGING, FOLLOWER_CUT),
+    ("L16", nobody_lags_nor_fetches, LAGGING, ()),
+    ("L16", writes_are_refused_in_between, LAGGING, ()),
+    ("L16", high_watermarks_stand_still, LAGGING, FAILOVER),
     ("I28", outsiders_are_elected, attrs.evolve(QUIET, partitions=1, duration_ms=DurationMs(80_000)), OUTSIDER),
 )
 
@@ -367,7 +403,8 @@ BY_A_RULE_TURNED_OFF: Final = {"I2", "I3", "I4", "I5", "I6", "I7", "I9", "I10", 
 def test_to_watch_who_lags_changes_no_history(seed: int, monkeypatch: Patch) -> None:
     options = swarm(seed, DurationMs(30_000))
     watched = run(options)
-    around(monkeypatch, LagWatch, "begin", lambda _original, _self: None)
+    for watch in (LagWatch, WriteWatch):
+        around(monkeypatch, watch, "begin", lambda _original, _self: None)
     assert run(options).digest == watched.digest
 
 
@@ -387,7 +424,7 @@ def test_a_log_that_outlives_its_topic_is_found(monkeypatch: Patch) -> None:
 
 def test_every_invariant_is_seen_red_in_a_whole_run() -> None:
     codes = {row[0] for row in BROKEN} | BY_A_RULE_TURNED_OFF
-    assert codes == {f"I{number}" for number in range(1, 30)} | {f"L{number}" for number in range(10, 16)}
+    assert codes == {f"I{number}" for number in range(1, 30)} | {f"L{number}" for number in range(10, 17)}
     assert codes <= set(INVARIANTS)
 
 
