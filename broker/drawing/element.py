@@ -23,9 +23,11 @@ Source: HTML Living Standard, 13.1.2 (elements), 13.1.3 (text), 4.12.1.3 (what a
 from __future__ import annotations
 
 import base64
+import functools
 import hashlib
 import html
 import json
+import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, TypeAlias
@@ -34,6 +36,7 @@ import attrs
 
 VOID: Final = frozenset({"br", "col", "input", "link", "meta"})
 """Elements that HTML closes without an end tag."""
+_SPECIAL: Final = re.compile("[&<>\"']").search
 _UNSEEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 
 
@@ -69,6 +72,8 @@ def _shown(character: str) -> str:
 
 def escape(text: str) -> str:
     """Return `text` escaped for HTML text or a quoted attribute; write control characters as escapes."""
+    if text.isascii() and text.isprintable() and not _SPECIAL(text):  # Most of a page: numbers and plain names.
+        return text
     return html.escape(visible(text), quote=True)
 
 
@@ -104,21 +109,26 @@ def _opened(name: str, attributes: Mapping[str, Attribute]) -> str:
     for key, value in attributes.items():
         if value is None or value is False:
             continue
-        shown = key.rstrip("_").replace("_", "-")
+        shown = _attribute(key)
         opened.append(shown if value is True else f'{shown}="{escape(str(value))}"')
     return " ".join(opened)
 
 
+@functools.cache
+def _attribute(key: str) -> str:
+    return key.rstrip("_").replace("_", "-")
+
+
 def _flat(content: Content, escaped: Callable[[str], str]) -> str:
-    if content is None:
-        return ""
     if isinstance(content, Markup):
         return content.text
     if isinstance(content, str):
         return escaped(content)
+    if content is None:
+        return ""
     if isinstance(content, int):
         return str(content)
-    return "".join(_flat(part, escaped) for part in content)
+    return "".join([_flat(part, escaped) for part in content])
 
 
 def json_data(identifier: str, value: Any) -> Markup:

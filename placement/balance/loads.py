@@ -131,15 +131,13 @@ def broker_rows(broker_ids: Int32Array, values: Int32Array) -> Int64Array:
 
 def _looked_up(broker_ids: Int32Array, values: Int32Array) -> Int64Array:
     """Return what `broker_rows` does by a table of all ids: five times as fast for ids as small as usual."""
-    largest = int(broker_ids[-1])
-    # One place for ids beyond the largest, and a last one that -1 reaches as an index.
-    table = np.full(largest + 3, -2, dtype=np.int64)
-    table[broker_ids] = np.arange(broker_ids.size)
-    table[-1] = -1
-    rows = table[np.clip(values, -1, largest + 1)]
-    wrong = rows == -2
-    if wrong.any():
-        raise UsageError(f"broker {int(values[wrong][0])} is not one of the {broker_ids.size} brokers given")
+    # A place for all negative values, one for each id up to the largest, and one for all beyond.
+    table = np.full(int(broker_ids[-1]) + 3, -2, dtype=np.int64)
+    table[0] = -1
+    table[broker_ids + 1] = np.arange(broker_ids.size)
+    rows = table.take(np.add(values, 1, dtype=np.int64), mode="clip")
+    if int(rows.min(initial=0)) == -2:
+        raise UsageError(f"broker {int(values[rows == -2][0])} is not one of the {broker_ids.size} brokers given")
     return rows
 
 

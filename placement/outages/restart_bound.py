@@ -10,7 +10,7 @@ conflicts, by the broker that leaves most others beside it. The prices take seco
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import numpy as np
@@ -38,20 +38,29 @@ def clique_weights(conflicts: Conflicts) -> Int64Array:
     """Return weights of 1 for a large set of brokers of which no two may restart together."""
     clash = conflicts.clash.astype(np.bool_)
     degree = clash.sum(axis=1)
+    # Sets of brokers as the bits of whole numbers: for a dozen brokers a tenth of the cost of arrays.
+    beside = [sum(1 << other for other in np.flatnonzero(row).tolist()) for row in clash]
     best: list[int] = []
     for start in np.lexsort([np.arange(degree.size), -degree])[:CLIQUE_STARTS].tolist():
-        clique, left = [start], clash[start].copy()
-        while left.any():
-            # The broker with most of those that are left beside it.
-            inside = np.where(left, (clash & left[None, :]).sum(axis=1), -1)
-            chosen = int(inside.argmax())
+        clique, left = [start], beside[start]
+        while left:
+            # The broker with most of those that are left beside it, the first of equals.
+            chosen = max(_brokers_of(left), key=lambda broker: (beside[broker] & left).bit_count())
             clique.append(chosen)
-            left &= clash[chosen]
+            left &= beside[chosen]
         if len(clique) > len(best):
             best = clique
     weights = np.zeros(degree.size, dtype=np.int64)
     weights[best] = 1
     return weights
+
+
+def _brokers_of(bits: int) -> Iterator[int]:
+    """Yield the places of the bits that are set, ascending."""
+    while bits:
+        lowest = bits & -bits
+        yield lowest.bit_length() - 1
+        bits ^= lowest
 
 
 def best_weights(limits: Limits, candidates: Sequence[Int64Array]) -> tuple[Int64Array, int]:

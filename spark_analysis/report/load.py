@@ -129,10 +129,15 @@ def _of_brokers(
 
 
 def _rows_of(batch: pa.RecordBatch | pa.Table, table: Table, kind: type[Row]) -> Iterator[Row]:
-    columns = [column.to_pylist() for column in batch.columns]
+    names = table.column_names
+    columns = [
+        [tuple(value) if isinstance(value, list) else value for value in column.to_pylist()]
+        if pa.types.is_list(column.type)
+        else column.to_pylist()
+        for column in batch.columns
+    ]
     for values in zip(*columns, strict=True):
-        fields = (tuple(value) if isinstance(value, list) else value for value in values)
-        yield kind(**dict(zip(table.column_names, fields, strict=True)))
+        yield kind(**dict(zip(names, values, strict=True)))
 
 
 def _first(rows: Iterable[Row], order: Callable[[Row], Any], limit: int) -> ShortenedList[Row]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 from html.parser import HTMLParser
 
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.drawing.element import Markup, asset, content_hash, join, json_data, page, tag, visible
+from broker.drawing.element import Markup, asset, content_hash, escape, join, json_data, page, tag, visible
 
 
 class Reader(HTMLParser):
@@ -98,3 +99,11 @@ def test_the_hash_of_a_script_is_the_one_that_browsers_compute() -> None:
 
 def test_a_page_begins_with_the_doctype() -> None:
     assert page(tag("html")) == "<!doctype html>\n<html></html>\n"
+
+
+@pytest.mark.parametrize(
+    "text", ["", "plain 1,234 %", *"&<>\"'", "a&b", "é", "tab\t", "\x00<", "\u202e", "\ud800", "a\nb'"]
+)
+def test_text_is_escaped_as_the_standard_library_does(text: str) -> None:
+    assert escape(text) == html.escape(visible(text), quote=True)
+    assert tag("p", text, title=text).text == f'<p title="{escape(text)}">{escape(text)}</p>'

@@ -139,3 +139,15 @@ def test_a_replica_on_no_broker_is_refused() -> None:
         broker_rows(np.array([1, 9], dtype=np.int32), np.array([[1, 7]], dtype=np.int32))
     with pytest.raises(UsageError, match=r"^replicas are given, but no broker is$"):
         broker_rows(np.array([], dtype=np.int32), np.array([[1]], dtype=np.int32))
+
+
+@pytest.mark.parametrize("largest", [9, 1 << 24])
+def test_ids_are_found_among_few_and_many(largest: int) -> None:
+    """Small ids are looked up in a table, large ones by bisection; ids to both sides of the table are none of them."""
+    ids = np.array([0, 3, largest], dtype=np.int32)
+    values = np.array([[0, -1], [largest, 3], [3, np.iinfo(np.int32).min]] * 10, dtype=np.int32)
+    assert broker_rows(ids, values).tolist() == [[0, -1], [2, 1], [1, -1]] * 10
+    for wrong in (1, largest - 1, largest + 1, largest + 2, np.iinfo(np.int32).max):
+        values[4, 1] = wrong
+        with pytest.raises(UsageError, match=f"^broker {wrong} is not one of the 3 brokers given$"):
+            broker_rows(ids, values)

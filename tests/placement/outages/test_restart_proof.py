@@ -18,6 +18,7 @@ from placement.outages.restart_budget import Limits
 from placement.outages.restart_check import (
     FOUND,
     NONE,
+    Conflicts,
     check_schedule,
     conflicts_of,
     heaviest,
@@ -222,3 +223,27 @@ def test_the_checker_imports_no_solver() -> None:
         source = Path(str(module.__file__)).read_text(encoding="utf-8")
         assert not [name for name in solvers if f"outages.restart_{name} import" in source]
         assert "outages.restarts import" not in source
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_clique_is_grown_by_the_broker_that_leaves_most_beside_it(seed: int) -> None:
+    """The same choices as counting with matrices, the first of equals included."""
+    rng = np.random.default_rng(seed)
+    count = int(rng.integers(1, 40))
+    half = np.triu(rng.random((count, count)) < rng.random(), 1)
+    clash = half | half.T
+    order = np.lexsort([np.arange(count), -clash.sum(axis=1)])[:64].tolist()
+    best: list[int] = []
+    for start in order:
+        clique, left = [start], clash[start].copy()
+        while left.any():
+            chosen = int(np.where(left, (clash & left).sum(axis=1), -1).argmax())
+            clique.append(chosen)
+            left &= clash[chosen]
+        best = clique if len(clique) > len(best) else best
+    none = np.empty(0, dtype=np.int32)
+    found = clique_weights(
+        Conflicts(clash=clash.astype(np.uint8), hyperedge_of=np.empty((count, 0), dtype=np.int32), budget=none)
+    )
+    assert np.flatnonzero(found).tolist() == sorted(best)
+    assert clash[np.ix_(best, best)].sum() == len(best) * (len(best) - 1)
