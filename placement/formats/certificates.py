@@ -166,7 +166,8 @@ def _proof_value(proof: Proof) -> dict[str, Any]:
     value: dict[str, Any] = {name: getattr(proof, name).tolist() for name in _VECTORS}
     value |= {"totals": proof.totals.tolist(), "weight": proof.weight, "is_even": proof.is_even, "topics": None}
     if proof.cases is not None:
-        value["cases"] = {"count": proof.cases.count, "price": proof.cases.price.tolist()}
+        cases = proof.cases
+        value["cases"] = {name: getattr(cases, name).tolist() for name in ("row", "broker", "price")}
     if proof.topics is not None:
         value["topics"] = {name: getattr(proof.topics, name).tolist() for name in ("low", "high", "price")}
     return value
@@ -190,7 +191,10 @@ def _proof(value: Mapping[str, Any], count: int) -> Proof:
         vectors_of_cases = [_vector(one, "price of cases") for one in value["cases"]["price"]]
         if not vectors_of_cases or any(one.shape != (count,) for one in vectors_of_cases):
             raise ValueError("prices of cases are not one number for each broker")
-        cases = Cases(count=int(value["cases"]["count"]), price=np.array(vectors_of_cases))
+        nodes = [_vector(value["cases"][name], f"{name} of cases") for name in ("row", "broker")]
+        if nodes[0].shape != nodes[1].shape:
+            raise ValueError(f"cases have {nodes[0].size} partitions and {nodes[1].size} brokers; each node has one")
+        cases = Cases(row=nodes[0], broker=nodes[1], price=np.array(vectors_of_cases))
     weight = int(value["weight"])
     if weight < 1:
         raise ValueError(f"weight is {weight}")

@@ -29,7 +29,7 @@ from placement.reassignment.case_search import find_cases
 from placement.reassignment.certificate import GAP_MAX, Proof, Question, first_without_place, lower_bound
 from placement.reassignment.check import byte_question, bytes_of
 from placement.reassignment.goal import Goal, PlanRefusedError, copy_sizes, shares
-from placement.reassignment.least_band import solve_band
+from placement.reassignment.least_band import place_decided, solve_band
 from placement.reassignment.parts import Parts
 from placement.reassignment.problem import InfeasibleError, Problem
 from placement.reassignment.whole_partitions import Found
@@ -78,7 +78,9 @@ def solve_banded(problem: Problem, view: ClusterView, goal: Goal) -> tuple[Int32
     free = attrs.evolve(proof, price=np.zeros_like(found.price))
     best = max(proof, free, key=lambda one: lower_bound(question, one))
     if lower_bound(question, best) < found.copied * (1 - GAP_MAX):
-        best = attrs.evolve(best, cases=find_cases(question, best, found.copied))
+        searched = find_cases(question, best, parts, found.copied)
+        best = attrs.evolve(best, cases=searched.cases)
+        found = place_decided(parts, found, band.low, band.high, searched.decided)
     return found.now, best
 
 

@@ -63,9 +63,14 @@ class TopicProof:
 
 @attrs.frozen(kw_only=True, eq=False)
 class Cases:
-    """Hold vectors of prices, int64[K, B], each for some of the cases that the `count` largest partitions make."""
+    """Hold a tree of cases in `row` and `broker`, int64[N], and vectors of prices, int64[K, B].
 
-    count: int
+    A node asks whether a broker holds a partition; the nodes of yes follow, then those of no. At an end `row` is -1,
+    and `broker` the number of its prices.
+    """
+
+    row: Int64Array
+    broker: Int64Array
     price: Int64Array
 
 

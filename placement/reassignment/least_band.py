@@ -33,7 +33,7 @@ from typing import Final
 
 import attrs
 
-from broker.cluster import Int64Array
+from broker.cluster import Int32Array, Int64Array
 from placement.reassignment.annealing import annealed
 from placement.reassignment.large_partitions import decide_large
 from placement.reassignment.parts import Parts
@@ -42,6 +42,7 @@ from placement.reassignment.whole_partitions import Found, Near, place
 _ABOVE_FLOW_MAX: Final = 1.002  # Of the bytes that parts copy; what copies more is searched for longer.
 _ANNEALED_FIRST: Final = 2
 _ANNEALED_MAX: Final = 4
+_ANNEALED_NEAR: Final = 1.01  # Of the best so far: a placement that copies more than that is not annealed.
 _ANNEALED_AGAIN: Final = 1.006  # Of what is enough: what copies more is annealed again.
 _MARGINS: Final = (32, 8, 3)
 """Parts of the bands' width that are left free at either end, one after the other, where exchanges are stuck."""
@@ -76,6 +77,19 @@ def solve_band(parts: Parts, low: Int64Array, high: Int64Array) -> Found:
         if best.copied <= enough * _ANNEALED_AGAIN:
             break
         best = annealed(parts, best, low, high, turn)
+    return best
+
+
+def place_decided(
+    parts: Parts, found: Found, low: Int64Array, high: Int64Array, decided: list[tuple[Int64Array, Int32Array]]
+) -> Found:
+    """Return the best of a placement and of those beside partitions that are decided, with their brokers."""
+    near, best = Near.within(parts, low, high), found
+    for each in decided:
+        other = place(near, low, high, each)
+        if other.copied < best.copied * _ANNEALED_NEAR:
+            other = annealed(parts, other, low, high)
+        best = min((best, other), key=lambda one: (one.outside(low, high), one.copied))
     return best
 
 

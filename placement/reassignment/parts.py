@@ -131,7 +131,11 @@ class Parts:
 
     def apart(self, flow: Solution) -> tuple[Int32Array, Int64Array]:
         """Return the brokers of each part, sorted, int32[N, V], and the partitions whose parts stand apart."""
-        sets = np.sort(flow.now, axis=1)
+        return self.apart_of(flow.now)
+
+    def apart_of(self, now: Int32Array) -> tuple[Int32Array, Int64Array]:
+        """Return the same for the brokers of parts in `now`, int32[N, V]."""
+        sets = np.sort(now, axis=1)
         owner = np.repeat(np.arange(self.sizes.size), np.diff(self.start))
         return sets, np.unique(owner[any_in_row(sets != sets[self.start[owner]])])
 

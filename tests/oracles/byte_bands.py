@@ -9,6 +9,8 @@ from placement.reassignment.goal import EVEN_KINDS
 from tests.oracles.plans import Enumerated, Load
 
 Bands = list[tuple[Fraction, Fraction]]
+Answers = tuple[tuple[int, int, bool], ...]
+"""Partitions, brokers, and whether these hold them."""
 
 
 class EnumeratedBytes(Enumerated):
@@ -51,13 +53,15 @@ class EnumeratedBytes(Enumerated):
         before = [sum(self.size(row) for row, held in enumerate(self.rows) if b in held) for b in self.live]
         return [(min(low, Fraction(n)), max(high, Fraction(n))) for (low, high), n in zip(bands, before, strict=True)]
 
-    def least_within(self, bands: Bands) -> int | None:
-        """The fewest bytes copied by a placement within the bands; None if there is none."""
+    def least_within(self, bands: Bands, answers: Answers = ()) -> int | None:
+        """The fewest bytes copied by a placement within the bands with these answers; None if there is none."""
         states: dict[Load, int] = {(0,) * len(self.live): 0}
         for row, held in enumerate(self.rows):
             after: dict[Load, int] = {}
             for load, spent in states.items():
                 for one in self.sets(row):
+                    if any(place == row and (b in one) != holds for place, b, holds in answers):
+                        continue
                     key = tuple(n + self.size(row) * (b in one) for b, n in zip(self.live, load, strict=True))
                     if any(n > high for n, (_, high) in zip(key, bands, strict=True)):
                         continue  # Loads only grow.
