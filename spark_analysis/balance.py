@@ -30,6 +30,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from broker.cluster import ClusterView
+from spark_analysis.frames.many import measures_of
 from spark_analysis.frames.per_cluster import Rows, columns_of, per_cluster
 from spark_analysis.tables import schemas
 from spark_analysis.tables.columns import Table
@@ -51,7 +52,7 @@ def measures(partitions: DataFrame, brokers: DataFrame | None = None, *, by: Seq
 
     A quantity that the rows do not say has no row. Raises UsageError for a column that is missing or of another type.
     """
-    return per_cluster(Rows(partitions, brokers, by), MEASURES, measure_rows)
+    return per_cluster(Rows(partitions, brokers, by), MEASURES, measure_rows, measures_of)
 
 
 def clusters(

@@ -27,6 +27,9 @@ from pyspark.sql import DataFrame
 
 from broker.cluster import ClusterView
 from broker.errors import UsageError
+from spark_analysis.frames.chunks import Chunk
+from spark_analysis.frames.many import Answered
+from spark_analysis.frames.many_outages import outages_of
 from spark_analysis.frames.per_cluster import Rows, per_cluster
 from spark_analysis.sources.dumps import with_min_isr
 from spark_analysis.tables import advice_schemas
@@ -59,7 +62,10 @@ def outages(
     def kernel(view: ClusterView) -> pa.Table:
         return outage_table(with_min_isr(view, min_insync_replicas))
 
-    return per_cluster(Rows(partitions, brokers, by), OUTAGES, kernel)
+    def many(chunk: Chunk) -> Answered:
+        return outages_of(chunk, min_insync_replicas)
+
+    return per_cluster(Rows(partitions, brokers, by), OUTAGES, kernel, many)
 
 
 def outage_table(view: ClusterView) -> pa.Table:

@@ -25,6 +25,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from broker.cluster import ClusterView
+from spark_analysis.frames.chunks import Chunk
+from spark_analysis.frames.many import Answered, calm
 from spark_analysis.frames.per_cluster import Rows, columns_of, per_cluster
 from spark_analysis.tables import schemas
 from spark_analysis.tables.columns import Column, Table
@@ -55,7 +57,10 @@ def violations(
     def kernel(view: ClusterView) -> pa.Table:
         return violation_table(view, min_insync_replicas)
 
-    return per_cluster(Rows(partitions, brokers, by), VIOLATIONS, kernel)
+    def many(chunk: Chunk) -> Answered:
+        return calm(chunk, min_insync_replicas)
+
+    return per_cluster(Rows(partitions, brokers, by), VIOLATIONS, kernel, many)
 
 
 def partitions(

@@ -112,7 +112,7 @@ def successions(view: ClusterView) -> Successions:
         min_isr=_min_isr(view),
         size_bytes=_size_bytes(table),
         live=live,
-        notes=notes + _min_isr_notes(view),
+        notes=notes + min_isr_notes(sum(topic.min_insync_replicas is None for topic in view.topics), len(view.topics)),
         isr_notes=notes,
     )
 
@@ -152,12 +152,12 @@ def _min_isr(view: ClusterView) -> Int32Array:
     return np.asarray(np.minimum(by_partition, factors), dtype=np.int32)
 
 
-def _min_isr_notes(view: ClusterView) -> tuple[str, ...]:
-    unknown = sum(topic.min_insync_replicas is None for topic in view.topics)
+def min_isr_notes(unknown: int, count: int) -> tuple[str, ...]:
+    """Return the note on so many of `count` topics that do not show min.insync.replicas; none if all do."""
     if not unknown:
         return ()
     return (
-        f"{unknown} of {len(view.topics)} topics do not show min.insync.replicas; their partitions are not judged by "
+        f"{unknown} of {count} topics do not show min.insync.replicas; their partitions are not judged by "
         "it (--min-isr gives it)",
     )
 

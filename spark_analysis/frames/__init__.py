@@ -5,6 +5,9 @@
 - inputs: Check and choose the columns of the DataFrames that a question takes, before any job runs.
 - log_inputs: Check and group DataFrames of batches, records and segments, and count the rows that cannot be used.
 - whole_clusters: Cut a stream of sorted rows into whole clusters, many at a time.
+- chunks: Hold the plain ones of many clusters in columns.
+- many: Answer questions about all plain clusters of a chunk at once.
+- many_outages: Show what losing each broker and each rack does to all plain clusters at once.
 - answering: Answer a question about many clusters in a task, from their sorted rows.
 - per_cluster: Answer a question about each cluster of a DataFrame, many clusters a task.
 - compaction_rows: Estimate on executors what one cleaning pass would leave of a partition.

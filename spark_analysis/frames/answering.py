@@ -23,7 +23,9 @@ import pyarrow as pa
 
 from broker.cluster import ClusterView, Int64Array
 from broker.errors import BrokersideError
+from spark_analysis.frames.chunks import Chunk
 from spark_analysis.frames.inputs import CLUSTER
+from spark_analysis.frames.many import IN_CHUNK, Many
 from spark_analysis.frames.matrices import whole
 from spark_analysis.frames.views import BROKER_NEEDED, PARTITION_NEEDED, Usable, usable, view_of
 from spark_analysis.frames.whole_clusters import codes_of, whole_clusters
@@ -43,6 +45,7 @@ REJECTED: Final = Column(
 )
 _OF_RUN: Final = tuple(column.name for column in KEY)
 _BATCH_ROWS: Final = 1 << 16
+MANY_MIN: Final = 4  # Fewer clusters are answered as fast one by one.
 
 
 def answer_table(table: Table, keys: Sequence[str]) -> Table:
@@ -93,14 +96,21 @@ class Work:
     shared: tuple[str, ...]
     table: Table
     kernel: Kernel
+    many: Many | None = None
 
     def answers(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield the answers on the clusters of sorted rows."""
+        """Yield the answers on the clusters of sorted rows: on many at once, and on the others one by one."""
         for rows, ends in whole_clusters(batches, self.shared):
+            done = np.zeros(ends.size, np.bool_)
+            if self.many is not None and ends.size >= MANY_MIN and OF_BROKER not in rows.column_names:
+                chunk = Chunk.of(rows, ends)
+                done, answers = self.many(chunk) if chunk.is_plain.any() else (done, None)
+                if answers is not None and answers.num_rows:
+                    yield from self._keyed(rows, chunk.key_rows[answers[IN_CHUNK].to_numpy()], answers)
             found = _Answers()
             start = 0
-            for end in ends.tolist():
-                for cluster in self._clusters(rows.slice(start, end - start), start):
+            for end, is_done in zip(ends.tolist(), done.tolist(), strict=True):
+                for cluster in () if is_done else self._clusters(rows.slice(start, end - start), start):
                     self._answer(cluster, rows, found)
                 start = end
             if found.tables:

@@ -28,6 +28,7 @@ from pyspark.sql.types import StructField, StructType
 from spark_analysis.data_sources.spark_types import spark_schema_of
 from spark_analysis.frames.answering import BROKER_PREFIX, OF_BROKER, Kernel, Work, answer_table
 from spark_analysis.frames.inputs import CLUSTER, chosen, cluster_keys, quoted, refuse_unlike
+from spark_analysis.frames.many import Many
 from spark_analysis.frames.views import BROKER_NEEDED, BROKER_OPTIONAL, PARTITION_NEEDED, PARTITION_OPTIONAL
 from spark_analysis.tables.columns import Table
 
@@ -41,8 +42,11 @@ class Rows:
     by: Sequence[str] | None = None
 
 
-def per_cluster(rows: Rows, table: Table, kernel: Kernel) -> DataFrame:
-    """Return the kernel's rows of each cluster, as rows of `table`; raise UsageError for columns that do not fit."""
+def per_cluster(rows: Rows, table: Table, kernel: Kernel, many: Many | None = None) -> DataFrame:
+    """Return the kernel's rows of each cluster, as rows of `table`; raise UsageError for columns that do not fit.
+
+    `many` gives the same rows of the clusters that it answers at once.
+    """
     keys = cluster_keys(rows.partitions, rows.by)
     partitions = chosen(rows.partitions, "partitions", PARTITION_NEEDED, PARTITION_OPTIONAL, keys)
     types = {field.name: field for field in partitions.schema.fields}
@@ -53,7 +57,7 @@ def per_cluster(rows: Rows, table: Table, kernel: Kernel) -> DataFrame:
     )
     shared = keys if rows.brokers is None else _shared(keys, rows.brokers)
     listed = partitions if rows.brokers is None else _with_brokers(partitions, rows.brokers, shared)
-    work = Work(keys, shared, answer, kernel)
+    work = Work(keys, shared, answer, kernel, many)
     by = [F.col(quoted(key)) for key in shared]
     # Spark reads a function's annotations; without any, batches go in and batches come out.
     return listed.repartition(*by).sortWithinPartitions(*by).mapInArrow(lambda batches: work.answers(batches), schema)

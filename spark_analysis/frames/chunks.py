@@ -1,0 +1,286 @@
+"""Hold the plain ones of many clusters in columns, so that a question is answered for all of them in one call.
+
+What it decides: a cluster is plain if all of its rows can be used and agree, every partition has replicas and a leader
+among them (or no row says leaders), sizes are not said, nothing is reassigned, offline, observed or in an ELR, and
+brokers have no racks or racks of one size. Any other cluster is answered by itself, as a ClusterView: here only what is
+common is fast, and nothing is explained.
+
+How: rows are in order of cluster, topic and partition; brokers and topics are numbered through all clusters.
+
+Example: Chunk.of(rows, ends).is_plain
+
+Left out: rows of brokers.
+
+Source: views.py, which decides what a row means.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import attrs
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from broker.cluster import PAD, Int32Array, Int64Array
+from spark_analysis.frames.matrices import INT_MAX, list_counts, whole
+from spark_analysis.frames.views import PARTITION_NEEDED
+
+BoolArray = NDArray[np.bool_]
+_RARE: Final = ("elr", "last_known_elr", "observers", "offline", "adding", "removing")
+_SIZES: Final = ("size_bytes", "replica_size_bytes")
+_ID_BITS: Final = 32
+UNKNOWN: Final = -1
+
+
+@attrs.frozen(eq=False, kw_only=True)
+class Chunk:
+    """Hold the K clusters of some rows, of which those that are plain have n partitions, T topics and B brokers.
+
+    `is_plain` bool[K] and `key_rows` int64[K], the place of a row with the keys. `cluster` int64[n], `topic` int64[n],
+    `partition` int64[n]; `replicas` int32[n, W] and `isr` int32[n, V] number brokers, -1 pads; `leader` int32[n]
+    likewise, -1 where no row of the cluster says leaders; `knows_isr` bool[K]; `min_isr` int64[T], -1 where not said.
+    `broker_ids` int32[B], `broker_cluster` int64[B], `rack` int64[B], its place among the racks of the cluster, -1 for
+    none; `rack_names` are those of all clusters, `rack_counts` int64[K].
+    """
+
+    is_plain: BoolArray
+    key_rows: Int64Array
+    cluster: Int64Array
+    topic: Int64Array
+    partition: Int64Array
+    replicas: Int32Array
+    isr: Int32Array
+    leader: Int32Array
+    knows_leader: BoolArray
+    knows_isr: BoolArray
+    topic_names: Any
+    topic_cluster: Int64Array
+    min_isr: Int64Array
+    broker_ids: Int32Array
+    broker_cluster: Int64Array
+    rack: Int64Array
+    rack_names: tuple[str, ...]
+    rack_counts: Int64Array
+
+    @property
+    def count(self) -> int:
+        """Return the number of clusters."""
+        return int(self.is_plain.size)
+
+    @property
+    def broker_counts(self) -> Int64Array:
+        """Return the number of brokers of each cluster, 0 of one that is not plain."""
+        return np.bincount(self.broker_cluster, minlength=self.count).astype(np.int64)
+
+    @classmethod
+    def of(cls, rows: pa.Table, ends: Int64Array) -> Chunk:
+        """Return the clusters of rows that stand together, given the end of each one's rows."""
+        starts = np.concatenate((np.zeros(1, np.int64), ends[:-1]))
+        cluster = np.repeat(np.arange(ends.size), ends - starts)
+        is_plain = _readable(rows, cluster, ends.size)
+        while True:  # What is wrong with a cluster may be seen late; the others are then put together anew.
+            found = cls._made(rows, cluster, starts, is_plain.copy())
+            if (found.is_plain == is_plain).all():
+                return found
+            is_plain = found.is_plain  # There are fewer each time.
+
+    @classmethod
+    def _made(cls, rows: pa.Table, cluster: Int64Array, starts: Int64Array, is_plain: BoolArray) -> Chunk:
+        """Return the clusters that are plain so far; `is_plain` is narrowed."""
+        kept = np.flatnonzero(is_plain[cluster])
+        rows, cluster = rows.take(kept), cluster[kept]
+        ranks, names = _ranked(whole(rows["topic"]))
+        partition = _numbers(rows, "partition")
+        order = np.lexsort((partition, ranks, cluster))
+        rows, cluster = rows.take(order).combine_chunks(), cluster[order]
+        ranks, partition = ranks[order], partition[order]
+        same = (cluster[1:] == cluster[:-1]) & (ranks[1:] == ranks[:-1])
+        _spoil(is_plain, cluster[1:], same & (partition[1:] == partition[:-1]))
+        firsts = np.flatnonzero(np.concatenate((np.ones(min(1, cluster.size), np.bool_), ~same)))
+        brokers = _Brokers.of(rows, cluster, is_plain)
+        racks = _Racks.of(rows, cluster, brokers, is_plain)
+        replicas = brokers.matrix("replicas")
+        leader, knows_leader = _leaders(rows, cluster, brokers, replicas, is_plain)
+        return cls(
+            is_plain=is_plain,
+            key_rows=starts,
+            cluster=cluster,
+            topic=np.cumsum(np.concatenate((np.zeros(min(1, cluster.size), np.int64), (~same).astype(np.int64)))),
+            partition=partition,
+            replicas=replicas,
+            isr=brokers.matrix("isr"),
+            leader=leader,
+            knows_leader=knows_leader,
+            knows_isr=_known(rows, "isr", cluster, is_plain.size),
+            topic_names=names.take(pa.array(ranks[firsts])),
+            topic_cluster=cluster[firsts],
+            min_isr=_numbers(rows, "min_insync_replicas", UNKNOWN)[firsts],
+            broker_ids=(brokers.codes & INT_MAX).astype(np.int32),
+            broker_cluster=brokers.codes >> _ID_BITS,
+            rack=racks.of_broker,
+            rack_names=racks.names,
+            rack_counts=racks.counts,
+        )
+
+
+def _readable(rows: pa.Table, cluster: Int64Array, count: int) -> BoolArray:
+    """Return the clusters of which every row has what is needed, and nothing rare."""
+    bad = np.zeros(rows.num_rows, np.bool_)
+    for name in PARTITION_NEEDED:
+        bad |= _mask(pc.is_null(rows[name]))
+    if "fault" in rows.column_names:
+        bad |= _mask(pc.is_valid(rows["fault"]))
+    for name in _SIZES:
+        if name in rows.column_names:
+            bad |= _mask(pc.is_valid(rows[name]))
+    for name in _RARE:
+        if name in rows.column_names:
+            bad |= list_counts(whole(rows[name])) > 0
+    partition = _numbers(rows, "partition", UNKNOWN)
+    bad |= (partition < 0) | (partition > INT_MAX)
+    for name in ("replicas", "isr"):
+        if name in rows.column_names:
+            column = whole(rows[name])
+            counts, values = list_counts(column), pc.fill_null(column.flatten(), -1).to_numpy(zero_copy_only=False)
+            wrong = (values < 0) | (values > INT_MAX)
+            bad[np.repeat(np.arange(rows.num_rows), counts)[wrong]] = True
+            bad |= counts == 0 if name == "replicas" else False
+    least = _numbers(rows, "min_insync_replicas", 1)
+    bad |= (least < 1) | (least > INT_MAX)
+    found: BoolArray = np.bincount(cluster[bad], minlength=count) == 0
+    for name in ("leader", "isr", "racks"):  # A column counts if no row of the cluster, or every row, is null in it.
+        if name in rows.column_names:
+            null = np.bincount(cluster[_mask(pc.is_null(rows[name]))], minlength=count)
+            found &= (null == 0) | (null == np.bincount(cluster, minlength=count))
+    return found
+
+
+def _mask(column: Any) -> BoolArray:
+    mask: BoolArray = whole(column).to_numpy(zero_copy_only=False)
+    return mask
+
+
+def _numbers(rows: pa.Table, name: str, null: int = 0) -> Int64Array:
+    """Return a column of numbers, `null` where it is null or not there."""
+    if name not in rows.column_names:
+        return np.full(rows.num_rows, null, np.int64)
+    numbers = pc.fill_null(whole(rows[name]).cast(pa.int64()), null).to_numpy(zero_copy_only=False)
+    return np.asarray(numbers, np.int64)
+
+
+def _known(rows: pa.Table, name: str, cluster: Int64Array, count: int) -> BoolArray:
+    if name not in rows.column_names:
+        return np.zeros(count, np.bool_)
+    return np.asarray(np.bincount(cluster[_mask(pc.is_valid(rows[name]))], minlength=count) > 0)
+
+
+def _ranked(column: Any) -> tuple[Int64Array, Any]:
+    """Return the place of each value among the distinct ones in order, and these."""
+    names = column.unique().sort()
+    places = pc.index_in(column, names).to_numpy(zero_copy_only=False)
+    return np.asarray(places, np.int64), names
+
+
+def _spoil(is_plain: BoolArray, cluster: Int64Array, wrong: BoolArray) -> None:
+    is_plain[cluster[wrong]] = False
+
+
+@attrs.frozen(eq=False)
+class _Brokers:
+    """Number the brokers of all clusters: `codes` int64[B] are clusters and ids, ascending."""
+
+    codes: Int64Array
+    counts: dict[str, Int64Array]
+    places: dict[str, Int32Array]
+
+    @classmethod
+    def of(cls, rows: pa.Table, cluster: Int64Array, is_plain: BoolArray) -> _Brokers:
+        counts: dict[str, Int64Array] = {}
+        codes: dict[str, Int64Array] = {}
+        for name in ("replicas", "isr"):
+            column = whole(rows[name]) if name in rows.column_names else pa.nulls(rows.num_rows, pa.list_(pa.int64()))
+            counts[name] = list_counts(column)
+            values = column.flatten().to_numpy(zero_copy_only=False).astype(np.int64)
+            codes[name] = (np.repeat(cluster, counts[name]) << _ID_BITS) | values
+        every = np.unique(codes["replicas"])
+        for name, of in codes.items():
+            row = np.repeat(np.arange(rows.num_rows), counts[name])
+            cells = np.lexsort((of, row))
+            twice = (row[cells][1:] == row[cells][:-1]) & (of[cells][1:] == of[cells][:-1])
+            _spoil(is_plain, cluster[row[cells][1:]], twice)
+            _spoil(is_plain, cluster[row], ~np.isin(of, every))
+        places = {name: np.searchsorted(every, of).astype(np.int32) for name, of in codes.items()}
+        return cls(every, counts, places)
+
+    def matrix(self, name: str) -> Int32Array:
+        """Return a column of lists as a padded matrix of the brokers' numbers."""
+        counts = self.counts[name]
+        matrix = np.full((counts.size, int(counts.max(initial=0))), PAD, np.int32)
+        matrix[np.arange(matrix.shape[1]) < counts[:, None]] = self.places[name]
+        return matrix
+
+
+def _leaders(
+    rows: pa.Table, cluster: Int64Array, brokers: _Brokers, replicas: Int32Array, is_plain: BoolArray
+) -> tuple[Int32Array, BoolArray]:
+    """Return the number of each leader, -1 where not said, and the clusters that say leaders."""
+    knows = _known(rows, "leader", cluster, is_plain.size)
+    said = knows[cluster]
+    ids = _numbers(rows, "leader", UNKNOWN)
+    codes = (cluster << _ID_BITS) | np.clip(ids, 0, INT_MAX)
+    places = np.searchsorted(brokers.codes, codes).astype(np.int32)
+    _spoil(is_plain, cluster, said & ((ids < 0) | (ids > INT_MAX) | ~(replicas == places[:, None]).any(axis=1)))
+    return np.where(said, places, UNKNOWN).astype(np.int32), knows
+
+
+@attrs.frozen(eq=False)
+class _Racks:
+    """Number the racks of each cluster in order of their names."""
+
+    of_broker: Int64Array
+    names: tuple[str, ...]
+    counts: Int64Array
+
+    @classmethod
+    def of(cls, rows: pa.Table, cluster: Int64Array, brokers: _Brokers, is_plain: BoolArray) -> _Racks:
+        none = np.full(brokers.codes.size, UNKNOWN, np.int64)
+        counts = np.zeros(is_plain.size, np.int64)
+        if "racks" not in rows.column_names:
+            return cls(none, (), counts)
+        column = whole(rows["racks"])
+        lengths, held = list_counts(column), brokers.counts["replicas"]
+        _spoil(is_plain, cluster, (lengths != held) & _mask(pc.is_valid(column)))
+        if not np.array_equal(lengths, np.where(_mask(pc.is_valid(column)), held, 0)):
+            return cls(none, (), counts)  # Such a cluster is not plain, and no cluster of the chunk is then.
+        ranks, names = _ranked(pc.fill_null(column.flatten(), ""))
+        listed: list[str] = names.to_pylist()
+        is_named = np.array([name != "" for name in listed], np.bool_)[ranks] if ranks.size else np.zeros(0, np.bool_)
+        cell_broker = brokers.places["replicas"][np.repeat(lengths > 0, held)]
+        pairs = np.unique(cell_broker[is_named].astype(np.int64) * max(len(listed), 1) + ranks[is_named])
+        broker, rank = pairs // max(len(listed), 1), pairs % max(len(listed), 1)
+        of_cluster = brokers.codes >> _ID_BITS
+        _spoil(is_plain, of_cluster[broker[1:]], broker[1:] == broker[:-1])
+        of_broker = none.copy()
+        of_broker[broker] = rank
+        return cls._numbered(of_broker, of_cluster, listed, is_plain)
+
+    @classmethod
+    def _numbered(cls, of_broker: Int64Array, of_cluster: Int64Array, names: list[str], is_plain: BoolArray) -> _Racks:
+        """Return the racks by cluster; clusters whose racks are uneven, or not of all brokers, are spoiled."""
+        has = np.flatnonzero(of_broker >= 0)
+        width = max(len(names), 1)
+        pairs = of_cluster[has] * width + of_broker[has]
+        codes, place, sizes = np.unique(pairs, return_inverse=True, return_counts=True)
+        rack_cluster = codes // width
+        counts = np.bincount(rack_cluster, minlength=is_plain.size).astype(np.int64)
+        firsts = np.cumsum(counts) - counts
+        numbered = np.full(of_broker.size, UNKNOWN, np.int64)
+        numbered[has] = place.ravel() - firsts[of_cluster[has]]
+        _spoil(is_plain, of_cluster, (numbered < 0) & (counts[of_cluster] > 0))
+        largest = np.zeros(is_plain.size, np.int64)
+        np.maximum.at(largest, rack_cluster, sizes)
+        _spoil(is_plain, rack_cluster, sizes != largest[rack_cluster])
+        return cls(numbered, tuple(names[code % width] for code in codes.tolist()), counts)
