@@ -24,6 +24,7 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from broker.cluster import PAD, ClusterView
 from broker.errors import RefusedError, UsageError
@@ -173,7 +174,22 @@ def _show(rows: pa.Table, values: Values) -> Shown:
         f"What moves when {joined} every rack, when the fullest broker leaves, and when a rack joins that is as large "
         "as the smallest. Each plan is held against a bound that no plan is below.",
         (table,),
+        refusals=tuple(_refusals(rows)),
     )
+
+
+def _refusals(rows: pa.Table) -> Iterator[str]:
+    """Yield for each change of how many clusters it is refused, and why of the first of them."""
+    asked = rows.filter(pc.is_null(rows["fault"]))
+    for change, words in _IN_WORDS.items():
+        of_change = asked.filter(pc.equal(asked["change"], pa.scalar(change)))
+        refused = of_change.filter(pc.is_valid(of_change["refused"]))
+        if refused.num_rows:
+            first = refused.slice(0, 1).to_pylist()[0]
+            yield (
+                f"Refused, {words}: {refused.num_rows:,} of {of_change.num_rows:,}; the first, {first['cluster']}: "
+                f"{first['refused']}"
+            )
 
 
 def _summed(rows: pa.Table) -> tuple[Cell, ...]:

@@ -115,11 +115,15 @@ class ShownTable:
 
 @attrs.frozen
 class Shown:
-    """Hold what is shown of a question: a sentence with the headline, tables, the first of which is in the terminal."""
+    """Hold what is shown of a question: a sentence with the headline, tables, the first of which is in the terminal.
+
+    `refusals` say of which clusters something is not answered, and why; they stand in the terminal, too.
+    """
 
     lead: str
     tables: tuple[ShownTable, ...]
     notes: tuple[str, ...] = ()
+    refusals: tuple[str, ...] = ()
 
 
 @attrs.frozen(kw_only=True)

@@ -19,6 +19,7 @@
 - heat_map: Show which brokers share partitions, broker by broker in rack order.
 - violations: Show the broken constraints of one cluster: each constraint with its partitions, brokers and racks.
 - overview: Show the inputs of the analysis, every row of them accounted for, and the command that repeats the run.
+- answered: Read the answers to the questions of `--ask` from the tables of a run.
 - answers: Show the answers to the questions of `--ask`: a section each, lines for a terminal, objects in JSON.
 - glossary: Define every number on the page: formula, unit, range, optimum and source.
 - terminal: Summarise the report in ten lines for a terminal, and as JSON for programs.

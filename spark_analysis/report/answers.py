@@ -1,11 +1,12 @@
 """Show the answers to the questions of `--ask`: a section of the page each, lines for a terminal, objects in JSON.
 
 What it decides: the first table of an answer is in the terminal; the page has all tables, and what was assumed, with
-the source of each number. Rows of a question are read whole: a few columns a cluster.
+the source of each number. A column that tells shapes or placers apart stands only where there are some to tell apart:
+clusters of dumps have none. JSON has every column.
 
-Example: load_answers(out, asked, clusters)[0].shown.lead
+Example: answer_lines(report.answers) are the lines of all answers.
 
-Left out: rows a cluster; the tables beside the page have them.
+Left out: rows a cluster; the tables beside the page have them (answered.py reads them).
 
 Source: questions/.
 """
@@ -13,24 +14,19 @@ Source: questions/.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
 import attrs
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from broker.drawing.element import Markup, tag, visible
 from broker.units import format_size
-from spark_analysis.questions.question import Cell, Field, Shown, ShownTable
-from spark_analysis.questions.registry import Asked
+from spark_analysis.questions.question import Cell, Field, ShownTable
+from spark_analysis.report.answered import Answered
 from spark_analysis.report.figures import UNKNOWN, count, decimal, percent, plural, ppm
 from spark_analysis.report.parts import Header, folded, note, section, table
-from spark_analysis.tables import schemas
-from spark_analysis.tables.write import read_table
+from spark_analysis.tables.view_rows import DUMP
 
-_NAMES: Final = ("cluster", "shape")
 _WRITERS: Final[Mapping[str, Callable[[float], str]]] = MappingProxyType(
     {
         "count": count,
@@ -40,43 +36,8 @@ _WRITERS: Final[Mapping[str, Callable[[float], str]]] = MappingProxyType(
         "chance": lambda chance: f"{chance:.3g}",
     }
 )
-
-
-@attrs.frozen
-class Answered:
-    """Hold a question that was asked and what is shown of the answers; `faults` are clusters without an answer."""
-
-    asked: Asked
-    shown: Shown
-    fault_count: int
-    first_fault: str | None
-
-    @property
-    def name(self) -> str:
-        """Return the name of the question, which is that of its section."""
-        return self.asked.name
-
-    @property
-    def title(self) -> str:
-        """Return the heading of the question's section."""
-        return self.asked.question.title
-
-
-def load_answers(out: Path, asked: Sequence[Asked]) -> tuple[Answered, ...]:
-    """Return what is shown of each question, from its table under `out`; raise InputError for one that is missing."""
-    if not asked:
-        return ()
-    keys = ["cluster_id", "placer"]
-    names = read_table(out, schemas.CLUSTERS, columns=[*keys, *_NAMES])
-    return tuple(_answered(one, read_table(out, one.question.run_table), names) for one in asked)
-
-
-def _answered(asked: Asked, rows: pa.Table, names: pa.Table) -> Answered:
-    order: Any = [("cluster_id", "ascending"), ("placer", "ascending")]
-    joined = rows.append_column("row", pa.array(range(rows.num_rows), pa.int64())).join(names, ["cluster_id", "placer"])
-    joined = joined.sort_by([*order, ("row", "ascending")]).drop_columns(["row"])
-    faults = joined.filter(pc.is_valid(joined["fault"]))["fault"]
-    return Answered(asked, asked.question.show(joined, asked.values), len(faults), pc.min(faults).as_py())
+_OF_FLEETS: Final[Mapping[str, Cell]] = MappingProxyType({"shape": None, "placer": DUMP})
+"""Columns that tell simulated clusters apart, and what stands in them for a dump."""
 
 
 def written(value: Cell, kind: str) -> str:
@@ -92,6 +53,19 @@ def written(value: Cell, kind: str) -> str:
     return _WRITERS[kind](value)
 
 
+def told_apart(shown: ShownTable) -> ShownTable:
+    """Return the table without the columns of shapes and placers in which every row stands for a dump."""
+    idle = [
+        field.key in _OF_FLEETS and all(row[place] == _OF_FLEETS[field.key] for row in shown.rows)
+        for place, field in enumerate(shown.fields)
+    ]
+
+    def kept(values: Sequence[Any]) -> tuple[Any, ...]:
+        return tuple(value for value, is_idle in zip(values, idle, strict=True) if not is_idle)
+
+    return attrs.evolve(shown, fields=kept(shown.fields), rows=tuple(kept(row) for row in shown.rows))
+
+
 def answer_sections(answers: Sequence[Answered]) -> list[Markup]:
     """Return a section of the page for each question."""
     return [_section(one) for one in answers]
@@ -102,8 +76,8 @@ def _section(one: Answered) -> Markup:
         one.name,
         one.title,
         tag("p", one.shown.lead, class_="lead"),
-        *(_table(each) for each in one.shown.tables),
-        *(note(line) for line in (*one.shown.notes, *_faults(one))),
+        *(_table(told_apart(each)) for each in one.shown.tables if each.rows),
+        *(note(line) for line in (*one.shown.refusals, *one.shown.notes, *_faults(one))),
         _assumptions(one),
     )
 
@@ -144,11 +118,14 @@ def answer_lines(answers: Sequence[Answered]) -> list[str]:
     """Return the lines for a terminal: of each question the headline and its first table, in columns."""
     lines: list[str] = []
     for one in answers:
-        lines += ["", one.title, one.shown.lead, *_columns(one.shown.tables[0]), *_faults(one)]
+        said = (*one.shown.refusals, *_faults(one))
+        lines += ["", one.title, one.shown.lead, *_columns(told_apart(one.shown.tables[0])), *said]
     return [visible(line) for line in lines]
 
 
 def _columns(shown: ShownTable) -> list[str]:
+    if not shown.rows:
+        return []
     cells = [[field.title for field in shown.fields]]
     cells += [[written(value, field.kind) for value, field in _cells(shown.fields, row)] for row in shown.rows]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
@@ -164,15 +141,19 @@ def _columns(shown: ShownTable) -> list[str]:
 
 
 def answers_json(answers: Sequence[Answered]) -> dict[str, Any]:
-    """Return each answer as objects: the rows of its tables by key, and what was assumed."""
+    """Return each answer as objects: its headline, the rows of its tables by key, faults, and what was assumed."""
     return {
         one.name: {
+            "headline": one.shown.lead,
             **{
                 each.name: [dict(zip((field.key for field in each.fields), row, strict=True)) for row in each.rows]
                 for each in one.shown.tables
             },
+            "refusals": list(one.shown.refusals),
+            "notes": list(one.shown.notes),
             "assumed": dict(one.asked.values),
             "fault_count": one.fault_count,
+            "first_fault": one.first_fault,
         }
         for one in answers
     }

@@ -20,7 +20,7 @@ import numpy as np
 from broker.cluster import Int32Array, Int64Array
 from placement.balance.measures import TOLERANCE, Distribution
 from spark_analysis.questions.registry import Asked
-from spark_analysis.report.answers import Answered
+from spark_analysis.report.answered import Answered
 from spark_analysis.report.rest import Rest
 
 QUANTITIES: Final = ("replicas", "leaders", "bytes")
