@@ -94,6 +94,19 @@ def test_an_assignment_that_cannot_be_stored_is_given_to_nobody(stored: ErrorCod
     assert driver.group.state is GroupState.PREPARING_REBALANCE
 
 
+def test_an_assignment_that_is_stored_late_is_not_given_to_the_next_generation() -> None:
+    driver = Driver(stores_at_once=False)
+    (first, _), (second, _) = driver.enter(), driver.enter()
+    driver.at(6000)
+    driver.sync(first, 1, (first, b"A"), (second, b"B"))
+    (late,) = driver.stores
+    driver.leave((second, None))
+    assert driver.joined(driver.join(first)).generation == 2
+    driver.stored(late.token)
+    assert driver.group.state is GroupState.COMPLETING_REBALANCE
+    assert driver.group.members[first].assignment == b""
+
+
 def test_a_member_of_whom_nothing_is_heard_is_dropped_and_the_others_join_again() -> None:
     driver = Driver()
     leader, follower = driver.stable(2)

@@ -201,6 +201,17 @@ def test_an_eager_member_commits_and_gives_up_everything_before_it_joins_again()
     assert read_subscription(script.asked(JoinGroupRequest).protocols[0].metadata).owned == ()
 
 
+def test_a_member_whose_commit_meets_a_rebalance_joins_again_without_waiting_for_a_heartbeat() -> None:
+    script = joined(classic())
+    script.at(5_600)
+    refused = (ErrorCode.REBALANCE_IN_PROGRESS, ErrorCode.REBALANCE_IN_PROGRESS)
+    script.answer(OffsetCommitRequest, OffsetCommitResponse(refused))
+    script.at(6_100)
+    # It gives up what it has, and commits before that.
+    script.answer(OffsetCommitRequest, OffsetCommitResponse((ErrorCode.NONE, ErrorCode.NONE)))
+    assert script.has_asked(JoinGroupRequest)
+
+
 def test_a_cooperative_member_joins_again_with_all_it_has_and_gives_up_what_it_is_not_given() -> None:
     script = joined(classic("cooperative-sticky"))
     script.at(3_100)
