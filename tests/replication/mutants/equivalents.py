@@ -12,4 +12,22 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-EQUIVALENT: Final[Mapping[str, str]] = MappingProxyType({})
+_CLASSIC: Final = "replication/groups/client/classic_client.py"
+_CONNECTIONS: Final = "replication/groups/connections.py"
+EQUIVALENT: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        f"{_CLASSIC} _refresh_topics [dropped branch] self._assigned_counts is None -> False": (
+            "the timer that is set instead of cancelled asks nothing when it ends, as it looks at the counts again"
+        ),
+        f"{_CONNECTIONS} answer [dropped operand] end is not None and end.session == caller.session and "
+        "caller.ticket in end.answers -> (end.session == caller.session and caller.ticket in end.answers)": (
+            "callers come from `take` of the same ends, which made the end, and no end is ever removed"
+        ),
+        "replication/roles/replica_log.py __init__ [off by one] 0 -> 1 (2)": (
+            "the version is only compared with former versions of the same log, and with -1"
+        ),
+        "replication/roles/replica_log.py __init__ [off by one] 0 -> 1 (3)": (
+            "the count of cleanings is only compared with former counts of the same log"
+        ),
+    }
+)

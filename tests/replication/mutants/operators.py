@@ -13,6 +13,7 @@ Source: ours; the kinds are those of Offutt's sufficient set of mutation operato
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Iterator
 from typing import Final, TypeAlias
 
@@ -47,11 +48,15 @@ class Mutant:
     after: str
     start: int
     end: int
+    nth: int = 1
+    """Which of the mutants of equal text this is, in the order of the text."""
 
     @property
     def name(self) -> str:
         """Return a name that stays while lines move: the path, the function, the operator and the texts."""
-        return f"{self.path} {self.function} [{self.operator}] {one_line(self.before)} -> {one_line(self.after)}"
+        texts = f"{one_line(self.before)} -> {one_line(self.after)}"
+        nth = f" ({self.nth})" if self.nth > 1 else ""
+        return f"{self.path} {self.function} [{self.operator}] {texts}{nth}"
 
     def applied(self, source: str) -> str:
         """Return the module's text with the bug put in."""
@@ -77,7 +82,13 @@ def mutants_of(path: str, source: str) -> list[Mutant]:
         before = source.encode()[start:end].decode()
         if one_line(before) != one_line(after):
             found.append(Mutant(path, function, node.lineno, node.col_offset, operator, before, after, start, end))
-    return sorted(set(found), key=lambda mutant: (mutant.start, mutant.end, mutant.operator, mutant.after))
+    ordered = sorted(set(found), key=lambda mutant: (mutant.start, mutant.end, mutant.operator, mutant.after))
+    counts: Counter[str] = Counter()
+    numbered: list[Mutant] = []
+    for mutant in ordered:
+        counts[mutant.name] += 1
+        numbered.append(attrs.evolve(mutant, nth=counts[mutant.name]))
+    return numbered
 
 
 _Change: TypeAlias = tuple[ast.expr | ast.stmt, str, str]

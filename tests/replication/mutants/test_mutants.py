@@ -11,7 +11,8 @@ from click.testing import CliRunner
 
 from tests.architecture.house import ROOT
 from tests.replication.mutants import campaign, histories
-from tests.replication.mutants.__main__ import all_mutants, draw, main
+from tests.replication.mutants.__main__ import PLACES, all_mutants, draw, main
+from tests.replication.mutants.equivalents import EQUIVALENT
 from tests.replication.mutants.judges import Verdict, by_histories, explored_modules
 from tests.replication.mutants.nearest import test_files as files_for
 from tests.replication.mutants.operators import Mutant, mutants_of
@@ -75,6 +76,18 @@ def test_every_mutant_is_one_other_module(path: str) -> None:
     texts = [ast.unparse(ast.parse(mutant.applied(source))) for mutant in found]
     assert len(found) > 30
     assert ast.unparse(ast.parse(source)) not in texts
+
+
+def test_every_mutant_has_a_name_of_its_own() -> None:
+    population = all_mutants(("replication/roles", "broker/group"))
+    assert len({mutant.name for mutant in population}) == len(population)
+    twice = mutants_of("m.py", "def f(a):\n    return a + 0 or g(a, 0)\n")
+    assert [m.name.rpartition(" -> ")[2] for m in twice if m.operator == "off by one"] == ["1", "1 (2)"]
+
+
+def test_what_is_equivalent_is_there() -> None:
+    names = {mutant.name for mutant in all_mutants(PLACES)}
+    assert set(EQUIVALENT) <= names
 
 
 def test_a_draw_is_the_same_for_a_seed_and_has_every_operator() -> None:
