@@ -25,8 +25,8 @@ goal            Define what a plan should reach, and refuse what it cannot.
 certificate     Prove from the input and a price for each broker that no plan moves less.
 check           Check a plan against its input, without any solver.
 planning        Turn a view and a goal into problems, one for replicas and one for leaders.
-case_bound      Bound the bytes that a plan copies by cases: which brokers hold the largest partitions.
-case_search     Search for prices that bound the bytes of a plan by cases of where the largest partitions lie.
+case_bound      Bound the bytes that a plan copies by cases: whether a broker holds a large partition or not.
+case_search     Search for cases that bound the bytes of a plan: which questions to ask, and at which prices.
 banding         Solve a goal that makes bytes even, and refuse what cannot be, or what was not found.
 plan            Make the plan that moves least.
 input_table     Keep the input of a plan as a table, and make the view of it again.

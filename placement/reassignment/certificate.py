@@ -153,9 +153,12 @@ class Question:
         parts = [proof.price] if proof.topics is None else [proof.price, proof.topics.price]
         dearest = max(max(abs(int(one.min(initial=0))), int(one.max(initial=0))) for one in parts)
         largest = 1 if self.sizes is None else int(self.sizes.max(initial=0))
-        if self.weights is not None:
-            return (dearest + proof.weight + 2) * (int(self.wanted.max(initial=0)) + 1) * max(largest, 1) < FAR
-        return (dearest + proof.weight * largest + 2) * (int(self.wanted.max(initial=0)) + 1) < FAR
+        each = (
+            (dearest + proof.weight + 2) * max(largest, 1)
+            if self.weights is not None
+            else (dearest + proof.weight * largest + 2)
+        )
+        return each * int(self.wanted.max(initial=0)) < FAR
 
     def least(self, price: Int64Array, *, fresh: Int64Array | int, lead: int, rows: Int64Array | None = None) -> int:
         """Return the least sum of cost and price over all placements of `rows`, by default of all partitions.

@@ -6,6 +6,7 @@ import ast
 import itertools
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import attrs
 import numpy as np
@@ -14,7 +15,8 @@ import pytest
 from broker.cluster import ClusterView
 from broker.ids import BrokerId
 from placement.reassignment import bound_kernel, byte_band, case_bound, certificate, check
-from placement.reassignment.certificate import lower_bound
+from placement.reassignment.bound_kernel import FAR
+from placement.reassignment.certificate import Proof, Question, lower_bound
 from placement.reassignment.check import _Input, _replica_question, faults
 from placement.reassignment.goal import Goal
 from placement.reassignment.plan import Plan, make_plan
@@ -31,6 +33,14 @@ SOLVER = {
     "band_kernel",
     "banding",
     "case_search",
+    "parts",
+    "staying",
+    "large_partitions",
+    "whole_partitions",
+    "annealing",
+    "anneal_kernel",
+    "least_bytes",
+    "bytes_kernel",
 }
 
 
@@ -164,3 +174,45 @@ def test_prices_of_one_replica_too_great_to_add_up_prove_nothing(plan: Plan) -> 
     alone = attrs.evolve(question, wanted=np.minimum(question.wanted, 1))
     assert not alone.adds_up(attrs.evolve(proof, price=np.full_like(proof.price, 1 << 62)))
     assert alone.adds_up(proof)
+
+
+@pytest.mark.parametrize("factor", [1, 2, 3])
+@pytest.mark.parametrize(("size", "is_banded"), [(None, False), (1000, False), (1000, True)])
+def test_prices_add_up_as_long_as_all_replicas_of_a_partition_do(
+    factor: int, size: int | None, is_banded: bool
+) -> None:
+    """The dearest price at which the sum of a partition's replicas still stays below FAR, and not much less."""
+    brokers, weight = np.arange(4), 7
+    live = np.ones(4, dtype=np.bool_)
+    sizes = None if size is None else np.array([size])
+    question = Question(
+        rows=np.array([[-1, -1, -1]], dtype=np.int32),
+        wanted=np.array([factor]),
+        leader=np.array([-1], dtype=np.int32),
+        live=live,
+        stays=~live,
+        receives=live,
+        rack=brokers,
+        base=np.zeros(4, dtype=np.int64),
+        topic=np.zeros(1, dtype=np.int32),
+        sizes=sizes,
+        weights=sizes if is_banded else None,
+    )
+    whole = factor * (size if is_banded and size is not None else 1)
+
+    def proof(price: int) -> Proof:
+        even: dict[str, Any] = {name: np.full(4, factor) for name in ("low", "high", "even_low", "even_high")}
+        even["totals"], even["block"] = np.array([whole]), np.zeros(4, dtype=np.int64)
+        return Proof(**even, price=np.full(4, price), weight=weight, is_even=False)
+
+    some, none = 1, FAR
+    while none - some > 1:
+        middle = (some + none) // 2
+        some, none = (middle, none) if question.adds_up(proof(middle)) else (some, middle)
+    new = weight if size is None or is_banded else weight * size
+    assert (some + new) * whole < FAR
+    assert (none + new + 2) * whole >= FAR
+    fresh, lead = question.costs(weight)
+    # A new replica costs what `costs` says, with bands as many times as there are bytes; a price as many times, too.
+    each = int(fresh[0]) + some
+    assert question.least(proof(some).price, fresh=fresh, lead=lead) == each * whole
