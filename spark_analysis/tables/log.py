@@ -111,6 +111,7 @@ OF_RECORDS: Final[dict[str, Any]] = {
     "use_dictionary": ["file", "batch_position", "headers.list.element.name"],
     "column_encoding": dict.fromkeys(_RISING, "DELTA_BINARY_PACKED"),
     "write_statistics": [name for name in _LEAVES if name not in _OF_VALUES],
+    "write_batch_size": 1 << 16,
 }
 """How the columns of records are written."""
 
