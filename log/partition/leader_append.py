@@ -61,6 +61,9 @@ def assigned(records: RecordSet, append: LeaderAppend) -> RecordSet:
             return _stamped_plain(records, append)
         return _rebuilt(records, _checked_records(records, append), Codec.NONE, append)
     first = only_batch(records)
+    if len(records.batches) > 1:
+        # Plain messages of the old formats, which have a batch each, become one batch.
+        return _rebuilt(records, _checked_records(records, append), target, append)
     timestamps = checked_timestamps(first, first, append)
     in_place = records.codec is target and first.magic == magic and magic > 0
     if records.codec is Codec.NONE and first.is_control:

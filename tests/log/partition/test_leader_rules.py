@@ -129,6 +129,16 @@ def test_compressed_messages_whose_offsets_have_gaps_are_written_anew() -> None:
     assert values(log) == [(0, b"0"), (1, b"2"), (2, b"5")]
 
 
+@pytest.mark.parametrize("settings", [{}, {"message_format_version": "0.10.2"}])
+def test_a_leader_that_compresses_keeps_every_plain_message(settings: dict[str, str]) -> None:
+    """Old messages have a batch each; all of them become one compressed batch, not the first alone."""
+    log = opened(settings=config(compression_type="gzip", segment_bytes=1_000, **settings))
+    assert appended(log, batch(3, magic=1)) == [0]
+    assert log.log_end_offset == 3
+    (stored,) = (each for segment in log.segments for each in segment.batches())
+    assert (stored.codec, [record.key for record in stored.records()]) == (Codec.GZIP, [b"k0", b"k1", b"k2"])
+
+
 def test_a_marker_is_not_compressed_whatever_the_log_is() -> None:
     spec = BatchSpec(producer_id=ProducerId(1), producer_epoch=ProducerEpoch(0))
     marker = build_marker(spec, EndTransactionMarker(ControlType.COMMIT, 0), NOW)

@@ -70,6 +70,8 @@ class _Life:
         self._compression = ("producer", *_CODECS)[self._drawn(0, len(_CODECS))]
         self._stamps = self._drawn(0, 2) == 0
         self._compacts = self._drawn(0, 3) == 0
+        self._is_old = self._drawn(0, 3) == 0
+        """Whether the log writes the format before 0.11, without leader epochs and producer ids."""
         settings = config(
             segment_bytes=600,
             compression_type=self._compression,
@@ -77,6 +79,7 @@ class _Life:
             message_timestamp_before_max_ms=_LIMIT_MS,
             message_timestamp_after_max_ms=_LIMIT_MS,
             cleanup_policy="compact" if self._compacts else "delete",
+            **({"message_format_version": "0.10.2"} if self._is_old else {}),
         )
         self._log: PartitionLog = opened(memory(), settings)
         self._rows: list[Row] = []
@@ -99,41 +102,45 @@ class _Life:
         return ""
 
     def _made(self) -> Sent:
-        count, fault = self._drawn(1, 4), self._drawn(0, 11)
+        """Return a batch, sound in most cases."""
+        count, fault = self._drawn(1, 4), self._drawn(0, 13)
         codec = [*_CODECS.values()][self._drawn(0, len(_CODECS) - 1)]
         is_late, is_keyless = fault == 0, fault == 1
-        shift = (_LIMIT_MS + self._drawn(1, 500)) * (1 if self._drawn(0, 1) else -1) if is_late else 0
-        edge = (0, _LIMIT_MS, -_LIMIT_MS)[self._drawn(0, 2)]
+        shift_ms = (_LIMIT_MS + self._drawn(1, 500)) * (1 if self._drawn(0, 1) else -1) if is_late else 0
+        edge_ms = (0, _LIMIT_MS, -_LIMIT_MS)[self._drawn(0, 2)]
         records = tuple(
             Record(
                 Offset(place),
-                TimeMs(self._now_ms + (shift or edge or self._drawn(-500, 500))),
+                TimeMs(self._now_ms + (shift_ms or edge_ms or self._drawn(-500, 500))),
                 None if is_keyless and place == count - 1 else b"k%d" % self._drawn(0, 5),
                 bytes(self._drawn(0, 30)),
             )
             for place in range(count)
         )
-        spec = BatchSpec(codec=codec)
         is_sound = not (is_late and not self._stamps) and not (is_keyless and self._compacts)
+        spoilt = self._spoilt(fault, BatchSpec(codec=codec), records)
+        if spoilt is not None:
+            return Sent(spoilt, codec, records, is_sound=False)
+        # A batch of the other format is written anew.
+        spec = BatchSpec(codec=codec, magic=2 - self._drawn(0, 1))
+        return Sent(build_batch(spec, records), codec, records, is_sound)
+
+    def _spoilt(self, fault: int, spec: BatchSpec, records: tuple[Record, ...]) -> bytes | None:
+        """Return a batch that no leader takes, None for a sound one."""
         if fault == 2:
-            spec, is_sound = attrs.evolve(spec, is_control=True), False
-        elif fault == 3 and self._stamps:
-            spec = attrs.evolve(
-                spec, timestamp_type=TimestampType.LOG_APPEND_TIME, log_append_time=TimeMs(self._now_ms)
-            )
-            is_sound = False
-        elif fault == 4:
-            spec = attrs.evolve(spec, producer_id=ProducerId(1), producer_epoch=ProducerEpoch(0), base_sequence=0)
-        data = build_batch(spec, records)
+            return build_batch(attrs.evolve(spec, is_control=True), records)
+        if fault == 3 and self._stamps:
+            late_type, now_ms = TimestampType.LOG_APPEND_TIME, TimeMs(self._now_ms)
+            return build_batch(attrs.evolve(spec, timestamp_type=late_type, log_append_time=now_ms), records)
         if fault == 4:
-            data, is_sound = _forged(data, _BASE_SEQUENCE, -1), False
-        elif fault == 5:
-            data, is_sound = _forged(data, _LAST_OFFSET_DELTA, count), False
-        elif fault == 6:
-            data, is_sound = data * 2, False
-        elif fault == 7:
-            data, is_sound = data[:-1] + bytes([data[-1] ^ 1]), False
-        return Sent(data, codec, records, is_sound)
+            producer = attrs.evolve(spec, producer_id=ProducerId(1), producer_epoch=ProducerEpoch(0), base_sequence=0)
+            return _forged(build_batch(producer, records), _BASE_SEQUENCE, -1)
+        data = build_batch(spec, records)
+        if fault == 5:
+            return _forged(data, _LAST_OFFSET_DELTA, len(records))
+        if fault == 6:
+            return data * 2
+        return data[:-1] + bytes([data[-1] ^ 1]) if fault == 7 else None
 
     def _send(self, sent: Sent) -> str:
         log, before = self._log, self._log.state()
@@ -151,7 +158,7 @@ class _Life:
             Row(
                 first + place,
                 self._now_ms if self._stamps else each.timestamp,
-                self._epoch,
+                -1 if self._is_old else self._epoch,
                 each.key,
                 each.value or b"",
             )
@@ -162,6 +169,8 @@ class _Life:
             return f"appended at {info.first_offset} to {info.last_offset}, and {first} was next"
         wanted = sent.codec if self._compression == "producer" else _CODECS[self._compression]
         *_, last = batches_in(log.read(Offset(first), 100_000).records)
+        if self._is_old and last.codec is wanted:
+            return ""
         if (last.codec, last.partition_leader_epoch, last.max_timestamp) != (wanted, self._epoch, newest):
             return f"stored as {last.codec} of epoch {last.partition_leader_epoch} up to {last.max_timestamp}"
         return ""
@@ -182,14 +191,15 @@ class _Life:
         if not rows:
             return ""
         since = rows[self._drawn(0, len(rows) - 1)].time_ms + self._drawn(-1, 1)
-        first = next(((row.offset, row.time_ms, row.epoch) for row in rows if row.time_ms >= since), None)
+        first = next((row for row in rows if row.time_ms >= since), None)
         newest = max(rows, key=lambda row: (row.time_ms, -row.offset))
+        earliest, latest = (None, None) if self._is_old else (min(self._starts), max(self._starts))
         asked = {
-            since: first,
-            -1: (len(rows), -1, max(self._starts)),
-            -2: (0, -1, min(self._starts)),
-            -4: (0, -1, min(self._starts)),
-            -3: (newest.offset, newest.time_ms, newest.epoch),
+            since: None if first is None else (first.offset, first.time_ms, self._named(first)),
+            -1: (len(rows), -1, latest),
+            -2: (0, -1, earliest),
+            -4: (0, -1, earliest),
+            -3: (newest.offset, newest.time_ms, self._named(newest)),
         }
         for time_ms, wanted in asked.items():
             told = log.fetch_offset_by_timestamp(time_ms)
@@ -198,13 +208,19 @@ class _Life:
                 return f"for the time {time_ms} it answers {answer}, and {wanted} is so"
         return self._epochs_compared()
 
+    def _named(self, row: Row) -> int | None:
+        return None if self._is_old else row.epoch
+
     def _epochs_compared(self) -> str:
+        """Return where the log says that an epoch ends and its list says otherwise."""
         for epoch in range(-1, self._epoch + 2):
             told = self._log.end_offset_for_epoch(LeaderEpoch(epoch))
             later = [start for other, start in self._starts.items() if other > epoch]
             known = [other for other in self._starts if other <= epoch]
             wanted = None
-            if epoch >= 0 and later:
+            if self._is_old:
+                wanted = None
+            elif epoch >= 0 and later:
                 wanted = (max(known, default=epoch), min(later))
             elif epoch == max(self._starts):
                 wanted = (epoch, len(self._rows))
