@@ -39,7 +39,7 @@ from replication.rules.switches import Truncation
 
 _NONE: Final = ErrorCode.NONE
 _NOT_LEADER: Final = ErrorCode.NOT_LEADER_OR_FOLLOWER
-_ABSENT: Final = frozenset({_NOT_LEADER, ErrorCode.KAFKA_STORAGE_ERROR})
+_ABSENT: Final = frozenset({_NOT_LEADER, ErrorCode.KAFKA_STORAGE_ERROR, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION})
 _OUT_OF_RANGE: Final = ErrorCode.OFFSET_OUT_OF_RANGE
 ASKED: Final = frozenset({Fetch, ConsumerFetch, Produce})
 """The requests whose answers are checked."""

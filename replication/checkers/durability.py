@@ -10,7 +10,7 @@ such a write is reported apart and is no fault.
 Example: value 17, acks=all, partition 0, offset 9: broker 2 was elected uncleanly at 4200 ms without it, and broker 0,
 which had the last copy, truncated its log to 9 at 4950 ms.
 
-Left out: acks=0, which promises nothing.
+Left out: acks=0, which promises nothing; records of deleted topics, which are gone by order.
 
 Source: ours.
 """
@@ -105,6 +105,8 @@ def account(writes: Sequence[WriteView], references: Mapping[int, ReferenceLog])
     lost = []
     for write in acked:
         partition = write.partition
+        if partition in references and references[partition].is_deleted:
+            continue
         if write.value not in readable.get(partition, ()):
             event = ""
             if write.value not in anywhere.get(partition, ()):

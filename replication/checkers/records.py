@@ -43,6 +43,8 @@ class RecordReader:
 
     def __init__(self, settings: PartitionSettings, rare: RareStates) -> None:
         self.offset = 0
+        self.removed: list[int] = []
+        """The partitions whose topics were deleted."""
         self._settings = settings
         self._rare = rare
         self._partitions: dict[int, PartitionState] = {}
@@ -91,6 +93,7 @@ class RecordReader:
             if isinstance(record, PartitionRemoved):
                 del self._partitions[record.partition]
                 self._last_leaders.pop(record.partition, None)
+                self.removed.append(record.partition)
                 continue
             if isinstance(record, PartitionRecord):
                 before = self._partitions.get(record.partition)

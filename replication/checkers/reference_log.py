@@ -73,6 +73,8 @@ class ReferenceLog:
         """The partition epoch in which the controller last took each broker out of the replicas: its log is deleted."""
         self.dropped: dict[BrokerId, int] = {}
         """The partition epoch of the last AlterPartition request that a leader gave up after a metadata change."""
+        self.is_deleted = False
+        """Whether the partition's topic was deleted, and all its records with it."""
         self.clean_from_epoch = 0
         """The first leader epoch after the last unclean election; leaders of earlier epochs are not checked."""
         self.unsettled: UncleanElection | None = None

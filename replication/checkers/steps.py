@@ -155,6 +155,8 @@ class StepChecker:
         if isinstance(message, BrokerRegistration):
             for partition, what in reader.unclean_members(message, before):
                 self._find(cluster, "I25", partition, what)
+        while reader.removed:
+            self._reference(reader.removed.pop()).is_deleted = True
         for partition, state in cluster.controller.image.partitions.items():
             reference = self._reference(partition)
             if reference.state is not state:

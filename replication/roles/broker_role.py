@@ -8,7 +8,8 @@ Goals, most important first:
 2. A broker answers no request before it is registered and has read its own registration record.
 
 Constraints: `handle` takes one message and writes the resulting messages and timers to an outbox. A request for a
-partition of which the broker has no replica is answered NOT_LEADER_OR_FOLLOWER; a message that has no response is
+partition of which the broker has no replica is answered NOT_LEADER_OR_FOLLOWER, or, if the broker has not heard of the
+topic or has heard of its deletion, UNKNOWN_TOPIC_OR_PARTITION; a message that has no response is
 dropped.
 
 How: a started broker knows the logs on its disk. It sends BrokerRegistration every `fetch_backoff_ms` until it gets a
@@ -191,13 +192,13 @@ class BrokerRole:
             if isinstance(role := self.roles.get(message.partition), LeaderRole):
                 role.on_offsets_for_leader_epoch(message, sender, out)
             else:
-                error = ErrorCode.NOT_LEADER_OR_FOLLOWER
+                error = self._absence(message.partition)
                 out.send(sender, OffsetsForLeaderEpochResponse(message.partition, message.number, error, UNDEFINED_END))
         elif isinstance(message, ListOffsets):
             if isinstance(role := self.roles.get(message.partition), LeaderRole):
                 role.on_list_offsets(message, sender, out)
             else:
-                error = ErrorCode.NOT_LEADER_OR_FOLLOWER
+                error = self._absence(message.partition)
                 out.send(
                     sender,
                     ListOffsetsResponse(message.partition, message.number, error, UNKNOWN_OFFSET, UNKNOWN_OFFSET),
@@ -423,10 +424,11 @@ class BrokerRole:
             out.send(sender, FetchResponse(message.partition, message.number, FetchAnswer(error=error), b""))
 
     def _absence(self, partition: int) -> ErrorCode:
-        """Return the error for a request for a partition of which this broker has no replica online."""
+        """Return the error for a partition of which this broker has no replica online (getPartitionOrError)."""
         if partition in self.offline:
             return ErrorCode.KAFKA_STORAGE_ERROR
-        return ErrorCode.NOT_LEADER_OR_FOLLOWER
+        is_known = partition in self.roles or partition in self.image.partitions
+        return ErrorCode.NOT_LEADER_OR_FOLLOWER if is_known else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
     # HostedRoles.
 

@@ -62,6 +62,7 @@ class Fate(enum.Enum):
 
 
 _FAILED: Final = (ErrorCode.NOT_ENOUGH_REPLICAS, ErrorCode.INVALID_REQUIRED_ACKS)
+_FAILED_UNLESS_APPENDED: Final = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 
 
 def check_append(role: LeaderState | FollowerState, acks: int, settings: PartitionSettings) -> ErrorCode:
@@ -92,13 +93,13 @@ def fate(answer: ErrorCode | None, *, appended: bool) -> Fate:
     """Return what a producer may believe of its records; None stands for no answer, as after a lost connection.
 
     `appended` says whether the leader had appended when it gave the error, which the model knows and a producer does
-    not: NOT_LEADER_OR_FOLLOWER before the append is a definite refusal, later it is not.
+    not: NOT_LEADER_OR_FOLLOWER and UNKNOWN_TOPIC_OR_PARTITION are definite refusals before the append, not later.
     """
     if answer is ErrorCode.NONE:
         return Fate.ACKED
     if answer in _FAILED:
         assert not appended, answer
         return Fate.FAILED
-    if answer is ErrorCode.NOT_LEADER_OR_FOLLOWER and not appended:
+    if answer in _FAILED_UNLESS_APPENDED and not appended:
         return Fate.FAILED
     return Fate.UNKNOWN

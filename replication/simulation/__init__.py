@@ -14,6 +14,7 @@
 - varied: Draw options of every kind from a seed: settings as clusters have them, and every fault.
 - disks: Let the disks of a machine fail: full, broken in one log directory, or without blocks that were never flushed.
 - wider_faults: Apply the faults that are of no single broker's process: splits, controllers, late metadata, clocks.
+- topic_deletion: Delete topics while they are written, and create others of the same name.
 - former_controller: Model a controller that was replaced and does not know it: some brokers still ask it.
 - coverage: Measure what runs pass through: states, branches of rules, error codes, and which fault struck whom.
 - clients: Run producers and consumers that find leaders, write, read, and note the responses.

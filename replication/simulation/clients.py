@@ -109,7 +109,8 @@ class Producer(_Client):
         """Write once more to each partition but the deleted ones, with acks=all until that is acknowledged."""
         if not self._is_stopping:
             self._is_stopping, self._stop_ms = True, now_ms
-            self.owed = tuple(each for each in range(self._options.partitions) if each not in deleted)
+            named = map(self._history.number_of, range(self._options.partitions))
+            self.owed = tuple(each for each in named if each not in deleted)
 
     def begin(self, out: Outbox) -> None:
         """Start after a random delay."""
@@ -149,11 +150,13 @@ class Producer(_Client):
         options, count = self._options, len(self._history.writes)
         if self.owed:
             return self._history.write(self.owed[0], ACKS_ALL, now_ms)
-        partition = self._entropy.next_int_bound(options.partitions)
+        partition = self._history.number_of(self._entropy.next_int_bound(options.partitions))
         return self._history.write(partition, options.acks[count % len(options.acks)], now_ms)
 
     def _gives_up(self, write: Write, now_ms: TimeMs) -> bool:
-        """Return whether the write is given up: its time is over, or a retry might write it twice."""
+        """Return whether the write is given up: its time or topic is over, or a retry might write it twice."""
+        if write.partition in self._history.successors:
+            return True
         return now_ms - write.sent_ms > DELIVERY_MS_MAX or (self._is_unsure and not self._options.is_idempotent)
 
     def _built(self, write: Write, now_ms: TimeMs) -> bytes:
@@ -243,6 +246,9 @@ class Consumer(_Client):
             self._on_answer(message, now_ms, out)
 
     def _go_on(self, out: Outbox) -> None:
+        if self.partition in self._history.successors:
+            self.partition = self._history.number_of(self.partition)
+            self.position, self._leader = Offset(0), NO_LEADER
         if self._leader == NO_LEADER:
             self._ask_leader(self.partition, out)
         else:

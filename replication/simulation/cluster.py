@@ -151,6 +151,11 @@ class Cluster:
         """Return the number of messages handled."""
         return self.trace.event_count
 
+    @property
+    def deleted(self) -> frozenset[int]:
+        """Return the partitions whose topics were deleted. Cost: linear in the metadata log."""
+        return frozenset(record.partition for record in self.controller.log if isinstance(record, PartitionRemoved))
+
     def _log_line(self, line: str) -> None:
         self.trace.line(self.now_ms, line)
 
@@ -180,7 +185,8 @@ class Cluster:
 
     def _create(self) -> None:
         """Create missing partitions and check again after CREATE_MS."""
-        missing = [each for each in range(self.options.partition_count) if each not in self.controller.image.partitions]
+        known = self.controller.image.partitions.keys() | self.deleted
+        missing = [each for each in range(self.options.partition_count) if each not in known]
         for partition in missing:
             self.deliver(CONTROLLER, CreateTopic(partition, replicas_of(partition, self.options)))
         if missing:
@@ -215,8 +221,7 @@ class Cluster:
 
     def stop_writing(self) -> None:
         """Let producers finish their writes in flight, write to each partition once more with acks=all, and stop."""
-        log = self.controller.log
-        deleted = frozenset(record.partition for record in log if isinstance(record, PartitionRemoved))
+        deleted = self.deleted
         for client in self.clients.values():
             if isinstance(client, Producer):
                 client.stop(self.now_ms, deleted)

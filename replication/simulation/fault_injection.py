@@ -42,6 +42,7 @@ from replication.simulation.liveness import Missing
 from replication.simulation.network import Hold, one_way, two_ways
 from replication.simulation.options import FaultKind
 from replication.simulation.retention import RETENTION_KINDS, RetentionFaults
+from replication.simulation.topic_deletion import TopicDeletion
 from replication.simulation.wider_faults import WiderFaults
 
 _SLOW_MS_MAX = 2_000
@@ -66,6 +67,7 @@ class FaultInjector:
         self._last_stop: BrokerId | None = None
         """The broker of `stop_one`, until it has stopped."""
         self._disks = DiskFaults(cluster, is_wanted=any(fault.kind in DISK_KINDS for fault in plan))
+        self._topics = TopicDeletion(cluster)
         self.wider = WiderFaults(cluster)
         """The faults of no single process."""
         self.is_over = False
@@ -86,6 +88,7 @@ class FaultInjector:
         self._retention.armed.clear()
         cluster.network.heal_all()
         self._disks.heal()
+        self._topics.heal()
         self.wider.heal()
         cluster.trace.line(cluster.now_ms, "all faults are over")
         for broker, node in sorted(cluster.nodes.items()):
@@ -143,6 +146,8 @@ class FaultInjector:
             self._armed.append(fault)
         elif kind is FaultKind.REASSIGN:
             self._reassign(fault)
+        elif kind is FaultKind.DELETE_TOPIC:
+            self._topics.strike(fault)
         elif kind in RETENTION_KINDS:
             self._retention.strike(fault)
         elif kind in DISK_KINDS:

@@ -50,6 +50,7 @@ _DURATION_MS: Final = {
     FaultKind.LATE_METADATA: (1_000, 30_000),
     FaultKind.CLOCK_DRIFT: (5_000, 60_000),
     FaultKind.CANCEL_REASSIGNMENT: (10, 5_000),
+    FaultKind.DELETE_TOPIC: (10, 20_000),
 }
 QUIET_MS: Final = 3_000
 """No fault strikes before this time in ms: the partitions are created first."""
@@ -57,7 +58,12 @@ QUIET_MS: Final = 3_000
 _DOWN_MS: Final = (200, 40_000)
 """The range of downtimes in ms: killed brokers come back after 0.2 to 40 s."""
 
-_OF_PARTITIONS: Final = (FaultKind.REASSIGN, FaultKind.DELETE_RECORDS, FaultKind.CANCEL_REASSIGNMENT)
+_OF_PARTITIONS: Final = (
+    FaultKind.REASSIGN,
+    FaultKind.DELETE_RECORDS,
+    FaultKind.CANCEL_REASSIGNMENT,
+    FaultKind.DELETE_TOPIC,
+)
 _OF_RACKS: Final = (FaultKind.RACK_OUTAGE, FaultKind.SPLIT_RACK)
 _OF_CLUSTER: Final = (
     FaultKind.CONTROLLER_FAILOVER,

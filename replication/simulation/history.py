@@ -47,6 +47,14 @@ class History:
     def __init__(self) -> None:
         self.writes: list[Write] = []
         self.consumed_records: list[ConsumedRecord] = []
+        self.successors: dict[int, int] = {}
+        """The partition that has the name of a deleted one since it was created."""
+
+    def number_of(self, partition: int) -> int:
+        """Return the partition that has the name now which `partition` was created with."""
+        while partition in self.successors:
+            partition = self.successors[partition]
+        return partition
 
     def write(self, partition: int, acks: int, now_ms: TimeMs) -> Write:
         """Add a write of a new value; values count from 0."""

@@ -58,7 +58,7 @@ def _brokers(cluster: Cluster) -> Iterator[Missing]:
 
 def _partitions(cluster: Cluster) -> Iterator[Missing]:
     partitions = cluster.controller.image.partitions
-    if len(partitions) < cluster.options.partition_count:
+    if not partitions.keys() | cluster.deleted >= set(range(cluster.options.partition_count)):
         yield Missing("L", "a partition could not be made (L1)")
     for partition, state in sorted(partitions.items()):
         if not state.has_leader:

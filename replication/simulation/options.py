@@ -80,6 +80,7 @@ class FaultKind(enum.Enum):
     LATE_METADATA = "a broker gets no metadata for a while"
     CLOCK_DRIFT = "a broker's clock runs too fast or too slow for a while"
     CANCEL_REASSIGNMENT = "an operator moves a partition and cancels the move"
+    DELETE_TOPIC = "an operator deletes a topic while it is written, and creates another one of its name"
 
 
 @attrs.frozen(kw_only=True)

@@ -17,6 +17,8 @@ from __future__ import annotations
 
 from typing import Final
 
+import attrs
+
 from broker.entropy import SplitMix64, derive
 from broker.units import DurationMs
 from replication.roles.settings import RoleSettings
@@ -39,6 +41,7 @@ _FAULT_MS_MEAN: Final = {
     FaultKind.CLOCK_DRIFT: 180_000,
     FaultKind.CANCEL_REASSIGNMENT: 90_000,
 }
+_DELETION_MS_MEAN: Final = 120_000
 _LAG_MS: Final = (2_000, 10_000, 30_000, 30_000)
 _BALANCE_MS: Final = (5_000, 20_000, 300_000)
 
@@ -65,7 +68,7 @@ def varied(seed: int, duration_ms: DurationMs, rules: Rules = CURRENT) -> Option
         directory_count=max(1, drawn(-1, 3)),
         balance_ms=DurationMs(_BALANCE_MS[drawn(0, 2)]),
     )
-    return Options(
+    options = Options(
         seed=seed,
         brokers=brokers,
         racks=drawn(1, brokers),
@@ -84,6 +87,9 @@ def varied(seed: int, duration_ms: DurationMs, rules: Rules = CURRENT) -> Option
         role_settings=role_settings,
         name="varied",
     )
+    # Drawn last, so that what was drawn before there was this kind is as it was.
+    deletion = ((FaultKind.DELETE_TOPIC, DurationMs(_DELETION_MS_MEAN * drawn(5, 20) // 10)),)
+    return attrs.evolve(options, fault_ms=options.fault_ms + deletion) if drawn(0, 1) else options
 
 
 def _network(which: int) -> NetworkOptions:

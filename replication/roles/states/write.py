@@ -64,6 +64,9 @@ class WriteInput(enum.Enum):
     REFUSED_OFFLINE = enum.auto()
     """The replica's log directory failed before the write arrived."""
 
+    REFUSED_UNKNOWN = enum.auto()
+    """The broker knows no such topic: not yet, or not any more."""
+
     APPENDED_FOR_NONE = enum.auto()
     """The write is appended, with acks=0."""
 
@@ -101,6 +104,7 @@ WRITE_TRANSITIONS: Final[Mapping[tuple[WriteState, WriteInput], WriteState]] = M
         (_S.RECEIVED, _I.REFUSED_ACKS): _S.FAILED,
         (_S.RECEIVED, _I.REFUSED_SEQUENCE): _S.FAILED,
         (_S.RECEIVED, _I.REFUSED_OFFLINE): _S.FAILED,
+        (_S.RECEIVED, _I.REFUSED_UNKNOWN): _S.FAILED,
         (_S.RECEIVED, _I.DIRECTORY_LOST): _S.UNSURE,
         (_S.RECEIVED, _I.APPENDED_FOR_NONE): _S.UNANSWERED,
         (_S.RECEIVED, _I.APPENDED_FOR_ONE): _S.ACKED,
@@ -122,6 +126,7 @@ WRITE_ANSWERS: Final[Mapping[WriteInput, ErrorCode]] = MappingProxyType(
         _I.REFUSED_ACKS: ErrorCode.INVALID_REQUIRED_ACKS,
         _I.REFUSED_SEQUENCE: ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
         _I.REFUSED_OFFLINE: ErrorCode.KAFKA_STORAGE_ERROR,
+        _I.REFUSED_UNKNOWN: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
         _I.APPENDED_FOR_ONE: ErrorCode.NONE,
         _I.COMMITTED: ErrorCode.NONE,
         _I.COMMITTED_BY_TOO_FEW: ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND,

@@ -46,12 +46,13 @@ ERRORS: Final = {
     ("AlterPartitionResponse", "NEW_LEADER_ELECTED"),
     ("FetchResponse", "FENCED_LEADER_EPOCH"),
     ("FetchResponse", "KAFKA_STORAGE_ERROR"),
-    ("FetchResponse", "NOT_LEADER_OR_FOLLOWER"),
+    ("FetchResponse", "UNKNOWN_TOPIC_OR_PARTITION"),
     ("FetchResponse", "UNKNOWN_LEADER_EPOCH"),
     ("ProduceResponse", "NOT_ENOUGH_REPLICAS"),
     ("ProduceResponse", "NOT_LEADER_OR_FOLLOWER"),
     ("ProduceResponse", "OUT_OF_ORDER_SEQUENCE_NUMBER"),
     ("ProduceResponse", "REQUEST_TIMED_OUT"),
+    ("ProduceResponse", "UNKNOWN_TOPIC_OR_PARTITION"),
 }
 SELDOM: Final = {
     Rare.CUT_BELOW_HIGH_WATERMARK,

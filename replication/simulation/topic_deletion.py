@@ -1,0 +1,80 @@
+"""Delete topics while they are written, and create others of the same name.
+
+What it decides: when an operator's orders are given: DeleteTopic until the topic is gone, then, after the fault's time,
+CreateTopic of a topic with that name and those replicas until it is there. Nobody tells the clients: a producer gets
+UNKNOWN_TOPIC_OR_PARTITION, and clients go on with the topic that has the name then.
+
+Constraints: a partition's number is its topic's id and is never used twice; `History.successors` says which number has
+a topic's name after it. Orders are given again each second while the controller is away, and no more once faults are
+over: a topic that is not created again by then is gone for good.
+
+Example: partition 1 is deleted at 20 s and created again as number 3, `topic-1` both, at 25 s.
+
+Source: ours; Kafka TopicCommand, KIP-516 for topic ids.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Final
+
+from replication.roles.messages import CONTROLLER, CreateTopic, DeleteTopic
+from replication.simulation.cluster import Action, Cluster
+from replication.simulation.faults import Fault
+
+_AGAIN_MS: Final = 1_000
+
+
+class TopicDeletion:
+    """Delete topics of a cluster and create them again."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._is_over = False
+        self._next = cluster.options.partition_count
+        self._deleting: set[int] = set()
+        self._creating: dict[int, int] = {}
+        """The number that each deleted partition's topic is to have, until it is there."""
+
+    def strike(self, fault: Fault) -> None:
+        """Delete the topic that has the name of partition `target` now, and create it again `for_ms` later."""
+        image, number = self._cluster.controller.image, self._cluster.history.number_of(fault.target)
+        if number in image.partitions and number not in self._deleting:
+            self._deleting.add(number)
+            what = f"the topic of partition {number} is to be deleted, and created again {fault.for_ms} ms later"
+            self._cluster.trace.line(self._cluster.now_ms, what)
+            following = CreateTopic(self._next, image.partitions[number].replicas, image.topics[number])
+            self._next += 1
+            self._delete(number, following, fault.for_ms)
+
+    def heal(self) -> None:
+        """Give no more orders; what has been created by now has the name."""
+        self._is_over = True
+        for number, successor in self._creating.items():
+            if successor in self._cluster.controller.image.partitions:
+                self._cluster.history.successors[number] = successor
+
+    def _delete(self, number: int, following: CreateTopic, for_ms: int) -> None:
+        cluster = self._cluster
+        if self._is_over:
+            return
+        if number in cluster.controller.image.partitions:
+            cluster.deliver(CONTROLLER, DeleteTopic(number))
+            self._later(_AGAIN_MS, partial(self._delete, number, following, for_ms))
+        else:
+            self._creating[number] = following.partition
+            self._later(for_ms, partial(self._create, number, following))
+
+    def _create(self, number: int, order: CreateTopic) -> None:
+        cluster = self._cluster
+        if self._is_over:
+            return
+        if order.partition in cluster.controller.image.partitions:
+            cluster.history.successors[number] = order.partition
+            del self._creating[number]
+        else:
+            cluster.deliver(CONTROLLER, order)
+            self._later(_AGAIN_MS, partial(self._create, number, order))
+
+    def _later(self, for_ms: int, action: Action) -> None:
+        self._cluster.at(self._cluster.now_ms + for_ms, action)
