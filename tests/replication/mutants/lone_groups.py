@@ -52,8 +52,17 @@ def lone_group_noticed(seed: int) -> str:
         partitions=1 + entropy.next_int_bound(9),
         minutes=5 + entropy.next_int_bound(3),
     )
+    drawn = seeded_scenario(seed, shape)
     scenario = attrs.evolve(
-        seeded_scenario(seed, shape),
+        drawn,
+        members=tuple(
+            attrs.evolve(
+                member,
+                max_poll_interval_ms=(None, DurationMs(20_000), DurationMs(60_000))[entropy.next_int_bound(3)],
+                revoke_ms=DurationMs((0, 0, 2_000, 15_000)[entropy.next_int_bound(4)]),
+            )
+            for member in drawn.members
+        ),
         assignor=names[entropy.next_int_bound(len(names))],
         records_per_second=5,
         assignment_interval_ms=(None, DurationMs(0), DurationMs(5_000))[entropy.next_int_bound(3)],
