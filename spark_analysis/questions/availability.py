@@ -18,6 +18,7 @@ from typing import Any, Final
 
 import attrs
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from broker.cluster import ClusterView
 from placement.risks.availability import EVENTS, MOMENT, POWER_CUT, RACK, EventRisk, availability
@@ -25,7 +26,7 @@ from placement.risks.draws import DRAWS_MAX, DRAWS_MIN
 from placement.risks.rates import MINUTES_PER_YEAR, Rates
 from placement.risks.states_kernel import STATES
 from spark_analysis.questions.question import Assumption, Cell, Field, Question, Shown, ShownTable, Values
-from spark_analysis.questions.sums import groups, mean, quantile
+from spark_analysis.questions.sums import groups, is_of_one_placer, mean, quantile
 from spark_analysis.tables.columns import KEY, Column, Table
 
 SEED_MAX: Final = 2**53  # An assumption is a double.
@@ -123,7 +124,8 @@ def _show(rows: pa.Table, values: Values) -> Shown:
     chances.sort(key=lambda row: (str(row[0]), str(row[1]), order[str(row[2])]))
     years = [(*key, *_year(some, values)) for key, some in groups(rows, ("shape", "placer"))]
     return Shown(
-        "The chance that some partition of a cluster is lost, leaderless or under min-ISR: at any moment, while one "
+        _headline(rows, values)
+        + "The chance that some partition of a cluster is lost, leaderless or under min-ISR: at any moment, while one "
         "rack is down, and once power is back after a cut that stops all brokers. Mean and 99th percentile are over "
         "clusters.",
         (
@@ -132,6 +134,20 @@ def _show(rows: pa.Table, values: Values) -> Shown:
         ),
         ("Rates are assumptions from studies of other systems: put in your own. Events are taken one at a time.",),
     )
+
+
+def _headline(rows: pa.Table, values: Values) -> str:
+    """Return for how long a year partitions are leaderless or under min-ISR; "" of several placers."""
+    if not is_of_one_placer(rows):
+        return ""
+    good = rows.filter(pc.is_null(rows["fault"]))
+    under, leaderless, _ = _year(good, values) if good.num_rows else (None, None, None)
+    parts = [
+        f"{words} for {minutes:,.{0 if minutes >= 10 else 2}f} minutes"
+        for words, minutes in (("leaderless", leaderless), ("under min-ISR", under))
+        if isinstance(minutes, float)
+    ]
+    return f"In a year some partition of a cluster is {' and '.join(parts)}. " if parts else ""
 
 
 def _year(some: pa.Table, values: Values) -> tuple[Cell, ...]:

@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from broker.cluster import ClusterView
 from broker.releases import NEWEST
@@ -30,7 +31,7 @@ from placement.traffic.consumers import NOW
 from placement.traffic.least import least_fetched
 from spark_analysis.questions.group_rows import traffic_or_refusal
 from spark_analysis.questions.question import Field, Groups, Question, Shown, ShownTable, Values
-from spark_analysis.questions.sums import means
+from spark_analysis.questions.sums import groups, is_of_one_placer, means
 from spark_analysis.questions.traffic import CLASSIC, DRAWN, GROUPS, SUBSCRIBED, answered, drawn_groups
 from spark_analysis.tables.columns import KEY, Column, Table
 from spark_analysis.tables.source_schemas import FAULT
@@ -57,7 +58,7 @@ CONSUMERS: Final = Table(
     ),
 )
 _SHOWN: Final = tuple(
-    Field(name, title, "decimal")
+    Field(name, title, "mean")
     for name, title in (
         ("uneven_group_count", "uneven groups"),
         ("fetched_count", "fetches"),
@@ -123,11 +124,28 @@ def _show(rows: pa.Table, values: Values) -> Shown:
         (Field("shape", "shape"), Field("placer", "placer"), Field("assignor", "assignor"), *_SHOWN),
         means(rows, ("shape", "placer", "assignor"), [field.key for field in _SHOWN]),
     )
+    found = _headline(rows)
     if "groups" not in values:
-        return Shown("Groups are those given; now is what their members hold.", (table,), (SUBSCRIBED,))
+        return Shown(f"{found}Groups are those given; now is what their members hold.", (table,), (SUBSCRIBED,))
     groups, members, topics = (int(values[name]) for name in ("groups", "members", "topics"))
     lead = f"{groups:,} groups a cluster, of {members:,} members on {topics:,} topics each, are drawn and assigned."
-    return Shown(lead, (table,))
+    return Shown(found + lead, (table,))
+
+
+def _headline(rows: pa.Table) -> str:
+    """Return which assignors make fewest and most fetches cross zones; "" if unknown, or of several placers."""
+    known = rows.filter(pc.is_valid(rows["crossing_count"]))
+    shares = {
+        str(name): pc.sum(some["crossing_count"]).as_py() / max(pc.sum(some["fetched_count"]).as_py(), 1)
+        for (name,), some in groups(known, ("assignor",))
+    }
+    if len(set(shares.values())) < 2 or not is_of_one_placer(known):
+        return ""
+    fewest, most = (pick(shares, key=lambda name: (shares[name], name)) for pick in (min, max))
+    return (
+        f"With {fewest} the fewest fetches cross zones, {100 * shares[fewest]:.1f} %, with {most} the most, "
+        f"{100 * shares[most]:.1f} %. "
+    )
 
 
 QUESTION: Final = Question(

@@ -34,7 +34,7 @@ from placement.reassignment.goal import Goal, as_targeted
 from placement.reassignment.moves import Moves
 from placement.reassignment.plan import make_plan
 from spark_analysis.questions.question import Assumption, Cell, Field, Question, Shown, ShownTable, Values
-from spark_analysis.questions.sums import groups, mean, quantile
+from spark_analysis.questions.sums import groups, is_of_one_placer, mean, quantile
 from spark_analysis.tables.advice_rows import is_moving, topics_with_observers
 from spark_analysis.tables.columns import KEY, Column, Table
 from spark_analysis.tables.limits import PLANNED_PARTITIONS_MAX
@@ -51,6 +51,7 @@ _IN_WORDS: Final = {
     DRAIN: "the fullest broker leaves",
     RACK: "a rack joins",
 }
+_SHORT: Final = {BALANCE: "to balance", ADD: "as brokers join", DRAIN: "as the fullest leaves", RACK: "as a rack joins"}
 COSTS: Final = Table(
     "movement",
     "one row per cluster and change of its brokers: balance, add, drain, rack",
@@ -88,7 +89,7 @@ _SHOWN: Final = (
     Field("cluster_count", "clusters", "count"),
     Field("moved_share_mean", "replicas that move", "percent"),
     Field("moved_share_p99", "99 % of clusters", "percent"),
-    Field("leader_change_mean", "leaders that change", "decimal"),
+    Field("leader_change_mean", "leaders that change", "mean"),
     Field("least_share", "proved least", "percent"),
     Field("refused_count", "refused", "count"),
 )
@@ -171,11 +172,20 @@ def _show(rows: pa.Table, values: Values) -> Shown:
     count = int(values[JOINING.name])
     joined = "1 broker joins" if count == 1 else f"{count} brokers join"
     return Shown(
-        f"What moves when {joined} every rack, when the fullest broker leaves, and when a rack joins that is as large "
-        "as the smallest. Each plan is held against a bound that no plan is below.",
+        f"{_headline(rows)}What moves when {joined} every rack, when the fullest broker leaves, and when a rack joins "
+        "that is as large as the smallest. Each plan is held against a bound that no plan is below.",
         (table,),
         refusals=tuple(_refusals(rows)),
     )
+
+
+def _headline(rows: pa.Table) -> str:
+    """Return which share of the replicas each change moves, mean over clusters; "" of several placers."""
+    if not is_of_one_placer(rows):
+        return ""
+    found = {str(change): mean(some["moved_share"].to_pylist()) for (change,), some in groups(rows, ("change",))}
+    parts = [f"{_SHORT[name]} {100 * share:.1f} %" for name in CHANGES if (share := found.get(name)) is not None]
+    return f"Of the replicas move: {', '.join(parts)}. " if parts else ""
 
 
 def _refusals(rows: pa.Table) -> Iterator[str]:

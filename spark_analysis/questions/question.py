@@ -94,8 +94,8 @@ def _limit(value: float) -> str:
 class Field:
     """Define a column of a shown table: its key in JSON, its title, and how its values are written.
 
-    `kind` is text, count, decimal, bytes (with a unit, such as KiB), percent (a share of 0..1) or chance (a
-    probability, to three digits).
+    `kind` is text, count, decimal, mean (of counts: without decimals if all of the column are whole), bytes (with a
+    unit, such as KiB), percent (a share of 0..1) or chance (a probability, to three digits).
     """
 
     key: str

@@ -42,7 +42,7 @@ STORAGE: Final = Table(
     ),
 )
 LARGEST_SHOWN: Final = 20
-_COUNTED: Final = (Field("broker_count", "brokers", "decimal"), Field("replica_count", "replicas", "decimal"))
+_COUNTED: Final = (Field("broker_count", "brokers", "mean"), Field("replica_count", "replicas", "mean"))
 _SIZES: Final = (Field("size_bytes", "bytes", "bytes"), Field("size_bytes_max", "most on one broker", "bytes"))
 
 

@@ -33,6 +33,11 @@ def groups(rows: pa.Table, by: Sequence[str]) -> list[tuple[tuple[Cell, ...], pa
     return [(key, good.take(pa.array(places[key]))) for key in ordered]
 
 
+def is_of_one_placer(rows: pa.Table) -> bool:
+    """Return whether the rows are of one placer, so that one sentence can be said of all of them."""
+    return bool(pc.count_distinct(rows["placer"]).as_py() == 1)
+
+
 def mean(values: Sequence[float | None]) -> float | None:
     """Return the mean of the known values; None without any."""
     known = [value for value in values if value is not None]

@@ -38,7 +38,7 @@ from placement.traffic.samples import GROUP_COUNT_MAX, MEMBER_COUNT_MAX
 from placement.traffic.savings import LEAST, add_readers, changes_of, no_readers
 from spark_analysis.questions.group_rows import change_rows, traffic_or_refusal
 from spark_analysis.questions.question import Assumption, Cell, Field, Groups, Question, Shown, ShownTable, Values
-from spark_analysis.questions.sums import means
+from spark_analysis.questions.sums import groups, is_of_one_placer, mean, means
 from spark_analysis.tables.columns import KEY, Table
 from spark_analysis.tables.group_schemas import CHANGES
 from spark_analysis.tables.source_schemas import FAULT
@@ -65,7 +65,7 @@ _SHOWN: Final = (
     Field("consume_bytes", "consume", "bytes"),
     Field("cost", "cost a month, USD", "decimal"),
     Field("saved_cost", "saved, USD", "decimal"),
-    Field("moved_leader_count", "leaders moved", "decimal"),
+    Field("moved_leader_count", "leaders moved", "mean"),
 )
 
 
@@ -148,7 +148,7 @@ def _show(rows: pa.Table, values: Values) -> Shown:
             f"{groups:,} groups a cluster, of {members:,} members on {topics:,} topics each, are drawn, and assigned "
             f"by {CLASSIC} now."
         )
-    lead = f"{lead} A GiB that crosses zones costs {values['price_per_gib']:g} USD."
+    lead = f"{_headline(rows)}{lead} A GiB that crosses zones costs {values['price_per_gib']:g} USD."
     notes = (
         "The row 'least' is the least of each flow apart, which no change reaches for all three at once.",
         f"A partition takes what it keeps, scaled from {values['retention_days']:g} days to {MONTH_DAYS}; where sizes "
@@ -156,6 +156,20 @@ def _show(rows: pa.Table, values: Values) -> Shown:
         "Producers are spread evenly over zones. Leader moves may make leaders less even.",
     )
     return Shown(lead, (table,), notes if "groups" in values else (*notes, SUBSCRIBED))
+
+
+def _headline(rows: pa.Table) -> str:
+    """Return what crossing zones costs now and which change saves most; "" if unknown, or of several placers."""
+    if not is_of_one_placer(rows):
+        return ""
+    found = {str(change): some for (change,), some in groups(rows, ("change",))}
+    now = mean(found[NOW]["cost"].to_pylist()) if NOW in found else None
+    if now is None:
+        return ""
+    saved = {name: mean(some["saved_cost"].to_pylist()) or 0.0 for name, some in found.items() if name != LEAST}
+    best = max(sorted(saved), key=lambda name: saved[name])
+    saving = f"{best} saves most, {saved[best]:,.2f}" if saved[best] > 0 else "no change here saves any"
+    return f"What crosses zones costs {now:,.2f} USD a month and cluster; {saving}. "
 
 
 def _in_order(rows: tuple[tuple[Cell, ...], ...]) -> tuple[tuple[Cell, ...], ...]:

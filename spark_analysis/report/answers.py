@@ -84,12 +84,21 @@ def _section(one: Answered) -> Markup:
 
 def _table(shown: ShownTable) -> Markup:
     headers = [Header(field.title, "text" if field.kind == "text" else "num") for field in shown.fields]
-    rows = [[written(value, field.kind) for value, field in _cells(shown.fields, row)] for row in shown.rows]
-    return table(shown.caption, headers, rows)
+    return table(shown.caption, headers, _texts(shown))
 
 
-def _cells(fields: Sequence[Field], row: Sequence[Cell]) -> list[tuple[Cell, Field]]:
-    return list(zip(row, fields, strict=True))
+def _texts(shown: ShownTable) -> list[list[str]]:
+    """Return the rows as people read them."""
+    columns = zip(shown.fields, zip(*shown.rows, strict=True), strict=False)
+    written_columns = [[written(value, _kind(field, values)) for value in values] for field, values in columns]
+    return [list(row) for row in zip(*written_columns, strict=True)]
+
+
+def _kind(field: Field, values: Sequence[Cell]) -> str:
+    """Return how the values of a column are written: means that are all whole without decimals."""
+    if field.kind != "mean":
+        return field.kind
+    return "count" if all(float(value).is_integer() for value in values if value is not None) else "decimal"
 
 
 def _faults(one: Answered) -> list[str]:
@@ -102,9 +111,21 @@ def _assumptions(one: Answered) -> Markup | None:
     known = [each for each in one.asked.question.assumptions if each.name in one.asked.values]
     if not known:
         return None
-    headers = (Header("assumption"), Header("value", "num"), Header("unit"), Header("meaning"), Header("default from"))
+    headers = (
+        Header("assumption", "name"),
+        Header("value", "num"),
+        Header("unit"),
+        Header("meaning", "wide"),
+        Header("default from", "wide"),
+    )
     rows = [
-        (tag("code", each.name), _plain(one.asked.values[each.name]), each.unit, each.meaning, each.source)
+        (
+            tag("code", each.name, class_="whole"),
+            _plain(one.asked.values[each.name]),
+            each.unit,
+            each.meaning,
+            each.source,
+        )
         for each in known
     ]
     return folded("What was assumed", table("Change one with --assume NAME=VALUE", headers, rows))
@@ -127,7 +148,7 @@ def _columns(shown: ShownTable) -> list[str]:
     if not shown.rows:
         return []
     cells = [[field.title for field in shown.fields]]
-    cells += [[written(value, field.kind) for value, field in _cells(shown.fields, row)] for row in shown.rows]
+    cells += _texts(shown)
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     texts = [field.kind == "text" for field in shown.fields]
     return [

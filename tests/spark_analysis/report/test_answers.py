@@ -74,3 +74,29 @@ def test_json_has_the_headline_and_the_first_fault(asked: dict[str, Any]) -> Non
         assert (answer["fault_count"] == 0) == (answer["first_fault"] is None)
     assert (asked["answers"]["traffic"]["fault_count"], asked["answers"]["traffic"]["first_fault"]) == (1, RACKLESS)
     assert any("producers" in line.lower() for line in asked["answers"]["traffic"]["notes"])
+
+
+def test_headlines_say_the_answer_that_their_table_shows(asked: dict[str, Any]) -> None:
+    answers = asked["answers"]
+    shares = {row["change"]: row["moved_share_mean"] for row in answers["movement"]["by_change"]}
+    said = answers["movement"]["headline"]
+    assert said.startswith(f"Of the replicas move: to balance {100 * shares['no change, balance alone']:.1f} %, as ")
+    assert f"as a rack joins {100 * shares['a rack joins']:.1f} %" in said
+    by_change = {row["change"]: row for row in answers["traffic"]["by_change"]}
+    best = max((row["saved_cost"], name) for name, row in by_change.items() if name != "least")
+    costs = f"What crosses zones costs {by_change['now']['cost']:.2f} USD a month and cluster; "
+    assert answers["traffic"]["headline"].startswith(f"{costs}{best[1]} saves most, {best[0]:.2f}. ")
+    crossing = {row["crossing_count"]: row["assignor"] for row in reversed(answers["consumers"]["by_assignor"])}
+    assert answers["consumers"]["headline"].startswith(f"With {crossing[min(crossing)]} the fewest fetches cross zones")
+    assert f"with {crossing[max(crossing)]} the most" in answers["consumers"]["headline"]
+    (year,) = answers["availability"]["years"]
+    assert f"under min-ISR for {year['under_min_isr_minutes']:,.0f} minutes. " in answers["availability"]["headline"]
+
+
+def test_whole_means_have_no_decimals_and_others_have(asked: dict[str, Any]) -> None:
+    start = asked["lines"].index("Which assignor suits the consumers?")
+    head, first, *_ = (line.split() for line in asked["lines"][start + 2 :])
+    assert head[:1] == ["assignor"]
+    assert first[:3] == ["cooperative-sticky", "0", "69"]
+    start = asked["lines"].index("What do topics take?")
+    assert "." in asked["lines"][start + 3]
