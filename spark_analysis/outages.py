@@ -1,6 +1,7 @@
 """Show what losing each broker and each rack does to each cluster of a DataFrame.
 
-What it decides: for every broker, and every rack where racks are known, the partitions that would be leaderless, under
+What it decides: `outages` has a row for every loss, `partitions` one for each partition that a loss brings into a bad
+state. For every broker, and every rack where racks are known, the partitions that would be leaderless, under
 min-ISR, without a replica or at risk, beside those that are so now, and who would take over the leaders.
 `severity_rank` is 1 for the worst loss of a cluster and scope; these rows are the table `outages` of
 `brokerside report`.
@@ -28,6 +29,7 @@ from pyspark.sql import DataFrame
 from broker.cluster import ClusterView
 from broker.errors import UsageError
 from spark_analysis.frames.chunks import Chunk
+from spark_analysis.frames.hit_rows import HIT, SCOPES, check_outages, hit_table
 from spark_analysis.frames.many import Answered
 from spark_analysis.frames.many_outages import outages_of
 from spark_analysis.frames.per_cluster import Rows, per_cluster
@@ -35,7 +37,6 @@ from spark_analysis.sources.dumps import with_min_isr
 from spark_analysis.tables import advice_schemas
 from spark_analysis.tables.advice_rows import outage_rows
 from spark_analysis.tables.columns import Column
-from spark_analysis.tables.limits import OUTAGE_BROKERS_MAX
 
 OUTAGES: Final = attrs.evolve(
     advice_schemas.OUTAGES,
@@ -68,15 +69,30 @@ def outages(
     return per_cluster(Rows(partitions, brokers, by), OUTAGES, kernel, many)
 
 
+def partitions(
+    partitions: DataFrame,
+    brokers: DataFrame | None = None,
+    *,
+    scope: str = "rack",
+    by: Sequence[str] | None = None,
+    min_insync_replicas: int | None = None,
+) -> DataFrame:
+    """Return one row per rack (or broker, by `scope`) that is lost and partition that it brings into a bad state.
+
+    A cluster of which no rack is known has a fault. Raises UsageError as `outages` does, and for another scope.
+    """
+    if scope not in SCOPES:
+        raise UsageError(f"scope is {scope!r}; allowed are {' and '.join(SCOPES)}")
+
+    def kernel(view: ClusterView) -> pa.Table:
+        return hit_table(with_min_isr(view, min_insync_replicas), scope)
+
+    return per_cluster(Rows(partitions, brokers, by), HIT, kernel)
+
+
 def outage_table(view: ClusterView) -> pa.Table:
     """Return the losses of one cluster, the worst of each scope first; raise UsageError for too many brokers."""
-    if len(view.brokers) > OUTAGE_BROKERS_MAX:
-        raise UsageError(
-            f"cluster {view.name!r} has {len(view.brokers):,} brokers; outages are looked for up to "
-            f"{OUTAGE_BROKERS_MAX:,}"
-        )
-    if not view.partitions_complete:
-        raise UsageError(f"of cluster {view.name!r} not every partition is listed, so that outages are not known")
+    check_outages(view)
     return pa.Table.from_pylist(list(outage_rows(view, None)), schema=schema_of())
 
 

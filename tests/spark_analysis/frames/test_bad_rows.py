@@ -24,6 +24,7 @@ ASKED: Final[dict[str, Ask]] = {
     "violations": violations.violations,
     "partitions": violations.partitions,
     "outages": outages.outages,
+    "hit by a broker": lambda *rows: outages.partitions(*rows, scope="broker"),
     "plans": movement.plans,
     "costs": movement.costs,
     "copysets": durability.copysets,

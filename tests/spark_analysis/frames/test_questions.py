@@ -88,6 +88,32 @@ def test_the_worst_outages_are_those_of_a_report_and_the_others_those_of_the_com
             assert [of[number][column] for number in sorted(of)] == counted_there.tolist()
 
 
+@pytest.mark.parametrize("scope", ["rack", "broker"])
+def test_partitions_that_a_loss_hits_are_those_that_outages_count(frames: Frames, scope: str) -> None:
+    losses = found(outages.outages(*frames, min_insync_replicas=2).where(f"scope = '{scope}'"), "source", "fault")
+    hit = found(outages.partitions(*frames, scope=scope, min_insync_replicas=2), "source", "fault")
+    counted_there = 0
+    for loss in losses:
+        rows = [row for row in hit if (row["cluster"], row["broker_id"], row["rack"]) ==
+                (loss["cluster"], loss["broker_id"], loss["rack"])]  # fmt: skip
+        for state, name in (("is_leaderless", "leaderless_count"), ("is_under_min_isr", "under_min_isr_count"),
+                            ("has_no_replica", "no_replica_count"), ("is_at_risk", "at_risk_count")):  # fmt: skip
+            # What was so before and comes into another state is listed, too.
+            more = loss[name] - loss[f"{name}_now"]
+            assert more <= sum(bool(row[state]) for row in rows) <= loss[name]
+            counted_there += more
+        assert all(any(row[name] for name in row if name.startswith(("is_", "has_"))) for row in rows)
+    assert counted_there > 0
+    assert {row["scope"] for row in hit} == {scope}
+
+
+def test_a_rack_is_lost_only_where_racks_are_known(spark: SparkSession, frames: Frames) -> None:
+    (row,) = outages.partitions(spark.createDataFrame(ONE, ONE_SCHEMA)).collect()
+    assert row["fault"] == "no broker of cluster 'c' is in a known rack, so that no rack can be lost"
+    with pytest.raises(UsageError, match=r"^scope is 'zone'; allowed are rack and broker$"):
+        outages.partitions(*frames, scope="zone")
+
+
 def with_default(view: ClusterView) -> Iterator[Any]:
     for topic in view.topics:
         yield attrs.evolve(topic, min_insync_replicas=topic.min_insync_replicas or 2)
