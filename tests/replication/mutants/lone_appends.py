@@ -23,6 +23,7 @@ from log.batches.in_buffer import batches_in
 from log.codecs.compression import Codec
 from log.codecs.crc import crc32c
 from log.errors import CorruptBatchError, RefusedError
+from log.log_config import LogConfig
 from log.partition.partition_log import PartitionLog
 from log.record import Record, TimestampType
 from tests.log.made import DIRECTORY, NOW, config, memory, opened
@@ -72,7 +73,15 @@ class _Life:
         self._compacts = self._drawn(0, 3) == 0
         self._is_old = self._drawn(0, 3) == 0
         """Whether the log writes the format before 0.11, without leader epochs and producer ids."""
-        settings = config(
+        self._log: PartitionLog = opened(memory(), self._settings())
+        self._rows: list[Row] = []
+        self._epoch = 0
+        self._now_ms = int(NOW)
+        self._starts: dict[int, int] = {}
+        """Where each epoch that wrote something began."""
+
+    def _settings(self) -> LogConfig:
+        return config(
             segment_bytes=600,
             compression_type=self._compression,
             message_timestamp_type="LogAppendTime" if self._stamps else "CreateTime",
@@ -81,12 +90,6 @@ class _Life:
             cleanup_policy="compact" if self._compacts else "delete",
             **({"message_format_version": "0.10.2"} if self._is_old else {}),
         )
-        self._log: PartitionLog = opened(memory(), settings)
-        self._rows: list[Row] = []
-        self._epoch = 0
-        self._now_ms = int(NOW)
-        self._starts: dict[int, int] = {}
-        """Where each epoch that wrote something began."""
 
     def _drawn(self, least: int, most: int) -> int:
         return least + self._entropy.next_int_bound(most - least + 1)
@@ -96,6 +99,9 @@ class _Life:
         for _ in range(STEP_COUNT):
             self._now_ms += self._drawn(0, 300)
             self._epoch += self._drawn(0, 5) == 0
+            if self._is_old and self._drawn(0, 15) == 0:
+                self._is_old = False
+                self._log.config = self._settings()
             told = self._send(self._made()) or self._compared()
             if told:
                 return told
@@ -153,7 +159,8 @@ class _Life:
         if not sent.is_sound:
             return f"an unsound batch of {len(sent.records)} is taken at {info.first_offset}"
         first = len(self._rows)
-        self._starts.setdefault(self._epoch, first)
+        if not self._is_old:
+            self._starts.setdefault(self._epoch, first)
         self._rows += [
             Row(
                 first + place,
@@ -193,13 +200,15 @@ class _Life:
         since = rows[self._drawn(0, len(rows) - 1)].time_ms + self._drawn(-1, 1)
         first = next((row for row in rows if row.time_ms >= since), None)
         newest = max(rows, key=lambda row: (row.time_ms, -row.offset))
-        earliest, latest = (None, None) if self._is_old else (min(self._starts), max(self._starts))
+        earliest, latest = min(self._starts, default=None), max(self._starts, default=None)
+        if earliest is not None and self._starts[earliest] > 0:
+            earliest = None  # Of what stood there before the log had epochs nobody knows the epoch.
         asked = {
-            since: None if first is None else (first.offset, first.time_ms, self._named(first)),
+            since: None if first is None else (first.offset, first.time_ms, _named(first)),
             -1: (len(rows), -1, latest),
             -2: (0, -1, earliest),
             -4: (0, -1, earliest),
-            -3: (newest.offset, newest.time_ms, self._named(newest)),
+            -3: (newest.offset, newest.time_ms, _named(newest)),
         }
         for time_ms, wanted in asked.items():
             told = log.fetch_offset_by_timestamp(time_ms)
@@ -208,9 +217,6 @@ class _Life:
                 return f"for the time {time_ms} it answers {answer}, and {wanted} is so"
         return self._epochs_compared()
 
-    def _named(self, row: Row) -> int | None:
-        return None if self._is_old else row.epoch
-
     def _epochs_compared(self) -> str:
         """Return where the log says that an epoch ends and its list says otherwise."""
         for epoch in range(-1, self._epoch + 2):
@@ -218,15 +224,18 @@ class _Life:
             later = [start for other, start in self._starts.items() if other > epoch]
             known = [other for other in self._starts if other <= epoch]
             wanted = None
-            if self._is_old:
-                wanted = None
-            elif epoch >= 0 and later:
+            if epoch >= 0 and later:
                 wanted = (max(known, default=epoch), min(later))
-            elif epoch == max(self._starts):
+            elif epoch == max(self._starts, default=None):
                 wanted = (epoch, len(self._rows))
             if (None if told is None else (told.epoch, told.end_offset)) != wanted:
                 return f"epoch {epoch} ends at {told}, and {wanted} is so"
         return ""
+
+
+def _named(row: Row) -> int | None:
+    """Return the epoch that an answer names for a record, None for one of a format without."""
+    return None if row.epoch < 0 else row.epoch
 
 
 def _forged(data: bytes, place: int, number: int) -> bytes:

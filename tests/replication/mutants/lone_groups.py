@@ -28,9 +28,11 @@ _REST_MS: Final = 180_000
 """Longer than any session: a static member that is restarted too early is refused until its former session is over."""
 _START_MS: Final = 30_000
 """Longer than a group needs to begin to read, and how far it may be behind at the end."""
-_UNOWNED_MS: Final = 75_000
+_UNOWNED_MS: Final = 90_000
 """Longer than a session and a rebalance."""
 _BREAKS: Final = (EventKind.CRASH, EventKind.CLOSE, EventKind.BOUNCE, EventKind.STALL, EventKind.FREEZE)
+_SLOWING: Final = (EventKind.STALL, EventKind.FREEZE)
+"""What members do that others wait for as long as max.poll.interval.ms allows."""
 _PROTOCOLS: Final = tuple(GroupProtocol)
 _ASSIGNORS: Final = {
     GroupProtocol.EAGER: ("range", "roundrobin", "sticky"),
@@ -99,6 +101,11 @@ def _broken(group_run: GroupRun, *, is_seeded: bool) -> str:
     return next((what for what, holds in _reasons(group_run).items() if not holds), "")
 
 
+def _is_slow(group_run: GroupRun) -> bool:
+    """Return whether some member takes its time to give partitions back."""
+    return any(member.revoke_ms for member in group_run.scenario.members)
+
+
 def _reasons(group_run: GroupRun) -> dict[str, bool]:
     """Return what must hold of a run's counts, given what happened in it: each trouble has a cause."""
     kinds = Counter(event.kind for event in group_run.scenario.events)
@@ -112,12 +119,16 @@ def _reasons(group_run: GroupRun) -> dict[str, bool]:
         f"members died: {group_run.deaths}": all("INSTANCE_ID" in death.text for death in group_run.deaths),
         f"{departures} members left for {breaks} events": departures <= breaks + kinds[EventKind.FAILOVER],
         f"commits ended as {group_run.commits}": others > 0 or set(group_run.commits) == {"NONE"},
-        f"{group_run.duplicate_count} records were read again": others > 0 or group_run.duplicate_count == 0,
+        f"{group_run.duplicate_count} records were read again": others > 0
+        or _is_slow(group_run)
+        or group_run.duplicate_count == 0,
         f"of {due} records {group_run.read_count} were read": grows
         or group_run.read_count - group_run.duplicate_count >= due,
         f"{group_run.rebalance_count} rebalances": group_run.rebalance_count <= starts + 2 * others + departures + 1,
         f"nobody had a partition for {group_run.unowned_ms_max} ms": group_run.unowned_ms_max
         <= _START_MS + _UNOWNED_MS * others,
+        f"a rebalance took {group_run.rebalance_latency_max} ms": any(kinds[kind] for kind in _SLOWING)
+        or group_run.rebalance_latency_max <= (_UNOWNED_MS if others else _START_MS),
         f"two had a partition for {group_run.shared_ms} ms": others > 0 or group_run.shared_ms == 0,
     }
 
