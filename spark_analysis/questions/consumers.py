@@ -142,8 +142,9 @@ def _headline(rows: pa.Table) -> str:
     if len(set(shares.values())) < 2 or not is_of_one_placer(known):
         return ""
     fewest, most = (pick(shares, key=lambda name: (shares[name], name)) for pick in (min, max))
+    where = "" if known.num_rows == rows.num_rows else "Where zones are known. "
     return (
-        f"With {fewest} the fewest fetches cross zones, {100 * shares[fewest]:.1f} %, with {most} the most, "
+        f"{where}With {fewest} the fewest fetches cross zones, {100 * shares[fewest]:.1f} %, with {most} the most, "
         f"{100 * shares[most]:.1f} %. "
     )
 

@@ -87,7 +87,8 @@ def test_headlines_say_the_answer_that_their_table_shows(asked: dict[str, Any]) 
     costs = f"What crosses zones costs {by_change['now']['cost']:.2f} USD a month and cluster; "
     assert answers["traffic"]["headline"].startswith(f"{costs}{best[1]} saves most, {best[0]:.2f}. ")
     crossing = {row["crossing_count"]: row["assignor"] for row in reversed(answers["consumers"]["by_assignor"])}
-    assert answers["consumers"]["headline"].startswith(f"With {crossing[min(crossing)]} the fewest fetches cross zones")
+    fewest = f"Where zones are known. With {crossing[min(crossing)]} the fewest fetches cross zones, "
+    assert answers["consumers"]["headline"].startswith(fewest)
     assert f"with {crossing[max(crossing)]} the most" in answers["consumers"]["headline"]
     (year,) = answers["availability"]["years"]
     assert f"under min-ISR for {year['under_min_isr_minutes']:,.0f} minutes. " in answers["availability"]["headline"]
