@@ -338,9 +338,12 @@ class ControllerRole:
     # Partitions.
 
     def _on_alter_partition(self, ask: AlterPartition, sender: Address, out: Outbox) -> None:
-        state = self.image.partitions.get(ask.partition)
-        assert state is not None, ask
-        error = check_broker_epoch(self.image.brokers.get(ask.request.leader), ask.broker_epoch)
+        state, leader = self.image.partitions.get(ask.partition), ask.request.leader
+        error = check_broker_epoch(self.image.brokers.get(leader), ask.broker_epoch)
+        if state is None:
+            # The topic was deleted while the request was on its way; the leader hears of it by the metadata.
+            error = ErrorCode.UNKNOWN_TOPIC_ID if error is ErrorCode.NONE else error
+            state = PartitionState(replicas=(leader,), isr=(leader,), leader=leader)
         if error is not ErrorCode.NONE:
             out.send(sender, AlterPartitionResponse(ask.partition, ask.request, Altered(error, state)))
             return
