@@ -56,20 +56,20 @@ def solve_band(parts: Parts, low: Int64Array, high: Int64Array) -> Found:
     near = Near.within(parts, low, high)
     found = [place(near, low, high)]
     enough = parts.copied_bytes(near.flow) * _ABOVE_FLOW_MAX
+    for margin in _MARGINS:  # Where a rack is full, no broker takes what a whole partition is more than its parts.
+        if not found[-1].outside(low, high):
+            break
+        free = (high - low) // margin
+        inner = place(Near.within(parts, low + free, high - free), low, high)
+        found.append(attrs.evolve(inner, price=found[0].price))
     if _is_good(found, low, high, enough):
-        return found[0]
+        return found[-1]
     for keeping in (True, False):
         rows, sets = decide_large(parts, low, high, keeping=keeping)
         if rows.size:
             found.append(place(near, low, high, (rows, sets)))
         if _is_good(found, low, high, enough):
             return found[-1]
-    for margin in _MARGINS:  # Where a rack is full, no broker takes what a whole partition is more than its parts.
-        if any(not one.outside(low, high) for one in found):
-            break
-        free = (high - low) // margin
-        inner = place(Near.within(parts, low + free, high - free), low, high)
-        found.append(attrs.evolve(inner, price=found[0].price))
     found.sort(key=lambda one: (one.outside(low, high), one.copied))
     found = [annealed(parts, one, low, high) for one in found[:_ANNEALED_FIRST]]
     best = min(found, key=lambda one: (one.outside(low, high), one.copied))

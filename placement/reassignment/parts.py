@@ -37,7 +37,7 @@ from placement.reassignment.band_kernel import round_sizes
 from placement.reassignment.exchange import solve
 from placement.reassignment.problem import Bounds, InfeasibleError, Problem, Solution
 
-PART_COUNT_MAX: Final = 100_000
+PART_COUNT_MAX: Final = 80_000
 _PARTS_PER_PARTITION: Final = 64
 _PART_COUNT_MIN: Final = 4_000
 _MEAN_MIN: Final = 4_000  # Parts of a broker, so that floors and ceilings of means are near them.
