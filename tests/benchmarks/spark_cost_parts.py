@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import statistics
 import sys
@@ -208,9 +207,8 @@ def moved(options: Namespace) -> list[Figure]:
     """Measure certified plans of clusters of a recipe, in process."""
     with tempfile.TemporaryDirectory() as name:
         words = ["fleet", "uneven-racks", "--engine", "local", "--quiet", "--out", name, "--clusters"]
-        run = functools.partial(engines.cpu_seconds)
-        with_plans = run([sys.executable, "-c", engines.MAIN, *words, str(MOVED_CLUSTERS), "--ask", "movement"])
-        without = run([sys.executable, "-c", engines.MAIN, *words, str(MOVED_CLUSTERS)])
+        command = [sys.executable, "-c", engines.MAIN, *words, str(MOVED_CLUSTERS)]
+        with_plans, without = engines.cpu_seconds([*command, "--ask", "movement"]), engines.cpu_seconds(command)
     each = 1e3 * (with_plans - without) / MOVED_CLUSTERS
     return [Figure(what="four certified plans of a cluster of uneven racks, both placers", found=each, unit="CPU ms")]
 
