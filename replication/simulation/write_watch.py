@@ -55,6 +55,7 @@ class _Clear:
     basis: tuple[object, ...]
     asked_ms: int
     end_offset: int
+    partition_epoch: int = attrs.field(kw_only=True)
 
 
 class WriteWatch:
@@ -65,8 +66,8 @@ class WriteWatch:
         self._find = find
         self._limit_ms = limit_ms(cluster.options.settings)
         self._clear: dict[int, _Clear] = {}
-        self._refused: dict[int, str] = {}
-        """The last refusal of each partition's leader since the last look, in words."""
+        self._refused: dict[tuple[int, NodeId], str] = {}
+        """The last refusal since the last look, by partition and broker, in words."""
 
     def begin(self) -> None:
         """Look for the first time, unless ZooKeeper keeps the ISR."""
@@ -76,7 +77,9 @@ class WriteWatch:
     def note_refusal(self, node: NodeId, answer: ProduceResponse) -> None:
         """Note that a broker has answered a write with an error."""
         if answer.error in REFUSALS:
-            self._refused[answer.partition] = f"broker {node} answered {answer.error.name} at {self._cluster.now_ms} ms"
+            self._refused[answer.partition, node] = (
+                f"broker {node} answered {answer.error.name} at {self._cluster.now_ms} ms"
+            )
 
     def _look(self) -> None:
         cluster = self._cluster
@@ -116,10 +119,14 @@ class WriteWatch:
         basis = (state.leader, state.leader_epoch, members, cluster.controller_address)
         clear = self._clear.get(partition)
         if clear is None or clear.basis != basis:
-            return _Clear(now_ms, basis, now_ms, log.log_end_offset)
-        if partition in self._refused and now_ms - clear.since_ms > self._limit_ms:
+            return _Clear(now_ms, basis, now_ms, log.log_end_offset, partition_epoch=state.partition_epoch)
+        refused = self._refused.get((partition, NodeId(state.leader)))
+        # Whoever refused under another ISR may have had too small a one in between.
+        is_same = clear.partition_epoch == state.partition_epoch
+        clear = attrs.evolve(clear, partition_epoch=state.partition_epoch)
+        if refused is not None and is_same and now_ms - clear.since_ms > self._limit_ms:
             what = f"nothing has stood in the way of leader {state.leader} since {clear.since_ms} ms"
-            self._find(Finding("L16", now_ms, partition, f"{what}, and {self._refused[partition]}"))
+            self._find(Finding("L16", now_ms, partition, f"{what}, and {refused}"))
         if log.high_watermark >= clear.end_offset:
             return attrs.evolve(clear, asked_ms=now_ms, end_offset=log.log_end_offset)
         if now_ms - clear.asked_ms > self._limit_ms:

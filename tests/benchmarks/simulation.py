@@ -1,9 +1,10 @@
 """Events a core that the simulation plays: `python -m tests.benchmarks.simulation [ROUNDS] [--json]`.
 
 Three shapes: a quiet cluster whose replicas mostly ask each other for news, a swarm of faults over drawn clusters, and
-a busy cluster that writes a hundred records a second. Each with every step checked and without checks. CPU time, as
-the machine may be shared; medians of the rounds, which go through all shapes in turn so that a slow minute of the
-machine touches all alike.
+a busy cluster that writes a hundred records a second; and the swarm again in runs of three minutes. Each with every
+check, without what is looked at each second (L15, L16) and after each order (L14), and without checks. CPU time, as the
+machine may be shared; medians of the rounds, which go through all shapes in turn so that a slow minute of the machine
+touches all alike.
 """
 
 from __future__ import annotations
@@ -13,14 +14,19 @@ import statistics
 import sys
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
+from unittest import mock
 
 import attrs
 
 from broker.units import DurationMs, TimeMs
+from replication.checkers import steps
 from replication.simulation import Options, draw_plan, quiet, run, swarm
 from replication.simulation.cluster import Cluster
 from replication.simulation.fault_injection import FaultInjector
+from replication.simulation.lag_watch import LagWatch
 from replication.simulation.trace import Trace
+from replication.simulation.write_watch import WriteWatch
 from tests.benchmarks.report import describe_machine, show
 
 ROUNDS = 5
@@ -42,6 +48,7 @@ SHAPES: dict[str, tuple[Options, ...]] = {
     "quiet: 5 brokers, 10 partitions, 4 writes/s": (_of_ten(60, 2, 500),),
     "busy: 5 brokers, 10 partitions, 100 writes/s": (_of_ten(20, 10, 100),),
     "swarm: 3-5 brokers, 1-3 partitions, faults": tuple(swarm(seed, DurationMs(120_000)) for seed in SWARM_SEEDS),
+    "swarm of 3 minutes a run": tuple(swarm(seed, DurationMs(180_000)) for seed in range(8)),
 }
 
 
@@ -50,6 +57,15 @@ def checked(options: Options) -> int:
     outcome = run(options)
     assert not outcome.is_broken, outcome.findings[0]
     return outcome.event_count
+
+
+def unwatched(options: Options) -> int:
+    """Play a run with every check but L14 to L16."""
+    with ExitStack() as stack:
+        for watch in (LagWatch, WriteWatch):
+            stack.enter_context(mock.patch.object(watch, "begin", return_value=None))
+        stack.enter_context(mock.patch.object(steps, "ORDERS", frozenset()))
+        return checked(options)
 
 
 def unchecked(options: Options) -> int:
@@ -77,7 +93,7 @@ def main(arguments: list[str]) -> int:
     counts: dict[tuple[str, str], int] = {}
     for _ in range(rounds):
         for shape, all_options in SHAPES.items():
-            for name, play in (("checked", checked), ("unchecked", unchecked)):
+            for name, play in (("checked", checked), ("without L14 to L16", unwatched), ("unchecked", unchecked)):
                 counts[shape, name], a_second = rate(play, all_options)
                 rates.setdefault((shape, name), []).append(a_second)
     rows = [
@@ -88,6 +104,7 @@ def main(arguments: list[str]) -> int:
             "events/CPU s": round(statistics.median(found)),
             "least": round(min(found)),
             "most": round(max(found)),
+            "CPU ms a run": round(1_000 * counts[shape, name] / statistics.median(found) / len(SHAPES[shape])),
         }
         for (shape, name), found in rates.items()
     ]
