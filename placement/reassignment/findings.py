@@ -185,7 +185,7 @@ def _held_up(batch: BatchImpact, release: Release) -> Iterator[Finding]:
             is_bad=True,
             count=int(stuck.size),
             sentence="Cannot complete, as a new replica is on a fenced broker, no member of the ISR stays, or nobody "
-            f"leads: {counted(int(stuck.size), 'partition')}, {_named(batch, stuck)}.",
+            f"leads: {counted(int(stuck.size), 'partition')}, {named(batch.plan, stuck)}.",
         )
 
 
@@ -306,8 +306,9 @@ def _factor(view: ClusterView) -> NDArray[np.intp]:
     return np.asarray(count_in_row(view.partitions.replicas >= 0))
 
 
-def _named(batch: BatchImpact, places: Int64Array) -> str:
-    return _listed([batch.plan.name(place) for place in places[:NAMES_MAX].tolist()], int(places.size))
+def named(plan: Reassignment, places: Int64Array) -> str:
+    """Return the names of the rows of a plan at `places`: the first ones, and how many more there are."""
+    return _listed([plan.name(place) for place in places[:NAMES_MAX].tolist()], int(places.size))
 
 
 def _rows(view: ClusterView, rows: Int64Array) -> str:

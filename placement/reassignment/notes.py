@@ -3,7 +3,7 @@
 What it decides: which partitions will wait for a replica that is out of sync, which have a single replica while they
 move, and where loads stay uneven because no plan can make them even.
 
-Example: "3 partitions wait for a kept replica that is out of sync before Kafka 4.3 (KAFKA-19975)".
+Example: "2 partitions would wait for a kept out-of-sync replica before 4.3 (KAFKA-19975): orders-1, orders-4".
 
 Left out: capacities; `impact` looks at them.
 
@@ -24,9 +24,10 @@ from broker.units import format_size
 from broker.wording import counted
 from placement.reassignment.certificate import GAP_MAX
 from placement.reassignment.completion import Completion, completion, unblocked_by_newer_release
-from placement.reassignment.findings import fenced_targets, naming_cordoned
+from placement.reassignment.findings import fenced_targets, named, naming_cordoned
 from placement.reassignment.goal import copy_sizes, excluded_rows
 from placement.reassignment.plan import Plan
+from placement.reassignment.reassignment import Reassignment
 
 _SHOWN_MAX: Final = 5
 
@@ -70,12 +71,7 @@ def _notes(plan: Plan, done: Completion) -> Iterator[str]:
             f"{counted(int(kept.sum()), 'partition')} of the plan with a replica that stays on a cordoned broker: "
             "4.3.1 takes them, later releases refuse such a target (KAFKA-20832) until it is uncordoned"
         )
-    stuck = int(np.count_nonzero(done.is_blocked))
-    if stuck:
-        yield f"{counted(stuck, 'partition')} cannot complete before a replica is back in sync or a broker is unfenced"
-    waiting = int(np.count_nonzero(unblocked_by_newer_release(moved)))
-    if waiting:
-        yield f"{counted(waiting, 'partition')} would wait for a kept out-of-sync replica before 4.3 (KAFKA-19975)"
+    yield from _waiting(moved, done)
     single = int(np.count_nonzero(any_in_row(moved.added) & (count_in_row(moved.current >= 0) == 1)))
     if single:
         yield f"{counted(single, 'moving partition')} with a single replica: its broker must stay up"
@@ -95,6 +91,17 @@ def _notes(plan: Plan, done: Completion) -> Iterator[str]:
             low, high = int(proof.even_low[proof.block >= 0].min()), int(proof.even_high.max())
             why = "racks" if what == "replicas" else "the places of replicas"
             yield f"{what} end between {low} and {high} a broker: {why} allow nothing more even"
+
+
+def _waiting(moved: Reassignment, done: Completion) -> Iterator[str]:
+    """Yield which partitions do not complete as the cluster stands, or would not under an older release."""
+    for rows, what in (
+        (done.is_blocked, "cannot complete before a replica is back in sync or a broker is unfenced"),
+        (unblocked_by_newer_release(moved), "would wait for a kept out-of-sync replica before 4.3 (KAFKA-19975)"),
+    ):
+        places = np.flatnonzero(rows)
+        if places.size:
+            yield f"{counted(int(places.size), 'partition')} {what}: {named(moved, places)}"
 
 
 def _unproven(plan: Plan) -> Iterator[str]:
