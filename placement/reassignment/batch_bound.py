@@ -3,22 +3,33 @@
 What it decides: the seconds that no schedule in batches beats, however many batches it has. Without a concurrency that
 is the bound of any order (placement/reassignment/moves.py).
 
-How: number the batches of any schedule from the longest, T1 >= T2 >= ... A link has at most C = `concurrency` moves in
-a batch, so j - 1 batches hold at most C (j - 1) of its moves, and one of its C (j - 1) + 1 longest is in a later one:
+How: a move is in one batch with all its links, so its batch lasts at least as long as the move takes: its time at the
+slowest of its links. Number the batches of any schedule from the longest, T1 >= T2 >= ... A link has at most C =
+`concurrency` moves in a batch, so j - 1 batches hold at most C (j - 1) of its moves, and one of its C (j - 1) + 1
+longest is in a later one:
 
     Tj >= a(j) = max over links of the time of the move of rank C (j - 1) + 1
-    T(j+1) + T(j+2) + ... >= b(j) = max over links of the time of all but the C j longest moves
+
+The later batches hold all but C j moves of a link at least, and last as long as the link is busy with these, and as
+long as C of them take on average:
+
+    T(j+1) + T(j+2) + ... >= b(j) = max over links of the link's seconds of all but the C j with most seconds, and of
+                                    the time of all but the C j longest moves / C
 
 So the batches take at least a(1) + ... + a(j) + b(j), for every j; j = 0 is the bound of any order.
 
 Example: moves of 5 s and 3 s from broker 1, and of 5 s and 3 s to broker 2, one at a time: batches of 5 s and 3 s.
 
-    >>> batched_seconds(np.array([0, 0, 1, 1]), np.array([5.0, 3.0, 5.0, 3.0]), concurrency=1)
+    >>> links, seconds = np.array([0, 0, 1, 1]), np.array([5.0, 3.0, 5.0, 3.0])
+    >>> batched_seconds(links, seconds, seconds, concurrency=1)
     8.0
-    >>> batched_seconds(np.array([0, 0, 1]), np.array([1.0, 1.0, 9.0]), concurrency=1)
-    10.0
 
-Left out: that the links of one move are in one batch, which makes some schedules longer still.
+Two moves to broker 0 take 1 s there and 4 s elsewhere: one at a time that is 8 s, not 2.
+
+    >>> batched_seconds(np.array([0, 0]), np.array([1.0, 1.0]), np.array([4.0, 4.0]), concurrency=1)
+    8.0
+
+Left out: that moves which share no link may still not fit together; it makes some schedules longer still.
 
 Source: ours; with one move at a time, the bound of Kesselman & Kogan, "Nonpreemptive scheduling of optical switches",
 IEEE Transactions on Communications, 2007.
@@ -45,28 +56,50 @@ def link_seconds(moves: Moves, rates: Rates) -> FloatArray:
 
 def batched_bound(moves: Moves, rates: Rates, concurrency: int | None) -> float:
     """Return the seconds that no batches of at most `concurrency` moves a link beat; None is no limit."""
-    links = moves.links()
+    links, seconds = moves.links(), link_seconds(moves, rates)
     busy = links >= 0
-    return batched_seconds(links[busy], link_seconds(moves, rates)[busy], concurrency or max(moves.count, 1))
+    longest = np.broadcast_to(seconds.max(axis=1, initial=0.0)[:, None], links.shape)
+    return batched_seconds(links[busy], seconds[busy], longest[busy], concurrency or max(moves.count, 1))
 
 
-def batched_seconds(links: Int32Array | Int64Array, seconds: FloatArray, concurrency: int) -> float:
-    """Return the bound for the links of all moves, int[E], each busy for `seconds` float64[E]. Cost: O(E log E)."""
+def batched_seconds(
+    links: Int32Array | Int64Array, seconds: FloatArray, move_seconds: FloatArray, concurrency: int
+) -> float:
+    """Return the bound for the links of all moves, int[E], each busy for `seconds` float64[E]. Cost: O(E log E).
+
+    `move_seconds` float64[E], no less, is the time of the whole move.
+    """
     if not links.size:
         return 0.0
+    mine, times, rank = _by_rank(links, move_seconds)
+    first = rank % concurrency == 0
+    longest = np.zeros(int(rank.max()) // concurrency + 1, dtype=np.float64)
+    np.maximum.at(longest, rank[first] // concurrency, times[first])
+    before = np.concatenate([[0.0], np.cumsum(longest)])
+    later = np.maximum(
+        _rest(*_by_rank(links, seconds), concurrency), _rest(mine, times, rank, concurrency) / concurrency
+    )
+    return float((before + later).max())
+
+
+def _by_rank(
+    links: Int32Array | Int64Array, seconds: FloatArray
+) -> tuple[Int32Array | Int64Array, FloatArray, Int64Array]:
+    """Return links, seconds and rank of each, by link; the longest of a link is of rank 0."""
     order = np.lexsort((-seconds, links))
-    mine, times = links[order], seconds[order]
-    rank = np.arange(mine.size) - np.searchsorted(mine, mine)
+    mine = links[order]
+    return mine, seconds[order], np.arange(mine.size) - np.searchsorted(mine, mine)
+
+
+def _rest(links: Int32Array | Int64Array, seconds: FloatArray, rank: Int64Array, concurrency: int) -> FloatArray:
+    """Return the most seconds of a link without its first 0, C, 2 C, ... moves, C being the concurrency."""
     batch = rank // concurrency
     count = int(batch.max()) + 1
-    longest = np.zeros(count, dtype=np.float64)
-    np.maximum.at(longest, batch[rank % concurrency == 0], times[rank % concurrency == 0])
     by_batch = np.argsort(batch, kind="stable")
     ends = np.searchsorted(batch[by_batch], np.arange(count + 1))
-    # From the last group of moves to the first: what each link still has to move after j batches.
-    rest, bound = np.zeros(int(mine.max()) + 1, dtype=np.float64), float(longest.sum())
-    for j in range(count - 1, -1, -1):
-        group = by_batch[ends[j] : ends[j + 1]]
-        np.add.at(rest, mine[group], times[group])
-        bound = max(bound, float(longest[:j].sum() + rest.max()))
-    return bound
+    rest, most = np.zeros(int(links.max()) + 1, dtype=np.float64), np.zeros(count + 1, dtype=np.float64)
+    for each in range(count - 1, -1, -1):
+        group = by_batch[ends[each] : ends[each + 1]]
+        np.add.at(rest, links[group], seconds[group])
+        most[each] = rest.max()
+    return most

@@ -2,9 +2,10 @@
 
 What it decides: the batch of each move where a link has at most `concurrency` moves at a time and no disk limits.
 
-How: moves go longest first into the batch that they lengthen least. A batch is given a length beforehand, up to which
-moves cost nothing: first a part of what it would take if each link moved its longest first, so many at a time as it
-may; then the same for all batches. Each part is tried, as none is best everywhere.
+How: moves go longest first, of equals those of the busiest brokers first, into the batch that they lengthen least. A
+batch is given a length beforehand, up to which moves cost nothing: first a part of what it would take if each link
+moved its longest first, so many at a time as it may; then the same for all batches. Each part is tried, as none is best
+everywhere.
 
 Example: from broker 0 to broker 1 moves of 5 and 3 s, from broker 2 to broker 3 too, one at a time: both of 5 s share a
 batch, both of 3 s the next.
@@ -42,7 +43,9 @@ def packings(moves: Moves, rates: Rates, concurrency: int, least: int, batch_cou
     `least` is the number of batches that the busiest link needs.
     """
     links, seconds = moves.links(), link_seconds(moves, rates)
-    order = np.lexsort((np.arange(moves.count), -seconds.max(axis=1, initial=0.0)))
+    moves_of = np.bincount(links[links >= 0], minlength=2 * moves.broker_count)
+    beside = np.where(links >= 0, moves_of[links], 0)
+    order = np.lexsort((np.arange(moves.count), -beside.sum(axis=1), -beside.max(axis=1), -seconds.max(axis=1)))
     bound = batched_bound(moves, rates, concurrency)
     most = min(batch_count_max, 2 * least + 1)
     for lengths in _lengths(moves, seconds, concurrency, least, most) if np.isfinite(bound) else ():

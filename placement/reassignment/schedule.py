@@ -22,8 +22,7 @@ nothing. Where so few batches take more than `NEAR_BOUND` times the lower bound,
 Example: 4 equal moves from broker 1 to broker 2 with concurrency 2: two batches of two, at the lower bound.
 
 Left out: rates that change while a batch runs; deletion of replicas, which Kafka begins a minute after completion.
-Where partitions gain two replicas, one at a time, batches are matchings of a hypergraph, and took up to 1.5 times the
-bound (`python -m tests.benchmarks.batches`); how much of that is the bound's is not known.
+Where partitions gain two replicas, one at a time, batches are matchings of a hypergraph, which are packed, not proven.
 
 Source: first-fit decreasing (Johnson 1973); Koenig 1916. Batches in Kafka itself were proposed in KIP-435.
 """

@@ -20,7 +20,16 @@ from placement.reassignment.schedule import Limits, schedule
 from tests.benchmarks.report import describe_machine, show
 
 SIGMAS = (0.0, 1.0, 1.5, 2.0, 3.0)
-SHAPES = ((12, 150, 1, 1), (12, 80, 2, 1), (12, 450, 1, 3), (20, 400, 2, 3), (30, 2_000, 1, 5), (12, 1_500, 1, 10))
+SHAPES = (
+    (12, 150, 1, 1),
+    (12, 80, 2, 1),
+    (26, 90, 2, 1),
+    (36, 193, 3, 1),
+    (12, 450, 1, 3),
+    (20, 400, 2, 3),
+    (30, 2_000, 1, 5),
+    (12, 1_500, 1, 10),
+)
 """Brokers, partitions, new replicas of each, and concurrency."""
 
 
