@@ -18,7 +18,8 @@
 - restart_crossing_kernel: Put brokers into a given number of batches by crossing schedules, compiled.
 - restart_bound: Find broker weights that prove how many batches a schedule of restarts needs at least.
 - restart_columns_kernel: Solve the program over batches that bounds a schedule from below, compiled.
-- restart_columns: Find the best fractional schedule of restarts, whose prices bound every schedule from below.
+- restart_columns: Hold the program over batches of restarts, and look for batches that improve it.
+- restart_prices: Find the best fractional schedule of restarts, whose prices bound every schedule from below.
 - restart_branching: Find cases in which prices prove that every schedule has more batches than asked for.
 - restarts: Schedule restarts in as few batches as possible so that no partition falls under min.insync.replicas.
 - restart_savings: Find the few partitions that cost extra batches: without them a schedule of restarts has fewer.

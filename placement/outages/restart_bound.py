@@ -5,7 +5,7 @@ clique; if a gap is left, the caller adds those of the best fractional schedule,
 most.
 
 How: a constraint and a clique need no search to speak of; a clique is grown from each of the brokers with most
-conflicts, by the broker that leaves most others beside it. The prices take seconds (restart_columns.py).
+conflicts, by the broker that leaves most others beside it. The prices take seconds (restart_prices.py).
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ import numpy as np
 from broker.cluster import Int64Array
 from placement.outages.restart_search_kernel import ByteArray, heaviest_batch
 
-CASE_STEPS_MAX: Final = 50_000_000
+CASE_STEPS_MAX: Final = 60_000_000
 CASES_MAX: Final = 1_000
 
 

@@ -40,7 +40,7 @@ from placement.outages.restart_budget import Limits
 from placement.outages.restart_cases import Case, cases_prove
 from placement.outages.restart_search_kernel import ByteArray, fill_within, heaviest_batch
 
-STEPS_MAX: Final = 300_000_000  # Above a second.
+STEPS_MAX: Final = 100_000_000  # About a second.
 SEARCH_STEPS_MAX: Final = 3_500_000_000  # About three seconds; a proof for 155 brokers takes 3 billion.
 _FAULTS_MAX: Final = 10
 FOUND: Final = 1
@@ -103,6 +103,7 @@ def check_schedule(
     batches: Sequence[Sequence[int]],
     weights: Int64Array,
     *,
+    by_weights: int = 0,
     by_search: int = 0,
     cases: Sequence[Case] = (),
     steps_max: int = STEPS_MAX,
@@ -110,10 +111,10 @@ def check_schedule(
     """Return the faults of `batches` (places in `limits.brokers`), and the lower bound that is confirmed.
 
     The bound is what `weights` prove; or the number of batches if the `cases` prove it; or `by_search`, if that is more
-    and no schedule has one batch fewer.
+    and no schedule has one batch fewer. `by_weights` is what the weights are said to prove: that is seen sooner.
     """
     faults = tuple(_faults(limits, batches))[:_FAULTS_MAX]
-    bound = lower_bound(limits, weights, steps_max=steps_max, claimed=len(batches))
+    bound = lower_bound(limits, weights, steps_max=steps_max, claimed=by_weights or len(batches))
     if cases and len(batches) > bound and cases_prove(conflicts_of(limits).clash, cases, len(batches)):
         return Checked(faults, len(batches), "cases")
     if by_search > bound and within(limits, conflicts_of(limits), by_search - 1, SEARCH_STEPS_MAX)[0] == NONE:
@@ -133,18 +134,16 @@ def within(limits: Limits, conflicts: Conflicts, batch_count: int, steps_max: in
 def lower_bound(limits: Limits, weights: Int64Array, *, steps_max: int = STEPS_MAX, claimed: int = 0) -> int:
     """Return the number of batches that `weights` prove every schedule to need; 0 if it cannot be confirmed.
 
-    Whether they prove `claimed` batches is seen first, as that takes far fewer comparisons.
+    With `claimed` batches only what weighs too much for these is looked for, which takes far fewer comparisons.
     """
     if not limits.brokers.size or weights.shape != limits.brokers.shape or int(weights.min()) < 0:
         return 0
-    total, conflicts = int(weights.sum()), conflicts_of(limits)
-    if claimed > 1 and total:
-        least = (total - 1) // (claimed - 1)
-        batch, _, steps = heaviest(conflicts, limits.batch_max, weights, steps_max, least=least)
-        if steps <= steps_max and not batch.size:
-            return claimed
-    cap, steps = heaviest(conflicts, limits.batch_max, weights, steps_max)[1:]
-    return -(-total // cap) if steps <= steps_max and cap else 0
+    total = int(weights.sum())
+    least = (total - 1) // (claimed - 1) if claimed > 1 and total else 0
+    batch, weight, steps = heaviest(conflicts_of(limits), limits.batch_max, weights, steps_max, least=least)
+    if steps > steps_max or not total:
+        return 0
+    return -(-total // weight) if batch.size else claimed
 
 
 def heaviest(

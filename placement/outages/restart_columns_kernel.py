@@ -55,13 +55,19 @@ def leaving_row(values: FloatArray, direction: FloatArray) -> int:
 
 @compiled_with(most_gaining, leaving_row)
 def enter_columns(
-    inverse: FloatArray, values: FloatArray, prices: FloatArray, columns: Int32Array, pivots_max: int
+    inverse: FloatArray,
+    values: FloatArray,
+    prices: FloatArray,
+    basis: Int64Array,
+    columns: Int32Array,
+    pivots_max: int,
 ) -> int:
     """Bring the basis to the optimum of the program over `columns`; return the number of pivots.
 
     `inverse` float64[N, N] is the inverse of the basis, `values` float64[N] the weights of its columns, `prices`
-    float64[N] those of the brokers. `columns` int32[M, W] are the brokers of each batch, -1 pads. A broker may be in
-    several batches: a column that takes a broker out of one costs nothing and keeps prices from being negative.
+    float64[N] those of the brokers, `basis` int64[N] the rows of `columns` that it is made of. `columns` int32[M, W]
+    are the brokers of each batch, -1 pads. A broker may be in several batches: a column that takes a broker b out of
+    one, -1 - b, costs nothing and keeps prices from being negative.
     """
     direction = np.zeros(prices.shape[0])
     for pivots in range(pivots_max):
@@ -88,6 +94,7 @@ def enter_columns(
                 values[row] = max(values[row] - step * direction[row], 0.0)
         inverse[leaving] = pivot
         values[leaving] = step
+        basis[leaving] = entering
         prices -= gain * pivot
     return pivots_max
 

@@ -3,9 +3,9 @@
 What it decides: what `restart_check` trusts: the weight that no batch exceeds, and that no schedule has so few batches.
 
 How: `heaviest_batch` tries brokers in order of weight; a branch is cut where the brokers that are left, at most one
-from each set of which no two may restart together, cannot outweigh the best. `fill_within` searches depth first: it
-takes the broker for which the fewest batches are open, tries each of them, and one new batch, as unused batches are
-alike. If it ends without a schedule, there is none.
+from each set of which no two may restart together, cannot outweigh the best. Sets are bits of words. `fill_within`
+searches depth first: it takes the broker for which the fewest batches are open, tries each of them, and one new batch,
+as unused batches are alike. If it ends without a schedule, there is none.
 
 Cost: exponential in the worst case, so at most `steps_max` comparisons are made.
 
@@ -14,7 +14,7 @@ Source: Babel & Tinhofer's branch and bound with a colouring; Brélaz's DSATUR, 
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,13 @@ from broker.cluster import Int32Array, Int64Array
 from broker.compiled import compiled_with
 
 ByteArray: TypeAlias = NDArray[np.uint8]
+WordArray: TypeAlias = NDArray[np.uint64]
+
+_DE_BRUIJN: Final = np.uint64(0x03F79D71B4CB0A89)
+_PLACE_OF: Final = np.array(
+    [int(0x03F79D71B4CB0A89 << place & 0xFFFFFFFFFFFFFFFF) >> 58 for place in range(64)], dtype=np.int64
+).argsort()
+"""The place of a bit, by the six highest bits of its product with a de Bruijn sequence."""
 
 
 def fits(edges: Int32Array, held: Int32Array, budget: Int32Array) -> bool:
@@ -40,39 +47,56 @@ def hold(edges: Int32Array, held: Int32Array, change: int) -> None:
             held[edge] += change
 
 
-def cover(
-    clash: ByteArray, weights: Int64Array, left: Int32Array, left_count: int, cliques: Int32Array, bound: Int64Array
-) -> int:
-    """Fill for each candidate how much it and all after it can add at most; return the comparisons made.
+def lowest(word: np.uint64) -> int:
+    """Return the place of the lowest bit of a word that is not 0."""
+    return int(_PLACE_OF[(word & (~word + np.uint64(1))) * _DE_BRUIJN >> np.uint64(58)])
 
-    Candidates are covered with cliques, the lightest first: a batch has one broker of each clique at most.
+
+def include(words: WordArray, place: int) -> None:
+    """Add an element to a set of bits."""
+    words[place // 64] |= np.uint64(1) << np.uint64(place % 64)
+
+
+def fill_sets(clash: ByteArray, broker_of: Int64Array, clash_of: WordArray) -> None:
+    """Fill for each candidate the set of the candidates that it clashes with."""
+    for one in range(broker_of.shape[0]):
+        for other in range(broker_of.shape[0]):
+            if clash[broker_of[one], broker_of[other]]:
+                include(clash_of[one], other)
+
+
+def cover(
+    clash_of: WordArray, weights: Int64Array, left: WordArray, uncovered: WordArray, inside: WordArray, adds: Int64Array
+) -> int:
+    """Fill for each candidate of the set `left` how much it can add beside lighter ones; return the words touched.
+
+    Candidates are covered with cliques, the lightest first: a batch has one broker of each clique at most. Bits of sets
+    are candidates, the lightest first.
     """
-    sizes = np.zeros(left_count, np.int64)
-    tops = np.zeros(left_count, np.int64)
-    count = steps = 0
-    bound[left_count] = 0
-    for place in range(left_count - 1, -1, -1):
-        broker = left[place]
-        into = 0
-        while into < count:
-            inside = True
-            for member in range(sizes[into]):
-                steps += 1
-                if not clash[broker, cliques[into, member]]:
-                    inside = False
-                    break
-            if inside:
-                break
-            into += 1
-        count = max(count, into + 1)
-        cliques[into, sizes[into]] = broker
-        sizes[into] += 1
-        bound[place] = bound[place + 1] + weights[broker] - tops[into]
-        tops[into] = weights[broker]
+    uncovered[:] = left
+    words, steps, first = left.shape[0], 0, 0
+    while first < words:
+        if not uncovered[first]:
+            first += 1
+            continue
+        inside[:] = uncovered
+        heaviest_inside, word = np.int64(0), first
+        while word < words:
+            if not inside[word]:
+                word += 1
+                continue
+            bit = lowest(inside[word])
+            candidate = 64 * word + bit
+            uncovered[word] &= ~(np.uint64(1) << np.uint64(bit))
+            adds[candidate] = weights[candidate] - heaviest_inside
+            heaviest_inside = weights[candidate]
+            for other in range(word, words):
+                inside[other] &= clash_of[candidate, other]
+            steps += words - word
     return steps
 
 
-@compiled_with(fits, hold, cover)
+@compiled_with(fits, hold, lowest, include, fill_sets, cover)
 def heaviest_batch(
     tables: tuple[ByteArray, Int32Array, Int32Array],
     batch_max: int,
@@ -82,54 +106,69 @@ def heaviest_batch(
     least: int,
     best: ByteArray,
 ) -> tuple[int, int]:
-    """Fill uint8[N] with the heaviest batch; return its weight, and the comparisons, above `steps_max` if cut off.
+    """Fill uint8[N] with the heaviest batch; return its weight, and the words touched, above `steps_max` if cut off.
 
-    Only batches heavier than `least` are looked for: if there is none, nothing is filled, and the weight is `least`.
+    `order` are the brokers to look at, the heaviest first. Only batches heavier than `least` are looked for: if there
+    is none, nothing is filled, and the weight is `least`.
     """
     clash, hyperedge_of, budget = tables
     count = order.shape[0]
+    words = (count + 63) // 64
+    only_pairs = budget.shape[0] == 0
+    broker_of = order[::-1].copy()
+    weight_of = weights[broker_of]
+    clash_of = np.zeros((count, words), np.uint64)
+    fill_sets(clash, broker_of, clash_of)
     deepest = min(batch_max, count)
-    left = np.zeros((deepest + 1, count), np.int32)
+    left = np.zeros((deepest + 1, words), np.uint64)
+    listed = np.zeros((deepest + 1, count), np.int32)
     left_count = np.zeros(deepest + 1, np.int64)
     bound = np.zeros((deepest + 1, count + 1), np.int64)
-    at = np.zeros(deepest + 1, np.int64)
-    chosen = np.zeros(deepest + 1, np.int64)
+    at, chosen = np.zeros(deepest + 1, np.int64), np.zeros(deepest + 1, np.int64)
     held = np.zeros(budget.shape[0], np.int32)
-    cliques = np.zeros((count, count), np.int32)
-    left[0] = order
-    left_count[0] = count
+    uncovered, inside, adds = np.zeros(words, np.uint64), np.zeros(words, np.uint64), np.zeros(count, np.int64)
+    for candidate in range(count):
+        include(left[0], candidate)
+    listed[0], left_count[0] = np.arange(count), count
     depth, weight, most, steps, fresh = 0, np.int64(0), np.int64(least), 0, True
     while depth >= 0 and steps <= steps_max:
         if fresh:
-            steps += cover(clash, weights, left[depth], left_count[depth], cliques, bound[depth])
-            at[depth] = 0
+            steps += 1 + cover(clash_of, weight_of, left[depth], uncovered, inside, adds)
+            for place in range(left_count[depth]):
+                bound[depth, place + 1] = bound[depth, place] + adds[listed[depth, place]]
+            at[depth] = left_count[depth]
         place = at[depth]
         fresh = False
-        if depth < deepest and place < left_count[depth]:
-            broker = left[depth, place]
-            fresh = weight + min(bound[depth, place], (deepest - depth) * weights[broker]) > most
+        if depth < deepest and place > 0:
+            candidate = listed[depth, place - 1]
+            fresh = weight + min(bound[depth, place], (deepest - depth) * weight_of[candidate]) > most
         if not fresh:  # Nothing better is left here.
             depth -= 1
             if depth >= 0:
-                weight -= weights[chosen[depth]]
-                hold(hyperedge_of[chosen[depth]], held, -1)
+                weight -= weight_of[chosen[depth]]
+                if not only_pairs:
+                    hold(hyperedge_of[broker_of[chosen[depth]]], held, -1)
             continue
-        steps += 1 + left_count[depth] - place
-        at[depth] += 1
-        chosen[depth] = broker
-        weight += weights[broker]
-        hold(hyperedge_of[broker], held, 1)
+        at[depth] -= 1
+        chosen[depth] = candidate
+        weight += weight_of[candidate]
+        if not only_pairs:
+            hold(hyperedge_of[broker_of[candidate]], held, 1)
         if weight > most:
             most = weight
             best[:] = 0
             for member in range(depth + 1):
-                best[chosen[member]] = 1
+                best[broker_of[chosen[member]]] = 1
         kept = 0
-        for other_place in range(place + 1, left_count[depth]):
-            other = left[depth, other_place]
-            if not clash[broker, other] and fits(hyperedge_of[other], held, budget):
-                left[depth + 1, kept] = other
+        left[depth + 1] = 0
+        for other_place in range(place - 1):
+            other = listed[depth, other_place]
+            met = clash_of[candidate, other // 64] >> np.uint64(other % 64) & np.uint64(1)
+            if not met and (only_pairs or fits(hyperedge_of[broker_of[other]], held, budget)):
+                listed[depth + 1, kept] = other
+                include(left[depth + 1], other)
                 kept += 1
+        steps += 1 + place
         depth += 1
         left_count[depth] = kept
     return int(most), steps

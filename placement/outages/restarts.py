@@ -8,7 +8,7 @@ certificate proves it, or says the gap.
 
 How: first fit, iterated greedy and crossing schedules give a schedule (restart_crossing_kernel.py); a constraint, a
 clique and, for up to `EXACT_BROKERS_MAX` brokers, the prices of the best fractional schedule bound it from below
-(restart_bound.py, restart_columns.py). Where one batch is left open, prices in cases may prove it
+(restart_bound.py, restart_prices.py). Where one batch is left open, prices in cases may prove it
 (restart_branching.py), or a depth-first search for one batch fewer (restart_check.py). `check_schedule` confirms both
 sides without any of this.
 
@@ -58,9 +58,10 @@ from placement.outages.restart_check import (
     conflicts_of,
     within,
 )
-from placement.outages.restart_columns import Fractional, best_fractional
+from placement.outages.restart_columns import Work
 from placement.outages.restart_crossing_kernel import fill_by_crossing
 from placement.outages.restart_kernel import fill_first_fit
+from placement.outages.restart_prices import best_fractional
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -70,10 +71,11 @@ GREEDY_ROUNDS: Final = 600
 GREEDY_ROUNDS_QUICK: Final = 60
 SEARCH_STEPS_QUICK: Final = 2_000_000  # Some hundredths of a second.
 SEARCH_STEPS_SHORT: Final = 20_000_000
-CROSSING_STEPS_MAX: Final = 400_000_000  # About a second.
+CROSSING_STEPS_MAX: Final = 300_000_000  # About a second.
 CROSSING_TURNS: Final = 20_000
-CASE_WORK_MAX: Final = 2_200_000_000
-"""Pivots for all cases, times the numbers of a pivot: five seconds on a busy core."""
+WORK_MAX: Final = 7_000_000_000
+"""Work for prices, cases and a long search, which the checker does again: about a nanosecond each."""
+CASE_WORK_MAX: Final = 2_800_000_000
 CASES_BROKERS_MAX: Final = 140  # Of more brokers the heaviest batch of a case takes too long; a long search serves.
 CASES_GAP_MAX: Final = 0.35
 """Prices that prove less than so much below a whole number of batches prove it in few cases, if in any."""
@@ -137,7 +139,14 @@ def restart_schedule(
         despite_out_of_sync=despite_out_of_sync,
     )
     found = _gentlest_first(limits, solve(limits.limits, thorough=thorough))
-    checked = check_schedule(limits.limits, found.batches, found.weights, by_search=found.by_search, cases=found.cases)
+    checked = check_schedule(
+        limits.limits,
+        found.batches,
+        found.weights,
+        by_weights=found.bound,
+        by_search=found.by_search,
+        cases=found.cases,
+    )
     assert not checked.faults, checked.faults
     ids = [BrokerId(int(view.broker_ids[row])) for row in limits.limits.brokers]
     return RestartSchedule(
@@ -188,32 +197,26 @@ def _closed(limits: Limits, conflicts: Conflicts, found: Found) -> Found:
     """
     batches = _by_crossing(limits, conflicts, found.batches, found.bound)
     prices = best_fractional(limits, conflicts, batches, len(batches))
+    left = WORK_MAX - prices.work_done
     better = prices.bound > found.bound
     weights, bound = (prices.weights, prices.bound) if better else (found.weights, found.bound)
     if len(batches) != bound + 1:
         return Found(batches=batches, weights=weights, bound=bound, by_search=0)
-    if _is_for_cases(limits, conflicts, bound, prices):
-        pivots = _pivots_left(limits, prices)
-        cases = proven_cases(conflicts.clash, prices.batches, len(batches), pivots)
+    is_near = prices.value > bound - CASES_GAP_MAX and limits.brokers.size <= CASES_BROKERS_MAX
+    if is_near and _only_pairs(limits, conflicts):
+        work = Work(CASE_WORK_MAX)
+        cases = proven_cases(conflicts.clash, prices.batches, len(batches), work)
         if cases:
             return Found(batches=batches, weights=weights, bound=bound, by_search=0, cases=cases)
-    batches, by_search = _searched(limits, conflicts, batches, bound, SEARCH_STEPS_MAX)
+        left -= CASE_WORK_MAX - work.left
+    steps_max = min(SEARCH_STEPS_MAX, max(left // 2, 0))
+    batches, by_search = _searched(limits, conflicts, batches, bound, steps_max)
     return Found(batches=batches, weights=weights, bound=bound, by_search=by_search)
 
 
 def _only_pairs(limits: Limits, conflicts: Conflicts) -> bool:
     """Return whether pairs of brokers are all that forbids a batch."""
     return not conflicts.budget.size and limits.batch_max >= limits.brokers.size
-
-
-def _is_for_cases(limits: Limits, conflicts: Conflicts, bound: int, prices: Fractional) -> bool:
-    """Return whether cases may prove one batch more than `bound`: the prices nearly do, and were found soon."""
-    near = prices.value > bound - CASES_GAP_MAX and limits.brokers.size <= CASES_BROKERS_MAX
-    return near and _only_pairs(limits, conflicts) and _pivots_left(limits, prices) > prices.pivots
-
-
-def _pivots_left(limits: Limits, prices: Fractional) -> int:
-    return int(CASE_WORK_MAX // limits.brokers.size**2) - prices.pivots
 
 
 def _searched(

@@ -11,11 +11,12 @@ from placement.outages.restart_branching import proven_cases
 from placement.outages.restart_budget import Limits
 from placement.outages.restart_cases import Case, Split, cases_prove, contracted
 from placement.outages.restart_check import check_schedule, conflicts_of, within
-from placement.outages.restart_columns import best_fractional
+from placement.outages.restart_columns import Work
 from placement.outages.restart_crossing_kernel import fill_by_crossing
+from placement.outages.restart_prices import best_fractional
 from tests.placement.outages.test_restart_proof import fewest, limits_of_few, of_random_pairs
 
-PIVOTS = 100_000
+WORK = 2_000_000_000
 
 
 def of_pairs(count: int, pairs: list[tuple[int, int]]) -> Limits:
@@ -43,11 +44,11 @@ def test_cases_prove_what_no_weights_do() -> None:
     clash, singles = conflicts_of(limits).clash, [(each,) for each in range(11)]
     prices = best_fractional(limits, conflicts_of(limits), singles, 4)
     assert prices.value == pytest.approx(2.9, abs=1e-2)
-    cases = proven_cases(clash, prices.batches, 4, PIVOTS)
+    cases = proven_cases(clash, prices.batches, 4, Work(WORK))
     assert len(cases) > 1
     assert cases_prove(clash, cases, 4)
     assert not cases_prove(clash, cases, 5)
-    assert proven_cases(clash, prices.batches, 5, PIVOTS) == ()
+    assert proven_cases(clash, prices.batches, 5, Work(WORK)) == ()
     batch_of = within(limits, conflicts_of(limits), 4, 10**6)[1]
     batches = tuple(tuple(np.flatnonzero(batch_of == each).tolist()) for each in range(4))
     checked = check_schedule(limits, batches, prices.weights, cases=cases)
@@ -58,7 +59,7 @@ def test_cases_prove_what_no_weights_do() -> None:
 def test_a_proof_without_one_of_its_cases_is_none(left_out: int) -> None:
     limits = of_pairs(*GROETZSCH)
     clash = conflicts_of(limits).clash
-    cases = list(proven_cases(clash, [(each,) for each in range(11)], 4, PIVOTS))
+    cases = list(proven_cases(clash, [(each,) for each in range(11)], 4, Work(WORK)))
     del cases[left_out]
     assert not cases_prove(clash, cases, 4)
     assert not cases_prove(clash, [], 4)
@@ -67,7 +68,7 @@ def test_a_proof_without_one_of_its_cases_is_none(left_out: int) -> None:
 def test_a_case_of_other_splits_or_weights_that_prove_less_is_no_proof() -> None:
     limits = of_pairs(*GROETZSCH)
     clash = conflicts_of(limits).clash
-    cases = proven_cases(clash, [(each,) for each in range(11)], 4, PIVOTS)
+    cases = proven_cases(clash, [(each,) for each in range(11)], 4, Work(WORK))
     place = next(place for place, each in enumerate(cases) if any(each.weights))
     for changed in (
         Case(cases[place].splits, (1,) * 11),
@@ -96,13 +97,13 @@ def test_cases_prove_the_fewest_batches_and_never_more(drawn: Limits) -> None:
     clash, least = conflicts_of(limits).clash, fewest(limits)
     singles = [(each,) for each in range(limits.brokers.size)]
     if least > 1:
-        assert cases_prove(clash, proven_cases(clash, singles, least, PIVOTS), least)
-    assert not cases_prove(clash, proven_cases(clash, singles, least + 1, PIVOTS), least + 1)
+        assert cases_prove(clash, proven_cases(clash, singles, least, Work(WORK)), least)
+    assert not cases_prove(clash, proven_cases(clash, singles, least + 1, Work(WORK)), least + 1)
 
 
 def test_few_pivots_find_no_cases_and_say_none() -> None:
     clash = conflicts_of(of_pairs(*GROETZSCH)).clash
-    assert proven_cases(clash, [(each,) for each in range(11)], 4, 1) == ()
+    assert proven_cases(clash, [(each,) for each in range(11)], 4, Work(1)) == ()
 
 
 @pytest.mark.parametrize(("batch_count", "clashes"), [(14, 0), (3, 1)])

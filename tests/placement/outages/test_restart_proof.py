@@ -25,8 +25,9 @@ from placement.outages.restart_check import (
     lower_bound,
     within,
 )
-from placement.outages.restart_columns import WEIGHT_SCALE, best_fractional
+from placement.outages.restart_columns import WEIGHT_SCALE
 from placement.outages.restart_columns_kernel import find_heavy
+from placement.outages.restart_prices import best_fractional
 from placement.outages.restarts import solve
 
 
@@ -218,7 +219,7 @@ def test_the_checker_names_a_batch_that_holds_too_many_of_a_larger_budget() -> N
 
 
 def test_the_checker_imports_no_solver() -> None:
-    solvers = ("bound", "kernel", "savings", "columns", "columns_kernel", "branching", "crossing_kernel")
+    solvers = ("bound", "kernel", "savings", "columns", "columns_kernel", "prices", "branching", "crossing_kernel")
     for module in (restart_check, restart_cases, restart_search_kernel):
         source = Path(str(module.__file__)).read_text(encoding="utf-8")
         assert not [name for name in solvers if f"outages.restart_{name} import" in source]
