@@ -243,6 +243,13 @@ def an_unclean_stop_ends_eligibility(rules: Rules) -> None:
     assert after.elr == ids(3)
 
 
+def a_former_replica_is_not_eligible(rules: Rules) -> None:
+    state, wanted = partition((1,), elr=(4,)), settings(rules, min_isr=2)
+    after = change(state, target_of(state, ids(1), wanted), active(1, 2, 3), wanted)
+    assert after is not None
+    assert after.elr == ()
+
+
 def a_change_of_directories_keeps_who_is_eligible(rules: Rules) -> None:
     assert directories_assigned(partition((1,), elr=(2,)), settings(rules, min_isr=2)).elr == ids(2)
 

@@ -52,6 +52,7 @@ FACTS: Final[Mapping[str, Fact]] = {
     "reassignment_ignores_kept": facts.a_reassignment_does_not_wait_for_a_kept_replica,
     "elr": facts.who_fell_out_last_may_lead,
     "elr_excludes_unclean": facts.an_unclean_stop_ends_eligibility,
+    "elr_holds_replicas_only": facts.a_former_replica_is_not_eligible,
     "elr_kept_by_every_change": facts.a_change_of_directories_keeps_who_is_eligible,
     "last_known_leader_alive": facts.a_dead_last_leader_is_not_elected,
     "clean_marker_removed_first": facts.a_crash_while_starting_is_no_clean_stop,

@@ -136,10 +136,6 @@ COVERAGE: Final = (
 _NEVER: Final = {
     (ProduceResponse, ErrorCode.INVALID_REQUIRED_ACKS): "clients send acks -1, 0 or 1",
     (ProduceResponse, ErrorCode.KAFKA_STORAGE_ERROR): "no directory fails in random runs; the scenario S40 has it",
-    (
-        ProduceResponse,
-        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-    ): "no topic is deleted in random runs; the scenario S42 does it",
     (FetchResponse, ErrorCode.KAFKA_STORAGE_ERROR): "as for ProduceResponse",
     (ConsumerFetchResponse, ErrorCode.KAFKA_STORAGE_ERROR): "as for ProduceResponse",
     (
@@ -147,21 +143,24 @@ _NEVER: Final = {
         ErrorCode.NOT_CONTROLLER,
     ): "the metadata log outlives its controller, so no leader knows more than it",
     (AlterPartitionResponse, ErrorCode.INVALID_REQUEST): "no leader asks for an ISR without itself, or twice the same",
-    (AlterPartitionResponse, ErrorCode.UNKNOWN_TOPIC_ID): "as for ProduceResponse",
+    (AlterPartitionResponse, ErrorCode.UNKNOWN_TOPIC_ID): "no topic is deleted in these runs; the scenario S42 does it",
 }
 """Answers that the model can give and random runs never do, with the reason."""
 
 _ANSWERED: Final = {
     (ProduceResponse, ErrorCode.NOT_LEADER_OR_FOLLOWER),
+    (ProduceResponse, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
     (ProduceResponse, ErrorCode.REQUEST_TIMED_OUT),
     (ProduceResponse, ErrorCode.NOT_ENOUGH_REPLICAS),
     (ProduceResponse, ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND),
     (ProduceResponse, ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER),
     (FetchResponse, ErrorCode.NOT_LEADER_OR_FOLLOWER),
+    (FetchResponse, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
     (FetchResponse, ErrorCode.OFFSET_OUT_OF_RANGE),
     (FetchResponse, ErrorCode.FENCED_LEADER_EPOCH),
     (FetchResponse, ErrorCode.UNKNOWN_LEADER_EPOCH),
     (ConsumerFetchResponse, ErrorCode.NOT_LEADER_OR_FOLLOWER),
+    (ConsumerFetchResponse, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION),
     (ConsumerFetchResponse, ErrorCode.OFFSET_OUT_OF_RANGE),
     (ConsumerFetchResponse, ErrorCode.OFFSET_NOT_AVAILABLE),
     (AlterPartitionResponse, ErrorCode.FENCED_LEADER_EPOCH),
