@@ -31,7 +31,7 @@ import numpy as np
 
 from broker.cluster import BrokerView, ClusterView, Int64Array, TopicView
 from broker.errors import InputError, UsageError
-from broker.ids import BrokerId
+from broker.ids import BrokerId, broker_id
 from placement.formats.documents import parse_object
 from placement.reassignment.certificate import Cases, Proof, TopicProof
 from placement.reassignment.check import Certificate, Tally
@@ -128,30 +128,18 @@ def read_certificate(text: str, *, source: str) -> Certified:
     if value.get("version") != VERSION:
         raise InputError(f"is no certificate of version {VERSION}", source=source, value=str(value.get("version")))
     try:
-        raw = dict(value["goal"])
-        raw |= {
-            "remove": tuple(BrokerId(int(number)) for number in raw["remove"]),
-            "add": tuple((BrokerId(int(number)), rack) for number, rack in raw["add"]),
-            "exclude_topics": tuple(map(str, raw["exclude_topics"])),
-            "capacity": tuple((BrokerId(int(number)), int(size)) for number, size in raw.get("capacity", ())),
-        }
-        listed = value["brokers"]
-        brokers = tuple(
-            BrokerView(
-                id=BrokerId(int(one["id"])),
-                rack=_rack(one["rack"]),
-                fenced=bool(one["fenced"]),
-                cordoned=bool(one.get("cordoned", False)),
-                in_controlled_shutdown=bool(one.get("in_controlled_shutdown", False)),
-            )
-            for one in listed
-        )
+        goal = _goal(value["goal"])
+        added = {number for number, _ in goal.add}
+        brokers = tuple(_broker(one, added) for one in value["brokers"])
+        topics = tuple(map(str, value["topics"]))
+        if len(set(topics)) < len(topics):
+            raise ValueError("a topic is listed twice")
         replicas = None if value["replicas"] is None else _proof(value["replicas"], len(brokers))
         leaders = _proof(value["leaders"], len(brokers))
         return Certified(
-            goal=Goal(**raw),
+            goal=goal,
             brokers=brokers,
-            topics=tuple(TopicView(str(name)) for name in value["topics"]),
+            topics=tuple(map(TopicView, topics)),
             certificate=Certificate(replicas=replicas, leaders=leaders),
             counts={name: value[name] for name in attrs.fields_dict(Tally) if name in value or name not in _LATER},
             input_sha256=str(value["input_sha256"]),
@@ -160,6 +148,43 @@ def read_certificate(text: str, *, source: str) -> Certified:
     except (KeyError, TypeError, ValueError, OverflowError, UsageError) as wrong:
         what = f"is no certificate of a plan: {type(wrong).__name__} {wrong}"
         raise InputError(what, source=source) from None
+
+
+def _goal(value: Mapping[str, Any]) -> Goal:
+    """Return the goal of a certificate, which has every field: a default is no proof of what was asked."""
+    missing = [name for name in attrs.fields_dict(Goal) if name not in value]
+    if missing:
+        raise ValueError(f"the goal has no {missing[0]!r}")
+    switches = ("only_leaders", "per_topic", "new_only_receives", "strict_racks")
+    raw = dict(value) | {name: _truth(value, name) for name in switches}
+    raw |= {
+        "remove": tuple(broker_id(number, where="a broker to remove") for number in value["remove"]),
+        "add": tuple((broker_id(number, where="a broker to add"), _rack(rack)) for number, rack in value["add"]),
+        "exclude_topics": tuple(map(str, value["exclude_topics"])),
+        "capacity": tuple((broker_id(number, where="a broker's id"), int(size)) for number, size in value["capacity"]),
+    }
+    return Goal(**raw)
+
+
+def _broker(value: Mapping[str, Any], added: set[BrokerId]) -> BrokerView:
+    number = broker_id(value["id"], where="a broker's id")
+    if _truth(value, "added") != (number in added):
+        raise ValueError(f"broker {number} is {'not ' if number in added else ''}added, unlike in the goal")
+    cordoned, stopping = (name in value and _truth(value, name) for name in _FLAGS)
+    return BrokerView(
+        id=number,
+        rack=_rack(value["rack"]),
+        fenced=_truth(value, "fenced"),
+        cordoned=cordoned,
+        in_controlled_shutdown=stopping,
+    )
+
+
+def _truth(value: Mapping[str, Any], name: str) -> bool:
+    found = value[name]
+    if not isinstance(found, bool):
+        raise ValueError(f"{name} is {found!r}, neither true nor false")
+    return found
 
 
 def _proof_value(proof: Proof) -> dict[str, Any]:
@@ -180,6 +205,8 @@ def _proof(value: Mapping[str, Any], count: int) -> Proof:
             raise ValueError(f"{name} has {vectors[name].size} numbers for {count} brokers")
     if vectors["block"].max(initial=-1) >= vectors["totals"].size:
         raise ValueError("a block has no total")
+    if vectors["block"].min(initial=0) < -1:
+        raise ValueError(f"a block is {vectors['block'].min()}; allowed are -1, for none, and more")
     topics = None
     if value["topics"] is not None:
         given = {name: np.array(value["topics"][name], dtype=np.int64) for name in ("low", "high", "price")}

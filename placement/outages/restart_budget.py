@@ -53,6 +53,8 @@ from placement.outages.succession import Successions, rows_of, successions
 
 MIN_ISR_LEAST: Final = 1
 """Kafka's default of min.insync.replicas, and the least that a topic may set (TopicConfig, atLeast(1))."""
+MARGIN_MAX: Final = 32_767
+"""A partition has no more replicas than this (a factor is an int16), so that a greater margin asks nothing else."""
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -116,8 +118,9 @@ def restart_limits(
     `controllers` are brokers that are KRaft controllers too: a batch leaves a majority of them. Raises RefusedError if
     replicas out of sync leave a partition nothing to lose, unless `despite_out_of_sync`.
     """
-    if margin < 0:
-        raise UsageError(f"the margin is {margin}; allowed are 0 and more in-sync replicas above min.insync.replicas")
+    if not 0 <= margin <= MARGIN_MAX:
+        what = f"allowed are 0 to {MARGIN_MAX:,} in-sync replicas above min.insync.replicas"
+        raise UsageError(f"the margin is {margin}; {what}")
     if batch_max is not None and batch_max < 1:
         raise UsageError(f"a batch holds at most {batch_max} brokers; allowed are 1 and more")
     found = successions(view)

@@ -56,7 +56,7 @@ def make_run(run: Run, policies: Policies | None = None) -> Row:
             measures, broken = run_quorum(parameters, run.seed)
         else:
             measures, broken = run_isr(parameters, run.seed, policy)
-    except Exception as error:  # Whatever a model or a policy raises ends its own run.
+    except (Exception, SystemExit) as error:  # Whatever a model or a policy raises ends its own run.
         return attrs.evolve(row, status=FAILED, reason=f"{type(error).__name__}: {' '.join(str(error).split())}")
     return attrs.evolve(row, status=BROKEN if broken else DONE, reason=broken, measures=measures)
 

@@ -80,9 +80,9 @@ class Study:
 
     def __attrs_post_init__(self) -> None:
         self._check_parameters()
-        for what, number in (("seeds", self.seeds), ("first_seed", self.first_seed)):
-            if isinstance(number, bool) or not isinstance(number, int) or number < (what == "seeds"):
-                raise UsageError(f"study {self.name}: {what} is {number!r}; wanted is a whole number")
+        for what, number, least in (("seeds", self.seeds, 1), ("first_seed", self.first_seed, 0)):
+            if isinstance(number, bool) or not isinstance(number, int) or number < least:
+                raise UsageError(f"study {self.name}: {what} is {number!r}; wanted is a whole number from {least} on")
         for measure in self.measures:
             if measure not in (*MEASURES, *COLUMNS):
                 known = f"known are {', '.join(MEASURES)} and the columns"

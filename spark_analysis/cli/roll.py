@@ -19,6 +19,7 @@ from broker.ids import BrokerId
 from broker.wording import counted
 from placement.cli import parse_broker_list
 from placement.outages.arrow import partition_columns, table_of
+from placement.outages.restart_budget import MARGIN_MAX
 from placement.outages.restart_savings import Saving, savings
 from placement.outages.restarts import RestartSchedule, restart_schedule, schedule_table
 from placement.outages.succession import BoolArray
@@ -53,7 +54,7 @@ class RollOptions(ClusterOptions):
 @click.argument("dump", metavar="DUMP")
 @click.option(
     "--margin",
-    type=click.IntRange(0, 2**31 - 1),
+    type=click.IntRange(0, MARGIN_MAX),
     default=0,
     show_default=True,
     help="In-sync replicas that every partition keeps above min.insync.replicas during a batch.",

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -23,11 +24,14 @@ from replication.studies.catalogue import names, shipped
 from replication.studies.chart import measure_title, to_svg, value_text
 from replication.studies.kept_rows import head_line, row_line, rows_in
 from replication.studies.page import to_html
+from replication.studies.rows import BROKEN, FAILED, REFUSED
 from spark_analysis.cli.cluster_inputs import shown_table
 from spark_analysis.session.progress import progress
 
 STUDY_BYTES_MAX: Final = 1 << 20
 ROWS_FILE: Final = "rows.jsonl"
+_REASONS_MAX: Final = 5
+"""How many different reasons for runs that were not done are printed, the most frequent first."""
 
 
 @attrs.frozen(kw_only=True)
@@ -91,7 +95,7 @@ def study_command(options: StudyOptions) -> int:
     if options.as_json:
         click.echo(json.dumps(summary(study, cells), indent=2, allow_nan=False))
     else:
-        _show(study, cells)
+        _show(study, cells, rows)
     failed = sum(cell.failed_count + cell.broken_count for cell in cells)
     return EXIT_REFUSED if failed else 0
 
@@ -207,20 +211,19 @@ def _estimate(estimate: Any) -> dict[str, float | None]:
     return {name: None if math.isnan(value) else value for name, value in attrs.asdict(estimate).items()}
 
 
-def _show(study: Study, cells: Sequence[Cell]) -> None:
+def _show(study: Study, cells: Sequence[Cell], rows: Sequence[Row]) -> None:
     """Print a line for each cell, and below why some runs were not done."""
     heads = [*study.names, *(measure_title(name) for name in study.measures), "runs"]
     console = Console(highlight=False, soft_wrap=True)
     console.width = max(console.width, 200)
     console.print(shown_table(study.title, heads, list(_lines(study, cells)), left_count=len(study.names)))
-    for status, total in (
-        ("broken", sum(cell.broken_count for cell in cells)),
-        ("refused", sum(cell.refused_count for cell in cells)),
-        ("failed", sum(cell.failed_count for cell in cells)),
-    ):
-        if total:
-            with_reason = (c.reason for c in cells if c.reason and getattr(c, f"{status}_count"))
-            click.echo(printable(f"{counted(total, 'run')} {status}: {next(with_reason, '')}"))
+    for status in (BROKEN, REFUSED, FAILED):
+        reasons = Counter(row.reason for row in rows if row.status == status)
+        for reason, count in reasons.most_common(_REASONS_MAX):
+            click.echo(printable(f"{counted(count, 'run')} {status}: {reason}"))
+        if len(reasons) > _REASONS_MAX:
+            rest = reasons.total() - sum(count for _, count in reasons.most_common(_REASONS_MAX))
+            click.echo(f"{counted(rest, 'run')} {status} for {counted(len(reasons) - _REASONS_MAX, 'other reason')}")
 
 
 def _lines(study: Study, cells: Sequence[Cell]) -> Iterator[list[str]]:

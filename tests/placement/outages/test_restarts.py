@@ -180,8 +180,10 @@ def test_the_brokers_of_a_partition_without_a_leader_forbid_restarts_unless_all_
 
 def test_wrong_arguments_are_refused() -> None:
     view = racked([[0, 1]], "ab")
-    with pytest.raises(UsageError, match="the margin is -1; allowed are 0 and more"):
+    with pytest.raises(UsageError, match="the margin is -1; allowed are 0 to 32,767"):
         restart_limits(view, margin=-1)
+    with pytest.raises(UsageError, match="the margin is 2147483647; allowed are 0 to 32,767"):
+        restart_limits(view, margin=2**31 - 1)
     with pytest.raises(UsageError, match="a batch holds at most 0 brokers; allowed are 1 and more"):
         restart_limits(view, batch_max=0)
 

@@ -45,6 +45,11 @@ def raising(ballot: Ballot, election: Election, rules: Rules) -> Elected:
     raise ZeroDivisionError("one over nothing")
 
 
+def exiting(*_: object) -> Elected:
+    """Leave the process."""
+    raise SystemExit(3)
+
+
 def test_as_many_rows_come_out_as_runs_go_in_and_impossible_ones_say_why() -> None:
     rows = list(rows_of(TINY, jobs=1))
     assert [(row.cell, row.seed) for row in rows] == [(cell, seed) for cell in range(4) for seed in range(2)]
@@ -147,6 +152,7 @@ def test_a_policy_of_one_s_own_elects_the_leaders() -> None:
     [
         (f"{__name__}:stranger", "failed", "the election policy elects broker 77; the replicas are 0, 1, 2"),
         (f"{__name__}:raising", "failed", "ZeroDivisionError at seed 1, step"),
+        (f"{__name__}:exiting", "failed", "SystemExit: 3"),
         (f"{__name__}:nobody", "refused", "is no policy; wanted is kafka, or module:function"),
         ("no.such.module:policy", "refused", "No module named 'no'"),
         ("mine", "refused", "is no policy; wanted is kafka, or module:function"),
@@ -169,7 +175,7 @@ def test_a_policy_that_cannot_elect_is_a_row_with_its_reason(election: str, stat
         ("[grid]\nacks = ['most']", "acks is 'most'; allowed are all, 1, 0"),
         ("[fixed]\nunclean = 'yes'", "unclean is 'yes'; wanted is true or false"),
         ("[fixed]\nmttf_minutes = nan", "mttf_minutes is nan; wanted is a finite number"),
-        ("seeds = 0", "seeds is 0; wanted is a whole number"),
+        ("seeds = 0", "seeds is 0; wanted is a whole number from 1 on"),
         ("seeds = true", "seeds is True; wanted is a whole number"),
         ("seeds = 2000000", "has 2,000,000 runs; allowed are 1,000,000"),
         ("[fixed]\nacks = '1'\n[grid]\nacks = ['all']", "'acks' is said in more than one of fixed, cases and grid"),

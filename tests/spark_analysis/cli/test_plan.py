@@ -105,7 +105,9 @@ def test_a_cordoned_broker_of_a_real_cluster_receives_nothing(
     said = capsys.readouterr().err
     assert "input.parquet is not the input that the certificate was made for" in said
     assert plan(KRAFT, "--at", "300") == 0
-    assert "cordoned" not in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "(cordoned)" not in shown
+    assert "is cordoned" not in shown
 
 
 def test_new_orders_alone_get_no_throttle(given: tuple[str, ...], tmp_path: Path) -> None:
@@ -309,6 +311,14 @@ def test_refusals_name_the_rule_and_the_numbers(
         (lambda proof: proof["replicas"]["price"].__setitem__(0, 10**30), "OverflowError"),
         (lambda proof: proof["brokers"][0].__setitem__("rack", 7), "rack is 7, no text"),
         (lambda proof: proof.pop("moved"), "KeyError 'moved'"),
+        (lambda proof: proof["brokers"][0].__setitem__("id", 10**12), "a broker's id is 1000000000000; allowed are"),
+        (lambda proof: proof["brokers"][0].__setitem__("id", True), "a broker's id is True; allowed are"),
+        (lambda proof: proof["brokers"][0].__setitem__("fenced", None), "fenced is None, neither true nor false"),
+        (lambda proof: proof["brokers"][0].__setitem__("added", True), "is added, unlike in the goal"),
+        (lambda proof: proof["leaders"]["block"].__setitem__(0, -5), "a block is -5; allowed are -1"),
+        (lambda proof: proof["goal"].pop("strict_racks"), "the goal has no 'strict_racks'"),
+        (lambda proof: proof["goal"].__setitem__("per_topic", "x"), "per_topic is 'x', neither true nor false"),
+        (lambda proof: proof["topics"].append(proof["topics"][0]), "a topic is listed twice"),
     ],
 )
 def test_a_certificate_of_another_shape_is_one_sentence(

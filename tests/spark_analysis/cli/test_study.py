@@ -111,6 +111,18 @@ def test_a_study_of_which_no_run_is_possible_is_refused(tmp_path: Path, capsys: 
     assert "study none: no run is possible: min_isr is 3; allowed are whole numbers from 1 to 2 (factor)" in said
 
 
+def test_each_reason_is_counted_and_the_rarest_are_summed_up(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "bounds.toml"
+    path.write_text("seeds = 2\n[fixed]\nminutes = 0.2\n[grid]\nmin_isr = [1, 0, 4, 5, 6, 7, 8, 9]\n")
+    status, out, _ = called(path, "--jobs", 1, capsys=capsys)
+    assert status == 0
+    said = [line for line in out.splitlines() if "refused" in line]
+    assert [line.split(";")[0] for line in said[:-1]] == [f"2 runs refused: min_isr is {n}" for n in (0, 4, 5, 6, 7)]
+    assert said[-1] == "4 runs refused for 2 other reasons"
+
+
 def test_a_failed_run_is_bad_news(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "bad.toml"
     path.write_text(
