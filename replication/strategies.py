@@ -213,12 +213,14 @@ def fault_plans(
 
 @st.composite
 def _faults(draw: st.DrawFn, options: Options, kinds: tuple[FaultKind, ...]) -> Fault:
-    kind = draw(st.sampled_from(kinds))
+    # Kind and target are one draw, as Hypothesis drops what at most five draws made from a list as it shrinks.
+    targets = [(kind, target) for kind in kinds for target in range(fault_bounds(kind, options).target_count)]
+    kind, target = draw(st.sampled_from(targets))
     bounds = fault_bounds(kind, options)
     return Fault(
         at_ms=TimeMs(draw(st.integers(QUIET_MS, options.duration_ms - 1))),
         kind=kind,
-        target=draw(st.integers(0, bounds.target_count - 1)),
+        target=target,
         for_ms=DurationMs(draw(st.integers(bounds.for_ms_min, bounds.for_ms_max))),
         detail=draw(st.integers(-DETAIL_MAX, DETAIL_MAX - 1)),
     )
