@@ -16,10 +16,11 @@ from broker.units import DurationMs, TimeMs
 from replication.groups import GroupsExtension, with_groups
 from replication.roles.messages import ElectLeaders
 from replication.rules.election import Election
-from replication.simulation import Fault, FaultKind, NetworkOptions, Outcome, Simulation, quiet, run, swarm
+from replication.simulation import Fault, FaultKind, NetworkOptions, Outcome, Simulation, quiet, run, swarm, varied
 from replication.simulation.liveness import settled
 from replication.simulation.network import Hold
 from replication.simulation.options import with_partition_settings
+from replication.simulation.retention import with_retention
 from replication.simulation.verdict import verdict_line
 
 MINUTE: Final = DurationMs(60_000)
@@ -96,6 +97,19 @@ def test_a_member_of_the_isr_without_a_log_is_missing_and_no_crash() -> None:
     simulation.run_until(10_000)
     del simulation.cluster.nodes[BrokerId(1)].logs[0]
     assert str(settled(simulation.cluster)) == "partition 0 has no log on broker 1, which is in its ISR (L4)"
+
+
+def test_a_record_that_is_deleted_and_written_again_after_an_unclean_restart_is_seen_twice_in_kafka_too() -> None:
+    """H2: a producer snapshot at or below the log start is not read, and a retry is no duplicate to the leader."""
+    options = varied(18, MINUTE)
+    without = tuple(each for each in options.fault_ms if each[0] is not FaultKind.DELETE_TOPIC)
+    simulation = Simulation(with_retention(attrs.evolve(options, fault_ms=without)))
+    outcome = simulation.finish()
+    assert outcome.findings == ()
+    places: dict[int, set[int]] = {}
+    for seen in simulation.cluster.history.consumed_records:
+        places.setdefault(seen.value, set()).add(seen.offset)
+    assert {value: at for value, at in places.items() if len(at) > 1} == {33: {33, 34}}
 
 
 class Greatest:
