@@ -10,9 +10,10 @@ import pytest
 
 from broker.errors import InputError
 from spark_analysis.report import model
+from spark_analysis.report.gates import failures
 from spark_analysis.report.html import report_html
 from spark_analysis.report.load import load_report
-from spark_analysis.report.model import Report
+from spark_analysis.report.model import Report, ShortenedList
 from spark_analysis.tables import advice_schemas, schemas
 from spark_analysis.tables.columns import Table
 from spark_analysis.tables.limits import DETAILED_CLUSTERS_MAX
@@ -89,6 +90,22 @@ def test_topics_that_skew_most_are_kept_and_the_rest_counted(tmp_path: Path) -> 
     topics = load_report(samples.write_tables(tmp_path, rows), samples.FLEET_RUN).details[0].topics
     assert topics.count == 60
     assert [topic.replica_moves for topic in topics.rows] == list(range(59, 49, -1))
+
+
+def test_inputs_that_cannot_be_used_stand_first_then_those_with_most_rejects(tmp_path: Path) -> None:
+    rows = samples.empty_rows()
+    rows["inputs"] = [samples.input_row(name, "kafka-topics", 1, 9, rejected=n) for name, n in (("a", 0), ("b", 5))]
+    rows["inputs"] += [
+        samples.input_row(f"z{n:03}", "unknown", 0, 1, rejected=1) | {"fault": "why"} for n in range(120)
+    ]
+    report = load_report(samples.write_tables(tmp_path, rows), samples.DUMPS_RUN)
+    assert [row.source for row in report.inputs.rows] == [f"z{n:03}" for n in range(100)]
+    assert (report.inputs.count, report.unusable.count, len(report.unusable.rows)) == (122, 120, 100)
+    assert failures(report, ("leaderless",), tolerance=0)[99:] == (
+        "why; nothing is known of its cluster", "20 more inputs cannot be used",
+    )  # fmt: skip
+    few = attrs.evolve(report, unusable=ShortenedList(0, ()))
+    assert failures(few, ("leaderless",), tolerance=0) == ()
 
 
 def test_rejects_are_listed_in_order_and_counted_in_full(tmp_path: Path) -> None:
