@@ -395,6 +395,21 @@ def test_a_leader_that_has_heard_of_a_move_away_and_back_is_held_to_the_new_log(
     }
 
 
+MEMBER_PAUSED: Final = (Fault(TimeMs(5_000), FaultKind.PAUSE, 2, DurationMs(80_000)),)
+
+
+@pytest.mark.parametrize("plan", [FOLLOWER_CUT, MEMBER_PAUSED])
+def test_a_member_that_cannot_be_reached_stands_in_the_way_of_writes(
+    plan: tuple[Fault, ...], monkeypatch: Patch
+) -> None:
+    """Nobody leaves the ISR for its lag, so nothing is committed: that is no fault of the leader's (L16)."""
+    nobody_lags(monkeypatch)
+    patient = attrs.evolve(LAGGING, role_settings=RoleSettings(session_ms=DurationMs(200_000)))
+    found = {finding.code for finding in run(patient, plan).findings}
+    assert "L16" not in found
+    assert "L15" in found
+
+
 BY_A_RULE_TURNED_OFF: Final = {"I2", "I3", "I4", "I5", "I6", "I7", "I9", "I10", "I16"}
 """Seen red in whole runs by `test_mutations` and `test_checkers`."""
 

@@ -74,7 +74,7 @@ def test_what_a_leader_acknowledges_that_has_not_heard_of_an_unclean_election_is
     options = attrs.evolve(
         with_partition_settings(options, settings), brokers=2, racks=2, partitions=1, replication_factor=2
     )
-    outcome = run(
+    simulation = Simulation(
         options,
         (
             Fault(TimeMs(5_000), FaultKind.KILL, 1, DurationMs(20_000)),
@@ -82,11 +82,14 @@ def test_what_a_leader_acknowledges_that_has_not_heard_of_an_unclean_election_is
             Fault(TimeMs(30_000), FaultKind.CUT_CONTROLLER, 0, DurationMs(40_000)),
         ),
     )
+    outcome = simulation.finish()
     assert outcome.findings == ()
     lost = outcome.durability.lost_by_all
     late = [record for record in lost if record.value > 100]
     assert {record.cause for record in lost} == {lost[0].cause}
     assert "unclean election of broker 1" in lost[0].cause
+    reference = simulation.checker.references[0]
+    assert not reference.ended.keys() & {entry.value for entry in reference.committed}
     assert late, lost
     assert "too many replicas lost" not in verdict_line(outcome)
 

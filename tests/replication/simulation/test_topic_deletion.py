@@ -87,6 +87,20 @@ def test_orders_are_given_again_while_nobody_is_controller_and_no_more_after_the
     assert simulation.cluster.history.successors == {}
 
 
+def test_a_topic_that_is_being_deleted_is_not_deleted_twice() -> None:
+    away = Fault(TimeMs(4_900), FaultKind.CONTROLLER_AWAY, 0, DurationMs(6_000))
+    simulation, _ = played((away, *DELETED, attrs.evolve(DELETED[0], at_ms=TimeMs(6_000))))
+    assert set(simulation.cluster.controller.image.partitions) == {1, NEW}
+    assert simulation.finish().findings == ()
+
+
+def test_an_order_that_nobody_took_before_the_faults_ended_is_not_given_again() -> None:
+    away = Fault(TimeMs(28_000), FaultKind.CONTROLLER_AWAY, 0, DurationMs(6_000))
+    simulation, _ = played((away, attrs.evolve(DELETED[0], at_ms=TimeMs(28_500))))
+    assert simulation.finish().findings == ()
+    assert set(simulation.cluster.controller.image.partitions) == {0, 1}
+
+
 def test_a_broker_that_is_down_meanwhile_deletes_what_it_has_when_it_is_back() -> None:
     down = Fault(TimeMs(4_000), FaultKind.KILL, 1, DurationMs(20_000))
     simulation, _ = played((down, *DELETED))
