@@ -62,6 +62,27 @@ def test_two_partitions_that_ignore_the_racks_are_what_costs_batches() -> None:
     assert (four.batch_count, four.rows.size) == (4, 1)
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("has_racks", [False, True])
+def test_savings_of_many_batches_are_of_fewer_batches_and_more_than_none(has_racks: bool) -> None:
+    """Any two of 18 brokers share a partition: 18 batches, more than are tried one by one; as many racks, or none."""
+    rows = [
+        [one, other, (other + 1) % 18]
+        for one in range(18)
+        for other in range(18)
+        if len({one, other, (other + 1) % 18}) == 3
+    ]
+    view = racked(rows, "abcdefghijklmnopqr")
+    if not has_racks:
+        view = attrs.evolve(view, brokers=tuple(attrs.evolve(each, rack=None) for each in view.brokers))
+    assert len(view.racks) == 18 * has_racks
+    found = restart_schedule(view)
+    assert (len(found.batches), found.bound) == (18, 18)
+    counts = [each.batch_count for each in savings(view, found)]
+    assert counts[-1] == 17
+    assert all(0 < each < 18 for each in counts)
+
+
 def test_a_batch_leaves_a_majority_of_the_controllers() -> None:
     view = racked([[0], [1]], "aaaaaa")
     controllers = tuple(map(BrokerId, (1, 2, 3, 4, 5)))
