@@ -32,7 +32,7 @@ from placement.outages.restart_check import Conflicts, heaviest
 from placement.outages.restart_columns import SEARCHES, TURNS, WEIGHT_SCALE, Program, Work, heavy_batches
 from placement.outages.restart_columns_kernel import FloatArray
 
-WORK_MAX: Final = 4_500_000_000
+WORK_MAX: Final = 5_300_000_000
 WORK_REST_MAX: Final = 2_000_000_000  # For fewer batches, where no prices proved as many as there are.
 WORK_CERTAIN_MAX: Final = 1_000_000_000  # Beyond the work given, for what is proven by then.
 STEPS_QUICK: Final = 1_000_000  # Comparisons of an exact search: some milliseconds.
@@ -58,10 +58,12 @@ class Fractional:
     work_done: int
 
 
-def best_fractional(limits: Limits, conflicts: Conflicts, schedule: Sequence[Sequence[int]], target: int) -> Fractional:
+def best_fractional(
+    limits: Limits, conflicts: Conflicts, schedule: Sequence[Sequence[int]], target: int, *, known: int = 0
+) -> Fractional:
     """Return the best fractional schedule, with its prices, scaled; stop where they prove `target` batches.
 
-    `schedule` is where the search begins.
+    `schedule` is where the search begins; `known` batches are proven already, so that no more is spent on these.
     """
     program = Program(limits.brokers.size)
     program.add(tuple(batch) for batch in schedule)
@@ -69,7 +71,7 @@ def best_fractional(limits: Limits, conflicts: Conflicts, schedule: Sequence[Seq
     search = PriceSearch(program, conflicts, limits.batch_max)
     weights, bound = search.proven(target, work, least=target)
     if not bound:
-        weights, bound = search.proven(target - 1, rest)
+        weights, bound = search.proven(target - 1, rest, least=known + 1)
     return Fractional(
         weights=weights,
         bound=bound,

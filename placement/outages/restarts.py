@@ -71,10 +71,12 @@ GREEDY_ROUNDS: Final = 600
 GREEDY_ROUNDS_QUICK: Final = 60
 SEARCH_STEPS_QUICK: Final = 2_000_000  # Some hundredths of a second.
 SEARCH_STEPS_SHORT: Final = 20_000_000
-CROSSING_STEPS_MAX: Final = 300_000_000  # About a second.
+CROSSING_STEPS_MAX: Final = 200_000_000  # About a second.
 CROSSING_TURNS: Final = 20_000
+SEARCH_STEPS_EARLY: Final = 900_000_000
+"""Comparisons of a search before the prices: of brokers with few conflicts it ends sooner than prices are found."""
 WORK_MAX: Final = 7_000_000_000
-"""Work for prices, cases and a long search, which the checker does again: about a nanosecond each."""
+"""Work for prices, cases and searches, about a nanosecond each; the checker does a search again."""
 CASE_WORK_MAX: Final = 2_800_000_000
 CASES_BROKERS_MAX: Final = 140  # Of more brokers the heaviest batch of a case takes too long; a long search serves.
 CASES_GAP_MAX: Final = 0.35
@@ -193,11 +195,14 @@ def solve(limits: Limits, *, thorough: bool = True) -> Found:
 def _closed(limits: Limits, conflicts: Conflicts, found: Found) -> Found:
     """Return a schedule of fewer batches, or a better bound: what takes seconds.
 
-    Better schedules first; then prices; where these leave one batch open, cases; and a long search at last.
+    Better schedules first, and a search; then prices; where these leave one batch open, cases; a long search at last.
     """
     batches = _by_crossing(limits, conflicts, found.batches, found.bound)
-    prices = best_fractional(limits, conflicts, batches, len(batches))
-    left = WORK_MAX - prices.work_done
+    batches, by_search = _searched(limits, conflicts, batches, found.bound, SEARCH_STEPS_EARLY)
+    if len(batches) <= max(found.bound, by_search):
+        return attrs.evolve(found, batches=batches, by_search=by_search)
+    prices = best_fractional(limits, conflicts, batches, len(batches), known=found.bound)
+    left = WORK_MAX - SEARCH_STEPS_EARLY - prices.work_done
     better = prices.bound > found.bound
     weights, bound = (prices.weights, prices.bound) if better else (found.weights, found.bound)
     if len(batches) != bound + 1:
@@ -209,8 +214,9 @@ def _closed(limits: Limits, conflicts: Conflicts, found: Found) -> Found:
         if cases:
             return Found(batches=batches, weights=weights, bound=bound, by_search=0, cases=cases)
         left -= CASE_WORK_MAX - work.left
-    steps_max = min(SEARCH_STEPS_MAX, max(left // 2, 0))
-    batches, by_search = _searched(limits, conflicts, batches, bound, steps_max)
+    steps_max = min(SEARCH_STEPS_MAX, left * 5 // 8)
+    if steps_max > SEARCH_STEPS_EARLY:
+        batches, by_search = _searched(limits, conflicts, batches, bound, steps_max)
     return Found(batches=batches, weights=weights, bound=bound, by_search=by_search)
 
 
