@@ -137,7 +137,8 @@ def test_a_proof_by_cases_is_named_and_written_with_its_splits_and_weights(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Pairs of brokers that no weights prove to need more than 3 batches; a short search would see 4."""
-    monkeypatch.setattr(restarts, "SEARCH_STEPS_SHORT", 0)
+    for steps in ("SEARCH_STEPS_SHORT", "SEARCH_STEPS_EARLY"):
+        monkeypatch.setattr(restarts, steps, 0)
     dump = tmp_path / "d.txt"
     pairs = GROETZSCH[1]
     head = f"Topic: t\tPartitionCount: {len(pairs)}\tReplicationFactor: 2\tConfigs: min.insync.replicas=1"
