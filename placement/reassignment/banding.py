@@ -61,21 +61,25 @@ def solve_banded(problem: Problem, view: ClusterView, goal: Goal) -> tuple[Int32
         before=None if goal.is_even else before,
     )
     _check_band(view, goal, question, band)
-    found = solve_band(parts, band.low, band.high)
-    _check_found(view, goal, band, found)
-    proof = Proof(
+    free = Proof(
         low=band.low,
         high=band.high,
         even_low=band.even_low,
         even_high=band.even_high,
         block=block,
         totals=totals,
-        price=found.price,
+        price=np.zeros_like(band.low),
         weight=1,
         is_even=goal.is_even,
     )
+
+    def least_at(price: Int64Array) -> int:
+        return lower_bound(question, attrs.evolve(free, price=price))
+
+    found = solve_band(parts, band.low, band.high, least_at)
+    _check_found(view, goal, band, found)
+    proof = attrs.evolve(free, price=found.price)
     # Parts are rounded: where next to nothing has to move, prices of nothing may prove more.
-    free = attrs.evolve(proof, price=np.zeros_like(found.price))
     best = max(proof, free, key=lambda one: lower_bound(question, one))
     if lower_bound(question, best) < found.copied * (1 - GAP_MAX):
         searched = find_cases(question, best, parts, found.copied)

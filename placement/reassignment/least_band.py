@@ -29,6 +29,7 @@ Source: ours.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 import attrs
@@ -39,42 +40,46 @@ from placement.reassignment.large_partitions import decide_large
 from placement.reassignment.parts import Parts
 from placement.reassignment.whole_partitions import Found, Near, place
 
-_ABOVE_FLOW_MAX: Final = 1.002  # Of the bytes that parts copy; what copies more is searched for longer.
-_ANNEALED_FIRST: Final = 2
-_ANNEALED_MAX: Final = 4
+_ABOVE_FLOW_MAX: Final = 1.002  # Of the bytes that parts copy, or must be; what copies more is searched for longer.
 _ANNEALED_NEAR: Final = 1.01  # Of the best so far: a placement that copies more than that is not annealed.
-_ANNEALED_AGAIN: Final = 1.006  # Of what is enough: what copies more is annealed again.
+_ANNEALED_AGAIN_MAX: Final = 4
+_LATER: Final = 1.004  # Of what was enough at first, once the large partitions that can stay did.
 _MARGINS: Final = (32, 8, 3)
 """Parts of the bands' width that are left free at either end, one after the other, where exchanges are stuck."""
 
 
-def solve_band(parts: Parts, low: Int64Array, high: Int64Array) -> Found:
+def solve_band(
+    parts: Parts, low: Int64Array, high: Int64Array, least_at: Callable[[Int64Array], int] = lambda price: 0
+) -> Found:
     """Return a placement that copies few bytes, within `low` to `high` int64[B] bytes of brokers if one is found.
 
+    `least_at` tells what prices of brokers prove, in bytes that any placement copies: the flow of parts is rounded.
     Raises InfeasibleError when a partition has no place.
     """
     near = Near.within(parts, low, high)
-    found = [place(near, low, high)]
-    enough = parts.copied_bytes(near.flow) * _ABOVE_FLOW_MAX
+    first = place(near, low, high)
+    enough = max(parts.copied_bytes(near.flow), least_at(first.price)) * _ABOVE_FLOW_MAX
+    best = first
     for margin in _MARGINS:  # Where a rack is full, no broker takes what a whole partition is more than its parts.
-        if not found[-1].outside(low, high):
+        if not best.outside(low, high):
             break
         free = (high - low) // margin
         inner = place(Near.within(parts, low + free, high - free), low, high)
-        found.append(attrs.evolve(inner, price=found[0].price))
-    if _is_good(found, low, high, enough):
-        return found[-1]
+        best = _better(best, attrs.evolve(inner, price=first.price), low, high)
+    if _is_good(best, low, high, enough):
+        return best
+    best = annealed(parts, best, low, high)
     for keeping in (True, False):
+        if _is_good(best, low, high, enough * (1 if keeping else _LATER)):
+            return best
         rows, sets = decide_large(parts, low, high, keeping=keeping)
         if rows.size:
-            found.append(place(near, low, high, (rows, sets)))
-        if _is_good(found, low, high, enough):
-            return found[-1]
-    found.sort(key=lambda one: (one.outside(low, high), one.copied))
-    found = [annealed(parts, one, low, high) for one in found[:_ANNEALED_FIRST]]
-    best = min(found, key=lambda one: (one.outside(low, high), one.copied))
-    for turn in range(1, _ANNEALED_MAX):
-        if best.copied <= enough * _ANNEALED_AGAIN:
+            other = place(near, low, high, (rows, sets))
+            if not _is_good(other, low, high, enough):
+                other = annealed(parts, other, low, high)
+            best = _better(best, other, low, high)
+    for turn in range(1, _ANNEALED_AGAIN_MAX):
+        if _is_good(best, low, high, enough * _LATER):
             break
         best = annealed(parts, best, low, high, turn)
     return best
@@ -89,10 +94,15 @@ def place_decided(
         other = place(near, low, high, each)
         if other.copied < best.copied * _ANNEALED_NEAR:
             other = annealed(parts, other, low, high)
-        best = min((best, other), key=lambda one: (one.outside(low, high), one.copied))
+        best = _better(best, other, low, high)
     return best
 
 
-def _is_good(found: list[Found], low: Int64Array, high: Int64Array, enough: float) -> bool:
-    """Return whether the last placement found lies within the bands and copies little more than parts do."""
-    return not found[-1].outside(low, high) and found[-1].copied <= enough
+def _better(one: Found, other: Found, low: Int64Array, high: Int64Array) -> Found:
+    """Return the placement that is nearer to the bands, or copies fewer bytes."""
+    return min((one, other), key=lambda found: (found.outside(low, high), found.copied))
+
+
+def _is_good(found: Found, low: Int64Array, high: Int64Array, enough: float) -> bool:
+    """Return whether a placement lies within the bands and copies little more than parts do."""
+    return not found.outside(low, high) and found.copied <= enough

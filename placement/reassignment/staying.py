@@ -32,6 +32,9 @@ from placement.reassignment.problem import Problem
 _FREE_MAX: Final = 20
 """Partitions that are left free, one after the other, before the rest is."""
 
+_ROWS_MAX: Final = 1_000
+"""Partitions that are asked about, the largest: each question names them all."""
+
 
 def staying(problem: Problem, sizes: Int64Array, least: int) -> Int64Array:
     """Return the partitions of at least `least` bytes whose brokers keep every rule, int64[N], largest first."""
@@ -44,7 +47,7 @@ def staying(problem: Problem, sizes: Int64Array, least: int) -> Int64Array:
         count = count_in_row(group == number)
         keeps &= (count >= problem.must[kind, number]) & (count <= problem.room[kind, number])
     rows = rows[keeps]
-    return np.asarray(rows[np.argsort(-sizes[rows], kind="stable")])
+    return np.asarray(rows[np.argsort(-sizes[rows], kind="stable")][:_ROWS_MAX])
 
 
 def keep_largest(rows: Int64Array, costs_nothing: Callable[[Int64Array], bool]) -> Int64Array:

@@ -42,3 +42,10 @@ def test_as_many_stay_as_cost_nothing_together() -> None:
 def test_nothing_stays_where_nothing_may() -> None:
     assert keep_largest(np.arange(40), lambda rows: rows.size == 0).size == 0
     assert keep_largest(np.empty(0, dtype=np.int64), lambda rows: True).size == 0
+
+
+def test_no_more_than_the_thousand_largest_are_asked_about() -> None:
+    """Where few bytes move, all of 100,000 partitions are large beside them; each question would name them all."""
+    problem = Problem.of_rows([[0]] * 3000, group=[0, 0])
+    sizes = np.arange(3000)
+    assert staying(problem, sizes, 0).tolist() == list(range(2999, 1999, -1))
