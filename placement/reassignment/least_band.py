@@ -16,6 +16,7 @@ Constraints: a placement may exist where none is found.
 Example: partitions of 5 and 3 bytes on broker 0, which a second broker joins, with bands of 2 to 6 bytes:
 
     >>> import numpy as np
+    >>> from placement.reassignment.problem import Problem
     >>> plain = Problem.of_rows([[0], [0]], group=[0, 0])
     >>> band = np.array([2, 2]), np.array([6, 6])
     >>> found = solve_band(Parts.of(plain, np.array([5, 3]), np.zeros(2, dtype=np.int64)), *band)

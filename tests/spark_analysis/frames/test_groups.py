@@ -156,7 +156,7 @@ def test_moves_are_those_that_the_list_of_moves_gives(frames: tuple[DataFrame, D
                 {
                     "cluster": name, "group": group, "topic": move.partition.topic,
                     "partition": int(move.partition.partition), "before": move.before, "after": move.after,
-                    "why": move.why.name.lower(), "fault": None,
+                    "why": move.why.name.lower(), "rejected_count": None, "fault": None,
                 }
             )  # fmt: skip
     assert rows == sorted(expected, key=str)
@@ -287,5 +287,5 @@ def test_every_answer_has_the_columns_that_are_documented(frames: tuple[DataFram
         (traffic.clusters(*frames), group_schemas.CHANGES),
     ):
         names = [name for name in table.column_names if name != "fault"]
-        assert frame.columns == ["cluster", *names, "fault"]
+        assert frame.columns == ["cluster", *names, "rejected_count", "fault"]
         assert all(field.metadata.get("comment") for field in frame.schema.fields[1:])
