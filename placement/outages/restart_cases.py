@@ -92,7 +92,10 @@ def cases_prove(clash: ByteArray, cases: Sequence[Case], batch_count: int) -> bo
 
 
 def _covers(cases: Sequence[tuple[Split, ...]]) -> bool:
-    """Return whether the cases hold every schedule: all of them, or both halves of one split, each in cases again."""
+    """Return whether every schedule is in one of the cases, which splits of pairs of brokers have made.
+
+    A case without splits holds every schedule. Else all cases begin with the same pair, and both halves are covered.
+    """
     if any(not splits for splits in cases):
         return True
     first = {(splits[0].one, splits[0].other) for splits in cases}

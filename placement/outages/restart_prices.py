@@ -179,7 +179,10 @@ class PriceSearch:
         return tuple(batch.tolist()) if batch.size or steps <= steps_max else None
 
     def _add(self, batches: Sequence[tuple[int, ...]]) -> bool:
-        """Add batches to the program, and bring the best prices down to them; return whether one was new."""
+        """Add batches to the program; return whether one was new.
+
+        The best prices are divided by the weight of the heaviest of them, if that is above 1: then none weighs more.
+        """
         heaviest_added = max([1.0, *(float(self._best[list(batch)].sum()) for batch in batches)])
         self._best = self._best / heaviest_added
         return self._program.add(batches)

@@ -1,4 +1,4 @@
-"""Exchange partitions at random, less and less often where that is worse, until few bytes are copied, compiled.
+"""Exchange replicas at random, and for the worse less and less often, until few bytes are copied, compiled.
 
 What it decides: which replicas a plan moves where exchanges that save bytes (band_kernel.py) are stuck: a broker both
 gives and receives, because no single exchange brings it, and its partner, into their bands.
@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 from broker.cluster import Int32Array, Int64Array
 from broker.compiled import compiled_with
-from placement.reassignment.band_kernel import Loads, Sorted, change_of, may_go, move, outside
+from placement.reassignment.band_kernel import Loads, Sorted, change_of, first_of_size, may_go, move, outside
 from placement.reassignment.exchange_graph import Shape
 from placement.reassignment.exchange_kernel import admits, slot_of
 
@@ -60,25 +60,21 @@ def draw_patience(seed: Int64Array) -> float:
 
 
 def draw_back(loads: Loads, held: Sorted, seed: Int64Array, broker: int, size: int) -> int:
-    """Return a partition that a broker held at the beginning of a stage, half the time one of about `size`; or -1."""
+    """Return a partition that a broker held at the beginning of a stage, -1 if it held none.
+
+    Half the time it is one of about `size` bytes.
+    """
     first, last = held.start[broker], held.start[broker + 1]
     if first == last:
         return -1
     if draw(seed, 2) == 0:
         return int(held.row[first + draw(seed, last - first)])
-    low, high = first, last
-    while low < high:
-        middle = (low + high) // 2
-        if loads.size[held.row[middle]] < size:
-            low = middle + 1
-        else:
-            high = middle
-    place = low - _NEAR + draw(seed, 2 * _NEAR)
+    place = first_of_size(loads, held, broker, size) - _NEAR + draw(seed, 2 * _NEAR)
     return int(held.row[min(max(place, first), last - 1)])
 
 
 def excess_after(loads: Loads, here: int, there: int, bytes_given: int) -> int:
-    """Return by how much more two brokers are outside their bands after one gave the other some bytes."""
+    """Return by how many bytes more two brokers are outside their bands once one has given the other some bytes."""
     before = outside(loads, here, loads.load[here]) + outside(loads, there, loads.load[there])
     own, other = loads.load[here] - bytes_given, loads.load[there] + bytes_given
     return outside(loads, here, own) + outside(loads, there, other) - before
@@ -113,6 +109,7 @@ def draw_given(
     may_go,
     change_of,
     move,
+    first_of_size,
     draw,
     draw_patience,
     draw_back,
@@ -130,7 +127,7 @@ def anneal(
     steps: int,
     heat: float,
 ) -> int:
-    """Carry out one stage of `steps` steps at a heat in bytes; return how many exchanges were made."""
+    """Try `steps` random exchanges of replicas at a heat in bytes; return how many were carried out."""
     made = 0
     for _ in range(steps):
         row, here, there, back = draw_given(shape, now, held, fresh, seed)

@@ -28,6 +28,7 @@ from placement.reassignment.band_kernel import Loads, sort_held
 from placement.reassignment.parts import Parts
 from placement.reassignment.whole_partitions import (
     Found,
+    better,
     by_size,
     copied_bytes,
     exchange_whole,
@@ -65,4 +66,4 @@ def annealed(parts: Parts, found: Found, low: Int64Array, high: Int64Array, turn
         anneal(shape, now, loads, held, fresh, seed, steps, heat)
     exchange_whole(shape, now, loads, ascending, problem)
     other = Found(now=now, loads=loads.load, price=found.price, copied=copied_bytes(problem, now, sizes))
-    return min((found, other), key=lambda one: (one.outside(low, high), one.copied))
+    return better(found, other, low, high)

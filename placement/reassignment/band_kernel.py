@@ -110,6 +110,18 @@ def weigh(
     best.rows[0], best.rows[1] = given, taken
 
 
+def first_of_size(loads: Loads, held: Sorted, broker: int, size: int) -> int:
+    """Return the place in `held.row` of a broker's first partition of at least `size` bytes, or the end of its part."""
+    low, high = held.start[broker], held.start[broker + 1]
+    while low < high:
+        middle = (low + high) // 2
+        if loads.size[held.row[middle]] < size:
+            low = middle + 1
+        else:
+            high = middle
+    return int(low)
+
+
 def find_exchange(
     shape: Shape, now: Int32Array, loads: Loads, held: Sorted, here: int, there: int, returning: bool, best: Best
 ) -> None:
@@ -136,14 +148,8 @@ def find_exchange(
             wanted = size - (over if end == 0 else spare if end == 1 else room if end == 2 else lack)
             if wanted <= 0 and end != 3:
                 continue
-            low, high = first, last
-            while low < high:
-                middle = (low + high) // 2
-                if loads.size[held.row[middle]] < wanted:
-                    low = middle + 1
-                else:
-                    high = middle
-            for other in range(max(first, low - _LOOKED_AT), min(last, low + _LOOKED_AT)):
+            nearest = first_of_size(loads, held, there, wanted)
+            for other in range(max(first, nearest - _LOOKED_AT), min(last, nearest + _LOOKED_AT)):
                 taken = held.row[other]
                 if slot_of(now, taken, there) >= 0 and slot_of(now, taken, here) < 0:
                     weigh(shape, now, loads, here, there, row, taken, best)
@@ -325,7 +331,18 @@ def sort_held(now: Int32Array, ascending: Int64Array, held: Sorted) -> None:
 
 
 @compiled_with(
-    admits, slot_of, outside, may_go, change_of, weigh, find_exchange, move, carry_out, clear, allocates=False
+    admits,
+    slot_of,
+    outside,
+    may_go,
+    change_of,
+    weigh,
+    first_of_size,
+    find_exchange,
+    move,
+    carry_out,
+    clear,
+    allocates=False,
 )
 def repair(shape: Shape, now: Int32Array, loads: Loads, held: Sorted, best: Best, tried: Int64Array) -> int:
     """Exchange partitions of brokers outside their bands with others; return how many exchanges were made.
@@ -375,7 +392,18 @@ def repair(shape: Shape, now: Int32Array, loads: Loads, held: Sorted, best: Best
 
 
 @compiled_with(
-    admits, slot_of, outside, may_go, change_of, weigh, find_exchange, move, carry_out, clear, allocates=False
+    admits,
+    slot_of,
+    outside,
+    may_go,
+    change_of,
+    weigh,
+    first_of_size,
+    find_exchange,
+    move,
+    carry_out,
+    clear,
+    allocates=False,
 )
 def trim(shape: Shape, now: Int32Array, loads: Loads, held: Sorted, best: Best, tried: Int64Array, least: int) -> float:
     """Take moved replicas back, or exchange them for smaller ones, between pairs of brokers; return the bytes saved.

@@ -72,7 +72,10 @@ def ends_of(cases: Cases, partition_count: int, broker_count: int) -> list[tuple
 
 
 class PricedCases:
-    """Bound cases by one vector of prices, int64[B]; what all partitions cost without answers is added up once."""
+    """Bound the bytes that placements of a case copy, by one vector of prices of brokers, int64[B].
+
+    What all partitions cost without answers is added up once.
+    """
 
     def __init__(self, question: Question, proof: Proof, price: Int64Array) -> None:
         self.question = question

@@ -19,14 +19,12 @@ Source: ours.
 
 from __future__ import annotations
 
-from typing import Any
-
 import attrs
 import numpy as np
 from numpy.typing import NDArray
 
 from broker.cluster import PAD, ClusterView, Int32Array, Int64Array
-from broker.row_flags import any_in_row, count_in_row
+from broker.row_flags import any_in_row, count_in_row, distinct_in_row
 from broker.wording import counted
 from placement.balance.loads import broker_rows
 from placement.reassignment.byte_band import faults_of_band
@@ -390,13 +388,14 @@ def _crowded(view: ClusterView, given: _Input, target: Int32Array) -> NDArray[np
     rack = np.append(Question.rack_numbers(view), PAD)
     racks = np.where(target >= 0, rack[target], PAD)
     kept = np.where(np.append(given.fenced, False)[target] & (target >= 0), racks, PAD)
-    open_racks = np.unique(rack[:-1][given.live]).size - _distinct(np.where(_is_open(rack, given)[kept], kept, PAD))
+    kept_open = np.where(_is_open(rack, given)[kept], kept, PAD)
+    open_racks = np.unique(rack[:-1][given.live]).size - distinct_in_row(kept_open)
     closed = np.setdiff1d(rack[:-1][given.cordoned], rack[:-1][given.live & ~given.cordoned])
     held = np.where(np.append(given.live | given.fenced, False)[given.rows], rack[given.rows], PAD)
     for number in closed.tolist():  # A rack of cordoned brokers is open only to partitions that are there already.
         open_racks = open_racks - ~any_in_row(held == number)
     fresh = np.where(_among(racks, kept) & (racks >= 0), PAD, racks)
-    return np.asarray(_distinct(fresh) < np.minimum(open_racks, given.wanted))
+    return np.asarray(distinct_in_row(fresh) < np.minimum(open_racks, given.wanted))
 
 
 def _is_open(rack: Int32Array | Int64Array, given: _Input) -> NDArray[np.bool_]:
@@ -404,16 +403,6 @@ def _is_open(rack: Int32Array | Int64Array, given: _Input) -> NDArray[np.bool_]:
     flags = np.zeros(int(rack.max(initial=0)) + 2, dtype=np.bool_)
     flags[rack[:-1][given.live]] = True
     return flags
-
-
-def _distinct(rows: NDArray[np.signedinteger[Any]]) -> Int64Array:
-    """Return the number of distinct values of 0 or more in each row, int64[P]."""
-    if not rows.shape[1]:
-        return np.zeros(rows.shape[0], dtype=np.int64)
-    ordered = np.sort(rows, axis=1)
-    new = np.ones(ordered.shape, dtype=np.bool_)
-    new[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
-    return np.asarray(count_in_row(new & (ordered >= 0)), dtype=np.int64)
 
 
 def _faults_of_loads(

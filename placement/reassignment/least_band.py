@@ -39,7 +39,7 @@ from broker.cluster import Int32Array, Int64Array
 from placement.reassignment.annealing import annealed
 from placement.reassignment.large_partitions import decide_large
 from placement.reassignment.parts import Parts
-from placement.reassignment.whole_partitions import Found, Near, place
+from placement.reassignment.whole_partitions import Found, Near, better, place
 
 _ABOVE_FLOW_MAX: Final = 1.002  # Of the bytes that parts copy, or must be; what copies more is searched for longer.
 _ANNEALED_NEAR: Final = 1.01  # Of the best so far: a placement that copies more than that is not annealed.
@@ -66,7 +66,7 @@ def solve_band(
             break
         free = (high - low) // margin
         inner = place(Near.within(parts, low + free, high - free), low, high)
-        best = _better(best, attrs.evolve(inner, price=first.price), low, high)
+        best = better(best, attrs.evolve(inner, price=first.price), low, high)
     if _is_good(best, low, high, enough):
         return best
     best = annealed(parts, best, low, high)
@@ -78,7 +78,7 @@ def solve_band(
             other = place(near, low, high, (rows, sets))
             if not _is_good(other, low, high, enough):
                 other = annealed(parts, other, low, high)
-            best = _better(best, other, low, high)
+            best = better(best, other, low, high)
     for turn in range(1, _ANNEALED_AGAIN_MAX):
         if _is_good(best, low, high, enough * _LATER):
             break
@@ -95,13 +95,8 @@ def place_decided(
         other = place(near, low, high, each)
         if other.copied < best.copied * _ANNEALED_NEAR:
             other = annealed(parts, other, low, high)
-        best = _better(best, other, low, high)
+        best = better(best, other, low, high)
     return best
-
-
-def _better(one: Found, other: Found, low: Int64Array, high: Int64Array) -> Found:
-    """Return the placement that is nearer to the bands, or copies fewer bytes."""
-    return min((one, other), key=lambda found: (found.outside(low, high), found.copied))
 
 
 def _is_good(found: Found, low: Int64Array, high: Int64Array, enough: float) -> bool:

@@ -46,7 +46,7 @@ from numpy.typing import NDArray
 from broker.cluster import PAD, SIZE_UNKNOWN, ClusterView, Int32Array, Int64Array, PartitionTable
 from broker.errors import UsageError
 from broker.ids import BrokerId
-from broker.row_flags import any_in_row
+from broker.row_flags import any_in_row, count_in_row, distinct_in_row
 
 BoolMatrix = NDArray[np.bool_]
 
@@ -107,8 +107,7 @@ class Reassignment:
             place = int(np.argmin(known.all(axis=1)))
             stranger = int(self.replicas[place][~known[place]][0])
             raise UsageError(f"the target of {self.name(place)} names broker {stranger}, which the view does not list")
-        ordered = np.sort(self.replicas, axis=1)
-        twice = any_in_row((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] >= 0))
+        twice = distinct_in_row(self.replicas) < count_in_row(held)
         if twice.any():
             raise UsageError(f"the target of {self.name(int(np.argmax(twice)))} names a broker twice")
 

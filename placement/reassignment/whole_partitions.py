@@ -37,6 +37,7 @@ from placement.reassignment.band_kernel import (
     sort_held,
     trim,
 )
+from placement.reassignment.check import bytes_of
 from placement.reassignment.exchange import Work, solve
 from placement.reassignment.exchange_graph import Shape
 from placement.reassignment.parts import Parts
@@ -62,6 +63,11 @@ class Found:
         return int(np.maximum(np.maximum(self.loads - high, low - self.loads), 0).sum())
 
 
+def better(one: Found, other: Found, low: Int64Array, high: Int64Array) -> Found:
+    """Return the placement that is nearer to the bands `low` to `high` int64[B], or else copies fewer bytes."""
+    return min((one, other), key=lambda found: (found.outside(low, high), found.copied))
+
+
 @attrs.frozen(eq=False)
 class Near:
     """Hold parts and their flow within the bands `low` to `high` int64[B], which are those asked or narrower ones."""
@@ -82,7 +88,7 @@ class Near:
 
     def without(self, rows: Int64Array, now: Int32Array) -> Near:
         """Return the parts of the other partitions beside `rows`, whose brokers are in `now` int32[P, V]."""
-        held = _bytes_of(now[rows], self.parts.sizes[rows], self.low.size)
+        held = bytes_of(now[rows], self.parts.sizes[rows], self.low.size)
         return Near.within(self.parts.without(rows, held), self.low, self.high)
 
 
@@ -99,7 +105,7 @@ def place(near: Near, low: Int64Array, high: Int64Array, decided: tuple[Int64Arr
         order = order[~np.isin(order, rows)]
         near = near.without(rows, now)
     _choose(near, shape, now, order)
-    loads = Loads(parts.base + _bytes_of(now, sizes, low.size), low, high, sizes)
+    loads = Loads(parts.base + bytes_of(now, sizes, low.size), low, high, sizes)
     incomplete = np.count_nonzero(now >= 0, axis=1) < problem.factor[np.maximum(problem.kind, 0)]
     order = ascending[::-1][incomplete[ascending[::-1]]]
     if fill_missing(shape, now, order, loads, (low + high) // 2, flow.move_price) >= 0:
@@ -153,14 +159,6 @@ def by_size(problem: Problem, sizes: Int64Array) -> Int64Array:
     """Return the partitions that may change, the smallest first."""
     ascending = np.argsort(sizes, kind="stable").astype(np.int64)
     return ascending[problem.kind[ascending] >= 0]
-
-
-def _bytes_of(now: Int32Array, sizes: Int64Array, count: int) -> Int64Array:
-    """Return the bytes of each broker, exactly: sums of float64 would round."""
-    loads = np.zeros(count + 1, dtype=np.int64)
-    for column in range(now.shape[1]):
-        np.add.at(loads, now[:, column], sizes)
-    return loads[:count]
 
 
 def room_for(now: Int32Array, brokers: int) -> Sorted:

@@ -23,6 +23,7 @@ import numpy as np
 import pyarrow as pa
 
 from broker.cluster import Int64Array
+from broker.row_flags import distinct_in_row
 from spark_analysis.frames.chunks import UNKNOWN, BoolArray, Chunk
 from spark_analysis.tables.staging import FREE, Best, ClusterRows, Shares, measured
 
@@ -64,10 +65,7 @@ def calm(chunk: Chunk, min_insync_replicas: int | None) -> Answered:
 def _rack_counts(chunk: Chunk) -> Int64Array:
     """Return how many racks of its cluster each partition stands on."""
     racks = np.where(chunk.replicas >= 0, np.append(chunk.rack, UNKNOWN)[chunk.replicas], UNKNOWN)
-    racks = np.sort(racks, axis=1)
-    new = np.ones(racks.shape, np.bool_)
-    new[:, 1:] = racks[:, 1:] != racks[:, :-1]
-    return np.asarray((new & (racks >= 0)).sum(axis=1), np.int64)
+    return distinct_in_row(racks)
 
 
 @attrs.frozen(eq=False)
