@@ -94,12 +94,7 @@ def check_history(
 
     Cost: linear in the history, but for one sort.
     """
-    broken: list[tuple[str, int, str]] = []
-    for code, partition, what, places in _reads(consumed_records, references, may_skip):
-        # Once the first is deleted a restarted leader may write it again: it reads no producer snapshot at or below the
-        # log start (ProducerStateManager.truncateAndReload, 4.3.1).
-        if code != "H2" or not is_expired(partition, min(places)):
-            broken.append((code, partition, what))
+    broken = list(_reads(consumed_records, references, may_skip, is_expired))
     for write in writes:
         reference = references.get(write.partition)
         if write.fate is Fate.FAILED and reference is not None and write.value in reference.appended:
@@ -117,34 +112,31 @@ def _is_safe(write: WriteView) -> bool:
 
 
 def _reads(
-    consumed_records: Sequence[SightingView], references: Mapping[int, ReferenceLog], may_skip: Allows
-) -> Iterator[tuple[str, int, str, tuple[int, int]]]:
-    """Yield what is wrong with the records that consumers saw: code, partition, words, and two offsets for H2."""
+    consumed_records: Sequence[SightingView],
+    references: Mapping[int, ReferenceLog],
+    may_skip: Allows,
+    is_expired: Allows,
+) -> Iterator[tuple[str, int, str]]:
+    """Yield what is wrong with the records that consumers saw: code, partition and words."""
     positions: dict[tuple[int, int], int] = {}
     offsets: dict[int, tuple[int, int]] = {}
     for seen in consumed_records:
         place = (seen.consumer, seen.partition)
         due = positions.get(place, 0)
         positions[place] = seen.offset + 1
+        saw = f"consumer {seen.consumer} saw offset {seen.offset}"
         if not seen.is_reset:
             if seen.offset < due:
-                yield (
-                    "H1",
-                    seen.partition,
-                    f"consumer {seen.consumer} saw offset {seen.offset} after {due - 1}",
-                    (due, due),
-                )
+                yield "H1", seen.partition, f"{saw} after {due - 1}"
             elif not all(may_skip(seen.partition, offset) for offset in range(due, seen.offset)):
-                yield (
-                    "H3",
-                    seen.partition,
-                    f"consumer {seen.consumer} saw offset {seen.offset}, {due} was next",
-                    (due, due),
-                )
+                yield "H3", seen.partition, f"{saw}, {due} was next"
         first = offsets.setdefault(seen.value, (seen.partition, seen.offset))
-        if first != (seen.partition, seen.offset) and not _is_former(references, first, seen):
-            what = f"value {seen.value} was seen at offsets {first[1]} and {seen.offset}"
-            yield "H2", seen.partition, what, (first[1], seen.offset)
+        if first == (seen.partition, seen.offset) or _is_former(references, first, seen):
+            continue
+        # Once the first is deleted a restarted leader may write it again: it reads no producer snapshot at or below the
+        # log start (ProducerStateManager.truncateAndReload, 4.3.1).
+        if not is_expired(seen.partition, min(first[1], seen.offset)):
+            yield "H2", seen.partition, f"value {seen.value} was seen at offsets {first[1]} and {seen.offset}"
 
 
 def _is_former(references: Mapping[int, ReferenceLog], first: tuple[int, int], seen: SightingView) -> bool:

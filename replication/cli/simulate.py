@@ -234,6 +234,11 @@ def _command(kind: str, minutes: float, release: str | None, left_out: tuple[str
 
 def _tell_verdict(outcome: Outcome) -> None:
     report = outcome.durability
+    click.echo(verdict_line(outcome))
+    if outcome.is_broken:
+        first = outcome.findings[0]
+        invariant = {**INVARIANTS, **GROUP_INVARIANTS}[first.code]
+        click.echo(f"  {first.code}, {invariant.name}: {invariant.statement}")
     click.echo(
         f"{counted(outcome.event_count, 'event')} in {outcome.simulated_ms:,} ms, "
         f"{counted(len(outcome.plan), 'fault')}, "
@@ -251,11 +256,6 @@ def _tell_verdict(outcome: Outcome) -> None:
             f"expired before a consumer came: {taken.unread_count}"
         )
     click.echo(f"digest {outcome.digest}")
-    click.echo(verdict_line(outcome))
-    if outcome.is_broken:
-        first = outcome.findings[0]
-        invariant = {**INVARIANTS, **GROUP_INVARIANTS}[first.code]
-        click.echo(f"  {first.code}, {invariant.name}: {invariant.statement}")
 
 
 def _tell_shrunk(outcome: Outcome, seeded: _SeededRun) -> None:

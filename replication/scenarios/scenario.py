@@ -36,7 +36,6 @@ from replication.scenarios.extension import ScenarioExtension
 from replication.scenarios.operations import Operation
 from replication.scenarios.result import ScenarioResult
 from replication.simulation import Fault, Options, Outcome, quiet, run
-from replication.simulation.options import with_partition_settings
 from replication.simulation.retention import with_retention
 from replication.simulation.trace import LineSink, discard_line
 
@@ -138,10 +137,9 @@ class Scenario:
             produce_ms=self.produce_ms,
             heal_ms_max=self.heal_ms_max,
             is_strict=self.is_strict,
-            role_settings=self.role_settings,
+            role_settings=attrs.evolve(self.role_settings, settings=self.settings),
             name=self.name,
         )
-        options = with_partition_settings(options, self.settings)
         return options if self.retention is None else with_retention(options, self.retention)
 
     def play(self, on_line: LineSink = discard_line) -> ScenarioResult:

@@ -148,6 +148,11 @@ class Options:
             if not least <= value <= most:
                 raise UsageError(f"{what} is {value}; allowed are whole numbers from {least} to {most}")
         self._check_assignment()
+        rules = self.settings.rules
+        if self.role_settings.has_zookeeper and (rules.elr or rules.isr_shrink_keeps_leader_epoch):
+            raise UsageError(
+                "with ZooKeeper there is no ELR, and each shrink begins a leader epoch: take rules before 3.6"
+            )
 
     def _check_assignment(self) -> None:
         if len(self.assignment) not in (0, self.partition_count):

@@ -82,11 +82,6 @@ class ZooKeeperRole(ControllerRole):
 
     def __init__(self, role_settings: RoleSettings) -> None:
         super().__init__(role_settings)
-        rules = role_settings.settings.rules
-        if rules.elr or rules.isr_shrink_keeps_leader_epoch:
-            raise UsageError(
-                "with ZooKeeper there is no ELR, and each shrink begins a leader epoch: take rules before 3.6"
-            )
         self.nodes = KafkaZnodes()
         self.broker_nodes: dict[BrokerId, ZookeeperState] = {}
         self._heard_at_ms: dict[BrokerId, TimeMs] = {}

@@ -7,7 +7,7 @@ import io
 import json
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Final
@@ -141,10 +141,8 @@ def _made(study: Study, options: StudyOptions) -> list[Row]:
             path = options.out / ROWS_FILE
             if path.exists():
                 known = rows_in(study, path.read_text(encoding="utf-8").splitlines(), str(path))
-            kept = stack.enter_context(path.open("w", encoding="utf-8"))
-            kept.write(head_line(study) + "\n")
-            kept.writelines(row_line(row) + "\n" for row in known.values())
-            kept.flush()
+            _keep(path, study, known.values())
+            kept = stack.enter_context(path.open("a", encoding="utf-8"))
         bar = stack.enter_context(progress("Studying", total=study.run_count, unit="runs"))
         rows = []
         for row in rows_of(study, jobs=options.jobs, known=known, advance=bar.advance):
@@ -153,6 +151,13 @@ def _made(study: Study, options: StudyOptions) -> list[Row]:
                 kept.write(row_line(row) + "\n")
                 kept.flush()
     return rows
+
+
+def _keep(path: Path, study: Study, rows: Iterable[Row]) -> None:
+    """Write the file of kept rows without what was cut off; an interrupt leaves the former file or the new one."""
+    fresh = path.with_suffix(".new")
+    fresh.write_text("".join(f"{line}\n" for line in (head_line(study), *map(row_line, rows))), encoding="utf-8")
+    fresh.replace(path)
 
 
 def _command(options: StudyOptions) -> str:

@@ -6,7 +6,6 @@ import attrs
 import pytest
 
 from broker.error_codes import ErrorCode
-from broker.errors import UsageError
 from broker.ids import NO_LEADER, BrokerEpoch, BrokerId, LeaderEpoch
 from broker.registration import BrokerState, Heartbeat, ZookeeperState
 from broker.units import TimeMs
@@ -29,7 +28,7 @@ from replication.roles.settings import RoleSettings
 from replication.rules.fencing import StopProof
 from replication.rules.partition import AlterPartitionRequest, IsrMember, PartitionEpoch, PartitionState
 from replication.rules.settings import PartitionSettings
-from replication.rules.switches import CURRENT, rules_of
+from replication.rules.switches import rules_of
 from replication.zookeeper import ZooKeeperRole
 from replication.zookeeper.messages import (
     CloseSession,
@@ -293,11 +292,3 @@ def test_a_topic_is_gone_when_its_controller_says_so_and_not_before() -> None:
     assert talk.say(_ask(talk)) == []
     talk.say(CreateTopic(1, (TWO,), "topic-0"))
     assert talk.role.nodes.topic_of(1) == "topic-0"
-
-
-def test_rules_that_zookeeper_never_had_are_refused() -> None:
-    with pytest.raises(UsageError) as refused:
-        ZooKeeperRole(RoleSettings(settings=PartitionSettings(rules=CURRENT)))
-    assert str(refused.value) == (
-        "with ZooKeeper there is no ELR, and each shrink begins a leader epoch: take rules before 3.6"
-    )

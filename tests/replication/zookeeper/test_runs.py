@@ -6,11 +6,12 @@ import attrs
 import pytest
 
 from broker.entropy import RandomSource
+from broker.errors import UsageError
 from broker.units import DurationMs
 from replication.groups import GroupsExtension, with_groups
 from replication.rules.switches import rules_of
 from replication.scenarios.catalogue.zookeeper import ZOOKEEPER
-from replication.simulation import FaultKind, Options, harsh, run, swarm, varied
+from replication.simulation import FaultKind, Options, harsh, quiet, run, swarm, varied
 from replication.simulation.node import Node
 
 LOSING = (FaultKind.POWER_LOSS, FaultKind.WIPE, FaultKind.RACK_OUTAGE)
@@ -130,3 +131,12 @@ def test_a_broker_that_stops_has_handed_over_before_its_session_ends() -> None:
     told = [place for place, line in enumerate(lines) if "leader 1 (epoch 1), ISR 1,2," in line]
     ended = [place for place, line in enumerate(lines) if "broker 0 is fenced" in line]
     assert told[0] < ended[0]
+
+
+def test_rules_that_zookeeper_never_had_are_refused() -> None:
+    options = quiet(1, DurationMs(60_000))
+    with pytest.raises(UsageError) as refused:
+        attrs.evolve(options, role_settings=attrs.evolve(options.role_settings, has_zookeeper=True))
+    assert str(refused.value) == (
+        "with ZooKeeper there is no ELR, and each shrink begins a leader epoch: take rules before 3.6"
+    )

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import csv
 import json
+import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -13,7 +17,10 @@ from click.testing import CliRunner
 from broker.cli import run
 from replication.studies import COLUMNS
 from spark_analysis.cli.study import study_command
+from tests.architecture.house import ROOT
+from tests.spark_analysis.processes import SECONDS_MAX, wait_until
 
+MAIN = "from spark_analysis.cli import main; main()"
 TOML = """
 title = "Mine"
 seeds = 2
@@ -75,6 +82,60 @@ def test_a_stopped_study_goes_on(toml: Path, tmp_path: Path, capsys: pytest.Capt
     (out / "rows.jsonl").write_text("\n".join(lines[:4]) + "\n" + lines[4][:20])
     assert called(toml, "--jobs", 1, "--out", out, capsys=capsys)[0] == 0
     assert (out / "rows.parquet").read_bytes() == whole
+
+
+def test_an_interrupted_study_keeps_the_rows_that_are_done_and_goes_on(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, out, whole = tmp_path / "long.toml", tmp_path / "out", tmp_path / "whole"
+    path.write_text("seeds = 24\n[fixed]\nminutes = 3\nmttf_minutes = 1\n[grid]\nacks = ['all', '1']\n")
+    process = subprocess.Popen(
+        [
+            sys.executable,
+            "-c",
+            "from spark_analysis.cli import main; main()",
+            "study",
+            path,
+            "--jobs",
+            "2",
+            "--out",
+            out,
+        ],
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    rows = out / "rows.jsonl"
+    try:
+        wait_until(lambda: rows.exists() and rows.read_text().count("\n") > 3)
+        os.killpg(process.pid, signal.SIGINT)
+        _, said = process.communicate(timeout=SECONDS_MAX)
+    finally:
+        process.kill()
+    assert (process.returncode, said.splitlines()[-1]) == (130, "brokerside: interrupted")
+    kept = rows.read_text().splitlines()
+    assert 3 <= len(kept) - 1 < 48, "the head, and some rows but not all"
+    status, _, _ = called(path, "--jobs", 1, "--out", out, capsys=capsys)
+    assert status == 0
+    assert rows.read_text().splitlines()[: len(kept)] == kept, "what was done is not made again"
+    assert called(path, "--jobs", 1, "--out", whole, capsys=capsys)[0] == 0
+    assert (out / "rows.parquet").read_bytes() == (whole / "rows.parquet").read_bytes()
+
+
+def test_kept_rows_outlive_an_interrupt_as_the_study_begins_again(
+    toml: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out"
+    called(toml, "--jobs", 1, "--out", out, capsys=capsys)
+    before = (out / "rows.jsonl").read_bytes()
+
+    def interrupted(*_: object) -> str:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("spark_analysis.cli.study.row_line", interrupted)
+    assert called(toml, "--jobs", 1, "--out", out, capsys=capsys)[0] == 130
+    assert (out / "rows.jsonl").read_bytes() == before
 
 
 def test_the_folder_of_another_study_is_refused(toml: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
