@@ -24,7 +24,7 @@ from replication.checkers.elections import Ground, UncleanElection
 from replication.checkers.observed_log import Entry, ObservedLog
 from replication.rules.partition import AlterPartitionRequest, PartitionState
 
-_NOT_UNCLEAN: Final = frozenset({Ground.NO_ELR, Ground.FORMER_REPLICA})
+_NOT_UNCLEAN: Final = frozenset({Ground.NO_ELR, Ground.FORMER_REPLICA, Ground.UNCOUNTED})
 """The grounds of leaders that Kafka takes for complete, as they are in the ISR or the ELR."""
 
 
@@ -83,6 +83,8 @@ class ReferenceLog:
         """Before ELR: members of the ISR whose restart cost them committed records, until they leave the ISR."""
         self.returned: set[BrokerId] = set()
         """Since ELR: members of it that a reassignment removed and another brought back, with an empty log."""
+        self.uncounted: dict[BrokerId, int] = {}
+        """Members that joined by a request that their leader had given up, and how much it showed without them."""
         self.reused: dict[int, int] = {}
         """Before ELR: each epoch in which a leader went on after a restart, and the first offset that it lost by it."""
         self.former: set[tuple[int, int]] = set()
@@ -138,11 +140,24 @@ class ReferenceLog:
         """Return whether a member of ISR or ELR may lack what is committed from `agreed` on, by holes of Kafka's own.
 
         Before ELR followers do not see that their leader went on in its own epoch with other records, and keep what
-        they have. Since ELR a replica that was removed and added again may be eligible with an empty log.
+        they have. Since ELR a replica that was removed and added again may be eligible with an empty log. A leader that
+        gave up a request for a new member commits without it, until it learns that the controller took the request.
         """
-        if broker in self.incomplete or broker in self.returned:
+        if broker in self.incomplete or broker in self.returned or agreed < self.uncounted.get(broker, 0):
             return True
         return any(agreed >= start_offset for start_offset in self.reused.values())
+
+    def accept(self, broker: BrokerId) -> Ground:
+        """Take an excused broker for complete, as Kafka does, and return what lets it lead."""
+        ground = Ground.NO_ELR
+        if broker in self.returned:
+            ground = Ground.FORMER_REPLICA
+        elif broker in self.uncounted:
+            ground = Ground.UNCOUNTED
+        self.incomplete.discard(broker)
+        self.returned.discard(broker)
+        self.uncounted.pop(broker, None)
+        return ground
 
     def has_at(self, offset: int, value: int) -> bool:
         """Return whether a value is committed at an offset."""

@@ -21,7 +21,7 @@ from log.files.checkpoints import EpochEntry
 from replication.checkers.observed_log import LogChange, ObservedLog
 from replication.checkers.reference_log import ReferenceLog
 from replication.checkers.view import CheckedCluster, NodeView, is_known, leader_role
-from replication.rules.partition import LeaderState
+from replication.rules.partition import LeaderState, PartitionState
 from replication.rules.settings import PartitionSettings
 
 Broken = tuple[str, str]
@@ -131,6 +131,7 @@ def check_members(cluster: CheckedCluster, reference: ReferenceLog, settings: Pa
     if state is None:
         return
     committed = len(reference.committed)
+    _note_uncounted(cluster, reference, state)
     for broker in (*state.isr, *state.elr):
         observed = reference.observed_logs.get(broker)
         # Who agrees with all that is committed is complete, known or not: that is most of the time.
@@ -251,18 +252,38 @@ def check_quorum(reference: ReferenceLog, leader: LeaderState, settings: Partiti
         return
     if len(leader.isr) < min(settings.min_isr, leader.replica_count):
         return
-    if (
-        leader.partition_epoch < state.partition_epoch
-        and reference.dropped.get(leader.broker) == leader.partition_epoch
-    ):
-        # As in Kafka, news of the epoch that an answer has brought already drops the next request, which the controller
-        # may have taken: until it learns of that, the leader counts too few. It waits for them as long as they are
-        # caught up.
+    if _counts_too_few(reference, leader, state):
         return
     proposed = () if leader.pending is None else leader.pending.members
     maximal = {*leader.isr, *proposed}
     if not maximal.issuperset((*state.isr, *state.elr)):
         yield "I8", f"leader {leader.broker} counts {sorted(maximal)}, the controller {state.isr} and {state.elr}"
+
+
+def _counts_too_few(reference: ReferenceLog, leader: LeaderState, state: PartitionState) -> bool:
+    """Return whether a leader has given up a request that the controller may have taken, and has not learned of it.
+
+    As in Kafka, metadata of the epoch that an answer has brought already drops the next request (Partition.makeLeader,
+    4.3.1). Until the leader learns that the follower has joined it waits for it only while it is caught up.
+    """
+    return (
+        leader.partition_epoch < state.partition_epoch
+        and reference.dropped.get(leader.broker) == leader.partition_epoch
+    )
+
+
+def _note_uncounted(cluster: CheckedCluster, reference: ReferenceLog, state: PartitionState) -> None:
+    """Note what a leader of the present epoch shows while it does not count a member, until the member has it."""
+    for broker, shown in list(reference.uncounted.items()):
+        if reference.observed_logs[broker].agree(reference.committed) >= shown:
+            del reference.uncounted[broker]
+    node = cluster.nodes.get(state.leader)
+    role = None if node is None else leader_role(node, reference.partition)
+    if role is None or role.state.leader_epoch != state.leader_epoch:
+        return
+    if _counts_too_few(reference, role.state, state):
+        shown = reference.observed_logs[state.leader].shown
+        reference.uncounted.update((broker, shown) for broker in state.isr if broker not in role.state.isr)
 
 
 def _present(cluster: CheckedCluster, reference: ReferenceLog, node: NodeView) -> ObservedLog | None:

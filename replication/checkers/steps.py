@@ -195,15 +195,13 @@ class StepChecker:
     def _accept_incomplete(
         self, cluster: CheckedCluster, reference: ReferenceLog, observed: ObservedLog, leader: LeaderState
     ) -> None:
-        """Give up what a leader lacks that Kafka takes for complete: a member before ELR, a former replica since."""
+        """Give up what a leader lacks that Kafka takes for complete, as it is in ISR or ELR."""
         keep = observed.agree(reference.committed)
         if leader.leader_epoch < reference.clean_from_epoch or keep == len(reference.committed):
             return
         if not reference.is_excused(observed.broker, keep):
             return
-        ground = Ground.FORMER_REPLICA if observed.broker in reference.returned else Ground.NO_ELR
-        reference.incomplete.discard(observed.broker)
-        reference.returned.discard(observed.broker)
+        ground = reference.accept(observed.broker)
         if ground is Ground.NO_ELR and leader.leader_epoch in reference.leaders:
             reference.reused[leader.leader_epoch] = min(keep, reference.reused.get(leader.leader_epoch, keep))
         reference.give_up(keep, cluster.now_ms, UncleanElection(observed.broker, leader.leader_epoch, ground))
@@ -237,7 +235,7 @@ class StepChecker:
         observed.claim = leader
         if is_changed or (leader is not claim and (claim is None or not _claims_the_same(leader, claim))):
             is_cut = is_changed and self._read_log(cluster, reference, node, observed)
-            if reference.incomplete or reference.reused or reference.returned:
+            if reference.incomplete or reference.reused or reference.returned or reference.uncounted:
                 self._accept_incomplete(cluster, reference, observed, leader)
             counts_others = claim is None or leader.isr is not claim.isr
             self._look_at_leader(

@@ -1,4 +1,4 @@
-"""Describe Kafka's bugs of ISR changes, each without and with its fix: S06, S09 to S12.
+"""Describe Kafka's bugs of ISR changes, each without and with its fix: S06, S09 to S12; S100 has none.
 
 Source: each scenario names its own.
 """
@@ -11,7 +11,9 @@ import attrs
 
 from broker.error_codes import ErrorCode
 from replication.scenarios.catalogue.common import (
+    ALONE,
     LOSS,
+    PAIR,
     QUICK_LAG,
     QUIET_TRIO,
     fault,
@@ -144,6 +146,35 @@ _S12: Final = attrs.evolve(
 )
 
 
+_S100: Final = attrs.evolve(
+    PAIR,
+    name="S100",
+    title="Metadata that the leader knows already drops its request for a joining follower",
+    how="The answer to its own request tells leader 0 that it is alone in sync. It asks to add 1, and only then reads "
+    "the metadata of the first change, which drops what it asks for. The controller adds 1; 0 does not hear of it, "
+    "and commits alone once 1 lags. When 0 dies, 1 is elected cleanly. No disk has failed.",
+    source="Kafka core Partition.makeLeader, 4.3.1, which skips older partition epochs only (KAFKA-13790)",
+    settings=attrs.evolve(ALONE, lag_ms_max=QUICK_LAG),
+    operations=(
+        SendRecord(5_000, 0),
+        HoldMessages(5_500, 9_000, "FetchResponse", receiver=1),
+        HoldMessages(5_500, 9_300, "MetadataFetchResponse", receiver=0),
+        SendRecord(5_600, 0),
+        HoldMessages(8_900, 9_500, "AlterPartition", sender=0),
+        SendRecord(9_100, 0),
+        HoldMessages(9_105, 60_000, "Fetch", sender=1),
+        HoldMessages(9_310, 60_000, "MetadataFetchResponse", receiver=0),
+        SendRecord(11_000, 0),
+        Crash(12_000, 0, 40_000),
+    ),
+    expected_states=(
+        ExpectedState(9_000, leader=0, isr=(0,)),
+        ExpectedState(11_500, leader=0, isr=(0, 1), logs=((0, 1, 2, 3), (0, 1, 2)), high_watermarks=(4, 2)),
+        ExpectedState(30_000, leader=1, isr=(1,)),
+    ),
+    lost_values=(3,),
+)
+
 ISR_CHANGES: Final = (
     _S06,
     attrs.evolve(
@@ -207,6 +238,7 @@ ISR_CHANGES: Final = (
         breaks=frozenset({"I5", "I6", "I7", "I9", "I16"}),
         lost_values=(0,),
     ),
+    _S100,
     _S12,
     attrs.evolve(
         _S12,
@@ -222,4 +254,4 @@ ISR_CHANGES: Final = (
         breaks=frozenset({"I2"}),
     ),
 )
-"""S06, S09 to S12."""
+"""S06, S09 to S12, S100."""

@@ -149,3 +149,9 @@ def test_the_network_knows_when_the_last_held_message_arrives() -> None:
     simulation.run_until(8_000)
     network.heal_all()
     assert network.held_until_ms == 19_000
+
+
+def test_a_leader_that_gives_up_a_request_which_was_taken_is_excused_until_it_hears_of_it() -> None:
+    """I6, I5 and I4: metadata of a known partition epoch drops a pending AlterPartition, as in Kafka (S100)."""
+    options = with_groups(varied(1106, MINUTE))
+    assert run(options, extension=GroupsExtension.drawn(options, 2, NEWEST)).findings == ()
