@@ -33,6 +33,7 @@ Left out: histories. A view is one moment; a sequence of views is a sequence.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from enum import Enum
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, Final, TypeAlias
@@ -90,9 +91,22 @@ class LogDirView:
     size_bytes: int
 
 
+class SettingsShown(Enum):
+    """Name the settings of its topics that a dump shows.
+
+    `OWN` are those set on the topic itself, as the metadata log keeps them; `EFFECTIVE` are all that are not Kafka's
+    defaults, brokers' files included, as kafka-topics prints them (TopicCommand.TopicDescription.printDescription:
+    entries whose `isDefault` is false).
+    """
+
+    NONE = "none"
+    OWN = "own"
+    EFFECTIVE = "effective"
+
+
 @attrs.frozen
 class TopicView:
-    """Describe one topic; `partition_count` is the count that the dump declares, `settings` are those it shows."""
+    """Describe one topic; `partition_count` is the count that the dump declares, `configs` are those it shows."""
 
     name: str
     partition_count: int | None = None
@@ -210,6 +224,7 @@ class ClusterView:
     `partitions_complete` is False when the dump lists only some partitions (Cruise Control's
     problem lists, a filtered describe); measures over brokers then come from `totals`.
     `facts` are named values that the dump states of itself, shown but not computed with.
+    `settings_shown` says what the `configs` of its topics are.
     """
 
     name: str
@@ -220,6 +235,7 @@ class ClusterView:
     partitions: PartitionTable = attrs.field(factory=PartitionTable.empty)
     totals: BrokerTotals | None = None
     partitions_complete: bool = True
+    settings_shown: SettingsShown = SettingsShown.NONE
     log_dirs: tuple[LogDirView, ...] = ()
     facts: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()

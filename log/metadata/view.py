@@ -28,7 +28,7 @@ from typing import Final
 
 import numpy as np
 
-from broker.cluster import PAD, BrokerView, ClusterView, Int32Array, PartitionTable, TopicView
+from broker.cluster import PAD, BrokerView, ClusterView, Int32Array, PartitionTable, SettingsShown, TopicView
 from broker.config import Scope, lookup
 from broker.ids import BrokerId
 from log.files.java_text import parse_number
@@ -95,6 +95,7 @@ def view_of(image: MetadataImage, *, name: str, source: str) -> ClusterView:
         brokers=brokers,
         topics=tuple(_topic(image, topic) for topic in topics),
         partitions=table,
+        settings_shown=SettingsShown.OWN,
         facts=tuple(_facts(image)),
         notes=tuple(_notes(image)),
     )

@@ -3,7 +3,8 @@
 What it decides: what came, went and changed between two moments, and for every broker in how many partitions it gained
 or lost leadership, a place in the ISR, or a replica. `changes` lists the partitions one by one.
 
-Constraints: only what both views say is compared; a topic is new or gone only if the other view lists every partition.
+Constraints: only what both views say is compared: of a topic's own settings beside the effective ones, which count
+those of the brokers too, the own ones alone; a topic is new or gone only if the other view lists every partition.
 Views without a topic in common are refused: they are not one cluster.
 
 How: partitions are matched by topic name and number, columns are compared whole. A topic of equal name whose id
@@ -26,7 +27,7 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from broker.cluster import ClusterView, Int32Array, Int64Array, TopicView
+from broker.cluster import ClusterView, Int32Array, Int64Array, SettingsShown, TopicView
 from broker.errors import UsageError
 from broker.wording import counted
 from placement.balance.changes import ClusterChange, changes, matched_rows, recreated
@@ -144,15 +145,25 @@ def _topic_changes(
         if name in factors_before and name in factors_after and factors_before[name] != factors_after[name]:
             detail = f"{_factor_text(factors_before[name])}, then {_factor_text(factors_after[name])}"
             yield Change(subject=name, change=FACTOR_CHANGED, detail=detail)
-        yield from _settings(one, other)
+        yield from _settings(one, other, _kind(before, one), _kind(after, other))
 
 
-def _settings(one: TopicView, other: TopicView) -> Iterator[Change]:
+def _kind(view: ClusterView, topic: TopicView) -> SettingsShown:
+    """Return which settings of `topic` the view shows; without a topic line, which has the count, there are none."""
+    return SettingsShown.NONE if topic.partition_count is None else view.settings_shown
+
+
+def _settings(one: TopicView, other: TopicView, kind: SettingsShown, later: SettingsShown) -> Iterator[Change]:
+    """Yield the settings that changed for certain: what only the topic's own or only the effective ones say is not."""
     first, last = dict(one.configs), dict(other.configs)
-    if not first and not last:
-        first = _least(one)
-        last = _least(other)
-    for key in sorted(first.keys() | last.keys()):
+    if SettingsShown.NONE in (kind, later):
+        first, last = _least(one), _least(other)
+        keys = first.keys() & last.keys()
+    elif kind is later:
+        keys = first.keys() | last.keys()
+    else:
+        keys = set(first if kind is SettingsShown.OWN else last)
+    for key in sorted(keys):
         if first.get(key) != last.get(key):
             detail = f"{key} {first.get(key, '(not set)')}, then {last.get(key, '(not set)')}"
             yield Change(subject=one.name, change=SETTING_CHANGED, detail=detail)

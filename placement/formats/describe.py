@@ -26,7 +26,7 @@ from typing import Final
 import attrs
 import numpy as np
 
-from broker.cluster import ClusterView, Int64Array
+from broker.cluster import ClusterView, Int64Array, SettingsShown
 from broker.errors import InputError
 from broker.wording import counted
 from placement.formats.describe_block import read_block
@@ -190,6 +190,7 @@ def _view(reader: _DescribeParser, declared: Declared, closed: Closed, name: str
         partitions=attrs.evolve(closed.table, topic_index=rank[closed.table.topic_index]),
         topics=declared.views(names, order, reader.min_insync_replicas_default),
         partitions_complete=bool(declared.line.size) and not _lists_topics_alone(declared, closed),
+        settings_shown=SettingsShown.EFFECTIVE,
         notes=tuple(notes),
     )
 

@@ -17,6 +17,7 @@ from broker.units import TimeMs
 from log.metadata import MetadataRecord, Moment, RecordType, Replay, arrange, images_at, view_of
 from log.metadata.image import LOST, UNASSIGNED
 from log.metadata.view import effective_min_isr
+from placement.balance.comparison import compare
 from placement.formats.read import read_dump
 from tests.log.metadata.made import (
     ORDERS,
@@ -70,6 +71,9 @@ def test_the_view_of_a_moment_is_what_kafka_topics_said_then(folder: Path, descr
     assert rows(ours) == rows(theirs)
     assert topics(ours) == topics(theirs)
     assert [each.rack for each in ours.brokers] == RACKS[folder]
+    # The tool prints the brokers' settings too, which are no change of the topic's own.
+    changed = [*compare(ours, theirs).topics, *compare(theirs, ours).topics]
+    assert changed == []
 
 
 def test_cordoned_brokers_are_noted_at_the_moments_at_which_they_were_cordoned() -> None:

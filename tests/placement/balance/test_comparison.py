@@ -8,7 +8,7 @@ import attrs
 import numpy as np
 import pytest
 
-from broker.cluster import BrokerView, ClusterView, PartitionTable, TopicView
+from broker.cluster import BrokerView, ClusterView, PartitionTable, SettingsShown, TopicView
 from broker.errors import UsageError
 from broker.ids import BrokerId
 from placement.balance.comparison import Comparison, compare
@@ -17,7 +17,11 @@ from tests.placement.reassignment.cases import lists, padded, random_plan, rando
 
 
 def view_of(
-    topics: dict[str, list[list[int]]], *, racks: str = "abcabc", settings: dict[str, dict[str, str]] | None = None
+    topics: dict[str, list[list[int]]],
+    *,
+    racks: str = "abcabc",
+    settings: dict[str, dict[str, str]] | None = None,
+    shown: SettingsShown = SettingsShown.EFFECTIVE,
 ) -> ClusterView:
     rows = [(index, number, row) for index, rows in enumerate(topics.values()) for number, row in enumerate(rows)]
     return ClusterView.build(
@@ -26,9 +30,15 @@ def view_of(
         format="test",
         brokers=[BrokerView(id=BrokerId(each), rack=rack) for each, rack in enumerate(racks, start=1)],
         topics=tuple(
-            TopicView(name, configs=tuple((settings or {}).get(name, {}).items()), topic_id=f"id-{name}")
-            for name in topics
+            TopicView(
+                name,
+                partition_count=len(rows),
+                configs=tuple((settings or {}).get(name, {}).items()),
+                topic_id=f"id-{name}",
+            )
+            for name, rows in topics.items()
         ),
+        settings_shown=shown,
         partitions=PartitionTable(
             topic_index=[index for index, _, _ in rows],
             partition_ids=[number for _, number, _ in rows],
@@ -84,21 +94,48 @@ def test_partitions_of_a_topic_created_again_are_others() -> None:
     assert compare(before, attrs.evolve(after, topics=unnamed)).common_partition_count == 2
 
 
-def with_least(least: int | None, configs: dict[str, str] | None = None) -> ClusterView:
+def one_topic(kind: SettingsShown, least: int | None, **configs: str) -> ClusterView:
     """Return a view of one topic whose min.insync.replicas is known apart from the settings that it shows."""
-    view = view_of({"t": [[1, 2]]}, settings={"t": configs or {}})
+    settings = {name.replace("_", "."): value for name, value in configs.items()}
+    view = view_of({"t": [[1, 2]]}, settings={"t": settings}, shown=kind)
     return attrs.evolve(view, topics=(attrs.evolve(view.topics[0], min_insync_replicas=least),))
 
 
-def test_min_insync_replicas_of_topics_that_show_no_settings_is_compared() -> None:
-    changed = "min.insync.replicas 1, then 2"
-    assert topics_of(compare(with_least(1), with_least(2))) == [("t", "setting changed", changed)]
-    set_now = "min.insync.replicas (not set), then 2"
-    assert topics_of(compare(with_least(None), with_least(2))) == [("t", "setting changed", set_now)]
-    assert topics_of(compare(with_least(2), with_least(2))) == []
-    # Where a view shows settings, those alone are compared.
-    shown = {"retention.ms": "1"}
-    assert topics_of(compare(with_least(1, shown), with_least(2, shown))) == []
+def settings_of(before: ClusterView, after: ClusterView) -> list[str]:
+    found = compare(before, after).topics
+    assert {(each.subject, each.change) for each in found} <= {("t", "setting changed")}
+    return [each.detail for each in found]
+
+
+def test_min_insync_replicas_alone_is_compared_where_a_dump_shows_no_settings() -> None:
+    none, effective = SettingsShown.NONE, SettingsShown.EFFECTIVE
+    changed = ["min.insync.replicas 1, then 2"]
+    assert settings_of(one_topic(none, 1), one_topic(none, 2)) == changed
+    assert settings_of(one_topic(effective, 1, retention_ms="1"), one_topic(none, 2)) == changed
+    assert settings_of(one_topic(none, 2), one_topic(effective, 2, retention_ms="1")) == []
+    assert settings_of(one_topic(none, None), one_topic(none, 2)) == []  # Not said is not "not set".
+    # Where both show settings, those alone are compared.
+    shown = one_topic(effective, 1, retention_ms="1"), one_topic(effective, 2, retention_ms="1")
+    assert settings_of(*shown) == []
+
+
+def test_of_own_and_effective_settings_the_own_ones_are_compared() -> None:
+    """kafka-topics prints what the brokers' files set too; the metadata log has a topic's own settings."""
+    own = one_topic(SettingsShown.OWN, 1, retention_ms="1", cleanup_policy="compact")
+    effective = one_topic(SettingsShown.EFFECTIVE, 2, retention_ms="1", segment_bytes="10", min_insync_replicas="2")
+    gone = "cleanup.policy compact, then (not set)"
+    assert settings_of(own, effective) == [gone]
+    assert settings_of(effective, own) == ["cleanup.policy (not set), then compact"]
+    nothing = one_topic(SettingsShown.OWN, 1)
+    assert settings_of(own, nothing) == [gone, "retention.ms 1, then (not set)"]
+
+
+def test_a_topic_without_a_topic_line_shows_no_settings() -> None:
+    whole = one_topic(SettingsShown.EFFECTIVE, None, retention_ms="1")
+    part = one_topic(SettingsShown.EFFECTIVE, None)
+    assert settings_of(whole, part) == ["retention.ms 1, then (not set)"]
+    unsaid = attrs.evolve(part, topics=(attrs.evolve(part.topics[0], partition_count=None),))
+    assert settings_of(whole, unsaid) == []
 
 
 def test_brokers_that_came_went_moved_or_were_fenced_are_named() -> None:
