@@ -33,8 +33,9 @@ from broker.cluster import ClusterView
 from spark_analysis.frames.many import measures_of
 from spark_analysis.frames.per_cluster import Rows, columns_of, per_cluster
 from spark_analysis.tables import schemas
+from spark_analysis.tables.batches import batch_of
 from spark_analysis.tables.columns import Table
-from spark_analysis.tables.staging import batch_of, measured
+from spark_analysis.tables.spreads import measured
 from spark_analysis.tables.view_rows import describe_view
 
 _FIRST: Final = np.zeros(1, dtype=np.int64)
@@ -75,14 +76,15 @@ def clusters(
 
 def measure_rows(view: ClusterView) -> pa.Table:
     """Return the measures of one cluster."""
-    found, _ = measured(_FIRST, describe_view(view))
+    described = describe_view(view)
+    found, _ = measured(_FIRST, described.placers, described.shares)
     return _empty(MEASURES) if found is None else columns_of(found)
 
 
 def cluster_rows(view: ClusterView, min_insync_replicas: int | None = None) -> pa.Table:
     """Return the row of one cluster."""
     found = describe_view(view, min_insync_replicas=min_insync_replicas)
-    _, uneven = measured(_FIRST, found)
+    _, uneven = measured(_FIRST, found.placers, found.shares)
     facts = found.facts | {"cluster_id": _FIRST, "placer": found.placers, "uneven": uneven}
     return columns_of(batch_of(schemas.FACTS, [facts.get(name) for name in schemas.FACTS.column_names]))
 

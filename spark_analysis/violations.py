@@ -29,10 +29,10 @@ from spark_analysis.frames.chunks import Chunk
 from spark_analysis.frames.many import Answered, calm
 from spark_analysis.frames.per_cluster import Rows, columns_of, per_cluster
 from spark_analysis.tables import schemas
+from spark_analysis.tables.batches import batch_of
 from spark_analysis.tables.columns import Column, Table
 from spark_analysis.tables.limits import VIOLATIONS_MAX
 from spark_analysis.tables.partition_rows import partition_rows
-from spark_analysis.tables.staging import batch_of
 from spark_analysis.tables.view_rows import broken_of, violation_rows
 
 VIOLATIONS: Final = attrs.evolve(

@@ -9,7 +9,7 @@ which is then released. Their counts equal those of `placement` for `view_of` th
 Constraints are checked only where one can be broken: not where Kafka's own placer and the settings of the shape rule it
 out.
 
-Left out: columns that are the same for clusters of any origin (tables/staging.py).
+Left out: columns that are the same for clusters of any origin (tables/spreads.py, tables/staging.py).
 
 Source: org.apache.kafka.controller.ReplicationControlManager.createTopic, 4.0.
 """
@@ -36,7 +36,7 @@ from spark_analysis.fleet.generate import NO_RACK, SimulatedCluster
 from spark_analysis.fleet.loops import count_brokers
 from spark_analysis.fleet.place import broker_views, topic_ends
 from spark_analysis.tables import schemas
-from spark_analysis.tables.staging import (
+from spark_analysis.tables.cluster_rows import (
     BOUND,
     FREE,
     NOT_KNOWN,

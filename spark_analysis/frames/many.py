@@ -3,7 +3,7 @@
 Constraints: answers are those of the kernels that take one ClusterView, value by value; a test holds them equal.
 
 How: what brokers, racks and topics hold are counts over all clusters, cut by cluster, which become measures as those of
-a fleet do (tables/staging.py). With racks of one size, or none, and nobody fenced the best spread is that of whole
+a fleet do (tables/spreads.py). With racks of one size, or none, and nobody fenced the best spread is that of whole
 shares (placement/balance/reachable.py).
 
 Example: measures_of(chunk)
@@ -25,12 +25,15 @@ import pyarrow as pa
 from broker.cluster import Int64Array
 from broker.row_flags import distinct_in_row
 from spark_analysis.frames.chunks import UNKNOWN, BoolArray, Chunk
-from spark_analysis.tables.staging import FREE, Best, ClusterRows, Shares, measured
+from spark_analysis.tables.cluster_rows import FREE, Best, Shares
+from spark_analysis.tables.spreads import measured
 
 IN_CHUNK: Final = "cluster_id"
 """The column of an answer that says which cluster of the chunk a row is about."""
 Answered: TypeAlias = tuple[BoolArray, pa.Table]
 """The clusters that are answered, bool[K], and the rows of their answers, with `IN_CHUNK`."""
+NO_ROWS: Final = pa.table({IN_CHUNK: pa.array([], pa.int64())})
+"""The rows of clusters of which nothing is to be said."""
 Many: TypeAlias = Callable[[Chunk], Answered]
 
 
@@ -38,10 +41,9 @@ def measures_of(chunk: Chunk) -> Answered:
     """Return the measures of the plain clusters."""
     places = np.arange(chunk.count)
     shares = (_over_brokers(chunk), *_over_racks(chunk), _over_topics(chunk))
-    rows = ClusterRows([""] * chunk.count, {}, {}, shares)
-    batch, _ = measured(places, rows)
+    batch, _ = measured(places, [""] * chunk.count, shares)
     if batch is None:
-        return np.zeros(chunk.count, np.bool_), pa.table({IN_CHUNK: pa.array([], pa.int64())})
+        return np.zeros(chunk.count, np.bool_), NO_ROWS
     return chunk.is_plain, pa.Table.from_batches([batch])
 
 
@@ -59,7 +61,7 @@ def calm(chunk: Chunk, min_insync_replicas: int | None) -> Answered:
     wrong |= factors != widest[chunk.topic]
     wrong |= _rack_counts(chunk) < np.minimum(factors, chunk.rack_counts[chunk.cluster])
     is_calm = chunk.is_plain & (np.bincount(chunk.cluster[wrong], minlength=chunk.count) == 0)
-    return is_calm, pa.table({IN_CHUNK: pa.array([], pa.int64())})
+    return is_calm, NO_ROWS
 
 
 def _rack_counts(chunk: Chunk) -> Int64Array:

@@ -25,7 +25,7 @@ from broker.cluster import PAD, Int32Array, Int64Array
 from placement.balance.loads import LEADER_NOT_SAID
 from placement.outages.succession import MIN_ISR_UNKNOWN, fill_successions, min_isr_notes
 from spark_analysis.frames.chunks import BoolArray, Chunk
-from spark_analysis.frames.many import IN_CHUNK, Answered
+from spark_analysis.frames.many import IN_CHUNK, NO_ROWS, Answered
 
 BROKERS_MAX: Final = 64  # Takeovers are counted for each two brokers of a cluster: 27 MB for a chunk of 800.
 _NOW: Final = ("leaderless_count", "under_min_isr_count", "no_replica_count", "at_risk_count")
@@ -37,7 +37,7 @@ def outages_of(chunk: Chunk, min_insync_replicas: int | None) -> Answered:
     answered = chunk.is_plain & chunk.knows_isr & (chunk.broker_counts <= BROKERS_MAX)
     kept = _kept(chunk, answered)
     if not kept.cluster.size:
-        return np.zeros_like(answered), pa.table({IN_CHUNK: pa.array([], pa.int64())})
+        return np.zeros_like(answered), NO_ROWS
     found = _Found.of(kept, min_insync_replicas)
     parts = [found.of_brokers(), found.of_racks()]
     return answered, pa.concat_tables([part for part in parts if part.num_rows], promote_options="default")

@@ -18,6 +18,9 @@
 - view_columns: Turn a ClusterView into the columns that data sources give to Spark, a batch at a time.
 - log: Write log files as Parquet tables, for `brokerside log dump --out`.
 - answers: Write the files of one answer, Parquet tables and texts, into a folder: each file whole.
+- cluster_rows: Hold some clusters as columns: their facts, their rows of each table, and the shares of their groups.
+- batches: Turn columns, as numpy, Arrow or Python holds them, into Arrow batches of a table.
+- spreads: Sum up the shares of clusters over their brokers, racks or topics, and the best spread of each.
 - staging: Write what executors find into one file of rows per task and table; Spark receives only the file names.
 - limits: Hold the limits that the jobs and the report must agree on.
 - pairs_kernel: Count the partitions that brokers share, in one compiled loop over replicas.

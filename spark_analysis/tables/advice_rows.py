@@ -44,6 +44,7 @@ from placement.reassignment.moves import Moves
 from placement.reassignment.notes import notes_of
 from placement.reassignment.plan import Plan, make_plan
 from spark_analysis.tables.advice_schemas import OUTAGES, PLANS, RESTARTS
+from spark_analysis.tables.cluster_rows import QUANTITIES, Rows
 from spark_analysis.tables.columns import Table
 from spark_analysis.tables.limits import (
     BYTES_TOLERANCE_PERCENT,
@@ -51,7 +52,6 @@ from spark_analysis.tables.limits import (
     PLANNED_PARTITIONS_MAX,
     SCHEDULED_BROKERS_MAX,
 )
-from spark_analysis.tables.staging import QUANTITIES, Rows
 
 BALANCE: Final = "balance"
 LEADERS: Final = "leaders"

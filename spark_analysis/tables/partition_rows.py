@@ -30,9 +30,9 @@ from placement.balance.constraints import RACK_SPREAD, Violations
 from placement.balance.loads import LEADER_NOT_SAID, partition_bytes
 from placement.balance.out_of_sync import missing_replicas
 from spark_analysis.tables import schemas
+from spark_analysis.tables.cluster_rows import Part, Rows
 from spark_analysis.tables.columns import Table
 from spark_analysis.tables.lists import RackLists, id_lists, leader_column, list_offsets
-from spark_analysis.tables.staging import Part, Rows
 
 BATCH_ROWS: Final = 1 << 16  # Some ten megabytes.
 _LEADER_STATES: Final = ("leaderless", "not_preferred_leader")

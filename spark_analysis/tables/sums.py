@@ -3,7 +3,7 @@
 What it decides: for each cluster and placer, how replicas, leaders and bytes are spread over brokers, racks and topics,
 beside the best spread that can be reached; and the rank, which cluster to look at first.
 
-How: `Sums` are columns of numbers that a task sums up of the shares of the groups (tables/staging.py): of the shares x,
+How: `Sums` are columns of numbers that a task sums up of the shares of the groups (tables/spreads.py): of the shares x,
 those that hold nothing included, with q the floor of their mean, y = x - q and i the rank of a share, 1 holding most.
 With n shares of total T and r = T mod n, the y sum to r, so
 

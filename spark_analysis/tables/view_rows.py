@@ -22,11 +22,11 @@ from placement.balance.out_of_sync import OutOfSync, out_of_sync
 from placement.balance.reachable import Classes, Groups, Reach
 from placement.balance.topic_spread import topic_spread
 from spark_analysis.tables import schemas
+from spark_analysis.tables.cluster_rows import NOT_KNOWN, QUANTITIES, Best, ClusterRows, Part, Rows, Shares
 from spark_analysis.tables.columns import Table
 from spark_analysis.tables.limits import VIOLATIONS_MAX
 from spark_analysis.tables.pairs_kernel import count_shared
 from spark_analysis.tables.partition_rows import Found, partition_rows
-from spark_analysis.tables.staging import NOT_KNOWN, QUANTITIES, Best, ClusterRows, Part, Rows, Shares
 
 PAIR_BROKER_COUNT_MAX: Final = 100  # 4,950 pairs: what a heat map can still show.
 DUMP: Final = "dump"

@@ -81,6 +81,11 @@ class PartFile:
         self._schema = file_schema(table)
         self._writer: Any = pq.ParquetWriter(root / table.name / name, self._schema, compression="zstd")
 
+    @property
+    def waiting_row_count(self) -> int:
+        """Return how many rows are appended and not yet written as a row group."""
+        return self._group_row_count
+
     def append(self, batch: pa.RecordBatch) -> None:
         """Append rows; raise `UsageError` for a null in a column that may not be null."""
         for column, values in zip(self._table.columns, batch.columns, strict=True):

@@ -27,9 +27,10 @@ from spark_analysis.fleet.place import place_cluster
 from spark_analysis.fleet.recipe import RackPlan
 from spark_analysis.sources.dumps import DumpInput
 from spark_analysis.tables import partition_rows, schemas
+from spark_analysis.tables.cluster_rows import FREE, Best, ClusterRows, Shares
 from spark_analysis.tables.columns import Table
 from spark_analysis.tables.limits import VIOLATIONS_MAX
-from spark_analysis.tables.staging import FREE, Best, ClusterRows, Shares, TaskWriter
+from spark_analysis.tables.staging import TaskWriter
 from spark_analysis.tables.view_rows import count_pairs, describe_view
 from spark_analysis.tables.write import COUNT_FOLDER
 from spark_analysis.tasks import RESULT_SCHEMA, Task, dumps_task, fleet_task, parts_by_size
