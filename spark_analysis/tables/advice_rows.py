@@ -35,7 +35,7 @@ from placement.balance.audit import assignment_of
 from placement.balance.constraints import RACK_SPREAD
 from placement.balance.loads import broker_loads
 from placement.balance.measures import best_over_brokers, distribution
-from placement.balance.reachable import Classes, Groups
+from placement.balance.reachable import Classes, Groups, Reach
 from placement.outages.look_ahead import RACK, SINGLE, LookAhead, Sweep, look_ahead, sweep_table, worst
 from placement.outages.restarts import restart_schedule
 from placement.reassignment.completion import completed_view, completion
@@ -89,7 +89,7 @@ def _columns(table: Table, rows: Sequence[Row]) -> Rows:
 
 def plan_rows(view: ClusterView, goals: Collection[str] = tuple(GOALS)) -> Iterator[Row]:
     """Yield a row for each goal: the least plan, or why there is none."""
-    before = _to_move(view) if view.partitions.count <= PLANNED_PARTITIONS_MAX else None
+    before = _Measured.of(view) if view.partitions.count <= PLANNED_PARTITIONS_MAX else None
     excluded, from_target = topics_with_observers(view), is_moving(view)
     base = as_targeted(view) if from_target else view
     sized = view.partitions.count > 0 and bool((copy_sizes(view) >= 0).all())
@@ -97,7 +97,7 @@ def plan_rows(view: ClusterView, goals: Collection[str] = tuple(GOALS)) -> Itera
         if name not in goals or (name == BYTES and not sized):
             continue
         # Without broken racks a plan that only mends them has nothing to do, whatever else is to be moved.
-        if name == RACKS and not (view.racks if before is None else before["fewer_racks_count"]):
+        if name == RACKS and not (view.racks if before is None else before.to_move["fewer_racks_count"]):
             continue
         row: Row = {"goal": name, "excluded_topics": list(excluded), "from_target": from_target, "notes": []}
         if before is None:
@@ -127,10 +127,10 @@ def is_moving(view: ClusterView) -> bool:
     return any(column is not None and bool((column != PAD).any()) for column in (table.adding, table.removing))
 
 
-def _of_plan(plan: Plan, before: dict[str, int | None]) -> Row:
+def _of_plan(plan: Plan, before: _Measured) -> Row:
     moved, tally = plan.reassignment, plan.tally
     done = completion(moved)
-    after = _to_move(completed_view(moved, done=done)) if moved.count else before
+    after = _Measured.of(completed_view(moved, done=done), before) if moved.count else before
     moves = Moves.of(moved)
     row: Row = {
         "moved_count": tally.moved,
@@ -144,26 +144,51 @@ def _of_plan(plan: Plan, before: dict[str, int | None]) -> Row:
         "notes": list(notes_of(plan, done)),
     }
     for when, values in (("before", before), ("after", after)):
-        row |= {f"{name}_{when}": value for name, value in values.items()}
+        row |= {f"{name}_{when}": value for name, value in values.to_move.items()}
     return row
 
 
-def _to_move(view: ClusterView) -> dict[str, int | None]:
-    """Return what would have to move until the brokers of a view are even, and its partitions on too few racks."""
-    held = broker_loads(view)
-    groups = Groups.of_view(view)
-    classes = Classes.of_view(view, groups)
-    live = np.flatnonzero(groups.of >= 0)
-    found: dict[str, int | None] = {}
-    columns = (held.replica_count, held.leader_count, held.size_bytes)
-    for quantity, column in zip(QUANTITIES, columns, strict=True):
-        name = f"{quantity.removesuffix('s')}_moves"
-        found[name] = None
-        if column is not None:
+@attrs.frozen(eq=False)
+class _Measured:
+    """Hold what would have to move until the brokers of a view are even, and what the best spreads are made of."""
+
+    to_move: dict[str, int | None]
+    groups: Groups
+    classes: Classes | None
+    best: dict[str, Reach]
+
+    @classmethod
+    def of(cls, view: ClusterView, before: _Measured | None = None) -> _Measured:
+        """Measure a view; `before` is measured of the same brokers, and its best spreads hold where classes do."""
+        held = broker_loads(view)
+        groups = Groups.of_view(view) if before is None else before.groups
+        classes = Classes.of_view(view, groups)
+        known = before.best if before is not None and _are_alike(before.classes, classes) else {}
+        live = np.flatnonzero(groups.of >= 0)
+        found: dict[str, int | None] = {}
+        bests: dict[str, Reach] = {}
+        columns = (held.replica_count, held.leader_count, held.size_bytes)
+        for quantity, column in zip(QUANTITIES, columns, strict=True):
+            name = f"{quantity.removesuffix('s')}_moves"
+            found[name] = None
+            if column is None:
+                continue
             shares = column[live]
-            found[name] = distribution(shares, best=best_over_brokers(groups, classes, quantity, shares)).moves
-    broken = RACK_SPREAD.violations(assignment_of(view), view.brokers).count if view.racks else None
-    return found | {"fewer_racks_count": broken}
+            best = known.get(quantity)
+            if best is None or int(best.target.sum()) != int(shares.sum()):
+                best = best_over_brokers(groups, classes, quantity, shares)
+            bests[quantity] = best
+            found[name] = distribution(shares, best=best).moves
+        broken = RACK_SPREAD.violations(assignment_of(view), view.brokers).count if view.racks else None
+        return cls(found | {"fewer_racks_count": broken}, groups, classes, bests)
+
+
+def _are_alike(one: Classes | None, other: Classes | None) -> bool:
+    """Return whether the best spreads of both are the same: as many partitions of each class, no broker cordoned."""
+    if one is None or other is None or one.on_cordoned or other.on_cordoned:
+        return False
+    columns = ("factors", "barred", "replicas", "leaders", "bytes")
+    return all(np.array_equal(getattr(one, name), getattr(other, name)) for name in columns)
 
 
 def outage_rows(view: ClusterView, limit: int | None) -> Iterator[Row]:

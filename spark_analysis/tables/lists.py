@@ -32,6 +32,8 @@ def id_lists(rows: Int32Array | None) -> Any:
     if rows is None:
         return None
     held = rows >= 0
+    if held.all():  # Most tables have no pads: nothing is counted or picked out.
+        return pa.ListArray.from_arrays(_even_offsets(*rows.shape), pa.array(rows.ravel()))
     return pa.ListArray.from_arrays(list_offsets(held), pa.array(rows[held]))
 
 
@@ -44,6 +46,10 @@ def size_lists(replicas: Int32Array, sizes: Int64Array) -> Any:
 def list_offsets(held: NDArray[np.bool_]) -> Any:
     """Return where the held values of each row begin, and where the last ends."""
     return pa.array(np.concatenate(([0], np.cumsum(np.count_nonzero(held, axis=1)))).astype(np.int32))
+
+
+def _even_offsets(row_count: int, width: int) -> Any:
+    return pa.array(np.arange(row_count + 1, dtype=np.int32) * np.int32(width))
 
 
 @attrs.frozen(eq=False)

@@ -75,7 +75,7 @@ def partition_rows(view: ClusterView, found: Found, min_insync_replicas: int | N
         replicas = table.replicas[run]
         count = replicas.shape[0]
         parts: tuple[Part, ...] = (
-            [view.name] * count,
+            pa.repeat(pa.scalar(view.name), count),
             names.take(pa.array(table.topic_index[run])),
             table.partition_ids[run],
             leader_column(None if table.leader is None else table.leader[run]),
