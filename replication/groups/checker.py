@@ -23,7 +23,7 @@ Source: ours; the invariants name theirs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import attrs
 
@@ -60,11 +60,16 @@ class _Known:
 class GroupChecker:
     """Check all groups of a run; note each breach the first time only.
 
-    `hosted_roles` holds the coordinator role of each running broker.
+    `hosted_roles` holds the coordinator role of each running broker, `losses_ms` when records of each group may have
+    been lost by an unclean election.
     """
 
     def __init__(
-        self, layout: Layout, members: list[Member], hosted_roles: Mapping[BrokerId, HostedCoordinator]
+        self,
+        layout: Layout,
+        members: list[Member],
+        hosted_roles: Mapping[BrokerId, HostedCoordinator],
+        losses_ms: Mapping[str, Sequence[TimeMs]],
     ) -> None:
         self.findings: list[Finding] = []
         self._layout = layout
@@ -78,8 +83,9 @@ class GroupChecker:
         self._known: dict[tuple[BrokerId, str], _Known] = {}
         self._late: dict[Shard, tuple[Offset, int]] = {}
         """The offset of each coordinator's last append that timed out, until that is committed; its requests so far."""
-        self._held: dict[NodeId, object] = {}
-        """The member id, generation and partitions that each member was last seen to have."""
+        self._held: dict[NodeId, tuple[object, TimeMs]] = {}
+        """The member id, generation and partitions that each member was last seen to have, and since when."""
+        self._losses_ms = losses_ms
 
     def after(self, cluster: Cluster, node: NodeId, message: Message, out: Outbox) -> None:
         """Check every group that an event may have changed."""
@@ -146,8 +152,8 @@ class GroupChecker:
             if member.node == node and member.client is not None:
                 client = member.client
                 held = client.member_id, client.generation, client.subscriptions.owned
-                if held != self._held.get(node):
-                    self._held[node] = held
+                if node not in self._held or held != self._held[node][0]:
+                    self._held[node] = held, cluster.now_ms
                     self._check_owners(cluster, member.plan.spec.group_id)
 
     def _group_of(self, node: NodeId) -> str:
@@ -158,8 +164,16 @@ class GroupChecker:
         service = self.authority(cluster, group_id)
         if service is None:
             return
-        of_group = [member for member in self._members if member.plan.spec.group_id == group_id and member.is_alive]
-        clients = [member.client for member in of_group if member.client is not None]
+        # What a member was given before an unclean election of its group's partition, no later coordinator may know.
+        since_ms = max(self._losses_ms.get(group_id, ()), default=TimeMs(-1))
+        clients = [
+            member.client
+            for member in self._members
+            if member.plan.spec.group_id == group_id
+            and member.client is not None
+            and member.is_alive
+            and self._held.get(member.node, (None, since_ms))[1] >= since_ms
+        ]
         self.note(cluster.now_ms, invariants.single_owners(service, clients), group_id)
 
     def _check_service(self, cluster: Cluster, hosted: HostedCoordinator, service: GroupService) -> None:

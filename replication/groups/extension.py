@@ -69,7 +69,7 @@ class GroupsExtension:
         self.history = CommitHistory()
         self.members: list[Member] = []
         self.hosted_roles: dict[BrokerId, HostedCoordinator] = {}
-        self.checker = GroupChecker(plan.layout, self.members, self.hosted_roles)
+        self.checker = GroupChecker(plan.layout, self.members, self.hosted_roles, self.history.losses_ms)
         self._options = options
         self._hosted_role_count = 0
         self._sampled_ms = 0

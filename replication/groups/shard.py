@@ -17,20 +17,27 @@ heartbeats of classic members, which succeed.
 Example: a commit is appended at offset 7 and answered when the high watermark is 8. If the broker ceases to lead
 before, it is answered NOT_COORDINATOR, and the member cannot know whether it will be committed.
 
+A consumer's OffsetFetch asks for stable offsets (KIP-447): it waits until all that stood in the log as it came is
+committed, at most as long as a commit does. So a new coordinator whose high watermark has not reached its log's end
+shows no offset that a later commit, acknowledged before, has replaced.
+
 Left out: several writes gathered in one batch (group.coordinator.append.linger.ms).
 
-Source: Kafka CoordinatorRuntime, GroupCoordinatorService, CoordinatorPartitionWriter; trunk 1eb7644 (2024-10).
+Source: Kafka CoordinatorRuntime, GroupCoordinatorService, CoordinatorPartitionWriter; trunk 1eb7644 (2024-10);
+GroupCoordinatorService.fetchOffsets and handleOffsetFetchException, 4.3.1.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from typing import Final
 
 import attrs
 
 from broker.entropy import RandomSource
 from broker.error_codes import ErrorCode
 from broker.group.classic import HeartbeatRequest, HeartbeatResponse, Ticket
+from broker.group.messages import OffsetFetchRequest, OffsetFetchResponse
 from broker.group.service import (
     Append,
     GroupService,
@@ -41,6 +48,7 @@ from broker.group.service import (
     Response,
     ServiceOptions,
 )
+from broker.ids import Offset
 from broker.units import DurationMs, TimeMs
 from replication.groups.common.coordinator import refusal
 from replication.groups.common.journal import Journal, Uncommitted
@@ -50,9 +58,16 @@ from replication.groups.offsets_log import batch_of, read_groups
 from replication.roles.hosted import Host
 from replication.roles.messages import ProduceResponse
 from replication.roles.outbox import Outbox
+from replication.roles.replica_log import ReplicaLog
 
 _COMMITTED = (ErrorCode.NONE, ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
 """Results after which the high watermark has passed an append; a coordinator ignores that the ISR is small by then."""
+
+
+STABLE_MS_MAX: Final = DurationMs(5_000)
+"""The time that an OffsetFetch waits for stable offsets: the default of offsets.commit.timeout.ms."""
+_LOOK_MS: Final = 20
+"""How often in ms waiting fetches look at the high watermark, of which a coordinator gets no news."""
 
 
 @attrs.frozen
@@ -61,6 +76,17 @@ class _Waiting:
 
     service: GroupService
     append: Append
+
+
+@attrs.frozen
+class _Fetching:
+    """An OffsetFetch that waits until the records before `end_offset` are committed, at most until `due_ms`."""
+
+    ticket: Ticket
+    service: GroupService
+    request: OffsetFetchRequest
+    end_offset: Offset
+    due_ms: TimeMs
 
 
 class Shard:
@@ -85,6 +111,7 @@ class Shard:
         self._tell = tell
         self._waiting: dict[int, _Waiting] = {}
         self._uncommitted: list[Uncommitted] = []
+        self._fetching: list[_Fetching] = []
         self._asked: dict[Ticket, Caller] = {}
         self._ticket = Ticket(0)
         self._wakes_ms: TimeMs | None = None
@@ -124,7 +151,12 @@ class Shard:
             service.load((), now_ms)
         service = self.services[group_id]
         self._asked[self._ticket] = caller
-        self._do(host, service, service.handle(self._ticket, request, now_ms), now_ms, out)
+        led = host.led_log(self.partition)
+        if isinstance(request, OffsetFetchRequest) and led is not None and _is_unstable(led):
+            due_ms = TimeMs(now_ms + STABLE_MS_MAX)
+            self._fetching.append(_Fetching(self._ticket, service, request, led.log.log_end_offset, due_ms))
+        else:
+            self._do(host, service, service.handle(self._ticket, request, now_ms), now_ms, out)
         self._await(now_ms, out)
 
     def on_due(self, host: Host, due: ShardDue, now_ms: TimeMs, out: Outbox) -> None:
@@ -135,6 +167,7 @@ class Shard:
         self._show_committed(host)
         for _, service in sorted(self.services.items()):
             self._do(host, service, service.advance(now_ms), now_ms, out)
+        self._answer_fetches(host, now_ms, out)
         self._await(now_ms, out)
 
     def on_produced(self, host: Host, response: ProduceResponse, now_ms: TimeMs, out: Outbox) -> None:
@@ -149,6 +182,7 @@ class Shard:
             self._uncommitted += [Uncommitted(response.offset, entry) for entry in entries]
         service = waiting.service
         self._do(host, service, service.stored(waiting.append.token, error, now_ms), now_ms, out)
+        self._answer_fetches(host, now_ms, out)
         self._await(now_ms, out)
 
     def close(self, now_ms: TimeMs, out: Outbox) -> None:
@@ -157,6 +191,8 @@ class Shard:
             for output in service.unload(now_ms):
                 assert isinstance(output, Reply), output
                 self._reply(output, out)
+        for fetch in self._fetching:
+            self._reply(Reply(fetch.ticket, OffsetFetchResponse(error=ErrorCode.NOT_COORDINATOR)), out)
 
     def _new_service(self, group_id: str) -> GroupService:
         return GroupService(group_id, self._options, self._entropy)
@@ -195,12 +231,32 @@ class Shard:
             each = self._uncommitted.pop(0)
             self.services[each.entry.key.group_id].offsets.apply(each.entry.key, each.entry.value, each.offset)
 
+    def _answer_fetches(self, host: Host, now_ms: TimeMs, out: Outbox) -> None:
+        """Answer the fetches whose offsets are stable now, and those that have waited too long."""
+        led = host.led_log(self.partition)
+        waiting, self._fetching = self._fetching, []
+        for fetch in waiting:
+            if led is not None and led.log.high_watermark >= fetch.end_offset:
+                outputs = fetch.service.handle(fetch.ticket, fetch.request, now_ms)
+                self._do(host, fetch.service, outputs, now_ms, out)
+            elif now_ms >= fetch.due_ms:
+                self._reply(Reply(fetch.ticket, OffsetFetchResponse(error=ErrorCode.NOT_COORDINATOR)), out)
+            else:
+                self._fetching.append(fetch)
+
     def _await(self, now_ms: TimeMs, out: Outbox) -> None:
         """Plan the next timer of the groups."""
-        next_ms = min((service.next_ms() for service in self.services.values()), default=None)
+        due_ms = [service.next_ms() for service in self.services.values()]
+        due_ms += [TimeMs(now_ms + _LOOK_MS)] if self._fetching else []
+        next_ms = min(due_ms, default=None)
         if next_ms is not None and (self._wakes_ms is None or next_ms < self._wakes_ms):
             self._wakes_ms = next_ms
             out.wake(DurationMs(max(next_ms - now_ms, 0)), ShardDue(self.partition, self.number))
+
+
+def _is_unstable(led: ReplicaLog) -> bool:
+    """Return whether a log holds records that are not committed."""
+    return led.log.high_watermark < led.log.log_end_offset
 
 
 def _loading(request: Request, ticket: Ticket) -> Response:

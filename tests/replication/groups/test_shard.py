@@ -1,0 +1,91 @@
+"""A coordinator holds a fetch of committed offsets back until they are stable."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+from broker.entropy import SplitMix64
+from broker.error_codes import ErrorCode
+from broker.group.messages import OffsetFetchRequest, OffsetFetchResponse
+from broker.group.records import CommittedOffset, OffsetKey
+from broker.group.service import Response
+from broker.ids import Offset
+from broker.units import TimeMs
+from replication.groups.client.protocols import DEFAULT_ASSIGNORS, GroupProtocol
+from replication.groups.common.coordinator import service_options
+from replication.groups.connection_messages import ShardDue
+from replication.groups.shard import STABLE_MS_MAX, Shard
+from replication.roles.outbox import Outbox
+from tests.replication.groups.builders import t
+
+ASK = OffsetFetchRequest(partitions=(t(0),))
+KEY = OffsetKey("g", t(0).topic, t(0).partition)
+
+
+class Talk:
+    """One coordinator whose broker's log ends at 8, with the committed offset 7; `told` are its responses."""
+
+    def __init__(self, high_watermark: int) -> None:
+        self.log = SimpleNamespace(high_watermark=8, log_end_offset=8)
+        self.host: Any = SimpleNamespace(led_log=lambda _: SimpleNamespace(log=self.log))
+        self.told: list[Response] = []
+        self.out = Outbox()
+        options = service_options(DEFAULT_ASSIGNORS[GroupProtocol.CONSUMER], {"t": 1}, 1)
+        self.shard = Shard(
+            3, 1, options, ("t",), SplitMix64(1), lambda _caller, response, _out: self.told.append(response)
+        )
+        self.shard.is_loading = False
+        self.ask(0, OffsetFetchRequest(partitions=()))  # The group is there from its first request on.
+        self.told.clear()
+        self.commit(7, at=6)
+        self.log.high_watermark = high_watermark
+
+    def ask(self, now_ms: int, request: OffsetFetchRequest = ASK) -> None:
+        caller: Any = None
+        self.shard.handle(self.host, (caller, "g", request), TimeMs(now_ms), self.out)
+
+    def commit(self, offset: int, at: int) -> None:
+        value = CommittedOffset(offset=Offset(offset), leader_epoch=-1, metadata="", committed_ms=TimeMs(0))
+        self.shard.services["g"].offsets.apply(KEY, value, Offset(at))
+
+    def due(self, now_ms: int) -> list[Response]:
+        self.shard.on_due(self.host, ShardDue(3, 1), TimeMs(now_ms), self.out)
+        return self.told
+
+
+def told(offset: int) -> OffsetFetchResponse:
+    return OffsetFetchResponse((Offset(offset),))
+
+
+def test_what_is_committed_is_shown_at_once() -> None:
+    talk = Talk(high_watermark=8)
+    talk.ask(100)
+    assert talk.told == [told(7)]
+
+
+def test_a_fetch_waits_until_what_stood_in_the_log_is_committed() -> None:
+    talk = Talk(high_watermark=7)
+    talk.ask(100)
+    assert talk.told == []
+    assert min(delay for delay, _ in talk.out.woken) <= 20
+    talk.log.log_end_offset = 9
+    assert talk.due(120) == []
+    talk.commit(9, at=7)
+    talk.log.high_watermark = 8
+    assert talk.due(140) == [told(9)], "what came after the fetch need not be committed"
+    assert talk.due(160) == [told(9)]
+
+
+def test_a_fetch_waits_no_longer_than_a_commit() -> None:
+    talk = Talk(high_watermark=7)
+    talk.ask(100)
+    assert talk.due(100 + STABLE_MS_MAX - 1) == []
+    assert talk.due(100 + STABLE_MS_MAX) == [OffsetFetchResponse(error=ErrorCode.NOT_COORDINATOR)]
+
+
+def test_a_fetch_that_waits_is_refused_as_the_broker_ceases_to_lead() -> None:
+    talk = Talk(high_watermark=7)
+    talk.ask(100)
+    talk.shard.close(TimeMs(200), talk.out)
+    assert talk.told == [OffsetFetchResponse(error=ErrorCode.NOT_COORDINATOR)]
