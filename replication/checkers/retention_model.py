@@ -73,7 +73,7 @@ class RetainedReferenceLog(ReferenceLog):
         self.announced_start = 0
         """The greatest log start that a leader has sent, or that a DeleteRecords request has named."""
         self.deletable_end = 0
-        """The greatest such log start since the last unclean election; no record below it is promised."""
+        """The greatest log start of a leader, or order, since the last unclean election; it promises nothing below."""
         self.ordered: dict[int, tuple[Offset, dict[BrokerId, int]]] = {}
         """DeleteRecords requests by number: the offset, and each broker's incarnation at that time."""
         self.unpromised_end = 0

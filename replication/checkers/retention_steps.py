@@ -96,6 +96,11 @@ class RetentionStepChecker(StepChecker):
             for code, what in early_tombstones(reference, observed, now):
                 self._find(cluster, code, partition, what)
         observed.new_gaps = []
+        role = leader_role(node, partition)
+        if role is not None and role.state.leader_epoch >= reference.clean_from_epoch:
+            # A follower joins the ISR before it hears of the start: below it, it may hold records of an older epoch.
+            start = min(role.log.log.log_start_offset, len(reference.committed))
+            reference.deletable_end = max(reference.deletable_end, start)
 
     def _shown_in(self, records: bytes) -> Iterator[tuple[int, int]]:
         for batch in self._batches.batches(records):

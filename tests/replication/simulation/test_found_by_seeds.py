@@ -155,3 +155,13 @@ def test_a_leader_that_gives_up_a_request_which_was_taken_is_excused_until_it_he
     """I6, I5 and I4: metadata of a known partition epoch drops a pending AlterPartition, as in Kafka (S100)."""
     options = with_groups(varied(1106, MINUTE))
     assert run(options, extension=GroupsExtension.drawn(options, 2, NEWEST)).findings == ()
+
+
+def test_members_are_not_held_to_what_they_were_given_before_an_unclean_election() -> None:
+    """G2: the partition of `__consumer_offsets` came back without what one of two members had been told."""
+    assert swarm_run(500214, has_groups=True).findings == ()
+
+
+def test_a_follower_may_hold_older_records_below_its_leaders_log_start() -> None:
+    """I6: retention took all that leader 0 had; follower 2 joins the ISR and learns of the start with the response."""
+    assert run(with_retention(swarm(500195, TEN_MINUTES))).findings == ()
