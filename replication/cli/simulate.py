@@ -45,7 +45,8 @@ from replication.roles.states import Machine, find_machines
 from replication.rules.switches import rules_of, without
 from replication.simulation.chart import to_svg
 from replication.simulation.coverage import Coverage, coverage_lines, run_covered
-from replication.simulation.faults import Fault
+from replication.simulation.faults import draw_plan
+from replication.simulation.lacking import lacking_line, lacking_rules
 from replication.simulation.options import MINUTES_MAX, Options, harsh, quiet, swarm
 from replication.simulation.options_text import options_lines
 from replication.simulation.page import to_html
@@ -179,6 +180,9 @@ def simulate(
         click.echo(line)
     outcome = campaign.run(Simulation(seeded.options, on_line=click.echo, extension=groups_extension))
     _tell_verdict(outcome)
+    if outcome.is_broken and followed != "current" and Release(followed) < NEWEST:
+        for name in lacking_rules(seeded.options, seeded.again):
+            click.echo(f"  {lacking_line(followed, name)}")
     campaign.tell()
     for line in () if groups_extension is None else groups_extension.counts.lines():
         click.echo(line)
@@ -201,6 +205,10 @@ class _SeededRun:
         self.options = options if placer is None else placed(options, placer)
         self._groups = groups
         self._release = NEWEST if release == "current" else Release(release)
+
+    def again(self, options: Options) -> Outcome:
+        """Run other options under the faults and the consumer groups of this seed."""
+        return run(options, draw_plan(self.options), extension=self.groups_extension())
 
     def groups_extension(self) -> GroupsExtension | None:
         """Return the consumer groups for one run; None if there are none."""
@@ -259,10 +267,7 @@ def _tell_verdict(outcome: Outcome) -> None:
 
 
 def _tell_shrunk(outcome: Outcome, seeded: _SeededRun) -> None:
-    def again(plan: tuple[Fault, ...]) -> Outcome:
-        return run(seeded.options, plan, extension=seeded.groups_extension())
-
-    smallest = shrink(outcome, again)
+    smallest = shrink(outcome, lambda plan: run(seeded.options, plan, extension=seeded.groups_extension()))
     verb = "is" if len(smallest.plan) == 1 else "are"
     click.echo(f"{len(smallest.plan)} of {counted(len(outcome.plan), 'fault')} {verb} enough:")
     for fault in smallest.plan:

@@ -23,6 +23,7 @@
 - electing: Let a policy of somebody's own elect the leaders of a simulated cluster.
 - retention: Run retention and compaction in a simulation: their settings, their intervals and their faults.
 - shrink: Shrink the plan of a failing run to the fewest faults that still break the same invariant.
+- lacking: Find the rules of later releases without which a run is broken.
 - trace: Write one line per state change of a run, and compute a digest of everything that happened.
 - views: Show one partition of a running simulation: its state, its replicas' logs, and its replicas out of sync.
 - recording: Record each state of each partition, each high watermark of a leader, and each ISR shrink over time.

@@ -46,6 +46,31 @@ def test_a_broken_run_says_how_to_have_it_again_and_which_faults_are_enough(caps
     assert lines[-1].startswith("BROKEN: ")
 
 
+@pytest.mark.parametrize(
+    ("release", "seed", "code", "named"),
+    [
+        ("2.8", 3001, "I6", "diverging_fetch_ignored (KAFKA-13141, 3.0)"),
+        ("2.6", 0, "I29", "maximal_isr (KIP-497, 2.7)"),
+        ("2.4", 3002, "I12", "epoch_cache_always_trimmed (KAFKA-10706, 2.7)"),
+    ],
+)
+def test_a_bug_of_an_older_release_is_named(
+    release: str, seed: int, code: str, named: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["--zookeeper", "--kafka", release, "--minutes", "1", "--seed", str(seed)]
+    assert run(simulate, "simulate", arguments) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert any(line.startswith(f"BROKEN: {code} broken at ") for line in lines)
+    (line,) = (line for line in lines if " lacks " in line)
+    assert line.startswith(f"  Kafka {release} lacks {named}: ")
+    assert line.endswith("; with it this seed holds")
+
+
+def test_what_a_newest_release_without_a_rule_breaks_names_no_release(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(simulate, "simulate", ["--seed", "1", "--without", "elr_excludes_unclean"]) == 1
+    assert " lacks " not in capsys.readouterr().out
+
+
 def test_many_seeds_are_printed_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(simulate, "simulate", ["--quiet", "--seeds", "3", "--minutes", "0.05"]) == 0
     out = capsys.readouterr().out
