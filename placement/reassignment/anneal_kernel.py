@@ -24,9 +24,20 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
+
 from broker.cluster import Int32Array, Int64Array
 from broker.compiled import compiled_with
-from placement.reassignment.band_kernel import Loads, Sorted, change_of, first_of_size, may_go, move, outside
+from placement.reassignment.band_kernel import (
+    Loads,
+    Sorted,
+    change_of,
+    first_of_size,
+    keeps_spread,
+    may_go,
+    move,
+    outside,
+)
 from placement.reassignment.exchange_graph import Shape
 from placement.reassignment.exchange_kernel import admits, slot_of
 
@@ -59,18 +70,21 @@ def draw_patience(seed: Int64Array) -> float:
     return 0.6931 * (halvings + draw(seed, 1 << 20) / (1 << 20))
 
 
-def draw_back(loads: Loads, held: Sorted, seed: Int64Array, broker: int, size: int) -> int:
+def draw_back(loads: Loads, held: Sorted, seed: Int64Array, broker: int, given: int) -> int:
     """Return a partition that a broker held at the beginning of a stage, -1 if it held none.
 
-    Half the time it is one of about `size` bytes.
+    Half the time it is one of about the size of the partition `given`; with bounds by topic, most often of its topic.
     """
-    first, last = held.start[broker], held.start[broker + 1]
+    rows, first, last = held.row, held.start[broker], held.start[broker + 1]
+    if loads.spread.held.shape[0] > 0 and draw(seed, 4) > 0:
+        cell = np.int64(loads.spread.topic[given]) * loads.load.size + broker
+        rows, first, last = loads.spread.row, loads.spread.start[cell], loads.spread.start[cell + 1]
     if first == last:
         return -1
     if draw(seed, 2) == 0:
-        return int(held.row[first + draw(seed, last - first)])
-    place = first_of_size(loads, held, broker, size) - _NEAR + draw(seed, 2 * _NEAR)
-    return int(held.row[min(max(place, first), last - 1)])
+        return int(rows[first + draw(seed, last - first)])
+    place = first_of_size(loads, rows, first, last, loads.size[given]) - _NEAR + draw(seed, 2 * _NEAR)
+    return int(rows[min(max(place, first), last - 1)])
 
 
 def excess_after(loads: Loads, here: int, there: int, bytes_given: int) -> int:
@@ -108,6 +122,7 @@ def draw_given(
     outside,
     may_go,
     change_of,
+    keeps_spread,
     move,
     first_of_size,
     draw,
@@ -136,8 +151,10 @@ def anneal(
         if slot_of(now, row, here) < 0:
             continue
         if back < 0 and draw(seed, 4) > 0:
-            back = draw_back(loads, held, seed, there, loads.size[row])
+            back = draw_back(loads, held, seed, there, row)
         if back >= 0 and (back == row or slot_of(now, back, there) < 0):
+            continue
+        if not keeps_spread(loads.spread, here, there, row, back):
             continue
         size = loads.size[row]
         worse = float(change_of(shape, row, here, there)) * size

@@ -24,7 +24,7 @@ import numpy as np
 
 from broker.cluster import Int64Array
 from placement.reassignment.anneal_kernel import Fresh, anneal
-from placement.reassignment.band_kernel import Loads, sort_held
+from placement.reassignment.band_kernel import Loads
 from placement.reassignment.parts import Parts
 from placement.reassignment.whole_partitions import (
     Found,
@@ -33,8 +33,10 @@ from placement.reassignment.whole_partitions import (
     copied_bytes,
     exchange_whole,
     is_new,
+    list_held,
     room_for,
     shape_of,
+    spread_of,
 )
 
 _SEED: Final = 14
@@ -52,7 +54,7 @@ def annealed(parts: Parts, found: Found, low: Int64Array, high: Int64Array, turn
     """
     problem, sizes = parts.whole, parts.sizes
     shape, _ = shape_of(problem, low, high)
-    now, loads = found.now.copy(), Loads(found.loads.copy(), low, high, sizes)
+    now, loads = found.now.copy(), Loads(found.loads.copy(), low, high, sizes, spread_of(problem))
     ascending, held = by_size(problem, sizes), room_for(found.now, low.size)
     seed, heat = np.array([_SEED + turn], dtype=np.int64), 0.0
     steps = min(_STEPS_MAX, _STEPS_PER_REPLICA * held.row.size)
@@ -62,7 +64,7 @@ def annealed(parts: Parts, found: Found, low: Int64Array, high: Int64Array, turn
             return found
         heat = heat * _COOLER if stage else _HOT * float(sizes[rows].mean())
         fresh = Fresh(rows.astype(np.int64), now[rows, columns].astype(np.int64))
-        sort_held(now, ascending, held)
+        list_held(now, ascending, held, loads)
         anneal(shape, now, loads, held, fresh, seed, steps, heat)
     exchange_whole(shape, now, loads, ascending, problem)
     other = Found(now=now, loads=loads.load, price=found.price, copied=copied_bytes(problem, now, sizes))

@@ -29,9 +29,6 @@ from broker.compiled import compiled_with
 from placement.reassignment.exchange_graph import Shape
 from placement.reassignment.exchange_kernel import admits, slot_of
 
-SETS_MAX = 16
-"""Sets of brokers that one partition can choose from."""
-
 _LOOKED_AT = 6
 _PARTNERS_ENOUGH = 4  # Brokers beyond the first are not looked at where an exchange brings one into its band.
 _PENALTY = 1024.0
@@ -41,13 +38,34 @@ _PENALTY_OF_BROKER = float(1 << 53)
 """What a broker outside its band costs besides: more than any exchange copies, however few bytes are outside."""
 
 
+class Spread(NamedTuple):
+    """Hold how many partitions of each topic a broker holds, and may hold: `held`, `low`, `high` int64[T, B].
+
+    `topic` int32[P] is each partition's topic. `start` int64[T * B + 1] into `row` int32[N] lists the partitions of
+    each topic on each broker, smallest first. Without bounds by topic T is 0.
+    """
+
+    topic: Int32Array
+    held: Int64Array
+    low: Int64Array
+    high: Int64Array
+    start: Int64Array
+    row: Int32Array
+
+
+_NO_CELLS = np.zeros((0, 0), dtype=np.int64)
+_NO_ROWS = np.zeros(0, dtype=np.int32)
+NO_SPREAD = Spread(_NO_ROWS, _NO_CELLS, _NO_CELLS, _NO_CELLS, np.zeros(1, dtype=np.int64), _NO_ROWS)
+
+
 class Loads(NamedTuple):
-    """Hold the bytes of brokers and their bands, int64[B], and of partitions, `size` int64[P]."""
+    """Hold the bytes of brokers and their bands, int64[B], of partitions, `size` int64[P], and bounds by topic."""
 
     load: Int64Array
     low: Int64Array
     high: Int64Array
     size: Int64Array
+    spread: Spread = NO_SPREAD
 
 
 class Sorted(NamedTuple):
@@ -79,6 +97,23 @@ def may_go(shape: Shape, now: Int32Array, row: int, here: int, there: int) -> bo
     return column >= 0 and admits(shape, now, row, column, shape.group[there])
 
 
+def keeps_spread(spread: Spread, here: int, there: int, given: int, taken: int) -> bool:
+    """Return whether topics keep their bounds on two brokers that exchange partitions; `taken` is -1 for none."""
+    if spread.held.shape[0] == 0:
+        return True
+    topic = spread.topic[given]
+    if taken >= 0 and spread.topic[taken] == topic:
+        return True
+    if spread.held[topic, here] <= spread.low[topic, here] or spread.held[topic, there] >= spread.high[topic, there]:
+        return False
+    if taken < 0:
+        return True
+    topic = spread.topic[taken]
+    return bool(
+        spread.held[topic, there] > spread.low[topic, there] and spread.held[topic, here] < spread.high[topic, here]
+    )
+
+
 def change_of(shape: Shape, row: int, here: int, there: int) -> int:
     """Return how many more replicas of a partition are new with it on `there` instead of `here`: -1, 0 or 1."""
     was = 1 if slot_of(shape.before, row, here) < 0 else 0
@@ -104,22 +139,45 @@ def weigh(
     worth = _PENALTY * float(was - will) + _PENALTY_OF_BROKER * ended - cost
     if worth <= best.worth[0]:
         return
+    if not keeps_spread(loads.spread, here, there, given, taken):
+        return
     if taken >= 0 and not may_go(shape, now, taken, there, here):
         return
     best.worth[0] = worth
     best.rows[0], best.rows[1] = given, taken
 
 
-def first_of_size(loads: Loads, held: Sorted, broker: int, size: int) -> int:
-    """Return the place in `held.row` of a broker's first partition of at least `size` bytes, or the end of its part."""
-    low, high = held.start[broker], held.start[broker + 1]
+def first_of_size(loads: Loads, rows: Int32Array, first: int, last: int, size: int) -> int:
+    """Return the place from `first` to `last` of the first of `rows` with at least `size` bytes, `last` if none has."""
+    low, high = first, last
     while low < high:
         middle = (low + high) // 2
-        if loads.size[held.row[middle]] < size:
+        if loads.size[rows[middle]] < size:
             low = middle + 1
         else:
             high = middle
     return int(low)
+
+
+def look(
+    shape: Shape,
+    now: Int32Array,
+    loads: Loads,
+    here: int,
+    there: int,
+    given: int,
+    wanted: int,
+    rows: Int32Array,
+    first: int,
+    last: int,
+    best: Best,
+) -> None:
+    """Weigh the exchanges in which `there` gives back one of `rows` `first` to `last` of about `wanted` bytes."""
+    nearest = first_of_size(loads, rows, first, last, wanted)
+    for other in range(max(first, nearest - _LOOKED_AT), min(last, nearest + _LOOKED_AT)):
+        taken = rows[other]
+        if slot_of(now, taken, there) >= 0 and slot_of(now, taken, here) < 0:
+            weigh(shape, now, loads, here, there, given, taken, best)
 
 
 def find_exchange(
@@ -134,6 +192,7 @@ def find_exchange(
     room = loads.high[there] - loads.load[there]
     lack = loads.low[there] - loads.load[there]
     first, last = held.start[there], held.start[there + 1]
+    spread = loads.spread
     count = held.start[here + 1] - held.start[here]
     step = max(1, count // 400)
     for place in range(held.start[here], held.start[here + 1], 1 if returning else step):
@@ -148,11 +207,11 @@ def find_exchange(
             wanted = size - (over if end == 0 else spare if end == 1 else room if end == 2 else lack)
             if wanted <= 0 and end != 3:
                 continue
-            nearest = first_of_size(loads, held, there, wanted)
-            for other in range(max(first, nearest - _LOOKED_AT), min(last, nearest + _LOOKED_AT)):
-                taken = held.row[other]
-                if slot_of(now, taken, there) >= 0 and slot_of(now, taken, here) < 0:
-                    weigh(shape, now, loads, here, there, row, taken, best)
+            look(shape, now, loads, here, there, row, wanted, held.row, first, last, best)
+            if spread.held.shape[0] > 0:  # Those of the same topic keep the bounds by topic.
+                cell = np.int64(spread.topic[row]) * loads.load.size + there
+                start, end_of = spread.start[cell], spread.start[cell + 1]
+                look(shape, now, loads, here, there, row, wanted, spread.row, start, end_of, best)
 
 
 def move(now: Int32Array, loads: Loads, row: int, here: int, there: int) -> None:
@@ -160,6 +219,9 @@ def move(now: Int32Array, loads: Loads, row: int, here: int, there: int) -> None
     now[row, slot_of(now, row, here)] = there
     loads.load[here] -= loads.size[row]
     loads.load[there] += loads.size[row]
+    if loads.spread.held.shape[0] > 0:
+        loads.spread.held[loads.spread.topic[row], here] -= 1
+        loads.spread.held[loads.spread.topic[row], there] += 1
 
 
 def carry_out(now: Int32Array, loads: Loads, here: int, there: int, best: Best) -> None:
@@ -176,133 +238,30 @@ def clear(best: Best) -> None:
 
 
 @compiled_with(allocates=False)
-def round_sizes(
-    before: Int32Array, kind: Int32Array, sizes: Int64Array, unit: int, count: Int64Array, error: Int64Array
-) -> None:
-    """Fill `count` int64[P] with sizes in units, rounded so that the sums of brokers stay near theirs.
-
-    `error` int64[B] begins at 0 and ends with the bytes by which each broker's sum is too great.
-    """
-    for row in range(sizes.size):
-        if kind[row] < 0:
-            count[row] = 0
-            continue
-        floor = sizes[row] // unit
-        rest = sizes[row] - floor * unit
-        balance = 0
-        holders = 0
-        for column in range(before.shape[1]):
-            broker = before[row, column]
+def sort_cells(now: Int32Array, ascending: Int64Array, spread: Spread) -> None:
+    """List the partitions of each topic on each broker and count them; `ascending` are all rows by size."""
+    brokers = spread.held.shape[1]
+    spread.start[:] = 0
+    for turn in range(ascending.size):
+        base = np.int64(spread.topic[ascending[turn]]) * brokers
+        for column in range(now.shape[1]):
+            broker = now[ascending[turn], column]
             if broker >= 0:
-                holders += 1
-                balance += error[broker]
-        # Up adds unit - rest to each holder, down takes rest away: the lesser sum of squares.
-        is_up = 2 * balance + holders * (unit - 2 * rest) < 0 if holders > 0 else 2 * rest >= unit
-        is_up = is_up and rest > 0
-        count[row] = floor + (1 if is_up else 0)
-        for column in range(before.shape[1]):
-            broker = before[row, column]
+                spread.start[base + broker + 1] += 1
+    for cell in range(spread.start.size - 1):
+        spread.held[cell // brokers, cell % brokers] = spread.start[cell + 1]
+        spread.start[cell + 1] += spread.start[cell]
+    for turn in range(ascending.size):
+        row = ascending[turn]
+        base = np.int64(spread.topic[row]) * brokers
+        for column in range(now.shape[1]):
+            broker = now[row, column]
             if broker >= 0:
-                error[broker] += unit - rest if is_up else -rest
-
-
-@compiled_with(admits, slot_of, allocates=False)
-def choose_sets(
-    shape: Shape,
-    parts: Int32Array,
-    start: Int64Array,
-    order: Int64Array,
-    size: Int64Array,
-    now: Int32Array,
-    error: np.ndarray,
-    chosen: Int64Array,
-) -> None:
-    """Choose for each partition, in `order`, one of the sets of brokers that its parts have.
-
-    `parts` int32[N, V] are the brokers of each part, sorted; `start` int64[P + 1] tells whose they are. Each set is
-    chosen that keeps brokers nearest to the bytes that the parts gave them; `error` float64[B] is what they have more.
-    """
-    width = parts.shape[1]
-    for turn in range(order.size):
-        row = order[turn]
-        first, last = start[row], start[row + 1]
-        if first == last:
-            continue
-        share = size[row] / (last - first)
-        for part in range(first, last):
-            for column in range(width):
-                if parts[part, column] >= 0:
-                    error[parts[part, column]] -= share
-        sets = 0
-        best, least = first, np.inf
-        for part in range(first, last):
-            is_new = sets < SETS_MAX
-            for one in range(sets):
-                same = True
-                for column in range(width):
-                    same = same and parts[chosen[one], column] == parts[part, column]
-                is_new = is_new and not same
-            if not is_new:
-                continue
-            chosen[sets] = part
-            sets += 1
-            cost = 0.0
-            for column in range(width):
-                broker = parts[part, column]
-                if broker >= 0:
-                    cost += 2 * error[broker] * size[row] + float(size[row]) * size[row]
-            if cost < least:
-                best, least = part, cost
-        place = 0
-        for column in range(width):
-            broker = parts[best, column]
-            if broker >= 0:
-                now[row, place] = broker
-                place += 1
-                error[broker] += size[row]
-        for column in range(place, now.shape[1]):
-            now[row, column] = -1
-
-
-@compiled_with(admits, slot_of, allocates=False)
-def fill_missing(
-    shape: Shape, now: Int32Array, order: Int64Array, loads: Loads, middle: Int64Array, price: Int64Array
-) -> int:
-    """Give a broker to each missing replica, the cheapest and then the emptiest; return the row without a place.
-
-    It is -1 where each has one. A broker's emptiness is its load beside `middle`, int64[B].
-    """
-    for turn in range(order.size):
-        row = order[turn]
-        kind = shape.kind[row]
-        if kind < 0:
-            continue
-        while True:
-            column = slot_of(now, row, -1)
-            if column < 0 or column >= shape.factor[kind]:
-                break
-            best = -1
-            for broker in range(shape.group.size):
-                group = shape.group[broker]
-                if group < 0 or slot_of(now, row, broker) >= 0:
-                    continue
-                former = slot_of(shape.before, row, broker) >= 0
-                if not former and not shape.receives[broker]:
-                    continue
-                cost = price[broker] + (0 if former else 1)
-                if best >= 0:
-                    other = price[best] + (0 if slot_of(shape.before, row, best) >= 0 else 1)
-                    if cost > other or (
-                        cost == other and loads.load[broker] - middle[broker] >= loads.load[best] - middle[best]
-                    ):
-                        continue
-                if admits(shape, now, row, -1, group):
-                    best = broker
-            if best < 0:
-                return int(row)
-            now[row, column] = best
-            loads.load[best] += loads.size[row]
-    return -1
+                spread.row[spread.start[base + broker]] = row
+                spread.start[base + broker] += 1
+    for cell in range(spread.start.size - 1, 0, -1):
+        spread.start[cell] = spread.start[cell - 1]
+    spread.start[0] = 0
 
 
 @compiled_with(allocates=False)
@@ -338,6 +297,8 @@ def sort_held(now: Int32Array, ascending: Int64Array, held: Sorted) -> None:
     change_of,
     weigh,
     first_of_size,
+    look,
+    keeps_spread,
     find_exchange,
     move,
     carry_out,
@@ -399,6 +360,8 @@ def repair(shape: Shape, now: Int32Array, loads: Loads, held: Sorted, best: Best
     change_of,
     weigh,
     first_of_size,
+    look,
+    keeps_spread,
     find_exchange,
     move,
     carry_out,

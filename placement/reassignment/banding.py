@@ -25,13 +25,15 @@ from broker.cluster import ClusterView, Int32Array, Int64Array
 from broker.units import format_size
 from broker.wording import counted
 from placement.reassignment.byte_band import MILLIONTHS, Band, are_ordered, band_of, block_totals
+from placement.reassignment.case_bound import least_bytes
 from placement.reassignment.case_search import find_cases
-from placement.reassignment.certificate import GAP_MAX, Proof, Question, first_without_place, lower_bound
+from placement.reassignment.certificate import GAP_MAX, Proof, Question, TopicProof, first_without_place, lower_bound
 from placement.reassignment.check import byte_question, bytes_of
 from placement.reassignment.goal import Goal, PlanRefusedError, copy_sizes, shares
 from placement.reassignment.least_band import place_decided, solve_band
 from placement.reassignment.parts import Parts
 from placement.reassignment.problem import InfeasibleError, Problem
+from placement.reassignment.topic_bands import spread_evenly
 from placement.reassignment.whole_partitions import Found
 
 _BYTES_MAX: Final = 1 << 60  # Sums of all replicas' bytes: an exbibyte.
@@ -49,7 +51,8 @@ def solve_banded(problem: Problem, view: ClusterView, goal: Goal) -> tuple[Int32
     _check_sums(view, question, sizes)
     if first_without_place(question) >= 0:
         raise InfeasibleError("a partition has no place")
-    parts = Parts.of(problem, np.where(problem.kind >= 0, sizes, 0), question.base, share if goal.capacity else None)
+    plain = attrs.evolve(problem, topic=np.zeros_like(problem.topic), topic_low=None, topic_high=None)
+    parts = Parts.of(plain, np.where(problem.kind >= 0, sizes, 0), question.base, share if goal.capacity else None)
     block, totals = _ordered_blocks(question, parts.blocks(), share)
     before = bytes_of(problem.before, np.where(problem.kind >= 0, sizes, 0), share.size) + question.base
     band = band_of(
@@ -77,7 +80,8 @@ def solve_banded(problem: Problem, view: ClusterView, goal: Goal) -> tuple[Int32
         return lower_bound(question, attrs.evolve(free, price=price))
 
     found = solve_band(parts, band.low, band.high, least_at)
-    _check_found(view, goal, band, found)
+    if not goal.per_topic:
+        _check_found(view, goal, band, found)
     proof = attrs.evolve(free, price=found.price)
     # Parts are rounded: where next to nothing has to move, prices of nothing may prove more.
     best = max(proof, free, key=lambda one: lower_bound(question, one))
@@ -85,6 +89,11 @@ def solve_banded(problem: Problem, view: ClusterView, goal: Goal) -> tuple[Int32
         searched = find_cases(question, best, parts, found.copied)
         best = attrs.evolve(best, cases=searched.cases)
         found = place_decided(parts, found, band.low, band.high, searched.decided)
+    if problem.topic_low is not None and problem.topic_high is not None:
+        least = least_bytes(question, best)
+        found, price = spread_evenly(attrs.evolve(parts, whole=problem), found, band.low, band.high, least)
+        best = attrs.evolve(best, topics=TopicProof(low=problem.topic_low, high=problem.topic_high, price=price))
+        _check_found(view, goal, band, found)
     return found.now, best
 
 

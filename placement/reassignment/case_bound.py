@@ -27,7 +27,7 @@ import attrs
 import numpy as np
 
 from broker.cluster import Int64Array
-from placement.reassignment.certificate import Cases, Proof, Question, dearest_loads, lower_bound
+from placement.reassignment.certificate import Cases, Proof, Question, bytes_of_topics, dearest_loads, lower_bound
 
 NODES_MAX: Final = 4_000
 IMPOSSIBLE: Final = 1 << 61
@@ -39,13 +39,16 @@ Answers: TypeAlias = tuple[tuple[int, int, bool], ...]
 
 def least_bytes(question: Question, proof: Proof) -> int:
     """Return what any placement within the bounds costs at least, by prices and by cases where there are some."""
-    plain = lower_bound(question, proof)
-    if proof.cases is None or question.weights is None:
+    if question.weights is None:
+        return lower_bound(question, proof)
+    bare = attrs.evolve(proof, topics=None)
+    plain = max(lower_bound(question, bare), bytes_of_topics(question, proof))
+    if proof.cases is None:
         return plain
     ends = ends_of(proof.cases, question.wanted.size, question.live.size)
     if not ends:
         return plain
-    bounds = [PricedCases(question, proof, one) for one in proof.cases.price]
+    bounds = [PricedCases(question, bare, one) for one in proof.cases.price]
     return max(plain, min(bounds[number].bound(answers) for answers, number in ends))
 
 

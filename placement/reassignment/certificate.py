@@ -29,7 +29,8 @@ Loads in bytes (byte_band.py) lie in a band around the reachable mean. Then a re
 costs here, and as many times its broker's price; whole partitions may need more than the bound says
 (case_bound.py).
 
-Bounds by topic are checked in the same way, of each topic by itself.
+Bounds by topic are checked in the same way, of each topic by itself. Where loads are bytes, what all topics copy at
+least to keep theirs, each by itself, is a bound of its own beside that of the band; the greater one counts.
 
 Left out: with bounds by topic, the blocks of brokers are checked to be kept, not to be the most even.
 
@@ -219,6 +220,21 @@ def lower_bound(question: Question, proof: Proof) -> int:
     return least + losable - int(inside[used].sum()) - dearest
 
 
+def bytes_of_topics(question: Question, proof: Proof) -> int:
+    """Return what all topics copy at least to keep their bounds, each by itself whatever the loads in bytes; or 0."""
+    if proof.topics is None:
+        return 0
+    least, nothing = 0, np.zeros_like(question.base)
+    for topic, rows in by_topic(question):
+        parts = {name: getattr(question, name)[rows] for name in ("rows", "wanted", "leader", "topic")}
+        sizes = None if question.sizes is None else question.sizes[rows]
+        alone = attrs.evolve(question, **parts, sizes=sizes, weights=None, base=nothing)
+        low, high = (np.where(question.live, one[topic], 0) for one in (proof.topics.low, proof.topics.high))
+        own = attrs.evolve(proof, low=low, high=high, price=proof.topics.price[topic], is_even=False, topics=None)
+        least += max(lower_bound(alone, own), 0)
+    return least
+
+
 def by_topic(question: Question) -> Iterator[tuple[int, Int64Array]]:
     """Yield each topic with partitions that may change, and their rows."""
     rows = np.flatnonzero(question.wanted)
@@ -292,7 +308,7 @@ def uneven_topics(question: Question, proof: TopicProof) -> list[int]:
     live, found = np.flatnonzero(question.live), []
     for topic, rows in by_topic(question):
         parts = {name: getattr(question, name)[rows] for name in ("rows", "wanted", "leader", "topic")}
-        alone = attrs.evolve(question, **parts, sizes=None)
+        alone = attrs.evolve(question, **parts, sizes=None, weights=None)
         low, high = proof.low[topic], proof.high[topic]
         order = live[np.lexsort((high[live], low[live]))[::-1]]
         ends = np.flatnonzero((np.diff(low[order]) != 0) | (np.diff(high[order]) != 0)) + 1

@@ -60,11 +60,12 @@ class Goal:
 
     `remove` are drained; `add` are brokers with their racks, None for none; `factor` is the replicas that each
     partition should have. Topics of `exclude_topics` stay as they are. With `only_leaders` no replica moves. With
-    `per_topic` each topic is spread evenly by itself as well. With `new_only_receives` only the brokers of `add`
-    receive replicas. With `strict_racks` a partition with more replicas than racks is refused. A plan moves the least
-    of what `by` says, replicas or bytes. What becomes even is the number of replicas, or, with a `tolerance` (by bytes
-    only), the bytes: each broker ends within that fraction of its reachable mean. With `capacity` bytes become even in
-    proportion to these disk bytes, which every broker that stays must have.
+    `per_topic` each topic is spread evenly by itself as well; by bytes only with a `tolerance`. With
+    `new_only_receives` only the brokers of `add` receive replicas. With `strict_racks` a partition with more replicas
+    than racks is refused. A plan moves the least of what `by` says, replicas or bytes. What becomes even is the number
+    of replicas, or, with a `tolerance` (by bytes only), the bytes: each broker ends within that fraction of its
+    reachable mean. With `capacity` bytes become even in proportion to these disk bytes, which every broker that stays
+    must have.
     """
 
     kind: str = "balance"
@@ -102,13 +103,14 @@ class Goal:
             raise UsageError("only new brokers may receive, but none is added (--add 7:rack-a)")
         if self.only_leaders and (self.remove or self.add or self.factor is not None):
             raise UsageError("a plan of leaders alone moves no replica: it can neither add, remove nor change a factor")
-        if self.by == "bytes" and (self.only_leaders or self.per_topic):
+        if self.by == "bytes" and self.only_leaders:
+            raise UsageError("a plan of leaders alone copies no byte; leave out --by bytes, or --only-leaders")
+        if self.by == "bytes" and self.per_topic and self.tolerance is None:
             raise UsageError(
-                "a plan of leaders alone copies no byte; leave out --by bytes, or --only-leaders"
-                if self.only_leaders
-                else "a plan by bytes cannot spread each topic as well: its search keeps the cheapest move between any "
-                "two brokers, and would need it for each topic; leave out --by bytes (then the fewest replicas move), "
-                "or --per-topic"
+                "a plan by bytes to even counts cannot spread each topic as well: its search keeps the cheapest move "
+                "between any two brokers, and would need it for each topic; add --tolerance 5 (then bytes become even "
+                "and each topic's replicas too), or leave out --by bytes (then the fewest replicas move), or "
+                "--per-topic"
             )
         self._check_tolerance()
         if self.only_leaders and (self.kind == "racks" or self.per_topic or self.strict_racks):

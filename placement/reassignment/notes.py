@@ -109,12 +109,15 @@ def _unproven(plan: Plan) -> Iterator[str]:
     proof = plan.certificate.replicas
     if proof is None or not plan.goal.is_banded or (plan.tally.moved_bytes_gap or 0) <= GAP_MAX:
         return
+    above = f"up to {100 * (plan.tally.moved_bytes_gap or 0):.1f} % of the copied bytes may be more than needed: "
     width = int((proof.high - proof.low).max())
     large = np.count_nonzero((copy_sizes(plan.view) > width) & ~excluded_rows(plan.view, plan.goal))
+    if plan.goal.per_topic and not large:
+        yield f"{above}bytes of brokers and replicas of topics become even together, and are bounded one by one"
+        return
     is_one = large == 1
     yield (
-        f"up to {100 * (plan.tally.moved_bytes_gap or 0):.1f} % of the copied bytes may be more than needed: "
-        f"{counted(int(large), 'partition')} {'is' if is_one else 'are'} larger than a broker's band is wide "
+        f"{above}{counted(int(large), 'partition')} {'is' if is_one else 'are'} larger than a broker's band is wide "
         f"({format_size(width)}), and the bound takes {'it' if is_one else 'all but the largest'} for divisible"
     )
 

@@ -33,9 +33,9 @@ import numpy as np
 
 from broker.cluster import Int32Array, Int64Array
 from broker.row_flags import any_in_row
-from placement.reassignment.band_kernel import round_sizes
 from placement.reassignment.exchange import solve
 from placement.reassignment.problem import Bounds, InfeasibleError, Problem, Solution
+from placement.reassignment.sets_kernel import round_sizes
 
 PART_COUNT_MAX: Final = 80_000
 _PARTS_PER_PARTITION: Final = 64
@@ -90,6 +90,8 @@ class Parts:
             leader=np.full(rows.size, -1, dtype=np.int32),
             base=(base + unit // 2) // unit,
             topic=np.zeros(rows.size, dtype=np.int32),
+            topic_low=None,
+            topic_high=None,
             share=share,
         )
         start = np.concatenate([[0], np.cumsum(count)]).astype(np.int64)

@@ -27,13 +27,13 @@ from numpy.typing import NDArray
 from broker.cluster import Int32Array, Int64Array
 from broker.row_flags import count_in_row
 from placement.reassignment.band_kernel import (
-    SETS_MAX,
+    NO_SPREAD,
     Best,
     Loads,
     Sorted,
-    choose_sets,
-    fill_missing,
+    Spread,
     repair,
+    sort_cells,
     sort_held,
     trim,
 )
@@ -42,6 +42,7 @@ from placement.reassignment.exchange import Work, solve
 from placement.reassignment.exchange_graph import Shape
 from placement.reassignment.parts import Parts
 from placement.reassignment.problem import Bounds, InfeasibleError, Problem, Solution
+from placement.reassignment.sets_kernel import SETS_MAX, choose_sets, fill_missing
 
 _LEVELS_MAX: Final = 8
 _DECIDED_RATIO: Final = 4
@@ -149,7 +150,15 @@ def _choose(near: Near, shape: Shape, now: Int32Array, order: Int64Array) -> Non
 
 def shape_of(problem: Problem, low: Int64Array, high: Int64Array) -> tuple[Shape, Int32Array]:
     """Return the rules as kernels take them, and replicas int32[P, V] that stay where the rules allow it."""
-    bare = attrs.evolve(problem, leader=np.full_like(problem.leader, -1), base=np.zeros_like(problem.base))
+    none = np.zeros_like(problem.topic)
+    bare = attrs.evolve(
+        problem,
+        leader=np.full_like(problem.leader, -1),
+        base=np.zeros_like(problem.base),
+        topic=none,
+        topic_low=None,
+        topic_high=None,
+    )
     whole = np.array([bare.total], dtype=np.int64)
     work = Work(bare, Bounds(low=low, high=high, block=np.where(problem.live, 0, -1), totals=whole))
     return work.shape, work.state.now
@@ -166,6 +175,22 @@ def room_for(now: Int32Array, brokers: int) -> Sorted:
     return Sorted(np.zeros(brokers + 1, dtype=np.int64), np.empty(int(np.count_nonzero(now >= 0)), dtype=np.int32))
 
 
+def spread_of(problem: Problem) -> Spread:
+    """Return the bounds by topic as kernels take them, and room to list and count partitions; none without bounds."""
+    if problem.topic_low is None or problem.topic_high is None:
+        return NO_SPREAD
+    low, count = problem.topic_low, int(problem.factor[problem.kind[problem.kind >= 0]].sum())
+    start, row = np.zeros(low.size + 1, dtype=np.int64), np.empty(count, dtype=np.int32)
+    return Spread(problem.topic, np.zeros_like(low), low, problem.topic_high, start, row)
+
+
+def list_held(now: Int32Array, ascending: Int64Array, held: Sorted, loads: Loads) -> None:
+    """List the partitions of each broker, and of each topic on it where topics have bounds."""
+    sort_held(now, ascending, held)
+    if loads.spread.held.size:
+        sort_cells(now, ascending, loads.spread)
+
+
 def exchange_whole(shape: Shape, now: Int32Array, loads: Loads, ascending: Int64Array, problem: Problem) -> None:
     """Exchange partitions until bands are kept and nothing is saved any more."""
     brokers = loads.load.size
@@ -175,7 +200,7 @@ def exchange_whole(shape: Shape, now: Int32Array, loads: Loads, ascending: Int64
     copied = float(copied_bytes(problem, now, loads.size))
     least = max(int(copied * _SAVED_LEAST / max(brokers, 1)), 1)
     for _ in range(_ROUNDS_MAX):
-        sort_held(now, ascending, held)
+        list_held(now, ascending, held, loads)
         if repair(shape, now, loads, held, best, tried):
             continue
         saved = trim(shape, now, loads, held, best, tried, least)

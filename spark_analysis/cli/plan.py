@@ -100,7 +100,11 @@ class PlanOptions(ClusterOptions):
     "reached, with --capacity in proportion to its disk.",
 )
 @click.option("--only-leaders", is_flag=True, help="Reorder replicas only: leaders move, no byte does.")
-@click.option("--per-topic", is_flag=True, help="Spread the replicas of each topic evenly as well.")
+@click.option(
+    "--per-topic",
+    is_flag=True,
+    help="Spread the replicas of each topic evenly as well; with --by bytes it needs --tolerance.",
+)
 @click.option("--new-only-receives", is_flag=True, help="Let only the brokers of --add receive replicas.")
 @click.option("--strict-racks", is_flag=True, help="Refuse partitions with more replicas than racks.")
 @click.option("--from-target", is_flag=True, help="Plan from where reassignments in progress will end.")

@@ -76,3 +76,57 @@ class EnumeratedBytes(Enumerated):
             ),
             default=None,
         )
+
+    def topic_bounds(self) -> list[list[tuple[int, int]] | None]:
+        """The least and the most partitions of each topic that live brokers hold where each topic is most even.
+
+        None for a topic that may not change, or has no partition.
+        """
+        found: list[list[tuple[int, int]] | None] = []
+        for topic in range(len(self.view.topics)):
+            rows = [row for row in range(len(self.rows)) if self.topic_of(row) == topic]
+            if not rows or self.fixed[rows[0]]:
+                found.append(None)
+                continue
+            loads: set[Load] = {(0,) * len(self.live)}
+            for row in rows:
+                after = itertools.product(loads, self.sets(row))
+                loads = {tuple(n + (b in one) for b, n in zip(self.live, load, strict=True)) for load, one in after}
+            best = min(sum(n * n for n in load) for load in loads)
+            even = [load for load in loads if sum(n * n for n in load) == best]
+            found.append([(min(numbers), max(numbers)) for numbers in zip(*even, strict=True)])
+        return found
+
+    def topic_of(self, row: int) -> int:
+        return int(self.view.partitions.topic_index[row])
+
+    def least_with_topics(self, bands: Bands, bounds: list[list[tuple[int, int]] | None]) -> int | None:
+        """The fewest bytes copied by a placement within the bands and the bounds by topic; None if there is none."""
+        none = (0,) * len(self.live)
+        topics = len(self.view.topics)
+        states: dict[tuple[Load, tuple[Load, ...]], int] = {(none, (none,) * topics): 0}
+        for row, held in enumerate(self.rows):
+            after: dict[tuple[Load, tuple[Load, ...]], int] = {}
+            for (load, counts), spent in states.items():
+                for one in self.sets(row):
+                    bytes_ = tuple(n + self.size(row) * (b in one) for b, n in zip(self.live, load, strict=True))
+                    own = tuple(n + (b in one) for b, n in zip(self.live, counts[self.topic_of(row)], strict=True))
+                    limits = bounds[self.topic_of(row)]
+                    if limits is not None and any(n > most for n, (_, most) in zip(own, limits, strict=True)):
+                        continue
+                    if any(n > high for n, (_, high) in zip(bytes_, bands, strict=True)):
+                        continue  # Loads only grow.
+                    key = (bytes_, tuple(own if t == self.topic_of(row) else c for t, c in enumerate(counts)))
+                    cost = spent + self.size(row) * sum(b not in held for b in one)
+                    after[key] = min(cost, after.get(key, cost))
+            states = after
+        ends = [
+            spent
+            for (load, counts), spent in states.items()
+            if all(low <= n <= high for n, (low, high) in zip(load, bands, strict=True))
+            and all(
+                limits is None or all(low <= n <= high for n, (low, high) in zip(own, limits, strict=True))
+                for own, limits in zip(counts, bounds, strict=True)
+            )
+        ]
+        return min(ends, default=None)

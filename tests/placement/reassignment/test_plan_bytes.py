@@ -151,12 +151,6 @@ def test_unknown_sizes_are_refused_by_name() -> None:
             {"by": "bytes", "only_leaders": True},
             "a plan of leaders alone copies no byte; leave out --by bytes, or --only-leaders",
         ),
-        (
-            {"by": "bytes", "per_topic": True},
-            "a plan by bytes cannot spread each topic as well: its search keeps the cheapest move between any two "
-            "brokers, and would need it for each topic; leave out --by bytes (then the fewest replicas move), or "
-            "--per-topic",
-        ),
     ],
 )
 def test_goals_that_cannot_be_by_bytes_are_refused(other: dict[str, Any], told: str) -> None:

@@ -417,7 +417,16 @@ def test_the_check_and_all_that_it_imports_import_no_solver() -> None:
     assert "placement.reassignment.certificate" in seen
     assert not seen & {
         f"placement.reassignment.{one}"
-        for one in ("exchange", "exchange_kernel", "plan", "planning", "least_band", "band_kernel", "banding")
+        for one in (
+            "exchange",
+            "exchange_kernel",
+            "plan",
+            "planning",
+            "least_band",
+            "band_kernel",
+            "banding",
+            "topic_bands",
+        )
     }
 
 
@@ -513,6 +522,25 @@ def test_a_plan_to_even_bytes_shows_its_gap_and_is_checked(
     capsys.readouterr()
     assert plan(*even, "--capacity", str(disks)) == 2
     assert "states no disk bytes of the brokers" in capsys.readouterr().err
+
+
+def test_a_plan_to_even_bytes_and_topics_is_checked_for_both(
+    given: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each topic has twelve replicas for six brokers of two racks."""
+    sizes, out = tmp_path / "sizes.json", tmp_path / "out"
+    topics = {topic: {str(n): {"Size": (n + 1) * 1_048_576} for n in range(6)} for topic in ("orders", "users")}
+    sizes.write_text(json.dumps(topics))
+    even = (*given, "--sizes", str(sizes), "--by", "bytes", "--per-topic")
+    assert plan(*even) == 2
+    assert "add --tolerance 5 (then bytes become even and each topic's replicas too)" in capsys.readouterr().err
+    assert plan(*even, "--tolerance", "25", "--out", str(out)) == 0
+    assert plan("--check", str(out)) == 0
+    proof = json.loads((out / "certificate.json").read_text())
+    assert proof["replicas"]["topics"]["high"] == [[2] * 6] * 2
+    edited(out, "certificate.json", '"topics":{"low":[[2,', '"topics":{"low":[[1,')
+    assert plan("--check", str(out)) == 1
+    assert "the bounds of 1 topic are not the most even, such as orders" in capsys.readouterr().err
 
 
 def test_a_plan_by_bytes_without_sizes_names_the_option(
