@@ -98,3 +98,17 @@ def test_what_the_consumer_has_given_up_is_not_asked_after() -> None:
     ends.send(send(1, timeout_ms=5_000), BROKER, TimeMs(0), out)
     assert list(ends.probe(TimeMs(5_000), out)) == []
     assert ends.is_idle
+
+
+def test_a_new_process_begins_with_no_request_under_way() -> None:
+    ends, out = BrokerEnds(BROKER), Outbox()
+    assert ends.take(asked(7), CLIENT) is not None
+    caller = ends.take(asked(1, session=2), CLIENT)
+    assert caller is not None
+    ends.answer(caller, ANSWER, Outbox())
+    ends.probe(RequestProbe(2, (Ticket(1), Ticket(7))), CLIENT, out)
+    told = GroupResponse(BROKER, 2, Ticket(1), ANSWER)
+    assert [message for _, message in out.sent] == [
+        told,
+        ProbeResult(BROKER, 2, (Ticket(1), Ticket(7)), frozenset()),
+    ]

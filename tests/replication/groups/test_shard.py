@@ -5,15 +5,19 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+import attrs
+import pytest
+
 from broker.entropy import SplitMix64
 from broker.error_codes import ErrorCode
 from broker.group.messages import OffsetFetchRequest, OffsetFetchResponse
 from broker.group.records import CommittedOffset, OffsetKey
-from broker.group.service import Response
+from broker.group.service import OffsetRecord, Response
 from broker.ids import Offset
 from broker.units import TimeMs
 from replication.groups.client.protocols import DEFAULT_ASSIGNORS, GroupProtocol
 from replication.groups.common.coordinator import service_options
+from replication.groups.common.journal import StoredGroup, Uncommitted
 from replication.groups.connection_messages import ShardDue
 from replication.groups.shard import STABLE_MS_MAX, Shard
 from replication.roles.outbox import Outbox
@@ -21,6 +25,10 @@ from tests.replication.groups.builders import t
 
 ASK = OffsetFetchRequest(partitions=(t(0),))
 KEY = OffsetKey("g", t(0).topic, t(0).partition)
+
+
+def committed(offset: int) -> CommittedOffset:
+    return CommittedOffset(offset=Offset(offset), leader_epoch=None, metadata="", committed_ms=TimeMs(0))
 
 
 class Talk:
@@ -46,8 +54,7 @@ class Talk:
         self.shard.handle(self.host, (caller, "g", request), TimeMs(now_ms), self.out)
 
     def commit(self, offset: int, at: int) -> None:
-        value = CommittedOffset(offset=Offset(offset), leader_epoch=-1, metadata="", committed_ms=TimeMs(0))
-        self.shard.services["g"].offsets.apply(KEY, value, Offset(at))
+        self.shard.services["g"].offsets.apply(KEY, committed(offset), Offset(at))
 
     def due(self, now_ms: int) -> list[Response]:
         self.shard.on_due(self.host, ShardDue(3, 1), TimeMs(now_ms), self.out)
@@ -89,3 +96,20 @@ def test_a_fetch_that_waits_is_refused_as_the_broker_ceases_to_lead() -> None:
     talk.ask(100)
     talk.shard.close(TimeMs(200), talk.out)
     assert talk.told == [OffsetFetchResponse(error=ErrorCode.NOT_COORDINATOR)]
+
+
+def test_offsets_of_all_groups_that_were_not_committed_are_applied_in_the_order_of_the_log(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Group a's record stands behind group b's; the high watermark passes b's first."""
+    found = {"a": StoredGroup(), "b": StoredGroup()}
+    for group_id, at in (("a", 8), ("b", 7)):
+        entry = OffsetRecord(attrs.evolve(KEY, group_id=group_id), committed(at))
+        found[group_id].uncommitted = [Uncommitted(Offset(at), entry)]
+    monkeypatch.setattr("replication.groups.shard.read_groups", lambda _journal, _log: found)
+    talk = Talk(high_watermark=7)
+    talk.shard.load(talk.host, TimeMs(0), talk.out)
+    talk.log.high_watermark = 8
+    talk.due(10)
+    offsets = {each: talk.shard.services[each].offsets.fetch(each, t(0)) for each in ("a", "b")}
+    assert offsets == {"a": None, "b": committed(7)}

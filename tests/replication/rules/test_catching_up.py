@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import pytest
 
-from broker.ids import BrokerId
-from broker.registration import BrokerState
+from broker.ids import BrokerEpoch, BrokerId
+from broker.registration import BrokerState, Heartbeat
 from broker.units import TimeMs
 from replication.roles.broker_role import BrokerRole
 from replication.roles.broker_start import BrokerStart
 from replication.roles.controller import ControllerRole
 from replication.roles.messages import (
+    CONTROLLER,
     Address,
     BrokerHeartbeat,
     BrokerHeartbeatResponse,
     BrokerRecord,
     BrokerRegistration,
     BrokerRegistrationResponse,
+    CreateTopic,
     Message,
     NodeId,
 )
@@ -24,7 +26,7 @@ from replication.roles.outbox import Outbox
 from replication.roles.settings import RoleSettings
 from replication.rules.fencing import StopProof
 
-FIRST, SECOND = BrokerId(1), BrokerId(2)
+FIRST, SECOND, THIRD = BrokerId(1), BrokerId(2), BrokerId(3)
 NOW = TimeMs(0)
 
 
@@ -56,3 +58,30 @@ def test_a_broker_is_unfenced_when_it_has_read_its_registration(beyond: int, sta
     (answer,) = answers(controller, heartbeat, SECOND)
     assert isinstance(answer, BrokerHeartbeatResponse)
     assert answer.state is state
+
+
+def test_a_broker_that_was_just_unfenced_counts_as_having_read_nothing() -> None:
+    """BrokerHeartbeatManager, 4.3.1: a stopping broker waits until all that are unfenced have read that it stops."""
+    controller = ControllerRole(RoleSettings())
+    epochs: dict[BrokerId, BrokerEpoch] = {}
+
+    def beat(broker: BrokerId, *, want_shutdown: bool = False) -> BrokerState:
+        heartbeat = Heartbeat(metadata_offset=100, want_shutdown=want_shutdown)
+        (answer,) = answers(controller, BrokerHeartbeat(broker, epochs[broker], heartbeat, frozenset()), broker)
+        assert isinstance(answer, BrokerHeartbeatResponse)
+        return answer.state
+
+    for broker in (FIRST, SECOND, THIRD):
+        (told,) = answers(controller, BrokerRegistration(broker, f"{broker}/1", StopProof()), broker)
+        assert isinstance(told, BrokerRegistrationResponse)
+        assert told.epoch is not None
+        epochs[broker] = told.epoch
+    assert {beat(broker) for broker in (FIRST, SECOND, FIRST, SECOND)} == {BrokerState.UNFENCED}
+    answers(controller, CreateTopic(0, (FIRST, SECOND)), CONTROLLER)
+    assert controller.image.partitions[0].leader == FIRST
+    assert beat(THIRD) is BrokerState.UNFENCED
+    assert beat(FIRST, want_shutdown=True) is BrokerState.CONTROLLED_SHUTDOWN
+    assert controller.image.partitions[0].leader == SECOND
+    assert beat(FIRST, want_shutdown=True) is BrokerState.CONTROLLED_SHUTDOWN
+    assert beat(THIRD) is BrokerState.UNFENCED
+    assert beat(FIRST, want_shutdown=True) is BrokerState.SHUTDOWN_NOW

@@ -281,6 +281,34 @@ def test_the_leader_assigns_by_the_partitions_that_it_asks_for() -> None:
     assert script.asked(SyncGroupRequest).assignments == ((me, write_assignment(BOTH)),)
 
 
+def test_who_led_a_former_generation_no_longer_looks_at_the_topics() -> None:
+    script = classic("cooperative-sticky")
+    script.answer(FindCoordinatorRequest, FindCoordinatorResponse(BrokerId(1)))
+    request = script.asked(JoinGroupRequest)
+    me = MemberId("m")
+    members = (JoinedMember(me, None, request.protocols[0].metadata),)
+    script.answer(JoinGroupRequest, attrs.evolve(in_generation(1, request), leader_id=me, members=members))
+    script.answer(TopicMetadataRequest, TopicMetadataResponse({"t": 2}))
+    script.answer(SyncGroupRequest, SyncGroupResponse(ticket=request.ticket, assignment=write_assignment(BOTH)))
+    script.answer(OffsetFetchRequest, OffsetFetchResponse((Offset(4), None)))
+    script.at(3_100)
+    hear(script, ErrorCode.REBALANCE_IN_PROGRESS)
+    script.at(3_600)
+    script.answer(OffsetCommitRequest, OffsetCommitResponse((ErrorCode.NONE, ErrorCode.NONE)))
+    again = script.asked(JoinGroupRequest)
+    script.answer(JoinGroupRequest, in_generation(2, again))
+    script.answer(SyncGroupRequest, SyncGroupResponse(ticket=again.ticket, assignment=write_assignment(BOTH)))
+    for now_ms in range(6_600, 700_000, 3_000):
+        script.at(now_ms)
+        for kind in (HeartbeatRequest, OffsetCommitRequest):
+            if script.has_asked(kind) and kind is HeartbeatRequest:
+                hear(script)
+            elif script.has_asked(kind):
+                script.answer(OffsetCommitRequest, OffsetCommitResponse((ErrorCode.NONE, ErrorCode.NONE)))
+    assert script.client.generation == 2
+    assert not script.has_asked(TopicMetadataRequest)
+
+
 def consumer(instance_id: str | None = None) -> Script:
     instance = None if instance_id is None else InstanceId(instance_id)
     spec = ClientSpec(name="c", group_id="g", topics=("t",), assignors=("uniform",), instance_id=instance)

@@ -1,0 +1,90 @@
+"""A member's fetcher stays with the leader that answers, and passes over what has expired."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from broker.entropy import SplitMix64
+from broker.error_codes import ErrorCode
+from broker.ids import BrokerId, LeaderEpoch, Offset
+from broker.units import TimeMs
+from log.batches.build import build_batch
+from log.batches.build_spec import BatchSpec
+from log.record import Record
+from replication.groups.client.subscription_state import SubscriptionState
+from replication.groups.connection_messages import FetchNext
+from replication.groups.fetching import Fetcher
+from replication.roles.messages import ConsumerFetch, ConsumerFetchResponse, MetadataRequest, MetadataResponse
+from replication.roles.outbox import Outbox
+from tests.replication.groups.builders import LAYOUT, OPTIONS, t
+
+NOW = TimeMs(0)
+Message = TypeVar("Message", bound=object)
+
+
+class Talk:
+    """A fetcher whose consumer owns partition 0 from offset 5 on; broker 2 leads."""
+
+    def __init__(self) -> None:
+        self.fetcher = Fetcher(OPTIONS, LAYOUT, SplitMix64(1))
+        self.out = Outbox()
+        reader = SubscriptionState(self.fetcher)
+        reader.assign(frozenset({t(0)}))
+        reader.seek(t(0), Offset(5))
+        self.fetcher.follow(reader, self.out)
+        asked = self.sent(MetadataRequest)
+        self.fetcher.on_leader(MetadataResponse(0, asked.number, BrokerId(2), LeaderEpoch(0)), self.out)
+
+    def sent(self, kind: type[Message]) -> Message:
+        """Return the one message sent since the last look."""
+        sent, self.out.sent = self.out.sent, []
+        ((_, message),) = sent
+        assert isinstance(message, kind), message
+        return message
+
+    def after(self, answer: ConsumerFetchResponse) -> None:
+        """Take an answer, and let the time until the next request pass."""
+        self.out.woken = []
+        self.fetcher.on_consumed(answer, self.out)
+        (due,) = [message for _, message in self.out.woken if isinstance(message, FetchNext)]
+        self.fetcher.on_due(due, self.out)
+
+    @property
+    def end(self) -> Offset:
+        return self.fetcher.end_offset(t(0), NOW)
+
+
+def answer(fetch: ConsumerFetch, error: ErrorCode, records: bytes = b"", start: int = 0) -> ConsumerFetchResponse:
+    return ConsumerFetchResponse(0, fetch.number, error, records, Offset(start), Offset(20))
+
+
+def test_the_leader_that_answers_is_asked_again_from_the_next_offset_on() -> None:
+    talk = Talk()
+    fetch = talk.sent(ConsumerFetch)
+    assert fetch.offset == 5
+    records = build_batch(BatchSpec(base_offset=Offset(5)), [Record(Offset(n), NOW, b"k", b"v") for n in (5, 6)])
+    talk.after(answer(fetch, ErrorCode.NONE, records))
+    assert (talk.end, talk.sent(ConsumerFetch).offset) == (7, 7)
+
+
+def test_what_has_expired_is_passed_over() -> None:
+    talk = Talk()
+    talk.after(answer(talk.sent(ConsumerFetch), ErrorCode.OFFSET_OUT_OF_RANGE, start=9))
+    assert talk.end == 9
+    talk.sent(MetadataRequest)
+
+
+def test_after_any_other_error_the_leader_is_looked_for() -> None:
+    talk = Talk()
+    talk.after(answer(talk.sent(ConsumerFetch), ErrorCode.NOT_LEADER_OR_FOLLOWER, start=9))
+    assert talk.end == 5
+    talk.sent(MetadataRequest)
+
+
+def test_the_answer_to_a_former_request_is_not_taken() -> None:
+    talk = Talk()
+    fetch = talk.sent(ConsumerFetch)
+    talk.fetcher.on_consumed(
+        ConsumerFetchResponse(0, fetch.number - 1, ErrorCode.OFFSET_OUT_OF_RANGE, b"", Offset(9), Offset(20)), talk.out
+    )
+    assert talk.end == 5
