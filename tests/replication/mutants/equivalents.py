@@ -14,8 +14,15 @@ from typing import Final
 
 _CLASSIC: Final = "replication/groups/client/classic_client.py"
 _CONNECTIONS: Final = "replication/groups/connections.py"
+_HERD: Final = "broker/group/zookeeper/herd.py"
 EQUIVALENT: Final[Mapping[str, str]] = MappingProxyType(
     {
+        f"{_HERD} _tell [dropped operand] consumer.is_alive and not consumer.has_failed -> (consumer.is_alive)": (
+            "a consumer that has failed is woken in vain: `_wake` looks at the same, and only another delay is drawn"
+        ),
+        f"{_HERD} _is_claimed [dropped branch] refused.code is not ZnodeCode.NODE_EXISTS -> False": (
+            "the folder of the owner nodes is there from the beginning, so that nothing else refuses a new one"
+        ),
         f"{_CLASSIC} _refresh_topics [dropped branch] self._assigned_counts is None -> False": (
             "the timer that is set instead of cancelled asks nothing when it ends, as it looks at the counts again"
         ),

@@ -61,6 +61,24 @@ def test_who_is_eligible(
 
 
 @pytest.mark.parametrize(
+    ("elr", "isr", "expected"),
+    [
+        # 16 bins hold 12 brokers, and 17 stands in that of 1; 13 need 32 bins, where 17 is the last.
+        ((), (17, *range(1, 12)), (17, *range(1, 12))),
+        ((), (17, *range(1, 13)), (*range(1, 13), 17)),
+        # A set that is made from 11 has 16 bins; one made from 12 has 32, as it asks for 12 / 0.75 + 1.
+        ((17, *range(1, 11)), (), (17, *range(1, 11))),
+        ((17, *range(1, 12)), (), (*range(1, 12), 17)),
+    ],
+)
+def test_the_elr_is_in_the_order_of_a_java_hash_set(
+    elr: tuple[int, ...], isr: tuple[int, ...], expected: tuple[int, ...]
+) -> None:
+    state = attrs.evolve(partition((1,)), elr=ids(*elr), isr=ids(*isr))
+    assert next_elr(state, (), (), 2) == ids(*expected)
+
+
+@pytest.mark.parametrize(
     ("leader", "known", "written", "expected"),
     [
         (1, (), NOBODY, (1,)),

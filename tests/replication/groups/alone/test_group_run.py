@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from itertools import pairwise
+from unittest.mock import Mock
 
 import attrs
 import pytest
 
 from broker.errors import UsageError
+from broker.group.classic import Ticket
+from broker.group.consumer import ConsumerGroupHeartbeatRequest
+from broker.group.service import Request as ServiceRequest
 from replication.groups.alone.group_run import run_group
+from replication.groups.alone.processes import Process
 from replication.groups.alone.scenarios import SCENARIOS
 from replication.groups.alone.seeded_scenario import Shape, seeded_scenario
+from replication.groups.alone.simulation import GroupSimulation, Watcher
 from replication.groups.client.protocols import GroupProtocol
 from replication.groups.common.events import EventKind
-from tests.replication.groups.alone.runs import CONSUMER, COOPERATIVE, EAGER, SMALL, named, seeded
+from tests.replication.groups.alone.runs import CONSUMER, COOPERATIVE, EAGER, SMALL, named, seeded, watched
 
 _DIGEST = """
 import hashlib
@@ -114,3 +121,33 @@ def test_a_seeded_plan_does_not_fit_into_four_minutes() -> None:
     with pytest.raises(UsageError) as error:
         seeded_scenario(1, Shape(minutes=4))
     assert str(error.value) == "4 minutes are too few for a seeded life; at least 5 are needed"
+
+
+class Heartbeats(Watcher):
+    """When each member's heartbeats arrived at the coordinator."""
+
+    def __init__(self) -> None:
+        self.at_ms: dict[str, list[int]] = {}
+
+    def asked(self, simulation: GroupSimulation, ticket: Ticket, request: ServiceRequest) -> None:
+        if isinstance(request, ConsumerGroupHeartbeatRequest) and request.member_id:
+            self.at_ms.setdefault(request.member_id, []).append(simulation.now_ms)
+
+
+def test_a_member_whose_answer_is_lost_hears_of_it_at_once() -> None:
+    """The connection breaks, so that nobody waits for request.timeout.ms (30 s)."""
+    heartbeats = Heartbeats()
+    watched("S69", CONSUMER, heartbeats)
+    assert len(heartbeats.at_ms) == 2
+    for times in heartbeats.at_ms.values():
+        assert max(later - earlier for earlier, later in pairwise(times)) < 10_000
+
+
+def test_messages_of_one_connection_arrive_in_their_order_but_for_a_commit_that_is_held() -> None:
+    simulation = GroupSimulation(SCENARIOS["S69"], CONSUMER, 1)
+    process = Process("a", Mock())
+    for is_out in (True, False):
+        times = [simulation._way(process, is_out=is_out) for _ in range(200)]
+        assert times == sorted(times)
+    held_ms = simulation._way(process, is_out=True, extra_ms=60_000)
+    assert simulation._way(process, is_out=True) < held_ms, "what comes after a held commit does not wait for it"
