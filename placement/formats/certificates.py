@@ -12,7 +12,8 @@ state has the same digest.
 Example: {"version": 1, "goal": {"kind": "balance", …}, "replicas": {"low": [2, 4], …, "weight": 1000}, …}
 
 The bytes of each partition's copy have a digest of their own, as they change from minute to minute: with goal's `by`
-"bytes" the prices prove something about these only. By replicas it is null.
+"bytes" the prices prove something about these only. By replicas it is null. Who is in sync, on which elections depend,
+and the summary beside the certificate have theirs too; a certificate of before has none.
 
 Left out: sizes in the digest of the input.
 
@@ -41,6 +42,7 @@ VERSION: Final = 1
 _FLAGS: Final = ("cordoned", "in_controlled_shutdown")
 _LATER: Final = ("moved_bytes_gap",)
 """Counts that certificates of version 1 did not have from the start."""
+_DIGESTS: Final = ("sizes_sha256", "isr_sha256", "summary_sha256")
 _VECTORS: Final = ("low", "high", "even_low", "even_high", "block", "price")
 
 
@@ -55,6 +57,8 @@ class Certified:
     counts: Mapping[str, Any]
     input_sha256: str
     sizes_sha256: str | None
+    isr_sha256: str | None
+    summary_sha256: str | None
 
 
 def digest(view: ClusterView) -> str:
@@ -89,6 +93,22 @@ def sizes_digest(view: ClusterView, goal: Goal) -> str | None:
     return hashlib.sha256(np.ascontiguousarray(copy_sizes(view)[_ordered(view)[1]], dtype="<i8").tobytes()).hexdigest()
 
 
+def isr_digest(view: ClusterView) -> str:
+    """Return the digest of who is in sync and who is offline, in hexadecimal digits."""
+    found, order = hashlib.sha256(), _ordered(view)[1]
+    for matrix in (view.partitions.isr, view.partitions.offline):
+        found.update(b"unknown" if matrix is None else b"known")
+        for column in range(0 if matrix is None else int(np.count_nonzero(matrix >= 0, axis=1).max(initial=0))):
+            assert matrix is not None
+            found.update(np.ascontiguousarray(matrix[order, column], dtype="<i8").tobytes())
+    return found.hexdigest()
+
+
+def summary_digest(summary: Mapping[str, Any]) -> str:
+    """Return the digest of a summary's names and values, however they are written, in hexadecimal digits."""
+    return hashlib.sha256(json.dumps(summary, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
 def _ordered(view: ClusterView) -> tuple[Int64Array, Int64Array]:
     """Return the rank of each topic by name, and the rows by topic name and partition id."""
     names = [topic.name for topic in view.topics]
@@ -100,14 +120,25 @@ def _ordered(view: ClusterView) -> tuple[Int64Array, Int64Array]:
 
 
 def certificate_json(
-    view: ClusterView, goal: Goal, certificate: Certificate, counts: Mapping[str, int | None], *, input_sha256: str
+    view: ClusterView,
+    goal: Goal,
+    certificate: Certificate,
+    counts: Mapping[str, int | None],
+    *,
+    input_sha256: str,
+    summary: Mapping[str, Any] | None = None,
 ) -> str:
-    """Return the certificate of a plan as JSON; `view` has the added brokers, `counts` say what the plan changes."""
+    """Return the certificate of a plan as JSON; `view` has the added brokers, `counts` say what the plan changes.
+
+    `summary` is what lies beside it, None if nothing does.
+    """
     added = {number for number, _ in goal.add}
     value = {
         "version": VERSION,
         "input_sha256": input_sha256,
         "sizes_sha256": sizes_digest(view, goal),
+        "isr_sha256": isr_digest(view),
+        "summary_sha256": None if summary is None else summary_digest(summary),
         "goal": attrs.asdict(goal),
         **counts,
         "brokers": [
@@ -143,7 +174,7 @@ def read_certificate(text: str, *, source: str) -> Certified:
             certificate=Certificate(replicas=replicas, leaders=leaders),
             counts={name: value[name] for name in attrs.fields_dict(Tally) if name in value or name not in _LATER},
             input_sha256=str(value["input_sha256"]),
-            sizes_sha256=None if value.get("sizes_sha256") is None else str(value["sizes_sha256"]),
+            **{name: None if value.get(name) is None else str(value[name]) for name in _DIGESTS},
         )
     except (KeyError, TypeError, ValueError, OverflowError, UsageError) as wrong:
         what = f"is no certificate of a plan: {type(wrong).__name__} {wrong}"

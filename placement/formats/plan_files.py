@@ -27,9 +27,12 @@ import numpy as np
 
 from broker.cluster import Int64Array
 from broker.java.string_hash import java_string_key
-from placement.reassignment.completion import Completion
+from placement.reassignment.completion import Completion, drifted_rows
+from placement.reassignment.goal import Goal, excluded_rows
 from placement.reassignment.reassignment import Reassignment
 
+OTHERS: Final = "preferred-election-others.json"
+"""The election of partitions that no batch changes."""
 BOOTSTRAP: Final = "$BOOTSTRAP"
 """What the commands name the servers to connect to; the user sets it."""
 _TOOL: Final = f'kafka-reassign-partitions.sh --bootstrap-server "{BOOTSTRAP}" --reassignment-json-file'
@@ -71,6 +74,13 @@ def reassignment_json(plan: Reassignment) -> str:
 def needs_election(plan: Reassignment, done: Completion) -> Int64Array:
     """Return the places whose preferred leader does not lead at completion, int64[n]: a preferred election mends it."""
     return np.flatnonzero(done.leader != done.preferred)
+
+
+def elected_besides(plan: Reassignment, goal: Goal) -> Reassignment:
+    """Return the partitions, of topics that are not excluded, that a plan counts as led by their preferred leader."""
+    drifted = drifted_rows(plan)
+    rows = drifted[~excluded_rows(plan.view, goal)[drifted]]
+    return Reassignment(view=plan.view, rows=rows, replicas=plan.view.partitions.replicas[rows])
 
 
 def election_json(plan: Reassignment, places: Int64Array) -> str:

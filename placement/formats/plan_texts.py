@@ -17,19 +17,21 @@ Source: ours; the texts are those of plan_files.py.
 
 from __future__ import annotations
 
-from typing import Final
-
 import numpy as np
 
-from placement.formats.plan_files import Step, commands, election_json, needs_election, reassignment_json
+from placement.formats.plan_files import (
+    OTHERS,
+    Step,
+    commands,
+    elected_besides,
+    election_json,
+    needs_election,
+    reassignment_json,
+)
 from placement.reassignment.completion import completion
-from placement.reassignment.goal import excluded_rows
-from placement.reassignment.notes import drifted_rows
 from placement.reassignment.plan import Plan
 from placement.reassignment.reassignment import Reassignment
 from placement.reassignment.schedule import Schedule
-
-OTHERS: Final = "preferred-election-others.json"
 
 
 def plan_texts(plan: Plan, schedule: Schedule, *, throttle: int | None = None) -> dict[str, str]:
@@ -44,19 +46,12 @@ def plan_texts(plan: Plan, schedule: Schedule, *, throttle: int | None = None) -
         files[batch] = reassignment_json(part)
         if places.size:
             files[election] = election_json(part, places)
-    others = _others(plan)
+    others = elected_besides(plan.reassignment, plan.goal)
     if others.count:
         files[OTHERS] = election_json(others, np.arange(others.count))
     named = OTHERS if others.count else None
     text = commands(steps, throttle=throttle, rollback="rollback.json" if steps else None, others=named)
     return {name: text + "\n" for name, text in files.items()} | {"commands.txt": text}
-
-
-def _others(plan: Plan) -> Reassignment:
-    """Return the partitions, of topics that are not excluded, that the plan counts as led by their preferred leader."""
-    drifted = drifted_rows(plan)
-    rows = drifted[~excluded_rows(plan.view, plan.goal)[drifted]]
-    return Reassignment(view=plan.view, rows=rows, replicas=plan.view.partitions.replicas[rows])
 
 
 def rollback(plan: Plan) -> Reassignment:

@@ -129,6 +129,17 @@ def unblocked_by_newer_release(reassignment: Reassignment) -> Flags:
     return before & ~any_in_row(_waits_for(reassignment, NEEDS_ADDED_ONLY_SINCE, _in_sync(reassignment)))
 
 
+def drifted_rows(reassignment: Reassignment) -> Int64Array:
+    """Return the partitions that a reassignment leaves alone and that another than their preferred leader leads."""
+    view, table = reassignment.view, reassignment.view.partitions
+    if table.leader is None or not table.replicas.shape[1]:
+        return np.empty(0, dtype=np.int64)
+    first = table.replicas[:, 0]
+    drifted = (table.leader >= 0) & (table.leader != first) & ~np.isin(first, _fenced_ids(view))
+    drifted[reassignment.rows] = False
+    return np.flatnonzero(drifted)
+
+
 def _in_sync(reassignment: Reassignment) -> BoolMatrix:
     """Return which targets are in sync once the added ones have caught up, bool[N, W]."""
     return reassignment.added | ((reassignment.replicas >= 0) & _now_in_sync(reassignment))

@@ -18,12 +18,12 @@ from typing import Final
 
 import numpy as np
 
-from broker.cluster import PAD, ClusterView, Int64Array
+from broker.cluster import PAD, ClusterView
 from broker.row_flags import any_in_row, count_in_row
 from broker.units import format_size
 from broker.wording import counted
 from placement.reassignment.certificate import GAP_MAX
-from placement.reassignment.completion import Completion, completion, unblocked_by_newer_release
+from placement.reassignment.completion import Completion, completion, drifted_rows, unblocked_by_newer_release
 from placement.reassignment.findings import fenced_targets, named, naming_cordoned
 from placement.reassignment.goal import copy_sizes, excluded_rows
 from placement.reassignment.plan import Plan
@@ -51,7 +51,7 @@ def _notes(plan: Plan, done: Completion) -> Iterator[str]:
         more = ", …" if len(idle) > _SHOWN_MAX else ""
         shown = ", ".join(map(str, idle[:_SHOWN_MAX])) + more
         yield f"{counted(len(idle), 'broker')} that the dump shows nowhere would receive replicas: {shown}"
-    drifted = drifted_rows(plan).size
+    drifted = drifted_rows(plan.reassignment).size
     if drifted:
         elect = "kafka-leader-election.sh --election-type preferred --all-topic-partitions"
         what = "other partition" if moved.count else "partition"
@@ -173,15 +173,3 @@ def _tight(plan: Plan) -> int:
     asked = least[table.topic_index[moved.rows]]
     after = count_in_row(moved.replicas >= 0)
     return int(np.count_nonzero((asked > 1) & (after <= asked) & (after != count_in_row(moved.current >= 0))))
-
-
-def drifted_rows(plan: Plan) -> Int64Array:
-    """Return the partitions that the plan leaves alone and that another than their preferred leader leads."""
-    table = plan.view.partitions
-    if table.leader is None or not table.replicas.shape[1]:
-        return np.empty(0, dtype=np.int64)
-    fenced = np.array([one.id for one in plan.view.brokers if not one.is_active], dtype=np.int32)
-    first = table.replicas[:, 0]
-    drifted = (table.leader >= 0) & (table.leader != first) & ~np.isin(first, fenced)
-    drifted[plan.reassignment.rows] = False
-    return np.flatnonzero(drifted)

@@ -215,7 +215,7 @@ def _give(plan: Plan, batches: Schedule, options: PlanOptions, throttle: int | N
     if options.out is not None:
         texts = plan_texts(plan, batches, throttle=throttle) | {
             "certificate.json": certificate_json(
-                plan.view, plan.goal, plan.certificate, counts, input_sha256=digest(plan.view)
+                plan.view, plan.goal, plan.certificate, counts, input_sha256=digest(plan.view), summary=summary
             )
         }
         texts["plan.html"] = plan_page(summary, brokers.to_pylist(), texts["commands.txt"])
