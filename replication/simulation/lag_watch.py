@@ -53,6 +53,30 @@ class _Lag:
     basis: tuple[object, ...]
 
 
+class ClockSetbacks:
+    """Note until when each broker's clock shows a time that it has shown before, as it was set back.
+
+    By that clock a follower that is silent stays caught up: Kafka measures the lag by the time of day.
+    """
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._ahead_ms: dict[BrokerId, int] = {}
+        self._until_ms: dict[BrokerId, int] = {}
+
+    def look(self) -> None:
+        """Compare the clocks with those of the last look."""
+        for broker, node in self._cluster.nodes.items():
+            back_ms = self._ahead_ms.get(broker, 0) - node.clock_ahead_ms
+            self._ahead_ms[broker] = node.clock_ahead_ms
+            if back_ms > 0:
+                self._until_ms[broker] = max(self._until_ms.get(broker, 0), self._cluster.now_ms) + back_ms
+
+    def is_set_back(self, broker: BrokerId) -> bool:
+        """Return whether a broker's clock shows a former time."""
+        return self._cluster.now_ms < self._until_ms.get(broker, 0)
+
+
 class LagWatch:
     """Look at every partition each second, and report members of the ISR that have lagged for too long."""
 
@@ -61,6 +85,7 @@ class LagWatch:
         self._find = find
         self._lags: dict[tuple[int, BrokerId], _Lag] = {}
         self._limit_ms = limit_ms(cluster.options.settings)
+        self._setbacks = ClockSetbacks(cluster)
 
     def begin(self) -> None:
         """Look for the first time, unless ZooKeeper keeps the ISR."""
@@ -70,6 +95,7 @@ class LagWatch:
     def _look(self) -> None:
         cluster = self._cluster
         lags: dict[tuple[int, BrokerId], _Lag] = {}
+        self._setbacks.look()
         if not cluster.is_without_controller and cluster.former is None:
             for partition, state in cluster.controller.image.partitions.items():
                 self._look_at(partition, state, lags)
@@ -84,7 +110,7 @@ class LagWatch:
         role = leader_role(node, partition)
         if role is None or node.is_paused or role.state.partition_epoch != state.partition_epoch:
             return
-        if not cluster.network.is_clear(NodeId(state.leader), CONTROLLER):
+        if not cluster.network.is_clear(NodeId(state.leader), CONTROLLER) or self._setbacks.is_set_back(state.leader):
             return
         end_offset = role.log.log.log_end_offset
         for broker in state.isr:

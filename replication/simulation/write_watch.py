@@ -34,7 +34,7 @@ from replication.roles.leader import LeaderRole
 from replication.roles.messages import CONTROLLER, NodeId, ProduceResponse
 from replication.rules.partition import PartitionState
 from replication.simulation.cluster import Cluster
-from replication.simulation.lag_watch import LOOK_MS, limit_ms
+from replication.simulation.lag_watch import LOOK_MS, ClockSetbacks, limit_ms
 
 REFUSALS: Final = frozenset(
     {
@@ -65,6 +65,7 @@ class WriteWatch:
         self._cluster = cluster
         self._find = find
         self._limit_ms = limit_ms(cluster.options.settings)
+        self._setbacks = ClockSetbacks(cluster)
         self._clear: dict[int, _Clear] = {}
         self._refused: dict[tuple[int, NodeId], str] = {}
         """The last refusal since the last look, by partition and broker, in words."""
@@ -84,6 +85,7 @@ class WriteWatch:
     def _look(self) -> None:
         cluster = self._cluster
         clear: dict[int, _Clear] = {}
+        self._setbacks.look()
         if not cluster.is_without_controller and cluster.former is None:
             for partition, state in cluster.controller.image.partitions.items():
                 role = self._leader_in_the_clear(partition, state)
@@ -102,6 +104,8 @@ class WriteWatch:
         role = leader_role(cluster.nodes[state.leader], partition)
         if role is None or role.state.partition_epoch != state.partition_epoch:
             return None
+        if self._setbacks.is_set_back(state.leader):
+            return None  # It waits for a dead follower outside the ISR as for one that is caught up.
         for broker in state.isr:
             node, machine = NodeId(broker), cluster.nodes[broker]
             if machine.role is None or machine.is_paused or not is_clear(node, CONTROLLER):

@@ -165,3 +165,23 @@ def test_members_are_not_held_to_what_they_were_given_before_an_unclean_election
 def test_a_follower_may_hold_older_records_below_its_leaders_log_start() -> None:
     """I6: retention took all that leader 0 had; follower 2 joins the ISR and learns of the start with the response."""
     assert run(with_retention(swarm(500195, TEN_MINUTES))).findings == ()
+
+
+def test_a_leader_whose_clock_was_set_back_waits_for_a_silent_follower_that_much_longer() -> None:
+    """L16: the clock goes back by 58.7 s; the dead follower was last caught up in the future."""
+    assert run(varied(700029, TEN_MINUTES)).findings == ()
+
+
+def test_a_silent_follower_stays_in_the_isr_until_a_clock_that_was_set_back_has_caught_up() -> None:
+    """L15: by the leader's clock, a minute passes before the follower begins to lag."""
+    options = attrs.evolve(quiet(1, DurationMs(120_000)), partitions=1)
+    settings = attrs.evolve(options.settings, lag_ms_max=DurationMs(10_000))
+    plan = (
+        Fault(TimeMs(20_000), FaultKind.CLOCK_JUMP, 0, DurationMs(0), -60_000),
+        Fault(TimeMs(21_000), FaultKind.CUT_PEERS, 2, DurationMs(90_000)),
+    )
+    simulation = Simulation(with_partition_settings(options, settings), plan)
+    simulation.run_until(80_000)
+    state = simulation.cluster.controller.image.partitions[0]
+    assert (state.leader, state.isr) == (0, (0, 1, 2))
+    assert simulation.finish().findings == ()
