@@ -184,7 +184,10 @@ class Ledger(Watcher):
     # Membership, and what a settled group holds.
 
     def _settle(self, simulation: GroupSimulation) -> None:
-        """Count the moves that were needed since the group was last settled."""
+        """Count the moves that were needed since the group was last settled, of those that were made.
+
+        A group may settle before it is balanced: what it puts off is needed when it is made.
+        """
         held = {
             partition: process.name
             for process in simulation.alive()
@@ -203,5 +206,7 @@ class Ledger(Watcher):
         ]
         optimum = optimum_of(Group.of(members, topics)) if members else None
         if optimum is not None:
-            self.least_move_count += sum(one in held for one in self._settled) - optimum.kept_count
+            there = [one for one in self._settled if one in held]
+            moved_count = sum(held[one] != self._settled[one] for one in there)
+            self.least_move_count += min(len(there) - optimum.kept_count, moved_count)
         self._settled = held

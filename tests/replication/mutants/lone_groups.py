@@ -129,6 +129,8 @@ def _reasons(group_run: GroupRun) -> dict[str, bool]:
         <= _START_MS + _UNOWNED_MS * others,
         f"a rebalance took {group_run.rebalance_latency_max} ms": any(kinds[kind] for kind in _SLOWING)
         or group_run.rebalance_latency_max <= (_UNOWNED_MS if others else _START_MS),
+        f"{group_run.move_count} moves, of which {group_run.least_move_count} were needed": group_run.move_count
+        >= group_run.least_move_count,
         f"two had a partition for {group_run.shared_ms} ms": others > 0 or group_run.shared_ms == 0,
     }
 
