@@ -31,10 +31,10 @@ from placement.consumer.registry import KAFKAS, load_assignor
 from placement.traffic.consumers import NOW
 from placement.traffic.crossing import PRICE_PER_GIB
 from spark_analysis.frames.inputs import chosen
-from spark_analysis.frames.log_inputs import as_documented, is_good, log_keys, rejected, with_fault
+from spark_analysis.frames.log_inputs import as_documented, checked, is_good, log_keys, rejected, with_fault
 from spark_analysis.frames.per_group import per_group
 from spark_analysis.questions.group_rows import GroupsAsked, assignment_rows, balance_rows, move_rows
-from spark_analysis.tables.group_schemas import ASSIGNMENTS, BALANCE, LAG, MOVES
+from spark_analysis.tables.group_schemas import ASSIGNMENTS, BALANCE, LAG, MOVES, OFFSETS
 
 ASSIGNORS: Final = (NOW, *KAFKAS)
 _OFFSETS: Final = ("group", "topic", "partition", "current_offset", "log_end_offset")
@@ -90,6 +90,8 @@ def lag(offsets: DataFrame, *, by: Sequence[str] | None = None) -> DataFrame:
     """
     of = log_keys(offsets, "offsets", by)
     rows = with_fault(chosen(offsets, "offsets", _OFFSETS, ("fault",), of))
+    needed = {"group": None, "topic": None, "partition": 0}
+    rows = checked(rows, OFFSETS, needed, {"current_offset": 0, "log_end_offset": 0})
     behind = F.greatest(F.col("log_end_offset") - F.col("current_offset"), F.lit(0))
     behind = F.when(F.col("log_end_offset").isNotNull() & F.col("current_offset").isNotNull(), behind)
     found = rows.groupBy(*of, "group").agg(

@@ -35,9 +35,18 @@ from broker.errors import UsageError
 from broker.units import TimeMs
 from spark_analysis.frames.compaction_rows import FOLDER, compaction_rows
 from spark_analysis.frames.inputs import chosen
-from spark_analysis.frames.log_inputs import answer_schema, as_documented, is_good, log_keys, rejected, with_fault
+from spark_analysis.frames.log_inputs import (
+    answer_schema,
+    as_documented,
+    checked,
+    is_good,
+    log_keys,
+    rejected,
+    with_fault,
+)
 from spark_analysis.frames.per_cluster import Rows, per_cluster
 from spark_analysis.questions.held_rows import held_rows
+from spark_analysis.tables.log_schemas import LOG_BATCHES, LOG_RECORDS, LOG_SEGMENTS
 from spark_analysis.tables.storage_schemas import CODECS, COMPACTION, HELD, KEYS
 
 __all__ = ("CODECS", "COMPACTION", "HELD", "KEYS", "codecs", "compaction", "held", "keys")
@@ -55,13 +64,15 @@ def codecs(batches: DataFrame, *, by: Sequence[str] | None = None) -> DataFrame:
     """
     of = log_keys(batches, "batches", by)
     rows = with_fault(chosen(batches, "batches", _BATCHES, _BATCHES_TOO, of))
+    needed = {"record_count": 0, "magic": 0, "size_bytes": 0}
+    rows = checked(rows, LOG_BATCHES, needed, {"partition": 0, "unpacked_bytes": 0})
     for name in _BATCHES_TOO[:-1]:
         rows = rows if name in rows.columns else rows.withColumn(name, F.lit(None).cast("long"))
     good = rows.groupBy(*of, "topic", "codec", "magic").agg(
         F.count_distinct("partition").alias("partition_count"),
         F.count_if(is_good()).alias("batch_count"),
-        *(F.coalesce(F.sum(name), F.lit(0)).alias(to) for name, to in _SUMS_OF_BATCHES.items()),
-        F.sum("unpacked_bytes").alias("unpacked_bytes"),
+        *(_sum_where(is_good(), F.col(name)).alias(to) for name, to in _SUMS_OF_BATCHES.items()),
+        F.sum(F.when(is_good(), F.col("unpacked_bytes"))).alias("unpacked_bytes"),
         _least_time("min_timestamp_ms").alias("min_timestamp_ms"),
         _most_time("max_timestamp_ms").alias("max_timestamp_ms"),
         *rejected(),
@@ -85,6 +96,7 @@ def keys(records: DataFrame, *, by: Sequence[str] | None = None) -> DataFrame:
                 "the DataFrame of records has no column 'value_size_bytes', nor 'value' to compute it from"
             )
         rows = rows.withColumn("value_size_bytes", F.coalesce(F.octet_length("value"), F.lit(-1)))
+    rows = checked(rows, LOG_RECORDS, {"value_size_bytes": -1})
     is_control = F.col("is_control") if "is_control" in rows.columns else F.lit(False)
     is_user = is_good() & ~F.coalesce(is_control, F.lit(False))
     keyed = is_user & F.col("key").isNotNull()
@@ -114,8 +126,9 @@ def compaction(segments: DataFrame, *, now_ms: int, by: Sequence[str] | None = N
     if now_ms < 0:
         raise UsageError(f"now_ms is {now_ms}; allowed are ms since 1970, 0 or more")
     of = log_keys(segments, "segments", by)
-    rows = chosen(segments, "segments", _SEGMENTS, (), of)
-    rows = rows.withColumn(FOLDER, F.regexp_extract("source", r"^(.*)/[^/]*$", 1))
+    rows = with_fault(chosen(segments, "segments", _SEGMENTS, ("fault",), of))
+    rows = checked(rows, LOG_SEGMENTS, {"source": None, "base_offset": 0}, {"partition": 0})
+    rows = rows.withColumn(FOLDER, F.coalesce(F.regexp_extract("source", r"^(.*)/[^/]*$", 1), F.lit("")))
     keys_of_partition, moment = (*of, "topic", "partition", FOLDER), TimeMs(now_ms)
     # Spark reads a function's annotations; without any, a table goes in and a table comes out.
     return rows.groupBy(*keys_of_partition).applyInArrow(
@@ -141,8 +154,8 @@ def _sum_where(condition: Any, value: Any) -> Any:
 
 
 def _least_time(name: str) -> Any:
-    return F.min(F.when(F.col(name) >= 0, F.col(name)))
+    return F.min(F.when(is_good() & (F.col(name) >= 0), F.col(name)))
 
 
 def _most_time(name: str) -> Any:
-    return F.max(F.when(F.col(name) >= 0, F.col(name)))
+    return F.max(F.when(is_good() & (F.col(name) >= 0), F.col(name)))

@@ -15,6 +15,7 @@ import re
 from typing import Final
 
 _LINES: Final = 20  # A tool's warnings may stand before its heading.
+_LINES_PER_BLANK: Final = 3
 _INSTEAD: Final = "give what kafka-topics --describe prints"
 _GROUPS: Final = f"which tells of a group's members and offsets and places no replica; {_INSTEAD}"
 _QUORUM: Final = f"which tells of voters and places no replica; {_INSTEAD}, or the metadata log itself"
@@ -44,7 +45,6 @@ _PRINTED: Final = tuple(
         ),
     )
 )
-_NAME: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 _ID: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}( [a-zA-Z0-9._-]{1,249}){0,5}")  # More words are prose.
 
 
@@ -57,12 +57,14 @@ def what_is(text: str) -> str | None:
 def is_list_of_names(text: str) -> bool:
     """Return whether a text is bare names, one a line, as kafka-topics --list prints.
 
-    Ids of groups may have blanks, as kafka-consumer-groups --list prints them; one line at least has none.
+    Ids of groups may have blanks, as kafka-consumer-groups --list prints them. Where more than a line in three has
+    blanks it is prose.
 
     >>> is_list_of_names("audit-log\\norders\\n"), is_list_of_names("Topic: orders\\n")
     (True, False)
-    >>> is_list_of_names("nightly\\nbilling group\\n"), is_list_of_names("billing group\\n")
+    >>> is_list_of_names("nightly\\nhourly\\nbilling group\\n"), is_list_of_names("Dear all\\nthanks\\n")
     (True, False)
     """
     lines = [line.strip() for line in text.splitlines() if line.strip()][:_LINES]
-    return any(_NAME.fullmatch(line) for line in lines) and all(_ID.fullmatch(line) for line in lines)
+    with_blanks = sum(" " in line for line in lines)
+    return with_blanks * _LINES_PER_BLANK <= len(lines) > 0 and all(_ID.fullmatch(line) for line in lines)

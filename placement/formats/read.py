@@ -34,9 +34,13 @@ from placement.formats.text import escaped, utf8_chunks
 FORMATS: Final = (describe.FORMAT, kcat.FORMAT, reassign.FORMAT, cruise_control.FORMAT)
 HEAD_BYTES: Final = 64 << 10  # Warnings that a tool prints before its answer fit in here.
 _JSON_LINE: Final = re.compile(r"[\x00-\x20]*(\{|\[\s*([\[{\"\]]|$))")
+_TO_MOVE: Final = "a list of topics to move, for kafka-reassign-partitions --generate; nothing is placed in it"
+_NO_BROKERS: Final = (
+    "a list of topics and partitions without brokers, as kcat -L -J prints it with its 'brokers', which are needed"
+)
 _OTHERS: Final = (
     ({"replicas"}, "a Confluent placement constraint, for kafka-topics --replica-placement; nothing is placed in it"),
-    ({"topics"}, "a list of topics to move, for kafka-reassign-partitions --generate; nothing is placed in it"),
+    ({"topics"}, _TO_MOVE),
     ({"brokercapacities"}, "Cruise Control's capacity file; nothing is placed in it"),
     ({"brokersets"}, "Cruise Control's broker sets; nothing is placed in it"),
     ({"records"}, "Cruise Control's /partition_load, which lists no replicas in order; give it as sizes of a dump"),
@@ -187,9 +191,21 @@ def _fits(kind: str, value: dict[str, Any]) -> bool:
 def _unknown(document: Document, kind: str | None, source: str, known: Sequence[str]) -> InputError:
     keys = folded(document.value).keys()
     what = next((sentence for needed, sentence in _OTHERS if needed <= keys), None)
+    if "topics" in keys and what == _TO_MOVE:
+        what = _of_topics(folded(document.value)["topics"])
     if what is not None:
         return InputError(f"this is {what}", source=source, line=document.line)
     expected = f"known are {', '.join(known)}" if kind is None else f"it was to be {kind}"
     return InputError(
         f"a JSON object of no known format; {expected}", source=source, line=document.line, value=brief(document.value)
     )
+
+
+def _of_topics(topics: Any) -> str | None:
+    """Return what an object is that has `topics` and nothing that tells; None if they are not like any known ones."""
+    if not isinstance(topics, list) or not all(isinstance(topic, dict) for topic in topics):
+        return None
+    keys = [set(folded(topic)) for topic in topics]
+    if all(of == {"topic"} for of in keys):
+        return _TO_MOVE
+    return _NO_BROKERS if all({"topic", "partitions"} <= of for of in keys) else None

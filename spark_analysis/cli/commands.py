@@ -24,7 +24,7 @@ from click.shell_completion import CompletionItem, shell_complete
 
 from broker.cli import CommandGroup
 from spark_analysis.cli.interrupts import raise_in_command
-from spark_analysis.cli.start_up import resume_collection
+from spark_analysis.cli.start_up import resume_collection, without_pandas
 
 if TYPE_CHECKING:
     from log.tools.problems import Problems
@@ -182,6 +182,7 @@ class JoinedCommands(CommandGroup):
 def _write_log_tables(
     folders: Sequence[SourceFolder], out: Path, problems: Problems, advance: Callable[[int], None]
 ) -> Iterable[str]:
+    without_pandas()
     from spark_analysis.tables.log import write_log_tables
 
     return write_log_tables(folders, out, problems, advance)

@@ -2,8 +2,8 @@
 
 What it decides: which files are one log: the segments of one folder, in order of their base offsets.
 
-Constraints: files are mapped, not read into memory, and none is written. What stands in the way, such as damage, is the
-row's `fault`.
+Constraints: files are mapped, not read into memory, and none is written. What stands in the way, such as damage or a
+segment's own fault, is the row's `fault`.
 
 Example: compaction_rows({"topic": …, "partition": …, "folder": …}, segments, now_ms)
 
@@ -31,10 +31,12 @@ FOLDER: Final = "folder"
 def compaction_rows(keys: Mapping[str, Any], segments: pa.Table, now_ms: TimeMs) -> pa.Table:
     """Return the row of one partition, with the keys of its group as Arrow scalars."""
     ordered = segments.sort_by([("base_offset", "ascending"), ("source", "ascending")])
-    sources = [str(source) for source in ordered["source"].to_pylist()]
-    row: dict[str, Any] = {"segment_count": len(sources)}
+    faults = [fault for fault in ordered["fault"].to_pylist() if fault is not None]
+    row: dict[str, Any] = {"segment_count": ordered.num_rows}
     try:
-        row |= _estimate(sources, now_ms)
+        row |= (
+            {"fault": min(faults)} if faults else _estimate([str(one) for one in ordered["source"].to_pylist()], now_ms)
+        )
     except BrokersideError as error:
         row["fault"] = str(error)
     documented = COMPACTION.arrow_schema()

@@ -5,9 +5,8 @@ the columns that the caller gives as `by`. Two clusters of one name that were re
 and the nights of a history that was written with `with_run` are moments.
 
 Constraints: a missing column, one of another type, and one that Spark cannot tell from another is a UsageError that
-names it. Whole numbers and lists of them may be of any width: Spark casts narrower ones, and those of rows of
-partitions and of brokers that are too large are found where the rows are read (views.py). Other columns than those
-needed are not shuffled.
+names it. Whole numbers and lists of them may be of any width: Spark casts narrower ones, and those that are too large
+are found where the rows are read (views.py, log_inputs.py). Other columns than those needed are not shuffled.
 
 Example: chosen(frame, "partitions", PARTITION_NEEDED, PARTITION_OPTIONAL, cluster_keys(frame, None))
 
@@ -41,7 +40,8 @@ from spark_analysis.tables.columns import Table
 
 CLUSTER: Final = "cluster"
 _NO_KEYS: Final = (ArrayType, MapType, StructType, BinaryType, VariantType)
-_CHECKED_LATER: Final = ("partitions", "brokers")  # A cast that overflows would end the job, without naming the column.
+_CHECKED_LATER: Final = ("partitions", "brokers", "records", "batches", "segments", "offsets")
+"""Of these, numbers may be wide: a cast that overflows would end the job, without naming the column."""
 KEYS: Final = ("run_id", "observed_at", "cluster_id", "placer", CLUSTER, "offset", "time_ms", "source")
 _TABLES: Final = {
     "partitions": source_schemas.CLUSTER_PARTITIONS,

@@ -3,7 +3,8 @@
 What it decides: which columns tell one log from another: those of `LOG_KEYS` that the DataFrame has, or the columns
 that the caller gives as `by`. kafka_log itself names no cluster: a DataFrame of several has a column for it.
 
-Constraints: as inputs.py; a row with a `fault` is counted as rejected, never left out in silence.
+Constraints: as inputs.py; a row with a `fault`, and one with a value that cannot be, is counted as rejected, never left
+out in silence.
 
 Example: log_keys(batches, "batches", None)
 
@@ -12,7 +13,8 @@ Source: log_schemas.py, for the names and the types.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Final
 
 from pyspark.sql import Column, DataFrame
@@ -20,11 +22,13 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
 from broker.errors import UsageError
+from broker.ids import INT32_MAX, INT64_MAX
 from spark_analysis.data_sources.spark_types import spark_schema_of
-from spark_analysis.frames.inputs import refuse_missing
+from spark_analysis.frames.inputs import documented_types, quoted, refuse_missing
 from spark_analysis.tables.columns import Table
 
 LOG_KEYS: Final = ("run_id", "observed_at", "cluster_id", "cluster")
+_MOST: Final = {"int": INT32_MAX, "smallint": 32_767, "tinyint": 127}
 
 
 def log_keys(frame: DataFrame, what: str, by: Sequence[str] | None) -> tuple[str, ...]:
@@ -40,6 +44,33 @@ def log_keys(frame: DataFrame, what: str, by: Sequence[str] | None) -> tuple[str
 def with_fault(frame: DataFrame) -> DataFrame:
     """Return the frame with a column `fault`, null in every row if it has none."""
     return frame if "fault" in frame.columns else frame.withColumn("fault", F.lit(None).cast("string"))
+
+
+def checked(
+    frame: DataFrame, table: Table, needed: Mapping[str, int | None], known: Mapping[str, int] = MappingProxyType({})
+) -> DataFrame:
+    """Return the frame, with a fault in each row that has a value which cannot be; that value becomes null.
+
+    `needed` and `known` give the least number of a column, or None for text; a null is a fault where it is needed.
+    Numbers have the type that `table` documents.
+    """
+    types = documented_types(table)
+    fault = F.col("fault")
+    columns = {}
+    for name, least in {**needed, **known}.items():
+        if name not in frame.columns:
+            continue
+        column = F.col(quoted(name))
+        wrong = column.isNull() & F.lit(name in needed)
+        allowed = "any text"
+        if least is not None:
+            most = _MOST.get(types[name].simpleString(), INT64_MAX)
+            wrong = F.coalesce((column < least) | (column > most), wrong)
+            allowed = f"{least} to {most}"
+            columns[name] = F.when(~wrong, column).cast(types[name])
+        shown = F.concat(F.lit(f"{name} is "), F.coalesce(column.cast("string"), F.lit("null")))
+        fault = F.coalesce(fault, F.when(wrong, F.concat(shown, F.lit(f"; allowed is {allowed}"))))
+    return frame.withColumns({"fault": fault, **columns})
 
 
 def is_good() -> Column:

@@ -172,7 +172,7 @@ def check_begins(dump: DumpInput) -> None:
 def is_empty(path: str) -> bool:
     """Return whether an input is a file of blanks alone, which can be read."""
     try:
-        return Path(path).is_file() and not read_head(path, HEAD_SIZE_BYTES).strip()
+        return Path(path).is_file() and not any(chunk.strip() for chunk in read_chunks(path))
     except (InputError, OSError):
         return False
 

@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 from log.codecs.compression import Codec
 from spark_analysis.fleet.reading import load_recipe
 from spark_analysis.session.spark_session import spark_session
-from tests.benchmarks import data_sources, dumps_on_spark, engines, fleet, fleet_tail, risks, traffic
+from tests.benchmarks import data_sources, dumps_on_spark, engines, fleet, fleet_tail, log_jobs, risks, traffic
 from tests.benchmarks.log_files import Case, write_segment_file
 from tests.benchmarks.process_tree import tree_cpu_seconds
 
@@ -157,6 +157,17 @@ def dumped(options: Namespace) -> list[Figure]:
     ]
 
 
+def shared(options: Namespace) -> list[Figure]:
+    """Measure what two jobs bring to commands on logs, and the recovery of a directory of small partitions."""
+    figures = [
+        Figure(what=f"`log {command} --jobs 2` against one job", found=ratio, unit="times", aim=1.8, sign="at least")
+        for command, ratio in log_jobs.speed_ups(options.rounds).items()
+    ]
+    count = log_jobs.PARTITION_COUNT
+    taken = log_jobs.recovery_cpu_seconds(count)
+    return [*figures, Figure(what=f"`log recover` of {count:,} small partitions", found=taken, aim=40.0)]
+
+
 def crossing(options: Namespace) -> list[Figure]:
     """Measure what 10,000 groups fetch across zones."""
     name = f"{traffic.PLAN.group_count * traffic.CLUSTER_COUNT:,} groups across zones"
@@ -220,6 +231,7 @@ PARTS: Final[dict[str, Callable[[Namespace], list[Figure]]]] = {
     "dumps": dumps,
     "reports": reports,
     "dumped": dumped,
+    "jobs": shared,
     "risks": risky,
     "traffic": crossing,
     "movement": moved,

@@ -185,6 +185,16 @@ def test_keys_of_another_case_are_the_same_keys() -> None:
             "nothing is placed in it",
         ),
         (
+            '{"topics":[{"topic":"a","partitions":[{"partition":0,"replicas":[{"id":1}]}]}]}',
+            "dump:1: this is a list of topics and partitions without brokers, as kcat -L -J prints it with its "
+            "'brokers', which are needed",
+        ),
+        (
+            '{"topics":["a"]}',
+            "dump:1: a JSON object of no known format; known are kafka-topics, kcat, kafka-reassign-partitions, "
+            'cruise-control (found \'{"topics": ["a"]}\')',
+        ),
+        (
             '{"x":1}',
             "dump:1: a JSON object of no known format; known are kafka-topics, kcat, kafka-reassign-partitions, "
             "cruise-control (found '{\"x\": 1}')",

@@ -51,9 +51,14 @@ def test_a_list_of_names_is_called_one() -> None:
 def test_a_list_of_groups_is_called_a_list_though_an_id_has_a_blank() -> None:
     with pytest.raises(InputError, match=r"but a list of names, such as .*kafka-consumer-groups --list prints"):
         parse((PRINTED / "groups-list.txt").read_bytes())
-    with pytest.raises(InputError) as caught:
-        parse("Dear reader, this is no dump\nat all\n")
-    assert "list of names" not in str(caught.value)
+    for prose in (
+        "Dear reader, this is no dump\nat all\n",
+        "Hello\nthis is some text\nof our team\n",
+        "Notes\nof today.\n",
+    ):
+        with pytest.raises(InputError) as caught:
+            parse(prose)
+        assert "list of names" not in str(caught.value)
 
 
 def test_what_tools_print_with_whole_assignments_is_still_read() -> None:

@@ -53,6 +53,13 @@ def test_an_empty_filtered_describe_is_said_to_be_well_with_status_0(
     assert not (tmp_path / "out").exists()
 
 
+def test_a_dump_behind_many_blanks_is_not_called_empty(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    dump = tmp_path / "blanks.txt"
+    dump.write_text("\n" * 200_000 + (MULTIREGION / "3-west-region-stopped.txt").read_text())
+    assert run(brokerside, "brokerside", ["report", str(dump), "--quiet", "--out", str(tmp_path / "out")]) == 0
+    assert "1 cluster" in capsys.readouterr().out
+
+
 def test_a_pattern_and_a_directory_stand_for_their_files_and_a_metadata_log_for_itself(tmp_path: Path) -> None:
     for name in ("b.txt", "a.txt.gz", ".hidden"):
         (tmp_path / name).write_text("x")

@@ -145,6 +145,9 @@ def test_a_command_in_this_process_imports_neither_pyspark_nor_pandas(tmp_path: 
         assert json.loads(done.stdout)
         assert "Spark" not in done.stderr
         assert (tmp_path / "report.html").exists()
+    segments = "tests/real_data/kraft/__cluster_metadata-0"
+    dumped = [sys.executable, "-c", program, "log", "dump", segments, "--out", str(tmp_path / "records")]
+    assert "records.parquet" in subprocess.run(dumped, check=True, capture_output=True, text=True).stdout
 
 
 @pytest.mark.parametrize(

@@ -260,6 +260,31 @@ def test_lag_is_a_sum_by_hand(spark: SparkSession) -> None:
     assert first["partition_count"] + second["partition_count"] + first["rejected_count"] == len(rows)
 
 
+def test_offsets_that_cannot_be_are_rejected_with_the_column(spark: SparkSession) -> None:
+    schema = "cluster string, group string, topic string, partition long, current_offset long, log_end_offset long"
+    good = [("c", "g", "t", 0, 5, 9), ("c", "g", "t", 1, None, 9)]
+    for bad, fault in (
+        (("c", "g", "t", None, 5, 9), "partition is null; allowed is 0 to 2147483647"),
+        (("c", "g", "t", -1, 5, 9), "partition is -1; allowed is 0 to 2147483647"),
+        (("c", "g", "t", 10**12, 5, 9), "partition is 1000000000000; allowed is 0 to 2147483647"),
+        (("c", "g", None, 2, 5, 9), "topic is null; allowed is any text"),
+        (("c", "g", "t", 2, -5, 9), "current_offset is -5; allowed is 0 to 9223372036854775807"),
+        (("c", "g", "t", 2, 5, -9), "log_end_offset is -9; allowed is 0 to 9223372036854775807"),
+    ):
+        (row,) = found(groups.lag(spark.createDataFrame([*good, bad], schema)))
+        assert (row["fault"], row["rejected_count"]) == (fault, 1)
+        assert (row["partition_count"], row["lag"], row["lag_max"], row["unknown_count"]) == (2, 4, 4, 1)
+    rows = found(groups.lag(spark.createDataFrame([*good, ("c", None, "t", 2, 5, 9)], schema)))
+    assert {row["group"]: (row["partition_count"], row["rejected_count"], row["fault"]) for row in rows} == {
+        "g": (2, 0, None),
+        None: (0, 1, "group is null; allowed is any text"),
+    }
+    with pytest.raises(UsageError, match="column 'partition' of the DataFrame of offsets is double; int is needed"):
+        groups.lag(
+            spark.createDataFrame([("c", "g", "t", 0.5, 5, 9)], schema.replace("partition long", "partition double"))
+        )
+
+
 def test_what_does_not_fit_is_one_sentence(frames: tuple[DataFrame, DataFrame]) -> None:
     members, partitions = frames
     no_column = "the DataFrame of {} has no column '{}'"

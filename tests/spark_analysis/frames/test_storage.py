@@ -123,6 +123,60 @@ def test_rows_in_are_rows_analysed_and_rows_rejected(spark: SparkSession, tmp_pa
     assert str(path) in row["fault"]
 
 
+BAD_BATCHES = {
+    "record_count is null; allowed is 0 to 9223372036854775807": {"record_count": "cast(null as int)"},
+    "size_bytes is -7; allowed is 0 to 9223372036854775807": {"size_bytes": "-7"},
+    "magic is 5000000000; allowed is 0 to 2147483647": {"magic": "5000000000"},
+    "magic is -1; allowed is 0 to 2147483647": {"magic": "-1"},
+    "partition is 5000000000; allowed is 0 to 2147483647": {"partition": "5000000000"},
+    "unpacked_bytes is -2; allowed is 0 to 9223372036854775807": {"unpacked_bytes": "-2"},
+}
+
+
+@pytest.mark.parametrize(
+    ("fault", "changed"), BAD_BATCHES.items(), ids=[next(iter(one)) for one in BAD_BATCHES.values()]
+)
+def test_a_batch_with_a_number_that_cannot_be_is_rejected_with_the_column(
+    spark: SparkSession, logs: Path, fault: str, changed: dict[str, str]
+) -> None:
+    good = load(spark, logs, "batches").where("topic = 'zstd'")
+    columns = [f"{changed.get(name, name)} as {name}" for name in good.columns]
+    bad = good.limit(1).selectExpr(*columns)
+    rows = found(storage.codecs(good.unionByName(bad)))
+    (answer,) = found(storage.codecs(good))
+    assert [row["fault"] for row in rows if row["rejected_count"]] == [fault]
+    assert sum(row["batch_count"] + row["rejected_count"] for row in rows) == good.count() + 1
+    for name in ("batch_count", "record_count", "stored_bytes", "unpacked_bytes", "min_timestamp_ms"):
+        assert [row[name] for row in rows if row["batch_count"]] == [answer[name]]
+
+
+def test_records_and_segments_that_cannot_be_are_rejected_with_the_column(spark: SparkSession, logs: Path) -> None:
+    records = load(spark, logs, "records").where("topic = 'zstd'")
+    (answer,) = found(storage.keys(records))
+    for value in ("null", "-5", "5000000000"):
+        bad = records.limit(1).drop("value_size_bytes").selectExpr("*", f"cast({value} as bigint) as value_size_bytes")
+        (row,) = found(storage.keys(records.unionByName(bad)))
+        assert row["fault"] == f"value_size_bytes is {value}; allowed is -1 to 2147483647"
+        assert (row["record_count"], row["rejected_count"]) == (answer["record_count"], 1)
+        assert (row["value_bytes"], row["distinct_key_count"]) == (answer["value_bytes"], answer["distinct_key_count"])
+    segments = load(spark, logs, "segments").where("topic = 'zstd'")
+    for name, value, fault in (
+        ("source", "cast(null as string)", "source is null; allowed is any text"),
+        ("base_offset", "-1", "base_offset is -1; allowed is 0 to 9223372036854775807"),
+        ("partition", "5000000000", "partition is 5000000000; allowed is 0 to 2147483647"),
+    ):
+        rows = found(storage.compaction(segments.drop(name).selectExpr("*", f"{value} as {name}"), now_ms=NOW_MS))
+        assert [row["fault"] for row in rows] == [fault]
+        assert sum(row["segment_count"] for row in rows) == segments.count()
+    held = spark.createDataFrame(
+        [("a", "t", 0, [1, 2], 30), ("b", "t", 0, [1, -2], 30), ("c", "t", 0, [1], -30), ("d", None, 0, [1], 30)],
+        "cluster string, topic string, partition int, replicas array<int>, size_bytes long",
+    )
+    faults = {row["cluster"]: row["fault"] for row in storage.held(held).collect()}
+    assert faults["a"] is None
+    assert all(faults[name] for name in "bcd"), faults
+
+
 def test_clusters_of_a_lake_stay_apart(spark: SparkSession, logs: Path) -> None:
     lake = (
         load(spark, logs, "batches")
@@ -173,6 +227,14 @@ def test_a_column_that_is_missing_or_of_another_type_is_named(spark: SparkSessio
         (lambda: storage.compaction(batches, now_ms=-1), "now_ms is -1; allowed are ms since 1970, 0 or more"),
         (lambda: storage.codecs(batches, by=["night"]), "the DataFrame of batches has no column 'night'; it has "),
         (lambda: storage.codecs(batches, by="topic"), "by is 'topic'; allowed is a list of columns"),
+        (
+            lambda: storage.codecs(batches.withColumn("size_bytes", F.lit("many"))),
+            "column 'size_bytes' of the DataFrame of batches is string; bigint is needed",
+        ),
+        (
+            lambda: storage.keys(records.withColumn("key", F.lit(7))),
+            "column 'key' of the DataFrame of records is int; binary is needed",
+        ),
     ):
         with pytest.raises(UsageError) as caught:
             call()
