@@ -12,6 +12,7 @@
     row_flags       Find and count the flags set in each row of a matrix, column by column.
     kernel_source   Keep a module of an archive where numba caches what it compiles of it.
     block_copy      Copy blocks of bytes in compiled loops by LLVM's memcpy.
+    compilation     Call a function before the first loop is compiled.
     compiled        Compile a loop over arrays with numba on its first call.
     printable       Escape text from outside before it reaches a terminal.
     wording         Format a count with its noun, and find the name nearest to an unknown one.

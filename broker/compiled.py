@@ -8,6 +8,8 @@ Helpers may stand in another file. Numba's cache notices changes of the kernel's
 such a kernel is cached has a digest of those helpers and of the constants that they read: a helper that changed is
 compiled anew. The helper `copy_block` (block_copy.py) becomes LLVM's memcpy.
 
+A command can have itself told before its first compilation (compilation.py), so that nobody waits in silence.
+
 The machine code is cached beside the source, or in the user's cache directory, so that
 every process compiles once in the life of an installation. Where neither can be written
 (a read-only image without a home), the kernel is compiled anew in each process instead.
@@ -28,6 +30,7 @@ from types import CodeType, FunctionType
 from typing import Any, ParamSpec, TypeVar, cast
 
 from broker.block_copy import compiled_copy_block, copy_block
+from broker.compilation import watch_compilations
 from broker.kernel_source import lasting_source
 
 Parameters = ParamSpec("Parameters")
@@ -71,6 +74,7 @@ def _compile(
 ) -> Callable[Parameters, Result]:
     import numba  # Here, as it takes half a second that most commands need not wait.
 
+    watch_compilations()
     options: dict[str, Any] = {"nogil": True} if allocates else {"nogil": True, "_nrt": False}
     assert len({helper.__name__ for helper in helpers}) == len(helpers), "helpers have names of their own"
     # A copy of each module's names, in which the helpers are compiled ones; the modules themselves keep the plain ones.

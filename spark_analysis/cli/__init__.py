@@ -13,7 +13,7 @@ roll        brokerside roll
 running     what fleet and report share: their options, Spark's start, the report's end
 cluster_inputs  what the what-if commands share: one cluster in, tables, JSON and files out
 interrupts  what Ctrl-C does before, during and after a command
-start_up    what is not done while a command loads: a search for garbage, pandas
+start_up    what is not done while a command loads: a search for garbage, pandas; a word before loops are compiled
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from __future__ import annotations
 import sys
 
 from spark_analysis.cli.interrupts import end_at_once
-from spark_analysis.cli.start_up import pause_collection
+from spark_analysis.cli.start_up import pause_collection, say_when_compiling
 
 __all__ = ("main",)
 
@@ -35,6 +35,7 @@ def main() -> None:
     from spark_analysis.cli.commands import PROGRAM, brokerside, complete
 
     complete()
+    say_when_compiling()
     status = run(brokerside, PROGRAM)
     end_at_once()
     pause_collection()

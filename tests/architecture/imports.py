@@ -38,6 +38,8 @@ THIRD_PARTY_BY_FILE: Final[tuple[tuple[str, frozenset[str]], ...]] = (
     ("broker/cli.py", frozenset({"os"})),
     # The one place that imports the compiler, at a kernel's first call.
     ("broker/compiled.py", frozenset({"numba"})),
+    # Asks the compiler to be told when it begins.
+    ("broker/compilation.py", frozenset({"numba"})),
     # The machine code of one helper of compiled kernels, on plain arrays.
     ("broker/block_copy.py", frozenset({"numba", "numpy"})),
     # Asks the compiler for its cache folder, and writes there under a name that no other process has.

