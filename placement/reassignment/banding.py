@@ -28,7 +28,7 @@ from placement.reassignment.byte_band import MILLIONTHS, Band, are_ordered, band
 from placement.reassignment.case_bound import least_bytes
 from placement.reassignment.case_search import find_cases
 from placement.reassignment.certificate import GAP_MAX, Proof, Question, TopicProof, first_without_place, lower_bound
-from placement.reassignment.check import byte_question, bytes_of
+from placement.reassignment.check_input import byte_question, bytes_of
 from placement.reassignment.goal import Goal, PlanRefusedError, copy_sizes, shares
 from placement.reassignment.least_band import place_decided, solve_band
 from placement.reassignment.parts import Parts

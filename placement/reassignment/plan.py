@@ -45,14 +45,16 @@ from broker.cluster import PAD, ClusterView, Int32Array, Int64Array
 from broker.row_flags import any_in_row, count_in_row
 from placement.reassignment.banding import solve_banded
 from placement.reassignment.certificate import Proof, TopicProof
-from placement.reassignment.check import Certificate, Tally, faults, tally, target_rows, without_place
+from placement.reassignment.check import Certificate, Tally, faults, tally
+from placement.reassignment.check_input import target_rows, without_place
 from placement.reassignment.exchange import solve
-from placement.reassignment.goal import Goal, check_sources, check_view, copy_sizes, refuse_row, with_added
+from placement.reassignment.goal import Goal, copy_sizes, with_added
 from placement.reassignment.least_bytes import solve_bytes
 from placement.reassignment.order_kernel import write_order
 from placement.reassignment.planning import Standing, leader_problem, replica_problem
 from placement.reassignment.problem import Bounds, InfeasibleError, Problem, Solution
 from placement.reassignment.reassignment import Reassignment, widened
+from placement.reassignment.refusals import check_sources, check_view, refuse_row
 
 _WEIGHT_DIGITS_LEAST = 3
 

@@ -36,8 +36,9 @@ from broker.cluster import PAD, ClusterView, Int32Array, Int64Array
 from broker.row_flags import any_in_row, count_in_row
 from placement.balance.loads import broker_rows
 from placement.balance.reachable import Groups
-from placement.reassignment.goal import Goal, check_brokers, check_pinned, excluded_rows
+from placement.reassignment.goal import Goal, excluded_rows
 from placement.reassignment.problem import Problem
+from placement.reassignment.refusals import check_brokers, check_pinned
 
 PINNED: Final = -1
 

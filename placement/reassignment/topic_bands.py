@@ -42,7 +42,7 @@ import numpy as np
 from broker.cluster import Int32Array, Int64Array
 from placement.reassignment.annealing import annealed
 from placement.reassignment.band_kernel import Loads
-from placement.reassignment.check import bytes_of
+from placement.reassignment.check_input import bytes_of
 from placement.reassignment.least_bytes import solve_bytes
 from placement.reassignment.parts import Parts
 from placement.reassignment.problem import Bounds, InfeasibleError, Problem

@@ -37,7 +37,7 @@ from placement.reassignment.band_kernel import (
     sort_held,
     trim,
 )
-from placement.reassignment.check import bytes_of
+from placement.reassignment.check_input import bytes_of
 from placement.reassignment.exchange import Work, solve
 from placement.reassignment.exchange_graph import Shape
 from placement.reassignment.parts import Parts

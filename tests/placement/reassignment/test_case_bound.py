@@ -13,7 +13,7 @@ from placement.formats.certificates import certificate_json, read_certificate
 from placement.reassignment.case_bound import IMPOSSIBLE, PricedCases, ends_of, least_bytes
 from placement.reassignment.case_search import find_cases
 from placement.reassignment.certificate import lower_bound
-from placement.reassignment.check import byte_question
+from placement.reassignment.check_input import byte_question
 from placement.reassignment.goal import Goal, MissingInputError, PlanRefusedError, with_added
 from placement.reassignment.notes import notes_of
 from placement.reassignment.parts import Parts

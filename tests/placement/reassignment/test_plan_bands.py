@@ -13,7 +13,7 @@ from broker.cluster import BrokerView, ClusterView, PartitionTable, TopicView
 from broker.errors import UsageError
 from broker.ids import BrokerId
 from placement.reassignment.byte_band import Pool
-from placement.reassignment.check import byte_question, bytes_of
+from placement.reassignment.check_input import byte_question, bytes_of
 from placement.reassignment.goal import Goal, MissingInputError, PlanRefusedError, copy_sizes, shares, with_added
 from placement.reassignment.parts import Parts
 from placement.reassignment.plan import Plan, make_plan
