@@ -24,7 +24,7 @@ import attrs
 
 from broker.units import DurationMs
 from replication.groups import GroupsExtension, with_groups
-from replication.rules.switches import rules_of
+from replication.rules.switches import CURRENT, Truncation, rules_of
 from replication.simulation import Extension, Options, Simulation, harsh, quiet, swarm, varied, with_retention
 from tests.replication.mutants.lone_appends import appends_noticed
 from tests.replication.mutants.lone_groups import herd_noticed, lone_group_noticed, named_group_noticed
@@ -38,6 +38,8 @@ LOOKS: Final = 5
 """How often a run under way is asked for the view of its partitions."""
 FORMER: Final = ("3.9", "3.7", "4.0")
 OF_ZOOKEEPER: Final = ("3.5", "3.2")
+_ASKING: Final = attrs.evolve(CURRENT, truncation=Truncation.BY_COMMON_EPOCH)
+"""The rules of today, but a follower asks where epochs end before it fetches, as up to 2.7."""
 
 
 @attrs.frozen
@@ -84,6 +86,7 @@ CLUSTERS: Final[Mapping[str, Shape]] = MappingProxyType(
         "retention": Shape(lambda seed: with_retention(varied(seed, MINUTE))),
         "zookeeper": Shape(_with_zookeeper),
         "former": Shape(lambda seed: swarm(seed, MINUTE, rules_of(FORMER[seed % len(FORMER)]))),
+        "asking": Shape(lambda seed: swarm(seed, MINUTE, _ASKING)),
         "quiet": Shape(lambda seed: quiet(seed, MINUTE)),
     }
 )
@@ -99,7 +102,7 @@ ALONE: Final[Mapping[str, Callable[[int], str]]] = MappingProxyType(
 )
 _ORDER: Final = (
     "swarm log prompt herd appends varied group retention harsh log groups zookeeper prompt "
-    "varied log named former quiet group appends varied log groups swarm"
+    "varied log named former quiet group appends asking varied log groups swarm"
 )
 TURN: Final = tuple(_ORDER.split())
 """The shapes in the order in which they come again and again."""

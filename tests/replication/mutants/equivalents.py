@@ -23,6 +23,9 @@ EQUIVALENT: Final[Mapping[str, str]] = MappingProxyType(
         f"{_HERD} _is_claimed [dropped branch] refused.code is not ZnodeCode.NODE_EXISTS -> False": (
             "the folder of the owner nodes is there from the beginning, so that nothing else refuses a new one"
         ),
+        f"{_CLASSIC} _poll_group [dropped operand] self._is_joining or self._is_closing -> (self._is_closing)": (
+            "`_join` looks at the same; who joins and has lost the coordinator only looks for it sooner"
+        ),
         f"{_CLASSIC} _refresh_topics [dropped branch] self._assigned_counts is None -> False": (
             "the timer that is set instead of cancelled asks nothing when it ends, as it looks at the counts again"
         ),
