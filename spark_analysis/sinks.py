@@ -1,4 +1,4 @@
-"""Append answers to tables of a catalog that the session has: each row with its run and its time, a partition a day.
+"""Append answers to tables of the session's catalog, with the run and time of each row, partitioned by day.
 
 What it decides: a table is created by the first append, with the columns `run_id` and `observed_at` before the others
 and `day`, the date of `observed_at` in UTC, after them; it is partitioned by `day`. Its format is the catalog's own, or

@@ -37,7 +37,7 @@ class Availability:
     unavailable_ms: int = 0
 
     def note(self, *, has_leader: bool, takes_writes: bool) -> None:
-        """Add SAMPLE_MS of one partition's time to the counts."""
+        """Count SAMPLE_MS more of a partition's time, by whether it has a leader and takes writes."""
         self.partition_ms += SAMPLE_MS
         self.leaderless_ms += SAMPLE_MS * (not has_leader)
         self.unavailable_ms += SAMPLE_MS * (not takes_writes)

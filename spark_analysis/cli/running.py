@@ -137,8 +137,8 @@ def run_options(engine: str, small: str) -> Callable[[Callable[..., int]], Calla
         click.option(
             "--into",
             metavar="CATALOG.SCHEMA",
-            help="Append every table to the table of its name in this schema of a catalog of Spark, too, with run_id "
-            "and observed_at, partitioned by day.",
+            help="Also append each table to the table of that name in this schema of a Spark catalog, with run_id and "
+            "observed_at, partitioned by day.",
         ),
         click.option(
             "--observed-at",

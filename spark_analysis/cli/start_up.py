@@ -43,7 +43,7 @@ def resume_collection() -> None:
 
 
 def without_pandas() -> None:
-    """Let pyarrow take pandas for not installed, unless it is loaded already; frames can be made nevertheless."""
+    """Keep pyarrow from importing pandas with its first array; frames can still be made later."""
     if "pandas" in sys.modules:
         return
     import pyarrow as pa

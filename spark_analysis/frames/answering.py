@@ -124,7 +124,7 @@ class Work:
                 yield from self._keyed(rows, np.array(found.fault_rows), listed)
 
     def _clusters(self, rows: pa.Table, start: int) -> Iterator[_Cluster]:
-        """Yield the moments of one cluster, whose rows begin at `start`."""
+        """Yield each moment of the cluster whose rows begin at `start`."""
         if OF_BROKER not in rows.column_names:
             yield _Cluster(start, rows, None)
             return

@@ -1,4 +1,4 @@
-"""Hold the plain ones of many clusters in columns, so that a question is answered for all of them in one call.
+"""Hold many plain clusters as columns, so that one call answers a question about all of them.
 
 What it decides: a cluster is plain if all of its rows can be used and agree, every partition has replicas and a leader
 among them (or no row says leaders), sizes are not said, nothing is reassigned, offline, observed or in an ELR, and
@@ -37,7 +37,7 @@ UNKNOWN: Final = -1
 
 @attrs.frozen(eq=False, kw_only=True)
 class Chunk:
-    """Hold the K clusters of some rows, of which those that are plain have n partitions, T topics and B brokers.
+    """Hold the columns of K clusters; the plain ones have n partitions, T topics and B brokers.
 
     `is_plain` bool[K] and `key_rows` int64[K], the place of a row with the keys. `cluster` int64[n], `topic` int64[n],
     `partition` int64[n]; `replicas` int32[n, W] and `isr` int32[n, V] number brokers, -1 pads; `leader` int32[n]

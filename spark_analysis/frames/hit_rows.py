@@ -24,6 +24,7 @@ from broker.cluster import ClusterView, Int32Array
 from broker.errors import UsageError
 from placement.outages.lost import After, after_loss
 from placement.outages.succession import BoolArray, Successions, successions
+from spark_analysis.tables.advice_schemas import LOST
 from spark_analysis.tables.columns import KEY, Column, Table
 from spark_analysis.tables.limits import OUTAGE_BROKERS_MAX
 
@@ -34,9 +35,7 @@ HIT: Final = Table(
     "one row per rack or broker that is lost and partition that it brings into a bad state",
     (
         *KEY,
-        Column("scope", "string", "What is lost: one broker, or all brokers of one rack"),
-        Column("broker_id", "int", "Broker that is lost; null for a rack", nullable=True),
-        Column("rack", "string", "Rack that is lost; null for a broker", nullable=True),
+        *LOST,
         Column("topic", "string", "Topic"),
         Column("partition", "int", "Partition"),
         Column("leader", "int", "Leader after the outage, -1 for none"),

@@ -57,14 +57,18 @@ PLANS: Final = Table(
     ),
 )
 
+LOST: Final = (
+    Column("scope", "string", "What is lost: one broker, or all brokers of one rack"),
+    Column("broker_id", "int", "Broker that is lost; null for a rack", nullable=True),
+    Column("rack", "string", "Rack that is lost; null for a broker", nullable=True),
+)
+"""Columns that say which outage a row is about."""
 OUTAGES: Final = Table(
     "outages",
     "one row per cluster of a dump, at its last moment, and scope (broker, rack): the loss of the worst one",
     (
         *KEY,
-        Column("scope", "string", "What is lost: one broker, or all brokers of one rack"),
-        Column("broker_id", "int", "Broker that is lost; null for a rack", nullable=True),
-        Column("rack", "string", "Rack that is lost; null for a broker", nullable=True),
+        *LOST,
         *(
             state(f"{name}{when}", f"Partitions {comment}{said}")
             for name, comment in (
