@@ -17,6 +17,9 @@ _CONNECTIONS: Final = "replication/groups/connections.py"
 _HERD: Final = "broker/group/zookeeper/herd.py"
 EQUIVALENT: Final[Mapping[str, str]] = MappingProxyType(
     {
+        f"{_HERD} _after [off by one] 1 -> 2": (
+            "the numbers of scheduled steps only order those of one time, and rise all the same"
+        ),
         f"{_HERD} _tell [dropped operand] consumer.is_alive and not consumer.has_failed -> (consumer.is_alive)": (
             "a consumer that has failed is woken in vain: `_wake` looks at the same, and only another delay is drawn"
         ),

@@ -45,7 +45,9 @@ def table_lines(judged: Sequence[Judged]) -> Iterator[str]:
     real = [each for each in judged if not each.is_equivalent]
     tested = [each for each in real if each.verdict.tests or (each.verdict.tests is None and not each.verdict.campaign)]
     yield _share(
-        "the campaign notices", [bool(each.verdict.campaign) for each in tested], "mutants that a test notices"
+        "the campaign notices",
+        [bool(each.verdict.campaign) for each in tested],
+        "mutants that a test notices or had no time for",
     )
     yield _share("anybody notices", [each.verdict.is_noticed for each in real], "mutants that are not equivalent")
 

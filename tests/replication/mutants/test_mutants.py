@@ -175,9 +175,9 @@ def test_the_table_counts_who_noticed() -> None:
         Judged(mutant("c/z.py"), Verdict("", "", None)),
         Judged(mutant("c/y.py"), Verdict("I9", "", None)),
     ]
-    assert [*table_lines(unsure)][-2].endswith("1 of 3 mutants that a test notices: 33.3%")
+    assert [*table_lines(unsure)][-2].endswith("1 of 3 mutants that a test notices or had no time for: 33.3%")
     assert lines[1:4] == ["a 2 0 1 0 2 0", "b 1 0 0 0 0 1", "all 3 0 1 0 2 1"]
-    assert lines[4].endswith("1 of 2 mutants that a test notices: 50.0%")
+    assert lines[4].endswith("1 of 2 mutants that a test notices or had no time for: 50.0%")
     assert lines[5].endswith("2 of 3 mutants that are not equivalent: 66.7%")
     assert list(survivor_lines(judged)) == ["b/z.py:3 decide [comparison] a < b -> (a <= b)"]
 
