@@ -89,13 +89,14 @@ def _cut(text: str) -> str:
 
 
 def _rows_line(report: Report) -> Text:
-    line = Text(
-        f"{plural(total_of(report, 'broker_count') or 0, 'broker')}, "
-        f"{plural(total_of(report, 'partition_count') or 0, 'partition')}, "
-        f"{plural(total_of(report, 'replica_count') or 0, 'replica')}; "
-        f"{plural(report.rows_in, 'row')} in = {count(report.rows_analysed)} analysed + "
-    )
+    totals = ", ".join(_total(report, thing) for thing in ("broker", "partition", "replica"))
+    line = Text(f"{totals}; {plural(report.rows_in, 'row')} in = {count(report.rows_analysed)} analysed + ")
     return line.append(f"{count(report.rows_rejected)} rejected", style="bold red" if report.rows_rejected else "")
+
+
+def _total(report: Report, thing: str) -> str:
+    total = total_of(report, f"{thing}_count")
+    return f"{thing}s not known" if total is None and report.current_rows else plural(total or 0, thing)
 
 
 def _states_line(report: Report) -> Text:
