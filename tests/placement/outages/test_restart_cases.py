@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+from placement.outages import restarts
 from placement.outages.restart_branching import proven_cases
 from placement.outages.restart_budget import Limits
 from placement.outages.restart_cases import Case, Split, cases_prove, contracted
@@ -53,6 +54,17 @@ def test_cases_prove_what_no_weights_do() -> None:
     batches = tuple(tuple(np.flatnonzero(batch_of == each).tolist()) for each in range(4))
     checked = check_schedule(limits, batches, prices.weights, cases=cases)
     assert (checked.faults, checked.bound, checked.by) == ((), 4, "cases")
+
+
+def test_a_schedule_that_prices_leave_open_is_proven_by_cases(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Searches that are cut off at once prove nothing, and prices one batch less than the schedule has."""
+    for name in ("SEARCH_STEPS_SHORT", "SEARCH_STEPS_EARLY"):
+        monkeypatch.setattr(restarts, name, 1)
+    limits = of_pairs(*GROETZSCH)
+    found = restarts.solve(limits)
+    assert (len(found.batches), found.bound, found.by_search) == (4, 3, 0)
+    assert len(found.cases) > 1
+    assert check_schedule(limits, found.batches, found.weights, cases=found.cases).bound == 4
 
 
 @pytest.mark.parametrize("left_out", [0, -1])

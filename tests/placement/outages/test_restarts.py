@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import attrs
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,7 +14,9 @@ from broker.ids import BrokerId
 from placement.outages.lost import outage
 from placement.outages.restart_budget import restart_limits
 from placement.outages.restart_savings import savings
+from placement.outages.restart_stuck import stuck_partitions
 from placement.outages.restarts import restart_schedule, schedule_table
+from placement.outages.succession import successions
 from tests.placement.outages.views import Small, clusters
 
 
@@ -251,3 +254,21 @@ def test_the_notes_say_that_no_isr_is_shown_where_min_insync_replicas_is() -> No
     assert restart_limits(racked([[0, 1, 2]], "abc")).notes == (
         "no ISR is shown: every live replica is taken to be in sync",
     )
+
+
+def test_a_partition_whose_brokers_are_all_fenced_forbids_nothing() -> None:
+    """Broker 1 is live, 2 and 3 are fenced: only the partition that broker 1 holds can be made worse by a restart."""
+    table = PartitionTable(
+        topic_index=[0, 0], partition_ids=[0, 1], replicas=[[2, 3], [1, 2]], isr=[[2, -1], [1, -1]], leader=[-1, 1]
+    )
+    view = ClusterView.build(
+        name="n",
+        source="s",
+        format="f",
+        brokers=[BrokerView(id=BrokerId(number), fenced=number > 1) for number in (1, 2, 3)],
+        partitions=table,
+        topics=[TopicView("t", min_insync_replicas=1)],
+    )
+    found = stuck_partitions(view, successions(view), budget=np.array([0, 0], dtype=np.int32))
+    assert found.forbidding.tolist() == [1]
+    assert found.replica_count_by_broker == ((2, 1),)
