@@ -136,6 +136,10 @@ class ReferenceLog:
         """Return whether a leader without ELR went on in its own epoch after it had lost what was at an offset."""
         return epoch in self.reused and offset >= self.reused[epoch]
 
+    def skips_epoch_start(self, offset: int, epoch: int, previous: int) -> bool:
+        """Return whether the record before an offset may be of an older epoch than elsewhere, as after compaction."""
+        return False
+
     def is_excused(self, broker: BrokerId, agreed: int) -> bool:
         """Return whether a member of ISR or ELR may lack what is committed from `agreed` on, by holes of Kafka's own.
 

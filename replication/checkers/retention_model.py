@@ -130,6 +130,16 @@ class RetainedReferenceLog(ReferenceLog):
         record = self.record_at(offset)
         return record is not None and record.is_tombstone
 
+    def skips_epoch_start(self, offset: int, epoch: int, previous: int) -> bool:
+        """Return whether the record before an offset may be of an older epoch than on the replica that wrote it.
+
+        A leader that copied the log after compaction took an epoch's first record dates the epoch by the next one. A
+        follower whose log ends between the two is not told that it differs, and keeps a record of the epoch before; so
+        it does in Kafka (LeaderEpochFileCache.endOffsetFor, 4.3.1).
+        """
+        self.note_committed()
+        return previous < epoch and self.is_superseded(offset - 1)
+
     def record_at(self, offset: int) -> Held | None:
         """Return the committed record at `offset` as it was first seen; None if it was not."""
         return self.known.get(self.committed[offset].value) if offset < len(self.committed) else None
@@ -261,7 +271,24 @@ class RetainedObservedLog(ObservedLog):
     def agree(self, committed: list[Entry]) -> int:
         """Return how many first entries equal the committed ones; entries below a log start count as equal."""
         self._forget_before(max(self.log.log.log_start_offset, self.truth.deletable_end))
+        agreed = super().agree(committed)
+        end = self._end_of_stale(agreed, committed)
+        if end == agreed:
+            return agreed
+        self.gaps.update(range(agreed, end))
+        self.entries[agreed:end] = committed[agreed:end]
         return super().agree(committed)
+
+    def _end_of_stale(self, start: int, committed: list[Entry]) -> int:
+        """Return the end of the records from `start` on that stand for superseded ones of a later epoch.
+
+        It is `start` unless the log goes on with what is committed: see `RetainedReferenceLog.skips_epoch_start`.
+        """
+        entries, end = self.entries, start
+        stop = min(len(entries), len(committed)) - 1
+        while end < stop and self.truth.skips_epoch_start(end + 1, committed[end].epoch, entries[end].epoch):
+            end += 1
+        return end if end <= stop and entries[end] == committed[end] else start
 
     def _forget_before(self, start: int) -> None:
         """Replace the entries before a log's start by the committed records.

@@ -313,9 +313,11 @@ class StepChecker:
             previous = entries[offset - 1].epoch if offset else -1
             known = reference.matching.setdefault((offset, entry.epoch), (entry, previous))
             if known[0] is not entry or known[1] != previous:
-                if known != (entry, previous) and reference.is_written_again(offset, entry.epoch):
+                if known == (entry, previous):
+                    pass
+                elif reference.is_written_again(offset, entry.epoch):
                     reference.matching[offset, entry.epoch] = known = (entry, previous)
-                elif known != (entry, previous):
+                elif known[0] != entry or not reference.skips_epoch_start(offset, known[1], previous):
                     what = f"offset {offset} of epoch {entry.epoch} differs on broker {node.broker}"
                     self._find(cluster, "I11", reference.partition, what)
                 entries[offset] = known[0]

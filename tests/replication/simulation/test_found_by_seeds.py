@@ -185,3 +185,8 @@ def test_a_silent_follower_stays_in_the_isr_until_a_clock_that_was_set_back_has_
     state = simulation.cluster.controller.image.partitions[0]
     assert (state.leader, state.isr) == (0, (0, 1, 2))
     assert simulation.finish().findings == ()
+
+
+def test_a_follower_may_keep_a_record_where_compaction_took_the_first_of_an_epoch() -> None:
+    """I11 and I6: the leader dates epoch 2 from 72 on, as it never had offset 71; a follower has 71 of epoch 1."""
+    assert run(with_retention(swarm(700084, TEN_MINUTES))).findings == ()
