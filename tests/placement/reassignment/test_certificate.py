@@ -14,10 +14,19 @@ import pytest
 
 from broker.cluster import ClusterView
 from broker.ids import BrokerId
-from placement.reassignment import bound_kernel, byte_band, case_bound, certificate, check
+from placement.reassignment import (
+    bound_kernel,
+    byte_band,
+    case_bound,
+    certificate,
+    check,
+    check_input,
+    plan_faults,
+)
 from placement.reassignment.bound_kernel import FAR
 from placement.reassignment.certificate import Proof, Question, lower_bound
-from placement.reassignment.check import _Input, _replica_question, faults
+from placement.reassignment.check import faults
+from placement.reassignment.check_input import Input, replica_question
 from placement.reassignment.goal import Goal
 from placement.reassignment.plan import Plan, make_plan
 from tests.placement.reassignment.test_plan import SEEDS, planned, view_of
@@ -41,6 +50,8 @@ SOLVER = {
     "anneal_kernel",
     "least_bytes",
     "bytes_kernel",
+    "sets_kernel",
+    "topic_bands",
 }
 
 
@@ -52,7 +63,7 @@ def plan() -> Plan:
     return make_plan(view, Goal(remove=(BrokerId(1),)))
 
 
-@pytest.mark.parametrize("module", [check, certificate, bound_kernel, byte_band, case_bound])
+@pytest.mark.parametrize("module", [check, check_input, plan_faults, certificate, bound_kernel, byte_band, case_bound])
 def test_the_checker_imports_no_solver(module: ModuleType) -> None:
     tree = ast.parse(Path(str(module.__file__)).read_text())
     imported = {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
@@ -68,7 +79,7 @@ def test_moved_is_at_least_the_bound_of_any_prices() -> None:
         if made is None or made.certificate.replicas is None:
             continue
         proof = made.certificate.replicas
-        question = _replica_question(made.view, made.goal, _Input.read(made.view, made.goal))
+        question = replica_question(made.view, made.goal, Input.read(made.view, made.goal))
         cost = proof.weight * made.tally.moved + made.tally.lost
         assert lower_bound(question, proof) == cost
         for _ in range(5):
@@ -170,7 +181,7 @@ def test_blocks_that_hold_more_than_they_must_are_seen() -> None:
 def test_prices_of_one_replica_too_great_to_add_up_prove_nothing(plan: Plan) -> None:
     proof = plan.certificate.replicas
     assert proof is not None
-    question = _replica_question(plan.view, plan.goal, _Input.read(plan.view, plan.goal))
+    question = replica_question(plan.view, plan.goal, Input.read(plan.view, plan.goal))
     alone = attrs.evolve(question, wanted=np.minimum(question.wanted, 1))
     assert not alone.adds_up(attrs.evolve(proof, price=np.full_like(proof.price, 1 << 62)))
     assert alone.adds_up(proof)
