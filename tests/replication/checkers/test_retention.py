@@ -187,3 +187,20 @@ def test_a_sequence_may_be_doubled_only_behind_records_that_have_expired() -> No
 
 def test_every_invariant_of_upkeep_has_a_row() -> None:
     assert {code for code in INVARIANTS if code.startswith("K")} == {f"K{number}" for number in range(1, 9)}
+
+
+@pytest.mark.parametrize(
+    ("key_of_first", "epochs", "excused"),
+    [(b"k", (1, 2), True), (b"other", (1, 2), False), (b"k", (2, 2), False), (b"k", (1, 1), False)],
+)
+def test_an_older_record_is_excused_only_in_the_place_of_a_superseded_one_of_a_later_epoch(
+    key_of_first: bytes, epochs: tuple[int, int], excused: bool
+) -> None:
+    """Offset 0 is the first of epoch 2, and offset 1 supersedes it if both have one key."""
+    reference = RetainedReferenceLog(0)
+    held, written = epochs
+    reference.committed = [Entry(written, 10), Entry(2, 11), Entry(2, 12)]
+    for offset, key in enumerate((key_of_first, b"k", b"z")):
+        entry = reference.committed[offset]
+        reference.known[entry.value] = Held(offset, entry, key, False, TimeMs(0))
+    assert reference.skips_epoch_start(1, written, held) == excused
