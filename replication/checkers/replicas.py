@@ -114,8 +114,8 @@ def check_claims(
     is_under_min = settings.rules.strict_min_isr and len(leader.isr) < min(settings.min_isr, leader.replica_count)
     if is_first_look:
         # A follower's high watermark is never above what a leader has shown, so a new leader begins at most there,
-        # unless it was elected uncleanly and has the high watermark of an ended history.
-        if is_under_min and epoch > reference.clean_from_epoch and high > len(reference.committed):
+        # unless it was elected uncleanly and has the high watermark of an ended history, or has kept that since.
+        if is_under_min and epoch > reference.clean_from_epoch and high > max(high_before, len(reference.committed)):
             shown = f"leader {broker} began with high watermark {high} and ISR {leader.isr}"
             yield "I15", f"{shown}; {len(reference.committed)} records are committed"
     else:

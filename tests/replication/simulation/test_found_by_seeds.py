@@ -190,3 +190,8 @@ def test_a_silent_follower_stays_in_the_isr_until_a_clock_that_was_set_back_has_
 def test_a_follower_may_keep_a_record_where_compaction_took_the_first_of_an_epoch() -> None:
     """I11 and I6: the leader dates epoch 2 from 72 on, as it never had offset 71; a follower has 71 of epoch 1."""
     assert run(with_retention(swarm(700084, TEN_MINUTES))).findings == ()
+
+
+def test_a_leader_keeps_the_high_watermark_of_an_ended_history_when_it_is_elected_again() -> None:
+    """I15: broker 0 led epoch 11 after an unclean election with high watermark 4, and leads epoch 13 from the ELR."""
+    assert run(varied(700205, TEN_MINUTES)).findings == ()
