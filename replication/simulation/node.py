@@ -69,7 +69,8 @@ class Node:
         self.storage: Storage = MemoryStorage(clock)
         self._lost: frozenset[str] = frozenset()
         self._proof = StopProof()
-        self._was_clean = True
+        self._to_recover: set[int] = set()
+        """The logs that have not been opened since a process did not stop cleanly."""
         self._high_watermarks: dict[int, Offset] = {}
         self._recovery_points: dict[int, Offset] = {}
         """What recovery-point-offset-checkpoint says of each log: a clean stop writes it, a truncation lowers it."""
@@ -132,7 +133,7 @@ class Node:
         """Kill the process; everything written stays on disk."""
         assert self.role is not None, self.broker
         self.role = None
-        self._was_clean = False
+        self._distrust_logs()
         self.is_paused = False
         for partition, log in self.logs.items():
             known = self._recovery_points.get(partition, Offset(0))
@@ -149,9 +150,19 @@ class Node:
         self.checkpoint_log_starts()
         epoch = UNKNOWN_BROKER_EPOCH if role.epoch is None else role.epoch
         # A log directory that has failed gets no clean shutdown file, and without one of them none is believed.
-        self._was_clean = not self._lost
-        self._proof = proof_at_stop(epoch, logs_recovered=self._was_clean, rules=self._role_settings.settings.rules)
+        is_clean = not self._lost
+        if not is_clean:
+            self._distrust_logs()
+        self._proof = proof_at_stop(epoch, logs_recovered=is_clean, rules=self._role_settings.settings.rules)
         self.role = None
+
+    def _distrust_logs(self) -> None:
+        """Have every log on the disk recovered when it is opened next.
+
+        Kafka recovers all at start. Here a log is opened when its broker hears of it, perhaps not before a clean stop,
+        and is recovered all the same.
+        """
+        self._to_recover |= self.logs.keys() | self._recovery_points.keys()
 
     def checkpoint_log_starts(self) -> None:
         """Write log-start-offset-checkpoint: the start offsets that lie within a segment."""
@@ -195,7 +206,7 @@ class Node:
         self._high_watermarks.clear()
         self._recovery_points.clear()
         self._log_start_checkpoint.clear()
-        self._was_clean = True
+        self._to_recover.clear()
         self.lossy_incarnation = self.incarnation
 
     def _open_log(self, partition: int) -> ReplicaLog:
@@ -209,7 +220,7 @@ class Node:
             self.directory_of(partition),
             self.log_configs.get(partition, self.config),
             LastShutdown(
-                clean=self._was_clean,
+                clean=partition not in self._to_recover,
                 log_start_offset=self._log_start_checkpoint.get(partition, Offset(0)),
                 recovery_point=self._recovery_points.get(partition, Offset(0)),
             ),
@@ -217,6 +228,7 @@ class Node:
             topic_id=topic_id_of(partition) if self._role_settings.settings.rules.topic_id_check else None,
         )
         log.update_high_watermark(self._high_watermarks.get(partition, Offset(0)))
+        self._to_recover.discard(partition)
         opened = self.logs[partition] = ReplicaLog(log, self._role_settings.settings.rules)
         return opened
 
@@ -229,6 +241,7 @@ class Node:
     def _drop_log(self, partition: int) -> None:
         """Delete a log that this broker has no replica of any more, if it exists."""
         self.logs.pop(partition, None)
+        self._to_recover.discard(partition)
         self._high_watermarks.pop(partition, None)
         self._recovery_points.pop(partition, None)
         self._log_start_checkpoint.pop(partition, None)

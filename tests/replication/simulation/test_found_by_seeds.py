@@ -16,6 +16,7 @@ from broker.units import DurationMs, TimeMs
 from replication.groups import GroupsExtension, with_groups
 from replication.roles.messages import ElectLeaders
 from replication.rules.election import Election
+from replication.rules.switches import rules_of
 from replication.simulation import Fault, FaultKind, NetworkOptions, Outcome, Simulation, quiet, run, swarm, varied
 from replication.simulation.liveness import settled
 from replication.simulation.network import Hold
@@ -195,3 +196,13 @@ def test_a_follower_may_keep_a_record_where_compaction_took_the_first_of_an_epoc
 def test_a_leader_keeps_the_high_watermark_of_an_ended_history_when_it_is_elected_again() -> None:
     """I15: broker 0 led epoch 11 after an unclean election with high watermark 4, and leads epoch 13 from the ELR."""
     assert run(varied(700205, TEN_MINUTES)).findings == ()
+
+
+def test_a_log_that_no_process_opened_before_a_clean_stop_is_recovered_when_it_is_opened() -> None:
+    """An index is taken to be full to its end until recovery rebuilds it; the process that died had not trimmed it.
+
+    Broker 1 died, came back cut off from the other brokers, so that nobody told it of partition 1, and stopped cleanly.
+    """
+    options = swarm(700226, TEN_MINUTES, rules_of("3.5"))
+    in_zookeeper = attrs.evolve(options, role_settings=attrs.evolve(options.role_settings, has_zookeeper=True))
+    assert run(in_zookeeper).findings == ()
