@@ -82,6 +82,13 @@ def close(found: float, expected: float) -> bool:
     return math.isclose(found, expected, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
 
 
+def test_clusters_that_are_written_together_have_the_unevenness_of_each_alone() -> None:
+    views = [random_view(seed) for seed in range(12)]
+    together = facts(views)["uneven"].to_pylist()
+    assert together == [value for view in views for value in facts([view])["uneven"].to_pylist()]
+    assert len(set(together)) > 2
+
+
 def test_the_measures_are_the_oracles_on_random_clusters() -> None:
     views = [random_view(seed) for seed in range(CLUSTER_COUNT)]
     found = {(row["cluster_id"], row["scope"], row["quantity"]): row for row in measured_rows(views)}
