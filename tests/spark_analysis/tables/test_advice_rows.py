@@ -13,6 +13,7 @@ import pytest
 from broker.cluster import BrokerView, ClusterView, PartitionTable, TopicView
 from broker.ids import BrokerId
 from placement.balance.measures import Distribution, measures
+from placement.balance.reachable import Classes
 from placement.formats.racks import read_racks
 from spark_analysis.sources.dumps import read_input
 from spark_analysis.tables import advice_rows as advice
@@ -260,3 +261,18 @@ def test_a_part_of_a_cluster_is_not_advised() -> None:
     whole = random_view(1)
     assert advice_rows(whole)
     assert not advice_rows(attrs.evolve(whole, partitions_complete=False))
+
+
+def test_best_spreads_are_kept_only_where_each_class_has_the_same_replicas_leaders_and_bytes() -> None:
+    """Sums of all classes may stay equal while what one has goes to another: the best spread is not the same."""
+
+    def classes(counts: tuple[int, int] = (4, 4), led: tuple[int, int] = (4, 3), size: int = 10) -> Classes:
+        return Classes.of_factors((2, 3), counts, led=led, size_bytes=np.array([size, 20 - size]))
+
+    same = advice._are_alike
+    assert same(classes(), classes())
+    assert not same(classes(), classes(counts=(3, 5)))
+    assert not same(classes(), classes(led=(3, 4)))
+    assert not same(classes(), classes(size=12))
+    assert not same(classes(), attrs.evolve(classes(), on_cordoned={"replicas": np.zeros((2, 1), dtype=np.int64)}))
+    assert not same(None, classes())
