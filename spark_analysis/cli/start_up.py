@@ -22,8 +22,6 @@ import gc
 import sys
 from typing import Final
 
-from broker.compilation import tell_of_compilation
-
 COMPILING: Final = (
     "brokerside: compiling loops to machine code; this happens once for an installation and takes up to a minute"
 )
@@ -58,6 +56,8 @@ def without_pandas() -> None:
 
 def say_when_compiling() -> None:
     """Tell a terminal, before the first loop is compiled, that this is done once for an installation."""
+    # Not at the top: an interrupt is to end in one line before anything of ours but the command's door is loaded.
+    from broker.compilation import tell_of_compilation
 
     def say() -> None:
         if sys.stderr.isatty():
