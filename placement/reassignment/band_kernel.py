@@ -39,10 +39,10 @@ _PENALTY_OF_BROKER = float(1 << 53)
 
 
 class Spread(NamedTuple):
-    """Hold how many partitions of each topic a broker holds, and may hold: `held`, `low`, `high` int64[T, B].
+    """Hold the bounds by topic: the partitions a broker holds of each topic, and may hold.
 
-    `topic` int32[P] is each partition's topic. `start` int64[T * B + 1] into `row` int32[N] lists the partitions of
-    each topic on each broker, smallest first. Without bounds by topic T is 0.
+    `held`, `low` and `high` are int64[T, B]. `topic` int32[P] is each partition's topic. `start` int64[T * B + 1] into
+    `row` int32[N] lists the partitions of each topic on each broker, smallest first. Without bounds by topic T is 0.
     """
 
     topic: Int32Array
@@ -289,7 +289,7 @@ def sort_held(now: Int32Array, ascending: Int64Array, held: Sorted) -> None:
     held.start[0] = 0
 
 
-@compiled_with(
+_EXCHANGING = (
     admits,
     slot_of,
     outside,
@@ -303,8 +303,11 @@ def sort_held(now: Int32Array, ascending: Int64Array, held: Sorted) -> None:
     move,
     carry_out,
     clear,
-    allocates=False,
 )
+"""What finds and carries out an exchange between two brokers, compiled into both loops."""
+
+
+@compiled_with(*_EXCHANGING, allocates=False)
 def repair(shape: Shape, now: Int32Array, loads: Loads, held: Sorted, best: Best, tried: Int64Array) -> int:
     """Exchange partitions of brokers outside their bands with others; return how many exchanges were made.
 
@@ -352,22 +355,7 @@ def repair(shape: Shape, now: Int32Array, loads: Loads, held: Sorted, best: Best
     return made
 
 
-@compiled_with(
-    admits,
-    slot_of,
-    outside,
-    may_go,
-    change_of,
-    weigh,
-    first_of_size,
-    look,
-    keeps_spread,
-    find_exchange,
-    move,
-    carry_out,
-    clear,
-    allocates=False,
-)
+@compiled_with(*_EXCHANGING, allocates=False)
 def trim(shape: Shape, now: Int32Array, loads: Loads, held: Sorted, best: Best, tried: Int64Array, least: int) -> float:
     """Take moved replicas back, or exchange them for smaller ones, between pairs of brokers; return the bytes saved.
 

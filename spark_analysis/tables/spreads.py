@@ -20,7 +20,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from broker.cluster import Int64Array
-from broker.compiled import compiled, compiled_with
+from broker.compiled import compiled_with
 from placement.balance.measures import TOLERANCE
 from spark_analysis.tables import schemas
 from spark_analysis.tables.batches import batch_of
@@ -109,7 +109,17 @@ def best_sums(shares: Int64Array, counts: Int64Array, best: Best | None) -> tupl
     return wholes, reals
 
 
-@compiled
+def differences(ascending: Int64Array, floor: np.int64) -> tuple[float, float]:
+    """Return the squares, and the sum weighted by rank, of the differences of sorted shares from the floor."""
+    squares = weighted = 0.0
+    for place in range(ascending.size):
+        centred = float(ascending[ascending.size - 1 - place] - floor)
+        squares += centred * centred
+        weighted += centred * (place + 1)
+    return squares, weighted
+
+
+@compiled_with(differences)
 def fill_sums(shares: Int64Array, counts: Int64Array, wholes: Int64Array, reals: Float64Array) -> None:
     """Sum each run of shares; pass over runs that are empty or begin with -1.
 
@@ -128,16 +138,10 @@ def fill_sums(shares: Int64Array, counts: Int64Array, wholes: Int64Array, reals:
             total += shares[place]
             if shares[place] > shares[largest]:
                 largest = place
-        floor = total // count
-        squares = weighted = 0.0
         ascending = np.sort(shares[first:end])
-        for place in range(count):
-            centred = ascending[count - 1 - place] - floor
-            squares += float(centred) * float(centred)
-            weighted += float(centred) * (place + 1)
         wholes[0, run], wholes[1, run], wholes[2, run] = total, ascending[0], ascending[count - 1]
         wholes[3, run] = largest
-        reals[0, run], reals[1, run] = squares, weighted
+        reals[0, run], reals[1, run] = differences(ascending, total // count)
 
 
 def least_moves(shares: Int64Array, group: Int64Array, block: Int64Array, target: Int64Array) -> tuple[np.int64, bool]:
@@ -175,7 +179,7 @@ def least_moves(shares: Int64Array, group: Int64Array, block: Int64Array, target
     return moves, bool(fits and inside == moves)
 
 
-@compiled_with(least_moves)
+@compiled_with(differences, least_moves)
 def fill_best(
     shares: Int64Array,
     counts: Int64Array,
@@ -202,15 +206,10 @@ def fill_best(
         else:
             target, block = np.full(count, floor), np.zeros(count, np.int64)
             target[: total % count] += 1
-        squares = weighted = squares_now = 0.0
-        ascending, held = np.sort(target), np.sort(shares[first:end])
-        for place in range(count):
-            centred = ascending[count - 1 - place] - floor
-            squares += float(centred) * float(centred)
-            weighted += float(centred) * (place + 1)
-            squares_now += float(held[count - 1 - place] - floor) * float(held[count - 1 - place] - floor)
+        ascending = np.sort(target)
+        squares, weighted = differences(ascending, floor)
         moves, exact = np.int64(0), True
-        if squares_now > squares:
+        if differences(np.sort(shares[first:end]), floor)[0] > squares:
             moves, exact = least_moves(shares[first:end], groups[first:end], block, target)
             exact = (exact or kinds[run] & FREE > 0) and kinds[run] & BOUND == 0
         wholes[0, run], wholes[1, run], wholes[2, run] = ascending[count - 1], moves, exact

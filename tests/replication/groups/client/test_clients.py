@@ -270,25 +270,26 @@ def test_an_answer_that_does_not_come_is_given_up_and_the_coordinator_is_looked_
     assert script.has_asked(FindCoordinatorRequest)
 
 
-def test_the_leader_assigns_by_the_partitions_that_it_asks_for() -> None:
-    script = classic()
+def leading(script: Script) -> JoinGroupRequest:
+    """Make a lone member the leader of generation 1, and tell it of both partitions; return how it joined."""
     script.answer(FindCoordinatorRequest, FindCoordinatorResponse(BrokerId(1)))
     request = script.asked(JoinGroupRequest)
     me = MemberId("m")
     members = (JoinedMember(me, None, request.protocols[0].metadata),)
     script.answer(JoinGroupRequest, attrs.evolve(in_generation(1, request), leader_id=me, members=members))
     script.answer(TopicMetadataRequest, TopicMetadataResponse({"t": 2}))
-    assert script.asked(SyncGroupRequest).assignments == ((me, write_assignment(BOTH)),)
+    return request
+
+
+def test_the_leader_assigns_by_the_partitions_that_it_asks_for() -> None:
+    script = classic()
+    leading(script)
+    assert script.asked(SyncGroupRequest).assignments == ((MemberId("m"), write_assignment(BOTH)),)
 
 
 def test_who_led_a_former_generation_no_longer_looks_at_the_topics() -> None:
     script = classic("cooperative-sticky")
-    script.answer(FindCoordinatorRequest, FindCoordinatorResponse(BrokerId(1)))
-    request = script.asked(JoinGroupRequest)
-    me = MemberId("m")
-    members = (JoinedMember(me, None, request.protocols[0].metadata),)
-    script.answer(JoinGroupRequest, attrs.evolve(in_generation(1, request), leader_id=me, members=members))
-    script.answer(TopicMetadataRequest, TopicMetadataResponse({"t": 2}))
+    request = leading(script)
     script.answer(SyncGroupRequest, SyncGroupResponse(ticket=request.ticket, assignment=write_assignment(BOTH)))
     script.answer(OffsetFetchRequest, OffsetFetchResponse((Offset(4), None)))
     script.at(3_100)
