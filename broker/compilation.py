@@ -37,7 +37,7 @@ def watch_compilations() -> None:
                 _TELLING.pop()()
 
         def on_end(self, event: object) -> None:
-            """Do nothing: only the start of a compilation is of interest."""
+            """Ignore the end of a compilation."""
 
     register: Any = event.register  # Has no types.
     register("numba:compile", Watch())

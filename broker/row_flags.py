@@ -1,4 +1,4 @@
-"""Find the rows of a matrix of flags that have a flag set, count the flags of each row, and distinct ids of each row.
+"""Find and count flags in the rows of a matrix, and count distinct ids in a row.
 
 What it decides: nothing; `flags.any(axis=1)` and `np.count_nonzero(flags, axis=1)` give the same, and
 `np.unique(row[row >= 0]).size` of each row.

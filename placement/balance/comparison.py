@@ -154,7 +154,7 @@ def _kind(view: ClusterView, topic: TopicView) -> SettingsShown:
 
 
 def _settings(one: TopicView, other: TopicView, kind: SettingsShown, later: SettingsShown) -> Iterator[Change]:
-    """Yield the settings that changed for certain: what only the topic's own or only the effective ones say is not."""
+    """Yield the settings of a topic that certainly changed, between two inputs that may show different settings."""
     first, last = dict(one.configs), dict(other.configs)
     if SettingsShown.NONE in (kind, later):
         first, last = _least(one), _least(other)

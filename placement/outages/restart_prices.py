@@ -179,7 +179,7 @@ class PriceSearch:
         return tuple(batch.tolist()) if batch.size or steps <= steps_max else None
 
     def _add(self, batches: Sequence[tuple[int, ...]]) -> bool:
-        """Add batches to the program; return whether one was new.
+        """Add batches to the linear program; return whether one was new.
 
         The best prices are divided by the weight of the heaviest of them, if that is above 1: then none weighs more.
         """

@@ -1,4 +1,4 @@
-"""Exchange replicas at random, and for the worse less and less often, until few bytes are copied, compiled.
+"""Exchange replicas at random, by simulated annealing, until a plan copies few bytes (compiled).
 
 What it decides: which replicas a plan moves where exchanges that save bytes (band_kernel.py) are stuck: a broker both
 gives and receives, because no single exchange brings it, and its partner, into their bands.
@@ -88,7 +88,7 @@ def draw_back(loads: Loads, held: Sorted, seed: Int64Array, broker: int, given: 
 
 
 def excess_after(loads: Loads, here: int, there: int, bytes_given: int) -> int:
-    """Return by how many bytes more two brokers are outside their bands once one has given the other some bytes."""
+    """Return how far two brokers move out of their bands, in bytes, when one gives the other some bytes."""
     before = outside(loads, here, loads.load[here]) + outside(loads, there, loads.load[there])
     own, other = loads.load[here] - bytes_given, loads.load[there] + bytes_given
     return outside(loads, here, own) + outside(loads, there, other) - before

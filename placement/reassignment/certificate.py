@@ -221,7 +221,7 @@ def lower_bound(question: Question, proof: Proof) -> int:
 
 
 def bytes_of_topics(question: Question, proof: Proof) -> int:
-    """Return what all topics copy at least to keep their bounds, each by itself whatever the loads in bytes; or 0."""
+    """Return the least bytes that topics copy to keep their bounds, each topic by itself; 0 without bounds."""
     if proof.topics is None:
         return 0
     least, nothing = 0, np.zeros_like(question.base)

@@ -130,7 +130,7 @@ def unblocked_by_newer_release(reassignment: Reassignment) -> Flags:
 
 
 def drifted_rows(reassignment: Reassignment) -> Int64Array:
-    """Return the partitions that a reassignment leaves alone and that another than their preferred leader leads."""
+    """Return the partitions that are not reassigned and not led by their preferred leader."""
     view, table = reassignment.view, reassignment.view.partitions
     if table.leader is None or not table.replicas.shape[1]:
         return np.empty(0, dtype=np.int64)

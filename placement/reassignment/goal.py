@@ -219,6 +219,6 @@ def excluded_rows(view: ClusterView, goal: Goal) -> NDArray[np.bool_]:
 
 
 def brokers_named(ids: Sequence[int]) -> str:
-    """Return brokers in words, such as "brokers 2, 7", some of them if there are many."""
+    """Return a list of brokers as text, such as "brokers 2, 7"; a long list is cut short."""
     shown = ", ".join(map(str, ids[:SHOWN_MAX])) + (", …" if len(ids) > SHOWN_MAX else "")
     return ("broker " if len(ids) == 1 else "brokers ") + shown

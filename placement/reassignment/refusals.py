@@ -1,4 +1,4 @@
-"""Refuse a goal that a cluster cannot reach, with the rule, the numbers, and what would do.
+"""Refuse a goal that a cluster cannot reach; say which rule forbids it, and what would help.
 
 What it decides: whether a view has what a plan needs, and whether rules, factors and fenced brokers let it reach the
 goal at all.

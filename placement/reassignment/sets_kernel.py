@@ -1,4 +1,4 @@
-"""Round partitions to parts, choose the brokers of whole partitions from those of their parts, and fill gaps, compiled.
+"""Cut partitions into parts, and choose the brokers of each partition from those of its parts (compiled).
 
 What it decides: how many parts a partition is cut into (parts.py), and where it stands once its parts are placed
 (whole_partitions.py), before exchanges (band_kernel.py) make that better.

@@ -64,10 +64,11 @@ _OUTSIDE_MAX: Final = 0.25  # Of the best plan's bytes: a placement that is fart
 def spread_evenly(
     parts: Parts, near: Found, low: Int64Array, high: Int64Array, least: int = 0
 ) -> tuple[Found, Int64Array]:
-    """Return a placement that keeps bounds by topic, within `low` to `high` int64[B] if one is found, and prices.
+    """Return a placement within the bounds by topic, and the prices that prove what it must copy.
 
-    `near` is a placement within the bands that need not keep the bounds by topic; `least` bytes are proven. Prices are
-    int64[T, B], of each topic's replicas at brokers. Raises InfeasibleError where a topic has no place in its bounds.
+    It is within `low` to `high` int64[B] too if such a one is found. `near` is a placement within these that need not
+    keep the bounds by topic; `least` bytes are proven. Prices are int64[T, B], of each topic's replicas at brokers.
+    Raises InfeasibleError where a topic has no place in its bounds.
     """
     problem, sizes = parts.whole, parts.sizes
     alone, price = by_topics(problem, sizes, problem.before)

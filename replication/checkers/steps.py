@@ -195,7 +195,7 @@ class StepChecker:
     def _accept_incomplete(
         self, cluster: CheckedCluster, reference: ReferenceLog, observed: ObservedLog, leader: LeaderState
     ) -> None:
-        """Give up what a leader lacks that Kafka takes for complete, as it is in ISR or ELR."""
+        """Stop expecting records that a leader lacks, where Kafka counts it as complete (in ISR or ELR)."""
         keep = observed.agree(reference.committed)
         if leader.leader_epoch < reference.clean_from_epoch or keep == len(reference.committed):
             return

@@ -1,4 +1,4 @@
-"""Find the rules of later releases without which a run is broken.
+"""Find out which rule of a later release would have kept a broken run from breaking.
 
 What it decides: which single switch, off in the rules of the run and on in the newest release, makes the same seed hold
 under the same faults.
@@ -26,7 +26,7 @@ from replication.simulation.run import Outcome
 
 
 def lacking_rules(options: Options, again: Callable[[Options], Outcome]) -> tuple[str, ...]:
-    """Return the switches of later releases each of which alone mends a broken run; `again` runs options."""
+    """Return each switch of a later release that mends a broken run by itself; `again` repeats a run."""
     rules = options.settings.rules
     missing = [name for name in SWITCHES if getattr(CURRENT, name) and not getattr(rules, name)]
     return tuple(name for name in missing if _holds(options, name, again))
@@ -44,6 +44,6 @@ def _holds(options: Options, name: str, again: Callable[[Options], Outcome]) -> 
 
 
 def lacking_line(release: str, name: str) -> str:
-    """Return what a release lacks and who mended it when, in one line."""
+    """Return one line: the rule that a release lacks, its KIP or KAFKA number, and the release that has it."""
     switch = SWITCHES[name]
     return f"Kafka {release} lacks {name} ({switch.source}, {switch.since}): {switch.without}; with it this seed holds"

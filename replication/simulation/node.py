@@ -157,7 +157,7 @@ class Node:
         self.role = None
 
     def _distrust_logs(self) -> None:
-        """Have every log on the disk recovered when it is opened next.
+        """Mark every log on the disk for recovery at its next opening.
 
         Kafka recovers all at start. Here a log is opened when its broker hears of it, perhaps not before a clean stop,
         and is recovered all the same.

@@ -97,7 +97,7 @@ def faults_of_files(folder: Path, plan: Reassignment, goal: Goal, *, tells_isr: 
 
 
 def faults_of_summary(folder: Path, plan: Reassignment, counts: Tally, sha256: str | None) -> list[str]:
-    """Return what summary.json says wrong, or does not say; a folder without it says nothing wrong.
+    """Return the faults of summary.json; a folder without this file has none.
 
     `sha256` is the digest that the certificate has of it, None in one of before.
     """
@@ -138,7 +138,7 @@ def read_text(path: Path) -> str:
 
 
 def _faults_of_form(name: str, text: str, read: Reassignment) -> Iterator[str]:
-    """Yield what kafka-reassign-partitions takes for granted, or takes for a move between directories."""
+    """Yield faults of fields that kafka-reassign-partitions assumes: the version and the log directories."""
     if re.search(r'"version"\s*:\s*1\b', text) is None:
         yield f"{name} states no version, which is 1"
     lacking = read.count - text.count('"log_dirs"')  # No name of a topic has a quotation mark.

@@ -1,4 +1,4 @@
-"""Start a command sooner, and say so where it cannot: no search for garbage, no pandas, a word before compilation.
+"""Start a command faster: pause the garbage collector, avoid pandas, and announce compilation.
 
 What it decides: while a command's modules load, and when it ends, Python looks for no cycles of dead objects: modules
 live as long as the process. pyarrow imports pandas with its first array, a third of a second, only to know its types;
@@ -68,7 +68,7 @@ def say_when_compiling() -> None:
 
 
 class _Hidden:
-    """Find no pandas."""
+    """Hide pandas from `import`."""
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> None:
         if name == "pandas":

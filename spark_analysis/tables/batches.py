@@ -1,4 +1,4 @@
-"""Turn columns, as numpy, Arrow or Python holds them, into Arrow batches of a table.
+"""Make Arrow batches of a table from columns: numpy arrays, Arrow arrays or lists.
 
 Constraints: whole numbers are 0 or more; in a column of them that may be null, -1 is an unknown value, written as null.
 
@@ -21,14 +21,14 @@ from spark_analysis.tables.columns import Table
 
 
 def batch_of(table: Table, parts: Sequence[Part]) -> pa.RecordBatch:
-    """Return rows of a table, its columns in order."""
+    """Return one batch of a table; `columns` are in the order of its schema."""
     schema = table.arrow_schema()
     arrays = [_array(field, part, len(parts[0])) for field, part in zip(schema, parts, strict=True)]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 def joined_batch(table: Table, rows: Sequence[Sequence[Part]]) -> pa.RecordBatch:
-    """Return as one batch what `batch_of` makes of each of `rows`, one after another."""
+    """Join several sets of columns, each as `batch_of` takes it, into one batch."""
     if len(rows) == 1:
         return batch_of(table, rows[0])
     schema, counts = table.arrow_schema(), [len(parts[0]) for parts in rows]
@@ -38,7 +38,7 @@ def joined_batch(table: Table, rows: Sequence[Sequence[Part]]) -> pa.RecordBatch
 
 
 def _joined(field: Any, parts: Sequence[Part], counts: Sequence[int]) -> Any:
-    """Return the parts of one column as one Arrow array; alike parts are joined before they become one."""
+    """Join the parts of one column into one Arrow array."""
     kinds = {type(part) for part in parts}
     if kinds == {list}:
         return _array(field, list(chain.from_iterable(parts)), sum(counts))

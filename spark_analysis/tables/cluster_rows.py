@@ -1,4 +1,4 @@
-"""Hold some clusters as columns: their facts, their rows of each table, and the shares of their groups.
+"""Hold the results of several clusters as columns, from where they are computed to where they are written.
 
 What it decides: how what is found of clusters passes from those that count to those that write: as columns of many
 clusters, so that numpy and Arrow are called per column, not per cluster.

@@ -1,4 +1,4 @@
-"""Write the rows that executors compute into one file per task and table; Spark receives only the files' names.
+"""Write the rows of each task into one Parquet file per table; Spark receives only the file names.
 
 Goals, most important first: a dump is parsed once and a cluster is placed once, for any number of tables; rows stand in
 order of cluster and placer without being sorted; no row per replica anywhere, and no row per broker through the JVM.
@@ -38,7 +38,7 @@ HELD_CLUSTERS_MAX: Final = 128
 
 @attrs.define(eq=False)
 class _Held:
-    """Hold columns of rows of one table that wait to become a batch, and the file that they go to."""
+    """Collect rows of one table until there are enough for a batch, then write it to the task's file."""
 
     table: Table
     file: PartFile
@@ -46,7 +46,7 @@ class _Held:
     row_count: int = 0
 
     def append(self, parts: Sequence[Part]) -> None:
-        """Append rows; those that fill a row group of the file go there, so that groups do not depend on batches."""
+        """Append rows; write whole row groups, so that groups do not depend on the batches."""
         self.rows.append(parts)
         self.row_count += len(parts[0])
         if self.row_count >= min(HELD_ROWS_MAX, ROW_GROUP_ROWS - self.file.waiting_row_count):
