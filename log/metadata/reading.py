@@ -64,9 +64,13 @@ class MetadataEntry:
 
 @attrs.define
 class RejectedRecords:
-    """Collect the errors of records and batches that a reader has skipped, in order, at most `REJECTED_MAX`."""
+    """Collect the errors of records and batches that a reader has skipped, in order, at most `REJECTED_MAX`.
+
+    `torn_ends` are sentences on files that end within a batch.
+    """
 
     errors: list[CorruptDataError] = attrs.field(factory=list)
+    torn_ends: list[str] = attrs.field(factory=list)
 
     def add(self, error: CorruptDataError) -> None:
         """Add the error of a skipped record or batch; raise it if the list is full."""
@@ -79,7 +83,7 @@ def entries_of(data: BytesLike, *, source: str, rejected: RejectedRecords | None
     """Yield the records of one file.
 
     Raises CorruptDataError at damage and UnreadableEntryError at a record that cannot be read; with `rejected` their
-    errors are added there, and reading goes on. A torn end is no damage: the file may still be written to.
+    errors are added there, and reading goes on. A torn end is no damage, as the file may still be written to, but said.
     """
     for columns in scan(data, options=ScanOptions(keep_going=rejected is not None), source=source):
         for place in _places(columns):
@@ -92,7 +96,12 @@ def entries_of(data: BytesLike, *, source: str, rejected: RejectedRecords | None
                     raise unreadable from None
                 rejected.add(unreadable)
         for damage in columns.damages:
-            if rejected is not None and not damage.is_torn_tail:
+            if rejected is not None and damage.is_torn_tail:
+                rejected.torn_ends.append(
+                    f"{source}: the last {damage.size_bytes:,} bytes are not a whole batch and were left out: the file "
+                    "was copied while it was written, or is cut off"
+                )
+            elif rejected is not None:
                 rejected.add(damage.error)
 
 

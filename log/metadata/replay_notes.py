@@ -1,4 +1,4 @@
-"""Describe what a replay could not read: later versions of records, and uncertain brokers.
+"""Describe what a replay could not read: later versions of records, torn ends of files, and uncertain brokers.
 
 What it decides: the notes that go with a cluster's metadata, one sentence each.
 
@@ -28,6 +28,7 @@ def replay_notes(replay: Replay, rejected: RejectedRecords | None = None) -> Ite
         yield f"{records} of version {version}, later than the newest known, {known}: what it adds was skipped"
     if rejected is None:
         return
+    yield from dict.fromkeys(rejected.torn_ends)
     uncertain = sum(map(may_hide_a_broker, rejected.errors))
     if uncertain:
         records = (

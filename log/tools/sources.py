@@ -236,7 +236,10 @@ def segments_size_bytes(folders: Sequence[SourceFolder]) -> int:
 
 def named_file(path: Path) -> SourceFile:
     """Return the file that a path names; a link is followed only to a file of the same name."""
-    target = path.resolve()
+    try:
+        target = path.resolve()
+    except RuntimeError:  # A link to itself, up to Python 3.12; who opens it is told so.
+        target = path
     folder = target.parent if target.name == path.name else path.parent
     return SourceFile(FileStorage(folder, read_only=True), path.name, str(path))
 

@@ -40,6 +40,7 @@ from log.segments.file_names import LOG, PRODUCER_SNAPSHOT, TXN_INDEX
 from log.tools.sources import named_file
 from spark_analysis.data_sources.log_listing import MANIFEST, LogSegment
 from spark_analysis.data_sources.tiered import read_manifest
+from spark_analysis.sources.files import unreadable
 
 INDEXES: Final = ".indexes"
 _OFFSET_DIGITS: Final = 20
@@ -57,7 +58,7 @@ class Committed:
         """Return what the files beside the segment say; raise InputError or CorruptDataError if one cannot be read."""
         folder = Path(segment.path).parent
         aborted = []
-        for path in sorted(folder.iterdir()):
+        for path in _files(folder):
             if _offset_of(path) >= segment.base_offset:
                 aborted += [one for one in _aborted_in(path) if one.last_offset >= segment.base_offset]
         stable = INT64_MAX if segment.is_tiered else first_open_offset(folder)
@@ -81,7 +82,7 @@ def first_open_offset(folder: Path) -> int:
 
     Cost: linear in the batches after the last producer snapshot.
     """
-    files = sorted(folder.iterdir())
+    files = _files(folder)
     logs = [path for path in files if path.suffix == LOG and _offset_of(path) >= 0]
     snapshots = [path for path in files if path.suffix == PRODUCER_SNAPSHOT and _offset_of(path) >= 0]
     start, opened = 0, {}
@@ -131,12 +132,19 @@ def _aborted_in(path: Path) -> Iterator[AbortedTransaction]:
             yield from aborted_transactions(_bytes(indexes)[place[0] : sum(place)], source=str(indexes))
 
 
+def _files(folder: Path) -> list[Path]:
+    try:
+        return sorted(folder.iterdir())
+    except OSError as error:
+        raise unreadable(str(folder), error) from None
+
+
 def _bytes(path: Path, size_bytes_max: int = SNAPSHOT_BYTES_MAX) -> bytes:
     try:
         with path.open("rb") as file:
             data = file.read(size_bytes_max + 1)
     except OSError as error:
-        raise InputError(f"cannot be read: {(error.strerror or str(error)).lower()}", source=str(path)) from None
+        raise unreadable(str(path), error) from None
     if len(data) > size_bytes_max:
         raise InputError(f"larger than the {size_bytes_max} bytes allowed for such a file", source=str(path))
     return data

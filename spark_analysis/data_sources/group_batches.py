@@ -27,6 +27,7 @@ from placement.formats.member_zones import MemberZones
 from spark_analysis.data_sources.dump_rows import account_batches, fault_batches, reject_text
 from spark_analysis.data_sources.options import DROP, FAILFAST
 from spark_analysis.sources.dumps import DumpInput
+from spark_analysis.sources.files import check_readable
 from spark_analysis.sources.groups import read_groups, read_zones
 from spark_analysis.sources.unusable import fault_of, unusable
 from spark_analysis.tables.columns import Table
@@ -72,6 +73,7 @@ def _rows(request: GroupRequest, cluster: ClusterFiles, zones: MemberZones | Non
     files: list[GroupTables] = []
     for path in cluster.paths:
         try:
+            check_readable(path)
             files.append(read_groups(path))
         except BrokersideError as error:
             if request.mode == FAILFAST:

@@ -26,14 +26,16 @@ from typing import Any, Final
 import attrs
 import pyarrow as pa
 
-from broker.errors import InputError
+from broker.errors import InputError, shorten
 from broker.ids import INT32_MAX
 from broker.units import MIB
 
 MANIFEST_BYTES_MAX: Final = 16 * MIB  # A segment of 2 GiB in chunks of 4 KiB has a tenth of this.
+CHUNK_COUNT_MAX: Final = 1 << 20  # 2 GiB in chunks of 2 KiB; the default of chunk.size is 4 MiB.
 VERSION: Final = "1"
 _COUNT: Final = struct.Struct(">i")
 _HEAD: Final = struct.Struct(">iib")  # Count, base, bytes a value.
+_KINDS: Final = {str: "text", int: "whole number", bool: "truth value", dict: "object"}
 
 
 @attrs.frozen
@@ -65,17 +67,50 @@ class SegmentManifest:
         """Return what the bytes of a manifest say; raise InputError if they are no manifest of version 1."""
         try:
             given: Any = json.loads(data)
-            if given["version"] != VERSION:
-                raise InputError(f"version {given['version']!r} of a manifest; {VERSION!r} is known", source=source)
-            if given.get("encryption") is not None:
-                raise InputError("the segment is encrypted, and its key is not in the manifest alone", source=source)
-            chunks = tuple(_chunks(given["chunkIndex"], source))
-            index = (given.get("segmentIndexes") or {}).get("transaction")
-            place = None if index is None else (int(index["position"]), int(index["size"]))
-            return cls(chunks, bool(given["compression"]), place)
-        except (ValueError, KeyError, TypeError, AttributeError, struct.error, RecursionError) as error:
-            what = f"no manifest of a tiered segment: {type(error).__name__} {error}"
-            raise InputError(what, source=source) from None
+        except (ValueError, RecursionError):
+            raise InputError("is no JSON, as a manifest of a tiered segment is", source=source) from None
+        manifest = _Fields(given, source)
+        if (version := manifest.of("version", str)) != VERSION:
+            raise InputError(f"version {version!r} of a manifest; {VERSION!r} is known", source=source)
+        if given.get("encryption") is not None:
+            raise InputError("the segment is encrypted, and its key is not in the manifest alone", source=source)
+        chunks = tuple(_chunks(_Fields(manifest.of("chunkIndex", dict), source)))
+        indexes = manifest.of("segmentIndexes", dict) if given.get("segmentIndexes") is not None else {}
+        place = None
+        if indexes.get("transaction") is not None:
+            index = _Fields(indexes["transaction"], source)
+            place = index.size("position"), index.size("size")
+        return cls(chunks, manifest.of("compression", bool), place)
+
+
+@attrs.frozen
+class _Fields:
+    """Give the fields of an object in a manifest, each of the type that it has to have."""
+
+    held: Any
+    source: str
+
+    def of(self, name: str, kind: type) -> Any:
+        """Return a field; raise InputError if it is not there or of another type."""
+        if not isinstance(self.held, dict):
+            raise InputError("no manifest of a tiered segment: an object of JSON is needed", source=self.source)
+        if name not in self.held:
+            raise InputError(f"no manifest of a tiered segment: there is no {name!r}", source=self.source)
+        value = self.held[name]
+        if type(value) is not kind:
+            raise self.refusal(f"{name!r} is {shorten(json.dumps(value))}, no {_KINDS[kind]}")
+        return value
+
+    def size(self, name: str) -> int:
+        """Return a number of bytes; raise InputError if it is none."""
+        value: int = self.of(name, int)
+        if not 0 <= value <= INT32_MAX:
+            raise self.refusal(f"{name!r} is {value}; allowed are 0 to {INT32_MAX}")
+        return value
+
+    def refusal(self, why: str) -> InputError:
+        """Return the error for a manifest that says what cannot be."""
+        return InputError(f"no manifest of a tiered segment: {why}", source=self.source)
 
 
 def read_manifest(path: str) -> SegmentManifest:
@@ -116,20 +151,25 @@ def chunks_of(path: str, manifest: SegmentManifest) -> Iterator[bytes]:
         raise InputError(f"cannot be read: {(error.strerror or str(error)).lower()}", source=path) from None
 
 
-def _chunks(index: Any, source: str) -> Iterator[Chunk]:
-    size, total = int(index["originalChunkSize"]), int(index["originalFileSize"])
-    if not 0 < size <= INT32_MAX or not 0 <= total <= INT32_MAX:
-        raise InputError(f"chunks of {size} bytes of a segment of {total}", source=source)
-    count = -(-total // size)
-    if index["type"] == "fixed":
-        stored = [int(index["transformedChunkSize"])] * (count - 1)
-        stored += [int(index["finalTransformedChunkSize"])] if count else []
-    elif index["type"] == "variable":
-        stored = list(_sizes(base64.b64decode(index["transformedChunks"], validate=True)))
+def _chunks(index: _Fields) -> Iterator[Chunk]:
+    """Yield the chunks that a chunk index lists; their number is known to be allowed before any is made."""
+    size, total = index.size("originalChunkSize"), index.size("originalFileSize")
+    count = -(-total // max(size, 1))
+    if not size or count > CHUNK_COUNT_MAX:
+        raise index.refusal(f"chunks of {size} bytes of a segment of {total}; at most {CHUNK_COUNT_MAX:,} are allowed")
+    kind = index.of("type", str)
+    if kind == "fixed":
+        stored = [index.size("transformedChunkSize")] * (count - 1)
+        stored += [index.size("finalTransformedChunkSize")] if count else []
+    elif kind == "variable":
+        try:
+            stored = list(_sizes(base64.b64decode(index.of("transformedChunks", str), validate=True)))
+        except (ValueError, struct.error):  # binascii.Error is a ValueError.
+            raise index.refusal("'transformedChunks' are no sizes in Base64") from None
     else:
-        raise InputError(f"a chunk index of type {index['type']!r}; fixed and variable are known", source=source)
+        raise index.refusal(f"a chunk index of type {kind!r}; fixed and variable are known")
     if len(stored) != count or any(not 0 <= each <= INT32_MAX for each in stored):
-        raise InputError(f"{len(stored)} chunks of {size} bytes of a segment of {total}", source=source)
+        raise index.refusal(f"{len(stored)} chunks of {size} bytes of a segment of {total}")
     for place, each in enumerate(stored):
         yield Chunk(size if place < count - 1 else total - size * (count - 1), each)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +70,13 @@ def test_files_that_cannot_be_used_are_faults_of_each_table(files: list[Path]) -
         assert len(texts) == 3, table
         assert sum("not what kafka-consumer-groups --describe prints" in text for text in texts) == 1
         assert sum("gone.txt: cannot be read: no such file or directory" in text for text in texts) == 1
+
+
+def test_a_pipe_is_a_fault_and_is_not_waited_for(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe.txt"
+    os.mkfifo(pipe)
+    (row,) = rows([pipe])
+    assert row["fault"] == f"{pipe}: not a regular file; executors read files, so save the dump to one first"
 
 
 def test_faults_are_left_out_or_end_the_job_as_the_mode_says(files: list[Path]) -> None:

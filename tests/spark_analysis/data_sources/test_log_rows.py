@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from spark_analysis.data_sources.committed import Committed
 from spark_analysis.data_sources.log_filter import LogFilter
 from spark_analysis.data_sources.log_listing import log_segments
 from spark_analysis.data_sources.log_rows import LogRequest, segment_batches
-from spark_analysis.data_sources.options import DROP, FAILFAST
+from spark_analysis.data_sources.options import DROP, FAILFAST, PERMISSIVE
 from spark_analysis.tables.log_schemas import LOG_RECORDS
 from tests.log.samples import CONFIG, DIRECTORY, SAMPLES, START_MS, append, write_sample
 from tests.spark_analysis.data_sources.logs import batches_of, committed, expected, rows, tier
@@ -262,6 +263,14 @@ def test_read_committed_works_in_tiered_storage_with_its_indexes(tmp_path: Path)
     tier(tmp_path / "local" / DIRECTORY, tmp_path / "remote")
     wanted = [row["offset"] for row in rows(tmp_path / "local", read_committed=True)]
     assert [row["offset"] for row in rows(tmp_path / "remote", read_committed=True)] == wanted
+
+
+def test_a_folder_that_is_gone_before_its_transactions_are_read_is_a_fault_of_each_segment(plain: Path) -> None:
+    segments = log_segments([str(plain)])
+    shutil.rmtree(plain)
+    request = LogRequest(LOG_RECORDS, LOG_RECORDS.column_names, PERMISSIVE, read_committed=True)
+    found = [row for batch in segment_batches(request, segments) for row in batch.to_pylist()]
+    assert [row["fault"] for row in found] == [f"{plain}: cannot be read: no such file or directory"] * len(segments)
 
 
 def test_a_sequence_goes_on_at_0_after_the_largest_int(tmp_path: Path) -> None:
