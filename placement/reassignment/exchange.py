@@ -30,19 +30,20 @@ Ford & Fulkerson's primal-dual method for the cost.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Final
+
 import attrs
 import numpy as np
 from numpy.typing import NDArray
 
 from broker.cluster import Int32Array, Int64Array
-from placement.reassignment.exchange_graph import Buckets, Holdings, Search, Shape, State, hold
-from placement.reassignment.exchange_kernel import (
-    keep_former,
-    push_units,
-    search_levels,
-    take_back_leaders,
-)
+from placement.reassignment.exchange_graph import Buckets, Holdings, Room, Search, Shape, State
+from placement.reassignment.exchange_kernel import keep_former, take_back_leaders
 from placement.reassignment.problem import Bounds, InfeasibleError, Problem, Solution
+from placement.reassignment.settle_kernel import NO_ROOM, NOTHING_SENT, SETTLED, rebalance, settle
+
+_KEYS_FIRST: Final = 1 << 10  # Prices of a few values on a few levels; there is more room where it does not do.
 
 
 def solve(problem: Problem, bounds: Bounds | None = None, *, leaders_last: bool = True) -> Solution:
@@ -64,7 +65,7 @@ def _solved(problem: Problem, bounds: Bounds | None, leaders_last: bool) -> Solu
     one_block = Bounds.even(np.where(problem.live, 0, -1), np.array([problem.total], dtype=np.int64), problem.share)
     work = Work(problem, one_block if bounds is None else bounds)
     while True:
-        reached = work.settle(problem.leader * 0 - 1, "moves")
+        reached = work.settle(np.full_like(problem.leader, -1), "moves")
         if reached is None:
             break
         if bounds is not None:
@@ -93,8 +94,9 @@ class Work:
         self.order = np.zeros(nodes, dtype=np.int64)
         zeros = [np.zeros(nodes, dtype=np.int64) for _ in range(4)]
         self.state = State(now, *zeros)
+        self.raised = zeros[0]  # By how much prices would rise where units are stuck.
         self.bounds = bounds
-        self._rebalance(np.zeros(nodes, dtype=np.int64))
+        self._rebalance()
 
     # --- the graph ---------------------------------------------------------------------------------------------------
 
@@ -133,32 +135,10 @@ class Work:
             high=high,
         )
 
-    def _loads(self) -> Int64Array:
-        """Return what each cell holds by itself."""
-        now, problem = self.state.now, self.problem
-        cells = problem.topic.astype(np.int64)[:, None] * problem.group.size + now
-        return np.bincount(cells[now >= 0], minlength=self.cell_count).astype(np.int64)
-
-    def _rebalance(self, sign: Int64Array) -> None:
-        """Set what arcs to parents carry, as their prices allow (`sign` of each arc's cost), and every excess."""
+    def _rebalance(self) -> None:
+        """Set what arcs to parents carry, as their prices allow, and every excess."""
         shape, state = self.shape, self.state
-        inflow = np.zeros(shape.parent.size, dtype=np.int64)
-        inflow[: self.cell_count] = self._loads()
-        inflow[self.brokers] += np.where(self.problem.live, self.problem.base, 0)
-        layers = [slice(0, self.cell_count), self.brokers] if self.per_topic else [self.brokers]
-        for layer in layers:
-            low, high, signs = shape.low[layer], shape.high[layer], sign[layer]
-            even = np.clip(inflow[layer], low, high)
-            carried = np.where(signs > 0, low, np.where(signs < 0, high, even))
-            held = shape.parent[layer] >= 0
-            state.carried[layer] = np.where(held, carried, 0)
-            state.excess[layer] = np.where(held, inflow[layer] - carried, 0)
-            np.add.at(inflow, shape.parent[layer][held], carried[held])
-        roots = slice(self.first_root, self.first_root + self.bounds.totals.size)
-        state.excess[roots] = inflow[roots] - self.bounds.totals
-        changing = self.problem.kind >= 0
-        wanted = int(self.problem.factor[self.problem.kind[changing]].sum())
-        state.excess[-1] = wanted - int(np.count_nonzero(state.now[changing] >= 0))
+        rebalance(shape, state, self.problem.base, self.bounds.totals, np.empty(shape.parent.size, dtype=np.int64))
         assert state.excess.sum() == 0, "every unit is somewhere"
 
     # --- phases ------------------------------------------------------------------------------------------------------
@@ -166,90 +146,27 @@ class Work:
     def settle(self, leader: Int32Array, level: str) -> NDArray[np.bool_] | None:
         """Send units until no node has an excess; return the nodes reached if some can never be sent, bool[N]."""
         shape, state = self.shape._replace(leader=leader), self.state
+        nodes, topic_count = shape.parent.size, self.cell_count // shape.group.size
         price: Int64Array = getattr(state, level)
-        nodes = price.size
-        wanted = int(self.problem.factor[self.problem.kind[self.problem.kind >= 0]].sum())
-        held = Holdings(np.zeros(nodes + 1, dtype=np.int64), np.empty(wanted + self.problem.kind.size, dtype=np.int32))
-        room = [np.empty(nodes, dtype=np.int64) for _ in range(3)]
-        left = np.empty(self.cell_count // self.problem.group.size, dtype=np.int64)
-        patience, last = 0, -1
-        while (state.excess > 0).any():
-            hold(shape, state.now, held.start, held.partition)
-            search, buckets = self._search()
-            if search_levels(shape, state, held, search, buckets, room[0], left):
-                search, buckets = self._by_level(search)
-                sent = push_units(shape, state, held, search, buckets, *room)
-                assert sent > 0, "a node that lacks units was reached"
-                last = -1
-                continue
-            reached = search.level >= 0
-            count = int(np.count_nonzero(reached))
-            if count != last:
-                patience, last = self._patience(price, reached), count
-            patience -= 1
-            if patience < 0:
-                return reached
-            price += self._raised(reached)  # In place: the array is the state's own.
-        return None
-
-    def _patience(self, price: Int64Array, reached: NDArray[np.bool_]) -> int:
-        """Return how often prices can rise before every arc out of the reached nodes must have become tight."""
-        most = 0
-        for block in np.unique(self.order[reached]).tolist():
-            inside = self.order == block
-            left = price[inside & ~reached]
-            if left.size:
-                most = max(most, int(price[inside & reached].max() - left.min()) + 2)
-        return most
-
-    def _raised(self, reached: NDArray[np.bool_]) -> Int64Array:
-        """Return by how much prices rise: by one for what a block did not reach, and for every block above it."""
-        rises = np.zeros(int(self.order.max()) + 2, dtype=np.int64)
-        blocks = np.unique(self.order[reached])
-        rises[blocks + 1] = 1
-        above = np.cumsum(rises)[:-1][self.order]
-        stays = np.isin(self.order, blocks) & ~reached
-        return np.asarray(above + stays)
-
-    def _values(self) -> tuple[Int64Array, Int64Array, Int64Array]:
-        """Return the value of the prices of each cell, the limits of prices, and the distinct values."""
-        moves, leads = self.state.moves[: self.cell_count], self.state.leads[: self.cell_count]
-        limits = np.array([moves.min(), np.ptp(moves) + 1, leads.min(), np.ptp(leads) + 1, 0], dtype=np.int64)
-        value = (moves - limits[0]) * limits[3] + leads - limits[2]
-        present = np.zeros(int(limits[1] * limits[3]), dtype=np.bool_)
-        present[value] = True
-        return value, limits, np.flatnonzero(present)
-
-    def _search(self) -> tuple[Search, Buckets]:
-        value, limits, distinct = self._values()
-        key_of = np.full((1, int(limits[1] * limits[3])), -1, dtype=np.int64)
-        key_of[0, distinct] = np.arange(distinct.size)
-        limits[4] = distinct.size
-        level = np.empty(self.shape.parent.size, dtype=np.int64)
-        return Search(level, key_of[0, value], key_of, limits), self._buckets(distinct.size)
-
-    def _by_level(self, found: Search) -> tuple[Search, Buckets]:
-        value, limits, _ = self._values()
-        level = found.level[: self.cell_count]
-        span = int(limits[1] * limits[3])
-        both = level * span + value
-        distinct = np.unique(both[level >= 0])
-        key_of = np.full((int(found.level.max()) + 1) * span, -1, dtype=np.int64)
-        key_of[distinct] = np.arange(distinct.size)
-        limits[4] = distinct.size
-        key = np.where(level >= 0, key_of[np.maximum(both, 0)], -1)
-        return Search(found.level, key, key_of.reshape(-1, span), limits), self._buckets(distinct.size)
-
-    def _buckets(self, key_count: int) -> Buckets:
-        topics = self.cell_count // self.problem.group.size
-        count = topics * key_count * self.problem.room.shape[1]
-        cells = self.cell_count
-        return Buckets(
-            np.empty(count + 1, dtype=np.int64),
-            np.empty(count, dtype=np.int64),
-            np.empty(cells, dtype=np.int64),
-            np.empty(cells, dtype=np.int64),
-        )
+        partitions = np.empty(state.now.size + shape.kind.size, dtype=np.int32)
+        held = Holdings(np.empty(nodes + 1, dtype=np.int64), partitions)
+        room = _room(nodes, topic_count)
+        key_count = bucket_count = _KEYS_FIRST
+        while True:
+            values = np.zeros(6, dtype=np.int64)
+            levels, key, key_of = _empty(nodes, self.cell_count, key_count)
+            search = Search(levels, key, key_of, values)
+            buckets = Buckets(*_empty(bucket_count + 1, bucket_count, self.cell_count, self.cell_count))
+            status = settle(shape, state, self.order, price, held, search, buckets, room)
+            if status != NO_ROOM:
+                break
+            key_count = max(key_count, 2 * int(values[1] * values[3] * values[5]))
+            bucket_count = max(bucket_count, 2 * topic_count * int(values[4]) * shape.room.shape[1])
+        assert status != NOTHING_SENT, "a node that lacks units was reached"
+        if status == SETTLED:
+            return None
+        self.raised = room.raised
+        return np.asarray(search.level >= 0)
 
     # --- blocks and leaders ------------------------------------------------------------------------------------------
 
@@ -273,7 +190,7 @@ class Work:
         number = np.full(totals.size, -1, dtype=np.int64)
         number[kept] = np.arange(kept.size)
         self.bounds = Bounds.even(np.where(block >= 0, number[block], -1), totals[kept], self.problem.share)
-        self._regrow(order, kept, state.moves + 2 * self._raised(reached))
+        self._regrow(order, kept, state.moves + 2 * self.raised)
 
     def _regrow(self, order: Int64Array, kept: Int64Array, prices: Int64Array) -> None:
         """Build the graph of the new bounds; what a lower block can give to a higher one is nothing."""
@@ -285,17 +202,12 @@ class Work:
         self.order = np.concatenate([order[:cut], kept, order[-1:]])
         zeros = [np.zeros(moves.size, dtype=np.int64) for _ in range(3)]
         self.state = State(self.state.now, zeros[0], zeros[1], moves, zeros[2])
-        self._rebalance(self._signs())
-
-    def _signs(self) -> Int64Array:
-        """Return the sign of what each arc to a parent costs after the prices of moves."""
-        moves, parent = self.state.moves, self.shape.parent
-        return np.where(parent >= 0, np.sign(moves - moves[parent]), 0)
+        self._rebalance()
 
     def reconsider(self) -> None:
         """Take former leaders back wherever it costs no move, and set everything's excess anew."""
         take_back_leaders(self.shape, self.state)
-        self._rebalance(self._signs())
+        self._rebalance()
 
     def solution(self) -> Solution:
         """Return what was found, with prices of units at brokers."""
@@ -312,3 +224,14 @@ class Work:
             topic_move_price=-state.moves[cells].reshape(topics) if self.per_topic else None,
             topic_leader_price=-state.leads[cells].reshape(topics) if self.per_topic else None,
         )
+
+
+def _empty(*sizes: int) -> Iterator[Int64Array]:
+    """Yield an array of int64 of each size, not filled."""
+    return (np.empty(size, dtype=np.int64) for size in sizes)
+
+
+def _room(nodes: int, topic_count: int) -> Room:
+    queue, way, rows, left, raised, below, highest, lowest = _empty(*[nodes] * 3, topic_count, *[nodes] * 4)
+    turns = np.array([0, -1], dtype=np.int64)
+    return Room(queue, way, rows, left, raised, np.empty(nodes, dtype=np.bool_), below, highest, lowest, turns)

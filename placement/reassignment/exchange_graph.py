@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from broker.cluster import Int32Array, Int64Array
-from broker.compiled import compiled
 
 
 class Shape(NamedTuple):
@@ -80,10 +79,11 @@ class Buckets(NamedTuple):
 
 
 class Search(NamedTuple):
-    """Hold levels, int64[N], -1 for nodes not reached; `key` int64[N] orders cells in buckets; `key_of` finds a key.
+    """Hold levels, int64[N], -1 for nodes not reached; `key` int64[cells] orders cells in buckets; `key_of` finds it.
 
-    key_of[level, value] is -1 where no cell has both; `values` int64[5] holds the least price and the number of prices,
-    of the first and of the second kind, and the number of keys.
+    A key stands for a level and two prices; key_of[level * S + value], with S values of prices, is -1 where no cell has
+    both, and may be longer. `values` int64[6] holds the least price and the number of prices, of the first and of the
+    second kind, the number of keys, and that of levels.
     """
 
     level: Int64Array
@@ -92,12 +92,33 @@ class Search(NamedTuple):
     values: Int64Array
 
 
-@compiled
-def hold(shape: Shape, now: Int32Array, start: Int64Array, partition: Int32Array) -> None:
-    """Fill `start` and `partition` with the holdings of every node, partitions ascending."""
+class Room(NamedTuple):
+    """Hold room to work in: `queue`, `way`, `rows` int64[N], `left` int64[T], and what is known of blocks of nodes.
+
+    `raised` int64[N] says by how much prices rise where a search is stuck. Of blocks, numbered below N: `reached`
+    bool[N] by the search; `below` int64[N], reached ones of lower numbers; `highest` int64[N], prices of nodes that
+    the search reached, `lowest` of others. `turns` int64[2]: how often prices may still rise, and the nodes reached.
+    """
+
+    queue: Int64Array
+    way: Int64Array
+    rows: Int64Array
+    left: Int64Array
+    raised: Int64Array
+    reached: NDArray[np.bool_]
+    below: Int64Array
+    highest: Int64Array
+    lowest: Int64Array
+    turns: Int64Array
+
+
+def hold(shape: Shape, now: Int32Array, held: Holdings, place: Int64Array) -> None:
+    """Fill `held` with the holdings of every node, partitions ascending; `place` int64[N] is room to work in."""
+    start, partition = held
     broker_count = shape.group.size
     last = start.size - 2
-    start[:] = 0
+    for node in range(start.size):
+        start[node] = 0
     for row in range(now.shape[0]):
         kind = shape.kind[row]
         if kind < 0:
@@ -111,7 +132,8 @@ def hold(shape: Shape, now: Int32Array, start: Int64Array, partition: Int32Array
             start[last + 1] += 1
     for node in range(start.size - 1):
         start[node + 1] += start[node]
-    place = start[:-1].copy()
+    for node in range(place.size):
+        place[node] = start[node]
     for row in range(now.shape[0]):
         kind = shape.kind[row]
         if kind < 0:

@@ -36,7 +36,7 @@ import numpy as np
 
 from broker.cluster import Int32Array, Int64Array
 from broker.compiled import compiled_with
-from placement.reassignment.exchange_graph import Buckets, Holdings, Search, Shape, State
+from placement.reassignment.exchange_graph import Buckets, Holdings, Room, Search, Shape, State
 
 DEAD = -2
 UP = -1
@@ -86,16 +86,17 @@ def fill_buckets(shape: Shape, key: Int64Array, key_count: int, buckets: Buckets
     """Sort the cells whose key is 0 or more into buckets; cells of brokers that receive nothing are in none."""
     broker_count = shape.group.size
     group_count = shape.room.shape[1]
-    for where in range(buckets.start.size):
+    bucket_count = buckets.place.size // broker_count * key_count * group_count
+    for where in range(bucket_count + 1):
         buckets.start[where] = 0
     for cell in range(buckets.place.size):
         broker = cell % broker_count
         if key[cell] >= 0 and shape.group[broker] >= 0 and shape.receives[broker]:
             where = (cell // broker_count * key_count + key[cell]) * group_count + shape.group[broker]
             buckets.start[where + 1] += 1
-    for where in range(buckets.start.size - 1):
+    for where in range(bucket_count):
         buckets.start[where + 1] += buckets.start[where]
-    for where in range(buckets.end.size):
+    for where in range(bucket_count):
         buckets.end[where] = buckets.start[where]
     for cell in range(buckets.place.size):
         broker = cell % broker_count
@@ -172,9 +173,9 @@ def key_at(search: Search, level: int, moves: int, leads: int) -> int:
     values = search.values
     moves -= values[0]
     leads -= values[2]
-    if moves < 0 or moves >= values[1] or leads < 0 or leads >= values[3] or level >= search.key_of.shape[0]:
+    if moves < 0 or moves >= values[1] or leads < 0 or leads >= values[3] or level >= values[5]:
         return -1
-    return int(search.key_of[level, moves * values[3] + leads])
+    return int(search.key_of[(level * values[1] + moves) * values[3] + leads])
 
 
 def is_tight(state: State, here: int, there: int) -> bool:
@@ -198,17 +199,12 @@ def reach_family(shape: Shape, state: State, node: int, level: Int64Array, queue
     return end
 
 
-@compiled_with(
-    slot_of, admits, fill_buckets, take_out, fresh, price_of, former, key_at, is_tight, reach_family, allocates=False
-)
-def search_levels(
-    shape: Shape, state: State, held: Holdings, search: Search, buckets: Buckets, queue: Int64Array, left: Int64Array
-) -> bool:
+def search_levels(shape: Shape, state: State, held: Holdings, search: Search, buckets: Buckets, room: Room) -> bool:
     """Fill the levels of all nodes that can be reached from one with an excess; return whether one of them lacks units.
 
-    Keys are of prices alone. `queue` int64[N] and `left` int64[T], the cells not reached, are room to work in.
+    Keys are of prices alone; `left` counts the cells of each topic that are not reached.
     """
-    level, key_count = search.level, search.values[4]
+    level, key_count, queue, left = search.level, search.values[4], room.queue, room.left
     fill_buckets(shape, search.key, key_count, buckets)
     live = 0
     for broker in range(shape.group.size):
@@ -347,35 +343,16 @@ def send(shape: Shape, state: State, here: int, there: int, row: int, cell_count
     return True
 
 
-@compiled_with(
-    slot_of,
-    admits,
-    fill_buckets,
-    take_out,
-    fresh,
-    price_of,
-    former,
-    key_at,
-    is_tight,
-    next_arc,
-    find_way,
-    send,
-    allocates=False,
-)
 def push_units(
     shape: Shape,
     state: State,
     held: Holdings,
     search: Search,
     buckets: Buckets,
-    pointer: Int64Array,
-    way: Int64Array,
-    rows: Int64Array,
+    room: Room,
 ) -> int:
-    """Send units from nodes with an excess to nodes that lack some, from level to level; return how many were sent.
-
-    `pointer`, `way` and `rows`, int64[N], are room to work in.
-    """
+    """Send units from nodes with an excess to nodes that lack some, from level to level; return how many were sent."""
+    pointer, way, rows = room.queue, room.way, room.rows
     fill_buckets(shape, search.key, search.values[4], buckets)
     for node in range(pointer.size):
         pointer[node] = 0

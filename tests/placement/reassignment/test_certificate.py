@@ -35,6 +35,7 @@ SOLVER = {
     "exchange",
     "exchange_kernel",
     "exchange_graph",
+    "settle_kernel",
     "problem",
     "planning",
     "plan",

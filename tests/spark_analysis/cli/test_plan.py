@@ -420,6 +420,7 @@ def test_the_check_and_all_that_it_imports_import_no_solver() -> None:
         for one in (
             "exchange",
             "exchange_kernel",
+            "settle_kernel",
             "plan",
             "planning",
             "least_band",
