@@ -42,6 +42,8 @@ def clique_weights(conflicts: Conflicts) -> Int64Array:
     beside = [sum(1 << other for other in np.flatnonzero(row).tolist()) for row in clash]
     best: list[int] = []
     for start in np.lexsort([np.arange(degree.size), -degree])[:CLIQUE_STARTS].tolist():
+        if degree[start] < len(best):  # Nor does any later start have so many beside it that it could do better.
+            break
         clique, left = [start], beside[start]
         while left:
             # The broker with most of those that are left beside it, the first of equals.
@@ -63,8 +65,8 @@ def _brokers_of(bits: int) -> Iterator[int]:
         bits ^= lowest
 
 
-def best_weights(limits: Limits, candidates: Sequence[Int64Array]) -> tuple[Int64Array, int]:
+def best_weights(limits: Limits, conflicts: Conflicts, candidates: Sequence[Int64Array]) -> tuple[Int64Array, int]:
     """Return the first of the weights that prove most, and the number of batches."""
-    proven = [lower_bound(limits, each) for each in candidates]
+    proven = [lower_bound(limits, each, conflicts=conflicts) for each in candidates]
     place = int(np.argmax(proven))
     return candidates[place], proven[place]

@@ -131,16 +131,25 @@ def within(limits: Limits, conflicts: Conflicts, batch_count: int, steps_max: in
     return int(fill_within(tables, limits.batch_max, batch_count, steps_max, batch_of)), batch_of
 
 
-def lower_bound(limits: Limits, weights: Int64Array, *, steps_max: int = STEPS_MAX, claimed: int = 0) -> int:
+def lower_bound(
+    limits: Limits,
+    weights: Int64Array,
+    *,
+    steps_max: int = STEPS_MAX,
+    claimed: int = 0,
+    conflicts: Conflicts | None = None,
+) -> int:
     """Return the number of batches that `weights` prove every schedule to need; 0 if it cannot be confirmed.
 
     With `claimed` batches only what weighs too much for these is looked for, which takes far fewer comparisons.
+    `conflicts` are those of the limits, where the caller knows them already.
     """
     if not limits.brokers.size or weights.shape != limits.brokers.shape or int(weights.min()) < 0:
         return 0
     total = int(weights.sum())
     least = (total - 1) // (claimed - 1) if claimed > 1 and total else 0
-    batch, weight, steps = heaviest(conflicts_of(limits), limits.batch_max, weights, steps_max, least=least)
+    known = conflicts_of(limits) if conflicts is None else conflicts
+    batch, weight, steps = heaviest(known, limits.batch_max, weights, steps_max, least=least)
     if steps > steps_max or not total:
         return 0
     return -(-total // weight) if batch.size else claimed

@@ -180,7 +180,7 @@ def solve(limits: Limits, *, thorough: bool = True) -> Found:
     if not limits.brokers.size:
         return Found(batches=(), weights=np.zeros(0, dtype=np.int64), bound=0, by_search=0)
     batches = _greedy(limits, conflicts, rounds=1)
-    weights, bound = best_weights(limits, [constraint_weights(limits), clique_weights(conflicts)])
+    weights, bound = best_weights(limits, conflicts, [constraint_weights(limits), clique_weights(conflicts)])
     if len(batches) > bound:
         rounds = GREEDY_ROUNDS if thorough else GREEDY_ROUNDS_QUICK
         batches = _greedy(limits, conflicts, rounds=rounds, target=bound)
