@@ -13,9 +13,7 @@ Left out: the folder in which the report was made, from which the paths lead.
 
 from __future__ import annotations
 
-import re
 import shlex
-from collections import Counter
 from typing import Final
 
 import attrs
@@ -32,8 +30,6 @@ _GOAL_OPTIONS: Final = {
     "leaders": ("--goal", "balance", "--only-leaders"),
     "racks": ("--goal", "racks"),
 }
-_NAME_LENGTH_MAX: Final = 60
-_NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9._]+")
 
 
 @attrs.frozen
@@ -89,15 +85,9 @@ def commands_of(report: Report, facts: ClusterFacts) -> Commands | None:
     if not given:
         return None
     number = facts.cluster_id % len(given)
-    inside = [row.facts for row in report.current_rows if row.facts.cluster_id % len(given) == number]
-    names = Counter(_plain(one.name) for one in given)
-    folder = _plain(given[number].name) or "cluster"
-    if len(inside) == 1:
-        unique = folder if names[folder] <= 1 else f"{folder}-{facts.cluster_id}"
+    folder = given[number].folder or "cluster"
+    if report.current_count_by_input[number] == 1:
+        unique = folder if report.run.folder_counts[folder] <= 1 else f"{folder}-{facts.cluster_id}"
         return Commands(given[number].dump, given[number].options, unique)
     options = (*given[number].options, "--cluster", facts.cluster)
     return Commands(given[number].dump, options, f"{folder}-{facts.cluster_id}")
-
-
-def _plain(name: str) -> str:
-    return _NOT_IN_NAMES.sub("-", name)[:_NAME_LENGTH_MAX].strip("-.")

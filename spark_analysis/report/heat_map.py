@@ -20,6 +20,7 @@ import math
 import struct
 import zlib
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import groupby
 from typing import Final
 
@@ -43,6 +44,7 @@ _OPACITIES: Final = (0, 26, 58, 96, 138, 186, 240)
 _COLOUR: Final = bytes(int(part) for part in LIGHT.heat.split())
 _SIDE: Final = 420
 _LEFT: Final = 92
+_CELLS_KEPT_MAX: Final = 4_096
 
 
 def shared_matrix(brokers: Sequence[BrokerLoad], pairs: PairCounts) -> Float64Array:
@@ -93,15 +95,13 @@ def pairs_in_words(brokers: Sequence[BrokerLoad], matrix: Float64Array) -> str:
 
 
 def _table(brokers: Sequence[BrokerLoad], matrix: Float64Array) -> Markup:
-    levels = levels_of(matrix)
+    shared, levels = matrix.tolist(), levels_of(matrix).tolist()
     head = [tag("th", str(broker.broker_id), scope="col") for broker in brokers]
     body = []
     for row, broker in enumerate(brokers):
         name = f"{broker.broker_id}" if broker.rack is None else f"{broker.broker_id} · {clipped(broker.rack, 16)}"
         cells = [
-            tag("td", "·", class_="self")
-            if row == column
-            else tag("td", count(matrix[row, column]), class_=f"h{levels[row, column]}")
+            tag("td", "·", class_="self") if row == column else _cell(count(shared[row][column]), levels[row][column])
             for column in range(len(brokers))
         ]
         body.append(tag("tr", tag("th", name, scope="row"), *cells))
@@ -119,6 +119,12 @@ def _table(brokers: Sequence[BrokerLoad], matrix: Float64Array) -> Markup:
         aria_label="Shared partitions",
         tabindex=0,
     )
+
+
+@lru_cache(maxsize=_CELLS_KEPT_MAX)
+def _cell(shown: str, level: int) -> Markup:
+    """Return one cell; the clusters of a report share most of theirs."""
+    return tag("td", shown, class_=f"h{level}")
 
 
 def _picture(identifier: str, brokers: Sequence[BrokerLoad], matrix: Float64Array) -> Markup:

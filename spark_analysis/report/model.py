@@ -12,6 +12,9 @@ shown in full.
 
 from __future__ import annotations
 
+import re
+from collections import Counter
+from functools import cached_property
 from typing import Final, Generic, Literal, TypeVar
 
 import attrs
@@ -25,6 +28,8 @@ from spark_analysis.report.rest import Rest
 
 QUANTITIES: Final = ("replicas", "leaders", "bytes")
 SCOPES: Final = ("broker", "rack", "topic")
+_FOLDER_LENGTH_MAX: Final = 60
+_NOT_IN_FOLDERS: Final = re.compile(r"[^A-Za-z0-9._]+")
 
 Row_co = TypeVar("Row_co", covariant=True)
 
@@ -39,6 +44,11 @@ class GivenInput:
     name: str
     dump: str
     options: tuple[str, ...] = ()
+
+    @cached_property
+    def folder(self) -> str:
+        """Return the name as the beginning of the names of folders; it may be empty."""
+        return _NOT_IN_FOLDERS.sub("-", self.name)[:_FOLDER_LENGTH_MAX].strip("-.")
 
 
 @attrs.frozen(kw_only=True)
@@ -60,6 +70,11 @@ class RunInfo:
     tolerance: float = TOLERANCE
     given: tuple[GivenInput, ...] = ()
     asked: tuple[Asked, ...] = ()
+
+    @cached_property
+    def folder_counts(self) -> Counter[str]:
+        """Return how many inputs have each folder."""
+        return Counter(one.folder for one in self.given)
 
 
 @attrs.frozen
@@ -436,11 +451,16 @@ class Report:
         """Return the shapes of the recipe that clusters have; None is in it if a cluster has none."""
         return frozenset(row.facts.shape for row in self.rows) | self.rest.values("shape")
 
-    @property
+    @cached_property
     def current_rows(self) -> tuple[ClusterRow, ...]:
         """Return the rows of the present: of successive dumps of one cluster only the last."""
         earlier = self._earlier_ids()
         return tuple(row for row in self.rows if row.facts.cluster_id not in earlier)
+
+    @cached_property
+    def current_count_by_input(self) -> Counter[int]:
+        """Return how many of these rows are clusters of each input, by its place in `run.given`."""
+        return Counter(row.facts.cluster_id % len(self.run.given) for row in self.current_rows)
 
     @property
     def earlier_rows(self) -> tuple[ClusterRow, ...]:

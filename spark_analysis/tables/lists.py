@@ -19,7 +19,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from broker.cluster import ClusterView, Int32Array, Int64Array
-from placement.balance.loads import LEADER_NOT_SAID
+from broker.row_flags import count_in_row
+from placement.balance.loads import LEADER_NOT_SAID, broker_rows
 
 
 def leader_column(leader: Int32Array | None) -> Any:
@@ -32,9 +33,8 @@ def id_lists(rows: Int32Array | None) -> Any:
     if rows is None:
         return None
     held = rows >= 0
-    if held.all():  # Most tables have no pads: nothing is counted or picked out.
-        return pa.ListArray.from_arrays(_even_offsets(*rows.shape), pa.array(rows.ravel()))
-    return pa.ListArray.from_arrays(list_offsets(held), pa.array(rows[held]))
+    # Most tables have no pads: nothing is picked out.
+    return pa.ListArray.from_arrays(list_offsets(held), pa.array(rows.ravel() if held.all() else rows[held]))
 
 
 def size_lists(replicas: Int32Array, sizes: Int64Array) -> Any:
@@ -45,11 +45,11 @@ def size_lists(replicas: Int32Array, sizes: Int64Array) -> Any:
 
 def list_offsets(held: NDArray[np.bool_]) -> Any:
     """Return where the held values of each row begin, and where the last ends."""
-    return pa.array(np.concatenate(([0], np.cumsum(np.count_nonzero(held, axis=1)))).astype(np.int32))
-
-
-def _even_offsets(row_count: int, width: int) -> Any:
-    return pa.array(np.arange(row_count + 1, dtype=np.int32) * np.int32(width))
+    if held.all():
+        return pa.array(np.arange(held.shape[0] + 1, dtype=np.int32) * np.int32(held.shape[1]))
+    offsets = np.zeros(held.shape[0] + 1, dtype=np.int32)
+    np.cumsum(count_in_row(held), out=offsets[1:])
+    return pa.array(offsets)
 
 
 @attrs.frozen(eq=False)
@@ -70,5 +70,8 @@ class RackLists:
     def lists(self, replicas: Int32Array) -> Any:
         """Return the racks of each row of brokers as a list."""
         held = replicas >= 0
-        places = self.places[np.searchsorted(self.ids, replicas[held])]
-        return pa.ListArray.from_arrays(list_offsets(held), self.names.take(pa.array(places)))
+        if len(self.names) == 1:
+            names: Any = pa.repeat(self.names[0], int(np.count_nonzero(held)))
+        else:
+            names = self.names.take(pa.array(self.places[broker_rows(self.ids, replicas[held])]))
+        return pa.ListArray.from_arrays(list_offsets(held), names)

@@ -134,6 +134,9 @@ class TaskWriter:
 
 def _keys(cluster_ids: Int64Array, placers: Sequence[str], counts: Sequence[int] | Int64Array) -> tuple[Part, Part]:
     """Return the two key columns of so many rows of each cluster."""
+    if cluster_ids.size == 1:
+        count = int(counts[0])
+        return np.full(count, cluster_ids[0]), pa.repeat(pa.scalar(placers[0], type=pa.string()), count)
     rows = np.repeat(np.arange(cluster_ids.size), counts)
     places: Any = pa.array(rows)
     return cluster_ids[rows], pa.array(placers, type=pa.string()).take(places)

@@ -13,10 +13,10 @@ from typing import Any, Final
 import attrs
 import numpy as np
 
-from broker.cluster import PAD, BrokerView, ClusterView, Int32Array, Int64Array, LogDirView
+from broker.cluster import BrokerView, ClusterView, Int32Array, Int64Array, LogDirView
 from placement.balance.audit import assignment_of, explain_states, partition_states, rack_audit
 from placement.balance.constraints import RACK_SPREAD, Violation, check
-from placement.balance.loads import GroupLoads, loads
+from placement.balance.loads import GroupLoads, broker_rows, loads
 from placement.balance.measures import best_over_brokers, best_over_racks
 from placement.balance.out_of_sync import OutOfSync, out_of_sync
 from placement.balance.reachable import Classes, Groups, Reach
@@ -239,7 +239,6 @@ def violation_rows(listed: Sequence[Sequence[Violation]]) -> Rows:
 def count_pairs(replicas: Int32Array, broker_ids: Int32Array) -> Rows:
     """Return the number of partitions that each pair of brokers shares, without pairs that share none; ids ascend."""
     shared = np.zeros((broker_ids.size, broker_ids.size), dtype=np.int64)
-    places = np.where(replicas >= 0, np.searchsorted(broker_ids, replicas), PAD).astype(np.int32)
-    count_shared(places, shared)
+    count_shared(broker_rows(broker_ids, replicas).astype(np.int32), shared)
     lesser, greater = np.nonzero(shared)
     return Rows([lesser.size], (broker_ids[lesser], broker_ids[greater], shared[lesser, greater]))
