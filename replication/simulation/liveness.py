@@ -1,7 +1,8 @@
 """Say what a cluster still owes after all faults are over: L1 to L7, L10 to L13.
 
 What it decides: the first liveness property that does not hold yet. A run asks every second from the end of the faults
-on; what is still missing after `heal_ms_max` is a finding with the code of that property.
+on; what is still missing after `heal_ms_max` is a finding with the code of that property. Logs and high watermarks need
+not all be level at one moment, as groups go on committing: a partition has arrived once its own have been level.
 
 Constraints: brokers, partitions and clients are looked at as they are; nothing is sent or changed. The writes that
 prove L10 are the producers' own: each writes once more to every partition, with acks=all, after the faults.
@@ -16,7 +17,7 @@ Source: Vanlightly/kafka-tlaplus (2025-01) for L3 to L8; the liveness phase of T
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 import attrs
 
@@ -39,9 +40,20 @@ class Missing:
         return self.what
 
 
-def settled(cluster: Cluster) -> Missing | None:
-    """Return the first liveness property that does not hold yet; None if all hold. Cost: linear in the replicas."""
-    return next((missing for part in (_brokers, _partitions, _clients) for missing in part(cluster)), None)
+def settled(cluster: Cluster, arrived: Collection[int] = ()) -> Missing | None:
+    """Return the first liveness property that does not hold yet; None if all hold. Cost: linear in the replicas.
+
+    Partitions in `arrived` are not asked again whether their logs are level.
+    """
+    parts = (_brokers(cluster), _partitions(cluster, arrived), _clients(cluster))
+    return next((missing for part in parts for missing in part), None)
+
+
+def level_partitions(cluster: Cluster) -> Iterator[int]:
+    """Yield each partition whose logs all end where all of their high watermarks are."""
+    for partition, state in sorted(cluster.controller.image.partitions.items()):
+        if next(_logs(cluster, partition, state), None) is None:
+            yield partition
 
 
 def _brokers(cluster: Cluster) -> Iterator[Missing]:
@@ -56,7 +68,7 @@ def _brokers(cluster: Cluster) -> Iterator[Missing]:
             yield Missing("L", f"broker {broker} has not read all metadata (L7)")
 
 
-def _partitions(cluster: Cluster) -> Iterator[Missing]:
+def _partitions(cluster: Cluster, arrived: Collection[int]) -> Iterator[Missing]:
     partitions = cluster.controller.image.partitions
     if not partitions.keys() | cluster.deleted >= set(range(cluster.options.partition_count)):
         yield Missing("L", "a partition could not be made (L1)")
@@ -67,7 +79,7 @@ def _partitions(cluster: Cluster) -> Iterator[Missing]:
             yield Missing("L", f"partition {partition} has ISR {state.isr}, replicas {state.replicas} (L2)")
         elif state.is_reassigning:
             yield Missing("L", f"partition {partition} is still being reassigned (L5)")
-        else:
+        elif partition not in arrived:
             yield from _logs(cluster, partition, state)
 
 

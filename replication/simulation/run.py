@@ -52,7 +52,7 @@ from replication.simulation.cluster import Cluster
 from replication.simulation.fault_injection import FaultInjector
 from replication.simulation.faults import Fault, draw_plan
 from replication.simulation.lag_watch import LagWatch
-from replication.simulation.liveness import Missing, settled
+from replication.simulation.liveness import Missing, level_partitions, settled
 from replication.simulation.options import WALL_CLOCK_MS, Options
 from replication.simulation.recording import Recording
 from replication.simulation.repair import elect_where_stuck
@@ -179,6 +179,8 @@ class Simulation:
         self.checker.note_refusal = self._write_watch.note_refusal
         if extension is not None:
             extension.join(self.cluster)
+        self._arrived: set[int] = set()
+        """Which partitions' logs have been level since the cluster began to heal."""
         self._failed = ""
         """What the model raised, in words; a run goes no further than that."""
         try:
@@ -239,6 +241,7 @@ class Simulation:
     def _heal(self) -> Missing | None:
         """Run until the cluster is whole, at most to the end of the liveness phase; return what is still missing."""
         cluster, options = self.cluster, self.options
+        self._arrived.clear()
         missing = self._missing()
         while missing is not None and cluster.now_ms < options.duration_ms + options.heal_ms_max:
             elect_where_stuck(cluster)
@@ -263,7 +266,8 @@ class Simulation:
         return self._heal()
 
     def _missing(self) -> Missing | None:
-        missing = self.fault_injector.missing() or settled(self.cluster)
+        self._arrived.update(level_partitions(self.cluster))
+        missing = self.fault_injector.missing() or settled(self.cluster, self._arrived)
         if missing is None and (order := self.checker.orders.missing(self.cluster)) is not None:
             missing = Missing("L14", order)
         if missing is None and self._extension is not None:

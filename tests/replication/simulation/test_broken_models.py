@@ -23,6 +23,7 @@ import replication.rules.fetch
 from broker.cli import run as run_command
 from broker.error_codes import ErrorCode
 from broker.ids import NO_LEADER, BrokerId, LeaderEpoch, Offset
+from broker.releases import NEWEST
 from broker.units import DurationMs, TimeMs
 from log.batches.build import build_batch
 from log.batches.build_spec import BatchSpec
@@ -30,6 +31,7 @@ from log.producers.append import AppendOrigin
 from log.record import Record
 from replication.checkers import INVARIANTS
 from replication.cli.simulate import simulate
+from replication.groups import GroupsExtension, with_groups
 from replication.roles.controller import ControllerRole
 from replication.roles.leader import LeaderRole
 from replication.roles.messages import CreateTopic, DeleteTopic, MetadataFetchResponse, PartitionRecord
@@ -41,7 +43,7 @@ from replication.rules.partition import AlterPartitionRequest, IsrMember, LogSta
 from replication.scenarios import SCENARIOS, Scenario
 from replication.scenarios.extension import ScenarioExtension
 from replication.scenarios.operations import AskController
-from replication.simulation import Fault, FaultKind, NetworkOptions, Options, harsh, quiet, run, swarm
+from replication.simulation import Fault, FaultKind, NetworkOptions, Options, Simulation, harsh, quiet, run, swarm
 from replication.simulation.fault_injection import FaultInjector
 from replication.simulation.lag_watch import LagWatch
 from replication.simulation.node import Node
@@ -393,6 +395,25 @@ def test_a_leader_that_has_heard_of_a_move_away_and_back_is_held_to_the_new_log(
     assert "I4" in {
         each.code for each in run(scenario.options(), extension=ScenarioExtension(scenario.operations, ())).findings
     }
+
+
+@pytest.mark.parametrize("since_s", [0, 21, 35])
+def test_a_partition_whose_high_watermark_stops_for_good_is_found_while_groups_commit(
+    since_s: int, monkeypatch: Patch
+) -> None:
+    """L11: its logs may have been level before: they have to be once more after the cluster was left alone."""
+    options = with_groups(attrs.evolve(QUIET, partitions=1))
+    simulation = Simulation(options, (), extension=GroupsExtension.drawn(options, 2, NEWEST))
+    cluster, offsets = simulation.cluster, 3  # Both groups commit to partition 3.
+    kept = ReplicaLog.set_high_watermark
+
+    def set_high_watermark(log: ReplicaLog, offset: Offset) -> None:
+        is_follower = log.log is cluster.nodes[BrokerId(2)].logs.get(offsets, log).log
+        if not is_follower or cluster.now_ms < since_s * 1_000:
+            kept(log, offset)
+
+    monkeypatch.setattr(ReplicaLog, "set_high_watermark", set_high_watermark)
+    assert {finding.code for finding in simulation.finish().findings} == {"L11"}
 
 
 MEMBER_PAUSED: Final = (Fault(TimeMs(5_000), FaultKind.PAUSE, 2, DurationMs(80_000)),)

@@ -54,6 +54,11 @@ def test_members_that_know_more_than_the_coordinator_are_not_current() -> None:
     assert swarm_run(500072, has_groups=True).findings == ()
 
 
+def test_logs_need_not_all_be_level_at_one_moment_while_groups_commit() -> None:
+    """L11: at each look some partition of `__consumer_offsets` had a commit on its way to the followers."""
+    assert swarm_run(700189, has_groups=True).findings == ()
+
+
 def test_an_operator_orders_an_unclean_election_only_where_a_partition_is_stuck() -> None:
     stuck, other = Simulation(swarm(500125, TEN_MINUTES)), Simulation(swarm(500126, TEN_MINUTES))
     orders: list[tuple[str, Election]] = []
