@@ -17,6 +17,7 @@ from typing import Any, Final
 
 import attrs
 
+from broker.releases import Release
 from replication.rules.switches import rules_of
 from tests.kafka.controller_jvm import ControllerJvm
 from tests.kafka.controller_model import ControllerModel, Step
@@ -51,12 +52,7 @@ def area(kafka: ControllerJvm) -> Area[History]:
 
 def difference(kafka: ControllerJvm, history: History) -> tuple[str | None, int]:
     """Return the first step after which ours and Kafka's differ, and the number of steps."""
-    model = ControllerModel(attrs.evolve(rules_of(kafka.release), elr=history.elr))
-    places = []
-    for place, step in enumerate(history.steps):
-        count = len(model.steps)
-        model.take(step)
-        places += [place] * (len(model.steps) - count)
+    model, places = replayed(history, kafka.release)
     theirs = kafka.run(model.steps, elr=history.elr)
     for place, ours, their in zip(places, model.answers, theirs, strict=True):
         if their.startswith(FAILS):
@@ -65,6 +61,17 @@ def difference(kafka: ControllerJvm, history: History) -> tuple[str | None, int]
             shown = f"step {place}, {history.steps[place]}:\n  ours:  {ours!r}\n  Kafka: {their!r}"
             return shown, len(theirs)
     return None, len(theirs)
+
+
+def replayed(history: History, release: Release) -> tuple[ControllerModel, list[int]]:
+    """Run a history on ours; return the model, and of which step of the history each step taken is."""
+    model = ControllerModel(attrs.evolve(rules_of(release), elr=history.elr))
+    places = []
+    for place, step in enumerate(history.steps):
+        count = len(model.steps)
+        model.take(step)
+        places += [place] * (len(model.steps) - count)
+    return model, places
 
 
 def draw(seed: int, number: int) -> History:

@@ -7,6 +7,11 @@
 - prompt: Run a cluster with one fault at most, and see that nobody waits for a timer without need.
 - lone_logs: Drive a log at random, and compare it with a plain list.
 - lone_appends: Send a leader's log batches of every kind, and compare with a plain list.
+- lone_recovery: Harm a log's files as crashes do, open it again, and compare with what was written.
+- lone_truncations: Let leaders and followers part at random, and compare truncation with what the records say.
+- lone_leaders: Draw what a leader knows of its followers, and compare every rule with a list of facts.
+- kafka_answers: Replay random histories of a controller and of a log that Kafka's own classes have answered.
+- drawing: Draw what these runs are made of, from a seed.
 - lone_groups: Run a group, and consumers that ZooKeeper coordinates, without a cluster.
 - view_checks: Judge what a run under way tells of its partitions by an oracle.
 - histories: Run the explorer's models for some CPU seconds, and say what the first unexpected outcome was.

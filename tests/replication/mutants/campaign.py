@@ -26,9 +26,13 @@ from broker.units import DurationMs
 from replication.groups import GroupsExtension, with_groups
 from replication.rules.switches import CURRENT, Truncation, rules_of
 from replication.simulation import Extension, Options, Simulation, harsh, quiet, swarm, varied, with_retention
+from tests.replication.mutants.kafka_answers import controller_noticed, program_noticed
 from tests.replication.mutants.lone_appends import appends_noticed
 from tests.replication.mutants.lone_groups import herd_noticed, lone_group_noticed, named_group_noticed
+from tests.replication.mutants.lone_leaders import leader_noticed
 from tests.replication.mutants.lone_logs import log_noticed
+from tests.replication.mutants.lone_recovery import recovery_noticed
+from tests.replication.mutants.lone_truncations import truncation_noticed
 from tests.replication.mutants.prompt import prompt_noticed
 from tests.replication.mutants.until_noticed import Check, until_noticed
 from tests.replication.mutants.view_checks import view_noticed
@@ -98,11 +102,17 @@ ALONE: Final[Mapping[str, Callable[[int], str]]] = MappingProxyType(
         "group": lone_group_noticed,
         "named": named_group_noticed,
         "herd": herd_noticed,
+        "controller": controller_noticed,
+        "program": program_noticed,
+        "recovery": recovery_noticed,
+        "leader": leader_noticed,
+        "truncation": truncation_noticed,
     }
 )
 _ORDER: Final = (
-    "swarm log prompt herd appends varied group retention harsh log groups zookeeper prompt "
-    "varied log named former quiet group appends asking varied log groups swarm"
+    "swarm leader truncation controller recovery program log prompt herd appends varied group retention harsh leader "
+    "recovery log groups zookeeper prompt controller varied log named former program quiet group appends truncation "
+    "asking varied recovery log groups swarm"
 )
 TURN: Final = tuple(_ORDER.split())
 """The shapes in the order in which they come again and again."""

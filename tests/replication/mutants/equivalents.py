@@ -1,7 +1,8 @@
 """List mutants that change nothing that could be observed, each with the reason.
 
 What it decides: which survivors of a mutation run are no gap. The name is `Mutant.name`: a mutant of other text is
-another mutant, and has to be looked at again.
+another mutant, and has to be looked at again. Arguments of `min` and `max` are the one kind that needs no look: numbers
+that are equal are the same.
 
 Source: ours.
 """
@@ -11,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
+
+from tests.replication.mutants.operators import Mutant
 
 _CLASSIC: Final = "replication/groups/client/classic_client.py"
 _CONNECTIONS: Final = "replication/groups/connections.py"
@@ -44,3 +47,11 @@ EQUIVALENT: Final[Mapping[str, str]] = MappingProxyType(
         ),
     }
 )
+
+
+def reason_of(mutant: Mutant) -> str | None:
+    """Return why a mutant changes nothing that could be observed; None for any other."""
+    is_symmetric = mutant.operator == "swapped arguments" and mutant.before.startswith(("min(", "max("))
+    if is_symmetric and "key=" not in mutant.before:
+        return "of numbers the least, or the greatest, is the same in any order"
+    return EQUIVALENT.get(mutant.name)

@@ -1,9 +1,9 @@
 """Count by module who noticed, and draw the table.
 
-What it decides: a row for each package of modules, and the shares that matter: how many of the mutants that some test
-notices the campaign notices by itself, and how many mutants anybody notices. Equivalent mutants are left out of both.
-Tests that were not run to the end may yet notice: where the campaign is silent, they count as if they had, in the first
-share, and as if they had not in the second.
+What it decides: a row for each package of modules, and the shares that matter: how many mutants the campaign notices by
+itself, of those that the campaign or a test notices, and how many mutants anybody notices. Equivalent mutants are left
+out of both. Tests that were not run to the end may yet notice: where the campaign is silent, they count as if they had,
+in the first share, and as if they had not in the second.
 
 Source: ours.
 """
@@ -15,7 +15,7 @@ from pathlib import PurePosixPath
 
 import attrs
 
-from tests.replication.mutants.equivalents import EQUIVALENT
+from tests.replication.mutants.equivalents import reason_of
 from tests.replication.mutants.judges import Verdict
 from tests.replication.mutants.operators import Mutant
 
@@ -30,7 +30,7 @@ class Judged:
     @property
     def is_equivalent(self) -> bool:
         """Return whether the mutant is known to change nothing that could be observed."""
-        return self.mutant.name in EQUIVALENT
+        return reason_of(self.mutant) is not None
 
 
 HEADER = f"{'module':<34} {'mutants':>7} {'equivalent':>10} {'campaign':>8} {'explorer':>8} {'tests':>6} {'nobody':>6}"
@@ -43,11 +43,11 @@ def table_lines(judged: Sequence[Judged]) -> Iterator[str]:
         yield _row(room, [each for each in judged if _room(each) == room])
     yield _row("all", judged)
     real = [each for each in judged if not each.is_equivalent]
-    tested = [each for each in real if each.verdict.tests or (each.verdict.tests is None and not each.verdict.campaign)]
+    known = [each for each in real if each.verdict.campaign or each.verdict.tests or each.verdict.tests is None]
     yield _share(
         "the campaign notices",
-        [bool(each.verdict.campaign) for each in tested],
-        "mutants that a test notices or had no time for",
+        [bool(each.verdict.campaign) for each in known],
+        "mutants that it or a test notices, or for which the tests had no time",
     )
     yield _share("anybody notices", [each.verdict.is_noticed for each in real], "mutants that are not equivalent")
 
@@ -56,7 +56,7 @@ def survivor_lines(judged: Sequence[Judged]) -> Iterator[str]:
     """Yield a line for each mutant that nobody noticed, equivalent ones with their reason."""
     for each in judged:
         if not each.verdict.is_noticed:
-            reason = EQUIVALENT.get(each.mutant.name)
+            reason = reason_of(each.mutant)
             yield f"{each.mutant.path}:{each.mutant.line} {each.mutant.name.partition(' ')[2]}" + (
                 f"\n    equivalent: {reason}" if reason else ""
             )
