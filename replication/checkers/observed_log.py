@@ -188,6 +188,10 @@ class ObservedLog:
             self.entries += decoder.entries(bytes(self.log.log.read(Offset(before), CHUNK_BYTES).records), before)
             assert len(self.entries) > before, before
 
+    def begins_after(self, offset: int) -> bool:
+        """Return whether the log begins above an offset, so that it does not tell which record was there."""
+        return offset < self.log.log.log_start_offset
+
     def agree(self, committed: list[Entry]) -> int:
         """Return the number of first entries that equal the committed ones. Cost: linear in the new entries."""
         entries, agreed = self.entries, min(self.agreed, len(committed))

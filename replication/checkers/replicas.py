@@ -226,7 +226,7 @@ def _held_of(reference: ReferenceLog, leader: ObservedLog, broker: BrokerId, hig
     if held < committed:
         return held
     end = min(high, len(member.entries))
-    while held < end and member.entries[held] == leader.entries[held]:
+    while held < end and (member.entries[held] == leader.entries[held] or member.begins_after(held)):
         held += 1
     return held
 

@@ -16,6 +16,10 @@ the leader's epoch cache begins at the log start too. As in Kafka, the follower 
 there, and deletes the record when a fetch response has raised its log start. If it becomes leader before, consumers see
 that record in the place of another (I17).
 
+Nor does a replica promise the records below its own log start, which may lie above its leader's: a follower whose log
+begins above the end of an unclean leader's log starts anew at that end (AbstractFetcherThread.fetchOffsetAndTruncate,
+UnifiedLog.truncateTo, 4.3.1). It joins the ISR without what the leader has below; as in Kafka, nobody copies that.
+
 Constraints: a gap is filled in from the history of the record after it, which after an unclean election may be a
 history that ended; a gap at the end of a log is filled in with the committed records.
 

@@ -313,7 +313,7 @@ class StepChecker:
             previous = entries[offset - 1].epoch if offset else -1
             known = reference.matching.setdefault((offset, entry.epoch), (entry, previous))
             if known[0] is not entry or known[1] != previous:
-                if known == (entry, previous):
+                if known[0] == entry and (known[1] == previous or observed.begins_after(offset - 1)):
                     pass
                 elif reference.is_written_again(offset, entry.epoch):
                     reference.matching[offset, entry.epoch] = known = (entry, previous)

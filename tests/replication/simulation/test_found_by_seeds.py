@@ -198,6 +198,11 @@ def test_a_follower_may_keep_a_record_where_compaction_took_the_first_of_an_epoc
     assert run(with_retention(swarm(700084, TEN_MINUTES))).findings == ()
 
 
+def test_a_follower_whose_log_begins_above_its_leaders_end_starts_anew_there() -> None:
+    """I11, I29, I5 and I4: leader 2 lost its disk and ends at 1; follower 1 began at 92, and now begins at 1."""
+    assert run(with_retention(swarm(720088, TEN_MINUTES))).findings == ()
+
+
 def test_a_leader_keeps_the_high_watermark_of_an_ended_history_when_it_is_elected_again() -> None:
     """I15: broker 0 led epoch 11 after an unclean election with high watermark 4, and leads epoch 13 from the ELR."""
     assert run(varied(700205, TEN_MINUTES)).findings == ()
