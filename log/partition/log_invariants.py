@@ -37,14 +37,20 @@ def check_offsets(state: LogDescription) -> None:
     assert state.segments[0].base_offset <= state.log_end_offset, state
 
 
-def check_segments(segments: tuple[Segment, ...], end_offset: Offset) -> None:
-    """Assert that the segments of a log that ends at `end_offset` do not overlap, and that their indexes are sound."""
+def check_segments(segments: tuple[Segment, ...], start_offset: Offset, end_offset: Offset) -> None:
+    """Assert that the segments of a log from `start_offset` to `end_offset` are in order, and each of them sound.
+
+    Those below the start wait for deletion and may be damaged: recovery begins at the recovery point, which rises with
+    the log start though nothing was flushed (UnifiedLog.updateLogStartOffset, 4.3.1).
+    """
     for segment, following in pairwise(segments):
         assert segment.base_offset < following.base_offset, (segment, following)
     for index, segment in enumerate(segments):
         assert segment.suffix == "", segment
         is_active = index + 1 == len(segments)
-        check_segment(segment, end_offset if is_active else segments[index + 1].base_offset)
+        segment_end = end_offset if is_active else segments[index + 1].base_offset
+        if is_active or segment_end > start_offset:
+            check_segment(segment, segment_end)
 
 
 def check_segment(segment: Segment, end_offset: Offset) -> None:

@@ -157,7 +157,7 @@ class PartitionLog:
     def check_invariants(self) -> None:
         """Assert the invariants of `log.partition.log_invariants`."""
         check_offsets(self.state())
-        check_segments(self.segments, self.log_end_offset)
+        check_segments(self.segments, self.log_start_offset, self.log_end_offset)
         check_epochs(self.epochs, self.log_end_offset)
 
     # Its offsets.
