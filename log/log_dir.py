@@ -48,7 +48,13 @@ from log.files.checkpoints import (
     write_offset_checkpoint,
 )
 from log.files.directory_lock import DirectoryLock
-from log.files.directory_names import DirectoryRole, PartitionDirectory, directory_name, parse_directory_name
+from log.files.directory_names import (
+    METADATA_TOPIC,
+    DirectoryRole,
+    PartitionDirectory,
+    directory_name,
+    parse_directory_name,
+)
 from log.files.metadata_files import CLEAN_SHUTDOWN_FILE, write_clean_shutdown
 from log.log_config import LogConfig
 from log.partition.partition_log import PartitionLog
@@ -56,7 +62,6 @@ from log.partition.recovery import LastShutdown
 from log.storage.protocol import Storage
 
 REMOTE_INDEX_CACHE: Final = "remote-log-index-cache"
-METADATA_TOPIC: Final = "__cluster_metadata"
 ROOT: Final = ""
 NO_BROKER_EPOCH: Final = BrokerEpoch(-1)
 

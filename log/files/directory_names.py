@@ -33,6 +33,7 @@ from broker.entropy import RandomSource
 from broker.errors import UsageError
 from broker.ids import INT32_MAX, PartitionId, TopicPartition
 
+METADATA_TOPIC: Final = "__cluster_metadata"
 NAME_LENGTH_MAX: Final = 255  # Most file systems' limit.
 _UNIQUE: Final = re.compile(r"\S+-\S+\.\S+")
 _PARTITION: Final = re.compile(r"\+?\d{1,255}", re.ASCII)  # What Java's Integer.parseInt takes, after the last "-".

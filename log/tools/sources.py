@@ -39,10 +39,9 @@ from broker.ids import INT64_MAX
 from broker.units import SizeBytes
 from log.errors import StorageError
 from log.files.checkpoints import CLEANER_FILE, LEADER_EPOCH_FILE, LOG_START_FILE, RECOVERY_POINT_FILE, REPLICATION_FILE
-from log.files.directory_names import UnexpectedDirectoryError, parse_directory_name
+from log.files.directory_names import METADATA_TOPIC, UnexpectedDirectoryError, parse_directory_name
 from log.files.metadata_files import CLEAN_SHUTDOWN_FILE, META_PROPERTIES_FILE, PARTITION_METADATA_FILE
 from log.files.snapshot_names import BOOTSTRAP_FILE, SNAPSHOT, is_metadata_file, snapshot_id
-from log.log_dir import METADATA_TOPIC
 from log.metadata.play_order import MetadataFile, MetadataFiles, arrange
 from log.metadata.reading import HEAD_SIZE_BYTES, looks_like_metadata
 from log.segments.file_names import (

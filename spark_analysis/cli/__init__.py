@@ -21,7 +21,7 @@ from __future__ import annotations
 import sys
 
 from spark_analysis.cli.interrupts import end_at_once
-from spark_analysis.cli.start_up import pause_collection, say_when_compiling
+from spark_analysis.cli.start_up import pause_collection, say_when_compiling, without_matrix_threads
 
 __all__ = ("main",)
 
@@ -30,6 +30,7 @@ def main() -> None:
     """Run the command line and leave with its exit status."""
     end_at_once()
     pause_collection()
+    without_matrix_threads()
     # Not at the top: loading the rest takes a tenth of a second, in which an interrupt is to end in one line too.
     from broker.cli import run
     from spark_analysis.cli.commands import PROGRAM, brokerside, complete

@@ -13,15 +13,20 @@ call of a loop that is not compiled yet takes seconds, a plan by bytes up to a m
 
 Example: main() calls pause_collection(), then the command; a report of 15 partitions takes a third less CPU.
 
-Source: Python's gc.freeze; pyarrow 26.0 pandas-shim.pxi, which looks for pandas once, and again when a frame is made.
+Source: Python's gc.freeze; OpenBLAS' README, for its threads; pyarrow 26.0 pandas-shim.pxi, which looks for pandas
+once, and again when a frame is made.
 """
 
 from __future__ import annotations
 
 import gc
+import os
 import sys
 from typing import Final
 
+OBJECTS_PER_COLLECTION: Final = 10_000
+"""Python's own 700 make the search a fortieth of a report's time."""
+MATRIX_THREADS: Final = "OPENBLAS_NUM_THREADS"
 COMPILING: Final = (
     "brokerside: compiling loops to machine code; this happens once for an installation and takes up to a minute"
 )
@@ -37,7 +42,13 @@ def resume_collection() -> None:
     """Search for cycles of dead objects from now on, among objects that are yet to come, if that was paused."""
     if not gc.isenabled():
         gc.freeze()
+        gc.set_threshold(OBJECTS_PER_COLLECTION, *gc.get_threshold()[1:])
         gc.enable()
+
+
+def without_matrix_threads() -> None:
+    """Keep numpy from starting a thread a core for products of matrices, unless the user's environment asks for it."""
+    os.environ.setdefault(MATRIX_THREADS, "1")
 
 
 def without_pandas() -> None:

@@ -247,4 +247,4 @@ def _record_columns(name: str, chunk: RecordColumns) -> dict[str, Any]:
 
 
 def _repeated(name: str, count: int) -> pa.Array[Any]:
-    return pa.array([name], pa.string()).take(np.zeros(count, np.int64))
+    return pa.repeat(pa.scalar(name, pa.string()), count)

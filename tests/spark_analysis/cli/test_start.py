@@ -119,6 +119,22 @@ finally:
     assert done.stderr == "(False, True);(True, True);(False, True)\n"
 
 
+@pytest.mark.parametrize(("given", "threads"), [({}, "1"), ({"OPENBLAS_NUM_THREADS": "3"}, "3")])
+def test_a_command_starts_no_threads_for_matrices_unless_it_is_told_to(given: dict[str, str], threads: str) -> None:
+    script = """
+import os, sys
+from spark_analysis.cli import main
+assert "numpy" not in sys.modules
+try:
+    main()
+finally:
+    import numpy
+    print(os.environ["OPENBLAS_NUM_THREADS"], file=sys.stderr)
+"""
+    done = brokerside_process("config", "log.retention.ms", script=script, environment=given)
+    assert done.stderr == f"{threads}\n"
+
+
 def test_pyarrow_makes_frames_after_it_was_kept_from_loading_pandas() -> None:
     script = """
 import sys
