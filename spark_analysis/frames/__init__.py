@@ -5,6 +5,7 @@
 - inputs: Check and choose the columns of the DataFrames that a question takes, before any job runs.
 - log_inputs: Check and group DataFrames of batches, records and segments, and count the rows that cannot be used.
 - whole_clusters: Cut a stream of sorted rows into whole clusters, many at a time.
+- listed_brokers: Tell rows of brokers from the rows of partitions among which they stand.
 - chunks: Hold many plain clusters as columns.
 - many: Answer questions about all plain clusters of a chunk at once.
 - many_outages: Show what losing each broker and each rack does to all plain clusters at once.

@@ -4,8 +4,8 @@ What it decides: the rows of an answer are the keys of a cluster, the columns of
 and `fault`. Rows that cannot be used, and a cluster that contradicts itself or that a limit refuses, are a row with a
 `fault`, nulls, and the number of rows of partitions that are in no answer because of it: the job goes on.
 
-How: the rows of brokers stand among those of partitions, marked by `OF_BROKER`, their columns under names that begin
-with `BROKER_PREFIX`. If they lack a key that tells moments apart, they are the brokers of every moment.
+How: the rows of brokers stand among those of partitions (listed_brokers.py). If they lack a key that tells moments
+apart, they are the brokers of every moment, and clusters are answered one by one.
 
 Example: Work(("cluster",), ("cluster",), answer_table(MEASURES, ("cluster",)), measure_rows).answers(batches)
 
@@ -25,6 +25,7 @@ from broker.cluster import ClusterView, Int64Array
 from broker.errors import BrokersideError
 from spark_analysis.frames.chunks import Chunk
 from spark_analysis.frames.inputs import CLUSTER
+from spark_analysis.frames.listed_brokers import OF_BROKER, split
 from spark_analysis.frames.many import IN_CHUNK, Many
 from spark_analysis.frames.matrices import whole
 from spark_analysis.frames.views import BROKER_NEEDED, PARTITION_NEEDED, Usable, usable, view_of
@@ -34,8 +35,6 @@ from spark_analysis.tables.source_schemas import FAULT
 
 Kernel: TypeAlias = Callable[[ClusterView], pa.Table]
 """Return the rows of an answer on one cluster, their columns by name; columns left out are null."""
-OF_BROKER: Final = "is_of_broker"
-BROKER_PREFIX: Final = "of_broker_"
 REJECTED: Final = Column(
     "rejected_count",
     "long",
@@ -102,7 +101,7 @@ class Work:
         """Yield the answers on the clusters of sorted rows: on many at once, and on the others one by one."""
         for rows, ends in whole_clusters(batches, self.shared):
             done = np.zeros(ends.size, np.bool_)
-            if self.many is not None and ends.size >= MANY_MIN and OF_BROKER not in rows.column_names:
+            if self.many is not None and ends.size >= MANY_MIN and len(self.shared) == len(self.keys):
                 chunk = Chunk.of(rows, ends)
                 done, answers = self.many(chunk) if chunk.is_plain.any() else (done, None)
                 if answers is not None and answers.num_rows:
@@ -128,11 +127,7 @@ class Work:
         if OF_BROKER not in rows.column_names:
             yield _Cluster(start, rows, None)
             return
-        is_broker = rows[OF_BROKER]
-        names = [name for name in rows.column_names if name.startswith(BROKER_PREFIX)]
-        brokers = rows.filter(is_broker).select(names)
-        brokers = brokers.rename_columns([name.removeprefix(BROKER_PREFIX) for name in names])
-        places = np.flatnonzero(~whole(is_broker).to_numpy(zero_copy_only=False))
+        places, brokers = split(rows)
         if len(self.shared) == len(self.keys):
             yield _Cluster(start, rows.take(places), brokers)
             return

@@ -2,14 +2,13 @@
 
 What it decides: a cluster is plain if all of its rows can be used and agree, every partition has replicas and a leader
 among them (or no row says leaders), sizes are not said, nothing is reassigned, offline, observed or in an ELR, and
-brokers have no racks or racks of one size. Any other cluster is answered by itself, as a ClusterView: here only what is
+brokers have no racks or racks of one size. Its rows of brokers, if there are any, are plain as
+listed_brokers.py says. Any other cluster is answered by itself, as a ClusterView: here only what is
 common is fast, and nothing is explained.
 
 How: rows are in order of cluster, topic and partition; brokers and topics are numbered through all clusters.
 
 Example: Chunk.of(rows, ends).is_plain
-
-Left out: rows of brokers.
 
 Source: views.py, which decides what a row means.
 """
@@ -25,13 +24,14 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from broker.cluster import PAD, Int32Array, Int64Array
+from spark_analysis.frames.listed_brokers import BROKER_PREFIX, ID_BITS, OF_BROKER, ListedBrokers, split
 from spark_analysis.frames.matrices import INT_MAX, list_counts, whole
 from spark_analysis.frames.views import PARTITION_NEEDED
 
 BoolArray = NDArray[np.bool_]
 _RARE: Final = ("elr", "last_known_elr", "observers", "offline", "adding", "removing")
 _SIZES: Final = ("size_bytes", "replica_size_bytes")
-_ID_BITS: Final = 32
+_NAMES: Final = pa.list_(pa.string())
 UNKNOWN: Final = -1
 
 
@@ -77,18 +77,34 @@ class Chunk:
 
     @classmethod
     def of(cls, rows: pa.Table, ends: Int64Array) -> Chunk:
-        """Return the clusters of rows that stand together, given the end of each one's rows."""
+        """Return the clusters of rows that stand together, given the end of each one's rows.
+
+        Rows of brokers stand among them where there is a column `OF_BROKER`.
+        """
         starts = np.concatenate((np.zeros(1, np.int64), ends[:-1]))
         cluster = np.repeat(np.arange(ends.size), ends - starts)
+        listed = None
+        if OF_BROKER in rows.column_names:
+            places, listed = split(rows)
+            of_listed = np.delete(cluster, places)
+            names = [name for name in rows.column_names if name != OF_BROKER and not name.startswith(BROKER_PREFIX)]
+            rows, cluster = rows.select(names).take(places), cluster[places]
         is_plain = _readable(rows, cluster, ends.size)
+        brokers = ListedBrokers.none()
+        if listed is not None:
+            replica_counts = np.zeros(ends.size, np.int64)
+            np.add.at(replica_counts, cluster, list_counts(whole(rows["replicas"])))
+            brokers = ListedBrokers.of(listed, of_listed, replica_counts, is_plain)
         while True:  # What is wrong with a cluster may be seen late; the others are then put together anew.
-            found = cls._made(rows, cluster, starts, is_plain.copy())
+            found = cls._made(rows, cluster, starts, brokers.kept(is_plain), is_plain.copy())
             if (found.is_plain == is_plain).all():
                 return found
             is_plain = found.is_plain  # There are fewer each time.
 
     @classmethod
-    def _made(cls, rows: pa.Table, cluster: Int64Array, starts: Int64Array, is_plain: BoolArray) -> Chunk:
+    def _made(
+        cls, rows: pa.Table, cluster: Int64Array, starts: Int64Array, listed: ListedBrokers, is_plain: BoolArray
+    ) -> Chunk:
         """Return the clusters that are plain so far; `is_plain` is narrowed."""
         kept = np.flatnonzero(is_plain[cluster])
         rows, cluster = rows.take(kept), cluster[kept]
@@ -100,8 +116,8 @@ class Chunk:
         same = (cluster[1:] == cluster[:-1]) & (ranks[1:] == ranks[:-1])
         _spoil(is_plain, cluster[1:], same & (partition[1:] == partition[:-1]))
         firsts = np.flatnonzero(np.concatenate((np.ones(min(1, cluster.size), np.bool_), ~same)))
-        brokers = _Brokers.of(rows, cluster, is_plain)
-        racks = _Racks.of(rows, cluster, brokers, is_plain)
+        brokers = _Brokers.of(rows, cluster, listed, is_plain)
+        racks = _Racks.of(rows, cluster, brokers, listed, is_plain)
         replicas = brokers.matrix("replicas")
         leader, knows_leader = _leaders(rows, cluster, brokers, replicas, is_plain)
         return cls(
@@ -119,7 +135,7 @@ class Chunk:
             topic_cluster=cluster[firsts],
             min_isr=_numbers(rows, "min_insync_replicas", UNKNOWN)[firsts],
             broker_ids=(brokers.codes & INT_MAX).astype(np.int32),
-            broker_cluster=brokers.codes >> _ID_BITS,
+            broker_cluster=brokers.codes >> ID_BITS,
             rack=racks.of_broker,
             rack_names=racks.names,
             rack_counts=racks.counts,
@@ -127,7 +143,7 @@ class Chunk:
 
 
 def _readable(rows: pa.Table, cluster: Int64Array, count: int) -> BoolArray:
-    """Return the clusters of which every row has what is needed, and nothing rare."""
+    """Return the clusters that have rows, of which every one has what is needed, and nothing rare."""
     bad = np.zeros(rows.num_rows, np.bool_)
     for name in PARTITION_NEEDED:
         bad |= _mask(pc.is_null(rows[name]))
@@ -150,11 +166,12 @@ def _readable(rows: pa.Table, cluster: Int64Array, count: int) -> BoolArray:
             bad |= counts == 0 if name == "replicas" else False
     least = _numbers(rows, "min_insync_replicas", 1)
     bad |= (least < 1) | (least > INT_MAX)
-    found: BoolArray = np.bincount(cluster[bad], minlength=count) == 0
+    row_counts = np.bincount(cluster, minlength=count)
+    found: BoolArray = (np.bincount(cluster[bad], minlength=count) == 0) & (row_counts > 0)
     for name in ("leader", "isr", "racks"):  # A column counts if no row of the cluster, or every row, is null in it.
         if name in rows.column_names:
             null = np.bincount(cluster[_mask(pc.is_null(rows[name]))], minlength=count)
-            found &= (null == 0) | (null == np.bincount(cluster, minlength=count))
+            found &= (null == 0) | (null == row_counts)
     return found
 
 
@@ -197,15 +214,15 @@ class _Brokers:
     places: dict[str, Int32Array]
 
     @classmethod
-    def of(cls, rows: pa.Table, cluster: Int64Array, is_plain: BoolArray) -> _Brokers:
+    def of(cls, rows: pa.Table, cluster: Int64Array, listed: ListedBrokers, is_plain: BoolArray) -> _Brokers:
         counts: dict[str, Int64Array] = {}
         codes: dict[str, Int64Array] = {}
         for name in ("replicas", "isr"):
             column = whole(rows[name]) if name in rows.column_names else pa.nulls(rows.num_rows, pa.list_(pa.int64()))
             counts[name] = list_counts(column)
             values = column.flatten().to_numpy(zero_copy_only=False).astype(np.int64)
-            codes[name] = (np.repeat(cluster, counts[name]) << _ID_BITS) | values
-        every = np.unique(codes["replicas"])
+            codes[name] = (np.repeat(cluster, counts[name]) << ID_BITS) | values
+        every = np.unique(np.concatenate((codes["replicas"], listed.codes)))
         for name, of in codes.items():
             row = np.repeat(np.arange(rows.num_rows), counts[name])
             cells = np.lexsort((of, row))
@@ -230,7 +247,7 @@ def _leaders(
     knows = _known(rows, "leader", cluster, is_plain.size)
     said = knows[cluster]
     ids = _numbers(rows, "leader", UNKNOWN)
-    codes = (cluster << _ID_BITS) | np.clip(ids, 0, INT_MAX)
+    codes = (cluster << ID_BITS) | np.clip(ids, 0, INT_MAX)
     places = np.searchsorted(brokers.codes, codes).astype(np.int32)
     _spoil(is_plain, cluster, said & ((ids < 0) | (ids > INT_MAX) | ~(replicas == places[:, None]).any(axis=1)))
     return np.where(said, places, UNKNOWN).astype(np.int32), knows
@@ -245,27 +262,33 @@ class _Racks:
     counts: Int64Array
 
     @classmethod
-    def of(cls, rows: pa.Table, cluster: Int64Array, brokers: _Brokers, is_plain: BoolArray) -> _Racks:
-        none = np.full(brokers.codes.size, UNKNOWN, np.int64)
-        counts = np.zeros(is_plain.size, np.int64)
-        if "racks" not in rows.column_names:
-            return cls(none, (), counts)
-        column = whole(rows["racks"])
+    def of(
+        cls, rows: pa.Table, cluster: Int64Array, brokers: _Brokers, listed: ListedBrokers, is_plain: BoolArray
+    ) -> _Racks:
+        of_broker = np.full(brokers.codes.size, UNKNOWN, np.int64)
+        column = whole(rows["racks"]) if "racks" in rows.column_names else pa.nulls(rows.num_rows, _NAMES)
         lengths, held = list_counts(column), brokers.counts["replicas"]
-        _spoil(is_plain, cluster, (lengths != held) & _mask(pc.is_valid(column)))
-        if not np.array_equal(lengths, np.where(_mask(pc.is_valid(column)), held, 0)):
-            return cls(none, (), counts)  # Such a cluster is not plain, and no cluster of the chunk is then.
-        ranks, names = _ranked(pc.fill_null(column.flatten(), ""))
-        listed: list[str] = names.to_pylist()
-        is_named = np.array([name != "" for name in listed], np.bool_)[ranks] if ranks.size else np.zeros(0, np.bool_)
+        said = _mask(pc.is_valid(column))
+        _spoil(is_plain, cluster, (lengths != held) & said)
+        if not np.array_equal(lengths, np.where(said, held, 0)):
+            # Such a cluster is not plain, and no cluster of the chunk is then.
+            return cls(of_broker, (), np.zeros(is_plain.size, np.int64))
+        cells: Any = column.flatten()
+        in_rows = pc.fill_null(cells.cast(pa.string()), "")
+        ranks, names = _ranked(whole(pa.chunked_array([in_rows, listed.racks])))
+        names_listed: list[str] = names.to_pylist()
+        is_named = np.array([name != "" for name in names_listed], np.bool_)[ranks]
+        width, in_cells = max(len(names_listed), 1), np.arange(ranks.size) < len(in_rows)
         cell_broker = brokers.places["replicas"][np.repeat(lengths > 0, held)]
-        pairs = np.unique(cell_broker[is_named].astype(np.int64) * max(len(listed), 1) + ranks[is_named])
-        broker, rank = pairs // max(len(listed), 1), pairs % max(len(listed), 1)
-        of_cluster = brokers.codes >> _ID_BITS
+        named = is_named[in_cells]
+        pairs = np.unique(cell_broker[named].astype(np.int64) * width + ranks[in_cells][named])
+        broker, rank = pairs // width, pairs % width
+        of_cluster = brokers.codes >> ID_BITS
         _spoil(is_plain, of_cluster[broker[1:]], broker[1:] == broker[:-1])
-        of_broker = none.copy()
         of_broker[broker] = rank
-        return cls._numbered(of_broker, of_cluster, listed, is_plain)
+        named = is_named[~in_cells]  # The rack in a row of brokers is the one that counts.
+        of_broker[np.searchsorted(brokers.codes, listed.codes[named])] = ranks[~in_cells][named]
+        return cls._numbered(of_broker, of_cluster, names_listed, is_plain)
 
     @classmethod
     def _numbered(cls, of_broker: Int64Array, of_cluster: Int64Array, names: list[str], is_plain: BoolArray) -> _Racks:

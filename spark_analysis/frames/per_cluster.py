@@ -26,8 +26,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
 from spark_analysis.data_sources.spark_types import spark_schema_of
-from spark_analysis.frames.answering import BROKER_PREFIX, OF_BROKER, Kernel, Work, answer_table
+from spark_analysis.frames.answering import Kernel, Work, answer_table
 from spark_analysis.frames.inputs import CLUSTER, chosen, cluster_keys, quoted, refuse_unlike
+from spark_analysis.frames.listed_brokers import BROKER_PREFIX, OF_BROKER
 from spark_analysis.frames.many import Many
 from spark_analysis.frames.views import BROKER_NEEDED, BROKER_OPTIONAL, PARTITION_NEEDED, PARTITION_OPTIONAL
 from spark_analysis.tables.columns import Table

@@ -48,8 +48,8 @@ PARTITION_OPTIONAL: Final = (
 )
 BROKER_NEEDED: Final = ("broker_id",)
 TOTALS: Final = ("replica_count", "leader_count", "size_bytes")
-BROKER_OPTIONAL: Final = ("rack", "fenced", "cordoned", "in_controlled_shutdown", "host", *TOTALS, "fault")
-_FLAGS: Final = ("fenced", "cordoned", "in_controlled_shutdown")
+FLAGS: Final = ("fenced", "cordoned", "in_controlled_shutdown")
+BROKER_OPTIONAL: Final = ("rack", *FLAGS, "host", *TOTALS, "fault")
 
 
 @attrs.frozen(eq=False)
@@ -243,7 +243,7 @@ def _brokers(name: str, rows: pa.Table) -> tuple[tuple[BrokerView, ...], dict[st
             id=BrokerId(row["broker_id"]),
             rack=row.get("rack") or None,
             host=row.get("host"),
-            **{flag: bool(row.get(flag)) for flag in _FLAGS},
+            **{flag: bool(row.get(flag)) for flag in FLAGS},
         )
         for row in rows.to_pylist()
     )

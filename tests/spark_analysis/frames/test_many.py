@@ -14,13 +14,15 @@ import pytest
 from spark_analysis import balance, outages, violations
 from spark_analysis.frames.answering import Kernel, Work, answer_table
 from spark_analysis.frames.chunks import Chunk
+from spark_analysis.frames.listed_brokers import BROKER_PREFIX, OF_BROKER
 from spark_analysis.frames.many import Many, calm, measures_of
 from spark_analysis.frames.many_outages import outages_of
 from spark_analysis.sources.dumps import with_min_isr
-from spark_analysis.tables.source_schemas import CLUSTER_PARTITIONS
+from spark_analysis.tables.source_schemas import CLUSTER_BROKERS, CLUSTER_PARTITIONS
 
 KEYS = ("cluster",)
 SCHEMA = CLUSTER_PARTITIONS.arrow_schema()
+OF_BROKERS = CLUSTER_BROKERS.arrow_schema()
 COLUMNS = ("cluster", "topic", "partition", "leader", "replicas", "isr", "racks", "elr", "offline",
            "min_insync_replicas", "size_bytes", "fault")  # fmt: skip
 RARE: dict[str, Callable[[random.Random, dict[str, Any]], None]] = {
@@ -43,6 +45,18 @@ RARE: dict[str, Callable[[random.Random, dict[str, Any]], None]] = {
     "again": lambda drawn, row: row.update(partition=0, topic="t0"),
     "below 1": lambda drawn, row: row.update(min_insync_replicas=0),
     "huge": lambda drawn, row: row.update(partition=2**31 - 1),
+}
+RARE_BROKERS: dict[str, Callable[[dict[str, Any]], None]] = {
+    "no id": lambda row: row.update(broker_id=None),
+    "negative": lambda row: row.update(broker_id=-3),
+    "fenced": lambda row: row.update(fenced=True),
+    "cordoned": lambda row: row.update(cordoned=True),
+    "shutting down": lambda row: row.update(in_controlled_shutdown=True),
+    "a fault": lambda row: row.update(fault="cut off"),
+    "holds more": lambda row: row.update(replica_count=1_000),
+    "another rack": lambda row: row.update(rack="elsewhere"),
+    "no rack": lambda row: row.update(rack=""),
+    "rack not said": lambda row: row.update(rack=None),
 }
 
 
@@ -71,6 +85,60 @@ def drawn_cluster(name: str, drawn: random.Random) -> list[dict[str, Any]]:
         RARE[drawn.choice(list(RARE))](drawn, drawn.choice(rows))
     drawn.shuffle(rows)
     return rows
+
+
+BROKER_COLUMNS = (
+    "cluster",
+    "broker_id",
+    "rack",
+    "fenced",
+    "cordoned",
+    "in_controlled_shutdown",
+    "replica_count",
+    "fault",
+)
+
+
+def drawn_brokers(rows: list[dict[str, Any]], drawn: random.Random) -> list[dict[str, Any]]:
+    """The brokers of a cluster: mostly all of them in order, and one that holds nothing."""
+    held = [broker for row in rows for broker in row["replicas"] if broker is not None]
+    racks = {broker: rack for row in rows for broker, rack in zip(row["replicas"], row["racks"], strict=False)}
+    ids = sorted({*held, *drawn.sample(range(20, 24), drawn.choice((0, 0, 1, 2)))})
+    if drawn.random() < 0.2:
+        ids = drawn.sample(ids, drawn.randint(0, len(ids)))
+    names = sorted(set(racks.values()) - {None}) or [""]
+    brokers = [
+        {
+            "cluster": rows[0]["cluster"], "broker_id": broker, "rack": racks.get(broker) or drawn.choice(names),
+            "fenced": drawn.choice((False, None)), "cordoned": False, "in_controlled_shutdown": None,
+            "replica_count": held.count(broker) if broker % 7 else None,
+        }
+        for broker in ids
+    ]  # fmt: skip
+    if brokers and drawn.random() < 0.3:
+        RARE_BROKERS[drawn.choice(list(RARE_BROKERS))](drawn.choice(brokers))
+    if brokers and drawn.random() < 0.05:
+        brokers.append(dict(drawn.choice(brokers)))
+    drawn.shuffle(brokers)
+    return brokers
+
+
+def both(clusters: list[list[dict[str, Any]]], drawn: random.Random) -> pa.Table:
+    """Rows of partitions and of brokers as a task has them, those of a cluster together in any order."""
+    fields = [pa.field("cluster", pa.string())]
+    fields += [SCHEMA.field(name) for name in COLUMNS if name != "cluster"]
+    fields += [OF_BROKERS.field(name).with_name(BROKER_PREFIX + name) for name in BROKER_COLUMNS if name != "cluster"]
+    fields.append(pa.field(OF_BROKER, pa.bool_()))
+    rows = []
+    for one in clusters:
+        listed = [
+            {BROKER_PREFIX + name: value for name, value in row.items()} | {"cluster": row["cluster"], OF_BROKER: True}
+            for row in drawn_brokers(one, drawn)
+        ]
+        mixed = [*(row | {OF_BROKER: False} for row in one), *listed]
+        drawn.shuffle(mixed)
+        rows += mixed
+    return pa.Table.from_pylist(rows, schema=pa.schema([field.with_nullable(True) for field in fields]))
 
 
 def table_of(rows: list[dict[str, Any]]) -> pa.Table:
@@ -112,6 +180,19 @@ def test_many_clusters_have_the_outages_of_each(seed: int, least: int | None) ->
     )
 
 
+@pytest.mark.parametrize("seed", range(60))
+def test_many_clusters_with_their_brokers_have_the_answers_of_each(seed: int) -> None:
+    drawn = random.Random(1000 + seed)
+    rows = both([drawn_cluster(f"c{number:02d}", drawn) for number in range(40)], drawn)
+    asked: list[tuple[Any, Kernel, Many]] = [(balance.MEASURES, balance.measure_rows, measures_of)]
+    for least in (None, 2):
+        broken = partial(violations.violation_table, min_insync_replicas=least)
+        asked.append((violations.VIOLATIONS, broken, partial(calm, min_insync_replicas=least)))
+        asked.append((outages.OUTAGES, outages_with(least), partial(outages_of, min_insync_replicas=least)))
+    for table, kernel, many in asked:
+        assert answered(rows, table, kernel, many) == answered(rows, table, kernel, None)
+
+
 def chunk_of(rows: pa.Table) -> Chunk:
     return Chunk.of(rows, np.cumsum(np.unique(rows["cluster"].to_numpy(), return_counts=True)[1]).astype(np.int64))
 
@@ -126,6 +207,27 @@ def test_a_cluster_with_something_rare_is_not_plain_and_others_are(kind: str) ->
     assert is_plain == [True, kind == "huge", True]
 
 
+@pytest.mark.parametrize("kind", RARE_BROKERS)
+def test_a_cluster_with_a_rare_broker_is_not_plain_and_others_are(kind: str) -> None:
+    row = {"topic": "t0", "partition": 0, "replicas": [1, 2], "leader": 1, "isr": [1, 2], "racks": ["", ""]}
+    brokers = [
+        {"cluster": name, "broker_id": number, "rack": f"r{number}", "replica_count": held}
+        for name in "abc"
+        for number, held in ((1, 2), (2, 2), (3, 0))
+    ]
+    RARE_BROKERS[kind](brokers[4])
+    listed = [{BROKER_PREFIX + name: value for name, value in one.items() if name != "cluster"} for one in brokers]
+    rows = [row | {"cluster": name, OF_BROKER: False, "partition": number} for name in "abc" for number in (0, 1)] + [
+        one | {"cluster": of["cluster"], OF_BROKER: True} for one, of in zip(listed, brokers, strict=True)
+    ]
+    fields = [pa.field(BROKER_PREFIX + name, OF_BROKERS.field(name).type) for name in BROKER_COLUMNS[1:]]
+    schema = pa.schema([*((name, SCHEMA.field(name).type) for name in COLUMNS), *fields, (OF_BROKER, pa.bool_())])
+    table = pa.Table.from_pylist(sorted(rows, key=lambda one: one["cluster"]), schema=schema)
+    chunk = Chunk.of(table, np.array([5, 10, 15]))
+    assert chunk.is_plain.tolist() == [True, kind == "another rack", True]
+    assert chunk.broker_counts.tolist()[0] == chunk.rack_counts.tolist()[0] == 3
+
+
 def test_most_drawn_clusters_are_plain_and_many_of_them_calm() -> None:
     """The comparison above would be none if few clusters went that way."""
     drawn = random.Random(5)
@@ -137,3 +239,13 @@ def test_most_drawn_clusters_are_plain_and_many_of_them_calm() -> None:
     shown, found = outages_of(chunk, None)
     assert 0.3 < shown.mean() < chunk.is_plain.mean()
     assert set(found["scope"].to_pylist()) == {"broker", "rack"}
+
+
+def test_most_drawn_clusters_with_brokers_are_plain_too() -> None:
+    drawn = random.Random(6)
+    rows = both([drawn_cluster(f"c{number:03d}", drawn) for number in range(400)], drawn)
+    chunk = chunk_of(rows)
+    assert 0.3 < chunk.is_plain.mean() < 0.9
+    assert calm(chunk, None)[0].mean() > 0.05
+    held = np.unique(chunk.replicas[chunk.replicas >= 0]).size
+    assert chunk.broker_ids.size > held > 0

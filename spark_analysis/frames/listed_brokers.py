@@ -1,0 +1,107 @@
+"""Tell rows of brokers from the rows of partitions among which they stand, and hold those of many clusters.
+
+What it decides: a row of brokers is marked by `OF_BROKER`, and its columns have names that begin with `BROKER_PREFIX`.
+The brokers of a cluster are plain if each is listed once and can be used, nobody is fenced, cordoned or shutting down,
+and they hold no more replicas than the partitions that are listed.
+
+Example: ListedBrokers.of(split(rows)[1], cluster, partition_replica_counts, is_plain)
+
+Source: views.py, which decides what a row of brokers means.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import attrs
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from broker.cluster import Int64Array
+from spark_analysis.frames.matrices import INT_MAX, whole
+from spark_analysis.frames.views import FLAGS
+
+OF_BROKER: Final = "is_of_broker"
+BROKER_PREFIX: Final = "of_broker_"
+ID_BITS: Final = 32
+
+
+def split(rows: pa.Table) -> tuple[Int64Array, pa.Table]:
+    """Return the places of the rows of partitions, and the rows of brokers under the names that they had."""
+    names = [name for name in rows.column_names if name.startswith(BROKER_PREFIX)]
+    brokers = rows.filter(rows[OF_BROKER]).select(names)
+    return of_partitions(rows), brokers.rename_columns([name.removeprefix(BROKER_PREFIX) for name in names])
+
+
+def of_partitions(rows: pa.Table) -> Int64Array:
+    """Return the places of the rows of partitions."""
+    return np.flatnonzero(~whole(rows[OF_BROKER]).to_numpy(zero_copy_only=False))
+
+
+@attrs.frozen(eq=False)
+class ListedBrokers:
+    """Hold the brokers that rows list of plain clusters: `codes` int64[B], clusters and ids, ascending.
+
+    `racks` are their names, "" for none.
+    """
+
+    codes: Int64Array
+    racks: Any
+
+    @classmethod
+    def none(cls) -> ListedBrokers:
+        """Return no brokers."""
+        return cls(np.zeros(0, np.int64), pa.array([], pa.string()))
+
+    @classmethod
+    def of(
+        cls, rows: pa.Table, cluster: Int64Array, replica_counts: Int64Array, is_plain: NDArray[np.bool_]
+    ) -> ListedBrokers:
+        """Return the brokers in rows, each of the cluster of this number; `is_plain` is narrowed.
+
+        `replica_counts` int64[K] are the replicas of the partitions that are listed.
+        """
+        bad = _mask(pc.is_null(rows["broker_id"]))
+        if "fault" in rows.column_names:
+            bad |= _mask(pc.is_valid(rows["fault"]))
+        for name in FLAGS:
+            if name in rows.column_names:
+                flags: Any = rows[name]
+                bad |= _mask(pc.fill_null(flags, False))
+        ids = pc.fill_null(whole(rows["broker_id"]).cast(pa.int64()), -1).to_numpy(zero_copy_only=False)
+        bad |= (ids < 0) | (ids > INT_MAX)
+        is_plain[cluster[bad]] = False
+        _refuse_totals(rows, cluster, replica_counts, is_plain)
+        kept = np.flatnonzero(is_plain[cluster])
+        codes = (cluster[kept] << ID_BITS) | ids[kept]
+        order = np.argsort(codes, kind="stable")
+        codes, places = codes[order], pa.array(kept[order])
+        is_plain[codes[1:][codes[1:] == codes[:-1]] >> ID_BITS] = False
+        has_racks = "rack" in rows.column_names
+        racks: Any = whole(rows["rack"]).take(places) if has_racks else pa.nulls(codes.size, pa.string())
+        return cls(codes, pc.fill_null(racks.cast(pa.string()), ""))
+
+    def kept(self, is_plain: NDArray[np.bool_]) -> ListedBrokers:
+        """Return the brokers of the clusters that are still plain."""
+        places = np.flatnonzero(is_plain[self.codes >> ID_BITS])
+        return ListedBrokers(self.codes[places], self.racks.take(pa.array(places)))
+
+
+def _refuse_totals(
+    rows: pa.Table, cluster: Int64Array, replica_counts: Int64Array, is_plain: NDArray[np.bool_]
+) -> None:
+    """Spoil the clusters whose brokers all say what they hold, and hold more than is listed."""
+    if "replica_count" not in rows.column_names:
+        return
+    said = whole(rows["replica_count"])
+    knows = np.bincount(cluster[_mask(pc.is_null(said))], minlength=is_plain.size) == 0
+    held = np.zeros(is_plain.size, np.int64)
+    np.add.at(held, cluster, pc.fill_null(said.cast(pa.int64()), 0).to_numpy(zero_copy_only=False))
+    is_plain &= ~(knows & (held > replica_counts))
+
+
+def _mask(column: Any) -> NDArray[np.bool_]:
+    mask: NDArray[np.bool_] = whole(column).to_numpy(zero_copy_only=False)
+    return mask.copy()
