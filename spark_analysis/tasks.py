@@ -1,7 +1,8 @@
 """Turn numbers of clusters or dumps into files of rows, on executors or in process.
 
 Goals, most important first: the rows of a task depend on the numbers it is given and on nothing else; memory holds one
-cluster and one batch of rows; an input that cannot be used becomes a row that says so.
+cluster, or small ones that wait for advice, and one batch of rows; an input that cannot be used becomes a row that says
+so.
 
 How: a job is cut into parts, ranges of numbers, by its work alone: `even_parts` of clusters, `parts_by_size` of dumps.
 A fleet's task takes cluster numbers and places, counts and audits each cluster once per placer. A dumps' task takes
@@ -46,7 +47,8 @@ from spark_analysis.sources.groups import read_groups
 from spark_analysis.sources.series import is_later_moment, with_series_note
 from spark_analysis.sources.unusable import as_input_error, fault_of, unusable
 from spark_analysis.tables import schemas
-from spark_analysis.tables.advice_rows import advice_rows
+from spark_analysis.tables.advice_rows import advice_of
+from spark_analysis.tables.advice_schemas import ADVICE
 from spark_analysis.tables.staging import TaskWriter
 from spark_analysis.tables.view_rows import DUMP, PAIR_BROKER_COUNT_MAX, count_pairs, describe_view, every_partition
 
@@ -54,6 +56,7 @@ Task: TypeAlias = Callable[[Sequence[int], str], list[dict[str, Any]]]
 """Work on the given numbers, write files of the given name, and return rows of `RESULT_SCHEMA`."""
 HELD_CLUSTER_COUNT_MAX: Final = 128
 HELD_ROW_COUNT_MAX: Final = 65_536  # Some megabytes: what a task holds of brokers and topics before it writes.
+WAITING_PARTITION_COUNT_MAX: Final = 1 << 17  # Some ten megabytes of clusters.
 FAILURE: Final[Any] = pa.struct(
     [
         pa.field("input_index", pa.int64()),
@@ -149,15 +152,10 @@ def dumps_task(
     """
     input_count = sum(map(len, series))
 
-    def advise(last: Earlier | None, writer: TaskWriter) -> None:
-        if last is not None:
-            view = with_min_isr(last.view, min_insync_replicas_default)
-            writer.add_further(last.cluster_id, DUMP, advice_rows(view).items())
-            _ask(asked, view, (last.cluster_id, DUMP), writer, last.groups)
-
     def take(
-        index: int, dump_input: DumpInput, read: ParsedDump, before: Earlier | None, writer: TaskWriter
+        index: int, dump_input: DumpInput, read: ParsedDump, before: Earlier | None, advised: _Advised
     ) -> Earlier | None:
+        writer = advised.writer
         sized = with_sizes(with_racks(read, racks), dump_input.sizes, source=dump_input.sizes_source)
         parsed = with_series_note(sized.parsed, dump_input, None if before is None else before.view)
         _write_account(writer, parsed)
@@ -172,7 +170,7 @@ def dumps_task(
             if earlier is not None:
                 _write_changes(writer, earlier.view, view)
             else:
-                advise(last, writer)
+                advised.add(last)
             found = describe_view(view, min_insync_replicas=min_insync_replicas_default, pairs=True, partitions=True)
             previous = {"previous_cluster_id": [None if earlier is None else earlier.cluster_id]}
             last = Earlier(view, index + place * input_count)
@@ -182,6 +180,7 @@ def dumps_task(
         return last
 
     def work(numbers: Iterable[int], writer: TaskWriter) -> Iterator[dict[str, Any]]:
+        advised = _Advised(writer, asked, min_insync_replicas_default)
         for number in numbers:
             before: Earlier | None = None
             for index, dump_input in series[number]:
@@ -192,13 +191,43 @@ def dumps_task(
                     yield _failure(index, as_input_error(error), is_fatal=False)
                 else:
                     try:
-                        before = take(index, dump_input, read, before, writer)
+                        before = take(index, dump_input, read, before, advised)
                     except InputError as error:  # Of sizes or groups, which the user has given for this cluster.
                         yield _failure(index, error, is_fatal=True)
                 writer.tick()
-            advise(before, writer)
+            advised.add(before)
+        advised.flush()
 
     return _task(root, work)
+
+
+@attrs.define(eq=False)
+class _Advised:
+    """Say of clusters what to do next, a table at a time for all that wait: an eighth faster than for one at a time."""
+
+    writer: TaskWriter
+    asked: Sequence[Asked]
+    min_insync_replicas_default: int | None
+    _waiting: list[Earlier] = attrs.field(factory=list)
+    _partition_count: int = 0
+
+    def add(self, last: Earlier | None) -> None:
+        """Advise a cluster, perhaps later; None is no cluster."""
+        if last is not None:
+            self._waiting.append(attrs.evolve(last, view=with_min_isr(last.view, self.min_insync_replicas_default)))
+            self._partition_count += last.view.partitions.count
+            if self._partition_count >= WAITING_PARTITION_COUNT_MAX:
+                self.flush()
+
+    def flush(self) -> None:
+        """Advise all clusters that wait."""
+        for table in ADVICE:
+            for one in self._waiting:
+                rows = advice_of(table, one.view)
+                self.writer.add_further(one.cluster_id, DUMP, () if rows is None else [(table, rows)])
+        for one in self._waiting:
+            _ask(self.asked, one.view, (one.cluster_id, DUMP), self.writer, one.groups)
+        self._waiting, self._partition_count = [], 0
 
 
 def even_parts(count: int, part_count: int) -> tuple[range, ...]:

@@ -22,7 +22,7 @@ Source: ours.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, Final
 
 import attrs
@@ -43,7 +43,7 @@ from placement.reassignment.goal import Goal, as_targeted, copy_sizes
 from placement.reassignment.moves import Moves
 from placement.reassignment.notes import notes_of
 from placement.reassignment.plan import Plan, make_plan
-from spark_analysis.tables.advice_schemas import OUTAGES, PLANS, RESTARTS
+from spark_analysis.tables.advice_schemas import ADVICE, OUTAGES, PLANS, RESTARTS
 from spark_analysis.tables.cluster_rows import QUANTITIES, Rows
 from spark_analysis.tables.columns import Table
 from spark_analysis.tables.limits import (
@@ -72,14 +72,21 @@ Row = dict[str, Any]
 
 def advice_rows(view: ClusterView) -> dict[Table, Rows]:
     """Return the rows of the tables `advice_schemas.ADVICE`; none for a view that does not list every partition."""
+    found = {table: advice_of(table, view) for table in ADVICE}
+    return {table: rows for table, rows in found.items() if rows is not None}
+
+
+def advice_of(table: Table, view: ClusterView) -> Rows | None:
+    """Return the rows of one of these tables; None if there are none."""
     if not view.partitions_complete or not view.partitions.count:
-        return {}
-    found = {
-        PLANS: list(plan_rows(view)),
-        OUTAGES: list(outage_rows(view, 1)),
-        RESTARTS: [_restarts(view)],
+        return None
+    found: dict[Table, Callable[[], Iterable[Row]]] = {
+        PLANS: lambda: plan_rows(view),
+        OUTAGES: lambda: outage_rows(view, 1),
+        RESTARTS: lambda: [_restarts(view)],
     }
-    return {table: _columns(table, rows) for table, rows in found.items() if rows}
+    rows = list(found[table]())
+    return _columns(table, rows) if rows else None
 
 
 def _columns(table: Table, rows: Sequence[Row]) -> Rows:
