@@ -128,8 +128,8 @@ def _optional_int64(value: Any) -> Int64Array | None:
     return None if value is None else np.ascontiguousarray(value, dtype=np.int64)
 
 
-def _distinct(column: Int32Array) -> Int32Array:
-    """Return the distinct ids of 0 or more in `column`; ids are mostly small, so flags are faster than sorting."""
+def distinct_ids(column: Int32Array) -> Int32Array:
+    """Return the distinct ids of 0 or more in `column`, ascending. Ids are mostly small, so that flags beat sorting."""
     largest = int(column.max(initial=PAD))
     if largest >= 1 << 20:
         ids = np.unique(column)
@@ -196,7 +196,7 @@ class PartitionTable:
     def broker_ids(self) -> Int32Array:
         """Return every broker id that occurs in any column, ascending, without duplicates."""
         columns = [self.leader] + [getattr(self, name) for name in MATRIX_COLUMNS]
-        seen = [_distinct(column) for column in columns if column is not None]
+        seen = [distinct_ids(column) for column in columns if column is not None]
         return _int32(np.unique(np.concatenate(seen)))
 
     @classmethod

@@ -428,6 +428,8 @@ def _keys_of(rows: Int32Array, groups: Groups) -> tuple[Int64Array, Int64Array, 
 def _number_cordoned(rows: Int32Array, groups: Groups, bits: Int64Array, room: int) -> bool:
     """Give each cordoned broker a bit of `bits` int64[B], or each group of them; return whether that is exact."""
     cordoned = groups.cordoned
+    if not cordoned.size:
+        return True
     kinds, number = np.unique(groups.of[cordoned], return_inverse=True)
     if cordoned.size <= min(CORDONED_MAX, room):
         number, is_exact = np.arange(cordoned.size), True

@@ -135,7 +135,7 @@ def drifted_rows(reassignment: Reassignment) -> Int64Array:
     if table.leader is None or not table.replicas.shape[1]:
         return np.empty(0, dtype=np.int64)
     first = table.replicas[:, 0]
-    drifted = (table.leader >= 0) & (table.leader != first) & ~np.isin(first, _fenced_ids(view))
+    drifted = (table.leader >= 0) & (table.leader != first) & ~_on(first, _fenced_ids(view))
     drifted[reassignment.rows] = False
     return np.flatnonzero(drifted)
 

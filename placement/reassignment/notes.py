@@ -18,7 +18,7 @@ from typing import Final
 
 import numpy as np
 
-from broker.cluster import PAD, ClusterView
+from broker.cluster import ClusterView, distinct_ids
 from broker.row_flags import any_in_row, count_in_row
 from broker.units import format_size
 from broker.wording import counted
@@ -124,6 +124,8 @@ def _unproven(plan: Plan) -> Iterator[str]:
 
 def _held_already(plan: Plan) -> Iterator[str]:
     """Yield that brokers are added which hold replicas: perhaps other ones were meant."""
+    if not plan.goal.add:
+        return
     loads = _loads_of(plan.view)
     known = [(number, int(loads[number])) for number in sorted({number for number, _ in plan.goal.add})]
     held = [(number, load) for number, load in known if load]
@@ -143,9 +145,9 @@ def _loads_of(view: ClusterView) -> Counter[int]:
 def _idle(plan: Plan) -> list[int]:
     """Return the brokers that hold nothing, receive something and are not added by the goal."""
     added = {number for number, _ in plan.goal.add}
-    held = np.unique(plan.view.partitions.replicas)
-    new = np.setdiff1d(np.unique(plan.reassignment.replicas), np.append(held, PAD))
-    return [number for number in new.tolist() if number not in added]
+    held = distinct_ids(plan.view.partitions.replicas).tolist()
+    received = distinct_ids(plan.reassignment.replicas).tolist()
+    return sorted(set(received) - set(held) - added)
 
 
 def _cordoned(plan: Plan) -> str:
