@@ -19,6 +19,7 @@ from __future__ import annotations
 import os
 import shutil
 import stat
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -120,6 +121,8 @@ class FileStorage:
         """Rename a file or directory within its directory atomically, replacing an existing file."""
         self.check_writable()
         check_same_directory(checked_path(path), checked_path(new_path))
+        if self.sync_policy is SyncPolicy.AT_END:
+            self._sync(path)
         with Refusals("rename", path):
             os.replace(self.real_path(path), self.real_path(new_path))
         for file in tuple(self._open_files):
@@ -154,15 +157,9 @@ class FileStorage:
         self._names_changed(path)
 
     def sync_directory(self, path: str) -> None:
-        """Make the names in a directory durable, unless the policy is NEVER."""
-        if self.sync_policy is SyncPolicy.NEVER:
-            return
-        with Refusals("sync directory", path):
-            descriptor = os.open(self.real_path(path), os.O_RDONLY | os.O_DIRECTORY | OPEN_FLAGS)
-            try:
-                os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
+        """Make the names in a directory durable, unless the policy is NEVER or AT_END."""
+        if self.sync_policy.heeds_sync:
+            self._sync(path, os.O_DIRECTORY)
 
     def sync_all(self) -> None:
         """Make all that was written durable, with one sync of the whole system, whatever the policy."""
@@ -179,8 +176,27 @@ class FileStorage:
             file.close()
 
     def replace(self, path: str, data: Buffer) -> None:
-        """Make `data` the content of a file, so that a crash leaves the old or the new content whole."""
-        replace_in_steps(self, path, data)
+        """Make `data` the content of a file, so that a crash leaves the old or the new content whole.
+
+        Under AT_END a crash may leave what was empty, or not there, empty.
+        """
+        if self.sync_policy is not SyncPolicy.AT_END:
+            replace_in_steps(self, path, data)
+            return
+        with closing(self.open(path, create=True)) as file:
+            before = file.read_at(0, file.size_bytes)
+            if not before:
+                file.append(data)
+        if before and before != data:
+            replace_in_steps(self, path, data)
+
+    def _sync(self, path: str, flags: int = 0) -> None:
+        with Refusals("sync directory" if flags else "sync", path):
+            descriptor = os.open(self.real_path(path), os.O_RDONLY | flags | OPEN_FLAGS)
+            try:
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
 
     def _names_changed(self, path: str) -> None:
         if self.sync_policy is SyncPolicy.ALWAYS:

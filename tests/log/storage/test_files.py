@@ -98,7 +98,7 @@ def test_a_file_without_a_view_is_cut_in_place_and_one_with_a_view_goes_on_in_a_
 
 @pytest.mark.parametrize(
     ("policy", "file_syncs", "name_syncs"),
-    [(SyncPolicy.ALWAYS, 2, 2), (SyncPolicy.WHEN_ASKED, 1, 1), (SyncPolicy.NEVER, 0, 0)],
+    [(SyncPolicy.ALWAYS, 2, 2), (SyncPolicy.WHEN_ASKED, 1, 1), (SyncPolicy.AT_END, 0, 0), (SyncPolicy.NEVER, 0, 0)],
 )
 def test_the_policy_says_when_files_and_names_are_synced(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, policy: SyncPolicy, file_syncs: int, name_syncs: int
@@ -107,6 +107,31 @@ def test_the_policy_says_when_files_and_names_are_synced(
     monkeypatch.setattr(os, "fsync", lambda descriptor: synced.append(os.path.isdir(f"/proc/self/fd/{descriptor}")))
     FileStorage(tmp_path, sync_policy=policy).replace("a", b"x")
     assert (synced.count(False), synced.count(True)) == (file_syncs, name_syncs)
+
+
+def test_what_waits_for_the_end_is_synced_before_it_takes_a_name_and_not_written_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps: list[str] = []
+    replace = os.replace
+    monkeypatch.setattr(os, "fsync", lambda descriptor: steps.append("sync"))
+    monkeypatch.setattr(os, "sync", lambda: steps.append("sync all"))
+
+    def replaced(path: str, new_path: str) -> None:
+        steps.append(f"{Path(path).name} to {Path(new_path).name}")
+        replace(path, new_path)
+
+    monkeypatch.setattr(os, "replace", replaced)
+    storage = FileStorage(tmp_path, sync_policy=SyncPolicy.AT_END)
+    storage.replace("a", b"x")
+    storage.replace("a", b"x")
+    assert steps == []
+    storage.replace("a", b"y")
+    storage.open("a").sync()
+    storage.sync_directory("")
+    storage.rename("a", "b")
+    storage.sync_all()
+    assert steps == ["sync", "a.tmp to a", "sync", "a to b", "sync all"]
 
 
 def test_what_the_system_says_is_passed_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
