@@ -90,7 +90,7 @@ class ReferenceLog:
         self.former: set[tuple[int, int]] = set()
         """Offset and value of each record that was shown as committed in a history that an unclean election ended."""
         self.ended: dict[int, str] = {}
-        """Each value that a leader showed as committed after its history had ended, and the cause of the end."""
+        """Each value that a leader showed or acknowledged though its history had ended, and the cause."""
         self.former_end = 0
         """The greatest end of any replica's log at an unclean election: below it, a log may be of an ended history."""
 

@@ -14,7 +14,7 @@ lost.
 No replica promises the records below its leader's log start. A follower whose log diverges there does not learn it, as
 the leader's epoch cache begins at the log start too. As in Kafka, the follower joins the ISR with a record of its own
 there, and deletes the record when a fetch response has raised its log start. If it becomes leader before, consumers see
-that record in the place of another (I17).
+that record in the place of another (I17). Whenever it becomes leader, it takes a retry of that record for a duplicate.
 
 Nor does a replica promise the records below its own log start, which may lie above its leader's: a follower whose log
 begins above the end of an unclean leader's log starts anew at that end (AbstractFetcherThread.fetchOffsetAndTruncate,

@@ -27,7 +27,15 @@ from replication.checkers.steps import NoteHigh, StepChecker
 from replication.checkers.view import CheckedCluster, NodeView, leader_role
 from replication.retention.messages import DeleteRecords, DeleteRecordsResponse
 from replication.retention.policy import Retention
-from replication.roles.messages import CONTROLLER, Fetch, FetchResponse, Message, NodeId
+from replication.roles.messages import (
+    CONTROLLER,
+    Fetch,
+    FetchResponse,
+    Message,
+    NodeId,
+    Produce,
+    ProduceResponse,
+)
 from replication.roles.outbox import Outbox
 from replication.roles.replica_log import ReplicaLog
 from replication.rules.deletion import UP_TO_HIGH_WATERMARK
@@ -59,6 +67,8 @@ class RetentionStepChecker(StepChecker):
                     self._kept(each.partition).note_start(each.answer.start_offset)
                 elif type(each) is DeleteRecordsResponse:
                     self._check_deleted(cluster, machine, each)
+                elif type(each) is ProduceResponse and type(message) is Produce:
+                    self._note_replaced(machine, message, each)
         super().after(cluster, node, message, out)
 
     def _kept(self, partition: int) -> RetainedReferenceLog:
@@ -131,6 +141,21 @@ class RetentionStepChecker(StepChecker):
         if asks_on and start < min(answer.start_offset, high):
             what = f"broker {node.broker} has a log from {start} on, its leader's begins at {answer.start_offset}"
             self._find(cluster, "K3", told.partition, what)
+
+    def _note_replaced(self, node: NodeView, write: Produce, told: ProduceResponse) -> None:
+        """Note a write that a leader acknowledges below its log start, where another record stood.
+
+        The leader has learned of its log start, not that its record below was replaced: a retry is a duplicate to it,
+        as producers stay known when the log start rises (ProducerStateManager.onLogStartOffsetIncremented, 4.3.1).
+        """
+        role, reference = leader_role(node, told.partition), self._kept(told.partition)
+        if role is None or told.number != write.number or told.error is not ErrorCode.NONE:
+            return
+        if told.offset >= min(role.log.log.log_start_offset, len(reference.committed)):
+            return
+        for place, (_, value) in enumerate(self._shown_in(write.records), told.offset):
+            if reference.committed[place].value != value:
+                reference.ended[value] = "retry of a record below the log start, whose place another one had taken"
 
     def _check_deleted(self, cluster: CheckedCluster, node: NodeView, told: DeleteRecordsResponse) -> None:
         """Check an answered DeleteRecords on every ISR member that has not restarted since the request.

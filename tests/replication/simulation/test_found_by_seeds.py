@@ -203,6 +203,15 @@ def test_a_follower_whose_log_begins_above_its_leaders_end_starts_anew_there() -
     assert run(with_retention(swarm(720088, TEN_MINUTES))).findings == ()
 
 
+def test_a_retry_of_a_record_below_the_log_start_is_a_duplicate_though_another_stands_there() -> None:
+    """I9: broker 1 kept value 2888 at 2888, where all others have 2889, and acknowledged it when it led again."""
+    outcome = run(with_retention(swarm(720163, TEN_MINUTES)))
+    assert outcome.findings == ()
+    (lost,) = outcome.durability.lost
+    assert (lost.value, lost.offset) == (2888, 2888)
+    assert lost.cause == "retry of a record below the log start, whose place another one had taken"
+
+
 def test_a_leader_keeps_the_high_watermark_of_an_ended_history_when_it_is_elected_again() -> None:
     """I15: broker 0 led epoch 11 after an unclean election with high watermark 4, and leads epoch 13 from the ELR."""
     assert run(varied(700205, TEN_MINUTES)).findings == ()
