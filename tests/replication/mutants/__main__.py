@@ -64,6 +64,7 @@ def draw(population: Sequence[Mutant], count: int, seed: int) -> list[Mutant]:
 @click.option("--in", "places", multiple=True, default=PLACES, help="Folder or file to draw from; may be repeated.")
 @click.option("--jobs", type=click.IntRange(1), default=os.cpu_count() or 1, help="How many are judged at a time.")
 @click.option("--without-tests", is_flag=True, help="Ask the campaign and the explorer alone.")
+@click.option("--spare-tests", is_flag=True, help="Ask the tests only about mutants that nobody else notices.")
 @click.option("--tests-s", type=float, default=judges.TESTS_S, help="CPU seconds for the tests of one mutant.")
 @click.option("--out", type=click.Path(path_type=Path), help="Keep a line of JSON for each mutant, and go on from it.")
 @click.option("--names", type=click.Path(path_type=Path, exists=True), help="Judge the mutants of a file of --out.")
@@ -77,6 +78,7 @@ def main(
     tests_s: float,
     *,
     without_tests: bool,
+    spare_tests: bool,
 ) -> None:
     """Put small bugs in, one at a time, and print who notices."""
     population = all_mutants(places)
@@ -88,7 +90,7 @@ def main(
     known = {} if out is None or not out.exists() else dict(_kept(out))
     click.echo(f"{len(drawn)} of {len(population):,} mutants, {len(known)} of them judged before", err=True)
     tasks = [mutant for mutant in drawn if mutant.name not in known]
-    for result in _judge_all(tasks, jobs, 0.0 if without_tests else tests_s):
+    for result in _judge_all(tasks, jobs, 0.0 if without_tests else tests_s, spare_tests):
         known[result.mutant.name] = result.verdict
         if out is not None:
             with out.open("a", encoding="utf-8") as file:
@@ -107,13 +109,13 @@ def _kept(out: Path) -> Iterator[tuple[str, Verdict]]:
         yield row.pop("name"), Verdict(**row)
 
 
-def _judge_all(tasks: list[Mutant], jobs: int, tests_s: float) -> Iterator[Judged]:
+def _judge_all(tasks: list[Mutant], jobs: int, tests_s: float, spares_tests: bool) -> Iterator[Judged]:
     """Judge the mutants in processes, each with a tree of its own, and yield the results as they come."""
     waiting: Any = multiprocessing.Queue()
     done: Any = multiprocessing.Queue()
     for task in tasks:
         waiting.put(task)
-    workers = [multiprocessing.Process(target=_work, args=(waiting, done, tests_s)) for _ in range(jobs)]
+    workers = [multiprocessing.Process(target=_work, args=(waiting, done, tests_s, spares_tests)) for _ in range(jobs)]
     for worker in workers:
         worker.start()
     try:
@@ -128,7 +130,7 @@ def _judge_all(tasks: list[Mutant], jobs: int, tests_s: float) -> Iterator[Judge
             worker.join()
 
 
-def _work(waiting: Any, done: Any, tests_s: float) -> None:
+def _work(waiting: Any, done: Any, tests_s: float, spares_tests: bool) -> None:
     with copied_tree() as tree:
         for told in (judges.by_campaign(tree), judges.by_histories(tree)):
             if told:
@@ -140,7 +142,9 @@ def _work(waiting: Any, done: Any, tests_s: float) -> None:
                 mutant = waiting.get(timeout=1)
             except queue.Empty:
                 return
-            done.put(Judged(mutant, judged(tree, mutant, explored=explored, tests_s=tests_s)))
+            done.put(
+                Judged(mutant, judged(tree, mutant, explored=explored, tests_s=tests_s, spares_tests=spares_tests))
+            )
 
 
 if __name__ == "__main__":

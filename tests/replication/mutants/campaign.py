@@ -28,9 +28,13 @@ from replication.rules.switches import CURRENT, Truncation, rules_of
 from replication.simulation import Extension, Options, Simulation, harsh, quiet, swarm, varied, with_retention
 from tests.replication.mutants.kafka_answers import controller_noticed, program_noticed
 from tests.replication.mutants.lone_appends import appends_noticed
+from tests.replication.mutants.lone_classic import classic_noticed
+from tests.replication.mutants.lone_clients import client_noticed
+from tests.replication.mutants.lone_consumers import consumers_noticed
 from tests.replication.mutants.lone_groups import herd_noticed, lone_group_noticed, named_group_noticed
 from tests.replication.mutants.lone_leaders import leader_noticed
 from tests.replication.mutants.lone_logs import log_noticed
+from tests.replication.mutants.lone_offsets import offsets_noticed
 from tests.replication.mutants.lone_recovery import recovery_noticed
 from tests.replication.mutants.lone_truncations import truncation_noticed
 from tests.replication.mutants.prompt import prompt_noticed
@@ -105,14 +109,19 @@ ALONE: Final[Mapping[str, Callable[[int], str]]] = MappingProxyType(
         "controller": controller_noticed,
         "program": program_noticed,
         "recovery": recovery_noticed,
+        "client": client_noticed,
+        "offsets": offsets_noticed,
+        "consumers": consumers_noticed,
+        "classic": classic_noticed,
         "leader": leader_noticed,
         "truncation": truncation_noticed,
     }
 )
 _ORDER: Final = (
-    "swarm leader truncation controller recovery program log prompt herd appends varied group retention harsh leader "
-    "recovery log groups zookeeper prompt controller varied log named former program quiet group appends truncation "
-    "asking varied recovery log groups swarm"
+    "swarm leader truncation classic offsets consumers client controller recovery program log prompt herd appends "
+    "group varied named groups client leader classic consumers recovery retention harsh log group zookeeper prompt "
+    "controller varied client offsets groups named former program quiet group appends truncation consumers asking "
+    "varied recovery client classic log named groups swarm"
 )
 TURN: Final = tuple(_ORDER.split())
 """The shapes in the order in which they come again and again."""

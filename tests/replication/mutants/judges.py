@@ -46,12 +46,17 @@ class Verdict:
         return bool(self.campaign or self.histories or self.tests)
 
 
-def judged(tree: Tree, mutant: Mutant, *, explored: frozenset[str], tests_s: float) -> Verdict:
-    """Put a mutant into the tree and ask every judge; `tests_s` are the tests' CPU seconds, 0 to leave them out."""
+def judged(tree: Tree, mutant: Mutant, *, explored: frozenset[str], tests_s: float, spares_tests: bool) -> Verdict:
+    """Put a mutant into the tree and ask every judge; `tests_s` are the tests' CPU seconds, 0 to leave them out.
+
+    With `spares_tests` the tests are asked only about a mutant that neither the campaign nor the explorer notices.
+    """
     source = (tree.root / mutant.path).read_text(encoding="utf-8")
     with tree.changed(mutant.path, mutant.applied(source)):
         campaign = by_campaign(tree)
         histories = by_histories(tree) if mutant.path in explored else ""
+        if spares_tests and (campaign or histories):
+            return Verdict(campaign, histories, None)
         seconds = min(tests_s, TESTS_OF_NOTICED_S) if campaign else tests_s
         return Verdict(campaign, histories, by_tests(tree, mutant.path, seconds) if tests_s else None)
 

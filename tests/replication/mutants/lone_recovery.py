@@ -158,7 +158,10 @@ def _harmed(draws: Draws, image: DiskImage, batches: list[Batch]) -> tuple[Left,
     names = sorted(name for name in files if name.endswith(".log"))
     left = Left(batches, _base_of(names[-1]))
     harm = draws.number(0, 5)
-    if harm in (1, 2):
+    bases = [_base_of(name) for name in names]
+    # A segment with too many offsets is split before it is cut; Kafka fails where it is torn as well.
+    is_far = any(each.base_offset - max(b for b in bases if b <= each.base_offset) >= _FAR for each in batches)
+    if harm in (1, 2) and not is_far:
         left = _torn(draws, files, names, batches, is_cut=harm == 1)
     elif harm in (3, 4):
         _break_off_replacement(draws, files, names, is_complete=harm == 3)

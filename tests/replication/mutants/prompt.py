@@ -101,7 +101,7 @@ def _checks(simulation: Simulation, kind: FaultKind | None, lasting_ms: int, new
         ),
         f"in {kind} a write took {_slowest(writes)} ms": _slowest(writes) <= away_ms,
         f"news took {news.slowest_ms} ms": news.slowest_ms <= 3 * delay_ms or kind is not None,
-        f"a consumer saw a record {late} ms late": late <= 2 * POLL_MS + RETRY_MS,
+        f"a consumer saw a record {late} ms late": late <= 2 * (POLL_MS + RETRY_MS),
         f"at the end not all are in sync: {states}": all(
             each is not None and len(each.isr) == len(each.replicas) for each in states
         ),

@@ -13,6 +13,7 @@ import attrs
 import pytest
 from click.testing import CliRunner
 
+from broker.error_codes import ErrorCode
 from tests.architecture.house import ROOT
 from tests.replication.mutants import campaign, histories
 from tests.replication.mutants.__main__ import PLACES, all_mutants, draw, main
@@ -162,6 +163,10 @@ BUGS: dict[str, tuple[str, str, Callable[[Any], Any]]] = {
     "recovery": ("log.partition.segment_recovery", "_sound_count", off_by_one),
     "controller": ("replication.rules.partition_change", "next_elr", lambda elr: elr[1:]),
     "program": ("log.partition.retention", "deletable_count", lambda count: max(0, count - 1)),
+    "classic": ("broker.group.classic.coordinator", "heartbeat_error", lambda error: ErrorCode.NONE),
+    "consumers": ("broker.group.consumer.heartbeats", "with_target", lambda group: attrs.evolve(group, target_ms=None)),
+    "offsets": ("tests.replication.mutants.lone_offsets", "offsets_partition", off_by_one),
+    "client": ("replication.groups.client.classic_client", "read_assignment", lambda share: frozenset([*share][1:])),
 }
 """By shape a module, a function of it, and what a bug makes of its result."""
 
@@ -176,7 +181,7 @@ def test_a_lone_run_notices_a_bug(shape: str, monkeypatch: pytest.MonkeyPatch) -
     for seed in range(20):
         try:
             told = told or campaign.noticed(shape, seed)
-        except (AssertionError, IndexError) as error:
+        except (AssertionError, IndexError, KeyError) as error:
             told = type(error).__name__
     assert told
 
