@@ -86,7 +86,7 @@ class HostedCoordinator:
 
     def on_gained(self, partition: int, leader_epoch: LeaderEpoch, now_ms: TimeMs, out: Outbox) -> None:
         """Begin to read a partition that the broker now leads, unless it is being read already."""
-        if partition < self._options.layout.first_internal or partition in self.shards:
+        if not self._options.layout.is_internal(partition) or partition in self.shards:
             return
         self._shard_count += 1
         number = self._shard_count

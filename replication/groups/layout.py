@@ -37,6 +37,13 @@ class Layout:
         """Return the number of the first partition of `__consumer_offsets`, after those of all topics."""
         return sum(count for _, count in self.topics)
 
+    def is_internal(self, number: int) -> bool:
+        """Return whether a number is that of a partition of `__consumer_offsets`.
+
+        Topics that are deleted and created again get numbers behind those of all others.
+        """
+        return 0 <= number - self.first_internal < self.offsets_partition_count
+
     @property
     def counts(self) -> Mapping[str, int]:
         """Return the partition count of each topic."""

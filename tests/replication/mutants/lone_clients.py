@@ -180,8 +180,9 @@ class _Life:
             self._beat_ms = self._now_ms
         if isinstance(send.request, FindCoordinatorRequest) and isinstance(response, FindCoordinatorResponse):
             self._broker = response.broker if response.error is ErrorCode.NONE else self._broker
-        if isinstance(response, OffsetFetchResponse) and response.error is ErrorCode.NONE:
-            for partition, offset in zip(send.request.partitions, response.offsets, strict=True):  # type: ignore[union-attr]
+        is_known = isinstance(response, OffsetFetchResponse) and response.error is ErrorCode.NONE
+        if is_known and isinstance(send.request, OffsetFetchRequest):
+            for partition, offset in zip(send.request.partitions, response.offsets, strict=True):
                 self._held[partition] = offset or 0
         self._take(self._client.handle(send.ticket, response, self._now_ms))
 

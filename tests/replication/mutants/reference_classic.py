@@ -29,6 +29,7 @@ from broker.group.classic.messages import (
     LeaveGroupResponse,
     SyncGroupRequest,
     SyncGroupResponse,
+    Ticket,
 )
 from broker.group.classic.options import ClassicOptions
 from broker.group.ids import random_uuid
@@ -329,7 +330,8 @@ class ReferenceGroup:
         if self.state == STABLE:
             self._hand(name, NONE)
         elif name == self.leader:
-            shares = {each: dict(request.assignments).get(each, b"") for each in self.members}  # type: ignore[call-overload]
+            given = {str(each): share for each, share in request.assignments}
+            shares = {each: given.get(each, b"") for each in self.members}
             generation = self.generation
             self._store(shares, lambda error: self._shared(generation, shares, error))
 
@@ -349,11 +351,12 @@ class ReferenceGroup:
                 self._hand(name, error)
                 self._expect(name, self.members[name].asked.session_timeout_ms)
 
-    def _hand(self, name: str, error: ErrorCode) -> None:
-        one = self.members[name]
-        told = {"protocol_name": self.chosen, "assignment": one.given} if error is NONE else {}
-        self.told.append(SyncGroupResponse(ticket=one.syncs, error=error, **told))  # type: ignore[arg-type]
-        one.syncs = None
+    def _hand(self, member: str, error: ErrorCode) -> None:
+        one = self.members[member]
+        assert one.syncs is not None, member
+        name, share = (self.chosen, one.given) if error is NONE else (None, b"")
+        ticket, one.syncs = Ticket(one.syncs), None
+        self.told.append(SyncGroupResponse(ticket=ticket, error=error, protocol_name=name, assignment=share))
 
     def _leave(self, request: LeaveGroupRequest) -> None:
         errors = tuple(self._part(str(name), instance) for name, instance in request.members)

@@ -59,6 +59,12 @@ def test_logs_need_not_all_be_level_at_one_moment_while_groups_commit() -> None:
     assert swarm_run(700189, has_groups=True).findings == ()
 
 
+def test_a_topic_that_is_created_again_is_no_part_of_the_offsets_topic() -> None:
+    """Its number is greater than those of `__consumer_offsets`, whose coordinator read it, and raised."""
+    options = with_groups(varied(5441, MINUTE))
+    assert run(options, extension=GroupsExtension.drawn(options, 2)).findings == ()
+
+
 def test_an_operator_orders_an_unclean_election_only_where_a_partition_is_stuck() -> None:
     stuck, other = Simulation(swarm(500125, TEN_MINUTES)), Simulation(swarm(500126, TEN_MINUTES))
     orders: list[tuple[str, Election]] = []
