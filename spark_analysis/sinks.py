@@ -6,8 +6,9 @@ and `day`, the date of `observed_at` in UTC, after them; it is partitioned by `d
 
 Constraints: everything is checked before anything is written: the catalog and the schema are there, a table that is
 there has these columns of these types, and none has rows of this run already. So a run that is repeated is refused, not
-doubled. Nothing is created but tables, and nothing of the session is changed. A failure between two tables of one run
-leaves the first: delete the rows of the run, and repeat it.
+doubled. Nothing is created but tables and their partitions, and nothing of the session is changed. A failure between
+two tables of one run leaves the first, and one within a table may leave a part of it: the next append of the run is
+refused, and says so; delete the rows of the run, and repeat it.
 
 Example: append(balance.clusters(partitions), "lake.kafka.clusters", run=Run("night-7", when))
 
@@ -33,6 +34,8 @@ from spark_analysis.frames.runs import with_run
 
 DAY: Final = "day"
 SESSION_CATALOG: Final = "spark_catalog"
+_OF_FILES: Final = frozenset({"avro", "csv", "json", "orc", "parquet"})
+"""Formats of tables whose partitions the catalog is told of; Delta and Iceberg list files themselves."""
 
 
 @attrs.frozen
@@ -124,8 +127,21 @@ def _check_table(spark: SparkSession, rows: DataFrame, shown: str, table: str, r
             has = f"a column {name!r} of type {found[name]}" if name in found else f"no column {name!r}"
             given = f"are {wanted[name]}" if name in wanted else "have none of that name"
             raise UsageError(f"table {shown} has {has}; the rows to append {given}")
+    if _provider_of(spark, table) in _OF_FILES:
+        # Files of an append that was killed may be in the folder of a day that the catalog has not been told of.
+        spark.sql(f"ALTER TABLE {table} ADD IF NOT EXISTS PARTITION ({DAY} = DATE'{run.day}')")
+        there = spark.table(table)
     if there.where((F.col("run_id") == run.id) & (F.col(DAY) == F.lit(run.day))).limit(1).count():
-        raise UsageError(f"table {shown} has rows of run {run.id!r} on {run.day} already; nothing was appended")
+        raise UsageError(
+            f"table {shown} has rows of run {run.id!r} on {run.day} already; nothing was appended. If an append of "
+            f"this run ended early, delete its rows from each table of {shown.rpartition('.')[0]}, and repeat it"
+        )
+
+
+def _provider_of(spark: SparkSession, table: str) -> str:
+    """Return the format of a table, such as parquet or delta, as the catalog names it; nothing where it does not."""
+    described = spark.sql(f"DESCRIBE TABLE EXTENDED {table}").where("col_name = 'Provider'").collect()
+    return str(described[0]["data_type"]).lower() if described else ""
 
 
 def _types(rows: DataFrame) -> dict[str, str]:

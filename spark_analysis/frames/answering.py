@@ -14,7 +14,7 @@ Source: whole_clusters.py.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 import attrs
@@ -142,9 +142,9 @@ class Work:
         listed = None if brokers is None else brokers.rows
         if not partitions.rows.num_rows and (listed is None or not listed.num_rows):
             return
-        name = rows[CLUSTER][cluster.key_row].as_py() if CLUSTER in self.keys else None
+        name = shown_name({key: rows[key][cluster.key_row] for key in self.keys})
         try:
-            found.add(cluster.key_row, self.kernel(view_of("" if name is None else str(name), partitions.rows, listed)))
+            found.add(cluster.key_row, self.kernel(view_of(name, partitions.rows, listed)))
         except BrokersideError as error:
             found.add_fault(cluster.key_row, str(error), partitions.rows.num_rows)
 
@@ -164,6 +164,12 @@ class Work:
             columns.append(answers[field.name].cast(field.type) if has else pa.nulls(answers.num_rows, field.type))
             fields.append(pa.field(field.name, field.type))
         yield from pa.table(columns, schema=pa.schema(fields)).combine_chunks().to_batches(max_chunksize=_BATCH_ROWS)
+
+
+def shown_name(keys: Mapping[str, Any]) -> str:
+    """Return the name of the cluster that has these keys; nothing where they do not name it."""
+    name = keys[CLUSTER].as_py() if CLUSTER in keys else None
+    return "" if name is None else str(name)
 
 
 def _moments(rows: pa.Table, places: Int64Array, keys: Sequence[str]) -> Iterator[Int64Array]:

@@ -22,8 +22,7 @@ from placement.traffic.consumers import NOW
 from placement.traffic.crossing import Crossing, even_shares
 from placement.traffic.savings import LEAST, changes_of, no_readers
 from placement.traffic.zones import ZonedPartitions
-from spark_analysis.frames.answering import REJECTED
-from spark_analysis.frames.inputs import CLUSTER
+from spark_analysis.frames.answering import REJECTED, shown_name
 from spark_analysis.frames.views import PARTITION_NEEDED, usable, view_of
 from spark_analysis.questions.group_rows import ELSEWHERE, change_rows
 from spark_analysis.tables.columns import Table
@@ -51,7 +50,7 @@ def _rows(values: dict[str, Any], found: pa.Table, readers: pa.Table, price_per_
     if partitions.fault is not None:
         rejected[partitions.fault] = rejected.get(partitions.fault, 0) + partitions.rejected_count
     yield from ({"fault": fault, REJECTED.name: rejected[fault]} for fault in sorted(rejected))
-    name = str(values[CLUSTER].as_py()) if CLUSTER in values else ""
+    name = shown_name(values)
     try:
         zoned = ZonedPartitions.of(view_of(name, partitions.rows, None))
         if not zoned.zones:

@@ -32,8 +32,8 @@ from placement.consumer.group import Member
 from placement.traffic.consumers import Consumers
 from placement.traffic.zones import ZonedPartitions
 from spark_analysis.data_sources.spark_types import spark_schema_of
-from spark_analysis.frames.answering import REJECTED
-from spark_analysis.frames.inputs import CLUSTER, KEYS, chosen, refuse_missing
+from spark_analysis.frames.answering import REJECTED, shown_name
+from spark_analysis.frames.inputs import CLUSTER, KEYS, chosen, quoted, refuse_missing
 from spark_analysis.frames.matrices import INT_MAX
 from spark_analysis.frames.views import PARTITION_NEEDED, PARTITION_OPTIONAL, usable, view_of
 from spark_analysis.questions.group_rows import GroupKernel, GroupsAsked
@@ -77,9 +77,7 @@ def per_group(
     bucket = F.pmod(F.xxhash64("group"), F.lit(BUCKET_COUNT)).cast("int").alias(BUCKET)
     given = chosen(members, "members", MEMBER_NEEDED, MEMBER_OPTIONAL, keys).select("*", bucket)
     listed = chosen(partitions, "partitions", PARTITION_NEEDED, PARTITION_OPTIONAL, keys)
-    # The bucket has another name there, since Spark takes one column on both sides of a cogroup for an ambiguity.
-    wanted = given.select(*keys, F.col(BUCKET).alias(READ_BUCKET), F.explode("topics").alias("topic")).distinct()
-    read = listed.join(wanted, on=[*keys, "topic"], how="inner")
+    read = _read_by_bucket(listed, given, keys)
     documented = answer_columns(table, keys)
     types = {field.name: field for field in given.schema.fields}
     fields = [StructField(key, types[key].dataType, True, types[key].metadata) for key in keys]
@@ -88,6 +86,21 @@ def per_group(
     meet = given.groupBy(*keys, BUCKET).cogroup(read.groupBy(*keys, READ_BUCKET))
     # Spark reads a function's annotations; without any, tables go in and a table comes out.
     return meet.applyInArrow(lambda key, rows, found: work.answered(key, rows, found), schema)
+
+
+def _read_by_bucket(listed: DataFrame, given: DataFrame, keys: Sequence[str]) -> DataFrame:
+    """Return the partitions of the topics that each bucket of groups subscribes to; a null key is equal to a null.
+
+    The bucket has another name there, since Spark takes one column on both sides of a cogroup for an ambiguity.
+    """
+    of_reader = {key: f"{READ_BUCKET}_{place}" for place, key in enumerate((*keys, "topic"))}
+    subscribed = given.select(*(F.col(quoted(key)) for key in keys), BUCKET, F.explode("topics").alias("topic"))
+    wanted = subscribed.select(
+        *(F.col(quoted(key)).alias(name) for key, name in of_reader.items()), F.col(BUCKET).alias(READ_BUCKET)
+    ).distinct()
+    same = [F.col(quoted(key)).eqNullSafe(F.col(name)) for key, name in of_reader.items() if key != "topic"]
+    met = F.col("topic") == F.col(of_reader["topic"])
+    return listed.join(wanted, on=[*same, met], how="inner").drop(*of_reader.values())
 
 
 def answer_columns(table: Table, keys: Sequence[str]) -> Table:
@@ -122,7 +135,7 @@ class _GroupWork:
             yield {"fault": members.fault, REJECTED.name: members.rejected_count}
         if partitions.fault is not None and partitions.fault != members.fault:
             yield {"fault": partitions.fault, REJECTED.name: 0}
-        name = "" if CLUSTER not in self.keys else str(key[self.keys.index(CLUSTER)].as_py())
+        name = shown_name(dict(zip(self.keys, key, strict=False)))
         try:
             zoned = ZonedPartitions.of(view_of(name, partitions.rows, None))
         except BrokersideError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -71,10 +72,24 @@ def test_a_run_is_appended_once(spark: SparkSession, schema: str, rows: DataFram
     with pytest.raises(UsageError) as caught:
         sinks.append_all(spark, tables, schema, run=NIGHTS[0])
     assert str(caught.value) == (
-        "table history.second has rows of run 'night-21' on 2026-11-21 already; nothing was appended"
+        "table history.second has rows of run 'night-21' on 2026-11-21 already; nothing was appended. If an append of "
+        "this run ended early, delete its rows from each table of history, and repeat it"
     )
     assert not spark.catalog.tableExists("history.first")
     assert spark.table("history.second").count() == 1
+
+
+def test_files_of_an_append_that_was_killed_before_the_catalog_knew_their_day_are_not_doubled(
+    spark: SparkSession, schema: str, rows: DataFrame, tmp_path: Path
+) -> None:
+    """Spark moves the files of a partition into the table first, and then tells the catalog of the partition."""
+    sinks.append(rows, f"{schema}.clusters", run=NIGHTS[0])
+    sinks.append(rows, f"{schema}.other", run=NIGHTS[1])
+    folder, day = tmp_path / "history", "day=2026-11-22"
+    shutil.copytree(folder / "other" / day, folder / "clusters" / day)
+    with pytest.raises(UsageError, match=r"has rows of run 'night-22' on 2026-11-22 already; nothing was appended"):
+        sinks.append(rows, f"{schema}.clusters", run=NIGHTS[1])
+    assert spark.table(f"{schema}.clusters").where("run_id = 'night-22'").count() == 1
 
 
 @pytest.mark.parametrize(

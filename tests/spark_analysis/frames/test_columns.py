@@ -1,0 +1,160 @@
+"""Every public function of DataFrames names the column that is missing or of another type, and takes a null cluster."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any, Final
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import StringType
+
+from broker.errors import UsageError
+from spark_analysis import availability, balance, durability, groups, movement, outages, storage, traffic, violations
+from spark_analysis.data_sources.spark_types import spark_schema_of
+from spark_analysis.frames.per_group import MEMBER_NEEDED, MEMBER_OPTIONAL
+from spark_analysis.frames.views import BROKER_NEEDED, BROKER_OPTIONAL, PARTITION_NEEDED, PARTITION_OPTIONAL
+from spark_analysis.tables import group_schemas, log_schemas, source_schemas
+from tests.spark_analysis.answer_columns import answers
+
+MODULES: Final = (availability, balance, durability, groups, movement, outages, storage, traffic, violations)
+TABLES: Final = {
+    "partitions": source_schemas.CLUSTER_PARTITIONS,
+    "brokers": source_schemas.CLUSTER_BROKERS,
+    "members": group_schemas.MEMBERS,
+    "offsets": group_schemas.OFFSETS,
+    "batches": log_schemas.LOG_BATCHES,
+    "records": log_schemas.LOG_RECORDS,
+    "segments": log_schemas.LOG_SEGMENTS,
+}
+"""The table of each DataFrame that a function takes, by the name of its parameter."""
+NEEDED: Final = {
+    "partitions": ("cluster", *PARTITION_NEEDED),
+    "brokers": ("cluster", *BROKER_NEEDED),
+    "members": ("cluster", *MEMBER_NEEDED),
+    "offsets": ("group", "topic", "partition", "current_offset", "log_end_offset"),
+    "batches": ("topic", "partition", "record_count", "magic", "codec", "size_bytes"),
+    "records": ("topic", "key"),
+    "segments": ("topic", "partition", "base_offset", "source"),
+}
+READ_TOO: Final = {
+    "partitions": PARTITION_OPTIONAL,
+    "brokers": BROKER_OPTIONAL,
+    "members": MEMBER_OPTIONAL,
+    "offsets": ("fault",),
+    "batches": ("unpacked_bytes", "min_timestamp_ms", "max_timestamp_ms", "fault"),
+    "records": ("is_control", "timestamp_ms", "value_size_bytes", "fault"),
+    "segments": ("fault",),
+}
+GIVEN: Final = {"assignor": "range", "now_ms": 0}
+
+
+def functions_of(module: ModuleType) -> dict[str, Callable[..., DataFrame]]:
+    """The functions that a module defines, take DataFrames and return one, by their full names."""
+    short = module.__name__.rpartition(".")[2]
+    return {
+        f"{short}.{name}": function
+        for name, function in inspect.getmembers(module, inspect.isfunction)
+        if function.__module__ == module.__name__
+        and not name.startswith("_")
+        and inspect.signature(function).return_annotation == "DataFrame"
+    }
+
+
+FUNCTIONS: Final = {name: function for module in MODULES for name, function in functions_of(module).items()}
+
+
+@pytest.fixture(scope="module")
+def frames(spark: SparkSession) -> dict[str, DataFrame]:
+    """A DataFrame of each table without a row, and with a column `cluster`."""
+    empty = {name: spark.createDataFrame([], spark_schema_of(table)) for name, table in TABLES.items()}
+    return {name: frame.withColumn("cluster", F.lit("c")) for name, frame in empty.items()}
+
+
+def taken(name: str) -> list[str]:
+    """The names of the DataFrames that a function takes, those of brokers too."""
+    parameters = inspect.signature(FUNCTIONS[name]).parameters.values()
+    return [one.name for one in parameters if str(one.annotation).startswith("DataFrame")]
+
+
+def ask(name: str, frames: dict[str, DataFrame], **changed: DataFrame) -> DataFrame:
+    """Ask a function about these DataFrames, some of them changed."""
+    parameters = inspect.signature(FUNCTIONS[name]).parameters
+    more: dict[str, Any] = {key: value for key, value in GIVEN.items() if key in parameters}
+    return FUNCTIONS[name](**{one: changed.get(one, frames[one]) for one in taken(name)}, **more)
+
+
+def test_every_function_is_asked() -> None:
+    assert sorted(FUNCTIONS) == sorted(answers())
+    assert {one for name in FUNCTIONS for one in taken(name)} == set(TABLES)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_each_needed_column_that_is_missing_is_named(frames: dict[str, DataFrame], name: str) -> None:
+    for what in taken(name):
+        for column in NEEDED[what]:
+            with pytest.raises(UsageError) as caught:
+                ask(name, frames, **{what: frames[what].drop(column)})
+            has = ", ".join(one for one in frames[what].columns if one != column)
+            assert str(caught.value) == f"the DataFrame of {what} has no column {column!r}; it has {has}"
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_each_column_of_another_type_is_named(frames: dict[str, DataFrame], name: str) -> None:
+    for what in taken(name):
+        for column in (*NEEDED[what], *READ_TOO[what]):
+            if column == "cluster":
+                continue
+            wanted = frames[what].schema[column].dataType
+            other = F.lit(7) if isinstance(wanted, StringType) else F.lit("seven")
+            with pytest.raises(UsageError) as caught:
+                ask(name, frames, **{what: frames[what].withColumn(column, other)})
+            found = "int" if isinstance(wanted, StringType) else "string"
+            assert str(caught.value) == (
+                f"column {column!r} of the DataFrame of {what} is {found}; {wanted.simpleString()} is needed"
+            )
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_cluster_that_is_a_map_is_named(frames: dict[str, DataFrame], name: str) -> None:
+    for what in taken(name):
+        with pytest.raises(UsageError) as caught:
+            ask(name, frames, **{what: frames[what].withColumn("cluster", F.create_map(F.lit("a"), F.lit(1)))})
+        assert str(caught.value) == (
+            f"column 'cluster' of the DataFrame of {what} is map<string,int>; it cannot tell clusters apart"
+        )
+
+
+ROWS: Final[dict[str, dict[str, str]]] = {
+    "partitions": {"topic": "'t'", "partition": "explode(array(0, 1))", "leader": "1", "replicas": "array(1, 2)",
+                   "isr": "array(1)", "racks": "array('a', 'b')"},
+    "brokers": {"broker_id": "explode(array(1, 2))", "rack": "'a'"},
+    "members": {"group": "'g'", "member_id": "'m'", "topics": "array('t')", "rack": "'a'",
+                "held": "array('t-1')"},
+    "offsets": {"group": "'g'", "topic": "'t'", "partition": "0", "current_offset": "3L", "log_end_offset": "5L"},
+    "batches": {"topic": "'t'", "partition": "0", "record_count": "1", "magic": "2", "codec": "'none'",
+                "size_bytes": "70L"},
+    "records": {"topic": "'t'", "key": "cast('k' as binary)", "value_size_bytes": "1"},
+    "segments": {"topic": "'t'", "partition": "0", "base_offset": "0L", "source": "'/nowhere/0.log'"},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_null_cluster_is_a_cluster_like_any_other(spark: SparkSession, name: str) -> None:
+    """Each answer on the cluster without a name is that on the same rows with a name, but for the name."""
+    held = {
+        cluster: {
+            what: spark.range(1).selectExpr(f"{cluster} cluster", *(f"{value} {one}" for one, value in values.items()))
+            for what, values in ROWS.items()
+        }
+        for cluster in ("cast(null as string)", "'c'")
+    }
+    null, named = ([row.asDict() for row in ask(name, frames).collect()] for frames in held.values())
+    assert {row.pop("cluster") for row in null} == {None}
+    assert {row.pop("cluster") for row in named} == {"c"}
+    if not name.startswith("availability"):  # Its draws depend on the name.
+        assert sorted(map(str, null)) == sorted(map(str, named))
+    assert len(null) == len(named) > 0
