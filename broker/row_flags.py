@@ -33,8 +33,10 @@ def any_in_row(flags: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Return which rows of `flags` bool[P, W] have a flag set, bool[P]."""
     if flags.shape[1] > _NARROW_MAX:
         return np.asarray(flags.any(axis=1))
-    found = np.zeros(flags.shape[0], dtype=np.bool_)
-    for column in range(flags.shape[1]):
+    if not flags.shape[1]:
+        return np.zeros(flags.shape[0], dtype=np.bool_)
+    found = flags[:, 0].copy()
+    for column in range(1, flags.shape[1]):
         found |= flags[:, column]
     return found
 
@@ -43,8 +45,10 @@ def count_in_row(flags: NDArray[np.bool_]) -> NDArray[np.int64]:
     """Return how many flags are set in each row of `flags` bool[P, W], int64[P]."""
     if flags.shape[1] > _NARROW_MAX:
         return np.asarray(np.count_nonzero(flags, axis=1), dtype=np.int64)
-    found = np.zeros(flags.shape[0], dtype=np.int64)
-    for column in range(flags.shape[1]):
+    if not flags.shape[1]:
+        return np.zeros(flags.shape[0], dtype=np.int64)
+    found = flags[:, 0].astype(np.int64)
+    for column in range(1, flags.shape[1]):
         found += flags[:, column]
     return found
 

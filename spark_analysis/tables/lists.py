@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from broker.cluster import ClusterView, Int32Array, Int64Array
 from broker.row_flags import count_in_row
 from placement.balance.loads import LEADER_NOT_SAID, broker_rows
+from spark_analysis.tables.repeated import repeated
 
 
 def leader_column(leader: Int32Array | None) -> Any:
@@ -71,7 +72,7 @@ class RackLists:
         """Return the racks of each row of brokers as a list."""
         held = replicas >= 0
         if len(self.names) == 1:
-            names: Any = pa.repeat(self.names[0], int(np.count_nonzero(held)))
+            names: Any = repeated(self.names[0].as_py(), int(np.count_nonzero(held)))
         else:
             names = self.names.take(pa.array(self.places[broker_rows(self.ids, replicas[held])]))
         return pa.ListArray.from_arrays(list_offsets(held), names)

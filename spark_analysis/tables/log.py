@@ -44,6 +44,7 @@ from log.record import CONTROL_BIT, TIMESTAMP_TYPE_BIT, TRANSACTIONAL_BIT
 from log.segments.file_names import LOG
 from log.tools.problems import Problems
 from log.tools.sources import SourceFile, SourceFolder
+from spark_analysis.tables.repeated import repeated
 
 ROW_GROUP_ROWS: Final = 1 << 17
 _HEADER_NAMES: Final = ("name", "value")
@@ -224,7 +225,7 @@ def _batch_columns(name: str, batches: HeaderColumns) -> dict[str, Any]:
     bits = np.where(batches.magic >= 2, batches.attributes, batches.attributes & 0x0F)
     return {
         **plain,
-        "file": _repeated(name, len(batches)),
+        "file": repeated(name, len(batches)),
         "codec": pa.array(_CODECS[bits & CODEC_MASK].tolist(), pa.string()),
         "is_log_append_time": (bits & TIMESTAMP_TYPE_BIT) != 0,
         "is_transactional": (bits & TRANSACTIONAL_BIT) != 0,
@@ -235,7 +236,7 @@ def _batch_columns(name: str, batches: HeaderColumns) -> dict[str, Any]:
 def _record_columns(name: str, chunk: RecordColumns) -> dict[str, Any]:
     is_control = (chunk.batches.magic >= 2) & (chunk.batches.attributes & CONTROL_BIT != 0)
     return {
-        "file": _repeated(name, len(chunk)),
+        "file": repeated(name, len(chunk)),
         "batch_position": chunk.batches.position[chunk.batch_index],
         "offset": chunk.offset,
         "timestamp": chunk.timestamp,
@@ -244,7 +245,3 @@ def _record_columns(name: str, chunk: RecordColumns) -> dict[str, Any]:
         "value": bytes_column(chunk.data, chunk.value_position, chunk.value_size),
         "headers": headers_column(chunk, _HEADER_NAMES),
     }
-
-
-def _repeated(name: str, count: int) -> pa.Array[Any]:
-    return pa.repeat(pa.scalar(name, pa.string()), count)

@@ -33,6 +33,7 @@ from spark_analysis.tables import schemas
 from spark_analysis.tables.cluster_rows import Part, Rows
 from spark_analysis.tables.columns import Table
 from spark_analysis.tables.lists import RackLists, id_lists, leader_column, list_offsets
+from spark_analysis.tables.repeated import repeated
 
 BATCH_ROWS: Final = 1 << 16  # Some ten megabytes.
 _LEADER_STATES: Final = ("leaderless", "not_preferred_leader")
@@ -75,7 +76,7 @@ def partition_rows(view: ClusterView, found: Found, min_insync_replicas: int | N
         replicas = table.replicas[run]
         count = replicas.shape[0]
         parts: tuple[Part, ...] = (
-            pa.repeat(pa.scalar(view.name), count),
+            repeated(view.name, count),
             names.take(pa.array(table.topic_index[run])),
             table.partition_ids[run],
             leader_column(None if table.leader is None else table.leader[run]),

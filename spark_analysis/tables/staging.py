@@ -29,6 +29,7 @@ from spark_analysis.tables import schemas
 from spark_analysis.tables.batches import joined_batch
 from spark_analysis.tables.cluster_rows import ClusterRows, Part, Rows, joined_shares
 from spark_analysis.tables.columns import Table
+from spark_analysis.tables.repeated import repeated
 from spark_analysis.tables.spreads import measured
 from spark_analysis.tables.write import COUNT_FOLDER, ROW_GROUP_ROWS, PartFile, Written
 
@@ -136,7 +137,7 @@ def _keys(cluster_ids: Int64Array, placers: Sequence[str], counts: Sequence[int]
     """Return the two key columns of so many rows of each cluster."""
     if cluster_ids.size == 1:
         count = int(counts[0])
-        return np.full(count, cluster_ids[0]), pa.repeat(pa.scalar(placers[0], type=pa.string()), count)
+        return np.full(count, cluster_ids[0]), repeated(placers[0], count)
     rows = np.repeat(np.arange(cluster_ids.size), counts)
     places: Any = pa.array(rows)
     return cluster_ids[rows], pa.array(placers, type=pa.string()).take(places)
