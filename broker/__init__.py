@@ -10,6 +10,7 @@
     draws           Draw exponential waiting times in whole numbers.
     values          Make frozen values that are created by the million.
     row_flags       Find and count the flags set in each row of a matrix, column by column.
+    broker_rows     Find the places of brokers' ids in the ascending ids of a cluster.
     kernel_source   Keep a module of an archive where numba caches what it compiles of it.
     block_copy      Copy blocks of bytes in compiled loops by LLVM's memcpy.
     compilation     Call a function before the first loop is compiled.

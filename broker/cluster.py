@@ -42,6 +42,7 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
+from broker.broker_rows import broker_rows
 from broker.errors import UsageError
 from broker.ids import BrokerId
 from broker.java.string_hash import java_string_key
@@ -273,6 +274,11 @@ class ClusterView:
     def broker_ids(self) -> Int32Array:
         """Return the ids of the B brokers, ascending, as int32[B]."""
         return _int32([broker.id for broker in self.brokers])
+
+    @cached_property
+    def replica_rows(self) -> Int32Array:
+        """Return the replicas as rows of `brokers`, as int32[P, W], -1 pads; nobody may change it."""
+        return broker_rows(self.broker_ids, self.partitions.replicas).astype(np.int32)
 
     @property
     def racks(self) -> tuple[str, ...]:

@@ -65,9 +65,10 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
+from broker.broker_rows import broker_rows
 from broker.cluster import ClusterView, Int32Array, Int64Array
 from broker.row_flags import any_in_row, count_in_row
-from placement.balance.loads import broker_rows, leaders, partition_bytes
+from placement.balance.loads import leaders, partition_bytes
 from placement.balance.reachable_cordoned import Flow, Units, blocks_of
 from placement.balance.reachable_kernel import BARRED_MAX, FACTOR_BITS, FLOW_MAX, count_classes, fill_blocks
 
@@ -239,7 +240,7 @@ class Classes:
         sizes = partition_bytes(table)
         if sizes is not None:  # The mean of a partition's replicas, so that all together keep their bytes.
             sizes = sizes // np.maximum(count_in_row(table.replicas >= 0), 1)
-        places = broker_rows(ids, table.replicas).astype(np.int32)
+        places = view.replica_rows
         return cls.of_rows(places, groups, led, sizes)
 
     def of(self, quantity: str) -> Int64Array | None:

@@ -31,8 +31,9 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
+from broker.broker_rows import broker_rows
 from broker.cluster import ClusterView, Int32Array, Int64Array
-from placement.balance.loads import broker_rows, leaders, partition_bytes
+from placement.balance.loads import leaders, partition_bytes
 from placement.balance.reachable import Classes, Groups, reach
 from placement.balance.reachable_kernel import fill_levels
 from placement.balance.topic_kernel import BOUND, RULED, ByteArray, spread_topics

@@ -40,7 +40,6 @@ from numpy.typing import NDArray
 from broker.cluster import ClusterView, Int32Array, Int64Array
 from broker.compiled import compiled
 from placement.outages.arrow import table_of
-from placement.outages.succession import rows_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -71,7 +70,7 @@ class Copysets:
 
 def copysets(view: ClusterView) -> tuple[Copysets, ...]:
     """Return the copysets of `view`, one entry for each number of replicas that a partition has, ascending."""
-    rows = rows_of(view.broker_ids, view.partitions.replicas)
+    rows = view.replica_rows
     factors = np.count_nonzero(rows >= 0, axis=1)
     ordered = np.sort(rows, axis=1)[:, ::-1]  # Padding last.
     return tuple(

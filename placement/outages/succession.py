@@ -50,11 +50,12 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
+from broker.broker_rows import broker_rows
 from broker.cluster import PAD, SIZE_UNKNOWN, ClusterView, Int32Array, Int64Array, PartitionTable
 from broker.compiled import compiled_with
 from broker.ids import NO_LEADER
 from broker.row_flags import count_in_row
-from placement.balance.loads import LEADER_NOT_SAID, broker_rows
+from placement.balance.loads import LEADER_NOT_SAID
 
 BoolArray: TypeAlias = NDArray[np.bool_]
 
@@ -88,7 +89,7 @@ class Successions:
 def successions(view: ClusterView) -> Successions:
     """Return the order of succession of every partition of `view`. Cost: O(replicas)."""
     table = view.partitions
-    rows = rows_of(view.broker_ids, table.replicas)
+    rows = view.replica_rows
     live = np.array([broker.is_active for broker in view.brokers], dtype=np.bool_)
     isr, notes = _isr(table)
     leader = np.full(table.count, LEADER_NOT_SAID, dtype=np.int32) if table.leader is None else table.leader

@@ -18,9 +18,9 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
+from broker.broker_rows import broker_rows
 from broker.cluster import PAD, ClusterView, Int32Array, Int64Array
 from broker.row_flags import any_in_row, count_in_row
-from placement.balance.loads import broker_rows
 from placement.reassignment.certificate import Question, first_without_place
 from placement.reassignment.goal import Goal, copy_sizes, excluded_rows
 
@@ -41,7 +41,7 @@ class Input:
     @classmethod
     def read(cls, view: ClusterView, goal: Goal) -> Input:
         """Return what a goal makes of a view that has the added brokers."""
-        rows = broker_rows(view.broker_ids, view.partitions.replicas).astype(np.int32)
+        rows = view.replica_rows
         removed = np.array([b.id in set(goal.remove) for b in view.brokers], dtype=np.bool_)
         down = np.array([not b.is_active for b in view.brokers], dtype=np.bool_)
         fenced = down & ~removed
@@ -83,7 +83,7 @@ def without_place(view: ClusterView, goal: Goal) -> int:
 
 def target_rows(view: ClusterView, rows: Int64Array, replicas: Int32Array) -> Int32Array:
     """Return all partitions' replicas after a plan of some `rows`, positions of brokers, int32[P, V], -1 pads."""
-    before = broker_rows(view.broker_ids, view.partitions.replicas).astype(np.int32)
+    before = view.replica_rows
     width = max(before.shape[1], replicas.shape[1])
     after = np.full((before.shape[0], width), PAD, dtype=np.int32)
     after[:, : before.shape[1]] = before

@@ -27,12 +27,13 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
+from broker.broker_rows import broker_rows
 from broker.cluster import ClusterView, Int64Array
 from broker.errors import UsageError
 from broker.releases import NEWEST, Release
 from placement.balance.audit import assignment_of, least_isr
 from placement.balance.constraints import RACK_SPREAD
-from placement.balance.loads import broker_rows, leaders, loads
+from placement.balance.loads import leaders, loads
 from placement.reassignment.completion import Completion, completed_view, completion
 from placement.reassignment.moves import Moves
 from placement.reassignment.peak import Disks, disks

@@ -23,9 +23,9 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
+from broker.broker_rows import broker_rows
 from broker.cluster import PAD, SIZE_UNKNOWN, Int32Array, Int64Array
 from broker.row_flags import count_in_row
-from placement.balance.loads import broker_rows
 from placement.reassignment.reassignment import Reassignment
 
 FloatArray = NDArray[np.float64]

@@ -19,9 +19,10 @@ from collections.abc import Iterator, Sequence
 import attrs
 import numpy as np
 
+from broker.broker_rows import broker_rows
 from broker.cluster import PAD, SIZE_UNKNOWN, ClusterView, Int64Array
 from broker.releases import NEWEST, Release
-from placement.balance.loads import broker_rows, loads
+from placement.balance.loads import loads
 from placement.reassignment.completion import completed_view
 from placement.reassignment.moves import Moves, sums
 from placement.reassignment.reassignment import Reassignment

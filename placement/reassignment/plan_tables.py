@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from broker.broker_rows import broker_rows
 from broker.cluster import PAD, SIZE_UNKNOWN, Int32Array, Int64Array
-from placement.balance.loads import broker_rows
 from placement.outages.arrow import column_of, lists_column, names_column, partition_columns, table_of, unknown_column
 from placement.reassignment.check_input import leaders_of
 from placement.reassignment.peak import disks, in_order

@@ -32,9 +32,9 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
+from broker.broker_rows import broker_rows
 from broker.cluster import PAD, ClusterView, Int32Array, Int64Array
 from broker.row_flags import any_in_row, count_in_row
-from placement.balance.loads import broker_rows
 from placement.balance.reachable import Groups
 from placement.reassignment.goal import Goal, excluded_rows
 from placement.reassignment.problem import Problem
@@ -66,7 +66,7 @@ class Standing:
     def of_view(cls, view: ClusterView, goal: Goal) -> Standing:
         """Return what `goal` makes of `view`, which has the added brokers; refuse what no placement can reach."""
         ids = view.broker_ids
-        rows = broker_rows(ids, view.partitions.replicas).astype(np.int32)
+        rows = view.replica_rows
         removed = np.isin(ids, np.array(goal.remove, dtype=np.int32))
         fenced = np.array([not one.is_active for one in view.brokers], dtype=np.bool_) & ~removed
         live = ~removed & ~fenced

@@ -35,10 +35,10 @@ from typing import Final
 import attrs
 import numpy as np
 
+from broker.broker_rows import broker_rows
 from broker.cluster import PAD, SIZE_UNKNOWN, Int32Array, Int64Array
 from broker.errors import RefusedError
 from broker.ids import INT64_MAX
-from placement.balance.loads import broker_rows
 from placement.reassignment.batch_bound import batched_bound
 from placement.reassignment.batches_kernel import colour_moves, fill_batches
 from placement.reassignment.moves import Bound, FloatArray, Moves, Rates, lower_bound

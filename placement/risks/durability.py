@@ -48,7 +48,7 @@ from broker.entropy import derive
 from broker.errors import UsageError
 from placement.outages.copysets import Copysets, copysets
 from placement.outages.pile_up_kernel import fill_takeovers
-from placement.outages.succession import BoolArray, rows_of, successions
+from placement.outages.succession import BoolArray, successions
 from placement.risks.markov import losses_per_year
 from placement.risks.rates import HOURS_PER_YEAR, Rates
 from placement.risks.years_kernel import ALONE, POWER, fill_years
@@ -106,7 +106,7 @@ def durability(view: ClusterView, rates: Rates, simulated: Years, *, seed: int) 
         raise UsageError(f"of cluster {view.name!r} not every partition is listed, so that copysets are not known")
     if len(view.brokers) > BROKERS_MAX:
         raise UsageError(f"cluster {view.name!r} has {len(view.brokers):,} brokers; allowed are {BROKERS_MAX:,}")
-    rows = rows_of(view.broker_ids, view.partitions.replicas)
+    rows = view.replica_rows
     ordered = np.sort(rows, axis=1)[:, ::-1].astype(np.int32)
     stream = derive(seed, zlib.crc32(view.name.encode()), _STREAM)
     events = simulated_losses(ordered, len(view.brokers), rates, simulated.years, seed=stream)

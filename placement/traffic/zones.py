@@ -25,9 +25,10 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
+from broker.broker_rows import broker_rows
 from broker.cluster import PAD, ClusterView, Int32Array, Int64Array
 from broker.errors import UsageError
-from placement.balance.loads import broker_rows, leaders, replica_bytes
+from placement.balance.loads import leaders, replica_bytes
 
 NO_ZONE: Final = -1
 ZONE_COUNT_MAX: Final = 62

@@ -16,9 +16,10 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
+from broker.broker_rows import broker_rows
 from broker.cluster import PAD, ClusterView, Int64Array
 from broker.errors import UsageError
-from placement.balance.loads import broker_rows, leaders, replica_bytes
+from placement.balance.loads import leaders, replica_bytes
 
 _NO_ROWS: Final = np.zeros(0, np.int64)
 

@@ -18,9 +18,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from broker.broker_rows import broker_rows
 from broker.cluster import ClusterView, Int32Array, Int64Array
 from broker.row_flags import count_in_row
-from placement.balance.loads import LEADER_NOT_SAID, broker_rows
+from placement.balance.loads import LEADER_NOT_SAID
 from spark_analysis.tables.repeated import repeated
 
 

@@ -25,4 +25,4 @@ def repeated(text: str, count: int) -> Any:
     octets = text.encode()
     assert len(octets) * count <= np.iinfo(np.int32).max, (len(octets), count)
     offsets = np.arange(count + 1, dtype=np.int32) * np.int32(len(octets))
-    return pa.Array.from_buffers(pa.string(), count, [None, pa.py_buffer(offsets), pa.py_buffer(octets * count)])
+    return pa.Array.from_buffers(pa.string(), count, [None, pa.py_buffer(offsets.data), pa.py_buffer(octets * count)])

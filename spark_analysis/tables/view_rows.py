@@ -13,10 +13,11 @@ from typing import Any, Final
 import attrs
 import numpy as np
 
+from broker.broker_rows import broker_rows
 from broker.cluster import BrokerView, ClusterView, Int32Array, Int64Array, LogDirView
 from placement.balance.audit import assignment_of, explain_states, partition_states, rack_audit
 from placement.balance.constraints import RACK_SPREAD, Violation, check
-from placement.balance.loads import GroupLoads, broker_rows, loads
+from placement.balance.loads import GroupLoads, loads
 from placement.balance.measures import best_over_brokers, best_over_racks
 from placement.balance.out_of_sync import OutOfSync, out_of_sync
 from placement.balance.reachable import Classes, Groups, Reach

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 
+from broker.broker_rows import broker_rows
 from broker.cluster import BrokerTotals, BrokerView, ClusterView, PartitionTable, TopicView
 from broker.errors import UsageError
 from broker.ids import BrokerId
-from placement.balance.loads import GroupLoads, broker_rows, loads
+from placement.balance.loads import GroupLoads, loads
 from placement.balance.measures import measures
 from placement.strategies import views
 
