@@ -40,7 +40,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from broker.cluster import BrokerView, Int32Array, Int64Array
-from broker.row_flags import count_in_row
+from broker.row_flags import any_in_row, count_in_row
 from placement.spec import Assignment
 
 BrokerRows: TypeAlias = Sequence[BrokerView]
@@ -166,8 +166,7 @@ def _listed(numbers: Sequence[int]) -> str:
 def _unregistered(assignment: Assignment, brokers: BrokerRows) -> NDArray[np.bool_]:
     replicas = assignment.replicas
     # Any negative id but the pad would be a policy's mistake, not a missing replica.
-    known = np.isin(replicas, _known_ids(brokers)) | (replicas == -1)
-    return np.asarray(~known.all(axis=1))
+    return any_in_row(~np.isin(replicas, _known_ids(brokers)) & (replicas != -1))
 
 
 def _unregistered_detail(assignment: Assignment, brokers: BrokerRows, row: int) -> str:

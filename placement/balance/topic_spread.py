@@ -33,6 +33,7 @@ from numpy.typing import NDArray
 
 from broker.broker_rows import broker_rows
 from broker.cluster import ClusterView, Int32Array, Int64Array
+from broker.row_flags import count_in_row
 from placement.balance.loads import leaders, partition_bytes
 from placement.balance.reachable import Classes, Groups, reach
 from placement.balance.reachable_kernel import fill_levels
@@ -127,7 +128,7 @@ def topic_spread(view: ClusterView, *, assume_preferred: bool = False) -> TopicS
     order = None if (np.diff(table.topic_index) >= 0).all() else np.argsort(table.topic_index, kind="stable")
     counts = np.bincount(table.topic_index, minlength=count).astype(np.int64)
     groups = Groups.of_view(view)
-    replicas = broker_rows(ids, _sorted(table.replicas, order)).astype(np.int32)
+    replicas = _sorted(view.replica_rows, order)
     leader = leaders(table, assume_preferred=assume_preferred)
     who = np.full(table.count, -1, np.int32)
     if leader is not None:
@@ -137,7 +138,7 @@ def topic_spread(view: ClusterView, *, assume_preferred: bool = False) -> TopicS
     fill_spread(rows, groups, classes_of_topics(rows, groups), loads, found)
     sizes = partition_bytes(table)
     widest = np.zeros(count, dtype=np.int64)
-    np.maximum.at(widest, table.topic_index, np.count_nonzero(table.replicas >= 0, axis=1))
+    np.maximum.at(widest, table.topic_index, count_in_row(table.replicas >= 0))
     return TopicSpread(
         topics=tuple(topic.name for topic in view.topics),
         partition_count=counts,

@@ -36,6 +36,7 @@ import attrs
 import numpy as np
 
 from broker.cluster import Int32Array, Int64Array
+from broker.row_flags import count_in_row
 from placement.outages.restart_budget import Limits
 from placement.outages.restart_cases import Case, cases_prove
 from placement.outages.restart_search_kernel import ByteArray, fill_within, heaviest_batch
@@ -180,7 +181,7 @@ def _faults(limits: Limits, batches: Sequence[Sequence[int]]) -> Iterator[str]:
             yield f"batch {number} holds {len(batch)} brokers; at most {limits.batch_max} are allowed"
         inside = np.zeros(limits.brokers.size + 1, dtype=np.bool_)
         inside[list(batch)] = True
-        held = inside[limits.members].sum(axis=1)  # Padding, -1, reads the last entry.
+        held = count_in_row(inside[limits.members])  # Padding, -1, reads the last entry.
         for row in np.flatnonzero(held > limits.budget).tolist():
             names = ", ".join(str(each) for each in limits.members[row].tolist() if each >= 0)
             yield (
