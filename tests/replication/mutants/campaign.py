@@ -31,6 +31,7 @@ from tests.replication.mutants.lone_appends import appends_noticed
 from tests.replication.mutants.lone_classic import classic_noticed
 from tests.replication.mutants.lone_clients import client_noticed
 from tests.replication.mutants.lone_consumers import consumers_noticed
+from tests.replication.mutants.lone_controllers import decisions_noticed
 from tests.replication.mutants.lone_groups import herd_noticed, lone_group_noticed, named_group_noticed
 from tests.replication.mutants.lone_leaders import leader_noticed
 from tests.replication.mutants.lone_logs import log_noticed
@@ -109,6 +110,7 @@ ALONE: Final[Mapping[str, Callable[[int], str]]] = MappingProxyType(
         "controller": controller_noticed,
         "program": program_noticed,
         "recovery": recovery_noticed,
+        "decisions": decisions_noticed,
         "client": client_noticed,
         "offsets": offsets_noticed,
         "consumers": consumers_noticed,
@@ -118,10 +120,10 @@ ALONE: Final[Mapping[str, Callable[[int], str]]] = MappingProxyType(
     }
 )
 _ORDER: Final = (
-    "swarm leader truncation classic offsets consumers client controller recovery program log prompt herd appends "
-    "group varied named groups client leader classic consumers recovery retention harsh log group zookeeper prompt "
-    "controller varied client offsets groups named former program quiet group appends truncation consumers asking "
-    "varied recovery client classic log named groups swarm"
+    "swarm leader decisions truncation classic offsets consumers client controller recovery program log prompt herd "
+    "appends group varied named groups client leader decisions classic consumers recovery retention harsh log group "
+    "zookeeper prompt controller varied client offsets groups named former program quiet group appends truncation "
+    "consumers asking varied recovery client classic log named groups swarm"
 )
 TURN: Final = tuple(_ORDER.split())
 """The shapes in the order in which they come again and again."""

@@ -159,6 +159,7 @@ def off_by_one(number: int) -> int:
 LEADERS, TRUNCATIONS = "tests.replication.mutants.lone_leaders", "tests.replication.mutants.lone_truncations"
 BUGS: dict[str, tuple[str, str, Callable[[Any], Any]]] = {
     "leader": (LEADERS, "leader_high_watermark", off_by_one),
+    "decisions": ("tests.replication.mutants.lone_controllers", "next_elr", lambda elr: elr[1:]),
     "truncation": (TRUNCATIONS, "trimmed_at_end", lambda epochs: epochs[:-1]),
     "recovery": ("log.partition.segment_recovery", "_sound_count", off_by_one),
     "controller": ("replication.rules.partition_change", "next_elr", lambda elr: elr[1:]),
