@@ -85,6 +85,8 @@ class GroupChecker:
         """The offset of each coordinator's last append that timed out, until that is committed; its requests so far."""
         self._held: dict[NodeId, tuple[object, TimeMs]] = {}
         """The member id, generation and partitions that each member was last seen to have, and since when."""
+        self._ahead: dict[str, frozenset[tuple[str, int]]] = {}
+        """By group, the members with a generation that the present coordinator did not find when it loaded."""
         self._losses_ms = losses_ms
 
     def after(self, cluster: Cluster, node: NodeId, message: Message, out: Outbox) -> None:
@@ -173,6 +175,7 @@ class GroupChecker:
             and member.client is not None
             and member.is_alive
             and self._held.get(member.node, (None, since_ms))[1] >= since_ms
+            and (member.client.member_id, member.client.generation) not in self._ahead.get(group_id, ())
         ]
         self.note(cluster.now_ms, invariants.single_owners(service, clients), group_id)
 
@@ -180,10 +183,23 @@ class GroupChecker:
         known = self._known.get((hosted.broker, service.group_id))
         if known is None or known.checker.service is not service:
             known = self._known[hosted.broker, service.group_id] = _Known(ServiceChecker(service))
+            self._note_ahead(service)
         if known.checker.has_changed():
             self.note(cluster.now_ms, known.checker.broken(), service.group_id)
             self._check_owners(cluster, service.group_id)
         self._check_forgotten(cluster, known, service)
+
+    def _note_ahead(self, service: GroupService) -> None:
+        """Note the members that a former coordinator gave a generation which it did not store.
+
+        A classic group is stored when its leader has synced. A coordinator that loads it goes on from the generation
+        before and gives its number again, so that who has it of the former one looks current, with what that one gave.
+        """
+        self._ahead[service.group_id] = frozenset(
+            (client.member_id, client.generation)
+            for client in (member.client for member in self._members if member.plan.spec.group_id == service.group_id)
+            if client is not None and invariants.is_ahead(service, client)
+        )
 
     def _check_log(self, cluster: Cluster, hosted: HostedCoordinator, shard: Shard, service: GroupService) -> None:
         """Check G7: a coordinator shows the offsets that are committed in its partition, no more and no less."""

@@ -109,6 +109,14 @@ def is_current(service: GroupService, client: Client) -> bool:
     return client.member_id in group.members and client.generation == group.generation
 
 
+def is_ahead(service: GroupService, client: Client) -> bool:
+    """Return whether a client has a later generation, or member epoch, than its coordinator knows."""
+    if service.is_consumer_group:
+        known = service.consumer.group.members.get(client.member_id)
+        return known is not None and client.generation > known.epoch
+    return client.generation > service.classic.group.generation
+
+
 def legal_target(group: ConsumerGroup) -> Iterator[Broken]:
     """Yield G3: a partition of a subscribed topic is in no member's target, or in two."""
     if not group.members or group.epoch != group.target_epoch:

@@ -169,6 +169,11 @@ def test_a_leader_that_gives_up_a_request_which_was_taken_is_excused_until_it_he
     assert run(options, extension=GroupsExtension.drawn(options, 2, NEWEST)).findings == ()
 
 
+def test_a_generation_that_was_never_stored_is_given_twice() -> None:
+    """G2: a paused member has generation 6 of a coordinator that died before the group synced, and so have others."""
+    assert swarm_run(720191, has_groups=True).findings == ()
+
+
 def test_members_are_not_held_to_what_they_were_given_before_an_unclean_election() -> None:
     """G2: the partition of `__consumer_offsets` came back without what one of two members had been told."""
     assert swarm_run(500214, has_groups=True).findings == ()
