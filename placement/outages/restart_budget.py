@@ -208,7 +208,7 @@ def _distinct(
     binding = np.flatnonzero((counts > 1) & (budget < counts))
     end = int(together.max(initial=PAD)) + 1  # Stands behind the last broker of a row.
     rows = np.sort(np.where(together[binding] < 0, end, together[binding]), axis=1)
-    distinct, times = _distinct_rows(np.column_stack([rows, budget[binding]]).astype(np.int64))
+    distinct, times = distinct_rows(np.column_stack([rows, budget[binding]]).astype(np.int64))
     # Of the budgets of one set of brokers the smallest comes first.
     first = np.ones(distinct.shape[0], dtype=np.bool_)
     first[1:] = any_in_row(distinct[1:, :-1] != distinct[:-1, :-1])
@@ -228,10 +228,10 @@ def _distinct(
     return members, smallest.astype(np.int32), partition_count
 
 
-def _distinct_rows(matrix: Int64Array) -> tuple[Int64Array, Int64Array]:
+def distinct_rows(matrix: Int64Array) -> tuple[Int64Array, Int64Array]:
     """Return the distinct rows of a matrix of numbers from 0 on, in order, and how often each is there.
 
-    >>> rows, times = _distinct_rows(np.array([[2, 7], [0, 9], [2, 7]]))
+    >>> rows, times = distinct_rows(np.array([[2, 7], [0, 9], [2, 7]]))
     >>> rows.tolist(), times.tolist()
     ([[0, 9], [2, 7]], [1, 2])
     """

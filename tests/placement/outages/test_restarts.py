@@ -12,7 +12,7 @@ from broker.cluster import BrokerView, ClusterView, PartitionTable, TopicView
 from broker.errors import RefusedError, UsageError
 from broker.ids import BrokerId
 from placement.outages.lost import outage
-from placement.outages.restart_budget import restart_limits
+from placement.outages.restart_budget import distinct_rows, restart_limits
 from placement.outages.restart_savings import savings
 from placement.outages.restart_stuck import stuck_partitions
 from placement.outages.restarts import restart_schedule, schedule_table
@@ -272,3 +272,12 @@ def test_a_partition_whose_brokers_are_all_fenced_forbids_nothing() -> None:
     found = stuck_partitions(view, successions(view), budget=np.array([0, 0], dtype=np.int32))
     assert found.forbidding.tolist() == [1]
     assert found.replica_count_by_broker == ((2, 1),)
+
+
+@pytest.mark.parametrize("largest", [3, 1 << 20])
+def test_distinct_rows_are_the_same_as_numbers_and_as_rows(largest: int) -> None:
+    drawn = np.random.default_rng(5).integers(0, 3, (400, 5)).astype(np.int64)
+    drawn[:, 2] *= largest
+    rows, times = distinct_rows(drawn)
+    expected, counts = np.unique(drawn, axis=0, return_counts=True)
+    assert (rows.tolist(), times.tolist()) == (expected.tolist(), counts.tolist())

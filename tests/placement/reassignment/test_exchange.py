@@ -6,6 +6,7 @@ import attrs
 import numpy as np
 import pytest
 
+from placement.reassignment import exchange
 from placement.reassignment.exchange import solve
 from placement.reassignment.problem import Bounds, InfeasibleError, Problem
 from tests.oracles.exchange import least
@@ -29,6 +30,20 @@ def test_with_bounds_by_topic_too(start: int) -> None:
         if is_solvable(problem):
             spread = by_topic(problem, seed)
             assert found(spread, solve(spread)) == least(spread), seed
+
+
+@pytest.mark.parametrize("start", [0, 100])
+def test_a_search_that_needs_more_room_begins_again_and_finds_the_same(
+    start: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    problems = [problem for seed in range(start, start + 100) if is_solvable(problem := random_problem(seed))]
+    problems += [by_topic(problem, seed) for seed, problem in enumerate(problems)]
+    roomy = [solve(problem) for problem in problems]
+    monkeypatch.setattr(exchange, "_KEYS_FIRST", 1)
+    for known, problem in zip(roomy, problems, strict=True):
+        narrow = solve(problem)
+        for name in ("now", "low", "high", "move_price", "leader_price"):
+            assert getattr(narrow, name).tolist() == getattr(known, name).tolist()
 
 
 def test_leaders_last_moves_no_more_and_loses_no_more_leaders() -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from broker.cli import run
 from broker.errors import InputError, UsageError
+from spark_analysis import tasks
 from spark_analysis.cli.commands import brokerside
 from spark_analysis.questions.registry import asked_of
 from spark_analysis.report.in_process import report_tables
@@ -55,6 +56,19 @@ def test_answers_about_given_groups_are_those_of_the_command(tmp_path: Path, mon
         assert found[table.name].equals(read_table(Path("out"), table)), table.name
     answered = found["consumers"].filter(pc.is_null(found["consumers"]["fault"]))
     assert set(answered["cluster_id"].to_pylist()) == {0}  # Stage has no groups.
+
+
+@pytest.mark.parametrize("moments", [None, False])
+def test_clusters_advised_together_have_the_rows_that_each_has_alone(
+    moments: bool | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    together = report_tables(DUMPS, racks=RACKS, moments=moments, ask=["movement"])
+    monkeypatch.setattr(tasks, "WAITING_PARTITION_COUNT_MAX", 1)
+    alone = report_tables(DUMPS, racks=RACKS, moments=moments, ask=["movement"])
+    assert together["plans"].num_rows >= (2 if moments is None else 6)
+    assert len(set(together["restarts"]["cluster_id"].to_pylist())) == (1 if moments is None else len(DUMPS))
+    for name, rows in alone.items():
+        assert together[name].equals(rows), name
 
 
 def test_a_metadata_log_is_read_at_the_moments_asked_for() -> None:
