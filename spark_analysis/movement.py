@@ -11,10 +11,11 @@ partitions are refused, too: `brokerside plan` makes these.
 How: as balance.py, a cluster a task; the planner is that of `brokerside plan`.
 
 What changing the brokers costs is a question of its own, `costs`: brokers that join, one that leaves, a new rack.
+`moves` lists the partitions that the plan of one goal changes.
 
 Example: plans(partitions, brokers).groupBy("goal").agg(F.sum("moved_count"), F.count_if("is_least"))
 
-Left out: the moves themselves; plans for another replication factor.
+Left out: the files that carry a plan out, which `brokerside plan` writes; plans for another replication factor.
 
 Source: placement/reassignment.
 """
@@ -30,10 +31,11 @@ from pyspark.sql import DataFrame
 
 from broker.cluster import ClusterView
 from broker.errors import UsageError
+from spark_analysis.frames.move_rows import MOVED, move_table
 from spark_analysis.frames.per_cluster import Rows, per_cluster
 from spark_analysis.questions.movement import COSTS, JOINING, cost_table
 from spark_analysis.tables import advice_schemas
-from spark_analysis.tables.advice_rows import GOALS, plan_rows
+from spark_analysis.tables.advice_rows import BALANCE, GOALS, plan_rows
 
 PLANS: Final = attrs.evolve(advice_schemas.PLANS, grain="one row per cluster and goal: balance, bytes, leaders, racks")
 
@@ -50,10 +52,24 @@ def plans(
     Raises UsageError for a goal that there is not, and for a column that is missing or of another type.
     """
     for goal in goals:
-        if goal not in GOALS:
-            raise UsageError(f"there is no goal {goal!r}; goals are {', '.join(GOALS)}")
+        _check_goal(goal)
     wanted = frozenset(goals)
     return per_cluster(Rows(partitions, brokers, by), PLANS, lambda view: plan_table(view, wanted))
+
+
+def moves(
+    partitions: DataFrame,
+    brokers: DataFrame | None = None,
+    *,
+    by: Sequence[str] | None = None,
+    goal: str = BALANCE,
+) -> DataFrame:
+    """Return one row per partition that the least plan of each cluster changes: its replicas before and after.
+
+    A cluster without a plan has one row that says why, `refused`. Raises UsageError as `plans` does.
+    """
+    _check_goal(goal)
+    return per_cluster(Rows(partitions, brokers, by), MOVED, lambda view: move_table(view, goal))
 
 
 def costs(
@@ -70,6 +86,11 @@ def costs(
     if not JOINING.low <= joining <= JOINING.high:
         raise UsageError(f"joining is {joining}; allowed are {JOINING.low:g} to {JOINING.high:g}")
     return per_cluster(Rows(partitions, brokers, by), COSTS, lambda view: cost_table(view, joining))
+
+
+def _check_goal(goal: str) -> None:
+    if goal not in GOALS:
+        raise UsageError(f"there is no goal {goal!r}; goals are {', '.join(GOALS)}")
 
 
 def plan_table(view: ClusterView, goals: Collection[str]) -> pa.Table:

@@ -10,6 +10,7 @@
 - many: Answer questions about all plain clusters of a chunk at once.
 - many_outages: Show what losing each broker and each rack does to all plain clusters at once.
 - hit_rows: List the partitions that losing each rack, or each broker, brings into a bad state.
+- move_rows: List the partitions that the least plan of a cluster changes: their replicas and leaders before and after.
 - answering: Answer a question about many clusters in a task, from their sorted rows.
 - per_cluster: Answer a question about each cluster of a DataFrame, many clusters a task.
 - compaction_rows: Estimate on executors what one cleaning pass would leave of a partition.

@@ -12,6 +12,7 @@ from typing import Final
 from spark_analysis import balance, movement, outages, storage, violations
 from spark_analysis.frames.answering import answer_table
 from spark_analysis.frames.hit_rows import HIT
+from spark_analysis.frames.move_rows import MOVED
 from spark_analysis.frames.per_group import answer_columns
 from spark_analysis.questions.availability import AVAILABILITY
 from spark_analysis.questions.durability import COPYSETS, DURABILITY
@@ -28,6 +29,7 @@ OF_CLUSTERS: Final[dict[str, Table]] = {
     "outages.outages": outages.OUTAGES,
     "outages.partitions": HIT,
     "movement.plans": movement.PLANS,
+    "movement.moves": MOVED,
     "movement.costs": movement.COSTS,
     "durability.copysets": COPYSETS,
     "durability.durability": DURABILITY,

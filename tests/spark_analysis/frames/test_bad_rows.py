@@ -26,6 +26,7 @@ ASKED: Final[dict[str, Ask]] = {
     "outages": outages.outages,
     "hit by a broker": lambda *rows: outages.partitions(*rows, scope="broker"),
     "plans": movement.plans,
+    "moves": movement.moves,
     "costs": movement.costs,
     "copysets": durability.copysets,
     "durability": lambda rows, *more: durability.durability(rows, *more, assume={"years": 1_000}),

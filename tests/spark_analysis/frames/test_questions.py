@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -18,6 +19,7 @@ from placement.outages.look_ahead import look_ahead
 from spark_analysis import durability, movement, outages, register, violations
 from spark_analysis.engines.local import LocalEngine
 from spark_analysis.frames.answering import answer_table
+from spark_analysis.frames.move_rows import MOVED
 from spark_analysis.jobs import analyse_dumps
 from spark_analysis.questions.movement import cost_table
 from spark_analysis.sources.dumps import DumpInput, read_input
@@ -132,6 +134,45 @@ def test_plans_are_those_of_a_report_and_only_the_goals_asked_for(frames: Frames
     assert str(caught.value) == "there is no goal 'speed'; goals are balance, bytes, leaders, racks"
 
 
+@pytest.mark.parametrize("goal", ["balance", "leaders", "racks"])
+def test_moves_are_what_plans_count_and_lead_to_what_the_plan_reaches(frames: Frames, goal: str) -> None:
+    plans = {row["cluster"]: row for row in found(movement.plans(*frames, goals=[goal]), "source", "fault")}
+    rows = found(movement.moves(*frames, goal=goal), "source", "fault")
+    for name, view in views():
+        mine = {(row["topic"], row["partition"]): row for row in rows if row["cluster"] == name}
+        plan = plans.get(name)
+        if plan is None:
+            assert not mine
+            continue
+        assert len(mine) == plan["changed_partition_count"]
+        assert sum(row["added_count"] for row in mine.values()) == plan["moved_count"]
+        before = {(view.topics[topic].name, number): [one for one in held if one >= 0]
+                  for topic, number, held in zip(view.partitions.topic_index.tolist(),
+                                                 view.partitions.partition_ids.tolist(),
+                                                 view.partitions.replicas.tolist(), strict=True)}  # fmt: skip
+        for place, row in mine.items():
+            assert row["replicas"] == before[place] != row["target_replicas"]
+            assert goal != "leaders" or row["added_count"] == 0
+            assert row["added_count"] == len(set(row["target_replicas"]) - set(row["replicas"]))
+            assert row["target_leader"] == row["target_replicas"][0]
+            before[place] = row["target_replicas"]
+        loads = Counter(one for held in before.values() for one in held)
+        shares = [loads[number] for number in view.broker_ids.tolist()]
+        assert goal != "balance" or view.racks or max(shares) - min(shares) <= 1
+    assert rows
+
+
+def test_a_cluster_that_is_not_planned_says_why_in_the_place_of_its_moves(spark: SparkSession) -> None:
+    partitions = spark.createDataFrame(ONE, ONE_SCHEMA)
+    (row,) = movement.moves(partitions, goal="bytes").collect()
+    assert (row["fault"], row["topic"]) == (None, None)
+    assert row["refused"] == (
+        "a plan by bytes needs sizes, and 2 partitions have none (t-0, t-1); give a file that states them (--sizes)"
+    )
+    with pytest.raises(UsageError, match=r"^there is no goal 'speed'; goals are balance, bytes, leaders, racks$"):
+        movement.moves(partitions, goal="speed")
+
+
 def test_costs_are_those_of_the_question(frames: Frames) -> None:
     rows = found(movement.costs(*frames, joining=2), "source", "fault")
     expected_rows = [{"cluster": name} | row for name, view in views() for row in cost_table(view, 2).to_pylist()]
@@ -156,6 +197,7 @@ def test_every_answer_has_the_columns_that_are_documented(spark: SparkSession) -
         (violations.partitions(partitions), violations.PARTITIONS),
         (outages.outages(partitions), outages.OUTAGES),
         (movement.plans(partitions), movement.PLANS),
+        (movement.moves(partitions), MOVED),
         (movement.costs(partitions), movement.COSTS),
         (durability.copysets(partitions), durability.COPYSETS),
     ):

@@ -1,0 +1,95 @@
+"""List the partitions that the least plan of a cluster changes: their replicas and leaders before and after.
+
+What it decides: the plan is the one that `movement.plans` counts, so the goal, the topics left alone and the state that
+it starts from are the same. A partition is listed if its replicas or their order change.
+
+Constraints: with reassignments in progress the plan starts from where they will end, and `replicas` are those. A goal
+that a rule forbids, or a cluster of more than `PLANNED_PARTITIONS_MAX` partitions, is one row that says so, `refused`.
+
+Example: move_table(view, "leaders") lists the partitions to reorder.
+
+Left out: partitions that only an election brings back to their preferred leader; batches, throttles and files for
+kafka-reassign-partitions, which `brokerside plan` writes.
+
+Source: placement/reassignment.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import attrs
+import numpy as np
+import pyarrow as pa
+
+from broker.cluster import SIZE_UNKNOWN, ClusterView
+from broker.errors import RefusedError, UsageError
+from broker.row_flags import count_in_row
+from placement.reassignment.goal import as_targeted
+from placement.reassignment.plan import make_plan
+from placement.reassignment.reassignment import Reassignment
+from spark_analysis.tables.advice_rows import GOALS, is_moving, topics_with_observers
+from spark_analysis.tables.columns import KEY, Column, Table
+from spark_analysis.tables.limits import PLANNED_PARTITIONS_MAX
+from spark_analysis.tables.lists import id_lists, leader_column
+
+MOVED: Final = Table(
+    "moved_partitions",
+    "one row per partition whose replicas, or their order, the least plan changes",
+    (
+        *KEY,
+        Column("goal", "string", "Goal of the plan: balance, bytes, leaders or racks"),
+        Column("refused", "string", "Why there is no plan", nullable=True),
+        Column("topic", "string", "Topic", nullable=True),
+        Column("partition", "int", "Partition", nullable=True),
+        Column("replicas", "ints", "Replicas before the plan, preferred leader first", nullable=True),
+        Column("target_replicas", "ints", "Replicas after the plan, preferred leader first", nullable=True),
+        Column("leader", "int", "Leader before the plan, -1 for none", nullable=True),
+        Column("target_leader", "int", "Preferred leader after the plan", nullable=True),
+        Column("added_count", "int", "Replicas that are copied to a broker", "replicas", nullable=True),
+        Column("moved_bytes", "long", "Bytes that are copied; null where sizes are not known", "bytes", nullable=True),
+    ),
+)
+_SCHEMA: Final = pa.schema([pa.field(field.name, field.type) for field in list(MOVED.arrow_schema())[len(KEY) :]])
+
+
+def move_table(view: ClusterView, goal: str) -> pa.Table:
+    """Return the partitions of one cluster that the least plan for a goal changes, in the order of the view.
+
+    Raises UsageError for a cluster of which not every partition is listed.
+    """
+    if not view.partitions_complete:
+        raise UsageError(f"of cluster {view.name!r} not every partition is listed, so that no plan can be made")
+    if not view.partitions.count:
+        return _SCHEMA.empty_table()
+    if view.partitions.count > PLANNED_PARTITIONS_MAX:
+        return _refused(goal, f"more than {PLANNED_PARTITIONS_MAX:,} partitions are left to the command")
+    base = as_targeted(view) if is_moving(view) else view
+    try:
+        plan = make_plan(base, attrs.evolve(GOALS[goal], exclude_topics=topics_with_observers(view)))
+    except (RefusedError, UsageError) as refused:
+        return _refused(goal, str(refused))
+    return pa.table(_columns(plan.reassignment, goal)).cast(_SCHEMA)
+
+
+def _refused(goal: str, why: str) -> pa.Table:
+    return pa.Table.from_pylist([{"goal": goal, "refused": why}], schema=_SCHEMA)
+
+
+def _columns(plan: Reassignment, goal: str) -> dict[str, Any]:
+    table, rows = plan.view.partitions, plan.rows
+    names: Any = pa.array([topic.name for topic in plan.view.topics], pa.string())
+    added = count_in_row(plan.added)
+    sizes = np.where(added > 0, plan.copy_bytes, 0)
+    return {
+        "goal": pa.array([goal] * plan.count, pa.string()),
+        "refused": pa.nulls(plan.count),
+        "topic": names.take(pa.array(table.topic_index[rows])),
+        "partition": table.partition_ids[rows],
+        "replicas": id_lists(plan.current),
+        "target_replicas": id_lists(plan.replicas),
+        "leader": pa.nulls(plan.count) if table.leader is None else leader_column(table.leader[rows]),
+        "target_leader": plan.replicas[:, 0],
+        "added_count": added,
+        "moved_bytes": pa.array(sizes * added, mask=sizes == SIZE_UNKNOWN),
+    }
