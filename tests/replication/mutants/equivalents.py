@@ -32,6 +32,9 @@ EQUIVALENT: Final[Mapping[str, str]] = MappingProxyType(
         f"{_CLASSIC} _poll_group [dropped operand] self._is_joining or self._is_closing -> (self._is_closing)": (
             "`_join` looks at the same; who joins and has lost the coordinator only looks for it sooner"
         ),
+        f"{_CLASSIC} _take_assignment [dropped call] self.subscriptions.pause(revoked) -> pass": (
+            "until the partitions are given up the application is in its listener's callback, and reads nothing"
+        ),
         f"{_CLASSIC} _refresh_topics [dropped branch] self._assigned_counts is None -> False": (
             "the timer that is set instead of cancelled asks nothing when it ends, as it looks at the counts again"
         ),

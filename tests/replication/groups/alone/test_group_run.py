@@ -14,6 +14,7 @@ from broker.errors import UsageError
 from broker.group.classic import Ticket
 from broker.group.consumer import ConsumerGroupHeartbeatRequest
 from broker.group.service import Request as ServiceRequest
+from broker.units import DurationMs
 from replication.groups.alone.group_run import run_group
 from replication.groups.alone.processes import Process
 from replication.groups.alone.scenarios import SCENARIOS
@@ -157,3 +158,10 @@ def test_messages_of_one_connection_arrive_in_their_order_but_for_a_commit_that_
         assert times == sorted(times)
     held_ms = simulation._way(process, is_out=True, extra_ms=60_000)
     assert simulation._way(process, is_out=True) < held_ms, "what comes after a held commit does not wait for it"
+
+
+def test_a_run_in_which_nobody_ever_came_has_no_time_without_an_owner() -> None:
+    """A partition counts from its first owner on."""
+    scenario = attrs.evolve(SCENARIOS["S60"], events=(), duration_ms=DurationMs(20_000))
+    group_run = run_group(scenario, GroupProtocol.EAGER, 1)
+    assert (group_run.unowned_ms, group_run.unowned_ms_max, group_run.spans) == (0, 0, ())
