@@ -234,4 +234,4 @@ def given_input(dump: DumpInput, options: ReportOptions) -> GivenInput:
 
 def _title(inputs: Sequence[DumpInput]) -> str:
     names = [dump.name or dump.path for dump in inputs]
-    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+    return ", ".join(names[:3]) + (f" and {plural(len(names) - 3, 'more input')}" if len(names) > 3 else "")

@@ -22,6 +22,7 @@ from broker.drawing.element import Content, Markup, tag
 from broker.drawing.figure import WIDTH, figure, line, text
 from broker.drawing.scale import clipped, number
 from placement.balance.measures import TOLERANCE
+from spark_analysis.report.figures import plural
 from spark_analysis.report.figures import quantity as shown_quantity
 from spark_analysis.report.model import BrokerLoad, RackLoad, Spread
 
@@ -190,7 +191,7 @@ def _names(brokers: Sequence[BrokerLoad], panels: Sequence[Spread], bottom: floa
         rack = "" if broker.rack is None else f" ({broker.rack})"
         loads = [(load_of(broker, panel.quantity), panel.quantity) for panel in panels]
         said = ", ".join(
-            shown_quantity(load, name) + ("" if name == "bytes" else f" {name}")
+            shown_quantity(load, name) if name == "bytes" else plural(load, name.removesuffix("s"))
             for load, name in loads
             if load is not None
         )

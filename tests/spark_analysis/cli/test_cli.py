@@ -60,6 +60,13 @@ def test_a_dump_behind_many_blanks_is_not_called_empty(tmp_path: Path, capsys: p
     assert "1 cluster" in capsys.readouterr().out
 
 
+def test_the_title_of_a_page_counts_inputs_which_may_have_no_cluster(tmp_path: Path) -> None:
+    assert run(brokerside, "brokerside", ["report", str(MULTIREGION), "--quiet", "--out", str(tmp_path / "out")]) == 0
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "<h1>1-baseline, 2-one-west-broker-stopped, 3-west-region-stopped and 7 more inputs</h1>" in page
+    assert "Dumps of 6 clusters, from 10 inputs" in page
+
+
 def test_a_pattern_and_a_directory_stand_for_their_files_and_a_metadata_log_for_itself(tmp_path: Path) -> None:
     for name in ("b.txt", "a.txt.gz", ".hidden"):
         (tmp_path / name).write_text("x")

@@ -115,6 +115,12 @@ def test_every_bar_names_its_broker_and_its_loads(count: int) -> None:
     assert len(set(named)) == len(named) == count
 
 
+def test_a_bar_of_one_replica_says_so() -> None:
+    drawn = broker_chart("c", brokers_of([1, 2]), [spread_of([1, 2])])
+    assert drawn is not None
+    assert re.findall(r": (\d \w+)</title>", drawn.text) == ["1 replica", "2 replicas"]
+
+
 def test_ids_are_turned_where_bars_are_narrow() -> None:
     for count, turned in ((6, False), (60, True), (300, True)):
         drawn = broker_chart("c", brokers_of([7] * count), [spread_of([7] * count)])
