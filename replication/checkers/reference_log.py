@@ -132,6 +132,21 @@ class ReferenceLog:
         values = tuple(entry.value for entry in lost)
         self.losses.append(Loss(at_ms, self.partition, keep, values, election))
 
+    def take_back(self, observed: ObservedLog) -> None:
+        """Take for committed again what an incomplete leader had ended, and a later one still shows.
+
+        Before ELR a member of the ISR that lost its log's end can lead. A member that never heard of that leader keeps
+        its records and its high watermark, and is a clean choice as the next leader; others copy from it again.
+        """
+        start = len(self.committed)
+        shown = observed.entries[start : observed.high_watermark]
+        if observed.agree(self.committed) < start or self.state is None:
+            return
+        if shown and all((start + place, entry.value) in self.former for place, entry in enumerate(shown)):
+            self.committed.extend(shown)
+            members = (broker for broker in self.state.isr if broker != observed.broker)
+            self.uncounted.update((broker, len(self.committed)) for broker in members)
+
     def is_written_again(self, offset: int, epoch: int) -> bool:
         """Return whether a leader without ELR went on in its own epoch after it had lost what was at an offset."""
         return epoch in self.reused and offset >= self.reused[epoch]

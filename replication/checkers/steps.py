@@ -281,6 +281,8 @@ class StepChecker:
             reference.note_ended(observed, leader.leader_epoch, shown[1] if shown[0] == observed.shown_epoch else 0)
         elif has_moved:
             self._settle(cluster, reference, observed)
+            if not self.settings.rules.elr:
+                reference.take_back(observed)
             for code, what in replicas.commit(cluster, reference, leader, observed, self.settings):
                 self._find(cluster, code, partition, what)
         if looks_at_all or committed != len(reference.committed):

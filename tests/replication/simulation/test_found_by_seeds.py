@@ -228,11 +228,19 @@ def test_a_leader_keeps_the_high_watermark_of_an_ended_history_when_it_is_electe
     assert run(varied(700205, TEN_MINUTES)).findings == ()
 
 
+def zookeeper_run(seed: int) -> Outcome:
+    options = swarm(seed, TEN_MINUTES, rules_of("3.5"))
+    return run(attrs.evolve(options, role_settings=attrs.evolve(options.role_settings, has_zookeeper=True)))
+
+
 def test_a_log_that_no_process_opened_before_a_clean_stop_is_recovered_when_it_is_opened() -> None:
     """An index is taken to be full to its end until recovery rebuilds it; the process that died had not trimmed it.
 
     Broker 1 died, came back cut off from the other brokers, so that nobody told it of partition 1, and stopped cleanly.
     """
-    options = swarm(700226, TEN_MINUTES, rules_of("3.5"))
-    in_zookeeper = attrs.evolve(options, role_settings=attrs.evolve(options.role_settings, has_zookeeper=True))
-    assert run(in_zookeeper).findings == ()
+    assert zookeeper_run(700226).findings == ()
+
+
+def test_a_member_that_never_heard_of_an_incomplete_leader_brings_back_what_that_one_ended() -> None:
+    """I29: leader 2 lost the end of its log and led epoch 7 from 17; broker 0 led epoch 8 and shows 19 as before."""
+    assert zookeeper_run(720376).findings == ()
