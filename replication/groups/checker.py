@@ -35,6 +35,7 @@ from broker.group.service import GroupService
 from broker.ids import BrokerId, Offset, TopicPartition
 from broker.units import TimeMs
 from replication.checkers import Finding
+from replication.groups.client.client import Client
 from replication.groups.common import invariants
 from replication.groups.common.coordinator_checks import CommitFence, ServiceChecker
 from replication.groups.common.invariants import Broken
@@ -85,8 +86,8 @@ class GroupChecker:
         """The offset of each coordinator's last append that timed out, until that is committed; its requests so far."""
         self._held: dict[NodeId, tuple[object, TimeMs]] = {}
         """The member id, generation and partitions that each member was last seen to have, and since when."""
-        self._ahead: dict[str, frozenset[tuple[str, int]]] = {}
-        """By group, the members with a generation that the present coordinator did not find when it loaded."""
+        self._ahead: dict[str, Mapping[str, frozenset[TopicPartition]]] = {}
+        """By group, what members own by a generation that the present coordinator did not find when it loaded."""
         self._losses_ms = losses_ms
 
     def after(self, cluster: Cluster, node: NodeId, message: Message, out: Outbox) -> None:
@@ -175,7 +176,7 @@ class GroupChecker:
             and member.client is not None
             and member.is_alive
             and self._held.get(member.node, (None, since_ms))[1] >= since_ms
-            and (member.client.member_id, member.client.generation) not in self._ahead.get(group_id, ())
+            and not self._is_ahead(group_id, member.client)
         ]
         self.note(cluster.now_ms, invariants.single_owners(service, clients), group_id)
 
@@ -195,11 +196,16 @@ class GroupChecker:
         A classic group is stored when its leader has synced. A coordinator that loads it goes on from the generation
         before and gives its number again, so that who has it of the former one looks current, with what that one gave.
         """
-        self._ahead[service.group_id] = frozenset(
-            (client.member_id, client.generation)
+        self._ahead[service.group_id] = {
+            client.member_id: frozenset(client.subscriptions.owned)
             for client in (member.client for member in self._members if member.plan.spec.group_id == service.group_id)
             if client is not None and invariants.is_ahead(service, client)
-        )
+        }
+
+    def _is_ahead(self, group_id: str, client: Client) -> bool:
+        """Return whether a member may own what only a former coordinator gave it, until it owns something else."""
+        owned = self._ahead.get(group_id, {}).get(client.member_id)
+        return owned is not None and owned == client.subscriptions.owned
 
     def _check_log(self, cluster: Cluster, hosted: HostedCoordinator, shard: Shard, service: GroupService) -> None:
         """Check G7: a coordinator shows the offsets that are committed in its partition, no more and no less."""
