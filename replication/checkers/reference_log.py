@@ -147,6 +147,10 @@ class ReferenceLog:
             members = (broker for broker in self.state.isr if broker != observed.broker)
             self.uncounted.update((broker, len(self.committed)) for broker in members)
 
+    def note_reused(self, leader_epoch: int, start_offset: int) -> None:
+        """Note that a leader goes on in its own epoch without the records that it had from an offset on."""
+        self.reused[leader_epoch] = min(start_offset, self.reused.get(leader_epoch, start_offset))
+
     def is_written_again(self, offset: int, epoch: int) -> bool:
         """Return whether a leader without ELR went on in its own epoch after it had lost what was at an offset."""
         return epoch in self.reused and offset >= self.reused[epoch]

@@ -185,12 +185,14 @@ class StepChecker:
             reference.give_up(keep, cluster.now_ms, election)
 
     def _note_incomplete(self, reference: ReferenceLog, observed: ObservedLog) -> None:
-        """Note a member of the ISR whose machine lost committed records: before ELR it is a member as before."""
+        """Note a member of the ISR whose machine lost records: before ELR it is a member, or the leader, as before."""
         state, committed = reference.state, reference.committed
         if self.settings.rules.elr or not observed.is_after_loss or state is None or observed.broker not in state.isr:
             return
         if observed.agree(committed) < len(committed):
             reference.incomplete.add(observed.broker)
+        if observed.broker == state.leader and state.leader_epoch in reference.leaders:
+            reference.note_reused(state.leader_epoch, len(observed.entries))
 
     def _accept_incomplete(
         self, cluster: CheckedCluster, reference: ReferenceLog, observed: ObservedLog, leader: LeaderState
@@ -203,7 +205,7 @@ class StepChecker:
             return
         ground = reference.accept(observed.broker)
         if ground is Ground.NO_ELR and leader.leader_epoch in reference.leaders:
-            reference.reused[leader.leader_epoch] = min(keep, reference.reused.get(leader.leader_epoch, keep))
+            reference.note_reused(leader.leader_epoch, keep)
         reference.give_up(keep, cluster.now_ms, UncleanElection(observed.broker, leader.leader_epoch, ground))
 
     def _after_own_message(self, cluster: CheckedCluster, node: NodeView, message: Message) -> None:

@@ -245,6 +245,11 @@ def test_a_log_that_no_process_opened_before_a_clean_stop_is_recovered_when_it_i
     assert zookeeper_run(700226).findings == ()
 
 
+def test_a_leader_that_lost_what_was_not_committed_yet_goes_on_in_its_own_epoch() -> None:
+    """I11: all brokers went down at once; leader 0 came back in epoch 10 without offset 16, and wrote another there."""
+    assert zookeeper_run(720592).findings == ()
+
+
 def test_a_member_that_never_heard_of_an_incomplete_leader_brings_back_what_that_one_ended() -> None:
     """I29: leader 2 lost the end of its log and led epoch 7 from 17; broker 0 led epoch 8 and shows 19 as before."""
     assert zookeeper_run(720376).findings == ()
