@@ -204,8 +204,7 @@ class GroupChecker:
 
     def _is_ahead(self, group_id: str, client: Client) -> bool:
         """Return whether a member may own what only a former coordinator gave it, until it owns something else."""
-        owned = self._ahead.get(group_id, {}).get(client.member_id)
-        return owned is not None and owned == client.subscriptions.owned
+        return self._ahead.get(group_id, {}).get(client.member_id) == client.subscriptions.owned
 
     def _check_log(self, cluster: Cluster, hosted: HostedCoordinator, shard: Shard, service: GroupService) -> None:
         """Check G7: a coordinator shows the offsets that are committed in its partition, no more and no less."""

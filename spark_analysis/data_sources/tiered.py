@@ -29,6 +29,7 @@ import pyarrow as pa
 from broker.errors import InputError, shorten
 from broker.ids import INT32_MAX
 from broker.units import MIB
+from spark_analysis.sources.files import unreadable
 
 MANIFEST_BYTES_MAX: Final = 16 * MIB  # A segment of 2 GiB in chunks of 4 KiB has a tenth of this.
 CHUNK_COUNT_MAX: Final = 1 << 20  # 2 GiB in chunks of 2 KiB; the default of chunk.size is 4 MiB.
@@ -119,7 +120,7 @@ def read_manifest(path: str) -> SegmentManifest:
         with Path(path).open("rb") as file:
             data = file.read(MANIFEST_BYTES_MAX + 1)
     except OSError as error:
-        raise InputError(f"cannot be read: {(error.strerror or str(error)).lower()}", source=path) from None
+        raise unreadable(path, error) from None
     if len(data) > MANIFEST_BYTES_MAX:
         raise InputError(f"larger than the {MANIFEST_BYTES_MAX} bytes allowed for a manifest", source=path)
     return SegmentManifest.read(data, source=path)
@@ -148,7 +149,7 @@ def chunks_of(path: str, manifest: SegmentManifest) -> Iterator[bytes]:
         if error.errno is None:  # Arrow reports damaged data like this.
             what = f"the compressed chunk at byte {position} is damaged: {str(error).lower()}"
             raise InputError(what, source=path) from None
-        raise InputError(f"cannot be read: {(error.strerror or str(error)).lower()}", source=path) from None
+        raise unreadable(path, error) from None
 
 
 def _chunks(index: _Fields) -> Iterator[Chunk]:
