@@ -277,7 +277,7 @@ class ClusterView:
 
     @cached_property
     def replica_rows(self) -> Int32Array:
-        """Return the replicas as rows of `brokers`, as int32[P, W], -1 pads; nobody may change it."""
+        """Return the replicas as indexes into `brokers`, int32[P, W] padded with -1; do not change it."""
         return broker_rows(self.broker_ids, self.partitions.replicas).astype(np.int32)
 
     @property

@@ -79,11 +79,11 @@ class Buckets(NamedTuple):
 
 
 class Search(NamedTuple):
-    """Hold levels, int64[N], -1 for nodes not reached; `key` int64[cells] orders cells in buckets; `key_of` finds it.
+    """Hold the levels of a search, int64[N] with -1 for nodes not reached, and the order of its cells.
 
-    A key stands for a level and two prices; key_of[level * S + value], with S values of prices, is -1 where no cell has
-    both, and may be longer. `values` int64[6] holds the least price and the number of prices, of the first and of the
-    second kind, the number of keys, and that of levels.
+    `key` int64[cells] orders the cells in buckets. A key stands for a level and two prices; key_of[level * S + value],
+    with S values of prices, is -1 where no cell has both, and may be longer. `values` int64[6] holds the least price
+    and the number of prices, of the first and of the second kind, the number of keys, and that of levels.
     """
 
     level: Int64Array
@@ -93,7 +93,7 @@ class Search(NamedTuple):
 
 
 class Room(NamedTuple):
-    """Hold room to work in: `queue`, `way`, `rows` int64[N], `left` int64[T], and what is known of blocks of nodes.
+    """Hold the arrays that a search works in: `queue`, `way`, `rows` int64[N], `left` int64[T], and those of blocks.
 
     `raised` int64[N] says by how much prices rise where a search is stuck. Of blocks, numbered below N: `reached`
     bool[N] by the search; `below` int64[N], reached ones of lower numbers; `highest` int64[N], prices of nodes that

@@ -133,7 +133,7 @@ class ReferenceLog:
         self.losses.append(Loss(at_ms, self.partition, keep, values, election))
 
     def take_back(self, observed: ObservedLog) -> None:
-        """Take for committed again what an incomplete leader had ended, and a later one still shows.
+        """Count records as committed again that an incomplete leader had lost, and a later leader still shows.
 
         Before ELR a member of the ISR that lost its log's end can lead. A member that never heard of that leader keeps
         its records and its high watermark, and is a clean choice as the next leader; others copy from it again.

@@ -92,7 +92,7 @@ class _Fields:
     source: str
 
     def of(self, name: str, kind: type) -> Any:
-        """Return a field; raise InputError if it is not there or of another type."""
+        """Return a field of the manifest; raise InputError if it is missing or of another type."""
         if not isinstance(self.held, dict):
             raise InputError("no manifest of a tiered segment: an object of JSON is needed", source=self.source)
         if name not in self.held:
@@ -103,7 +103,7 @@ class _Fields:
         return value
 
     def size(self, name: str) -> int:
-        """Return a number of bytes; raise InputError if it is none."""
+        """Return a field that is a size in bytes; raise InputError outside 0 to 2^31 - 1."""
         value: int = self.of(name, int)
         if not 0 <= value <= INT32_MAX:
             raise self.refusal(f"{name!r} is {value}; allowed are 0 to {INT32_MAX}")

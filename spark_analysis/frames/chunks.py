@@ -2,9 +2,8 @@
 
 What it decides: a cluster is plain if all of its rows can be used and agree, every partition has replicas and a leader
 among them (or no row says leaders), sizes are not said, nothing is reassigned, offline, observed or in an ELR, and
-brokers have no racks or racks of one size. Its rows of brokers, if there are any, are plain as
-listed_brokers.py says. Any other cluster is answered by itself, as a ClusterView: here only what is
-common is fast, and nothing is explained.
+brokers have no racks or racks of one size. Its rows of brokers, if there are any, are plain as listed_brokers.py says.
+Any other cluster is answered by itself, as a ClusterView: here only what is common is fast, and nothing is explained.
 
 How: rows are in order of cluster, topic and partition; brokers and topics are numbered through all clusters.
 
@@ -143,7 +142,7 @@ class Chunk:
 
 
 def _readable(rows: pa.Table, cluster: Int64Array, count: int) -> BoolArray:
-    """Return the clusters that have rows, of which every one has what is needed, and nothing rare."""
+    """Return which clusters have rows, all with the needed columns filled and none of the rare ones."""
     bad = np.zeros(rows.num_rows, np.bool_)
     for name in PARTITION_NEEDED:
         bad |= _mask(pc.is_null(rows[name]))

@@ -123,7 +123,7 @@ def _table(brokers: Sequence[BrokerLoad], matrix: Float64Array) -> Markup:
 
 @lru_cache(maxsize=_CELLS_KEPT_MAX)
 def _cell(shown: str, level: int) -> Markup:
-    """Return one cell; the clusters of a report share most of theirs."""
+    """Return the HTML of one cell; it is cached, as most clusters have the same cells."""
     return tag("td", shown, class_=f"h{level}")
 
 

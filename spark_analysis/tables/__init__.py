@@ -15,7 +15,7 @@
 - advice_rows: Turn the cluster of a dump into rows that say what to do next: plans, worst outages, restarts.
 - partition_rows: Turn the partitions of one cluster into rows of the table of partitions, a batch at a time.
 - lists: Turn padded matrices of broker ids into Arrow lists, without a Python object per partition.
-- repeated: Make a column of one text, as the keys of a cluster's rows and the file of a log's records are.
+- repeated: Make an Arrow column that repeats one text, such as the placer of a cluster's rows.
 - view_columns: Turn a ClusterView into the columns that data sources give to Spark, a batch at a time.
 - log: Write log files as Parquet tables, for `brokerside log dump --out`.
 - answers: Write the files of one answer, Parquet tables and texts, into a folder: each file whole.

@@ -77,7 +77,7 @@ def advice_rows(view: ClusterView) -> dict[Table, Rows]:
 
 
 def advice_of(table: Table, view: ClusterView) -> Rows | None:
-    """Return the rows of one of these tables; None if there are none."""
+    """Return the rows of one table of advice; None if it has no rows."""
     if not view.partitions_complete or not view.partitions.count:
         return None
     found: dict[Table, Callable[[], Iterable[Row]]] = {

@@ -1,4 +1,4 @@
-"""Make a column of one text, as the keys of a cluster's rows and the file of a log's records are.
+"""Make an Arrow column that repeats one text, such as the placer of a cluster's rows.
 
 How: the bytes of the text, so many times, and where each begins: a tenth of the time that pyarrow's `repeat` takes,
 which appends one text after another.
