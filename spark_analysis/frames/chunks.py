@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from broker.cluster import PAD, Int32Array, Int64Array
 from spark_analysis.frames.listed_brokers import BROKER_PREFIX, ID_BITS, OF_BROKER, ListedBrokers, split
-from spark_analysis.frames.matrices import INT_MAX, list_counts, whole
+from spark_analysis.frames.matrices import INT_MAX, list_counts, mask_of, whole
 from spark_analysis.frames.views import PARTITION_NEEDED
 
 BoolArray = NDArray[np.bool_]
@@ -145,12 +145,12 @@ def _readable(rows: pa.Table, cluster: Int64Array, count: int) -> BoolArray:
     """Return which clusters have rows, all with the needed columns filled and none of the rare ones."""
     bad = np.zeros(rows.num_rows, np.bool_)
     for name in PARTITION_NEEDED:
-        bad |= _mask(pc.is_null(rows[name]))
+        bad |= mask_of(pc.is_null(rows[name]))
     if "fault" in rows.column_names:
-        bad |= _mask(pc.is_valid(rows["fault"]))
+        bad |= mask_of(pc.is_valid(rows["fault"]))
     for name in _SIZES:
         if name in rows.column_names:
-            bad |= _mask(pc.is_valid(rows[name]))
+            bad |= mask_of(pc.is_valid(rows[name]))
     for name in _RARE:
         if name in rows.column_names:
             bad |= list_counts(whole(rows[name])) > 0
@@ -169,14 +169,9 @@ def _readable(rows: pa.Table, cluster: Int64Array, count: int) -> BoolArray:
     found: BoolArray = (np.bincount(cluster[bad], minlength=count) == 0) & (row_counts > 0)
     for name in ("leader", "isr", "racks"):  # A column counts if no row of the cluster, or every row, is null in it.
         if name in rows.column_names:
-            null = np.bincount(cluster[_mask(pc.is_null(rows[name]))], minlength=count)
+            null = np.bincount(cluster[mask_of(pc.is_null(rows[name]))], minlength=count)
             found &= (null == 0) | (null == row_counts)
     return found
-
-
-def _mask(column: Any) -> BoolArray:
-    mask: BoolArray = whole(column).to_numpy(zero_copy_only=False)
-    return mask
 
 
 def _numbers(rows: pa.Table, name: str, null: int = 0) -> Int64Array:
@@ -190,7 +185,7 @@ def _numbers(rows: pa.Table, name: str, null: int = 0) -> Int64Array:
 def _known(rows: pa.Table, name: str, cluster: Int64Array, count: int) -> BoolArray:
     if name not in rows.column_names:
         return np.zeros(count, np.bool_)
-    return np.asarray(np.bincount(cluster[_mask(pc.is_valid(rows[name]))], minlength=count) > 0)
+    return np.asarray(np.bincount(cluster[mask_of(pc.is_valid(rows[name]))], minlength=count) > 0)
 
 
 def _ranked(column: Any) -> tuple[Int64Array, Any]:
@@ -267,7 +262,7 @@ class _Racks:
         of_broker = np.full(brokers.codes.size, UNKNOWN, np.int64)
         column = whole(rows["racks"]) if "racks" in rows.column_names else pa.nulls(rows.num_rows, _NAMES)
         lengths, held = list_counts(column), brokers.counts["replicas"]
-        said = _mask(pc.is_valid(column))
+        said = mask_of(pc.is_valid(column))
         _spoil(is_plain, cluster, (lengths != held) & said)
         if not np.array_equal(lengths, np.where(said, held, 0)):
             # Such a cluster is not plain, and no cluster of the chunk is then.

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from broker.cluster import Int64Array
-from spark_analysis.frames.matrices import INT_MAX, whole
+from spark_analysis.frames.matrices import INT_MAX, mask_of, whole
 from spark_analysis.frames.views import FLAGS
 
 OF_BROKER: Final = "is_of_broker"
@@ -37,7 +37,7 @@ def split(rows: pa.Table) -> tuple[Int64Array, pa.Table]:
 
 def of_partitions(rows: pa.Table) -> Int64Array:
     """Return the places of the rows of partitions."""
-    return np.flatnonzero(~whole(rows[OF_BROKER]).to_numpy(zero_copy_only=False))
+    return np.flatnonzero(~mask_of(rows[OF_BROKER]))
 
 
 @attrs.frozen(eq=False)
@@ -63,13 +63,13 @@ class ListedBrokers:
 
         `replica_counts` int64[K] are the replicas of the partitions that are listed.
         """
-        bad = _mask(pc.is_null(rows["broker_id"]))
+        bad = mask_of(pc.is_null(rows["broker_id"])).copy()
         if "fault" in rows.column_names:
-            bad |= _mask(pc.is_valid(rows["fault"]))
+            bad |= mask_of(pc.is_valid(rows["fault"]))
         for name in FLAGS:
             if name in rows.column_names:
                 flags: Any = rows[name]
-                bad |= _mask(pc.fill_null(flags, False))
+                bad |= mask_of(pc.fill_null(flags, False))
         ids = pc.fill_null(whole(rows["broker_id"]).cast(pa.int64()), -1).to_numpy(zero_copy_only=False)
         bad |= (ids < 0) | (ids > INT_MAX)
         is_plain[cluster[bad]] = False
@@ -96,12 +96,7 @@ def _refuse_totals(
     if "replica_count" not in rows.column_names:
         return
     said = whole(rows["replica_count"])
-    knows = np.bincount(cluster[_mask(pc.is_null(said))], minlength=is_plain.size) == 0
+    knows = np.bincount(cluster[mask_of(pc.is_null(said))], minlength=is_plain.size) == 0
     held = np.zeros(is_plain.size, np.int64)
     np.add.at(held, cluster, pc.fill_null(said.cast(pa.int64()), 0).to_numpy(zero_copy_only=False))
     is_plain &= ~(knows & (held > replica_counts))
-
-
-def _mask(column: Any) -> NDArray[np.bool_]:
-    mask: NDArray[np.bool_] = whole(column).to_numpy(zero_copy_only=False)
-    return mask.copy()

@@ -68,3 +68,9 @@ def list_counts(lists: Any) -> Int64Array:
 def whole(column: Any) -> Any:
     """Return a column as one array, its chunks joined."""
     return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+
+
+def mask_of(column: Any) -> NDArray[np.bool_]:
+    """Return a column of truth values without a null as flags, which may not be written to."""
+    mask: NDArray[np.bool_] = whole(column).to_numpy(zero_copy_only=False)
+    return mask

@@ -32,7 +32,7 @@ from broker.cluster import PAD, BrokerTotals, BrokerView, ClusterView, Int32Arra
 from broker.errors import UsageError
 from broker.ids import BrokerId
 from placement.balance.loads import LEADER_NOT_SAID
-from spark_analysis.frames.matrices import INT_MAX, list_counts, padded, refuse_wide, whole
+from spark_analysis.frames.matrices import INT_MAX, list_counts, mask_of, padded, refuse_wide, whole
 
 FORMAT: Final = "rows"
 LISTS: Final = ("isr", "elr", "last_known_elr", "observers", "offline", "adding", "removing")
@@ -65,10 +65,10 @@ def usable(rows: pa.Table, needed: tuple[str, ...]) -> Usable:
     """Return the rows that have the needed columns and no fault, and what is wrong with the others."""
     absent: NDArray[np.bool_] = np.zeros(rows.num_rows, dtype=np.bool_)
     for name in needed:
-        absent |= _mask(pc.is_null(rows[name]))
+        absent |= mask_of(pc.is_null(rows[name]))
     lacking = absent.copy()
     if "fault" in rows.column_names:
-        absent |= _mask(pc.is_valid(rows["fault"]))
+        absent |= mask_of(pc.is_valid(rows["fault"]))
     if not absent.any():
         return Usable(rows, 0, None)
     first = None
@@ -115,11 +115,6 @@ def view_of(name: str, partitions: pa.Table, brokers: pa.Table | None) -> Cluste
         topics=tuple(TopicView(topic, min_insync_replicas=isr) for topic, isr in zip(topics, least, strict=True)),
     )
     return view if totals is None else _with_totals(view, listed, totals)
-
-
-def _mask(column: Any) -> NDArray[np.bool_]:
-    mask: NDArray[np.bool_] = whole(column).to_numpy(zero_copy_only=False)
-    return mask
 
 
 def _topics(rows: pa.Table) -> tuple[list[str], Int64Array]:
