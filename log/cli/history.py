@@ -69,9 +69,10 @@ def command(options: HistoryCommand) -> int:
     except CorruptDataError as error:
         print_error(str(error))
         return EXIT_REFUSED
-    summary = history.summary(options.topics)
-    print_lines([json.dumps(summary_row(summary), ensure_ascii=False)] if options.as_json else summary_lines(summary))
-    for note in replay_notes(replay, rejected):
+    summary, notes = history.summary(options.topics), tuple(replay_notes(replay, rejected))
+    last = json.dumps(summary_row(summary, notes), ensure_ascii=False)
+    print_lines([last] if options.as_json else summary_lines(summary))
+    for note in notes:
         print_error(note)
     problems = [*replay.disagreements, *map(str, () if rejected is None else rejected.errors)]
     for line in problems:

@@ -64,13 +64,9 @@ class MetadataEntry:
 
 @attrs.define
 class RejectedRecords:
-    """Collect the errors of records and batches that a reader has skipped, in order, at most `REJECTED_MAX`.
-
-    `torn_ends` are sentences on files that end within a batch.
-    """
+    """Collect the errors of records and batches that a reader has skipped, in order, at most `REJECTED_MAX`."""
 
     errors: list[CorruptDataError] = attrs.field(factory=list)
-    torn_ends: list[str] = attrs.field(factory=list)
 
     def add(self, error: CorruptDataError) -> None:
         """Add the error of a skipped record or batch; raise it if the list is full."""
@@ -79,11 +75,14 @@ class RejectedRecords:
         self.errors.append(error)
 
 
-def entries_of(data: BytesLike, *, source: str, rejected: RejectedRecords | None = None) -> Iterator[MetadataEntry]:
+def entries_of(
+    data: BytesLike, *, source: str, rejected: RejectedRecords | None = None, torn_ends: list[str] | None = None
+) -> Iterator[MetadataEntry]:
     """Yield the records of one file.
 
     Raises CorruptDataError at damage and UnreadableEntryError at a record that cannot be read; with `rejected` their
-    errors are added there, and reading goes on. A torn end is no damage, as the file may still be written to, but said.
+    errors are added there, and reading goes on. A torn end is no damage, as the file may still be written to; a
+    sentence on it is added to `torn_ends`.
     """
     for columns in scan(data, options=ScanOptions(keep_going=rejected is not None), source=source):
         for place in _places(columns):
@@ -96,13 +95,20 @@ def entries_of(data: BytesLike, *, source: str, rejected: RejectedRecords | None
                     raise unreadable from None
                 rejected.add(unreadable)
         for damage in columns.damages:
-            if rejected is not None and damage.is_torn_tail:
-                rejected.torn_ends.append(
-                    f"{source}: the last {damage.size_bytes:,} bytes are not a whole batch and were left out: the file "
-                    "was copied while it was written, or is cut off"
-                )
+            if damage.is_torn_tail:
+                if torn_ends is not None:
+                    torn_ends.append(_torn_end(source, damage.size_bytes))
             elif rejected is not None:
                 rejected.add(damage.error)
+
+
+def _torn_end(source: str, size_bytes: int) -> str:
+    last = (
+        "the last byte is not a whole batch and was"
+        if size_bytes == 1
+        else (f"the last {size_bytes:,} bytes are not a whole batch and were")
+    )
+    return f"{source}: {last} left out: the file was copied while it was written, or is cut off"
 
 
 def looks_like_metadata(head: bytes) -> bool:

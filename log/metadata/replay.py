@@ -94,6 +94,8 @@ class Replay:
         """Where a later snapshot says something else than the records before its end."""
         self.later_versions: Counter[tuple[RecordType, int]] = Counter()
         """Count of the records of each type and version that is later than the newest known one."""
+        self.torn_ends: list[str] = []
+        """Sentences on the files that end within a batch."""
 
     def image(self) -> MetadataImage:
         """Return the image after the last step. Cost: linear in topics, partitions and settings."""
@@ -123,7 +125,9 @@ class Replay:
 
     def _all_entries(self) -> Iterator[tuple[MetadataEntry, str]]:
         for segment in self._files.segments:
-            for entry in entries_of(segment.data, source=segment.source, rejected=self._rejected):
+            for entry in entries_of(
+                segment.data, source=segment.source, rejected=self._rejected, torn_ends=self.torn_ends
+            ):
                 yield entry, segment.source
 
     def _play(self, entry: MetadataEntry, source: str) -> Iterator[Step]:
@@ -189,7 +193,7 @@ class Replay:
         """
         found, time_ms, header_ms = self._files.start_id, TimeMs(-1), None
         offset, epoch = (NO_OFFSET, LeaderEpoch(-1)) if found is None else (Offset(found.end_offset - 1), found.epoch)
-        for entry in snapshot_entries(file, self._rejected):
+        for entry in snapshot_entries(file, self._rejected, self.torn_ends):
             self.entry_count += 1
             if isinstance(entry.record, MetadataRecord):
                 step = self._count(entry, file.source)
@@ -207,6 +211,7 @@ class Replay:
             other = Replay(MetadataFiles(file, (), (), found), rejected=self._rejected)
             for _ in other.steps():
                 pass
+            self.torn_ends += other.torn_ends
             differences = "; ".join(self.image().differences(other.image()))
             if differences:
                 self.disagreements.append(
@@ -214,10 +219,12 @@ class Replay:
                 )
 
 
-def snapshot_entries(file: MetadataFile, rejected: RejectedRecords | None) -> Iterator[MetadataEntry]:
+def snapshot_entries(
+    file: MetadataFile, rejected: RejectedRecords | None, torn_ends: list[str] | None = None
+) -> Iterator[MetadataEntry]:
     """Yield a snapshot's records; raise CorruptDataError at the end if header or footer is missing."""
     missing = [ControlType.SNAPSHOT_HEADER, ControlType.SNAPSHOT_FOOTER]
-    for entry in entries_of(file.data, source=file.source, rejected=rejected):
+    for entry in entries_of(file.data, source=file.source, rejected=rejected, torn_ends=torn_ends):
         if isinstance(entry.record, ControlRecord) and entry.record.type in missing:
             missing.remove(entry.record.type)
         yield entry

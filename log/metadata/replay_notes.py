@@ -26,10 +26,8 @@ def replay_notes(replay: Replay, rejected: RejectedRecords | None = None) -> Ite
         known = SCHEMAS[kind].version_max
         records = f"{count:,} {kind.name}{'' if count == 1 else 's'}"
         yield f"{records} of version {version}, later than the newest known, {known}: what it adds was skipped"
-    if rejected is None:
-        return
-    yield from dict.fromkeys(rejected.torn_ends)
-    uncertain = sum(map(may_hide_a_broker, rejected.errors))
+    yield from dict.fromkeys(replay.torn_ends)
+    uncertain = 0 if rejected is None else sum(map(may_hide_a_broker, rejected.errors))
     if uncertain:
         records = (
             "1 record that may decide them was"

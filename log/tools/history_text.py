@@ -11,7 +11,7 @@ Source: ours.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import attrs
@@ -62,8 +62,8 @@ def summary_lines(summary: Summary) -> Iterator[str]:
         yield f"{duration_text(broker.fenced_ms):>14} {broker.fenced_count:>5} ×  broker {broker.broker}"
 
 
-def summary_row(summary: Summary) -> dict[str, Any]:
-    """Return the summary as a JSON row, with all partitions and brokers that were in a bad state."""
+def summary_row(summary: Summary, notes: Sequence[str]) -> dict[str, Any]:
+    """Return the summary as a JSON row, with all partitions and brokers that were in a bad state, and the notes."""
     return {
         "type": "summary",
         "start_ms": summary.start_ms,
@@ -71,6 +71,7 @@ def summary_row(summary: Summary) -> dict[str, Any]:
         "events": {what.value: count for what, count in summary.event_counts},
         "partitions": [attrs.asdict(each) for each in summary.partitions],
         "brokers": [attrs.asdict(each) for each in summary.brokers],
+        "notes": list(notes),
     }
 
 

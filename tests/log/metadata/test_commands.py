@@ -17,6 +17,7 @@ from tests.log.metadata.made import REAL_LOG, START_MS, broker, fenced, log_file
 
 SEGMENT = REAL_LOG / "00000000000000000000.log"
 LAST_SNAPSHOT = REAL_LOG / "00000000000000000208-0000000001.checkpoint"
+LAST_BATCH_AT = 19_860
 
 
 def test_the_history_has_an_event_a_line_and_ends_with_the_sums() -> None:
@@ -57,6 +58,25 @@ def test_the_summary_of_named_topics_counts_only_theirs() -> None:
     assert sum(kinds) == both["events"]["unclean election"] == everything["events"]["unclean election"]
     assert "broker fenced" not in clicks["events"]
     assert (clicks["brokers"], bool(everything["brokers"])) == ([], True)
+
+
+@pytest.mark.parametrize("options", [(), ("--keep-going",)])
+@pytest.mark.parametrize(
+    ("torn_count", "last"),
+    [(52, "the last 52 bytes are not a whole batch and were"), (1, "the last byte is not a whole batch and was")],
+)
+def test_a_torn_end_of_the_log_is_a_line_of_standard_error_and_a_note_of_the_summary(
+    tmp_path: Path, options: tuple[str, ...], torn_count: int, last: str
+) -> None:
+    torn = tmp_path / SEGMENT.name
+    torn.write_bytes(SEGMENT.read_bytes()[: LAST_BATCH_AT + torn_count])
+    note = f"{torn}: {last} left out: the file was copied while it was written, or is cut off"
+    found = answer("history", *options, torn)
+    assert (found.status, found.err) == (0, f"{note}\n")
+    (line,) = answer("history", "--summary", "--json", *options, torn).lines
+    assert json.loads(line)["notes"] == [note]
+    (line,) = answer("history", "--summary", "--json", *options, SEGMENT).lines
+    assert json.loads(line)["notes"] == []
 
 
 @pytest.mark.parametrize("options", [(), ("--summary",), ("--json",)])
