@@ -8,7 +8,8 @@ Constraints: everything is checked before anything is written: the catalog and t
 there has these columns of these types, and none has rows of this run already. So a run that is repeated is refused, not
 doubled. Nothing is created but tables and their partitions, and nothing of the session is changed. A failure between
 two tables of one run leaves the first, and one within a table may leave a part of it: the next append of the run is
-refused, and says so; delete the rows of the run, and repeat it.
+refused, and says so; delete the rows of the run, and repeat it. Spark moves files into a table before it tells the
+catalog of their partition, so that the folder of the day is looked into as well.
 
 Example: append(balance.clusters(partitions), "lake.kafka.clusters", run=Run("night-7", when))
 
@@ -24,7 +25,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 import attrs
-from pyspark.errors import PySparkException
+from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -70,18 +71,31 @@ def append_all(spark: SparkSession, tables: Mapping[str, DataFrame], into: str, 
 
     Raises what `append` raises.
     """
-    check_schema(spark, into)
+    check_all(spark, tables, into, run=run)
     stamped = {name: _stamped(rows, run) for name, rows in tables.items()}
-    parts = parts_of(into)
-    there = {name: _quoted((*parts, name)) for name in stamped}
+    # Spark tells the catalog of a table that it creates after it has written the rows: of one that is killed in between
+    # only a folder is left, which nobody knows of. So every table is created without rows first.
     for name, rows in stamped.items():
-        if spark.catalog.tableExists(there[name]):
-            _check_table(spark, rows, f"{into}.{name}", there[name], run)
+        if not spark.catalog.tableExists(_quoted((*parts_of(into), name))):
+            _write(rows.limit(0), into, name)
     for name, rows in stamped.items():
-        try:
-            rows.write.mode("append").partitionBy(DAY).saveAsTable(there[name])
-        except PySparkException as error:
-            raise InputError(f"cannot be written: {_sentence(error)}", source=f"{into}.{name}") from error
+        _write(rows, into, name)
+
+
+def check_all(spark: SparkSession, tables: Mapping[str, DataFrame], into: str, *, run: Run) -> None:
+    """Raise what `append_all` raises before it writes; the rows are not computed, only their columns count."""
+    check_schema(spark, into)
+    for name, rows in tables.items():
+        there = _quoted((*parts_of(into), name))
+        if spark.catalog.tableExists(there):
+            _check_table(spark, _stamped(rows, run), f"{into}.{name}", there, run)
+
+
+def _write(rows: DataFrame, into: str, name: str) -> None:
+    try:
+        rows.write.mode("append").partitionBy(DAY).saveAsTable(_quoted((*parts_of(into), name)))
+    except PySparkException as error:
+        raise InputError(f"cannot be written: {_sentence(error)}", source=f"{into}.{name}") from error
 
 
 def check_schema(spark: SparkSession, into: str) -> None:
@@ -127,21 +141,39 @@ def _check_table(spark: SparkSession, rows: DataFrame, shown: str, table: str, r
             has = f"a column {name!r} of type {found[name]}" if name in found else f"no column {name!r}"
             given = f"are {wanted[name]}" if name in wanted else "have none of that name"
             raise UsageError(f"table {shown} has {has}; the rows to append {given}")
-    if _provider_of(spark, table) in _OF_FILES:
-        # Files of an append that was killed may be in the folder of a day that the catalog has not been told of.
-        spark.sql(f"ALTER TABLE {table} ADD IF NOT EXISTS PARTITION ({DAY} = DATE'{run.day}')")
-        there = spark.table(table)
-    if there.where((F.col("run_id") == run.id) & (F.col(DAY) == F.lit(run.day))).limit(1).count():
+    if _is_listed(there, run) or _is_unlisted(there, table, run):
         raise UsageError(
             f"table {shown} has rows of run {run.id!r} on {run.day} already; nothing was appended. If an append of "
             f"this run ended early, delete its rows from each table of {shown.rpartition('.')[0]}, and repeat it"
         )
 
 
-def _provider_of(spark: SparkSession, table: str) -> str:
-    """Return the format of a table, such as parquet or delta, as the catalog names it; nothing where it does not."""
-    described = spark.sql(f"DESCRIBE TABLE EXTENDED {table}").where("col_name = 'Provider'").collect()
-    return str(described[0]["data_type"]).lower() if described else ""
+def _is_listed(there: DataFrame, run: Run) -> bool:
+    """Return whether the table has rows of the run."""
+    return bool(there.where((F.col("run_id") == run.id) & (F.col(DAY) == F.lit(run.day))).limit(1).count())
+
+
+def _is_unlisted(there: DataFrame, table: str, run: Run) -> bool:
+    """Return whether the folder of the day has rows of the run that an append left before the catalog knew of them.
+
+    If so, the catalog is told of the day, so that the rows can be seen and deleted.
+    """
+    spark = there.sparkSession
+    facts = {row["col_name"]: row["data_type"] for row in spark.sql(f"DESCRIBE TABLE EXTENDED {table}").collect()}
+    kind = facts.get("Provider", "").lower()
+    if kind not in _OF_FILES:
+        return False
+    columns = there.drop(DAY).schema
+    try:
+        found = spark.read.format(kind).schema(columns).load(f"{facts['Location']}/{DAY}={run.day}")
+        is_found = bool(found.where(F.col("run_id") == run.id).limit(1).count())
+    except AnalysisException as error:
+        if error.getCondition() != "PATH_NOT_FOUND":
+            raise
+        return False
+    if is_found:
+        spark.sql(f"ALTER TABLE {table} ADD IF NOT EXISTS PARTITION ({DAY} = DATE'{run.day}')")
+    return is_found
 
 
 def _types(rows: DataFrame) -> dict[str, str]:
@@ -157,4 +189,4 @@ def _sentence(error: PySparkException) -> str:
     return str(error).strip().splitlines()[0].split(" SQLSTATE:")[0].rstrip(".")
 
 
-__all__ = ("Run", "append", "append_all", "check_schema", "forgets")
+__all__ = ("Run", "append", "append_all", "check_all", "check_schema", "forgets")

@@ -1,7 +1,7 @@
 """Append the tables of a run to a catalog, as `--into` of `brokerside fleet` and `brokerside report` asks.
 
-What it decides: the tables are those that the run wrote as Parquet, each appended to the table of its name. The schema
-is looked for before the job runs, so that a wrong name costs nothing.
+What it decides: the tables are those that the run wrote as Parquet, each appended to the table of its name. All is
+checked before the job runs, too, so that a wrong name and a run that is there already cost nothing.
 
 Constraints: Spark's own catalog in memory is refused, as it forgets the tables when the command ends. pyspark is
 imported only where it runs.
@@ -23,11 +23,14 @@ import attrs
 from broker.errors import UsageError
 from spark_analysis.engines.engine import Engine
 from spark_analysis.questions.registry import Asked
+from spark_analysis.tables.columns import Table
 from spark_analysis.tables.schemas import TABLES
 from spark_analysis.tables.write import table_path
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from spark_analysis.sinks import Run
 
 
 @attrs.frozen
@@ -37,6 +40,13 @@ class Sink:
     into: str
     run_id: str
     observed_at: datetime.datetime
+
+    @property
+    def run(self) -> Run:
+        """Return the run as the sink stamps rows with it."""
+        from spark_analysis.sinks import Run
+
+        return Run(self.run_id, self.observed_at)
 
 
 def instant(text: str) -> datetime.datetime:
@@ -48,9 +58,10 @@ def instant(text: str) -> datetime.datetime:
     return found if found.tzinfo is not None else found.replace(tzinfo=datetime.UTC)
 
 
-def check_sink(engine: Engine, sink: Sink) -> None:
+def check_sink(engine: Engine, sink: Sink, asked: Sequence[Asked]) -> None:
     """Raise UsageError or InputError if tables cannot be appended there, before the job runs."""
-    from spark_analysis.sinks import check_schema, forgets
+    from spark_analysis.engines.frames import spark_schema
+    from spark_analysis.sinks import check_all, forgets
 
     spark = _session(engine)
     if forgets(spark, sink.into):
@@ -58,22 +69,26 @@ def check_sink(engine: Engine, sink: Sink) -> None:
             f"--into {sink.into}: Spark's own catalog is in memory here and forgets its tables at the end; give "
             "--conf spark.sql.catalogImplementation=hive, or the catalog of a lake"
         )
-    check_schema(spark, sink.into)
+    empty = {table.name: spark.createDataFrame([], spark_schema(table)) for table in _tables(asked)}
+    check_all(spark, empty, sink.into, run=sink.run)
 
 
 def append_tables(engine: Engine, sink: Sink, out: Path, asked: Sequence[Asked]) -> None:
     """Append every table that the run wrote under `out`; raise what `spark_analysis.sinks.append` raises."""
     from spark_analysis.engines.frames import spark_schema
-    from spark_analysis.sinks import Run, append_all
+    from spark_analysis.sinks import append_all
 
     spark = _session(engine)
-    tables = (*TABLES, *(one.question.run_table for one in asked))
-    written = {table.name: table for table in tables if table_path(out, table).is_dir()}
     frames = {
-        name: spark.read.schema(spark_schema(table)).parquet(table_path(out, table).as_uri())
-        for name, table in written.items()
+        table.name: spark.read.schema(spark_schema(table)).parquet(table_path(out, table).as_uri())
+        for table in _tables(asked)
+        if table_path(out, table).is_dir()
     }
-    append_all(spark, frames, sink.into, run=Run(sink.run_id, sink.observed_at))
+    append_all(spark, frames, sink.into, run=sink.run)
+
+
+def _tables(asked: Sequence[Asked]) -> tuple[Table, ...]:
+    return (*TABLES, *(one.question.run_table for one in asked))
 
 
 def _session(engine: Engine) -> SparkSession:

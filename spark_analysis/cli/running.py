@@ -179,7 +179,7 @@ def run_job(job: Callable[[Engine, Any], None], info: RunInfo, options: RunOptio
     engine_started = started_engine(local=local, master=options.master, settings=options.settings, quiet=options.quiet)
     with engine_started as engine:
         if sink is not None:
-            check_sink(engine, sink)
+            check_sink(engine, sink, options.asked)
         job(engine, partial(progress, quiet=options.quiet))
         if sink is not None:
             append_tables(engine, sink, options.out, options.asked)

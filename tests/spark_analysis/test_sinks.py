@@ -90,6 +90,25 @@ def test_files_of_an_append_that_was_killed_before_the_catalog_knew_their_day_ar
     with pytest.raises(UsageError, match=r"has rows of run 'night-22' on 2026-11-22 already; nothing was appended"):
         sinks.append(rows, f"{schema}.clusters", run=NIGHTS[1])
     assert spark.table(f"{schema}.clusters").where("run_id = 'night-22'").count() == 1
+    spark.sql(f"alter table {schema}.clusters drop partition (day = date'2026-11-22')")
+    sinks.append(rows, f"{schema}.clusters", run=NIGHTS[1])
+    assert spark.table(f"{schema}.clusters").groupBy("run_id").count().count() == 2
+
+
+def test_a_check_makes_no_folder(spark: SparkSession, schema: str, rows: DataFrame, tmp_path: Path) -> None:
+    sinks.append_all(spark, {"clusters": rows, "others": rows}, schema, run=NIGHTS[0])
+    before = sorted(path.name for path in tmp_path.rglob("*"))
+    with pytest.raises(UsageError, match="has no column 'more'"):
+        sinks.append_all(spark, {"clusters": rows, "others": rows.withColumn("more", F.lit(1))}, schema, run=NIGHTS[1])
+    assert sorted(path.name for path in tmp_path.rglob("*")) == before
+
+
+def test_an_append_of_no_rows_makes_no_folder_of_the_day(
+    spark: SparkSession, schema: str, rows: DataFrame, tmp_path: Path
+) -> None:
+    for night in NIGHTS:
+        sinks.append(rows.limit(0), f"{schema}.clusters", run=night)
+    assert list((tmp_path / "history/clusters").glob("day=*")) == []
 
 
 @pytest.mark.parametrize(
@@ -141,6 +160,31 @@ def test_what_spark_cannot_write_is_said_in_a_sentence(
     assert "\n" not in str(caught.value)
 
 
+def test_the_catalog_knows_every_table_before_rows_are_written(
+    spark: SparkSession, schema: str, rows: DataFrame
+) -> None:
+    """Of a table whose first rows Spark is killed in, nothing but a folder would be left, which no append may take."""
+    failing = rows.withColumn("fault", F.raise_error(F.lit("killed")).cast("string"))
+    with pytest.raises(InputError, match=r"^history\.first: cannot be written: .*killed"):
+        sinks.append_all(spark, {"first": failing, "second": rows}, schema, run=NIGHTS[0])
+    assert [spark.table(f"{schema}.{name}").count() for name in ("first", "second")] == [0, 0]
+    sinks.append_all(spark, {"first": rows, "second": rows}, schema, run=NIGHTS[0])
+    assert [spark.table(f"{schema}.{name}").count() for name in ("first", "second")] == [1, 1]
+
+
+def test_the_command_refuses_a_run_that_is_there_before_its_job_runs(
+    spark: SparkSession, schema: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sinks, "forgets", lambda spark, into: False)
+    analyse_dumps(LocalEngine(), [DumpInput(str(DUMPS[0]))], None, tmp_path / "out", progress=QUIET, asked=ASKED)
+    run_a, run_b = Sink(schema, "a", LATE), Sink(schema, "b", LATE)
+    check_sink(SparkEngine(spark), run_a, ASKED)
+    append_tables(SparkEngine(spark), run_a, tmp_path / "out", ASKED)
+    with pytest.raises(UsageError, match=r"^table history\.\w+ has rows of run 'a' on 2026-11-23 already; "):
+        check_sink(SparkEngine(spark), run_a, ASKED)
+    check_sink(SparkEngine(spark), run_b, ASKED)
+
+
 def test_every_table_of_a_run_is_appended_as_it_was_written(spark: SparkSession, schema: str, tmp_path: Path) -> None:
     inputs = [DumpInput(str(path), name=path.stem) for path in DUMPS]
     analyse_dumps(LocalEngine(), inputs, None, tmp_path / "out", progress=QUIET, asked=ASKED)
@@ -155,9 +199,9 @@ def test_every_table_of_a_run_is_appended_as_it_was_written(spark: SparkSession,
 
 def test_a_catalog_that_forgets_its_tables_is_refused_by_the_command(spark: SparkSession) -> None:
     with pytest.raises(UsageError, match=r"^--into default: Spark's own catalog is in memory here and forgets "):
-        check_sink(SparkEngine(spark), Sink("default", "a", LATE))
+        check_sink(SparkEngine(spark), Sink("default", "a", LATE), ())
     with pytest.raises(InputError, match=r"^lake\.kafka: the session has no schema 'kafka' in a catalog 'lake'"):
-        check_sink(SparkEngine(spark), Sink("lake.kafka", "a", LATE))
+        check_sink(SparkEngine(spark), Sink("lake.kafka", "a", LATE), ())
 
 
 @pytest.mark.parametrize(
