@@ -6,7 +6,7 @@ run is noticed that breaks an invariant, loses what its settings do not allow, o
 Constraints: the campaign knows nothing of the mutants, and compares with no other run.
 
 How: clusters are drawn by every preset there is, with groups, with retention, with ZooKeeper and by the rules of former
-releases; between them one log, one leader's appends, one group and one herd of consumers live alone (`lone_…`).
+releases; between them single parts live alone, each beside a reference: logs, appends, groups, consumers (`lone_…`).
 
 Source: ours.
 """
@@ -30,6 +30,7 @@ from tests.replication.mutants.kafka_answers import controller_noticed, program_
 from tests.replication.mutants.lone_appends import appends_noticed
 from tests.replication.mutants.lone_classic import classic_noticed
 from tests.replication.mutants.lone_clients import client_noticed
+from tests.replication.mutants.lone_connections import connections_noticed
 from tests.replication.mutants.lone_consumers import consumers_noticed
 from tests.replication.mutants.lone_controllers import decisions_noticed
 from tests.replication.mutants.lone_groups import herd_noticed, lone_group_noticed, named_group_noticed
@@ -37,6 +38,7 @@ from tests.replication.mutants.lone_leaders import leader_noticed
 from tests.replication.mutants.lone_logs import log_noticed
 from tests.replication.mutants.lone_offsets import offsets_noticed
 from tests.replication.mutants.lone_recovery import recovery_noticed
+from tests.replication.mutants.lone_services import service_noticed
 from tests.replication.mutants.lone_truncations import truncation_noticed
 from tests.replication.mutants.prompt import prompt_noticed
 from tests.replication.mutants.until_noticed import Check, until_noticed
@@ -112,18 +114,21 @@ ALONE: Final[Mapping[str, Callable[[int], str]]] = MappingProxyType(
         "recovery": recovery_noticed,
         "decisions": decisions_noticed,
         "client": client_noticed,
+        "connections": connections_noticed,
         "offsets": offsets_noticed,
         "consumers": consumers_noticed,
         "classic": classic_noticed,
         "leader": leader_noticed,
+        "service": service_noticed,
         "truncation": truncation_noticed,
     }
 )
 _ORDER: Final = (
-    "swarm leader decisions truncation classic offsets consumers client controller recovery program log prompt herd "
-    "appends group varied named groups client leader decisions classic consumers recovery retention harsh log group "
-    "zookeeper prompt controller varied client offsets groups named former program quiet group appends truncation "
-    "consumers asking varied recovery client classic log named groups swarm"
+    "swarm leader decisions truncation classic service offsets consumers client connections controller recovery "
+    "program log prompt herd appends group varied named groups service client leader decisions classic consumers "
+    "recovery retention harsh log appends group zookeeper prompt controller varied client offsets groups service "
+    "named former program connections quiet group appends truncation consumers asking varied recovery service "
+    "client classic log named groups swarm"
 )
 TURN: Final = tuple(_ORDER.split())
 """The shapes in the order in which they come again and again."""

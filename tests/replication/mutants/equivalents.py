@@ -42,6 +42,28 @@ EQUIVALENT: Final[Mapping[str, str]] = MappingProxyType(
         "caller.ticket in end.answers -> (end.session == caller.session and caller.ticket in end.answers)": (
             "callers come from `take` of the same ends, which made the end, and no end is ever removed"
         ),
+        f"{_CONNECTIONS} take [off by one] 0 -> 1": ("tickets begin with 1, so that none is below either number"),
+        f"{_CONNECTIONS} take [comparison] asked.ticket < min(end.answers, default=Ticket(0)) -> "
+        "(asked.ticket <= min(end.answers, default=Ticket(0)))": (
+            "a ticket that equals the least of those known is known, which is asked before"
+        ),
+        f"{_CONNECTIONS} take [dropped call] end.answers = {{ticket: answer for ticket, answer in end.answers.items() "
+        "if ticket >= asked.floor} -> pass": (
+            "a client never asks again for what is below the floor that it told; only memory is not given back"
+        ),
+        "replication/groups/member.py __init__ [dropped call] self._is_probing = False -> pass": (
+            "`_begin_session`, which is called next, sets it"
+        ),
+        "replication/groups/client/client.py __init__ [dropped call] self._is_busy = False -> pass": (
+            "the first poll, at the start, sets it before anything looks at it"
+        ),
+        "replication/roles/follower.py __init__ [dropped call] self.replica_role = ReplicaRole.NONE -> pass": (
+            "`BrokerRole`, the only one that makes followers, states the role at once"
+        ),
+        "log/partition/reading.py _aborted_transactions [dropped branch] collected.is_complete -> False": (
+            "once a last stable offset is at or behind what was read, later transactions begin behind it: more indexes "
+            "are read, and nothing more is found"
+        ),
         "replication/roles/replica_log.py __init__ [off by one] 0 -> 1 (2)": (
             "the version is only compared with former versions of the same log, and with -1"
         ),

@@ -25,13 +25,15 @@ from log.codecs.crc import crc32c
 from log.errors import CorruptBatchError, RefusedError
 from log.log_config import LogConfig
 from log.partition.partition_log import PartitionLog
-from log.record import Record, TimestampType
+from log.record import NO_TIMESTAMP, Record, TimestampType
 from tests.log.made import DIRECTORY, NOW, config, memory, opened
 
 STEP_COUNT: Final = 40
 _STREAM: Final = 18
 _CODECS: Final = {"none": Codec.NONE, "gzip": Codec.GZIP, "snappy": Codec.SNAPPY, "lz4": Codec.LZ4}
 _LIMIT_MS: Final = 1_000
+_FORMATS: Final = ("0.9.0", "0.10.2")
+"""The last release that wrote each magic."""
 _LAST_OFFSET_DELTA, _BASE_SEQUENCE = 23, 53
 """Where these numbers stand in a batch's header, 4 bytes each."""
 
@@ -72,7 +74,8 @@ class _Life:
         self._stamps = self._drawn(0, 2) == 0
         self._compacts = self._drawn(0, 3) == 0
         self._is_old = self._drawn(0, 3) == 0
-        """Whether the log writes the format before 0.11, without leader epochs and producer ids."""
+        """Whether the log writes a format before 0.11, without leader epochs and producer ids."""
+        self._magic = self._drawn(0, 1) if self._is_old else 2
         self._log: PartitionLog = opened(memory(), self._settings())
         self._rows: list[Row] = []
         self._epoch = 0
@@ -88,7 +91,7 @@ class _Life:
             message_timestamp_before_max_ms=_LIMIT_MS,
             message_timestamp_after_max_ms=_LIMIT_MS,
             cleanup_policy="compact" if self._compacts else "delete",
-            **({"message_format_version": "0.10.2"} if self._is_old else {}),
+            **({"message_format_version": _FORMATS[self._magic]} if self._is_old else {}),
         )
 
     def _drawn(self, least: int, most: int) -> int:
@@ -100,7 +103,7 @@ class _Life:
             self._now_ms += self._drawn(0, 300)
             self._epoch += self._drawn(0, 5) == 0
             if self._is_old and self._drawn(0, 15) == 0:
-                self._is_old = False
+                self._is_old, self._magic = False, 2
                 self._log.config = self._settings()
             told = self._send(self._made()) or self._compared()
             if told:
@@ -127,9 +130,13 @@ class _Life:
         spoilt = self._spoilt(fault, BatchSpec(codec=codec), records)
         if spoilt is not None:
             return Sent(spoilt, codec, records, is_sound=False)
-        # A batch of the other format is written anew.
-        spec = BatchSpec(codec=codec, magic=2 - self._drawn(0, 1))
-        return Sent(build_batch(spec, records), codec, records, is_sound)
+        # A batch of another format is written anew; messages of the first one have no times.
+        spec = BatchSpec(codec=codec, magic=self._drawn(0, 2))
+        data = build_batch(spec, records)
+        if spec.magic == 0:
+            records = tuple(attrs.evolve(each, timestamp=NO_TIMESTAMP) for each in records)
+            is_sound = not (is_keyless and self._compacts)
+        return Sent(data, codec, records, is_sound)
 
     def _spoilt(self, fault: int, spec: BatchSpec, records: tuple[Record, ...]) -> bytes | None:
         """Return a batch that no leader takes, None for a sound one."""
@@ -164,7 +171,7 @@ class _Life:
         self._rows += [
             Row(
                 first + place,
-                self._now_ms if self._stamps else each.timestamp,
+                NO_TIMESTAMP if self._magic == 0 else self._now_ms if self._stamps else each.timestamp,
                 -1 if self._is_old else self._epoch,
                 each.key,
                 each.value or b"",
@@ -176,7 +183,15 @@ class _Life:
             return f"appended at {info.first_offset} to {info.last_offset}, and {first} was next"
         wanted = sent.codec if self._compression == "producer" else _CODECS[self._compression]
         *_, last = batches_in(log.read(Offset(first), 100_000).records)
-        if self._is_old and last.codec is wanted:
+        is_one_batch = wanted is not Codec.NONE or self._magic == 2
+        of_newest = next(row.offset for row in self._rows[first:] if row.time_ms == newest)
+        if is_one_batch:
+            of_newest = len(self._rows) - 1
+        told = (info.max_timestamp.timestamp, info.max_timestamp.offset)
+        is_told_anyway = self._magic == 0 and self._stamps  # A builder of messages without times keeps the clock.
+        if not is_told_anyway and told != ((newest, of_newest) if newest >= 0 else (-1, -1)):
+            return f"the largest time is {told}, and {newest} at {of_newest} is so"
+        if self._is_old and (last.codec, last.magic) == (wanted, self._magic):
             return ""
         if (last.codec, last.partition_leader_epoch, last.max_timestamp) != (wanted, self._epoch, newest):
             return f"stored as {last.codec} of epoch {last.partition_leader_epoch} up to {last.max_timestamp}"
@@ -197,6 +212,8 @@ class _Life:
             return f"{DIRECTORY} holds {found[-3:]}, its list {rows[-3:]}"
         if not rows:
             return ""
+        if any(row.time_ms < 0 for row in rows):
+            return self._epochs_compared()  # Segments without times count by their files' ages.
         since = rows[self._drawn(0, len(rows) - 1)].time_ms + self._drawn(-1, 1)
         first = next((row for row in rows if row.time_ms >= since), None)
         newest = max(rows, key=lambda row: (row.time_ms, -row.offset))

@@ -167,6 +167,9 @@ BUGS: dict[str, tuple[str, str, Callable[[Any], Any]]] = {
     "classic": ("broker.group.classic.coordinator", "heartbeat_error", lambda error: ErrorCode.NONE),
     "consumers": ("broker.group.consumer.heartbeats", "with_target", lambda group: attrs.evolve(group, target_ms=None)),
     "offsets": ("tests.replication.mutants.lone_offsets", "offsets_partition", off_by_one),
+    "service": ("broker.group.service", "_told_not_stored", lambda error: ErrorCode.UNKNOWN_SERVER_ERROR),
+    "connections": ("replication.groups.connections", "RequestProbe", lambda probe: attrs.evolve(probe, tickets=())),
+    "appends": ("log.partition.leader_append", "checked_timestamps", lambda times: [*times][:-1]),
     "client": ("replication.groups.client.classic_client", "read_assignment", lambda share: frozenset([*share][1:])),
 }
 """By shape a module, a function of it, and what a bug makes of its result."""
