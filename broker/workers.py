@@ -4,8 +4,9 @@ Goals, most important first: the results are the same for any number of processe
 interrupt ends all processes, after what they had begun was undone; little work is done in this process, at once.
 
 How: items go to the processes in runs of similar cost, a few runs ahead of the result that is waited for, so that
-neither items nor results pile up. A process that has no item ends quietly on an interrupt, one that works raises
-KeyboardInterrupt in the work. When the parent process is gone, so are they.
+neither items nor results pile up. The processes are forked from one that has loaded the module of the work, so that it
+is loaded once. An interrupt raises KeyboardInterrupt in the work of each, and each begins no other; they end when the
+pool does. When the parent process is gone, so are they.
 
 Example: list(in_order(len, ["ab", "c"], cost=len, jobs=2, advance=ignore)) == [2, 1]
 
@@ -17,9 +18,11 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
@@ -103,11 +106,14 @@ def _from_processes(
     from concurrent.futures import ProcessPoolExecutor  # Late: most commands start no process.
 
     context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([getattr(work, "func", work).__module__])
+    _start_server()
     with ProcessPoolExecutor(processes, mp_context=context, initializer=_begin_process) as pool:
         waiting: _Waiting[Result] = deque()
         try:
             for run, size in _runs(items, costs):
-                waiting.append((pool.submit(_work_on, work, run), size))
+                with _interrupts_wait():
+                    waiting.append((pool.submit(_work_on, work, run), size))
                 if len(waiting) >= RUNS_AHEAD * processes:
                     yield from _taken(waiting, advance)
             while waiting:
@@ -116,6 +122,25 @@ def _from_processes(
             pool.shutdown(wait=False, cancel_futures=True)
             _interrupt(pool)
             raise
+
+
+def _start_server() -> None:
+    """Start the process that the others are forked from, deaf to interrupts; they begin as it is."""
+    from multiprocessing import forkserver, resource_tracker
+
+    resource_tracker.ensure_running()  # Started by the server's start otherwise, which makes interrupts heard again.
+    with _interrupts_wait():
+        forkserver.ensure_running()
+
+
+@contextmanager
+def _interrupts_wait() -> Iterator[None]:
+    """Let an interrupt wait for the end of a start; a process whose parent gave up half-way prints a traceback."""
+    heard = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, heard)
 
 
 def _runs(items: Sequence[Item], costs: Sequence[int]) -> Iterator[tuple[list[Item], int]]:
@@ -150,10 +175,13 @@ def _interrupt(pool: ProcessPoolExecutor) -> None:
 
 
 def _work_on(work: Work[Item, Result], items: Sequence[Item]) -> tuple[list[Result], Exception | None]:
-    """Return the results on the items before the first that raises an error, and the error."""
+    """Return the results on the items before the first that raises an error, and the error.
+
+    Raises KeyboardInterrupt after an interrupt.
+    """
     global _is_working
-    if _is_over:
-        os._exit(EXIT_INTERRUPTED)
+    if _is_over:  # A pool hands out what waits already.
+        raise KeyboardInterrupt
     _is_working = True
     results: list[Result] = []
     try:
@@ -171,7 +199,9 @@ def _begin_process() -> None:
     global _is_worker
     _is_worker = True
     signal.signal(signal.SIGINT, _interrupted)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    sys.unraisablehook = _print_unraisable
     parent = multiprocessing.parent_process()
     assert parent is not None
 
@@ -183,9 +213,14 @@ def _begin_process() -> None:
 
 
 def _interrupted(number: int, frame: FrameType | None) -> None:
+    """End the work. The process stays until the pool ends it: one that is gone makes the pool kill the others."""
     global _is_over
-    if not _is_working:
-        os._exit(EXIT_INTERRUPTED)
-    _is_over = True  # A pool hands out what waits already.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # A second one would cut short what clears up after the first.
-    raise KeyboardInterrupt
+    is_first, _is_over = not _is_over, True
+    if _is_working and is_first:  # A second one would cut short what clears up after the first.
+        raise KeyboardInterrupt
+
+
+def _print_unraisable(unraisable: sys.UnraisableHookArgs) -> None:
+    """Print an error that no code can catch, unless an interrupt came while a compiled loop was loaded."""
+    if not issubclass(unraisable.exc_type, KeyboardInterrupt):
+        sys.__unraisablehook__(unraisable)

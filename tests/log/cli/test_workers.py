@@ -50,7 +50,18 @@ def test_results_are_in_order_and_the_bar_ends_full_for_any_number_of_processes(
     assert alone[1] == shared[1] == len(items)
     assert {found[1] for found in alone[0]} == {os.getpid()}
     assert os.getpid() not in {found[1] for found in shared[0]}
-    assert len({found[1] for found in shared[0]}) > 1
+
+
+def met(item: tuple[Path, int], advance: Advance) -> int:
+    """Wait for the work on the other item, which another process does at the same time."""
+    folder, number = item
+    (folder / str(number)).touch()
+    until((folder / str(1 - number)).exists)
+    return os.getpid()
+
+
+def test_items_are_worked_on_at_the_same_time(tmp_path: Path) -> None:
+    assert len(set(in_order(met, [(tmp_path, 0), (tmp_path, 1)], cost=lambda _: 3, jobs=2))) == 2
 
 
 def test_little_work_starts_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,6 +160,35 @@ if __name__ == "__main__":
 """
 
 
+LOADED_SLOWLY = """
+import sys
+import time
+from pathlib import Path
+
+def work(item, advance):
+    return item
+
+if sys.argv[0] == "-c":  # So begins the process that the others are forked from.
+    Path(__file__).with_name("loading").touch()
+    time.sleep(2)
+"""
+
+LOADING_PROGRAM = """
+import signal
+import sys
+import loaded_slowly
+from broker import workers
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    workers.PROCESS_COST = workers.RUN_COST = 1
+    try:
+        list(workers.in_order(loaded_slowly.work, [1, 2, 3, 4], cost=lambda _: 1, jobs=2))
+    except KeyboardInterrupt:
+        sys.exit(130)
+"""
+
+
 def running(folder: Path) -> tuple[subprocess.Popen[bytes], Path]:
     program, made = folder / "program.py", folder / "made"
     program.write_text(PROGRAM)
@@ -196,4 +236,22 @@ def test_processes_end_with_their_parent(tmp_path: Path) -> None:
     process, _ = running(tmp_path)
     process.kill()
     process.wait(60)
+    until(lambda: session_is_empty(process.pid))
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc to see other processes")
+def test_an_interrupt_while_the_work_is_loaded_is_quiet(tmp_path: Path) -> None:
+    (tmp_path / "loaded_slowly.py").write_text(LOADED_SLOWLY)
+    (tmp_path / "program.py").write_text(LOADING_PROGRAM)
+    process = subprocess.Popen(
+        [sys.executable, "program.py"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])},
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    until((tmp_path / "loading").exists)
+    os.killpg(process.pid, signal.SIGINT)
+    _, printed = process.communicate(timeout=60)
+    assert (process.returncode, printed) == (130, b"")
     until(lambda: session_is_empty(process.pid))
