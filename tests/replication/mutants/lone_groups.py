@@ -25,7 +25,10 @@ from replication.groups.common.events import EventKind
 
 _STREAM: Final = 17
 _REST_MS: Final = 180_000
-"""Longer than any session: a static member that is restarted too early is refused until its former session is over."""
+"""Longer than any session: a static member that is restarted too early is refused until its former session is over.
+
+Of new partitions a classic member learns when its metadata is old, which comes on top.
+"""
 _START_MS: Final = 30_000
 """Longer than a group needs to begin to read, and how far it may be behind at the end."""
 _UNOWNED_MS: Final = 90_000
@@ -92,7 +95,9 @@ def _broken(group_run: GroupRun, *, is_seeded: bool) -> str:
     if not is_seeded:
         return ""
     last_ms = max(event.at_ms + event.for_ms for event in group_run.scenario.events)
-    if group_run.settled_ms is None or group_run.settled_ms > last_ms + _REST_MS:
+    grows = any(event.kind is EventKind.ADD_PARTITIONS for event in group_run.scenario.events)
+    rest_ms = _REST_MS + (group_run.scenario.client.metadata_age_ms_max if grows else 0)
+    if group_run.settled_ms is None or group_run.settled_ms > last_ms + rest_ms:
         return f"settled at {group_run.settled_ms} ms, and all was over at {last_ms} ms"
     at_end = [span.partition for span in group_run.spans if span.end_ms == group_run.scenario.duration_ms]
     known = {span.partition for span in group_run.spans}
