@@ -156,7 +156,7 @@ def off_by_one(number: int) -> int:
     return number + 1
 
 
-LEADERS, TRUNCATIONS = "tests.replication.mutants.lone_leaders", "tests.replication.mutants.lone_truncations"
+LEADERS, TRUNCATIONS = "tests.replication.mutants.leader_writes", "tests.replication.mutants.lone_truncations"
 BUGS: dict[str, tuple[str, str, Callable[[Any], Any]]] = {
     "leader": (LEADERS, "leader_high_watermark", off_by_one),
     "decisions": ("tests.replication.mutants.lone_controllers", "next_elr", lambda elr: elr[1:]),
