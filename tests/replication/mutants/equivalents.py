@@ -51,6 +51,15 @@ EQUIVALENT: Final[Mapping[str, str]] = MappingProxyType(
         "if ticket >= asked.floor} -> pass": (
             "a client never asks again for what is below the floor that it told; only memory is not given back"
         ),
+        "replication/rules/fetch.py answer_fetch [dropped branch] is_of_latest and request.offset <= log.end_offset -> "
+        "False": ("the branch spares nearly every fetch the look-up, which finds that the logs do not part"),
+        "replication/rules/election.py elect [dropped operand] ballot.leader != NO_LEADER and "
+        "ballot.is_valid(ballot.leader) -> (ballot.is_valid(ballot.leader))": (
+            "no leader is no broker, and is in no ISR and no ELR"
+        ),
+        "replication/groups/member.py _begin_session [off by one] 1 -> 2": (
+            "sessions are only compared with each other, and grow all the same"
+        ),
         "replication/groups/member.py __init__ [dropped call] self._is_probing = False -> pass": (
             "`_begin_session`, which is called next, sets it"
         ),

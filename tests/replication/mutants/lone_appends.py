@@ -85,7 +85,7 @@ class _Life:
 
     def _settings(self) -> LogConfig:
         return config(
-            segment_bytes=600,
+            segment_bytes=1_200,
             compression_type=self._compression,
             message_timestamp_type="LogAppendTime" if self._stamps else "CreateTime",
             message_timestamp_before_max_ms=_LIMIT_MS,
@@ -112,7 +112,8 @@ class _Life:
 
     def _made(self) -> Sent:
         """Return a batch, sound in most cases."""
-        count, fault = self._drawn(1, 4), self._drawn(0, 13)
+        # Long batches are read by columns.
+        count, fault = self._drawn(1, 4) + 16 * (self._drawn(0, 5) == 0), self._drawn(0, 13)
         codec = [*_CODECS.values()][self._drawn(0, len(_CODECS) - 1)]
         is_late, is_keyless = fault == 0, fault == 1
         shift_ms = (_LIMIT_MS + self._drawn(1, 500)) * (1 if self._drawn(0, 1) else -1) if is_late else 0
@@ -122,7 +123,7 @@ class _Life:
                 Offset(place),
                 TimeMs(self._now_ms + (shift_ms or edge_ms or self._drawn(-500, 500))),
                 None if is_keyless and place == count - 1 else b"k%d" % self._drawn(0, 5),
-                bytes(self._drawn(0, 30)),
+                bytes(self._drawn(0, 30 if count < 16 else 3)),
             )
             for place in range(count)
         )
@@ -133,6 +134,9 @@ class _Life:
         # A batch of another format is written anew; messages of the first one have no times.
         spec = BatchSpec(codec=codec, magic=self._drawn(0, 2))
         data = build_batch(spec, records)
+        if spec.magic < 2 and codec is Codec.NONE and self._drawn(0, 1):
+            # Each message of an old producer may say that it is the first.
+            data = b"".join(build_batch(spec, [attrs.evolve(each, offset=Offset(0))]) for each in records)
         if spec.magic == 0:
             records = tuple(attrs.evolve(each, timestamp=NO_TIMESTAMP) for each in records)
             is_sound = not (is_keyless and self._compacts)
