@@ -154,6 +154,7 @@ class ClassicCoordinator:
         if error is not ErrorCode.NONE:
             if error is ErrorCode.GROUP_MAX_SIZE_REACHED:
                 group.remove(member_id)
+            if error in (ErrorCode.GROUP_MAX_SIZE_REACHED, ErrorCode.UNKNOWN_SERVER_ERROR):
                 member_id = UNKNOWN_MEMBER
             self._outbox.add(JoinGroupResponse(ticket=request.ticket, error=error, member_id=member_id))
         elif member_id == UNKNOWN_MEMBER:

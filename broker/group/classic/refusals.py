@@ -30,8 +30,11 @@ def join_error(group: ClassicGroup, options: ClassicOptions, request: JoinGroupR
         return ErrorCode.COORDINATOR_NOT_AVAILABLE
     if not group.supports(request.protocol_type, request.protocols):
         return ErrorCode.INCONSISTENT_GROUP_PROTOCOL
-    if member_id == UNKNOWN_MEMBER or member_id in group.pending_joins:
+    if member_id == UNKNOWN_MEMBER:
         return ErrorCode.NONE
+    if member_id in group.pending_joins:
+        # Only dynamic members are named before they join; of one with an instance id Kafka's coordinator throws.
+        return ErrorCode.NONE if request.instance_id is None else ErrorCode.UNKNOWN_SERVER_ERROR
     return group.member_error(member_id, request.instance_id)
 
 

@@ -194,8 +194,6 @@ class _Life:
         if not name:
             held = [InstanceId(one.instance) for one in self._reference.members.values() if one.instance]
             instance = draws.one((*_INSTANCES, *held))
-        elif name in self._reference.pending:
-            instance = None  # Kafka fails where another member has the instance; no client of its kind comes so.
         self._asked[self._ticket] = instance
         names = draws.some(_NAMES, 0 if draws.is_one_in(12) else 2)
         return JoinGroupRequest(

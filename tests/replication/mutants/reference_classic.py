@@ -197,8 +197,11 @@ class ReferenceGroup:
         error = next((code for code, holds in errors.items() if holds), NONE)
         if error is NONE and name and name not in self.pending:
             error = self.refusal(name, request.instance_id)
+        if error is NONE and name in self.pending and request.instance_id is not None:
+            error = ErrorCode.UNKNOWN_SERVER_ERROR
         if error is ErrorCode.GROUP_MAX_SIZE_REACHED:
             self._forget(name)
+        if error in (ErrorCode.GROUP_MAX_SIZE_REACHED, ErrorCode.UNKNOWN_SERVER_ERROR):
             name = ""
         if error is not NONE:
             self.told.append(JoinGroupResponse(ticket=request.ticket, error=error, member_id=name))

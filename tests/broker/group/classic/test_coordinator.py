@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from broker.error_codes import ErrorCode
-from broker.group.classic import GroupState, InstanceId, JoinGroupResponse, MemberId, Protocol
+from broker.group.classic import UNKNOWN_MEMBER, GroupState, InstanceId, JoinGroupResponse, MemberId, Protocol
 from broker.group.offsets import ExpiryRule
 from broker.units import DurationMs, TimeMs
 from tests.broker.group.classic.driver import RANGE, Driver
@@ -268,6 +268,18 @@ def test_a_member_that_was_named_and_never_came_holds_up_nobody_for_long() -> No
     assert waiting not in driver.answers
     driver.at(driver.now_ms + 1)
     assert driver.joined(waiting).generation == 2
+
+
+@pytest.mark.parametrize("instance", ["held", "free"])
+def test_a_member_that_was_named_cannot_become_static(instance: str) -> None:
+    driver = Driver()
+    driver.join(instance_id=InstanceId("held"))
+    driver.at(3_000)
+    named = driver.answer(JoinGroupResponse, driver.join())
+    refused = driver.answer(JoinGroupResponse, driver.join(named.member_id, instance_id=InstanceId(instance)))
+    assert (refused.error, refused.member_id) == (ErrorCode.UNKNOWN_SERVER_ERROR, UNKNOWN_MEMBER)
+    assert driver.group.static_members.keys() == {"held"}
+    assert driver.group.pending_joins == {named.member_id}
 
 
 def test_a_member_that_joins_unchanged_while_the_group_is_stable_is_answered_as_before() -> None:
