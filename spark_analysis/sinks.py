@@ -85,10 +85,20 @@ def append_all(spark: SparkSession, tables: Mapping[str, DataFrame], into: str, 
 def check_all(spark: SparkSession, tables: Mapping[str, DataFrame], into: str, *, run: Run) -> None:
     """Raise what `append_all` raises before it writes; the rows are not computed, only their columns count."""
     check_schema(spark, into)
+    taken = []
     for name, rows in tables.items():
-        there = _quoted((*parts_of(into), name))
-        if spark.catalog.tableExists(there):
-            _check_table(spark, _stamped(rows, run), f"{into}.{name}", there, run)
+        quoted_name = _quoted((*parts_of(into), name))
+        if spark.catalog.tableExists(quoted_name):
+            there = spark.table(quoted_name)
+            _check_columns(there, _stamped(rows, run), f"{into}.{name}")
+            if _is_listed(there, run) or _is_unlisted(there, quoted_name, run):
+                taken.append(name)
+    if taken:
+        names = f"table {into}.{taken[0]} has" if len(taken) == 1 else f"tables {', '.join(taken)} of {into} have"
+        raise UsageError(
+            f"{names} rows of run {run.id!r} on {run.day} already; nothing was appended. If an append of this run "
+            "ended early, delete its rows there, and repeat it"
+        )
 
 
 def _write(rows: DataFrame, into: str, name: str) -> None:
@@ -133,19 +143,13 @@ def _stamped(rows: DataFrame, run: Run) -> DataFrame:
     return with_run(rows, run.id, run.observed_at).select("*", F.lit(run.day).alias(DAY, metadata=comment))
 
 
-def _check_table(spark: SparkSession, rows: DataFrame, shown: str, table: str, run: Run) -> None:
-    there = spark.table(table)
+def _check_columns(there: DataFrame, rows: DataFrame, shown: str) -> None:
     found, wanted = _types(there), _types(rows)
     for name in sorted(found.keys() | wanted.keys()):
         if found.get(name) != wanted.get(name):
             has = f"a column {name!r} of type {found[name]}" if name in found else f"no column {name!r}"
             given = f"are {wanted[name]}" if name in wanted else "have none of that name"
             raise UsageError(f"table {shown} has {has}; the rows to append {given}")
-    if _is_listed(there, run) or _is_unlisted(there, table, run):
-        raise UsageError(
-            f"table {shown} has rows of run {run.id!r} on {run.day} already; nothing was appended. If an append of "
-            f"this run ended early, delete its rows from each table of {shown.rpartition('.')[0]}, and repeat it"
-        )
 
 
 def _is_listed(there: DataFrame, run: Run) -> bool:
@@ -163,9 +167,10 @@ def _is_unlisted(there: DataFrame, table: str, run: Run) -> bool:
     kind = facts.get("Provider", "").lower()
     if kind not in _OF_FILES:
         return False
-    columns = there.drop(DAY).schema
+    columns, folder = there.drop(DAY).schema, f"{facts['Location']}/{DAY}={run.day}"
     try:
-        found = spark.read.format(kind).schema(columns).load(f"{facts['Location']}/{DAY}={run.day}")
+        # Twice: of one folder that is not there Spark logs a warning with a stack, when it looks for a stream's log.
+        found = spark.read.format(kind).schema(columns).load([folder, folder])
         is_found = bool(found.where(F.col("run_id") == run.id).limit(1).count())
     except AnalysisException as error:
         if error.getCondition() != "PATH_NOT_FOUND":

@@ -73,10 +73,18 @@ def test_a_run_is_appended_once(spark: SparkSession, schema: str, rows: DataFram
         sinks.append_all(spark, tables, schema, run=NIGHTS[0])
     assert str(caught.value) == (
         "table history.second has rows of run 'night-21' on 2026-11-21 already; nothing was appended. If an append of "
-        "this run ended early, delete its rows from each table of history, and repeat it"
+        "this run ended early, delete its rows there, and repeat it"
     )
     assert not spark.catalog.tableExists("history.first")
     assert spark.table("history.second").count() == 1
+
+
+def test_every_table_that_has_rows_of_the_run_is_named(spark: SparkSession, schema: str, rows: DataFrame) -> None:
+    tables = dict.fromkeys(("first", "second", "third"), rows)
+    sinks.append_all(spark, tables, schema, run=NIGHTS[1])
+    sinks.append_all(spark, {"first": rows, "third": rows}, schema, run=NIGHTS[0])
+    with pytest.raises(UsageError, match=r"^tables first, third of history have rows of run 'night-21' on 2026-11-21"):
+        sinks.append_all(spark, tables, schema, run=NIGHTS[0])
 
 
 def test_files_of_an_append_that_was_killed_before_the_catalog_knew_their_day_are_not_doubled(
@@ -180,7 +188,9 @@ def test_the_command_refuses_a_run_that_is_there_before_its_job_runs(
     run_a, run_b = Sink(schema, "a", LATE), Sink(schema, "b", LATE)
     check_sink(SparkEngine(spark), run_a, ASKED)
     append_tables(SparkEngine(spark), run_a, tmp_path / "out", ASKED)
-    with pytest.raises(UsageError, match=r"^table history\.\w+ has rows of run 'a' on 2026-11-23 already; "):
+    with pytest.raises(
+        UsageError, match=r"^tables clusters, .* of history have rows of run 'a' on 2026-11-23 already; "
+    ):
         check_sink(SparkEngine(spark), run_a, ASKED)
     check_sink(SparkEngine(spark), run_b, ASKED)
 
