@@ -74,7 +74,7 @@ def _brokers(value: Any, row_counts: RowCounts) -> list[BrokerView]:
     for number, item in enumerate(value if isinstance(value, list) else []):
         identity = item.get("id") if isinstance(item, dict) else None
         fault = fault_of_number(identity, "id")
-        if identity in found and not fault:
+        if not fault and identity in found:
             fault = f"broker {identity} is already listed"
         if fault or not isinstance(identity, int):
             row_counts.reject(f"brokers[{number}]: {fault}", brief(item))

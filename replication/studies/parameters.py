@@ -35,6 +35,7 @@ RESTARTS: Final = ("none", "controlled", "uncontrolled")
 ACKS: Final[Mapping[str, int]] = {"all": -1, "1": 1, "0": 0}
 FACTOR_MAX: Final = 9
 _CHOICES: Final = {"replication": REPLICATIONS, "acks": tuple(ACKS), "failure": FAILURES, "restarts": RESTARTS}
+_WHOLE_MAX: Final = (1 << 63) - 1  # A row of a study holds 64 bits.
 _TYPE_NAMES: Final = {str: "text", int: "a whole number", float: "a finite number", bool: "true or false"}
 
 
@@ -144,6 +145,10 @@ def checked(name: str, found: Any) -> Any:
     value = found
     wanted = type(attrs.fields_dict(Parameters)[name].default)
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if isinstance(value, int) and abs(value) > _WHOLE_MAX:
+        raise UsageError(
+            f"{name} is a whole number of {len(str(abs(value)))} digits; allowed are {-_WHOLE_MAX} to {_WHOLE_MAX}"
+        )
     if wanted is float and is_number:
         value = float(value) if math.isfinite(value) else None
     elif name in ("acks", "release") and is_number:

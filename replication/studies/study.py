@@ -154,6 +154,8 @@ def parse_study(text: str, name: str) -> Study:
         found = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"study {name}: {error}") from None
+    except ValueError:  # Python reads numbers of up to 4,300 digits.
+        raise InputError(f"study {name}: a number has thousands of digits") from None
     for key in found:
         if key not in _KEYS:
             known = f"known are {', '.join(_KEYS)}"

@@ -170,4 +170,6 @@ class _Reader:
         value = entry.get(key)
         if not isinstance(value, str) or not value:
             raise self.wrong(f"{place}.{key} is missing or no text", value)
+        if any("\ud800" <= char <= "\udfff" for char in value):
+            raise self.wrong(f"{place}.{key} has half of a surrogate pair, which is no character", value)
         return value

@@ -80,6 +80,15 @@ def test_kcat_tells_leaders_isr_brokers_and_who_is_away() -> None:
     assert dump.notes == ("broker 4 holds replicas but is not in the list of brokers",)
 
 
+@pytest.mark.parametrize("identity", [[], {}, [1], None, "1", 1.5, True, 2**31, -1])
+def test_a_kcat_broker_whose_id_is_none_is_put_aside(identity: object) -> None:
+    row = {"partition": 0, "leader": 1, "replicas": [{"id": 1}], "isrs": [{"id": 1}]}
+    dump = parse(kcat(row, brokers=[{"id": 1, "name": "a:9092"}, {"id": identity, "name": "b:9092"}]))
+    assert [broker.id for broker in dump.clusters[0].brokers] == [1]
+    (reject,) = dump.rejects
+    assert reject.reason.startswith("brokers[1]: id ")
+
+
 def test_a_damaged_kcat_partition_is_put_aside() -> None:
     row = {"partition": 0, "leader": 3, "replicas": [{"id": 1}], "isrs": [{"id": 1}]}
     dump = parse(kcat(row))

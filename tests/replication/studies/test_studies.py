@@ -175,6 +175,11 @@ def test_a_policy_that_cannot_elect_is_a_row_with_its_reason(election: str, stat
         ("[grid]\nacks = ['most']", "acks is 'most'; allowed are all, 1, 0"),
         ("[fixed]\nunclean = 'yes'", "unclean is 'yes'; wanted is true or false"),
         ("[fixed]\nmttf_minutes = nan", "mttf_minutes is nan; wanted is a finite number"),
+        (
+            "[fixed]\nfactor = 9223372036854775808",
+            "factor is a whole number of 19 digits; allowed are -922337203685477",
+        ),
+        (f"[fixed]\nminutes = {'9' * 400}", "minutes is a whole number of 400 digits; allowed are -922337203685477"),
         ("seeds = 0", "seeds is 0; wanted is a whole number from 1 on"),
         ("seeds = true", "seeds is True; wanted is a whole number"),
         ("seeds = 2000000", "has 2,000,000 runs; allowed are 1,000,000"),
@@ -192,6 +197,8 @@ def test_a_study_file_that_says_nonsense_is_refused_in_one_sentence(text: str, s
 def test_what_is_no_toml_is_refused_with_its_place() -> None:
     with pytest.raises(InputError, match=r"study s: .*line 2"):
         parse_study("seeds = 3\ngrid = =", "s")
+    with pytest.raises(InputError, match=r"^study s: a number has thousands of digits$"):
+        parse_study(f"[fixed]\nfactor = {'9' * 5_000}", "s")
 
 
 @pytest.mark.parametrize("name", names())

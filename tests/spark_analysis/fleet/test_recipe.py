@@ -126,6 +126,11 @@ def test_text_that_is_not_toml_says_where() -> None:
         parse_recipe("[fleet\n", source="a.toml")
 
 
+def test_a_number_of_thousands_of_digits_is_refused() -> None:
+    with pytest.raises(InputError, match=r"^a\.toml: not a recipe: a number has thousands of digits$"):
+        parse_recipe(f"[fleet]\nseed = {'9' * 5_000}\n", source="a.toml")
+
+
 def test_every_shipped_recipe_loads_and_the_demo_is_among_them() -> None:
     names = list_recipes()
     assert {"demo", "classic-vs-striped", "uneven-racks", "rack-rule", "one-billion"} <= set(names)

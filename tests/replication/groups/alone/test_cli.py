@@ -193,6 +193,10 @@ def changed(**entries: object) -> dict[str, object]:
         (changed(members=[{"name": "a", "topics": []}]), "members[0].topics is missing or no list of topics"),
         (changed(members=[{"topics": ["orders"]}]), "members[0].name is missing or no text"),
         (
+            changed(members=[{"name": "b", "topics": ["orders"], "instance_id": "\ud800"}]),
+            "members[0].instance_id has half of a surrogate pair, which is no character",
+        ),
+        (
             changed(members=[{"name": "a", "topics": ["orders"], "revoke_ms": -1}]),
             "members[0].revoke_ms is no whole number",
         ),
