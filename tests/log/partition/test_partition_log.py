@@ -161,6 +161,13 @@ def test_a_follower_rolls_where_an_offset_would_not_fit() -> None:
     assert [segment.base_offset for segment in log.segments] == [0, 2**31]
 
 
+def test_a_consumer_of_a_log_without_a_high_watermark_reads_nothing() -> None:
+    log = opened()
+    log.append_as_leader(batch(3), leader_epoch=EPOCH, now_ms=NOW)
+    assert len(log.read(Offset(0), 10_000, isolation=Isolation.HIGH_WATERMARK).records) == 0
+    assert log.high_watermark == 0
+
+
 def test_readers_see_up_to_the_high_watermark_and_followers_all() -> None:
     log = opened(settings=config(segment_bytes=10_000))
     appended(log, batch(2), batch(2), batch(2))
