@@ -36,6 +36,7 @@ from spark_analysis.frames.per_cluster import Rows, per_cluster
 from spark_analysis.questions.movement import COSTS, JOINING, cost_table
 from spark_analysis.tables import advice_schemas
 from spark_analysis.tables.advice_rows import BALANCE, GOALS, plan_rows
+from spark_analysis.tables.limits import check_listed
 
 PLANS: Final = attrs.evolve(advice_schemas.PLANS, grain="one row per cluster and goal: balance, bytes, leaders, racks")
 
@@ -95,8 +96,7 @@ def _check_goal(goal: str) -> None:
 
 def plan_table(view: ClusterView, goals: Collection[str]) -> pa.Table:
     """Return the plans of one cluster, a row a goal; none for a cluster without partitions."""
-    if not view.partitions_complete:
-        raise UsageError(f"of cluster {view.name!r} not every partition is listed, so that no plan can be made")
+    check_listed(view, "no plan can be made")
     rows = list(plan_rows(view, goals)) if view.partitions.count else []
     schema = [pa.field(field.name, field.type) for field in list(PLANS.arrow_schema())[2:]]
     return pa.Table.from_pylist(rows, schema=pa.schema(schema))

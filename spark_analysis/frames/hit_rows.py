@@ -26,7 +26,7 @@ from placement.outages.lost import After, after_loss
 from placement.outages.succession import BoolArray, Successions, successions
 from spark_analysis.tables.advice_schemas import LOST
 from spark_analysis.tables.columns import KEY, Column, Table
-from spark_analysis.tables.limits import OUTAGE_BROKERS_MAX
+from spark_analysis.tables.limits import OUTAGE_BROKERS_MAX, check_listed
 
 SCOPES: Final = ("rack", "broker")
 _STATES: Final = ("is_leaderless", "is_under_min_isr", "has_no_replica", "is_at_risk")
@@ -76,8 +76,7 @@ def check_outages(view: ClusterView) -> None:
             f"cluster {view.name!r} has {len(view.brokers):,} brokers; outages are looked for up to "
             f"{OUTAGE_BROKERS_MAX:,}"
         )
-    if not view.partitions_complete:
-        raise UsageError(f"of cluster {view.name!r} not every partition is listed, so that outages are not known")
+    check_listed(view, "outages are not known")
 
 
 def _states(found: Successions, after: After) -> BoolArray:

@@ -30,7 +30,7 @@ from placement.reassignment.plan import make_plan
 from placement.reassignment.reassignment import Reassignment
 from spark_analysis.tables.advice_rows import GOALS, is_moving, topics_with_observers
 from spark_analysis.tables.columns import KEY, Column, Table
-from spark_analysis.tables.limits import PLANNED_PARTITIONS_MAX
+from spark_analysis.tables.limits import PLANNED_PARTITIONS_MAX, UNPLANNED, check_listed
 from spark_analysis.tables.lists import id_lists, leader_column
 
 MOVED: Final = Table(
@@ -58,12 +58,11 @@ def move_table(view: ClusterView, goal: str) -> pa.Table:
 
     Raises UsageError for a cluster of which not every partition is listed.
     """
-    if not view.partitions_complete:
-        raise UsageError(f"of cluster {view.name!r} not every partition is listed, so that no plan can be made")
+    check_listed(view, "no plan can be made")
     if not view.partitions.count:
         return _SCHEMA.empty_table()
     if view.partitions.count > PLANNED_PARTITIONS_MAX:
-        return _refused(goal, f"more than {PLANNED_PARTITIONS_MAX:,} partitions are left to the command")
+        return _refused(goal, UNPLANNED)
     base = as_targeted(view) if is_moving(view) else view
     try:
         plan = make_plan(base, attrs.evolve(GOALS[goal], exclude_topics=topics_with_observers(view)))

@@ -20,13 +20,13 @@ import attrs
 import pyarrow as pa
 
 from broker.cluster import ClusterView
-from broker.errors import UsageError
 from placement.outages import copysets as counted
 from placement.risks.durability import YEARS_MAX, Durability, Years, durability
 from spark_analysis.questions.availability import RATES, SEED, rates_of
 from spark_analysis.questions.question import Assumption, Field, Question, Shown, ShownTable, Values
 from spark_analysis.questions.sums import means
 from spark_analysis.tables.columns import KEY, Column, Table
+from spark_analysis.tables.limits import check_listed
 
 _BROKERS: Final = "brokers"
 _SETS: Final = "copysets"
@@ -84,8 +84,7 @@ YEARS: Final = (
 
 def copyset_table(view: ClusterView) -> pa.Table:
     """Return the copysets of one cluster, a row for each number of replicas."""
-    if not view.partitions_complete:
-        raise UsageError(f"of cluster {view.name!r} not every partition is listed, so that copysets are not known")
+    check_listed(view, "copysets are not known")
     return counted.copysets_table(counted.copysets(view))
 
 

@@ -18,16 +18,15 @@ import pyarrow as pa
 
 from broker.broker_rows import broker_rows
 from broker.cluster import PAD, ClusterView, Int64Array
-from broker.errors import UsageError
 from placement.balance.loads import leaders, replica_bytes
+from spark_analysis.tables.limits import check_listed
 
 _NO_ROWS: Final = np.zeros(0, np.int64)
 
 
 def held_rows(view: ClusterView) -> pa.Table:
     """Return one row per topic and broker that holds some of it; raise UsageError if only a part is listed."""
-    if not view.partitions_complete:
-        raise UsageError(f"of cluster {view.name!r} not every partition is listed, so that topics are not known")
+    check_listed(view, "topics are not known")
     table, broker_count = view.partitions, len(view.brokers)
     holds = table.replicas != PAD
     topics = table.topic_index.astype(np.int64)

@@ -37,7 +37,7 @@ from spark_analysis.questions.question import Assumption, Cell, Field, Question,
 from spark_analysis.questions.sums import groups, is_of_one_placer, mean, quantile
 from spark_analysis.tables.advice_rows import is_moving, topics_with_observers
 from spark_analysis.tables.columns import KEY, Column, Table
-from spark_analysis.tables.limits import PLANNED_PARTITIONS_MAX
+from spark_analysis.tables.limits import PLANNED_PARTITIONS_MAX, UNPLANNED, check_listed
 
 BALANCE: Final = "balance"
 ADD: Final = "add"
@@ -97,8 +97,7 @@ _SHOWN: Final = (
 
 def cost_table(view: ClusterView, joining: int = 1) -> pa.Table:
     """Return what each change of a cluster's brokers moves, a row a change; none for a cluster without partitions."""
-    if not view.partitions_complete:
-        raise UsageError(f"of cluster {view.name!r} not every partition is listed, so that no plan can be made")
+    check_listed(view, "no plan can be made")
     rows = list(_rows(view, joining)) if view.partitions.count else []
     fields = [pa.field(field.name, field.type) for field in list(COSTS.arrow_schema())[len(KEY) :]]
     return pa.Table.from_pylist(rows, schema=pa.schema(fields))
@@ -139,7 +138,7 @@ def _goals(view: ClusterView, joining: int, excluded: tuple[str, ...]) -> Iterat
 
 def _cost(view: ClusterView, goal: Goal, replica_count: int) -> dict[str, Any]:
     if view.partitions.count > PLANNED_PARTITIONS_MAX:
-        return {"refused": f"more than {PLANNED_PARTITIONS_MAX:,} partitions are left to the command"}
+        return {"refused": UNPLANNED}
     if any(number > ID_MAX for number, _ in goal.add):
         return {"refused": f"brokers that join would need numbers above {ID_MAX:,}"}
     try:

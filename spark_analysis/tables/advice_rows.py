@@ -51,6 +51,7 @@ from spark_analysis.tables.limits import (
     OUTAGE_BROKERS_MAX,
     PLANNED_PARTITIONS_MAX,
     SCHEDULED_BROKERS_MAX,
+    UNPLANNED,
 )
 
 BALANCE: Final = "balance"
@@ -108,7 +109,7 @@ def plan_rows(view: ClusterView, goals: Collection[str] = tuple(GOALS)) -> Itera
             continue
         row: Row = {"goal": name, "excluded_topics": list(excluded), "from_target": from_target, "notes": []}
         if before is None:
-            yield row | {"refused": f"more than {PLANNED_PARTITIONS_MAX:,} partitions are left to the command"}
+            yield row | {"refused": UNPLANNED}
             continue
         try:
             plan = make_plan(base, attrs.evolve(goal, exclude_topics=excluded))

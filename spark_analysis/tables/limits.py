@@ -1,8 +1,11 @@
-"""Define the limits that both the jobs, which write tables, and the report, which reads them, apply."""
+"""Define the limits that both jobs and report apply, and refuse clusters of which not every partition is listed."""
 
 from __future__ import annotations
 
 from typing import Final
+
+from broker.cluster import ClusterView
+from broker.errors import UsageError
 
 DETAILED_CLUSTERS_MAX: Final = 200
 """Clusters that the report shows in full, by rank: what keeps the page of any fleet within some megabytes. The jobs
@@ -19,6 +22,9 @@ PLANNED_PARTITIONS_MAX: Final = 200_000
 """Partitions of one cluster up to which a report of dumps makes plans and a restart schedule: at most three seconds.
 Above, `brokerside plan` and `brokerside roll` do, when they are wanted."""
 
+UNPLANNED: Final = f"more than {PLANNED_PARTITIONS_MAX:,} partitions are left to the command"
+"""Why a cluster above that limit has no plan."""
+
 SCHEDULED_BROKERS_MAX: Final = 200
 """Brokers of one cluster up to which a report of dumps makes a restart schedule: about a second of CPU."""
 
@@ -27,3 +33,9 @@ BYTES_TOLERANCE_PERCENT: Final = 5
 
 OUTAGE_BROKERS_MAX: Final = 4_096
 """Brokers of one cluster up to which a report of dumps looks for the worst outage: 70 MB of takeovers."""
+
+
+def check_listed(view: ClusterView, unknown: str) -> None:
+    """Raise UsageError for a cluster of which not every partition is listed; `unknown` says what follows from it."""
+    if not view.partitions_complete:
+        raise UsageError(f"of cluster {view.name!r} not every partition is listed, so that {unknown}")

@@ -81,7 +81,7 @@ def test_a_fenced_broker_is_not_the_one_that_leaves() -> None:
 def test_large_clusters_are_left_to_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(movement, "PLANNED_PARTITIONS_MAX", 1)
     rows = cost_table(cluster(["1", "2"])).to_pylist()
-    assert {row["refused"] for row in rows} == {"more than 1 partitions are left to the command"}
+    assert {row["refused"] for row in rows} == {"more than 200,000 partitions are left to the command"}
 
 
 def test_a_cluster_of_which_partitions_are_missing_has_no_costs() -> None:

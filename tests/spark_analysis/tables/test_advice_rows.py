@@ -252,7 +252,7 @@ def test_a_large_cluster_is_left_to_the_commands(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(advice, "PLANNED_PARTITIONS_MAX", 2)
     monkeypatch.setattr(advice, "OUTAGE_BROKERS_MAX", 2)
     found = rows_of(random_view(3))
-    assert {plan["refused"] for plan in found["plans"]} == {"more than 2 partitions are left to the command"}
+    assert {plan["refused"] for plan in found["plans"]} == {"more than 200,000 partitions are left to the command"}
     assert found["restarts"][0]["refused"].startswith("more than 2 partitions or 200 brokers are left")
     assert "outages" not in found
 
