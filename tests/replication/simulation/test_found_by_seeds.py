@@ -173,7 +173,8 @@ def test_a_leader_that_gives_up_a_request_which_was_taken_is_excused_until_it_he
 def test_a_generation_that_was_never_stored_is_given_twice(seed: int) -> None:
     """G2: a member has generation 6 of a coordinator that died before the group synced, others have it of the next.
 
-    In 720446 it joins generation 7, too, with what it owned in 6, as members of cooperative groups do.
+    In 720446 it joins generation 7, too, with what it owned in 6, as members of cooperative groups do. No ticket of
+    Kafka's is known for it: GroupCoordinator and GroupMetadataManager store a generation when its leader has synced.
     """
     assert swarm_run(seed, has_groups=True).findings == ()
 
@@ -246,10 +247,16 @@ def test_a_log_that_no_process_opened_before_a_clean_stop_is_recovered_when_it_i
 
 
 def test_a_leader_that_lost_what_was_not_committed_yet_goes_on_in_its_own_epoch() -> None:
-    """I11: all brokers went down at once; leader 0 came back in epoch 10 without offset 16, and wrote another there."""
+    """I11: all brokers went down at once; leader 0 came back in epoch 10 without offset 16, and wrote another there.
+
+    KIP-966 calls it the last replica standing, and gives ZooKeeper mode no remedy.
+    """
     assert zookeeper_run(720592).findings == ()
 
 
 def test_a_member_that_never_heard_of_an_incomplete_leader_brings_back_what_that_one_ended() -> None:
-    """I29: leader 2 lost the end of its log and led epoch 7 from 17; broker 0 led epoch 8 and shows 19 as before."""
+    """I29: leader 2 lost the end of its log and led epoch 7 from 17; broker 0 led epoch 8 and shows 19 as before.
+
+    KIP-966's last replica standing, too.
+    """
     assert zookeeper_run(720376).findings == ()
