@@ -52,7 +52,8 @@ class Group:
 def distribution(identifier: str, quantity: str, groups: Sequence[Group]) -> Markup:
     """Return the chart of `quantity` to move over clusters: one row per group, the optimum at the left."""
     dots = all(len(group.values) == 1 for group in groups)
-    row_height = _DOT_ROW_HEIGHT if dots else _ROW_HEIGHT
+    # A row with a label below its label needs the height of both.
+    row_height = _DOT_ROW_HEIGHT if dots and not any(group.sublabel for group in groups) else _ROW_HEIGHT
     bottom = _TOP + row_height * len(groups)
     axis_max, steps = nice_axis(max((group.values[-1] for group in groups), default=0) / 10_000)
     scale = (_PLOT_RIGHT - _LABEL_WIDTH) / (axis_max * 10_000)

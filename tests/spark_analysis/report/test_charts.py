@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import struct
 import zlib
+from itertools import pairwise
 from typing import Any
 
 import attrs
@@ -56,6 +57,14 @@ def test_every_cluster_is_in_some_bar() -> None:
 def test_one_cluster_a_row_is_drawn_as_dots() -> None:
     drawn = distribution("d", "leaders", [Group("a", "", (0,)), Group("b", "", (50_000,))])
     assert drawn.text.count("<circle") == 2
+
+
+@pytest.mark.parametrize("values", [(0,), (0, 10_000)])
+def test_labels_of_rows_do_not_overlap(values: tuple[int, ...]) -> None:
+    drawn = distribution("d", "leaders", [Group(name, "classic", values) for name in ("a", "b", "c")])
+    labels = [float(y) for y in re.findall(r'<text x="0" y="([0-9.]+)"', drawn.text)]
+    assert len(labels) == 6
+    assert min(after - before for before, after in pairwise(labels)) >= 14  # Of 13 pixels each.
 
 
 def test_what_stands_above_the_ceiling_is_drawn_apart() -> None:
