@@ -19,6 +19,7 @@
     wording         Format a count with its noun, and find the name nearest to an unknown one.
     workers         Run the work on many items in processes, and take the results in order.
     stop_signals    Send a stop signal again when Python has swallowed what it raised.
+    small_files     Read a file that is small by contract, and never more than its limit.
     cli             Run a command with escaped output, one-line errors and exit statuses.
     cli_options     Define the options that several commands share.
     error_codes     List Kafka's error codes by name and number.

@@ -27,8 +27,9 @@ from broker.entropy import JavaRandom
 from broker.errors import InputError, UsageError
 from broker.ids import INT32_MAX, BrokerId, broker_id
 from broker.releases import NEWEST, Release
+from broker.small_files import read_small
 from placement.balance.constraints import check
-from placement.formats.racks import read_racks
+from placement.formats.racks import RACKS_BYTES_MAX, read_racks
 from placement.formats.read import read_dump
 from placement.formats.reassign import write_reassignment
 from placement.placers.classic import ClassicPlacer, grow_topic
@@ -146,7 +147,8 @@ def _brokers(options: AssignOptions) -> tuple[BrokerView, ...]:
         assert options.ids is not None
         brokers = tuple(BrokerView(id=each) for each in parse_broker_list(options.ids))
     if options.racks is not None:
-        rack_of = dict(read_racks(options.racks.read_bytes(), source=options.racks.name).for_cluster(""))
+        data = read_small(options.racks, size_bytes_max=RACKS_BYTES_MAX)
+        rack_of = dict(read_racks(data, source=options.racks.name).for_cluster(""))
         brokers = tuple(attrs.evolve(broker, rack=rack_of.get(broker.id, broker.rack)) for broker in brokers)
     out, closed = _named("--fenced", options.fenced, brokers), _named("--cordoned", options.cordoned, brokers)
     if closed and (options.placer_name == "classic" or (options.release or NEWEST) < CORDONING_SINCE):

@@ -23,12 +23,13 @@ from broker.cli import EXIT_REFUSED, kafka_option, printable, takes
 from broker.cli_options import JAVA_SEED
 from broker.errors import InputError, UsageError
 from broker.releases import Release
+from broker.small_files import read_small
 from placement.consumer.answers import Answer, answer_all, answer_json, answer_lines, compared_json, compared_lines
 from placement.consumer.group import Topic
 from placement.consumer.group_spec import Previous, read_group_spec, read_previous
 from placement.consumer.printed_groups import CLASSIC_DEFAULT, PrintedQuestion, question_of, topics_of_view
 from placement.consumer.registry import CORRECTED, KAFKAS
-from placement.formats.documents import collect
+from placement.formats.documents import JSON_BYTES_MAX, collect
 from placement.formats.group_members import PrintedGroup, PrintedMembers, is_of_groups, read_group_members
 from placement.formats.read import read_dump
 
@@ -107,7 +108,7 @@ def assign_command(options: AssignOptions) -> int:
     if options.corrected and not options.compare and options.names(CLASSIC_DEFAULT)[0] not in CORRECTED:
         name = options.names(CLASSIC_DEFAULT)[0]
         raise UsageError(f"--corrected has no effect with --assignor {name}; it is for {' and '.join(CORRECTED)}")
-    data = options.spec.read_bytes()
+    data = read_small(options.spec, size_bytes_max=JSON_BYTES_MAX)
     text = collect([data], source=options.spec.name)
     return _of_printed(options, text) if is_of_groups(text) else _of_json(options, data)
 
@@ -120,7 +121,9 @@ def _of_json(options: AssignOptions, data: bytes) -> int:
                 f"{option} is for what kafka-consumer-groups --describe --members --verbose prints; this is JSON"
             )
     held = options.previous
-    before = Previous({}, {}) if held is None else read_previous(held.read_bytes(), source=held.name)
+    before = Previous({}, {})
+    if held is not None:
+        before = read_previous(read_small(held, size_bytes_max=JSON_BYTES_MAX), source=held.name)
     answers = answer_all(
         asked,
         before,
@@ -195,7 +198,7 @@ def _chosen(printed: PrintedMembers, name: str | None) -> tuple[tuple[PrintedGro
 
 
 def _topics(path: Path) -> dict[str, Topic]:
-    dump = read_dump([path.read_bytes()], source=path.name)
+    dump = read_dump([read_small(path, size_bytes_max=JSON_BYTES_MAX)], source=path.name)
     if len(dump.clusters) != 1:
         raise InputError(f"the dump is of {len(dump.clusters)} clusters; give that of one", source=path.name)
     return topics_of_view(dump.clusters[0], source=path.name)

@@ -21,6 +21,7 @@ Source: Kafka 4.3.1 ReassignPartitionsCommand (parsePartitionReassignmentData), 
 from __future__ import annotations
 
 import re
+import stat
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -128,6 +129,8 @@ def faults_of_summary(folder: Path, plan: Reassignment, counts: Tally, sha256: s
 def read_text(path: Path) -> str:
     """Return the text of a file; raise InputError for one that is missing, too large or not UTF-8."""
     try:
+        if not stat.S_ISREG(path.stat().st_mode):  # A pipe would be waited for, a device has no end.
+            raise InputError("is not a regular file", source=str(path))
         if path.stat().st_size > _FILE_BYTES_MAX:
             raise InputError(f"is larger than {_FILE_BYTES_MAX:,} bytes", source=str(path))
         return path.read_text(encoding="utf-8")

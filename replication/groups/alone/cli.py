@@ -27,12 +27,13 @@ from broker.cli_options import chart_option, idle_beside, seed_option
 from broker.errors import UsageError
 from broker.group.consumer.target import BATCHES_SINCE
 from broker.releases import Release
+from broker.small_files import read_small
 from broker.units import DurationMs
 from broker.wording import unknown
 from replication.groups.alone.chart import to_html, to_svg
 from replication.groups.alone.group_run import GroupRun, run_group
 from replication.groups.alone.scenario import MEMBER_COUNT_MAX, PARTITION_COUNT_MAX, SingleGroupScenario
-from replication.groups.alone.scenario_file import read_scenario
+from replication.groups.alone.scenario_file import EVENTS_BYTES_MAX, read_scenario
 from replication.groups.alone.scenarios import SCENARIOS
 from replication.groups.alone.seeded_scenario import Shape, seeded_scenario
 from replication.groups.alone.table import figures, lines
@@ -76,7 +77,7 @@ class SimulateOptions:
         if self.scenario is not None and self.events is not None:
             raise UsageError("--scenario and --events cannot both be played")
         if self.events is not None:
-            return read_scenario(self.events.read_bytes(), source=self.events.name)
+            return read_scenario(read_small(self.events, size_bytes_max=EVENTS_BYTES_MAX), source=self.events.name)
         if self.scenario is None:
             shape = Shape(members=self.members, partitions=self.partitions, minutes=self.minutes)
             return seeded_scenario(self.seed, shape)

@@ -39,6 +39,7 @@ from replication.groups.alone.scenario import (
 from replication.groups.common.events import Event, EventKind
 
 EVENT_COUNT_MAX: Final = 10_000
+EVENTS_BYTES_MAX: Final = 16 << 20  # Its members and events, a line each, take a tenth of it.
 _RATE_MAX: Final = 100_000
 _STORY: Final = frozenset({"minutes", "topics", "members", "events", "records_per_second", "restart_ms"})
 _MEMBER: Final = frozenset(

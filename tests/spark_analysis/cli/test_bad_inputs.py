@@ -6,6 +6,7 @@ import errno
 import gzip
 import json
 import os
+import re
 import tracemalloc
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -278,3 +279,33 @@ def test_a_count_of_a_million_millions_is_put_aside_without_memory_for_it(tmp_pa
     assert (dump.rows_in, dump.rows_analysed) == (dump.rows_rejected + dump.rows_analysed, dump.rows_in - 1)
     assert dump.clusters[0].partitions.count <= 1
     assert peak_bytes < 16 << 20
+
+
+ENDLESS = Path("/dev/zero")
+
+
+@pytest.mark.skipif(not ENDLESS.exists(), reason=f"needs {ENDLESS}")
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("groups", "assign", ENDLESS),
+        ("groups", "assign", "group.json", "--previous", ENDLESS),
+        ("groups", "assign", "members.txt", "--topics", ENDLESS),
+        ("groups", "simulate", "--events", ENDLESS),
+        ("assign", "--brokers", "0-2", "--racks", ENDLESS, "orders:1:1"),
+    ],
+    ids=lambda words: next(str(word) for word in words if str(word).startswith("--") or word == ENDLESS),
+)
+def test_a_file_without_an_end_is_refused_at_the_limit(
+    words: tuple[object, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    topics, members = [{"topic": "orders", "partitions": 3}], [{"member_id": "a", "topics": ["orders"]}]
+    Path("group.json").write_text(json.dumps({"topics": topics, "members": members}))
+    names, cells = ("GROUP", "CONSUMER-ID", "HOST", "CLIENT-ID"), ("billing", "a", "/10.0.0.1", "a")
+    printed = [*zip(names, cells, strict=True), ("#PARTITIONS", "1"), ("ASSIGNMENT", "orders(0)")]
+    Path("members.txt").write_text("".join("".join(f"{row[at]:14}" for row in printed) + "\n" for at in (0, 1)))
+    assert run(brokerside, "brokerside", [str(word) for word in words]) == 2
+    assert re.fullmatch(
+        r"brokerside: zero: larger than the [\d,]+ bytes allowed for such a file\n", capsys.readouterr().err
+    )

@@ -54,6 +54,9 @@ def test_an_emptied_election_is_seen(folder: Path, capsys: pytest.CaptureFixture
     assert f"{path.name}: orders-" in said(folder, capsys)
     path.unlink()
     assert " is missing\n" in said(folder, capsys)
+    path.mkdir()
+    assert plan("--check", str(folder)) == 2
+    assert capsys.readouterr().err.endswith(f"{path.name}: is not a regular file\n")
 
 
 def test_a_partition_elected_twice_or_for_nothing_is_seen(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

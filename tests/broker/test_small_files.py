@@ -1,0 +1,23 @@
+"""Files that are small by contract: up to the limit they are read whole, above it they are refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from broker.errors import InputError
+from broker.small_files import read_small
+
+
+def test_a_file_is_read_up_to_its_limit(tmp_path: Path) -> None:
+    path = tmp_path / "racks.json"
+    path.write_bytes(b"12345")
+    assert read_small(path, size_bytes_max=5) == b"12345"
+    with pytest.raises(InputError, match=r"^racks.json: larger than the 4 bytes allowed for such a file$"):
+        read_small(path, size_bytes_max=4)
+
+
+def test_a_file_that_cannot_be_read_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"^gone: cannot be read: no such file or directory$"):
+        read_small(tmp_path / "gone", size_bytes_max=4)
