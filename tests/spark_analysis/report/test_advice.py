@@ -180,10 +180,12 @@ def test_clusters_of_one_input_are_told_apart_by_name(dumps: Report) -> None:
     """The clusters of two inputs are numbered in turn: 0 and 2 are of the first, 1 is of the second."""
     report = advised(dumps, ALL, name="m1")
     row = report.rows[0]
-    rows = tuple(attrs.evolve(row, facts=attrs.evolve(row.facts, cluster_id=number)) for number in range(3))
+    facts = attrs.evolve(row.facts, previous_cluster_id=None)
+    rows = tuple(attrs.evolve(row, facts=attrs.evolve(facts, cluster_id=number)) for number in range(3))
     report = attrs.evolve(report, rows=rows, run=attrs.evolve(report.run, given=report.run.given[:1] * 2))
     found = [commands_of(report, each.facts) for each in rows]
-    assert ["--cluster" in each.options for each in found if each is not None] == [True, False, True]
+    added = [each.options[len(report.run.given[0].options) :] for each in found if each is not None]
+    assert added == [("--cluster", row.facts.cluster), (), ("--cluster", row.facts.cluster)]
 
 
 def test_plans_and_restarts_are_said_in_words() -> None:
