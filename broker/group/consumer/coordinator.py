@@ -100,7 +100,7 @@ class ConsumerCoordinator:
         self.group = group
         for member in group.ordered():
             member_id = member.member_id
-            if _session(member_id) not in self._timers and member.epoch != STATIC_LEAVING_EPOCH:
+            if _session(member_id) not in self._timers:
                 fence = partial(self._fence, member_id, Departure.SESSION)
                 self._timers.set(_session(member_id), self.now_ms, RETRY_MS, fence)
 

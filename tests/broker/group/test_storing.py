@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import attrs
+
 from broker.error_codes import ErrorCode
 from broker.group.consumer import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
-from broker.group.members import MemberId
+from broker.group.consumer.member import STATIC_LEAVING_EPOCH
+from broker.group.members import InstanceId, MemberId
 from broker.units import DurationMs, TimeMs
 from tests.broker.group.test_service import Driver
 
@@ -59,6 +62,23 @@ def test_a_member_whose_end_was_refused_is_removed_half_a_second_later() -> None
     driver.store()
     driver.at(SESSION_MS)
     assert driver.service.consumer.group.members == {}
+    driver.store(ErrorCode.NOT_ENOUGH_REPLICAS)
+    assert set(driver.service.consumer.group.members) == {"a"}
+    driver.at(SESSION_MS + RETRY_MS)
+    driver.store()
+    assert driver.service.consumer.group.members == {}
+
+
+def test_a_static_member_that_left_for_a_while_is_removed_as_well_when_its_end_was_refused() -> None:
+    """Kafka's session timer is set again after each refusal, whatever the member's epoch."""
+    driver = Driver()
+    driver.send(attrs.evolve(joining("a"), instance_id=InstanceId("i")))
+    driver.store()
+    driver.send(
+        ConsumerGroupHeartbeatRequest(member_id=MemberId("a"), instance_id=InstanceId("i"), epoch=STATIC_LEAVING_EPOCH)
+    )
+    driver.store()
+    driver.at(SESSION_MS)
     driver.store(ErrorCode.NOT_ENOUGH_REPLICAS)
     assert set(driver.service.consumer.group.members) == {"a"}
     driver.at(SESSION_MS + RETRY_MS)

@@ -129,6 +129,16 @@ def test_compressed_messages_whose_offsets_have_gaps_are_written_anew() -> None:
     assert values(log) == [(0, b"0"), (1, b"2"), (2, b"5")]
 
 
+def test_a_leader_that_compresses_keeps_the_producer_of_a_batch() -> None:
+    log = opened(settings=config(compression_type="gzip", segment_bytes=1_000))
+    sent = batch(3, producer_id=ProducerId(7), producer_epoch=ProducerEpoch(2), base_sequence=5)
+    assert appended(log, sent) == [0]
+    (stored,) = (each for segment in log.segments for each in segment.batches())
+    assert (stored.codec, stored.producer_id, stored.producer_epoch, stored.base_sequence) == (Codec.GZIP, 7, 2, 5)
+    assert appended(log, sent) == [0], "a retry is known as such"
+    assert log.log_end_offset == 3
+
+
 @pytest.mark.parametrize("settings", [{}, {"message_format_version": "0.10.2"}])
 def test_a_leader_that_compresses_keeps_every_plain_message(settings: dict[str, str]) -> None:
     """Old messages have a batch each; all of them become one compressed batch, not the first alone."""

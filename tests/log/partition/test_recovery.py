@@ -152,6 +152,20 @@ def test_everything_before_the_recovery_point_is_taken_as_it_is() -> None:
     assert (lost.log_end_offset, len(lost.segments)) == (0, 1)
 
 
+def test_producers_below_the_recovery_point_are_read_again_where_no_snapshot_is_left() -> None:
+    settings = config(segment_bytes=150)
+    log = opened(settings=settings)
+    appended(log, batch(3, producer_id=4, producer_epoch=0, base_sequence=0), *[sized(100) for _ in range(3)])
+    assert len(log.segments) > 2
+    log.close(now_ms=NOW)
+    image = image_of(log.storage)
+    files = {name: content for name, content in image.files.items() if not name.endswith(".snapshot")}
+    assert len(files) < len(image.files)
+    left = DiskImage(files, image.directories)
+    again = reopened(left, settings, LastShutdown(clean=False, recovery_point=Offset(5)))
+    assert [(each.producer_id, each.last_sequence) for each in again.state().producers] == [(4, 2)]
+
+
 def test_files_on_their_way_are_finished_or_undone() -> None:
     names = [
         "00000000000000000000.log",

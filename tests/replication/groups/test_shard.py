@@ -8,20 +8,22 @@ from typing import Any
 import attrs
 import pytest
 
+from broker.clock import ManualClock
 from broker.entropy import SplitMix64
 from broker.error_codes import ErrorCode
 from broker.group.messages import OffsetFetchRequest, OffsetFetchResponse
 from broker.group.records import CommittedOffset, OffsetKey
 from broker.group.service import OffsetRecord, Response
-from broker.ids import Offset
-from broker.units import TimeMs
+from broker.ids import BrokerId, LeaderEpoch, Offset
+from broker.units import DurationMs, TimeMs
 from replication.groups.client.protocols import DEFAULT_ASSIGNORS, GroupProtocol
 from replication.groups.common.coordinator import service_options
 from replication.groups.common.journal import StoredGroup, Uncommitted
 from replication.groups.connection_messages import ShardDue
+from replication.groups.hosted_coordinator import HostedCoordinator, HostedRoleOptions
 from replication.groups.shard import STABLE_MS_MAX, Shard
 from replication.roles.outbox import Outbox
-from tests.replication.groups.builders import t
+from tests.replication.groups.builders import LAYOUT, t
 
 ASK = OffsetFetchRequest(partitions=(t(0),))
 KEY = OffsetKey("g", t(0).topic, t(0).partition)
@@ -113,3 +115,21 @@ def test_offsets_of_all_groups_that_were_not_committed_are_applied_in_the_order_
     talk.due(10)
     offsets = {each: talk.shard.services[each].offsets.fetch(each, t(0)) for each in ("a", "b")}
     assert offsets == {"a": None, "b": committed(7)}
+
+
+def test_a_new_epoch_of_the_same_leader_keeps_what_was_read() -> None:
+    """What is under way goes on: as in Kafka, nothing is read again where a coordinator is active."""
+    options = HostedRoleOptions(
+        layout=LAYOUT,
+        service=service_options(DEFAULT_ASSIGNORS[GroupProtocol.CONSUMER], {"t": 3}, 1),
+        load_ms_max=DurationMs(500),
+        wall_clock_ms=0,
+    )
+    host: Any = SimpleNamespace(broker=BrokerId(1))
+    hosted, out = HostedCoordinator(host, options, ManualClock(), SplitMix64(1)), Outbox()
+    partition = LAYOUT.of_group("g")
+    hosted.on_gained(partition, LeaderEpoch(1), TimeMs(0), out)
+    read, reads = hosted.shards[partition], list(out.woken)
+    hosted.on_gained(partition, LeaderEpoch(2), TimeMs(900), out)
+    assert hosted.shards[partition] is read
+    assert (len(reads), out.woken) == (1, reads)

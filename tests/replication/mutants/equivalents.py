@@ -60,6 +60,12 @@ EQUIVALENT: Final[Mapping[str, str]] = MappingProxyType(
         "replication/groups/member.py _begin_session [off by one] 1 -> 2": (
             "sessions are only compared with each other, and grow all the same"
         ),
+        "replication/groups/member.py _do [dropped operand] client is None or client.is_over -> (client.is_over)": (
+            "without a process `handle` drops what comes and `_happen` does nothing; a crash also ends a freeze"
+        ),
+        "replication/roles/leader.py _send_alter_partition [off by one] 1 -> 2": (
+            "the numbers of attempts are only compared with former ones of the same leader epoch, and rise all the same"
+        ),
         "replication/groups/member.py __init__ [dropped call] self._is_probing = False -> pass": (
             "`_begin_session`, which is called next, sets it"
         ),

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from broker.clock import ManualClock
-from broker.ids import LeaderEpoch, Offset
-from broker.units import TimeMs
+from broker.ids import LeaderEpoch, Offset, ProducerEpoch, ProducerId
+from broker.units import SizeBytes, TimeMs
 from log.batches.build import build_batch
 from log.batches.build_spec import BatchSpec
 from log.log_config import LogConfig
@@ -27,9 +27,9 @@ BATCH = build_batch(BatchSpec(), (Record(Offset(0), NOW, None, b"value"),))
 STEPS = st.tuples(st.sampled_from(("append", "epoch", "commit", "cut", "raise", "anew")), st.integers(0, 8))
 
 
-def opened(rules: Rules) -> ReplicaLog:
+def opened(rules: Rules, config: LogConfig | None = None) -> ReplicaLog:
     storage = MemoryStorage(ManualClock())
-    log = PartitionLog.open(storage, "t-0", LogConfig(), LastShutdown(clean=True), now_ms=NOW)
+    log = PartitionLog.open(storage, "t-0", config or LogConfig(), LastShutdown(clean=True), now_ms=NOW)
     return ReplicaLog(log, rules)
 
 
@@ -80,3 +80,24 @@ def test_a_log_that_starts_anew_keeps_its_high_watermark_within_whatever_the_rul
     assert started_anew(log.state, Offset(1), rules).high_watermark == 3
     log.start_anew(Offset(1), NOW)
     assert (log.state.start_offset, log.state.high_watermark, log.state.end_offset) == (1, 1, 1)
+
+
+def test_after_a_retry_a_follower_still_reads_the_batch_that_was_repeated() -> None:
+    """A retry appends nothing: what stands at the offset of its answer is what was appended at first."""
+    log = opened(CURRENT)
+    spec = BatchSpec(producer_id=ProducerId(1), producer_epoch=ProducerEpoch(0), base_sequence=0)
+    sent = build_batch(spec, (Record(Offset(0), NOW, None, b"value"),))
+    log.append_as_leader(sent, LeaderEpoch(0), NOW)
+    stored = log.read(Offset(0), SizeBytes(1_000))
+    assert len(stored) == len(sent)
+    assert log.append_as_leader(sent, LeaderEpoch(0), NOW).first_offset == 0
+    assert (log.state.end_offset, log.read(Offset(0), SizeBytes(1_000))) == (1, stored)
+
+
+def test_of_several_batches_appended_at_once_a_follower_gets_no_more_than_it_asked_for() -> None:
+    log = opened(CURRENT, LogConfig.parse({"message.format.version": "0.10.2"}))
+    records = [Record(Offset(number), NOW, None, b"value") for number in range(3)]
+    plain = build_batch(BatchSpec(magic=1), records)
+    log.append_as_leader(plain, LeaderEpoch(0), NOW)
+    one = SizeBytes(len(plain) // 3)
+    assert [len(log.read(Offset(0), SizeBytes(count * one))) for count in (1, 2, 3)] == [one, 2 * one, 3 * one]

@@ -221,6 +221,16 @@ def evolved(**changes: object) -> PartitionState:
             evolved(isr=ids(3), leader=BrokerId(3), recovering=True),
             PartitionStatusInput.ELECTED_UNCLEANLY,
         ),
+        (
+            evolved(isr=ids(1), recovering=True),
+            evolved(isr=ids(3), leader=BrokerId(3), recovering=True),
+            PartitionStatusInput.ELECTED_UNCLEANLY,
+        ),
+        (
+            evolved(isr=ids(1, 3), recovering=True),
+            evolved(isr=ids(3), leader=BrokerId(3), recovering=True),
+            PartitionStatusInput.ELECTED,
+        ),
         (evolved(isr=ids(1)), evolved(isr=ids(1), leader=NO_LEADER), PartitionStatusInput.LEADER_LOST),
         (evolved(isr=ids(1), recovering=True), evolved(), PartitionStatusInput.RECOVERED),
         (evolved(), evolved(isr=ids(1)), PartitionStatusInput.CHANGED),

@@ -127,6 +127,16 @@ def test_a_topic_is_taken_away_at_once_from_a_member_that_does_not_want_it_any_m
     assert (member.state, member.revoking) == (MemberState.UNREVOKED_PARTITIONS, parts(0, 1))
 
 
+def test_what_a_member_has_given_up_with_its_topic_needs_no_revocation() -> None:
+    """One heartbeat tells that a wants another topic and that it owns nothing any more."""
+    driver = two()
+    subscribed = {"subscribed_topics": frozenset({"u"}), "rebalance_timeout_ms": DurationMs(300_000)}
+    told = driver.beat("a", 2, owned=frozenset(), **subscribed)
+    member = driver.group.members[A]
+    assert (told.epoch, member.epoch, driver.group.target_epoch) == (2, 2, 2)
+    assert (member.state, member.assigned, member.revoking) == (MemberState.STABLE, frozenset(), frozenset())
+
+
 def test_the_time_of_a_target_survives_a_failover() -> None:
     driver = two()
     ids, before, read = TopicIds({"t": bytes(16)}), ConsumerGroup(group_id="g"), ConsumerGroup(group_id="g")

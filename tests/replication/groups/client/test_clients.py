@@ -229,6 +229,20 @@ def test_a_cooperative_member_joins_again_with_all_it_has_and_gives_up_what_it_i
     assert read_subscription(script.asked(JoinGroupRequest).protocols[0].metadata).owned == (P0,)
 
 
+def test_a_cooperative_member_joins_again_within_the_poll_in_which_it_gives_partitions_up() -> None:
+    script = joined(classic("cooperative-sticky"))
+    script.at(3_100)
+    hear(script, ErrorCode.REBALANCE_IN_PROGRESS)
+    script.at(3_600)
+    script.answer(OffsetCommitRequest, OffsetCommitResponse((ErrorCode.NONE, ErrorCode.NONE)))
+    request = script.asked(JoinGroupRequest)
+    script.answer(JoinGroupRequest, in_generation(2, request))
+    script.answer(SyncGroupRequest, SyncGroupResponse(ticket=request.ticket, assignment=write_assignment({P0})))
+    assert script.of(PartitionsRevoked) == [PartitionsRevoked(frozenset({P1}), Why.REVOKED)]
+    script.answer(OffsetCommitRequest, OffsetCommitResponse((ErrorCode.NONE,)))
+    assert read_subscription(script.asked(JoinGroupRequest).protocols[0].metadata).owned == (P0,)
+
+
 def test_a_member_that_is_told_that_it_is_none_loses_everything_without_a_commit() -> None:
     script = joined(classic())
     script.at(3_100)
@@ -308,6 +322,28 @@ def test_who_led_a_former_generation_no_longer_looks_at_the_topics() -> None:
                 script.answer(OffsetCommitRequest, OffsetCommitResponse((ErrorCode.NONE, ErrorCode.NONE)))
     assert script.client.generation == 2
     assert not script.has_asked(TopicMetadataRequest)
+
+
+def test_partition_counts_that_come_when_another_leads_change_nothing() -> None:
+    script = classic("cooperative-sticky")
+    request = leading(script)
+    script.answer(SyncGroupRequest, SyncGroupResponse(ticket=request.ticket, assignment=write_assignment(BOTH)))
+    script.answer(OffsetFetchRequest, OffsetFetchResponse((Offset(4), None)))
+    while not script.has_asked(TopicMetadataRequest):
+        script.at(script.now_ms + 3_000)
+        hear(script)
+        if script.has_asked(OffsetCommitRequest):
+            script.answer(OffsetCommitRequest, OffsetCommitResponse((ErrorCode.NONE, ErrorCode.NONE)))
+    script.at(script.now_ms + 3_000)
+    hear(script, ErrorCode.REBALANCE_IN_PROGRESS)
+    script.at(script.now_ms + 500)
+    script.answer(OffsetCommitRequest, OffsetCommitResponse((ErrorCode.NONE, ErrorCode.NONE)))
+    again = script.asked(JoinGroupRequest)
+    script.answer(JoinGroupRequest, in_generation(2, again))
+    script.answer(SyncGroupRequest, SyncGroupResponse(ticket=again.ticket, assignment=write_assignment(BOTH)))
+    script.answer(TopicMetadataRequest, TopicMetadataResponse({"t": 3}))
+    script.at(script.now_ms + 1_000)
+    assert (script.client.generation, script.has_asked(JoinGroupRequest)) == (2, False)
 
 
 def consumer(instance_id: str | None = None) -> Script:
@@ -392,3 +428,11 @@ def test_a_refused_commit_is_noted_with_its_error() -> None:
     script.at(6_200)
     assert script.of(PartitionsRevoked) == [PartitionsRevoked(BOTH, Why.LOST)]
     assert script.asked(JoinGroupRequest).member_id == "m", "the name is still good"
+
+
+def test_a_commit_of_a_static_member_that_another_has_replaced_ends_the_consumer() -> None:
+    script = joined(classic(instance_id="i"))
+    script.at(5_600)
+    fenced = (ErrorCode.FENCED_INSTANCE_ID, ErrorCode.FENCED_INSTANCE_ID)
+    script.answer(OffsetCommitRequest, OffsetCommitResponse(fenced))
+    assert script.of(Died) == [Died("FENCED_INSTANCE_ID")]
