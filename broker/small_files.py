@@ -21,8 +21,12 @@ def read_small(path: Path, *, size_bytes_max: int) -> bytes:
         with path.open("rb") as file:
             data = file.read(size_bytes_max + 1)
     except OSError as error:
-        what = (error.strerror or str(error)).lower()
-        raise InputError(f"cannot be read: {what}", source=path.name) from None
+        raise unreadable(path.name, error) from None
     if len(data) > size_bytes_max:
         raise InputError(f"larger than the {size_bytes_max:,} bytes allowed for such a file", source=path.name)
     return data
+
+
+def unreadable(path: str, error: OSError) -> InputError:
+    """Return the InputError for a file that the system refuses to open or to read."""
+    return InputError(f"cannot be read: {(error.strerror or str(error)).lower()}", source=path)

@@ -125,7 +125,7 @@ def _from_processes(
 
 
 def _start_server() -> None:
-    """Start the process that the others are forked from, deaf to interrupts; they begin as it is."""
+    """Start the fork server with SIGINT blocked; the processes that it forks begin with it blocked, too."""
     from multiprocessing import forkserver, resource_tracker
 
     resource_tracker.ensure_running()  # Started by the server's start otherwise, which makes interrupts heard again.
@@ -135,7 +135,7 @@ def _start_server() -> None:
 
 @contextmanager
 def _interrupts_wait() -> Iterator[None]:
-    """Let an interrupt wait for the end of a start; a process whose parent gave up half-way prints a traceback."""
+    """Block SIGINT while a process is started: one whose parent gave up half-way prints a traceback."""
     heard = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -213,7 +213,10 @@ def _begin_process() -> None:
 
 
 def _interrupted(number: int, frame: FrameType | None) -> None:
-    """End the work. The process stays until the pool ends it: one that is gone makes the pool kill the others."""
+    """Raise KeyboardInterrupt in the work on the first SIGINT.
+
+    The process stays until the pool ends it: one that is gone makes the pool kill the others.
+    """
     global _is_over
     is_first, _is_over = not _is_over, True
     if _is_working and is_first:  # A second one would cut short what clears up after the first.
@@ -221,6 +224,6 @@ def _interrupted(number: int, frame: FrameType | None) -> None:
 
 
 def _print_unraisable(unraisable: sys.UnraisableHookArgs) -> None:
-    """Print an error that no code can catch, unless an interrupt came while a compiled loop was loaded."""
+    """Print an error that Python cannot raise, unless it is an interrupt that came while a compiled loop was loaded."""
     if not issubclass(unraisable.exc_type, KeyboardInterrupt):
         sys.__unraisablehook__(unraisable)

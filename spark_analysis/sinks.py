@@ -83,7 +83,7 @@ def append_all(spark: SparkSession, tables: Mapping[str, DataFrame], into: str, 
 
 
 def check_all(spark: SparkSession, tables: Mapping[str, DataFrame], into: str, *, run: Run) -> None:
-    """Raise what `append_all` raises before it writes; the rows are not computed, only their columns count."""
+    """Check the tables of an append without computing their rows; raise what `append_all` raises before it writes."""
     check_schema(spark, into)
     taken = []
     for name, rows in tables.items():
@@ -158,7 +158,7 @@ def _is_listed(there: DataFrame, run: Run) -> bool:
 
 
 def _is_unlisted(there: DataFrame, table: str, run: Run) -> bool:
-    """Return whether the folder of the day has rows of the run that an append left before the catalog knew of them.
+    """Return whether the folder of the day has rows of the run that the catalog does not list.
 
     If so, the catalog is told of the day, so that the rows can be seen and deleted.
     """

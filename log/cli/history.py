@@ -70,8 +70,10 @@ def command(options: HistoryCommand) -> int:
         print_error(str(error))
         return EXIT_REFUSED
     summary, notes = history.summary(options.topics), tuple(replay_notes(replay, rejected))
-    last = json.dumps(summary_row(summary, notes), ensure_ascii=False)
-    print_lines([last] if options.as_json else summary_lines(summary))
+    if options.as_json:
+        print_lines([json.dumps(summary_row(summary, notes), ensure_ascii=False)])
+    else:
+        print_lines(summary_lines(summary))
     for note in notes:
         print_error(note)
     problems = [*replay.disagreements, *map(str, () if rejected is None else rejected.errors)]

@@ -106,7 +106,7 @@ def _torn_end(source: str, size_bytes: int) -> str:
     last = (
         "the last byte is not a whole batch and was"
         if size_bytes == 1
-        else (f"the last {size_bytes:,} bytes are not a whole batch and were")
+        else f"the last {size_bytes:,} bytes are not a whole batch and were"
     )
     return f"{source}: {last} left out: the file was copied while it was written, or is cut off"
 

@@ -185,7 +185,7 @@ class StepChecker:
             reference.give_up(keep, cluster.now_ms, election)
 
     def _note_incomplete(self, reference: ReferenceLog, observed: ObservedLog) -> None:
-        """Note a member of the ISR whose machine lost records: before ELR it is a member, or the leader, as before."""
+        """Note an ISR member whose machine lost records: before ELR it stays in the ISR, and may still lead."""
         state, committed = reference.state, reference.committed
         if self.settings.rules.elr or not observed.is_after_loss or state is None or observed.broker not in state.isr:
             return

@@ -43,7 +43,7 @@ class Sink:
 
     @property
     def run(self) -> Run:
-        """Return the run as the sink stamps rows with it."""
+        """Return the run id and the time that every appended row is stamped with."""
         from spark_analysis.sinks import Run
 
         return Run(self.run_id, self.observed_at)

@@ -129,9 +129,10 @@ def faults_of_summary(folder: Path, plan: Reassignment, counts: Tally, sha256: s
 def read_text(path: Path) -> str:
     """Return the text of a file; raise InputError for one that is missing, too large or not UTF-8."""
     try:
-        if not stat.S_ISREG(path.stat().st_mode):  # A pipe would be waited for, a device has no end.
+        found = path.stat()
+        if not stat.S_ISREG(found.st_mode):  # A pipe would be waited for, a device has no end.
             raise InputError("is not a regular file", source=str(path))
-        if path.stat().st_size > _FILE_BYTES_MAX:
+        if found.st_size > _FILE_BYTES_MAX:
             raise InputError(f"is larger than {_FILE_BYTES_MAX:,} bytes", source=str(path))
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:

@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 
 from broker.errors import InputError
 from broker.ids import INT64_MAX
+from broker.small_files import unreadable
 from log.batches.header_table import as_array, walk
 from log.batches.record_columns import HeaderColumns
 from log.indexes.txn_index import AbortedTransaction, aborted_transactions
@@ -40,7 +41,6 @@ from log.segments.file_names import LOG, PRODUCER_SNAPSHOT, TXN_INDEX
 from log.tools.sources import named_file
 from spark_analysis.data_sources.log_listing import MANIFEST, LogSegment
 from spark_analysis.data_sources.tiered import read_manifest
-from spark_analysis.sources.files import unreadable
 
 INDEXES: Final = ".indexes"
 _OFFSET_DIGITS: Final = 20

@@ -28,8 +28,8 @@ import pyarrow as pa
 
 from broker.errors import InputError, shorten
 from broker.ids import INT32_MAX
+from broker.small_files import unreadable
 from broker.units import MIB
-from spark_analysis.sources.files import unreadable
 
 MANIFEST_BYTES_MAX: Final = 16 * MIB  # A segment of 2 GiB in chunks of 4 KiB has a tenth of this.
 CHUNK_COUNT_MAX: Final = 1 << 20  # 2 GiB in chunks of 2 KiB; the default of chunk.size is 4 MiB.

@@ -71,6 +71,6 @@ def whole(column: Any) -> Any:
 
 
 def mask_of(column: Any) -> NDArray[np.bool_]:
-    """Return a column of truth values without a null as flags, which may not be written to."""
+    """Return a boolean column without nulls as a NumPy array, which must not be written to."""
     mask: NDArray[np.bool_] = whole(column).to_numpy(zero_copy_only=False)
     return mask

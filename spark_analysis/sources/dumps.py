@@ -25,6 +25,7 @@ import attrs
 
 from broker.cluster import ClusterView
 from broker.errors import CorruptDataError, InputError
+from broker.small_files import unreadable
 from log.metadata import (
     END,
     FORMAT,
@@ -43,7 +44,7 @@ from placement.formats.racks import Racks
 from placement.formats.read import FORMATS as TEXT_FORMATS
 from placement.formats.read import HEAD_BYTES, check_head, read_dump
 from placement.formats.sizes import read_sizes
-from spark_analysis.sources.files import check_readable, codec_of, read_chunks, read_head, unreadable
+from spark_analysis.sources.files import check_readable, codec_of, read_chunks, read_head
 from spark_analysis.sources.moments import MomentView, labelled, that_differ
 
 FORMATS: Final = (*TEXT_FORMATS, FORMAT)

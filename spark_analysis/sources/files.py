@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from broker.errors import InputError
+from broker.small_files import unreadable
 
 CHUNK_SIZE_BYTES: Final = 1_048_576
 _MAGICS: Final = ((b"\x1f\x8b", "gzip"), (b"\x28\xb5\x2f\xfd", "zstd"))
@@ -103,8 +104,3 @@ def check_readable(path: str, *, source: str | None = None) -> None:
             pass
     except OSError as error:
         raise unreadable(source or path, error) from None
-
-
-def unreadable(path: str, error: OSError) -> InputError:
-    """Return the InputError for a file that the system refuses to open or to read."""
-    return InputError(f"cannot be read: {(error.strerror or str(error)).lower()}", source=path)

@@ -212,13 +212,19 @@ def test_a_member_whose_commit_meets_a_rebalance_joins_again_without_waiting_for
     assert script.has_asked(JoinGroupRequest)
 
 
-def test_a_cooperative_member_joins_again_with_all_it_has_and_gives_up_what_it_is_not_given() -> None:
+def joining_again() -> tuple[Script, JoinGroupRequest]:
+    """Return a cooperative member of P0 and P1 that was told of a rebalance, and what it asks to join again."""
     script = joined(classic("cooperative-sticky"))
     script.at(3_100)
     hear(script, ErrorCode.REBALANCE_IN_PROGRESS)
     script.at(3_600)
     script.answer(OffsetCommitRequest, OffsetCommitResponse((ErrorCode.NONE, ErrorCode.NONE)))
     request = script.asked(JoinGroupRequest)
+    return script, request
+
+
+def test_a_cooperative_member_joins_again_with_all_it_has_and_gives_up_what_it_is_not_given() -> None:
+    script, request = joining_again()
     subscription = read_subscription(request.protocols[0].metadata)
     assert (subscription.owned, subscription.generation, script.of(PartitionsRevoked)) == ((P0, P1), 1, [])
     script.answer(JoinGroupRequest, in_generation(2, request))
@@ -230,12 +236,7 @@ def test_a_cooperative_member_joins_again_with_all_it_has_and_gives_up_what_it_i
 
 
 def test_a_cooperative_member_joins_again_within_the_poll_in_which_it_gives_partitions_up() -> None:
-    script = joined(classic("cooperative-sticky"))
-    script.at(3_100)
-    hear(script, ErrorCode.REBALANCE_IN_PROGRESS)
-    script.at(3_600)
-    script.answer(OffsetCommitRequest, OffsetCommitResponse((ErrorCode.NONE, ErrorCode.NONE)))
-    request = script.asked(JoinGroupRequest)
+    script, request = joining_again()
     script.answer(JoinGroupRequest, in_generation(2, request))
     script.answer(SyncGroupRequest, SyncGroupResponse(ticket=request.ticket, assignment=write_assignment({P0})))
     assert script.of(PartitionsRevoked) == [PartitionsRevoked(frozenset({P1}), Why.REVOKED)]
