@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import lzma
 import os
+import shutil
 import tarfile
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
@@ -66,9 +67,24 @@ def unpack(archive: Path, folder: Path) -> None:
                     raise UnsafeArchiveError(f"holds more than {ARCHIVE_SIZE_BYTES_MAX} bytes or too many files")
                 if not (member.isreg() or member.isdir()):
                     raise UnsafeArchiveError(f"{member.name} is neither a file nor a folder")
-                members.extract(member, folder, filter="data")
+                _extract(members, member, folder.resolve())
     except (tarfile.TarError, lzma.LZMAError, EOFError, OSError) as damage:
         raise UnsafeArchiveError(f"cannot be unpacked: {damage}") from damage
+
+
+def _extract(members: tarfile.TarFile, member: tarfile.TarInfo, folder: Path) -> None:
+    """Write one file or folder; raise UnsafeArchiveError outside of `folder`. Python has a filter since 3.11.4 only."""
+    target = (folder / member.name).resolve()
+    if not target.is_relative_to(folder):
+        raise UnsafeArchiveError(f"{member.name!r} leads out of its folder")
+    if member.isdir():
+        target.mkdir(parents=True, exist_ok=True)
+        return
+    content = members.extractfile(member)
+    assert content is not None, member  # It is a file.
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with content, target.open("wb") as file:
+        shutil.copyfileobj(content, file)
 
 
 def run_case(folder: Path, runners: Mapping[str, LogRunner]) -> str | None:

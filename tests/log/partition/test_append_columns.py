@@ -27,7 +27,7 @@ from log.errors import (
 )
 from log.partition.partition_log import PartitionLog
 from log.partition.recovery import LastShutdown
-from log.record import NO_TIMESTAMP, Record, TimestampType
+from log.record import NO_TIMESTAMP, Record, TimestampOffset, TimestampType
 from log.segments.file_names import LOG
 from log.storage import Fault, FaultKind, FaultyStorage
 from log.storage.image import image_of
@@ -119,6 +119,12 @@ def test_no_records_change_nothing() -> None:
     info = log.append_columns(PLAIN, columns_of([]), 3, now_ms=NOW)
     assert (info.first_offset, info.last_offset, log.log_end_offset) == (-1, -1, 0)
     assert log.local.segments.active.size_bytes == 0
+
+
+def test_records_without_a_time_have_no_largest_one() -> None:
+    rows = [(NO_TIMESTAMP, None, b"1"), (NO_TIMESTAMP, None, b"2")]
+    info = opened().append_columns(PLAIN, columns_of(records_of(rows, 0)), 1, now_ms=NOW)
+    assert info.max_timestamp == TimestampOffset(NO_TIMESTAMP, -1)
 
 
 def test_what_was_appended_is_told_of_all_batches_together() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from broker.clock import ManualClock
 from broker.entropy import SplitMix64, derive
-from broker.ids import Offset
+from broker.ids import LeaderEpoch, Offset
 from log.batches.in_buffer import batches_in
 from log.codecs.compression import Codec
 from log.errors import IllegalArgumentError, InvalidOffsetError
@@ -230,3 +230,25 @@ def test_offsets_that_go_back_empty_the_segment_where_an_entry_falls_due() -> No
     indexed = with_file(image, "00000000000000000000.index", b"")
     emptied = reopened(indexed, settings)
     assert (emptied.log_end_offset, emptied.active_segment.size_bytes) == (0, 0)
+
+
+@pytest.mark.parametrize("clean", [True, False])
+def test_a_log_start_at_the_end_of_the_log_keeps_its_segments(clean: bool) -> None:
+    log = opened()
+    appended(log, batch(), batch(), batch())
+    log.increment_log_start_offset(Offset(3))
+    log.close(now_ms=NOW)
+    last = LastShutdown(clean=clean, log_start_offset=Offset(3), recovery_point=Offset(3))
+    again = reopened(image_of(log.storage), config(), last)
+    assert (again.log_start_offset, again.log_end_offset) == (3, 3)
+    assert [each.base_offset for each in again.segments] == [0]
+
+
+def test_due_tasks_write_the_epochs_that_a_truncation_left() -> None:
+    log = opened()
+    appended(log, batch(), batch())
+    log.append_as_leader(batch(), leader_epoch=LeaderEpoch(EPOCH + 1), now_ms=NOW)
+    log.truncate_to(Offset(2), now_ms=NOW)
+    log.run_scheduled(NOW)
+    written = image_of(log.storage).files[f"{DIRECTORY}/leader-epoch-checkpoint"].decode()
+    assert written.split() == ["0", "1", str(int(EPOCH)), "0"]

@@ -57,6 +57,18 @@ EQUIVALENT: Final[Mapping[str, str]] = MappingProxyType(
         "ballot.is_valid(ballot.leader) -> (ballot.is_valid(ballot.leader))": (
             "no leader is no broker, and is in no ISR and no ELR"
         ),
+        "replication/rules/fetch.py check_leader_epoch [comparison] leader_epoch < role.leader_epoch -> "
+        "(leader_epoch <= role.leader_epoch)": ("only epochs that differ come to the comparison"),
+        "replication/rules/isr.py is_eligible [dropped operand] status is None or status.fenced or "
+        "follower.broker_epoch is None -> "
+        "(status is None or status.fenced)": ("an epoch that is None is neither -1 nor that of the broker"),
+        "log/partition/leader_rules.py _check_timestamps [comparison] low <= min(timestamps) -> "
+        "(low < min(timestamps))": (
+            "a time at the limit is looked at once more, record by record, and is none of the wrong ones"
+        ),
+        "log/partition/segment_recovery.py _regular_headers [off by one] 0 -> 1 (4)": (
+            "batches of one record are recovered one by one then, with the same outcome: a test holds the two together"
+        ),
         "replication/groups/member.py _begin_session [off by one] 1 -> 2": (
             "sessions are only compared with each other, and grow all the same"
         ),

@@ -431,6 +431,21 @@ def test_a_leader_sends_a_consumer_to_the_follower_in_its_rack() -> None:
         assert (answer.error, answer.preferred) == (ErrorCode.NONE, preferred)
 
 
+@pytest.mark.parametrize("rack", ["", "rack-2"])
+def test_a_follower_answers_a_consumer_of_any_rack_itself(rack: str) -> None:
+    (answer,) = Stage(ReplicaRole.FETCHING).tell(ConsumerFetch(0, 2, Offset(0), rack))
+    assert isinstance(answer, ConsumerFetchResponse)
+    assert (answer.error, answer.preferred) == (ErrorCode.NONE, NO_LEADER)
+
+
+def test_a_second_answer_to_a_registration_changes_nothing_and_begins_no_second_heartbeats() -> None:
+    stage = Stage(ReplicaRole.LEADING)
+    assert stage.role.epoch is not None
+    before = stage.snapshot()
+    assert stage.tell(BrokerRegistrationResponse(BrokerEpoch(stage.role.epoch + 1))) == []
+    assert (stage.snapshot(), stage.role.epoch) == (before, BrokerEpoch(1))
+
+
 def test_a_client_is_told_the_high_watermark_and_a_follower_the_end() -> None:
     stage = Stage(ReplicaRole.LEADING)
     record = Record(Offset(0), NOW, None, b"x")
