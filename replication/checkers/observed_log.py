@@ -140,6 +140,8 @@ class ObservedLog:
         self.entries: list[Entry] = []
         self.is_after_loss = False
         """Whether the broker lost records between the log of its former incarnation and this one."""
+        self.resumed: set[int] = set()
+        """Where it went on to lead an epoch that it had led before such a loss; Kafka's epoch cache keeps these."""
         self.agreed = 0
         """The number of first entries that are known to equal the committed records."""
         self.version = -1

@@ -75,8 +75,9 @@ def _check_epochs(node: NodeView, observed: ObservedLog, cached: tuple[EpochEntr
         if start > len(entries):
             yield "I12", f"broker {node.broker} has epochs {starts} past its end {len(entries)}"
         elif start < len(entries):
-            is_first = entries[start].epoch == epoch and (start == 0 or entries[start - 1].epoch < epoch)
-            if not is_first:
+            is_of_epoch = entries[start].epoch == epoch
+            is_first = is_of_epoch and (start == 0 or entries[start - 1].epoch < epoch)
+            if not is_first and not (is_of_epoch and start in observed.resumed):
                 yield "I12", f"broker {node.broker}: epoch {epoch} does not begin at {start}"
     if entries and (not starts or entries[-1].epoch > starts[-1][0]):
         yield "I12", f"broker {node.broker} does not know epoch {entries[-1].epoch} of its last record"

@@ -237,6 +237,8 @@ class StepChecker:
         observed.claim = leader
         if is_changed or (leader is not claim and (claim is None or not _claims_the_same(leader, claim))):
             is_cut = is_changed and self._read_log(cluster, reference, node, observed)
+            if claim is None and observed.is_after_loss and leader.leader_epoch in reference.leaders:
+                observed.resumed.add(len(observed.entries))
             if reference.incomplete or reference.reused or reference.returned or reference.uncounted:
                 self._accept_incomplete(cluster, reference, observed, leader)
             counts_others = claim is None or leader.isr is not claim.isr
@@ -253,9 +255,9 @@ class StepChecker:
                 self._watched.pop(observed.log, None)
             former = observed
             observed = reference.observed_logs[node.broker] = self._new_observed(reference, node, log, former)
-            observed.is_after_loss = former is not None and (
-                former.incarnation <= node.lossy_incarnation < node.incarnation
-            )
+            if former is not None:
+                observed.is_after_loss = former.incarnation <= node.lossy_incarnation < node.incarnation
+                observed.resumed = former.resumed
         self._watched[log] = reference, observed
         return reference, observed
 

@@ -260,3 +260,11 @@ def test_a_member_that_never_heard_of_an_incomplete_leader_brings_back_what_that
     KIP-966's last replica standing, too.
     """
     assert zookeeper_run(720376).findings == ()
+
+
+def test_a_leader_that_lost_its_end_and_copies_it_as_a_follower_dates_the_epoch_where_it_had_gone_on() -> None:
+    """I12: broker 0 went on in epoch 3 with 111 records of epoch 2, followed in epoch 4, and copied another of epoch 2.
+
+    Kafka's cache drops what is not older than a new entry: the start of epoch 3 at 111, and that of epoch 2 at 11.
+    """
+    assert zookeeper_run(905093).findings == ()
