@@ -252,3 +252,15 @@ def test_due_tasks_write_the_epochs_that_a_truncation_left() -> None:
     log.run_scheduled(NOW)
     written = image_of(log.storage).files[f"{DIRECTORY}/leader-epoch-checkpoint"].decode()
     assert written.split() == ["0", "1", str(int(EPOCH)), "0"]
+
+
+def test_a_time_index_that_is_missing_takes_no_room_until_it_is_written_again() -> None:
+    log = opened()
+    appended(log, batch(), batch())
+    log.roll(now_ms=NOW)
+    log.close(now_ms=NOW)
+    image = image_of(log.storage)
+    name = f"{DIRECTORY}/00000000000000000000.timeindex"
+    without = DiskImage({path: data for path, data in image.files.items() if path != name}, image.directories)
+    again = reopened(without, config(), LastShutdown(clean=True))
+    assert image_of(again.storage).files[name] == b""

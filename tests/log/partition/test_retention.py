@@ -106,3 +106,11 @@ def test_deleted_files_stay_for_the_delay() -> None:
     assert [name for name in log.storage.list(log.directory) if name.endswith(".deleted")] == waiting != []
     log.run_scheduled(TimeMs(NOW + 150))
     assert not [name for name in log.storage.list(log.directory) if name.endswith(".deleted")]
+
+
+def test_a_log_that_is_closed_deletes_what_has_waited_for_long_enough() -> None:
+    log = opened(settings=config(retention_ms=1, file_delete_delay_ms=50, segment_bytes=80))
+    appended(log, batch(), batch())
+    assert log.delete_old_segments(now_ms=TimeMs(NOW + 10)) > 0
+    log.close(now_ms=TimeMs(NOW + 10 + 50))
+    assert not [name for name in log.storage.list(log.directory) if name.endswith(".deleted")]

@@ -101,3 +101,11 @@ def test_producers_expire_at_every_check_and_not_at_the_first_alone() -> None:
 def test_what_lies_below_the_log_start_counts_as_flushed_when_a_log_is_opened() -> None:
     log = opened(last_shutdown=LastShutdown(recovery_point=Offset(1), log_start_offset=Offset(100)))
     assert (log.log_start_offset, log.log_end_offset, log.recovery_point) == (100, 100, 100)
+
+
+def test_the_invariants_of_a_log_see_a_segment_that_reaches_beyond_its_end() -> None:
+    log = opened()
+    log.append_as_leader(batch(3), leader_epoch=EPOCH, now_ms=NOW)
+    log.local.end_offset = Offset(1)
+    with pytest.raises(AssertionError):
+        log.check_invariants()

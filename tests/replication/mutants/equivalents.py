@@ -69,6 +69,10 @@ EQUIVALENT: Final[Mapping[str, str]] = MappingProxyType(
         "log/partition/segment_recovery.py _regular_headers [off by one] 0 -> 1 (4)": (
             "batches of one record are recovered one by one then, with the same outcome: a test holds the two together"
         ),
+        "broker/group/consumer/records.py _removed [dropped operand] version == CURRENT and name in group.members -> "
+        "(name in group.members)": ("of the keys that are left only that of a member's assignment has a name"),
+        "replication/roles/replica_log.py start_anew [dropped call] self.set_high_watermark(after.high_watermark) -> "
+        "pass": ("a log without records has one possible high watermark, and truncating it sets that"),
         "replication/groups/member.py _begin_session [off by one] 1 -> 2": (
             "sessions are only compared with each other, and grow all the same"
         ),

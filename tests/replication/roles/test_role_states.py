@@ -33,6 +33,7 @@ from replication.roles.broker_start import BrokerStart
 from replication.roles.messages import (
     Address,
     AlterPartitionResponse,
+    BrokerHeartbeat,
     BrokerHeartbeatResponse,
     BrokerRecord,
     BrokerRegistration,
@@ -444,6 +445,15 @@ def test_a_second_answer_to_a_registration_changes_nothing_and_begins_no_second_
     before = stage.snapshot()
     assert stage.tell(BrokerRegistrationResponse(BrokerEpoch(stage.role.epoch + 1))) == []
     assert (stage.snapshot(), stage.role.epoch) == (before, BrokerEpoch(1))
+
+
+def test_a_broker_reports_a_failed_directory_at_once() -> None:
+    stage = Stage(ReplicaRole.LEADING)
+    role = stage.role.roles[0]
+    before = len(stage.out.sent)
+    stage.role._lose_directory(role.log.log.directory, NOW, stage.out)
+    sent = [message for _, message in stage.out.sent[before:] if isinstance(message, BrokerHeartbeat)]
+    assert [each.offline for each in sent] == [frozenset({0})]
 
 
 def test_a_client_is_told_the_high_watermark_and_a_follower_the_end() -> None:

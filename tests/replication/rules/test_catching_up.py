@@ -65,8 +65,8 @@ def test_a_broker_that_was_just_unfenced_counts_as_having_read_nothing() -> None
     controller = ControllerRole(RoleSettings())
     epochs: dict[BrokerId, BrokerEpoch] = {}
 
-    def beat(broker: BrokerId, *, want_shutdown: bool = False) -> BrokerState:
-        heartbeat = Heartbeat(metadata_offset=100, want_shutdown=want_shutdown)
+    def beat(broker: BrokerId, *, want_shutdown: bool = False, read: int = 100) -> BrokerState:
+        heartbeat = Heartbeat(metadata_offset=read, want_shutdown=want_shutdown)
         (answer,) = answers(controller, BrokerHeartbeat(broker, epochs[broker], heartbeat, frozenset()), broker)
         assert isinstance(answer, BrokerHeartbeatResponse)
         return answer.state
@@ -82,6 +82,9 @@ def test_a_broker_that_was_just_unfenced_counts_as_having_read_nothing() -> None
     assert beat(THIRD) is BrokerState.UNFENCED
     assert beat(FIRST, want_shutdown=True) is BrokerState.CONTROLLED_SHUTDOWN
     assert controller.image.partitions[0].leader == SECOND
+    last = len(controller.log) - 1
     assert beat(FIRST, want_shutdown=True) is BrokerState.CONTROLLED_SHUTDOWN
-    assert beat(THIRD) is BrokerState.UNFENCED
+    assert beat(THIRD, read=last - 1) is BrokerState.UNFENCED
+    assert beat(FIRST, want_shutdown=True) is BrokerState.CONTROLLED_SHUTDOWN
+    assert beat(THIRD, read=last) is BrokerState.UNFENCED
     assert beat(FIRST, want_shutdown=True) is BrokerState.SHUTDOWN_NOW

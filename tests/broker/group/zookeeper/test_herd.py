@@ -109,3 +109,12 @@ def test_the_first_active_consumer_is_one_that_has_not_given_up() -> None:
     assert herd.first_active() == "c0000"
     herd._consumers[Session("c0000")].has_failed = True
     assert herd.first_active() == "c0001"
+
+
+def test_a_herd_begins_at_time_zero_and_who_is_woken_counts_its_attempts_anew() -> None:
+    assert Herd(HerdOptions(), SplitMix64(1)).now_ms == 0
+    herd = settled(consumer_count=3)
+    consumer = herd._consumers[Session("c0001")]
+    consumer.attempt = 7
+    herd._begin(consumer)
+    assert consumer.attempt == 0
