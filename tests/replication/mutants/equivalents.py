@@ -69,6 +69,7 @@ EQUIVALENT: Final[Mapping[str, str]] = MappingProxyType(
         "log/partition/segment_recovery.py _regular_headers [off by one] 0 -> 1 (4)": (
             "batches of one record are recovered one by one then, with the same outcome: a test holds the two together"
         ),
+        "broker/group/service.py _append [off by one] 1 -> 2": ("tokens only tell the appends apart"),
         "broker/group/consumer/records.py _removed [dropped operand] version == CURRENT and name in group.members -> "
         "(name in group.members)": ("of the keys that are left only that of a member's assignment has a name"),
         "replication/roles/replica_log.py start_anew [dropped call] self.set_high_watermark(after.high_watermark) -> "
