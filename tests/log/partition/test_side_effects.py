@@ -7,12 +7,13 @@ import pytest
 from broker.ids import LeaderEpoch, Offset
 from broker.units import TimeMs
 from log.errors import StorageError
+from log.partition import splitting
 from log.partition.opening import PRODUCER_CHECK_INTERVAL_MS
 from log.partition.recovery import LastShutdown
 from log.record import ControlType
 from log.storage import FaultyStorage
 from log.storage.faults import Fault, FaultKind
-from tests.log.made import EPOCH, NOW, appended, batch, config, memory, opened
+from tests.log.made import EPOCH, NOW, appended, batch, config, memory, opened, put, segment
 from tests.log.partition.test_partition_log import end, transactional
 
 
@@ -109,3 +110,10 @@ def test_the_invariants_of_a_log_see_a_segment_that_reaches_beyond_its_end() -> 
     log.local.end_offset = Offset(1)
     with pytest.raises(AssertionError):
         log.check_invariants()
+
+
+def test_a_batch_that_is_larger_than_a_chunk_is_copied_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(splitting, "CHUNK_SIZE_BYTES", 10)
+    source, target = segment(), segment(base_offset=0)
+    put(source, batch(), batch(base_offset=1))
+    assert splitting.append_from(target, source, 0) == source.size_bytes == target.size_bytes
