@@ -69,6 +69,10 @@ EQUIVALENT: Final[Mapping[str, str]] = MappingProxyType(
         "log/partition/segment_recovery.py _regular_headers [off by one] 0 -> 1 (4)": (
             "batches of one record are recovered one by one then, with the same outcome: a test holds the two together"
         ),
+        "replication/groups/member.py _begin_session [off by one] 1 -> 2 (2)": (
+            "numbers only tell one waking from another"
+        ),
+        "replication/groups/client/link.py next_ticket [off by one] 1 -> 2": ("tickets have to rise, not to be dense"),
         "broker/group/service.py _append [off by one] 1 -> 2": ("tokens only tell the appends apart"),
         "broker/group/consumer/records.py _removed [dropped operand] version == CURRENT and name in group.members -> "
         "(name in group.members)": ("of the keys that are left only that of a member's assignment has a name"),
