@@ -36,6 +36,7 @@ from broker.ids import BrokerId, Offset, TopicPartition
 from broker.units import TimeMs
 from replication.checkers import Finding
 from replication.groups.client.client import Client
+from replication.groups.commits import Loss
 from replication.groups.common import invariants
 from replication.groups.common.coordinator_checks import CommitFence, ServiceChecker
 from replication.groups.common.invariants import Broken
@@ -61,7 +62,7 @@ class _Known:
 class GroupChecker:
     """Check all groups of a run; note each breach the first time only.
 
-    `hosted_roles` holds the coordinator role of each running broker, `losses_ms` when records of each group may have
+    `hosted_roles` holds the coordinator role of each running broker, `losses` when records of each group may have
     been lost by an unclean election.
     """
 
@@ -70,7 +71,7 @@ class GroupChecker:
         layout: Layout,
         members: list[Member],
         hosted_roles: Mapping[BrokerId, HostedCoordinator],
-        losses_ms: Mapping[str, Sequence[TimeMs]],
+        losses: Mapping[str, Sequence[Loss]],
     ) -> None:
         self.findings: list[Finding] = []
         self._layout = layout
@@ -88,7 +89,9 @@ class GroupChecker:
         """The member id, generation and partitions that each member was last seen to have, and since when."""
         self._ahead: dict[str, Mapping[str, frozenset[TopicPartition]]] = {}
         """By group, what members own by a generation that the present coordinator did not find when it loaded."""
-        self._losses_ms = losses_ms
+        self._losses = losses
+        self._disowned: dict[NodeId, frozenset[TopicPartition]] = {}
+        """The partitions that each member told its coordinator it does not own, while it was about to own them."""
 
     def after(self, cluster: Cluster, node: NodeId, message: Message, out: Outbox) -> None:
         """Check every group that an event may have changed."""
@@ -149,12 +152,19 @@ class GroupChecker:
                 self._seen.add(named)
                 self.findings.append(Finding(broken.code, now_ms, -1, named.what))
 
+    def reported(self, member: Member, owned: frozenset[TopicPartition]) -> None:
+        """Note that a member tells its coordinator which partitions it owns, and is about to own others."""
+        if member.client is not None:
+            self._disowned[member.node] = self._disowned.get(member.node, frozenset()) | (member.client.coming - owned)
+
     def _look_at_member(self, cluster: Cluster, node: NodeId) -> None:
         """Check the owners of a member's group, if the member's partitions or generation have changed."""
         for member in self._members:
             if member.node == node and member.client is not None:
                 client = member.client
                 held = client.member_id, client.generation, client.subscriptions.owned
+                if node in self._disowned:
+                    self._disowned[node] &= client.coming | client.subscriptions.owned
                 if node not in self._held or held != self._held[node][0]:
                     self._held[node] = held, cluster.now_ms
                     self._check_owners(cluster, member.plan.spec.group_id)
@@ -168,7 +178,7 @@ class GroupChecker:
         if service is None:
             return
         # What a member was given before an unclean election of its group's partition, no later coordinator may know.
-        since_ms = max(self._losses_ms.get(group_id, ()), default=TimeMs(-1))
+        since_ms = max((loss.end_ms for loss in self._losses.get(group_id, ())), default=TimeMs(-1))
         clients = [
             member.client
             for member in self._members
@@ -178,7 +188,12 @@ class GroupChecker:
             and self._held.get(member.node, (None, since_ms))[1] >= since_ms
             and not self._is_ahead(group_id, member.client)
         ]
-        self.note(cluster.now_ms, invariants.single_owners(service, clients), group_id)
+        disowned = {
+            member.client.member_id: self._disowned.get(member.node, frozenset())
+            for member in self._members
+            if member.client is not None
+        }
+        self.note(cluster.now_ms, invariants.single_owners(service, clients, disowned), group_id)
 
     def _check_service(self, cluster: Cluster, hosted: HostedCoordinator, service: GroupService) -> None:
         known = self._known.get((hosted.broker, service.group_id))

@@ -8,11 +8,12 @@ Goals, most important first:
 
 Constraints: reads requests and responses of clients only, neither coordinators nor logs; so it holds for any broker. A
 commit without a certain response may have been accepted at any time after it was sent.
+After an unclean election the leader before it may go on, until it hears of it: what it acknowledges is lost as well.
 
 How: a commit lasts from its sending to its response, without end if its outcome is unknown. A fetch may return commit c
 if c began before the fetch ended, was not refused, and no acknowledged commit lies wholly between c and the fetch. A
 fetch may return no offset only if no acknowledged commit ended before the fetch began. After an unclean election of a
-`__consumer_offsets` partition, commits that were acknowledged before count as unknown.
+`__consumer_offsets` partition, commits that began before the end of its `Loss` count as unknown.
 
 Example: 7 is acknowledged, then 9 is acknowledged; a fetch after that may not show 7.
 
@@ -77,6 +78,17 @@ class OffsetShown:
     end_ms: TimeMs
 
 
+@attrs.define
+class Loss:
+    """Record an unclean election at `start_ms`, by which a group may have lost what was acknowledged until `end_ms`.
+
+    It ends when no broker leads the partition any more by an epoch before the election's.
+    """
+
+    start_ms: TimeMs
+    end_ms: TimeMs
+
+
 @attrs.frozen
 class Impossible:
     """Describe a shown offset that no order of the commits explains."""
@@ -91,8 +103,8 @@ class CommitHistory:
     def __init__(self) -> None:
         self.commits: list[CommitMade] = []
         self.shown: list[OffsetShown] = []
-        self.losses_ms: dict[str, list[TimeMs]] = {}
-        """When records of a group may have been lost, by an unclean election; by group, in order."""
+        self.losses: dict[str, list[Loss]] = {}
+        """When records of a group may have been lost, by unclean elections; by group, in order."""
 
     def impossible(self) -> Iterator[Impossible]:
         """Yield the offset fetches that no order of the commits explains."""
@@ -100,15 +112,17 @@ class CommitHistory:
         for commit in self.commits:
             by_key.setdefault(commit.key, []).append(commit)
         for shown in self.shown:
-            losses_ms = self.losses_ms.get(shown.key[0], [])
-            lost_ms = max((each for each in losses_ms if each <= shown.end_ms), default=TimeMs(-1))
+            losses = [each for each in self.losses.get(shown.key[0], []) if each.start_ms <= shown.end_ms]
+            lost_ms = max((each.end_ms for each in losses), default=TimeMs(-1))
             why = _why_impossible(shown, by_key.get(shown.key, []), lost_ms)
             if why:
                 yield Impossible(shown, why)
 
 
 def _why_impossible(shown: OffsetShown, commits: list[CommitMade], lost_ms: TimeMs) -> str:
-    acked = [commit for commit in commits if commit.is_acked and lost_ms < commit.end_ms < shown.start_ms]
+    acked = [
+        commit for commit in commits if commit.is_acked and lost_ms < commit.start_ms and commit.end_ms < shown.start_ms
+    ]
     last_start_ms = max((commit.start_ms for commit in acked), default=TimeMs(-1))
     last = max(acked, key=lambda commit: commit.end_ms, default=None)
     if shown.offset is None:

@@ -27,6 +27,7 @@ from broker.clock import Clock
 from broker.entropy import SplitMix64, derive
 from broker.error_codes import ErrorCode
 from broker.group.classic import Ticket
+from broker.group.consumer import ConsumerGroupHeartbeatRequest
 from broker.group.messages import OffsetCommitRequest, OffsetCommitResponse, OffsetFetchRequest, OffsetFetchResponse
 from broker.group.service import GroupService
 from broker.ids import BrokerId, TopicPartition, partition_id
@@ -36,7 +37,7 @@ from replication.checkers import Finding
 from replication.groups.checker import GroupChecker
 from replication.groups.client.messages import Died, Note, Send
 from replication.groups.client.protocols import DEFAULT_ASSIGNORS, GroupProtocol
-from replication.groups.commits import CommitHistory, CommitMade, OffsetShown
+from replication.groups.commits import CommitHistory, CommitMade, Loss, OffsetShown
 from replication.groups.common.coordinator import service_options
 from replication.groups.common.counts import GroupCounts
 from replication.groups.common.invariants import Broken
@@ -69,11 +70,13 @@ class GroupsExtension:
         self.history = CommitHistory()
         self.members: list[Member] = []
         self.hosted_roles: dict[BrokerId, HostedCoordinator] = {}
-        self.checker = GroupChecker(plan.layout, self.members, self.hosted_roles, self.history.losses_ms)
+        self.checker = GroupChecker(plan.layout, self.members, self.hosted_roles, self.history.losses)
         self._options = options
         self._hosted_role_count = 0
         self._sampled_ms = 0
         self._records_seen = 0
+        self._deposed: list[tuple[PartitionRecord, list[Loss]]] = []
+        """The unclean elections of which a former leader has not heard yet, with the losses that go on."""
         self._commits: dict[_Asked, list[CommitMade]] = {}
         self._fetches: dict[_Asked, tuple[OffsetFetchRequest, TimeMs]] = {}
         self._trace: Trace | None = None
@@ -122,7 +125,7 @@ class GroupsExtension:
         self._trace.line(now_ms, f"{member.plan.spec.name} {text}")
 
     def sent(self, member: Member, send: Send, now_ms: TimeMs) -> None:
-        """Record a member's commit or offset fetch."""
+        """Record a member's commit, offset fetch, or report of what it owns."""
         request, spec = send.request, member.plan.spec
         asked = member.node, member.session, send.ticket
         if isinstance(request, OffsetCommitRequest):
@@ -133,6 +136,8 @@ class GroupsExtension:
             self.history.commits += made
         elif isinstance(request, OffsetFetchRequest):
             self._fetches[asked] = request, now_ms
+        elif isinstance(request, ConsumerGroupHeartbeatRequest) and request.owned is not None:
+            self.checker.reported(member, request.owned)
 
     def heard(self, member: Member, answer: GroupResponse, now_ms: TimeMs) -> None:
         """Add the response to a commit or an offset fetch to the history."""
@@ -183,6 +188,8 @@ class GroupsExtension:
         self.checker.after(cluster, node, message, out)
         if node == CONTROLLER:
             self._note_unclean(cluster)
+        if self._deposed:
+            self._note_deposed(cluster)
         if isinstance(message, ShardRead):
             self.counts.load_count += 1
             cluster.trace.line(cluster.now_ms, f"broker {node} coordinates the groups of partition {message.partition}")
@@ -195,10 +202,23 @@ class GroupsExtension:
         log = cluster.controller.log
         for record in log[self._records_seen :]:
             if isinstance(record, PartitionRecord) and record.state.recovering and record.state.has_leader:
+                losses = []
                 for group_id in self.plan.group_ids:
                     if self.plan.layout.of_group(group_id) == record.partition:
-                        self.history.losses_ms.setdefault(group_id, []).append(cluster.now_ms)
+                        losses.append(Loss(cluster.now_ms, cluster.now_ms))
+                        self.history.losses.setdefault(group_id, []).append(losses[-1])
+                self._deposed += [(record, losses)] if losses else []
         self._records_seen = len(log)
+
+    def _note_deposed(self, cluster: Cluster) -> None:
+        """Lengthen the losses of elections of which a former leader, which still takes commits, has not heard."""
+        going_on = []
+        for record, losses in self._deposed:
+            if any(_leads_before(cluster, broker, record) for broker in self.hosted_roles):
+                going_on.append((record, losses))
+            for loss in losses:
+                loss.end_ms = cluster.now_ms
+        self._deposed = going_on
 
     def _whole_lag(self, cluster: Cluster) -> int:
         ends = {partition: _end_of(cluster, self.plan.layout.number_of(partition)) for partition in self._partitions()}
@@ -227,6 +247,13 @@ class GroupsExtension:
             if partition.topic in topics and stands < end:
                 return f"of {partition} {end} records are committed, the group stands at {stands}"
         return None
+
+
+def _leads_before(cluster: Cluster, broker: BrokerId, record: PartitionRecord) -> bool:
+    """Return whether a broker leads a partition, in its own view, by an epoch before that of a record."""
+    role = cluster.nodes[broker].role
+    known = None if role is None else role.image.partitions.get(record.partition)
+    return known is not None and known.leader == broker and known.leader_epoch < record.state.leader_epoch
 
 
 def _unsettled(plan: GroupsPlan, service: GroupService, members: list[Member]) -> str | None:

@@ -86,6 +86,11 @@ class Client(ABC):
     def can_commit(self) -> bool:
         """Return whether the consumer would send a commit: not while it joins."""
 
+    @property
+    def coming(self) -> frozenset[TopicPartition]:
+        """Return the partitions that the consumer is about to own, as it has begun to reconcile."""
+        return frozenset()
+
     def start(self, now_ms: TimeMs) -> tuple[Output, ...]:
         """Begin to poll."""
         self._link.now_ms = now_ms

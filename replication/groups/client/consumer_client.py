@@ -31,6 +31,7 @@ from broker.error_codes import ErrorCode
 from broker.group.consumer import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse, Partitions
 from broker.group.consumer.member import JOINING_EPOCH, LEAVING_EPOCH, NOTHING, STATIC_LEAVING_EPOCH
 from broker.group.members import UNKNOWN_MEMBER, MemberId
+from broker.ids import TopicPartition
 from broker.machines import step
 from broker.units import DurationMs, TimeMs
 from replication.groups.client.client import RETRIABLE, Client
@@ -78,7 +79,8 @@ class ConsumerClient(Client):
         self._current = _NONE
         self._reported: LocalAssignment | None = None
         """The assignment that the last heartbeat reported; None when the next one says everything."""
-        self._is_reconciling = False
+        self._wanted: LocalAssignment | None = None
+        """The assignment to which the member is reconciling; None while it is not."""
         self._has_rejoined = False
         self._is_beating = False
         self._interval_ms = DurationMs(0)
@@ -101,6 +103,12 @@ class ConsumerClient(Client):
     def can_commit(self) -> bool:
         """Return whether the member is in the group."""
         return self._epoch > JOINING_EPOCH
+
+    @property
+    def coming(self) -> frozenset[TopicPartition]:
+        """Return the partitions that the member is about to own, once its commit and its listener are through."""
+        wanted = None if self._has_rejoined else self._wanted
+        return frozenset() if wanted is None else wanted.partitions - self.subscriptions.owned
 
     # The application's polls.
 
@@ -131,7 +139,7 @@ class ConsumerClient(Client):
     # Joining, leaving, being fenced.
 
     def _join(self) -> None:
-        if self._is_reconciling:
+        if self._wanted is not None:
             self._has_rejoined = True
         self._epoch = JOINING_EPOCH
         self._target = _NONE
@@ -266,12 +274,12 @@ class ConsumerClient(Client):
 
     def _reconcile(self) -> None:
         """Take the next step towards the target, unless a step is under way or the target is reached."""
-        if self.state is not EpochState.RECONCILING or self._is_reconciling or self._target == self._current:
+        if self.state is not EpochState.RECONCILING or self._wanted is not None or self._target == self._current:
             return
         if self._current.number != NO_ASSIGNMENT and self._target.partitions == self._current.partitions:
             self._acknowledge(self._target)
             return
-        self._is_reconciling, self._has_rejoined = True, False
+        self._wanted, self._has_rejoined = self._target, False
         self._reconcile_began_ms = self._now_ms
         self._commit_and_revoke(self._target)
 
@@ -310,7 +318,7 @@ class ConsumerClient(Client):
         self._own(wanted.partitions)
         self._fetch_offsets()
         self._restart_commit_timer()
-        self._is_reconciling = False
+        self._wanted = None
         self._acknowledge(wanted)
 
     def _acknowledge(self, wanted: LocalAssignment) -> None:
@@ -322,7 +330,7 @@ class ConsumerClient(Client):
         """Drop the reconciliation and return True if the member has left RECONCILING, or the group, meanwhile."""
         if self.state is EpochState.RECONCILING and not self._has_rejoined:
             return False
-        self._is_reconciling = self._has_rejoined = False
+        self._wanted, self._has_rejoined = None, False
         self._reconcile()
         return True
 

@@ -7,7 +7,7 @@ import pytest
 from broker.error_codes import ErrorCode
 from broker.ids import Offset
 from broker.units import TimeMs
-from replication.groups.commits import CommitHistory, CommitMade, OffsetShown
+from replication.groups.commits import CommitHistory, CommitMade, Loss, OffsetShown
 from tests.replication.groups.builders import t
 
 KEY = ("g", t(0))
@@ -20,14 +20,16 @@ def commit(offset: int, start_ms: int, end_ms: int | None, error: ErrorCode = Er
     return made
 
 
-def why(shown: int | None, start_ms: int, end_ms: int, *commits: CommitMade, lost_ms: int | None = None) -> list[str]:
+def why(
+    shown: int | None, start_ms: int, end_ms: int, *commits: CommitMade, lost_ms: tuple[int, int] | None = None
+) -> list[str]:
     history = CommitHistory()
     history.commits += commits
     history.shown.append(
         OffsetShown(KEY, None if shown is None else Offset(shown), "b", TimeMs(start_ms), TimeMs(end_ms))
     )
     if lost_ms is not None:
-        history.losses_ms["g"] = [TimeMs(lost_ms)]
+        history.losses["g"] = [Loss(TimeMs(lost_ms[0]), TimeMs(lost_ms[1]))]
     return [each.why for each in history.impossible()]
 
 
@@ -65,6 +67,12 @@ def test_what_nobody_committed_is_not_shown() -> None:
 
 
 def test_after_an_unclean_election_older_commits_may_be_gone() -> None:
-    assert why(None, 30, 31, commit(7, 0, 5), lost_ms=20) == []
-    assert why(None, 30, 31, commit(7, 22, 25), lost_ms=20) == ["offset 7 was acknowledged to a before"]
-    assert why(None, 10, 11, commit(7, 0, 5), lost_ms=20) == ["offset 7 was acknowledged to a before"]
+    assert why(None, 30, 31, commit(7, 0, 5), lost_ms=(20, 20)) == []
+    assert why(None, 30, 31, commit(7, 22, 25), lost_ms=(20, 20)) == ["offset 7 was acknowledged to a before"]
+    assert why(None, 10, 11, commit(7, 0, 5), lost_ms=(20, 20)) == ["offset 7 was acknowledged to a before"]
+
+
+def test_what_a_deposed_leader_acknowledges_may_be_gone() -> None:
+    """The commit at 22 to 25 may be its own; one that begins after it has heard of its successor is the successor's."""
+    assert why(None, 30, 31, commit(7, 22, 25), lost_ms=(20, 24)) == []
+    assert why(None, 30, 31, commit(7, 25, 26), lost_ms=(20, 24)) == ["offset 7 was acknowledged to a before"]
