@@ -15,6 +15,8 @@
 - lone_consumers: Send a consumer group's coordinator heartbeats, and compare with `reference_consumer`.
 - lone_offsets: Commit offsets, and write their records byte by byte, apart from the code that reads them.
 - lone_clients: Let one consumer speak with a coordinator that errs, and see that it recovers.
+- lone_replies: Let one answer to a consumer be an error, or its application be late, and see what it does.
+- lone_shards: Let two brokers coordinate groups in turn, and compare with the logs of `__consumer_offsets`.
 - kafka_answers: Replay random histories of a controller and of a log that Kafka's own classes have answered.
 - drawing: Draw what these runs are made of, from a seed.
 - lone_groups: Run a group, and consumers that ZooKeeper coordinates, without a cluster.

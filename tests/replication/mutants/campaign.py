@@ -38,7 +38,9 @@ from tests.replication.mutants.lone_leaders import leader_noticed
 from tests.replication.mutants.lone_logs import log_noticed
 from tests.replication.mutants.lone_offsets import offsets_noticed
 from tests.replication.mutants.lone_recovery import recovery_noticed
+from tests.replication.mutants.lone_replies import replies_noticed
 from tests.replication.mutants.lone_services import service_noticed
+from tests.replication.mutants.lone_shards import shards_noticed
 from tests.replication.mutants.lone_truncations import truncation_noticed
 from tests.replication.mutants.prompt import prompt_noticed
 from tests.replication.mutants.until_noticed import Check, until_noticed
@@ -119,16 +121,18 @@ ALONE: Final[Mapping[str, Callable[[int], str]]] = MappingProxyType(
         "consumers": consumers_noticed,
         "classic": classic_noticed,
         "leader": leader_noticed,
+        "replies": replies_noticed,
         "service": service_noticed,
+        "shards": shards_noticed,
         "truncation": truncation_noticed,
     }
 )
 _ORDER: Final = (
-    "swarm leader decisions truncation classic service offsets consumers client connections controller recovery "
-    "program log prompt herd appends group varied named groups service client leader decisions classic consumers "
-    "recovery retention harsh log appends group zookeeper prompt controller varied client offsets groups service "
-    "named former program connections quiet group appends truncation consumers asking varied recovery service "
-    "client classic log named groups swarm"
+    "swarm leader decisions truncation classic service shards offsets consumers replies client connections "
+    "controller recovery program log prompt herd appends group varied named shards groups service client leader "
+    "decisions classic consumers recovery retention harsh log appends group shards zookeeper prompt controller "
+    "varied replies client offsets groups service named former program connections quiet shards group appends "
+    "truncation consumers asking varied recovery service replies client classic log named shards groups swarm"
 )
 TURN: Final = tuple(_ORDER.split())
 """The shapes in the order in which they come again and again."""

@@ -90,6 +90,17 @@ EQUIVALENT: Final[Mapping[str, str]] = MappingProxyType(
         "replication/groups/member.py __init__ [dropped call] self._is_probing = False -> pass": (
             "`_begin_session`, which is called next, sets it"
         ),
+        "replication/groups/hosted_coordinator.py __init__ [off by one] 0 -> 1": (
+            "the numbers of shards are only compared with each other, and grow all the same"
+        ),
+        "replication/groups/hosted_coordinator.py on_gained [off by one] 1 -> 2": (
+            "the numbers of shards are only compared with each other, and grow all the same"
+        ),
+        "replication/groups/shard.py __init__ [off by one] 0 -> 1": (
+            "tickets only name requests, and the count of requests is only compared with former counts of the shard"
+        ),
+        "replication/groups/shard.py on_due [dropped operand] due.number != self.number or self.is_loading -> "
+        "(self.is_loading)": ("a timer of a former shard finds nothing due, and sets another for the same time"),
         "replication/groups/client/client.py __init__ [dropped call] self._is_busy = False -> pass": (
             "the first poll, at the start, sets it before anything looks at it"
         ),

@@ -4,8 +4,7 @@ What it decides: the consumer's settings, what its coordinator answers, which an
 the application is held up, from a seed. For a while all goes wrong; then all is answered truly, and after some minutes
 the consumer must own what it was given, read on, commit, and beat.
 
-Constraints: the coordinator here is a few dictionaries: one member, its share, its epoch, and committed offsets. What
-the consumer says is compared with what it was told last.
+Constraints: what the consumer says is compared with what its coordinator (`one_member`) told it last.
 
 Source: Kafka's ConsumerCoordinator, AbstractCoordinator and ConsumerMembershipManager, as facts: who sends what after
 which error; one heartbeat, one JoinGroup or SyncGroup, one OffsetFetch and one FindCoordinator are under way at most.
@@ -21,28 +20,21 @@ import attrs
 from broker.entropy import SplitMix64
 from broker.error_codes import ErrorCode
 from broker.group.classic import (
-    HeartbeatRequest,
     HeartbeatResponse,
-    JoinedMember,
     JoinGroupRequest,
-    JoinGroupResponse,
     LeaveGroupRequest,
-    LeaveGroupResponse,
     SyncGroupRequest,
-    SyncGroupResponse,
 )
 from broker.group.consumer import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
-from broker.group.members import InstanceId, MemberId
+from broker.group.members import InstanceId
 from broker.group.messages import (
     FindCoordinatorRequest,
     FindCoordinatorResponse,
     OffsetCommitRequest,
-    OffsetCommitResponse,
     OffsetFetchRequest,
     OffsetFetchResponse,
 )
-from broker.group.protocol import read_assignment, write_assignment
-from broker.ids import BrokerId, Offset, PartitionId, TopicPartition
+from broker.ids import BrokerId, Offset, TopicPartition
 from broker.units import DurationMs, TimeMs
 from replication.groups.client.messages import (
     Committed,
@@ -53,27 +45,20 @@ from replication.groups.client.messages import (
     Read,
     Send,
     TopicMetadataRequest,
-    TopicMetadataResponse,
 )
 from replication.groups.client.options import ClientOptions, ClientSpec
 from replication.groups.client.protocols import GroupProtocol, new_client
 from tests.replication.mutants.drawing import Draws
+from tests.replication.mutants.one_member import EVERY, TOPICS, OneMember
 
 STORM_MS: Final = 90_000
 CALM_MS: Final = 150_000
 _STREAM: Final = 27
-_TOPICS: Final = {"t": 3, "u": 2}
-_EVERY: Final = tuple(
-    TopicPartition(topic, PartitionId(each)) for topic, count in _TOPICS.items() for each in range(count)
-)
 _ASSIGNORS: Final = {
     GroupProtocol.EAGER: ("range", "roundrobin"),
     GroupProtocol.COOPERATIVE: ("cooperative-sticky",),
     GroupProtocol.CONSUMER: ("uniform",),
 }
-_LOST: Final = (ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_NOT_AVAILABLE)
-_STRANGE: Final = (ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION)
-_BUSY: Final = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
 _ALONE: Final = (JoinGroupRequest, SyncGroupRequest)
 
 
@@ -91,12 +76,12 @@ def client_noticed(seed: int) -> str:
     return next((told for told in (_Life(draws, protocol).run() for protocol in GroupProtocol) if told), "")
 
 
-class _Life:
+class _Life(OneMember):
     """Run one consumer."""
 
     def __init__(self, draws: Draws, protocol: GroupProtocol) -> None:
-        self._draws, self._is_consumer = draws, protocol is GroupProtocol.CONSUMER
-        self._instance = draws.one((None, None, InstanceId("i")))
+        is_consumer = protocol is GroupProtocol.CONSUMER
+        super().__init__(draws, draws.one((None, None, InstanceId("i"))), is_consumer=is_consumer)
         self._options = ClientOptions(
             max_poll_interval_ms=DurationMs(60_000),
             metadata_age_ms_max=DurationMs(20_000),
@@ -106,7 +91,7 @@ class _Life:
         spec = ClientSpec(
             name="c",
             group_id="g",
-            topics=tuple(_TOPICS),
+            topics=tuple(TOPICS),
             assignors=_ASSIGNORS[protocol],
             instance_id=self._instance,
             revoke_ms=DurationMs(draws.one((0, 0, 2_000))),
@@ -117,22 +102,11 @@ class _Life:
         self._now_ms = TimeMs(0)
         self._asked: dict[int, Send] = {}
         self._broker: BrokerId | None = None
-        self._member = ""
-        self._epoch = 0
-        self._share = frozenset(draws.some(_EVERY))
-        self._given: frozenset[TopicPartition] = frozenset()
         self._said_as: tuple[str, int] = ("", 0)
-        self._ever: frozenset[TopicPartition] = frozenset()
-        self._is_calling = False
-        self._id_count = 0
-        self._committed: dict[TopicPartition, Offset] = {}
         self._owned: set[TopicPartition] = set()
         self._at: dict[TopicPartition, int | None] = {}
         self._held: dict[TopicPartition, int] = {}
         self._beat_ms = 0
-        self._is_fenced = self._is_calm = self._leads = False
-        self._counts = dict(_TOPICS)
-        self._told = ""
 
     def run(self) -> str:
         """Run the storm, the calm and the end."""
@@ -158,8 +132,8 @@ class _Life:
         next_ms = self._client.next_ms()
         due_ms = self._now_ms + 1_000 if next_ms is None else max(next_ms, self._now_ms)
         if not self._is_calm and draws.is_one_in(25):
-            self._share = frozenset(draws.some(_EVERY))
-            self._is_calling = True
+            self.share = frozenset(draws.some(EVERY))
+            self.is_calling = True
         if not self._is_calm and draws.is_one_in(40):
             for_ms = DurationMs(draws.one((3_000, 70_000)))
             self._take(self._client.stall(for_ms, self._now_ms))
@@ -185,140 +159,6 @@ class _Life:
             for partition, offset in zip(send.request.partitions, response.offsets, strict=True):
                 self._held[partition] = offset or 0
         self._take(self._client.handle(send.ticket, response, self._now_ms))
-
-    def _error(self, *errors: ErrorCode) -> ErrorCode:
-        """Return one of the errors now and then, while all goes wrong."""
-        return self._draws.one(errors) if not self._is_calm and self._draws.is_one_in(6) else ErrorCode.NONE
-
-    def _answer_to(self, request: Any) -> Any:
-        match request:
-            case FindCoordinatorRequest():
-                error = self._error(ErrorCode.COORDINATOR_NOT_AVAILABLE)
-                return FindCoordinatorResponse(BrokerId(self._draws.number(0, 1)), error)
-            case TopicMetadataRequest():
-                return TopicMetadataResponse({topic: self._counts[topic] for topic in request.topics})
-            case JoinGroupRequest():
-                return self._joined(request)
-            case SyncGroupRequest():
-                return self._synced(request)
-            case HeartbeatRequest():
-                return HeartbeatResponse(ticket=request.ticket, error=self._of_heartbeat(request))
-            case LeaveGroupRequest():
-                return LeaveGroupResponse(ticket=request.ticket)
-            case ConsumerGroupHeartbeatRequest():
-                return self._beaten(request)
-            case OffsetCommitRequest():
-                return self._stored(request)
-            case _:
-                error = self._error(*_LOST, _BUSY)
-                return OffsetFetchResponse(tuple(self._committed.get(each) for each in request.partitions), error)
-
-    # A coordinator of one member.
-
-    def _of_heartbeat(self, request: Any) -> ErrorCode:
-        fenced = (ErrorCode.FENCED_INSTANCE_ID,) if self._instance and self._draws.is_one_in(30) else ()
-        error = self._error(*_LOST, _BUSY, *_STRANGE, ErrorCode.REBALANCE_IN_PROGRESS, *fenced)
-        if error is ErrorCode.UNKNOWN_MEMBER_ID:
-            self._member = ""
-        if error is not ErrorCode.NONE:
-            self._is_fenced |= error is ErrorCode.FENCED_INSTANCE_ID
-            return error
-        if request.member_id != self._member:
-            return ErrorCode.UNKNOWN_MEMBER_ID
-        if request.generation != self._epoch:
-            return ErrorCode.ILLEGAL_GENERATION
-        return ErrorCode.REBALANCE_IN_PROGRESS if self._is_calling else ErrorCode.NONE
-
-    def _new_id(self) -> str:
-        self._id_count += 1
-        return f"id-{self._id_count}"
-
-    def _joined(self, request: JoinGroupRequest) -> JoinGroupResponse:
-        ticket, name = request.ticket, str(request.member_id)
-        error = self._error(*_LOST, _BUSY, ErrorCode.UNKNOWN_MEMBER_ID)
-        if error is ErrorCode.NONE and name and name != self._member:
-            error = ErrorCode.UNKNOWN_MEMBER_ID
-        if error is not ErrorCode.NONE:
-            self._member = "" if error is ErrorCode.UNKNOWN_MEMBER_ID else self._member
-            return JoinGroupResponse(ticket=ticket, error=error)
-        if not name:
-            self._member = self._new_id()
-            if self._instance is None:
-                needs = ErrorCode.MEMBER_ID_REQUIRED
-                return JoinGroupResponse(ticket=ticket, error=needs, member_id=MemberId(self._member))
-        self._epoch += 1
-        self._is_calling = False
-        member = MemberId(self._member)
-        chosen = request.protocols[0]
-        self._leads = self._draws.is_one_in(3)
-        return JoinGroupResponse(
-            ticket=ticket,
-            member_id=member,
-            generation=self._epoch,
-            protocol_name=chosen.name,
-            leader_id=member if self._leads else MemberId("other"),
-            members=(JoinedMember(member, self._instance, chosen.metadata),) if self._leads else (),
-        )
-
-    def _synced(self, request: SyncGroupRequest) -> SyncGroupResponse:
-        error = self._error(*_LOST, *_STRANGE, ErrorCode.REBALANCE_IN_PROGRESS)
-        if error is ErrorCode.NONE and (request.member_id, request.generation) != (self._member, self._epoch):
-            error = ErrorCode.ILLEGAL_GENERATION if request.member_id == self._member else ErrorCode.UNKNOWN_MEMBER_ID
-        if error is not ErrorCode.NONE:
-            self._member = "" if error is ErrorCode.UNKNOWN_MEMBER_ID else self._member
-            return SyncGroupResponse(ticket=request.ticket, error=error)
-        if self._leads:
-            mine = dict(request.assignments).get(MemberId(self._member), b"")
-            self._share = read_assignment(mine)
-            if self._share != frozenset(_EVERY):
-                self._told = f"alone in its group it assigns itself {sorted(self._share)}"
-        elif request.assignments:
-            self._told = f"it does not lead and assigns {request.assignments}"
-        return SyncGroupResponse(
-            ticket=request.ticket, protocol_name=request.protocol_name, assignment=write_assignment(self._share)
-        )
-
-    def _beaten(self, request: ConsumerGroupHeartbeatRequest) -> ConsumerGroupHeartbeatResponse:
-        if request.epoch < 0:
-            return ConsumerGroupHeartbeatResponse(member_id=request.member_id, epoch=request.epoch)
-        name = request.member_id or self._member or self._new_id()
-        fenced = (ErrorCode.UNRELEASED_INSTANCE_ID,) if self._instance and self._draws.is_one_in(30) else ()
-        error = self._error(*_LOST, _BUSY, ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.UNKNOWN_MEMBER_ID, *fenced)
-        if error is ErrorCode.NONE and request.epoch not in (0, self._epoch):
-            error = ErrorCode.FENCED_MEMBER_EPOCH
-        if error is not ErrorCode.NONE:
-            self._is_fenced |= error in fenced
-            return ConsumerGroupHeartbeatResponse(error=error, member_id=request.member_id, epoch=request.epoch)
-        self._member = name
-        is_full = None not in (request.subscribed_topics, request.owned)
-        if request.epoch == 0:
-            if request.owned != frozenset() or request.subscribed_topics != frozenset(_TOPICS):
-                self._told = f"it joins with {request}"
-            self._epoch += 1
-            self._given = self._share
-            is_full = True
-        elif request.owned is not None and not request.owned <= self._ever:
-            self._told = f"it says that it owns {request.owned}, and was never given more than {self._ever}"
-        before = self._given
-        if request.epoch and before - self._share:
-            self._given = before & self._share
-        elif request.epoch and before != self._share and (request.owned is None or request.owned <= self._share):
-            self._given = self._share
-            self._epoch += 1
-        self._ever |= self._given
-        return ConsumerGroupHeartbeatResponse(
-            member_id=MemberId(name),
-            epoch=self._epoch,
-            heartbeat_interval_ms=DurationMs(5_000),
-            assignment=self._given if is_full or self._given != before else None,
-        )
-
-    def _stored(self, request: OffsetCommitRequest) -> OffsetCommitResponse:
-        strange = (ErrorCode.STALE_MEMBER_EPOCH,) if self._is_consumer else (*_STRANGE, ErrorCode.REBALANCE_IN_PROGRESS)
-        error = self._error(*_LOST, _BUSY, ErrorCode.REQUEST_TIMED_OUT, *strange)
-        if error is ErrorCode.NONE:
-            self._committed |= {each.partition: each.offset for each in request.commits}
-        return OffsetCommitResponse((error,) * len(request.commits))
 
     # What the consumer says and does.
 
@@ -404,14 +244,14 @@ class _Life:
 
     def _settled(self) -> str:
         """Return what a consumer lacks that all has been answered truly for long enough."""
-        wanted = self._given if self._is_consumer else self._share
-        if self._owned != wanted or (self._is_consumer and self._given != self._share):
+        wanted = self._given if self._is_consumer else self.share
+        if self._owned != wanted or (self._is_consumer and self._given != self.share):
             return f"at last it owns {sorted(self._owned)}, and {sorted(wanted)} are its share"
         if self._client.generation != self._epoch:
             return f"at last it is in {self._client.generation}, its group in {self._epoch}"
         if self._now_ms - self._beat_ms > 2 * 5_000:
             return f"its last heartbeat was answered {self._now_ms - self._beat_ms} ms ago"
-        end = self._feed.end_offset(_EVERY[0], self._now_ms)
+        end = self._feed.end_offset(EVERY[0], self._now_ms)
         for each in sorted(self._owned):
             at, committed = self._at.get(each), self._committed.get(each)
             # A consumer of few records a poll is behind, and reads what it has missed in bursts.

@@ -157,6 +157,7 @@ def off_by_one(number: int) -> int:
 
 
 LEADERS, TRUNCATIONS = "tests.replication.mutants.leader_writes", "tests.replication.mutants.lone_truncations"
+CONSUMER = "replication.groups.client.consumer_client"
 BUGS: dict[str, tuple[str, str, Callable[[Any], Any]]] = {
     "leader": (LEADERS, "leader_high_watermark", off_by_one),
     "decisions": ("tests.replication.mutants.lone_controllers", "next_elr", lambda elr: elr[1:]),
@@ -168,6 +169,8 @@ BUGS: dict[str, tuple[str, str, Callable[[Any], Any]]] = {
     "consumers": ("broker.group.consumer.heartbeats", "with_target", lambda group: attrs.evolve(group, target_ms=None)),
     "offsets": ("tests.replication.mutants.lone_offsets", "offsets_partition", off_by_one),
     "service": ("broker.group.service", "_told_not_stored", lambda error: ErrorCode.UNKNOWN_SERVER_ERROR),
+    "shards": ("replication.groups.shard", "_is_unstable", lambda is_unstable: False),
+    "replies": (CONSUMER, "Rebalanced", lambda note: attrs.evolve(note, latency_ms=note.latency_ms + 1)),
     "connections": ("replication.groups.connections", "RequestProbe", lambda probe: attrs.evolve(probe, tickets=())),
     "appends": ("log.partition.leader_append", "checked_timestamps", lambda times: [*times][:-1]),
     "client": ("replication.groups.client.classic_client", "read_assignment", lambda share: frozenset([*share][1:])),
