@@ -214,7 +214,7 @@ class Shard:
         batch = batch_of(self._journal.records(append.entries), now_ms)
         if not batch:
             return ErrorCode.NONE
-        appended = host.append(self.partition, batch, now_ms, out)
+        appended = host.append(self.partition, batch, out)
         if appended.error is not ErrorCode.NONE:
             return appended.error
         self._journal.written(append.entries)

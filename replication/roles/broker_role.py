@@ -121,6 +121,7 @@ class BrokerRole:
         self._question = 0
         self._append_count = 0
         self.hosted_roles = tuple(make(self) for make in start.hosted_roles)
+        self._hosted_ms = TimeMs(0)  # When the hosted roles took their message, by this broker's clock.
 
     def begin(self, out: Outbox) -> None:
         """Start the process: send BrokerRegistration."""
@@ -245,6 +246,7 @@ class BrokerRole:
             if self.epoch is None:
                 self._register(out)
         elif isinstance(message, HostedMessage | ProduceResponse):
+            self._hosted_ms = moment.now_ms
             for hosted in self.hosted_roles:
                 hosted.handle(message, sender, moment.now_ms, out)
         else:
@@ -306,7 +308,7 @@ class BrokerRole:
             except StorageError as error:
                 self.offline |= {partition}
                 self._lose_directory(error.path, moment.now_ms, out)
-            self._notify_hosted_roles(partition, led_epoch, moment.now_ms, out)
+            self._notify_hosted(partition, led_epoch, moment.now_ms, out)
         own = self.image.brokers.get(self.broker)
         if self.lifecycle is LifecycleState.STARTING and own is not None and own.epoch == self.epoch:
             self._step_lifecycle(LifecycleInput.CAUGHT_UP)
@@ -403,7 +405,7 @@ class BrokerRole:
             role = self._leave(partition)
             if isinstance(role, LeaderRole):
                 role.fail(WriteInput.DIRECTORY_LOST, out)
-            self._notify_hosted_roles(partition, led_epoch, now_ms, out)
+            self._notify_hosted(partition, led_epoch, now_ms, out)
         if self.epoch is not None:
             self._send_heartbeat(out)
 
@@ -432,14 +434,14 @@ class BrokerRole:
 
     # HostedRoles.
 
-    def append(self, partition: int, records: bytes, now_ms: TimeMs, out: Outbox) -> HostedAppend:
+    def append(self, partition: int, records: bytes, out: Outbox) -> HostedAppend:
         """Append a hosted role's batch to a partition that this broker leads; see `replication.roles.hosted`."""
         role = self.roles.get(partition)
         if not isinstance(role, LeaderRole):
             return HostedAppend(ErrorCode.NOT_LEADER_OR_FOLLOWER, 0)
         self._append_count += 1
         write = Produce(partition, self._append_count, ACKS_ALL, records)
-        error = role.append(write, Address(NodeId(self.broker)), Moment(now_ms, self.image.brokers), out)
+        error = role.append(write, Address(NodeId(self.broker)), Moment(self._hosted_ms, self.image.brokers), out)
         return HostedAppend(error, write.number)
 
     def led_log(self, partition: int) -> ReplicaLog | None:
@@ -451,9 +453,7 @@ class BrokerRole:
         role = self.roles.get(partition)
         return role.state.leader_epoch if isinstance(role, LeaderRole) else None
 
-    def _notify_hosted_roles(
-        self, partition: int, epoch_before: LeaderEpoch | None, now_ms: TimeMs, out: Outbox
-    ) -> None:
+    def _notify_hosted(self, partition: int, epoch_before: LeaderEpoch | None, now_ms: TimeMs, out: Outbox) -> None:
         """Tell hosted roles if this broker began or ceased to lead a partition."""
         epoch = self._led_epoch(partition)
         if epoch == epoch_before:

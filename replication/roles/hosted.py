@@ -54,8 +54,11 @@ class Host(Protocol):
     broker: BrokerId
     image: MetadataImage
 
-    def append(self, partition: int, records: bytes, now_ms: TimeMs, out: Outbox) -> HostedAppend:
-        """Append one batch with acks=all to a partition that this broker leads; else NOT_LEADER_OR_FOLLOWER."""
+    def append(self, partition: int, records: bytes, out: Outbox) -> HostedAppend:
+        """Append one batch with acks=all to a partition that this broker leads; else NOT_LEADER_OR_FOLLOWER.
+
+        Called while `HostedRole.handle` handles a message; by the broker's clock the append is made at that time.
+        """
         ...
 
     def led_log(self, partition: int) -> ReplicaLog | None:

@@ -202,7 +202,7 @@ class ZooKeeperBrokerRole(BrokerRole):
             self.image.partitions[order.partition] = order.state
             self.image.topics[order.partition] = order.topic
             self._publish(order.partition, order.state, moment, out)
-            self._notify_hosted_roles(order.partition, led_epoch, moment.now_ms, out)
+            self._notify_hosted(order.partition, led_epoch, moment.now_ms, out)
         return ErrorCode.NONE
 
     def _stop(self, order: StopReplica, moment: Moment, out: Outbox) -> ErrorCode:
@@ -216,7 +216,7 @@ class ZooKeeperBrokerRole(BrokerRole):
             led_epoch = self._led_epoch(order.partition)
             self._remove(order.partition, out)
             self.start.drop_log(order.partition)
-            self._notify_hosted_roles(order.partition, led_epoch, moment.now_ms, out)
+            self._notify_hosted(order.partition, led_epoch, moment.now_ms, out)
         elif isinstance(role, FollowerRole):
             self._leave(order.partition)
         return ErrorCode.NONE

@@ -29,6 +29,8 @@ from replication.roles.outbox import Outbox
 WALL_MS: Final = 1_000_000
 _LAST_DELTA_AT: Final = 23
 """Where a batch has the offset of its last record, counted from its first."""
+_FIRST_TIMESTAMP_AT: Final = 27
+"""Where a batch has the time of its first record."""
 _CLASSIC_VERSIONS_MAX: Final = struct.pack(">h", 2)
 """The versions of keys of offsets (0, 1) and of classic groups (2) come before those of consumer groups."""
 
@@ -116,10 +118,11 @@ class OffsetsHost:
         self._clock = clock
         self._number = 40 * (broker + 1)
 
-    def append(self, partition: int, records: bytes, now_ms: int, out: Outbox) -> HostedAppend:
+    def append(self, partition: int, records: bytes, out: Outbox) -> HostedAppend:
         """Append a batch to a led partition."""
-        if now_ms != WALL_MS + self._clock.now_ms():
-            self.told = f"an append of {WALL_MS + self._clock.now_ms()} says {now_ms}"
+        now_ms = WALL_MS + self._clock.now_ms()
+        if (dated_ms := struct.unpack_from(">q", records, _FIRST_TIMESTAMP_AT)[0]) != now_ms:
+            self.told = f"a batch of {now_ms} says {dated_ms}"
         error = self.refusing if partition in self.leads else ErrorCode.NOT_LEADER_OR_FOLLOWER
         self.refusing = ErrorCode.NONE
         if error is not ErrorCode.NONE:

@@ -11,6 +11,7 @@ from log.batches.build import build_batch
 from log.batches.build_spec import BatchSpec
 from log.record import Record
 from replication.checkers import Finding
+from replication.checkers.view import leader_role
 from replication.roles.hosted import Host
 from replication.roles.messages import Address, ClientDue, HostedMessage, Message, NodeId, ProduceResponse
 from replication.roles.outbox import Outbox
@@ -47,7 +48,7 @@ class LogManager:
     def handle(self, message: Message, sender: Address, now_ms: TimeMs, out: Outbox) -> None:
         if isinstance(message, Store):
             batch = build_batch(BatchSpec(), (Record(Offset(0), now_ms, None, message.value.to_bytes(8, "big")),))
-            append = self._host.append(INTERNAL, batch, now_ms, out)
+            append = self._host.append(INTERNAL, batch, out)
             if append.error is not ErrorCode.NONE:
                 out.send(sender, Stored(message.value, append.error))
             else:
@@ -115,6 +116,22 @@ def test_what_a_guest_writes_is_committed_before_it_is_told_so() -> None:
     committed = simulation.checker.references[INTERNAL].committed
     assert [entry.value for entry in committed[: len(values)]] == values
     assert simulation.finish().is_clean
+
+
+def test_what_a_guest_writes_is_dated_by_the_clock_of_its_broker() -> None:
+    """A second clock beside it could call a silent follower caught up for as long as the two differ."""
+    keeping, behind_ms = Keeping(), -60_000
+    simulation = Simulation(OPTIONS, extension=keeping)
+    broker = BrokerId(INTERNAL % OPTIONS.brokers)
+    simulation.cluster.nodes[broker].clock_ahead_ms = behind_ms
+    simulation.run_until(10_000)
+    assert [stored for stored in keeping.asker.answers if stored.error is ErrorCode.NONE]
+    role = leader_role(simulation.cluster.nodes[broker], INTERNAL)
+    assert role is not None
+    latest_ms = simulation.cluster.nodes[broker].now_ms
+    for follower in role.state.followers:
+        assert latest_ms - 2_000 < follower.fetched_at_ms <= latest_ms
+        assert latest_ms - 2_000 < follower.caught_up_at_ms <= latest_ms
 
 
 def test_a_guest_is_told_which_partitions_its_broker_leads() -> None:
