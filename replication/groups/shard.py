@@ -21,15 +21,20 @@ A consumer's OffsetFetch asks for stable offsets (KIP-447): it waits until all t
 committed, at most as long as a commit does. So a new coordinator whose high watermark has not reached its log's end
 shows no offset that a later commit, acknowledged before, has replaced.
 
-Left out: several writes gathered in one batch (group.coordinator.append.linger.ms).
+A heartbeat of a consumer group that changes nothing is answered with what earlier records made of its member, so its
+response waits for them as well, whichever group they are of: also for those whose append has timed out, and for those
+that a new coordinator has read above its high watermark (`held`).
+
+Left out: several writes gathered in one batch (group.coordinator.append.linger.ms). Heartbeats and departures of
+classic members wait in Kafka as those of consumer groups do; here they are answered at once.
 
 Source: Kafka CoordinatorRuntime, GroupCoordinatorService, CoordinatorPartitionWriter; trunk 1eb7644 (2024-10);
-GroupCoordinatorService.fetchOffsets and handleOffsetFetchException, 4.3.1.
+GroupCoordinatorService.fetchOffsets, CoordinatorRuntime.waitForPendingWrites and CoordinatorLoaderImpl, 4.3.1.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from typing import Final
 
 import attrs
@@ -37,7 +42,7 @@ import attrs
 from broker.entropy import RandomSource
 from broker.error_codes import ErrorCode
 from broker.group.classic import HeartbeatRequest, HeartbeatResponse, Ticket
-from broker.group.messages import OffsetFetchRequest, OffsetFetchResponse
+from broker.group.messages import OffsetFetchRequest
 from broker.group.service import (
     Append,
     GroupService,
@@ -48,12 +53,12 @@ from broker.group.service import (
     Response,
     ServiceOptions,
 )
-from broker.ids import Offset
 from broker.units import DurationMs, TimeMs
 from replication.groups.common.coordinator import refusal
 from replication.groups.common.journal import Journal, Uncommitted
 from replication.groups.connection_messages import ShardDue
 from replication.groups.connections import Caller
+from replication.groups.held import Finish, Held, fetch_later, reply_later, shows_state
 from replication.groups.offsets_log import batch_of, read_groups
 from replication.roles.hosted import Host
 from replication.roles.messages import ProduceResponse
@@ -65,9 +70,9 @@ _COMMITTED = (ErrorCode.NONE, ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
 
 
 STABLE_MS_MAX: Final = DurationMs(5_000)
-"""The time that an OffsetFetch waits for stable offsets: the default of offsets.commit.timeout.ms."""
+"""The time that a request waits for what is not committed: offsets.commit.timeout.ms by default."""
 _LOOK_MS: Final = 20
-"""How often in ms waiting fetches look at the high watermark, of which a coordinator gets no news."""
+"""How often in ms waiting requests look at the high watermark, of which a coordinator gets no news."""
 
 
 @attrs.frozen
@@ -76,17 +81,6 @@ class _Waiting:
 
     service: GroupService
     append: Append
-
-
-@attrs.frozen
-class _Fetching:
-    """An OffsetFetch that waits until the records before `end_offset` are committed, at most until `due_ms`."""
-
-    ticket: Ticket
-    service: GroupService
-    request: OffsetFetchRequest
-    end_offset: Offset
-    due_ms: TimeMs
 
 
 class Shard:
@@ -111,7 +105,7 @@ class Shard:
         self._tell = tell
         self._waiting: dict[int, _Waiting] = {}
         self._uncommitted: list[Uncommitted] = []
-        self._fetching: list[_Fetching] = []
+        self._held: list[Held] = []
         self._asked: dict[Ticket, Caller] = {}
         self._ticket = Ticket(0)
         self._wakes_ms: TimeMs | None = None
@@ -153,10 +147,13 @@ class Shard:
         self._asked[self._ticket] = caller
         led = host.led_log(self.partition)
         if isinstance(request, OffsetFetchRequest) and led is not None and _is_unstable(led):
-            due_ms = TimeMs(now_ms + STABLE_MS_MAX)
-            self._fetching.append(_Fetching(self._ticket, service, request, led.log.log_end_offset, due_ms))
+            self._hold(led, service, fetch_later(service, self._ticket, request), now_ms)
         else:
-            self._do(host, service, service.handle(self._ticket, request, now_ms), now_ms, out)
+            for reply in self._replies(host, service, service.handle(self._ticket, request, now_ms), now_ms, out):
+                if led is not None and _is_unstable(led) and shows_state(request, reply):
+                    self._hold(led, service, reply_later(request, reply), now_ms)
+                else:
+                    self._reply(reply, out)
         self._await(now_ms, out)
 
     def on_due(self, host: Host, due: ShardDue, now_ms: TimeMs, out: Outbox) -> None:
@@ -167,7 +164,7 @@ class Shard:
         self._show_committed(host)
         for _, service in sorted(self.services.items()):
             self._do(host, service, service.advance(now_ms), now_ms, out)
-        self._answer_fetches(host, now_ms, out)
+        self._finish_held(host, now_ms, out)
         self._await(now_ms, out)
 
     def on_produced(self, host: Host, response: ProduceResponse, now_ms: TimeMs, out: Outbox) -> None:
@@ -182,7 +179,7 @@ class Shard:
             self._uncommitted += [Uncommitted(response.offset, entry) for entry in entries]
         service = waiting.service
         self._do(host, service, service.stored(waiting.append.token, error, now_ms), now_ms, out)
-        self._answer_fetches(host, now_ms, out)
+        self._finish_held(host, now_ms, out)
         self._await(now_ms, out)
 
     def close(self, now_ms: TimeMs, out: Outbox) -> None:
@@ -191,21 +188,30 @@ class Shard:
             for output in service.unload(now_ms):
                 assert isinstance(output, Reply), output
                 self._reply(output, out)
-        for fetch in self._fetching:
-            self._reply(Reply(fetch.ticket, OffsetFetchResponse(error=ErrorCode.NOT_COORDINATOR)), out)
+        for held in self._held:
+            for output in held.finish(ErrorCode.NOT_COORDINATOR, now_ms):
+                assert isinstance(output, Reply), output
+                self._reply(output, out)
 
     def _new_service(self, group_id: str) -> GroupService:
         return GroupService(group_id, self._options, self._entropy)
 
     def _do(self, host: Host, service: GroupService, outputs: tuple[Output, ...], now_ms: TimeMs, out: Outbox) -> None:
-        """Send responses and append entries; outputs of an append that fails at once come before the next output."""
+        """Append entries and send responses."""
+        for reply in self._replies(host, service, outputs, now_ms, out):
+            self._reply(reply, out)
+
+    def _replies(
+        self, host: Host, service: GroupService, outputs: tuple[Output, ...], now_ms: TimeMs, out: Outbox
+    ) -> Iterator[Reply]:
+        """Append entries and yield responses; outputs of an append that fails at once come before the next output."""
         for output in outputs:
             if isinstance(output, Reply):
-                self._reply(output, out)
+                yield output
                 continue
             error = self._append(host, service, output, now_ms, out)
             if error is not None:
-                self._do(host, service, service.stored(output.token, error, now_ms), now_ms, out)
+                yield from self._replies(host, service, service.stored(output.token, error, now_ms), now_ms, out)
 
     def _append(
         self, host: Host, service: GroupService, append: Append, now_ms: TimeMs, out: Outbox
@@ -231,23 +237,26 @@ class Shard:
             each = self._uncommitted.pop(0)
             self.services[each.entry.key.group_id].offsets.apply(each.entry.key, each.entry.value, each.offset)
 
-    def _answer_fetches(self, host: Host, now_ms: TimeMs, out: Outbox) -> None:
-        """Answer the fetches whose offsets are stable now, and those that have waited too long."""
+    def _hold(self, led: ReplicaLog, service: GroupService, finish: Finish, now_ms: TimeMs) -> None:
+        """Wait until all that the log has is committed."""
+        self._held.append(Held(service, finish, led.log.log_end_offset, TimeMs(now_ms + STABLE_MS_MAX)))
+
+    def _finish_held(self, host: Host, now_ms: TimeMs, out: Outbox) -> None:
+        """Go on with what waits where all before it is committed now, or where it has waited for too long."""
         led = host.led_log(self.partition)
-        waiting, self._fetching = self._fetching, []
-        for fetch in waiting:
-            if led is not None and led.log.high_watermark >= fetch.end_offset:
-                outputs = fetch.service.handle(fetch.ticket, fetch.request, now_ms)
-                self._do(host, fetch.service, outputs, now_ms, out)
-            elif now_ms >= fetch.due_ms:
-                self._reply(Reply(fetch.ticket, OffsetFetchResponse(error=ErrorCode.NOT_COORDINATOR)), out)
+        waiting, self._held = self._held, []
+        for held in waiting:
+            if led is not None and led.log.high_watermark >= held.end_offset:
+                self._do(host, held.service, held.finish(ErrorCode.NONE, now_ms), now_ms, out)
+            elif now_ms >= held.due_ms:
+                self._do(host, held.service, held.finish(ErrorCode.REQUEST_TIMED_OUT, now_ms), now_ms, out)
             else:
-                self._fetching.append(fetch)
+                self._held.append(held)
 
     def _await(self, now_ms: TimeMs, out: Outbox) -> None:
         """Plan the next timer of the groups."""
         due_ms = [service.next_ms() for service in self.services.values()]
-        due_ms += [TimeMs(now_ms + _LOOK_MS)] if self._fetching else []
+        due_ms += [TimeMs(now_ms + _LOOK_MS)] if self._held else []
         next_ms = min(due_ms, default=None)
         if next_ms is not None and (self._wakes_ms is None or next_ms < self._wakes_ms):
             self._wakes_ms = next_ms

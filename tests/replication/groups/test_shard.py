@@ -1,4 +1,4 @@
-"""A coordinator holds a fetch of committed offsets back until they are stable."""
+"""A coordinator holds back what it would answer until that is committed: offsets, and heartbeats of consumer groups."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ import pytest
 from broker.clock import ManualClock
 from broker.entropy import SplitMix64
 from broker.error_codes import ErrorCode
+from broker.group.consumer import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
+from broker.group.members import MemberId
 from broker.group.messages import OffsetFetchRequest, OffsetFetchResponse
 from broker.group.records import CommittedOffset, OffsetKey
-from broker.group.service import OffsetRecord, Response
+from broker.group.service import OffsetRecord, Request, Response
 from broker.ids import BrokerId, LeaderEpoch, Offset
 from broker.units import DurationMs, TimeMs
 from replication.groups.client.protocols import DEFAULT_ASSIGNORS, GroupProtocol
@@ -22,6 +24,8 @@ from replication.groups.common.journal import StoredGroup, Uncommitted
 from replication.groups.connection_messages import ShardDue
 from replication.groups.hosted_coordinator import HostedCoordinator, HostedRoleOptions
 from replication.groups.shard import STABLE_MS_MAX, Shard
+from replication.roles.hosted import HostedAppend
+from replication.roles.messages import ProduceResponse
 from replication.roles.outbox import Outbox
 from tests.replication.groups.builders import LAYOUT, t
 
@@ -38,7 +42,7 @@ class Talk:
 
     def __init__(self, high_watermark: int) -> None:
         self.log = SimpleNamespace(high_watermark=8, log_end_offset=8)
-        self.host: Any = SimpleNamespace(led_log=lambda _: SimpleNamespace(log=self.log))
+        self.host: Any = SimpleNamespace(led_log=lambda _: SimpleNamespace(log=self.log), append=self.append)
         self.told: list[Response] = []
         self.out = Outbox()
         options = service_options(DEFAULT_ASSIGNORS[GroupProtocol.CONSUMER], {"t": 1}, 1)
@@ -51,9 +55,19 @@ class Talk:
         self.commit(7, at=6)
         self.log.high_watermark = high_watermark
 
-    def ask(self, now_ms: int, request: OffsetFetchRequest = ASK) -> None:
+    def append(self, partition: int, _batch: bytes, _out: Outbox) -> HostedAppend:
+        """Append one record, which its offset numbers."""
+        self.log.log_end_offset += 1
+        return HostedAppend(ErrorCode.NONE, self.log.log_end_offset - 1)
+
+    def produced(self, number: int, error: ErrorCode, now_ms: int) -> None:
+        """Report the result of an append."""
+        response = ProduceResponse(3, number, -1, error, Offset(number), True)
+        self.shard.on_produced(self.host, response, TimeMs(now_ms), self.out)
+
+    def ask(self, now_ms: int, request: Request = ASK, group_id: str = "g") -> None:
         caller: Any = None
-        self.shard.handle(self.host, (caller, "g", request), TimeMs(now_ms), self.out)
+        self.shard.handle(self.host, (caller, group_id, request), TimeMs(now_ms), self.out)
 
     def commit(self, offset: int, at: int) -> None:
         self.shard.services["g"].offsets.apply(KEY, committed(offset), Offset(at))
@@ -98,6 +112,84 @@ def test_a_fetch_that_waits_is_refused_as_the_broker_ceases_to_lead() -> None:
     talk.ask(100)
     talk.shard.close(TimeMs(200), talk.out)
     assert talk.told == [OffsetFetchResponse(error=ErrorCode.NOT_COORDINATOR)]
+
+
+def beat(epoch: int, member_id: str = "m") -> ConsumerGroupHeartbeatRequest:
+    joins: dict[str, Any] = {"rebalance_timeout_ms": DurationMs(30_000), "subscribed_topics": frozenset("t")}
+    return ConsumerGroupHeartbeatRequest(
+        member_id=MemberId(member_id), epoch=epoch, client_id="x", **(joins | {"owned": frozenset()})
+    )
+
+
+def refused(error: ErrorCode, epoch: int, member_id: str = "m") -> ConsumerGroupHeartbeatResponse:
+    return ConsumerGroupHeartbeatResponse(error=error, member_id=MemberId(member_id), epoch=epoch)
+
+
+def joined_too_late() -> Talk:
+    """A member joins at 100 ms; its record at 8 is not replicated in time, and stands in the log all the same."""
+    talk = Talk(high_watermark=8)
+    talk.ask(100, beat(0))
+    talk.produced(8, ErrorCode.REQUEST_TIMED_OUT, 5_100)
+    assert talk.told == [refused(ErrorCode.COORDINATOR_NOT_AVAILABLE, 0)]
+    talk.told.clear()
+    return talk
+
+
+def test_a_heartbeat_does_not_show_what_an_append_that_timed_out_has_made_of_its_member() -> None:
+    """CoordinatorRuntime.waitForPendingWrites: a former leader that hears no follower gives nobody a partition."""
+    talk = joined_too_late()
+    talk.ask(5_200, beat(0))
+    assert talk.told == [], "it was told its partitions, which no later coordinator knows of"
+    assert min(delay for delay, _ in talk.out.woken) <= 20
+    talk.log.log_end_offset = 10
+    assert talk.due(5_220) == []
+    talk.log.high_watermark = 9
+    (answer,) = talk.due(5_240)
+    assert isinstance(answer, ConsumerGroupHeartbeatResponse)
+    assert (answer.error, answer.assignment) == (ErrorCode.NONE, frozenset({t(0)}))
+    assert talk.due(5_260) == [answer]
+
+
+def test_a_heartbeat_is_answered_at_once_where_all_is_committed() -> None:
+    talk = joined_too_late()
+    talk.log.high_watermark = 9
+    talk.ask(5_200, beat(0))
+    assert [each.error for each in talk.told if isinstance(each, ConsumerGroupHeartbeatResponse)] == [ErrorCode.NONE]
+
+
+def test_a_heartbeat_waits_no_longer_than_an_append() -> None:
+    talk = joined_too_late()
+    talk.ask(5_200, beat(0))
+    assert talk.due(5_200 + STABLE_MS_MAX - 1) == []
+    assert talk.due(5_200 + STABLE_MS_MAX) == [refused(ErrorCode.COORDINATOR_NOT_AVAILABLE, 0)]
+
+
+def test_a_heartbeat_that_waits_is_refused_as_the_broker_ceases_to_lead() -> None:
+    talk = joined_too_late()
+    talk.ask(5_200, beat(0))
+    talk.shard.close(TimeMs(5_300), talk.out)
+    assert talk.told == [refused(ErrorCode.NOT_COORDINATOR, 0)]
+
+
+def test_a_heartbeat_waits_for_records_of_other_groups_too() -> None:
+    """The records of a partition are committed in order, whichever group they are of."""
+    talk = Talk(high_watermark=8)
+    talk.ask(100, beat(0))
+    talk.log.high_watermark = 9
+    talk.produced(8, ErrorCode.NONE, 110)
+    talk.ask(120, beat(0), "other")
+    talk.told.clear()
+    talk.ask(130, beat(0))
+    assert talk.told == []
+    talk.log.high_watermark = 10
+    assert len(talk.due(150)) == 1
+
+
+def test_a_heartbeat_that_is_refused_waits_for_nothing() -> None:
+    """Kafka's coordinator throws, and an operation that fails has no records to wait for."""
+    talk = joined_too_late()
+    talk.ask(5_200, beat(7, "stranger"))
+    assert talk.told == [refused(ErrorCode.UNKNOWN_MEMBER_ID, 7, "stranger")]
 
 
 def test_offsets_of_all_groups_that_were_not_committed_are_applied_in_the_order_of_the_log(

@@ -32,12 +32,11 @@ from broker.ids import NO_LEADER, BrokerId, Offset
 from replication.groups.client.messages import TopicMetadataRequest, TopicMetadataResponse
 from tests.replication.mutants.drawing import Draws
 from tests.replication.mutants.offsets_world import WALL_MS
-from tests.replication.mutants.shard_brokers import EVERY, HOME, LOAD_MS, LOOK_MS
+from tests.replication.mutants.shard_brokers import EVERY, HOME, LOAD_MS, LOOK_MS, WAIT_MS
 from tests.replication.mutants.shard_members import REFUSALS, ShardMembers
 
 STEP_COUNT: Final = 140
 _STREAM: Final = 41
-_WAIT_MS: Final = 5_000
 _REFUSED: Final = {
     ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
     ErrorCode.KAFKA_STORAGE_ERROR: ErrorCode.NOT_COORDINATOR,
@@ -95,7 +94,7 @@ class _Life(ShardMembers):
         if self._refused(broker, group_id, request):
             return
         partition = HOME[group_id]
-        log, until_ms = self._logs[partition], self._now + _WAIT_MS
+        log, until_ms = self._logs[partition], self._now + WAIT_MS
         has_led, end_offset = partition in self._hosts[broker].leads, log.log_end_offset
         is_stable = log.high_watermark == end_offset or not has_led
 
@@ -108,7 +107,7 @@ class _Life(ShardMembers):
             offsets = tuple(known.get((each.topic, int(each.partition))) for each in request.partitions)
             return not has_led or (told.offsets == offsets and (is_stable or log.high_watermark >= end_offset))
 
-        ticket = self._send(broker, group_id, request, is_right, 0 if is_stable else _WAIT_MS + LOOK_MS)
+        ticket = self._send(broker, group_id, request, is_right, 0 if is_stable else WAIT_MS + LOOK_MS)
         if not is_stable:
             self._open[ticket].end_offset = end_offset
 
@@ -166,6 +165,7 @@ class _Life(ShardMembers):
         for for_ms in (500, 5_500, 5_500, 500, 5_500, 5_500, 500):
             for group_id in "cg":
                 self._member_of(group_id)
+            self._settle()
             self._wait(for_ms)
             self._settle()
         self._expect({"c", "g"} == self._known_ms.keys(), f"members in calm know {self._known_ms}")

@@ -41,6 +41,12 @@ def records_in(batch: bytes) -> Iterator[Record]:
         yield from each.records()
 
 
+def _group_of(key: bytes) -> str:
+    """Return the group that a key names behind its version, as every key of this topic does."""
+    (length,) = struct.unpack_from(">h", key, 2)
+    return key[4 : 4 + length].decode()
+
+
 class OffsetsLog:
     """Hold one partition's batches, whole; `high_watermark` is moved from outside."""
 
@@ -82,6 +88,10 @@ class OffsetsLog:
             if isinstance(key, OffsetKey):
                 value = None if record.value is None else read_committed_offset(bytes(record.value))
                 yield record.offset, key, value
+
+    def group_of(self, batch: bytes) -> str:
+        """Return the group of a batch; each record's key begins with it."""
+        return next(_group_of(bytes(record.key or b"")) for record in records_in(batch))
 
     def repeated(self, batch: bytes) -> str:
         """Return which record of a consumer group a batch writes again as the log has it already, "" for none."""

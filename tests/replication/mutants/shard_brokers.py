@@ -40,6 +40,7 @@ group, the others have no members."""
 CALLER: Final = Address(NodeId(9))
 LOAD_MS: Final = 25
 LOOK_MS: Final = 20
+WAIT_MS: Final = 5_000
 _TIMER_COUNT_MAX: Final = 15
 """More timers than a coordinator has at a time that sets one for what is due next."""
 
@@ -79,6 +80,8 @@ class ShardBrokers:
         self._open: dict[int, Asked] = {}
         self._pending: dict[int, tuple[int, int, int]] = {}
         """The appends without a result, by number: broker, partition, first offset."""
+        self._group_of: dict[int, str] = {}
+        """The group of each append, by number."""
         self._moved_ms = {3: 0, 4: 0}
         self._result: dict[int, ErrorCode] = {}
         self._is_losing, self._told = False, ""
@@ -97,8 +100,9 @@ class ShardBrokers:
         """Let a broker handle something, and take all that it says."""
         out, host = Outbox(), self._hosts[broker]
         action(out)
-        for partition, number, base, _ in host.appended:
+        for partition, number, base, batch in host.appended:
             self._pending[number] = broker, partition, base
+            self._group_of[number] = self._logs[partition].group_of(batch)
         self._due.add(self._now, broker, out)
         self._told = self._told or host.told
         for receiver, answer in out.sent:

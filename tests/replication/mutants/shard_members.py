@@ -5,13 +5,16 @@ What it decides: what each says next, by what it was told last: it joins, synchr
 Constraints: a member that was told that it is in, by an answer behind which all is replicated, is known to every later
 coordinator until it has been silent for its session; while nothing fails it is refused nothing.
 
-Source: CoordinatorRuntime and GroupMetadataManager 4.3.1, as facts: no response shows what is not committed.
+Source: CoordinatorRuntime and GroupMetadataManager 4.3.1, as facts: no response shows what is not committed; one that
+appends nothing waits for what is pending (waitForPendingWrites), at most for the timeout of an append.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, Final
+
+import attrs
 
 from broker.error_codes import ErrorCode
 from broker.group.classic import (
@@ -29,11 +32,32 @@ from broker.group.protocol import Subscription, write_assignment
 from broker.units import DurationMs
 from replication.groups.connection_messages import GroupRequest
 from tests.replication.mutants.drawing import Draws
-from tests.replication.mutants.shard_brokers import CALLER, EVERY, HOME, Asked, ShardBrokers
+from tests.replication.mutants.offsets_world import OffsetsLog
+from tests.replication.mutants.shard_brokers import CALLER, EVERY, HOME, LOOK_MS, WAIT_MS, Asked, ShardBrokers
 
 _SESSION_MS: Final = {"c": 10_000, "g": 45_000}
 REFUSALS: Final = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.KAFKA_STORAGE_ERROR, ErrorCode.NOT_ENOUGH_REPLICAS)
 """The errors with which an append is refused at once."""
+
+
+ITS_OWN: Final = -1
+
+
+@attrs.define
+class _Wait:
+    """Hold what a heartbeat's answer waits for: the log up to `end_offset`, ITS_OWN append, None as it is handled."""
+
+    due_ms: int
+    end_offset: int | None
+
+    def allows(self, error: ErrorCode, now_ms: int, log: OffsetsLog, has_led: bool) -> bool:
+        """Return whether the time has come for an answer with this error."""
+        if self.end_offset == ITS_OWN:
+            return True
+        is_committed = log.high_watermark >= (log.log_end_offset if self.end_offset is None else self.end_offset)
+        if error is ErrorCode.COORDINATOR_NOT_AVAILABLE and self.end_offset is not None:
+            return now_ms >= self.due_ms and not (is_committed and has_led)
+        return is_committed or error is not ErrorCode.NONE
 
 
 def _errors(response: Any) -> list[ErrorCode]:
@@ -108,13 +132,40 @@ class ShardMembers(ShardBrokers):
             self._doubted.add(group_id)
         joins = isinstance(request, JoinGroupRequest)
         self._end_offset[group_id] = self._logs[4].log_end_offset
-        self._send(broker, group_id, request, lambda told: self._heard(group_id, request, told), 10**9)
+        if group_id == "g":
+            self._send_beat(broker, request)
+        else:
+            self._send(broker, group_id, request, lambda told: self._heard(group_id, request, told), 10**9)
         self._hosts[broker].refusing = ErrorCode.NONE
         for asked in self._open.values():
-            if asked.request is request:
+            if asked.request is request and group_id == "c":
                 asked.until_ms = self._now + 25_000 if joins else 10**9
-                is_storing = any(each[:2] == (broker, HOME[group_id]) for each in self._pending.values())
-                self._expect(joins or is_storing, f"{request} waits for nothing")
+                self._expect(joins or self._is_storing(broker, "c"), f"{request} waits for nothing")
+
+    def _is_storing(self, broker: int, group_id: str) -> bool:
+        """Return whether a coordinator does not know the result of an append of this group yet."""
+        return any(
+            each[:2] == (broker, HOME[group_id]) and self._group_of[number] == group_id
+            for number, each in self._pending.items()
+        )
+
+    def _send_beat(self, broker: int, request: Any) -> None:
+        """Send a heartbeat of the consumer group, whose answer waits for an append, or for all that the log has."""
+        log, leads = self._logs[HOME["g"]], self._hosts[broker].leads
+        wait = _Wait(self._now + WAIT_MS, None if HOME["g"] in leads else ITS_OWN)
+
+        def is_right(told: Any) -> bool:
+            if told.error is ErrorCode.COORDINATOR_NOT_AVAILABLE:
+                self._doubted.add("g")  # Nothing was replicated for as long as an append may take.
+            return wait.allows(told.error, self._now, log, HOME["g"] in leads) and self._heard("g", request, told)
+
+        ticket = self._send(broker, "g", request, is_right, 10**9)
+        if ticket in self._open and wait.end_offset is None and not self._is_storing(broker, "g"):
+            wait.end_offset = self._open[ticket].end_offset = log.log_end_offset
+            self._open[ticket].until_ms = wait.due_ms + LOOK_MS
+            self._expect(log.high_watermark < wait.end_offset, f"{request} waits for nothing")
+        else:
+            wait.end_offset = ITS_OWN
 
     def _beat(self) -> Any:
         _, epoch = self._members.get("g", ("m", 0))
