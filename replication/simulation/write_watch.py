@@ -10,7 +10,8 @@ Goals, most important first:
 Constraints: nothing stands in the way while there is one controller, the leader is alive, has read of the partition's
 present state, and hears the controller and each member of the ISR and is heard; the members are alive, hear the
 controller and are min.insync.replicas at least. The time starts again when leader, epoch, a process or a clock changes.
-The bound is that of L15, `limit_ms`: a member that does not fetch has left the ISR by then, and does not count.
+The bound is that of L15, `limit_ms`: a member that does not fetch has left the ISR by then, and does not count. One
+that left before it lagged counts in Kafka until the leader looks again, which is excused (`former_members`).
 
 Example: replica.lag.time.max.ms is 10 s; a leader that all members hear had 40 records at 50 s, and its high watermark
 is 39 at 76 s: that breaks L16.
@@ -34,6 +35,7 @@ from replication.roles.leader import LeaderRole
 from replication.roles.messages import CONTROLLER, NodeId, ProduceResponse
 from replication.rules.partition import PartitionState
 from replication.simulation.cluster import Cluster
+from replication.simulation.former_members import FormerMembers
 from replication.simulation.lag_watch import LOOK_MS, ClockSetbacks, limit_ms
 
 REFUSALS: Final = frozenset(
@@ -66,6 +68,7 @@ class WriteWatch:
         self._find = find
         self._limit_ms = limit_ms(cluster.options.settings)
         self._setbacks = ClockSetbacks(cluster)
+        self._former = FormerMembers(cluster)
         self._clear: dict[int, _Clear] = {}
         self._refused: dict[tuple[int, NodeId], str] = {}
         """The last refusal since the last look, by partition and broker, in words."""
@@ -86,6 +89,7 @@ class WriteWatch:
         cluster = self._cluster
         clear: dict[int, _Clear] = {}
         self._setbacks.look()
+        self._former.look()
         if not cluster.is_without_controller and cluster.former is None:
             for partition, state in cluster.controller.image.partitions.items():
                 role = self._leader_in_the_clear(partition, state)
@@ -134,6 +138,8 @@ class WriteWatch:
         if log.high_watermark >= clear.end_offset:
             return attrs.evolve(clear, asked_ms=now_ms, end_offset=log.log_end_offset)
         if now_ms - clear.asked_ms > self._limit_ms:
+            if self._former.are_waited_for(partition, state, role, clear.end_offset):
+                return attrs.evolve(clear, asked_ms=now_ms)
             what = f"{clear.end_offset} records at {clear.asked_ms} ms, hears ISR {state.isr}"
             what = f"leader {state.leader} had {what}, and has committed {log.high_watermark}"
             self._find(Finding("L16", now_ms, partition, what))
