@@ -55,7 +55,7 @@ from replication.simulation.lag_watch import LagWatch
 from replication.simulation.liveness import Missing, level_partitions, settled
 from replication.simulation.options import WALL_CLOCK_MS, Options
 from replication.simulation.recording import Recording
-from replication.simulation.repair import elect_where_stuck
+from replication.simulation.repair import elect_where_stuck, restart_where_replaced
 from replication.simulation.retention import join_retention
 from replication.simulation.trace import LineSink, Trace, discard_line
 from replication.simulation.views import PartitionView, view_of
@@ -245,6 +245,7 @@ class Simulation:
         missing = self._missing()
         while missing is not None and cluster.now_ms < options.duration_ms + options.heal_ms_max:
             elect_where_stuck(cluster)
+            restart_where_replaced(cluster)
             cluster.run_until(TimeMs(cluster.now_ms + HEAL_STEP_MS))
             missing = self._missing()
         return missing
