@@ -46,6 +46,7 @@ from replication.groups.layout import Layout
 from replication.groups.member import Member
 from replication.groups.offsets_log import records_of
 from replication.groups.shard import Shard
+from replication.groups.withheld import WithheldPartitions
 from replication.roles.messages import CONTROLLER, HostedMessage, Message, NodeId, ProduceResponse
 from replication.roles.outbox import Outbox
 from replication.simulation.cluster import Cluster
@@ -74,6 +75,7 @@ class GroupChecker:
         losses: Mapping[str, Sequence[Loss]],
     ) -> None:
         self.findings: list[Finding] = []
+        self.withheld = WithheldPartitions()
         self._layout = layout
         self._members = members
         self._hosted_roles = hosted_roles
@@ -201,6 +203,7 @@ class GroupChecker:
             known = self._known[hosted.broker, service.group_id] = _Known(ServiceChecker(service))
             self._note_ahead(service)
         if known.checker.has_changed():
+            self.withheld.note(service)
             self.note(cluster.now_ms, known.checker.broken(), service.group_id)
             self._check_owners(cluster, service.group_id)
         self._check_forgotten(cluster, known, service)
