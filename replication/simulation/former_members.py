@@ -28,7 +28,7 @@ from __future__ import annotations
 
 import attrs
 
-from broker.ids import BrokerId, Offset
+from broker.ids import BrokerId
 from replication.checkers.view import leader_role
 from replication.roles.leader import LeaderRole
 from replication.roles.messages import Incarnation
@@ -80,7 +80,7 @@ class FormerMembers:
             return _Looked(at, known.last_ms, known.might_join | might_join, now_ms, might_join)
         return attrs.evolve(known, last_ms=now_ms, might_join=might_join)
 
-    def are_waited_for(self, partition: int, known: PartitionState, leader: LeaderRole, end_offset: Offset) -> bool:
+    def are_waited_for(self, partition: int, known: PartitionState, leader: LeaderRole, end_offset: int) -> bool:
         """Return whether all members have the records before `end_offset`, and a former one is waited for."""
         nodes, looked = self._cluster.nodes, self._looked.get(partition)
         logs = [nodes[broker].logs.get(partition) for broker in known.isr]

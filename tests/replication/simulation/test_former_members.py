@@ -69,7 +69,7 @@ class Stuck:
         image.brokers = {**image.brokers, TWO: attrs.evolve(image.brokers[TWO], fenced=is_fenced)}
 
     def is_excused(self, known: PartitionState | None = None, end_offset: int = 1) -> bool:
-        return self.former.are_waited_for(0, known or self.known, self.leader, Offset(end_offset))
+        return self.former.are_waited_for(0, known or self.known, self.leader, end_offset)
 
 
 def test_a_leader_waits_for_a_replica_whose_directory_failed_until_the_next_record(
