@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from broker.units import DurationMs, TimeMs
-from replication.groups import GroupsExtension, with_groups
+from replication.groups import GroupsExtension, shard, with_groups
 from replication.groups.client.consumer_client import ConsumerClient
 from replication.simulation import Options, Simulation, varied
 
@@ -21,7 +21,12 @@ def findings(options: Options, until_ms: int) -> list[str]:
 
 
 def test_g2_a_member_takes_what_it_has_just_reported_not_to_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Member 0 waits for its commit, its heartbeat fails, and the next one says everything: it owns topic-b-0 only."""
+    """Member 0 waits for its commit, its heartbeat fails, and the next one says everything: it owns topic-b-0 only.
+
+    Coordinators answer heartbeats at once here. Since they wait for what is pending the three seeds that fell into this
+    hole do not any more; a heartbeat that fails on its way may still lead there.
+    """
+    monkeypatch.setattr(shard, "shows_state", lambda *_: False)
     options = with_groups(varied(950_027, LASTS))
     assert findings(options, 158_000) == []
     monkeypatch.setattr(ConsumerClient, "coming", frozenset())
