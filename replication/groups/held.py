@@ -40,7 +40,7 @@ NOT_COORDINATOR if the broker has ceased to lead."""
 
 @attrs.frozen
 class Held:
-    """What waits until the records before `end_offset` are committed, at most until `due_ms`."""
+    """Hold a request until the records before `end_offset` are committed, at most until `due_ms`."""
 
     service: GroupService
     finish: Finish
