@@ -3,10 +3,12 @@
 Goals, most important first: the results are the same for any number of processes, and so is what a command prints; an
 interrupt ends all processes, after what they had begun was undone; little work is done in this process, at once.
 
-How: items go to the processes in runs of similar cost, a few runs ahead of the result that is waited for, so that
-neither items nor results pile up. The processes are forked from one that has loaded the module of the work, so that it
-is loaded once. An interrupt raises KeyboardInterrupt in the work of each, and each begins no other; they end when the
-pool does. When the parent process is gone, so are they.
+How: items go to the processes in runs of similar cost. A process gets its next run when it has answered the one
+before, so that neither waits for the other to read, and only a few runs ahead of the result that is waited for, so that
+results do not pile up. The processes are forked from this one, which takes milliseconds, as everything is loaded here.
+A process with several threads is not forked, as a lock that another thread holds would never be given back: there the
+processes come from a fork server, which loads the module of the work again, in half a second. No thread is started
+here. `Workers` keeps the processes for the next work, which finds there what the work before has loaded.
 
 Example: list(in_order(len, ["ab", "c"], cost=len, jobs=2, advance=ignore)) == [2, 1]
 
@@ -19,19 +21,20 @@ import multiprocessing
 import os
 import signal
 import sys
-import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from types import FrameType
-from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar
 
 import attrs
 
 from broker.units import MIB
+from broker.worker_process import is_worker as is_worker  # Commands take it from here.
+from broker.worker_process import serve
 
 if TYPE_CHECKING:
-    from concurrent.futures import Future, ProcessPoolExecutor
+    from multiprocessing.connection import Connection
+    from multiprocessing.process import BaseProcess
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -39,28 +42,30 @@ Advance: TypeAlias = Callable[[int], None]
 """Moves a progress bar forward by an amount of work."""
 Work: TypeAlias = Callable[[Item, Advance], Result]
 """Works on an item, moving the progress bar forward; a function that other processes can import."""
-_Waiting: TypeAlias = "deque[tuple[Future[tuple[list[Result], Exception | None]], int]]"
+StartMethod: TypeAlias = Literal["fork", "forkserver"]
 
-PROCESS_COST: Final = 256 * MIB
-"""Work that is worth a process of its own, whose start takes half a second, in bytes that are read."""
+PROCESS_COST: Final = 64 * MIB
+"""Work that is worth a forked process of its own, in bytes that are read: a tenth of a second."""
+SERVED_FACTOR: Final = 8
+"""How much more work is worth a process of a fork server, whose start takes half a second."""
 RUN_COST: Final = 16 * MIB
-RUNS_AHEAD: Final = 4
-EXIT_INTERRUPTED: Final = 128 + signal.SIGINT
-
-_is_worker = _is_working = _is_over = False
+RUNS_AHEAD: Final = 32
 
 
 def _ignore(_: int) -> None: ...
 
 
-def is_worker() -> bool:
-    """Return whether this process is one that `in_order` has started."""
-    return _is_worker
-
-
 def core_count() -> int:
     """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def start_method() -> StartMethod:
+    """Return how processes are started now: forked from this one if it has no thread but the one that asks."""
+    try:
+        return "fork" if sys.platform == "linux" and len(os.listdir("/proc/self/task")) == 1 else "forkserver"
+    except OSError:  # Who cannot count threads does not fork.
+        return "forkserver"
 
 
 def in_order(
@@ -75,16 +80,146 @@ def in_order(
 
     Raises what `work` raises, at the place of its item.
     """
-    costs = [cost(item) for item in items]
-    processes = min(core_count() if jobs is None else jobs, len(items), sum(costs) // PROCESS_COST)
-    if processes <= 1:
+    with Workers(jobs) as workers:
+        yield from workers.in_order(work, items, cost=cost, advance=advance)
+
+
+@attrs.define
+class _Run:
+    """Hold items that go to a process at once, and what came back for them."""
+
+    items: Sequence[Any]
+    cost: int
+    results: list[Any] | None = None
+    error: BaseException | None = None
+
+
+@attrs.define(eq=False)
+class _Worker:
+    """Hold a process, our end of its pipe, and the run that it works on."""
+
+    process: BaseProcess
+    pipe: Connection
+    run: _Run | None = None
+
+    def give(self, work: Work[Item, Result], run: _Run) -> None:
+        try:
+            self.pipe.send((work, run.items))
+        except OSError:
+            raise self._gone() from None
+        self.run = run
+
+    def take(self) -> _Run:
+        """Return the run that the process was given, with its results; raise its KeyboardInterrupt."""
+        run, self.run = self.run, None
+        assert run is not None
+        try:
+            run.results, run.error = self.pipe.recv()
+        except (EOFError, OSError):
+            raise self._gone() from None
+        if isinstance(run.error, KeyboardInterrupt):  # The same signal may not have come to us yet.
+            raise run.error
+        return run
+
+    def _gone(self) -> ChildProcessError:
+        self.process.join()
+        return ChildProcessError(f"a process that shared the work ended with status {self.process.exitcode}")
+
+
+class Workers:
+    """Share work among up to `jobs` processes (None: one a core), which are started when there is enough of it.
+
+    Use it in a `with` block, at whose end no process is left.
+    """
+
+    def __init__(self, jobs: int | None) -> None:
+        self._jobs = core_count() if jobs is None else jobs
+        self._workers: list[_Worker] = []
+
+    def __enter__(self) -> Workers:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Interrupt what works still, and wait for the end of all, whoever sends another interrupt."""
+        with _held_back(signal.SIGINT):
+            for worker in self._workers:
+                if worker.run is not None and worker.process.pid is not None and worker.process.is_alive():
+                    os.kill(worker.process.pid, signal.SIGINT)
+                worker.pipe.close()
+            for worker in self._workers:
+                worker.process.join()
+            self._workers.clear()
+
+    def in_order(
+        self,
+        work: Work[Item, Result],
+        items: Sequence[Item],
+        *,
+        cost: Callable[[Item], int],
+        advance: Advance = _ignore,
+    ) -> Iterator[Result]:
+        """Yield the results of `work` on the items, in their order; raise what `work` raises, at its item's place."""
+        assert all(worker.run is None for worker in self._workers), "the work before was not taken to its end"
+        costs = [cost(item) for item in items]
+        method = start_method()
+        process_cost = PROCESS_COST if method == "fork" else PROCESS_COST * SERVED_FACTOR
+        count = min(self._jobs, len(items), sum(costs) // process_cost)
+        if count > 1:
+            self._start(count - len(self._workers), method, getattr(work, "func", work).__module__)
+            yield from self._shared(work, _runs(items, costs), advance)
+            return
         for item, size in zip(items, costs, strict=True):
             meter = _Meter(advance)
             result = work(item, meter.move)
             advance(max(0, size - meter.moved))
             yield result
-        return
-    yield from _from_processes(work, items, costs, processes, advance)
+
+    def _start(self, count: int, method: StartMethod, module: str) -> None:
+        """Start so many more processes; those of a fork server come from one that has loaded the module."""
+        context = multiprocessing.get_context(method)
+        if method == "forkserver" and count > 0:
+            context.set_forkserver_preload([module])
+            _start_server()
+        for _ in range(count):
+            with _held_back(signal.SIGINT, signal.SIGTERM):
+                ours, theirs = context.Pipe()
+                inherited = [*(worker.pipe for worker in self._workers), ours] if method == "fork" else []
+                process = context.Process(target=serve, args=(theirs, inherited))
+                process.start()
+                theirs.close()
+                self._workers.append(_Worker(process, ours))
+
+    def _shared(self, work: Work[Item, Result], runs: Iterator[_Run], advance: Advance) -> Iterator[Result]:
+        """Yield the results of the runs from the processes, in order."""
+        waiting: deque[_Run] = deque()
+        self._hand_out(work, runs, waiting)
+        while waiting:
+            for run in self._answered(wait=waiting[0].results is None):
+                advance(run.cost)
+            self._hand_out(work, runs, waiting)
+            if waiting[0].results is not None:
+                first = waiting.popleft()
+                yield from first.results or ()
+                if first.error is not None:
+                    raise first.error
+
+    def _hand_out(self, work: Work[Item, Result], runs: Iterator[_Run], waiting: deque[_Run]) -> None:
+        """Give each idle process a run, unless too many wait for the first of them."""
+        for worker in self._workers:
+            if worker.run is None and len(waiting) < RUNS_AHEAD * len(self._workers):
+                run = next(runs, None)
+                if run is None:
+                    return
+                worker.give(work, run)
+                waiting.append(run)
+
+    def _answered(self, *, wait: bool) -> Iterator[_Run]:
+        """Yield the runs that processes have answered; `wait` for one if there is none."""
+        from multiprocessing.connection import wait as ready  # Late: most commands start no process.
+
+        working = {worker.pipe: worker for worker in self._workers if worker.run is not None}
+        for pipe in ready(list(working), None if wait else 0):
+            yield working[pipe].take()
 
 
 @attrs.define
@@ -99,131 +234,34 @@ class _Meter:
         self.advance(count)
 
 
-def _from_processes(
-    work: Work[Item, Result], items: Sequence[Item], costs: Sequence[int], processes: int, advance: Advance
-) -> Iterator[Result]:
-    """Yield the results of `work` from a pool of so many processes."""
-    from concurrent.futures import ProcessPoolExecutor  # Late: most commands start no process.
-
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([getattr(work, "func", work).__module__])
-    _start_server()
-    with ProcessPoolExecutor(processes, mp_context=context, initializer=_begin_process) as pool:
-        waiting: _Waiting[Result] = deque()
-        try:
-            for run, size in _runs(items, costs):
-                with _interrupts_wait():
-                    waiting.append((pool.submit(_work_on, work, run), size))
-                if len(waiting) >= RUNS_AHEAD * processes:
-                    yield from _taken(waiting, advance)
-            while waiting:
-                yield from _taken(waiting, advance)
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            _interrupt(pool)
-            raise
-
-
 def _start_server() -> None:
     """Start the fork server with SIGINT blocked; the processes that it forks begin with it blocked, too."""
     from multiprocessing import forkserver, resource_tracker
 
     resource_tracker.ensure_running()  # Started by the server's start otherwise, which makes interrupts heard again.
-    with _interrupts_wait():
+    with _held_back(signal.SIGINT):
         forkserver.ensure_running()
 
 
 @contextmanager
-def _interrupts_wait() -> Iterator[None]:
-    """Block SIGINT while a process is started: one whose parent gave up half-way prints a traceback."""
-    heard = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+def _held_back(*numbers: signal.Signals) -> Iterator[None]:
+    """Block signals while processes start or end: one whose parent gave up half-way prints a traceback, or is left."""
+    heard = signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
     try:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, heard)
 
 
-def _runs(items: Sequence[Item], costs: Sequence[int]) -> Iterator[tuple[list[Item], int]]:
-    """Yield the items in runs of at least `RUN_COST`, each with its cost."""
-    run: list[Item] = []
+def _runs(items: Sequence[Any], costs: Sequence[int]) -> Iterator[_Run]:
+    """Yield the items in runs of at least `RUN_COST`."""
+    run: list[Any] = []
     total = 0
     for item, cost in zip(items, costs, strict=True):
         run.append(item)
         total += cost
         if total >= RUN_COST:
-            yield run, total
+            yield _Run(run, total)
             run, total = [], 0
     if run:
-        yield run, total
-
-
-def _taken(waiting: _Waiting[Result], advance: Advance) -> Iterator[Result]:
-    """Yield the results of the run that was begun first; raise the error that ended it."""
-    future, size = waiting.popleft()
-    results, error = future.result()
-    advance(size)
-    yield from results
-    if error is not None:
-        raise error
-
-
-def _interrupt(pool: ProcessPoolExecutor) -> None:
-    """Let every process of a pool clear up and end."""
-    for process in list((pool._processes or {}).values()):
-        if process.pid is not None and process.is_alive():
-            os.kill(process.pid, signal.SIGINT)
-
-
-def _work_on(work: Work[Item, Result], items: Sequence[Item]) -> tuple[list[Result], Exception | None]:
-    """Return the results on the items before the first that raises an error, and the error.
-
-    Raises KeyboardInterrupt after an interrupt.
-    """
-    global _is_working
-    if _is_over:  # A pool hands out what waits already.
-        raise KeyboardInterrupt
-    _is_working = True
-    results: list[Result] = []
-    try:
-        for item in items:
-            results.append(work(item, _ignore))
-    except Exception as error:  # Its place among the results is lost if it is raised here.
-        return results, error
-    finally:
-        _is_working = False
-    return results, None
-
-
-def _begin_process() -> None:
-    """Set up a process: how it takes an interrupt, and that it ends with its parent."""
-    global _is_worker
-    _is_worker = True
-    signal.signal(signal.SIGINT, _interrupted)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    sys.unraisablehook = _print_unraisable
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-
-    def end_with_parent() -> None:
-        parent.join()
-        os._exit(EXIT_INTERRUPTED)
-
-    threading.Thread(target=end_with_parent, daemon=True).start()
-
-
-def _interrupted(number: int, frame: FrameType | None) -> None:
-    """Raise KeyboardInterrupt in the work on the first SIGINT.
-
-    The process stays until the pool ends it: one that is gone makes the pool kill the others.
-    """
-    global _is_over
-    is_first, _is_over = not _is_over, True
-    if _is_working and is_first:  # A second one would cut short what clears up after the first.
-        raise KeyboardInterrupt
-
-
-def _print_unraisable(unraisable: sys.UnraisableHookArgs) -> None:
-    """Print an error that Python cannot raise, unless it is an interrupt that came while a compiled loop was loaded."""
-    if not issubclass(unraisable.exc_type, KeyboardInterrupt):
-        sys.__unraisablehook__(unraisable)
+        yield _Run(run, total)

@@ -8,6 +8,7 @@ Source: ours.
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Final
@@ -23,6 +24,7 @@ from log.tools.sources import SourceFile, SourceFolder
 
 BAR_SIZE_MIN: Final = 64 * MIB  # Read in about a tenth of a second; a bar for less only flickers.
 LINES_PER_WRITE: Final = 1000
+SECONDS_PER_REFRESH: Final = 0.1
 FILE_COST: Final = MIB
 """What opening and closing a file costs beside its bytes: as much as reading a mebibyte."""
 
@@ -58,9 +60,18 @@ def progress(title: str, size: int, *, quiet: bool) -> Iterator[Advance]:
         yield lambda _: None
         return
     columns = (TextColumn(title), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(title, total=size)
-        yield lambda count: bar.advance(task, count)
+    # Drawn by whoever advances it: with a thread that draws, this process could not be forked to share its work.
+    with Progress(*columns, console=Console(stderr=True), transient=True, auto_refresh=False) as bar:
+        task, drawn = bar.add_task(title, total=size), time.monotonic()
+
+        def advance(count: int) -> None:
+            nonlocal drawn
+            bar.advance(task, count)
+            if (now := time.monotonic()) >= drawn + SECONDS_PER_REFRESH:
+                bar.refresh()
+                drawn = now
+
+        yield advance
 
 
 def file_cost(file: SourceFile) -> int:

@@ -22,7 +22,7 @@ from broker.config import OLDEST_SETTINGS, Scope, lookup, parse
 from broker.errors import CorruptDataError, UsageError
 from broker.releases import Release
 from broker.units import TimeMs
-from broker.workers import Advance, Work, in_order
+from broker.workers import Advance, Work, Workers
 from log.cli.options import JOBS, NOW, PATHS, QUIET, check_out, time_ms
 from log.cli.output import folder_cost, print_error, print_lines, progress
 from log.log_config import LogConfig
@@ -111,25 +111,25 @@ def run_rework(rework: Rework, options: ReworkOptions) -> int:
     check_clean_shutdown(plans, rework)
     for line in _warnings(plans, rework):
         print_error(f"warning: {line}")
-    with brokers_kept_out(plans, rework):
-        _each(partial(_planned, rework=rework), plans, "Checking", options)
+    with brokers_kept_out(plans, rework), Workers(options.jobs) as workers:
+        _each(partial(_planned, rework=rework), plans, "Checking", workers, quiet=options.quiet)
         if options.in_place and not options.yes and not click.confirm("Change these files?", err=True):
             return EXIT_USAGE
         damages: Sequence[CorruptDataError] | None = None
         try:
-            damages = _each(partial(_carried_out, rework=rework), plans, "Working", options)
+            damages = _each(partial(_carried_out, rework=rework), plans, "Working", workers, quiet=options.quiet)
         finally:
             print_lines(finish(plans, rework, is_whole=damages is not None and not damages))
     return EXIT_REFUSED if damages else 0
 
 
 def _each(
-    work: Work[Plan, _Lines], plans: Sequence[Plan], title: str, options: ReworkOptions
+    work: Work[Plan, _Lines], plans: Sequence[Plan], title: str, workers: Workers, *, quiet: bool
 ) -> list[CorruptDataError]:
     """Print the lines of each plan as they come; return the damages that came instead."""
     damages = []
-    with progress(title, sum(map(_cost, plans)), quiet=options.quiet) as advance:
-        for lines in in_order(work, plans, cost=_cost, jobs=options.jobs, advance=advance):
+    with progress(title, sum(map(_cost, plans)), quiet=quiet) as advance:
+        for lines in workers.in_order(work, plans, cost=_cost, advance=advance):
             if isinstance(lines, CorruptDataError):
                 damages.append(lines)
                 print_error(str(lines))

@@ -19,7 +19,7 @@ from broker.cli import EXIT_REFUSED, printable, takes
 from broker.cli_options import idle_beside
 from broker.errors import CorruptDataError, InputError
 from broker.units import TimeMs
-from broker.workers import Advance, in_order
+from broker.workers import Advance, Workers
 from log.cli.options import JOBS, JSON, NOW, PATHS, QUIET, time_ms
 from log.cli.output import file_cost, folder_cost, print_error, print_lines, progress
 from log.compaction import CompactionEstimate
@@ -66,11 +66,14 @@ def command(options: StatsCommand) -> int:
     folders = segment_folders(expand_all(options.paths))
     estimates: list[CompactionEstimate | None] = []
     readings = 2 if options.compaction else 1
-    with progress("Reading", sum(map(folder_cost, folders)) * readings, quiet=options.quiet) as advance:
-        total, is_whole = _measured(folders, options, advance)
+    with (
+        Workers(options.jobs) as workers,
+        progress("Reading", sum(map(folder_cost, folders)) * readings, quiet=options.quiet) as advance,
+    ):
+        total, is_whole = _measured(folders, options, workers, advance)
         if options.compaction:
             work = partial(_estimate, now_ms=options.now_ms)
-            for found in in_order(work, folders, cost=folder_cost, jobs=options.jobs, advance=advance):
+            for found in workers.in_order(work, folders, cost=folder_cost, advance=advance):
                 if isinstance(found, str):
                     print_error(found)
                 estimates.append(None if isinstance(found, str) else found)
@@ -80,11 +83,13 @@ def command(options: StatsCommand) -> int:
     return 0 if is_whole and not total.damage_count and None not in estimates else EXIT_REFUSED
 
 
-def _measured(folders: Sequence[SourceFolder], options: StatsCommand, advance: Advance) -> tuple[SegmentStats, bool]:
+def _measured(
+    folders: Sequence[SourceFolder], options: StatsCommand, workers: Workers, advance: Advance
+) -> tuple[SegmentStats, bool]:
     """Show the statistics of each segment; return their sum, and whether every segment could be read."""
     total, is_whole = SegmentStats(), True
     files = [file for folder in folders for file in folder.files]
-    measured = in_order(_measure, files, cost=file_cost, jobs=options.jobs, advance=advance)
+    measured = workers.in_order(_measure, files, cost=file_cost, advance=advance)
     for file, stats in zip(files, measured, strict=True):
         if isinstance(stats, InputError):
             print_error(str(stats))

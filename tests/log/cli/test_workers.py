@@ -5,30 +5,33 @@ from __future__ import annotations
 import os
 import pickle
 import shutil
-import signal
-import subprocess
-import sys
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from broker import workers
 from broker.errors import CorruptDataError, InputError
-from broker.workers import Advance, in_order
+from broker.workers import Advance, Workers, in_order
 from log.errors import LockedError
 from tests.log.cli.test_commands import Answer, answer, contents
+from tests.log.cli.waiting import until
 from tests.log.samples import DIRECTORY, write_sample
 
 ITEMS = tuple(range(20))
 
 
-@pytest.fixture(autouse=True)
-def processes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the smallest work be worth a process."""
+METHODS = ("fork", "forkserver")
+
+
+@pytest.fixture(autouse=True, params=METHODS)
+def method(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> str:
+    """Let the smallest work be worth a process, and start processes both ways."""
     monkeypatch.setattr(workers, "PROCESS_COST", 1)
+    monkeypatch.setattr(workers, "SERVED_FACTOR", 1)
     monkeypatch.setattr(workers, "RUN_COST", 3)
+    monkeypatch.setattr(workers, "start_method", lambda: request.param)
+    return str(request.param)
 
 
 def squared(item: int, advance: Advance) -> tuple[int, int]:
@@ -62,6 +65,56 @@ def met(item: tuple[Path, int], advance: Advance) -> int:
 
 def test_items_are_worked_on_at_the_same_time(tmp_path: Path) -> None:
     assert len(set(in_order(met, [(tmp_path, 0), (tmp_path, 1)], cost=lambda _: 3, jobs=2))) == 2
+
+
+def pids(found: Sequence[tuple[int, int]]) -> set[int]:
+    return {pid for _, pid in found}
+
+
+def test_later_work_is_done_by_the_same_processes(tmp_path: Path) -> None:
+    pairs = [[(tmp_path / str(number), 0), (tmp_path / str(number), 1)] for number in range(2)]
+    for each in pairs:
+        each[0][0].mkdir()
+    with Workers(2) as both:
+        first, second = ([*both.in_order(met, each, cost=lambda _: 3)] for each in pairs)
+    assert len(set(first)) == 2
+    assert set(first) == set(second)
+
+
+def test_more_work_than_before_starts_the_processes_that_are_missing() -> None:
+    with Workers(3) as three:
+        assert pids([*three.in_order(squared, ITEMS[:1], cost=lambda _: 1)]) == {os.getpid()}
+        before = [*three.in_order(squared, ITEMS[:2], cost=lambda _: 1)]
+        after = [*three.in_order(squared, ITEMS[:13], cost=lambda _: 1)]
+    assert len(pids(before)) == 1  # The two items are one run.
+    assert os.getpid() not in pids(before) | pids(after)
+    assert [square for square, _ in after] == [item * item for item in range(13)]
+
+
+def slow_first(item: tuple[Path, int], _: Advance) -> int:
+    """Wait, with the first item, for the others to be far ahead."""
+    folder, number = item
+    (folder / str(number)).touch()
+    if number == 0:
+        until((folder / str(workers.RUNS_AHEAD)).exists)
+    return number
+
+
+def test_a_long_item_does_not_keep_the_other_processes_waiting(tmp_path: Path) -> None:
+    items = [(tmp_path, number) for number in range(3 * workers.RUNS_AHEAD)]
+    assert [*in_order(slow_first, items, cost=lambda _: 3, jobs=2)] == [number for _, number in items]
+
+
+def unserved(item: int, _: Advance) -> int:
+    if item == 7:
+        os._exit(9)
+    return item
+
+
+def test_a_process_that_ends_by_itself_is_an_error_in_one_line() -> None:
+    with pytest.raises(ChildProcessError) as error:
+        list(in_order(unserved, ITEMS, cost=lambda _: 3, jobs=2))
+    assert str(error.value) == "a process that shared the work ended with status 9"
 
 
 def test_little_work_starts_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -135,123 +188,3 @@ def test_output_and_files_are_the_same_for_any_number_of_jobs(words: tuple[str, 
     assert (shared.status, shared.out, shared.err) == (alone.status, alone.out, alone.err)
     assert files_of_shared == files
     assert len(alone.lines) >= 3
-
-
-PROGRAM = """
-import sys
-from pathlib import Path
-from broker import workers
-workers.PROCESS_COST = workers.RUN_COST = 1
-
-def slow(item, advance):
-    import time
-    made = Path(item[1]) / str(item[0])
-    made.touch()
-    try:
-        time.sleep(60)
-    finally:
-        made.unlink()
-
-if __name__ == "__main__":
-    import signal
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # Ignored, where a test run is in the background.
-    items = [(number, sys.argv[1]) for number in range(4)]
-    list(workers.in_order(slow, items, cost=lambda _: 1, jobs=2, advance=lambda _: None))
-"""
-
-
-LOADED_SLOWLY = """
-import sys
-import time
-from pathlib import Path
-
-def work(item, advance):
-    return item
-
-if sys.argv[0] == "-c":  # So begins the process that the others are forked from.
-    Path(__file__).with_name("loading").touch()
-    time.sleep(2)
-"""
-
-LOADING_PROGRAM = """
-import signal
-import sys
-import loaded_slowly
-from broker import workers
-
-if __name__ == "__main__":
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    workers.PROCESS_COST = workers.RUN_COST = 1
-    try:
-        list(workers.in_order(loaded_slowly.work, [1, 2, 3, 4], cost=lambda _: 1, jobs=2))
-    except KeyboardInterrupt:
-        sys.exit(130)
-"""
-
-
-def running(folder: Path) -> tuple[subprocess.Popen[bytes], Path]:
-    program, made = folder / "program.py", folder / "made"
-    program.write_text(PROGRAM)
-    made.mkdir()
-    process = subprocess.Popen(
-        [sys.executable, str(program), str(made)],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-    until(lambda: len(list(made.iterdir())) == 2)
-    return process, made
-
-
-def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-
-
-def session_is_empty(leader: int) -> bool:
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                fields = (entry / "stat").read_text().rpartition(")")[2].split()
-            except OSError:
-                continue
-            if int(fields[3]) == leader and fields[0] != "Z":
-                return False
-    return True
-
-
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc to see other processes")
-def test_an_interrupt_undoes_what_was_begun_and_ends_all_processes(tmp_path: Path) -> None:
-    process, made = running(tmp_path)
-    os.killpg(process.pid, signal.SIGINT)  # As a terminal sends it: to all of them.
-    process.wait(60)
-    assert list(made.iterdir()) == []
-    until(lambda: session_is_empty(process.pid))
-
-
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc to see other processes")
-def test_processes_end_with_their_parent(tmp_path: Path) -> None:
-    process, _ = running(tmp_path)
-    process.kill()
-    process.wait(60)
-    until(lambda: session_is_empty(process.pid))
-
-
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc to see other processes")
-def test_an_interrupt_while_the_work_is_loaded_is_quiet(tmp_path: Path) -> None:
-    (tmp_path / "loaded_slowly.py").write_text(LOADED_SLOWLY)
-    (tmp_path / "program.py").write_text(LOADING_PROGRAM)
-    process = subprocess.Popen(
-        [sys.executable, "program.py"],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])},
-        stderr=subprocess.PIPE,
-        start_new_session=True,
-    )
-    until((tmp_path / "loading").exists)
-    os.killpg(process.pid, signal.SIGINT)
-    _, printed = process.communicate(timeout=60)
-    assert (process.returncode, printed) == (130, b"")
-    until(lambda: session_is_empty(process.pid))
