@@ -35,6 +35,7 @@ from log.tools.rework_plan import (
     finish,
     plan_lines,
     run_plan,
+    with_last_shutdowns,
 )
 from log.tools.sources import expand_all
 from log.tools.topic_settings import unsaid_settings
@@ -112,6 +113,7 @@ def run_rework(rework: Rework, options: ReworkOptions) -> int:
     for line in _warnings(plans, rework):
         print_error(f"warning: {line}")
     with brokers_kept_out(plans, rework), Workers(options.jobs) as workers:
+        plans = with_last_shutdowns(plans)
         _each(partial(_planned, rework=rework), plans, "Checking", workers, quiet=options.quiet)
         if options.in_place and not options.yes and not click.confirm("Change these files?", err=True):
             return EXIT_USAGE

@@ -24,7 +24,7 @@ Source: the log and its cleaner; the offline use is ours.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import attrs
@@ -106,14 +106,23 @@ def copy_folder(folder: SourceFolder, target: Storage, directory: str, advance: 
         target.set_modified_ms(path, folder.storage.modified_ms(file.path))
 
 
-def last_shutdown_of(storage: Storage, directory: str) -> LastShutdown:
-    """Return the last shutdown of a log from the files beside its directory."""
-    partition = parse_directory_name(directory).partition
-    return LastShutdown(
-        clean=storage.exists(CLEAN_SHUTDOWN_FILE),
-        recovery_point=read_offset_checkpoint(storage, RECOVERY_POINT_FILE).get(partition, Offset(0)),
-        log_start_offset=read_offset_checkpoint(storage, LOG_START_FILE).get(partition, Offset(0)),
-    )
+def last_shutdowns(storage: Storage, directories: Sequence[str]) -> list[LastShutdown]:
+    """Return the last shutdown of each log from the files beside its directory, which are read once for all.
+
+    Raises CorruptDataError for a damaged checkpoint.
+    """
+    clean = storage.exists(CLEAN_SHUTDOWN_FILE)
+    recovery_points = read_offset_checkpoint(storage, RECOVERY_POINT_FILE)
+    log_starts = read_offset_checkpoint(storage, LOG_START_FILE)
+    partitions = [parse_directory_name(directory).partition for directory in directories]
+    return [
+        LastShutdown(
+            clean=clean,
+            recovery_point=recovery_points.get(partition, Offset(0)),
+            log_start_offset=log_starts.get(partition, Offset(0)),
+        )
+        for partition in partitions
+    ]
 
 
 def compact_partition(
