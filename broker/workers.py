@@ -176,14 +176,15 @@ class Workers:
 
     def _start(self, count: int, method: StartMethod, module: str) -> None:
         """Start so many more processes; those of a fork server come from one that has loaded the module."""
-        context = multiprocessing.get_context(method)
-        if method == "forkserver" and count > 0:
+        is_forked = method == "fork"
+        context = multiprocessing.get_context("fork") if is_forked else multiprocessing.get_context("forkserver")
+        if not is_forked and count > 0:
             context.set_forkserver_preload([module])
             _start_server()
         for _ in range(count):
             with _held_back(signal.SIGINT, signal.SIGTERM):
                 ours, theirs = context.Pipe()
-                inherited = [*(worker.pipe for worker in self._workers), ours] if method == "fork" else []
+                inherited = [*(worker.pipe for worker in self._workers), ours] if is_forked else []
                 process = context.Process(target=serve, args=(theirs, inherited))
                 process.start()
                 theirs.close()
@@ -217,9 +218,11 @@ class Workers:
         """Yield the runs that processes have answered; `wait` for one if there is none."""
         from multiprocessing.connection import wait as ready  # Late: most commands start no process.
 
-        working = {worker.pipe: worker for worker in self._workers if worker.run is not None}
-        for pipe in ready(list(working), None if wait else 0):
-            yield working[pipe].take()
+        working = [worker for worker in self._workers if worker.run is not None]
+        answered = ready([worker.pipe for worker in working], None if wait else 0)
+        for worker in working:
+            if worker.pipe in answered:
+                yield worker.take()
 
 
 @attrs.define
