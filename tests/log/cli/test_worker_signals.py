@@ -29,7 +29,7 @@ def slow(item, advance):
     made = Path(item[1]) / str(item[0])
     made.write_text(str(os.getpid()))
     try:
-        time.sleep(60)
+        time.sleep(300)  # Longer than any test waits.
     finally:
         made.unlink()
 
