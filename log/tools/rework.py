@@ -6,7 +6,8 @@ Goals, most important first:
 1. Files are changed only in the storage that is handed over, through the log itself: the same code that passes the
    golden cases, with its crash-safe swaps.
 2. What was done is reported in numbers: segments, bytes and records before and after, where the log ends.
-3. What recovery cut is reported with the reason: what verifying finds before.
+3. What recovery cut is reported with the reason: what verifying finds before. So are the files that a broker left
+   unfinished or marked as deleted, which opening a log removes or puts in place.
 
 Constraints: nobody else uses the directory; a broker must not be running on it. Delayed deletions are done at once, as
 nobody reads the old files.
@@ -39,12 +40,13 @@ from log.files.directory_names import parse_directory_name
 from log.files.metadata_files import CLEAN_SHUTDOWN_FILE
 from log.log_config import LogConfig
 from log.partition.partition_log import PartitionLog
-from log.partition.recovery import LastShutdown
-from log.segments.file_names import CLEANED, LOG, SWAP
+from log.partition.recovery import LastShutdown, unfinished_files
+from log.segments.file_names import LOG
 from log.storage import Storage
-from log.tools.sources import SourceFolder, is_log_file, stage_of
+from log.tools.sources import SourceFolder, is_log_file
 
 COPY_BYTES: Final = 4 * MIB
+NAMES_SHOWN_MAX: Final = 3
 
 
 @attrs.frozen
@@ -125,17 +127,36 @@ def last_shutdowns(storage: Storage, directories: Sequence[str]) -> list[LastShu
     ]
 
 
+def left_behind_lines(names: Sequence[str], *, is_done: bool) -> list[str]:
+    """Return what opening a log does, or with `is_done` has done, with the files that a broker left behind.
+
+    Kafka's LogLoader removes files that are marked as deleted or were not finished, and puts complete ones in place.
+    """
+    removed, complete = unfinished_files(sorted(names))
+    removes, puts = ("removed", "put") if is_done else ("removes", "puts")
+    what = {
+        f"{removes} {{}} that a broker had marked as deleted or not finished: {{}}": removed,
+        f"{puts} {{}} of a broker in the place of those that they replace: {{}}": complete,
+    }
+    return [text.format(counted(len(found), "file"), _first_names(found)) for text, found in what.items() if found]
+
+
+def _first_names(names: Sequence[str]) -> str:
+    more = f" and {len(names) - NAMES_SHOWN_MAX} more" if len(names) > NAMES_SHOWN_MAX else ""
+    return ", ".join(names[:NAMES_SHOWN_MAX]) + more
+
+
 def compact_partition(
     storage: Storage, directory: str, config: LogConfig, last_shutdown: LastShutdown, request: CompactionRequest
 ) -> ReworkResult:
     """Clean a whole partition once; raise CorruptDataError or RefusedError as a cleaner does."""
     before = extent(storage, directory)
+    remarks = left_behind_lines(storage.list(directory), is_done=True)
     log = PartitionLog.open(storage, directory, config, last_shutdown, now_ms=request.now_ms)
     log.update_high_watermark(log.log_end_offset)
     if request.include_active and log.active_segment.size_bytes > 0:
         log.roll(now_ms=request.now_ms)
     target = log_to_clean(log, None, now_ms=request.now_ms)
-    remarks = []
     if target.cleanable_bytes > 0:
         cleaned = clean(target, now_ms=request.now_ms, options=request.options)
         remarks.append(f"cleaned up to offset {cleaned.end_offset}")
@@ -154,16 +175,18 @@ def recover_partition(
 ) -> ReworkResult:
     """Open a partition as after a crash, from its recovery point on, and close it; raises CorruptDataError."""
     before = extent(storage, directory)
-    names = set(storage.list(directory))
+    names = storage.list(directory)
     log = PartitionLog.open(storage, directory, config, attrs.evolve(last_shutdown, clean=False), now_ms=now_ms)
     log.update_high_watermark(log.log_end_offset)
     change = _closed(log, before, now_ms, ())
-    gone = sorted(name for name in names - set(storage.list(directory)) if is_log_file(name) and name.endswith(LOG))
+    left = set(storage.list(directory))
+    gone = sorted(name for name in names if name not in left and is_log_file(name) and name.endswith(LOG))
     cut = before.size_bytes - change.after.size_bytes
-    if any(stage_of(name) in (CLEANED, SWAP) for name in names):
-        remarks = ["what a broker was putting in the place of segments was finished, or undone"]
-    else:
-        remarks = [f"{counted(cut, 'byte')} {'was' if cut == 1 else 'were'} cut"] if cut else ["nothing was cut"]
+    remarks = left_behind_lines(names, is_done=True)
+    if not unfinished_files(names)[
+        1
+    ]:  # What takes the place of segments has another size: nothing can be said of cuts.
+        remarks += [f"{counted(cut, 'byte')} {'was' if cut == 1 else 'were'} cut"] if cut else ["nothing was cut"]
     if last_shutdown.recovery_point > change.log_start_offset:
         remarks.append(f"what is below the recovery point, {last_shutdown.recovery_point}, was taken as it is")
     remarks.extend(f"segment {name} was removed" for name in gone)

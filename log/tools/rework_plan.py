@@ -4,7 +4,8 @@ What it decides: where work happens (a copy below `out`, or the files themselves
 reported.
 
 Constraints: nothing is written while planning, but the lock that keeps brokers out where files will be changed. A copy
-goes to a directory that is not there yet; one that cannot be finished is removed again.
+goes to a directory that is not there yet; one that cannot be finished is removed again. Files marked as deleted are not
+copied.
 
 Example: orders-0: 3 segments, 12 MiB, 100,000 records; works on a copy, out/orders-0
 
@@ -36,7 +37,7 @@ from log.indexes.txn_index import aborted_transactions
 from log.log_config import LogConfig
 from log.log_dir import NO_BROKER_EPOCH, partition_directories
 from log.partition.recovery import LastShutdown
-from log.segments.file_names import LOG, TXN_INDEX
+from log.segments.file_names import DELETED, LOG, TXN_INDEX
 from log.storage import FileStorage, Storage, SyncPolicy
 from log.tools.rework import (
     CompactionRequest,
@@ -46,9 +47,10 @@ from log.tools.rework import (
     copy_folder,
     extent,
     last_shutdowns,
+    left_behind_lines,
     recover_partition,
 )
-from log.tools.sources import SourceFolder
+from log.tools.sources import SourceFolder, stage_of
 from log.tools.verify import verify
 
 FINDINGS_MAX: Final = 20
@@ -110,8 +112,10 @@ class Plan:
 def plan_lines(plan: Plan, rework: Rework) -> Iterator[str]:
     """Yield the lines that describe the planned work and its expected result."""
     where = "changes these files" if rework.out is None else f"works on a copy, {rework.out / plan.name}"
-    found = extent(FileStorage(plan.log_dir, read_only=True), plan.name)
-    yield f"{plan.folder.shown}: {_extent_text(found)}; {where}"
+    storage = FileStorage(plan.log_dir, read_only=True)
+    yield f"{plan.folder.shown}: {_extent_text(extent(storage, plan.name))}; {where}"
+    taken = [name for name in storage.list(plan.name) if rework.out is None or stage_of(name) != DELETED]
+    yield from (f"  {line}" for line in left_behind_lines(taken, is_done=False))
     if rework.kind == "compact":
         yield f"  {_expected(plan, rework)}"
     else:
