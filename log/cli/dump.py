@@ -30,7 +30,7 @@ from log.internal_topics.by_release import OLDEST
 from log.segments.file_names import LOG
 from log.tools.dump_options import DECODER_CLASSES, DECODERS, MESSAGE_SIZE_MAX, DumpOptions
 from log.tools.dump_rows import file_rows
-from log.tools.dump_text import file_lines
+from log.tools.dump_text import check_dumpable, file_lines
 from log.tools.dump_topics import TOPIC_DECODERS
 from log.tools.findings import of_error, of_refusal
 from log.tools.problems import Problems
@@ -190,7 +190,12 @@ def _topic_decoder(options: DumpCommand) -> str | None:
 
 
 def _print_files(files: Sequence[SourceFile], options: DumpCommand, problems: Problems) -> None:
-    """Print files one after another; what several processes have to print goes through temporary files."""
+    """Print files one after another; what several processes have to print goes through temporary files.
+
+    Raises InputError before anything is printed if a file cannot be dumped, unless `keep_going` passes over it.
+    """
+    for file in () if options.keep_going else files:
+        check_dumpable(file, is_compared=not options.as_json)
     with TemporaryDirectory(prefix="brokerside-") as folder:
         work = partial(_dumped, options=options, folder=Path(folder))
         for dumped in in_order(work, tuple(enumerate(files)), cost=_cost, jobs=options.jobs):

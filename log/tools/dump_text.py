@@ -35,7 +35,7 @@ from log.metadata.control import CONTROL_SCHEMAS, decode_control
 from log.metadata.json_text import control_json
 from log.record import ControlType, Record, control_type, int64, marker_of
 from log.segments.file_names import LOG, OFFSET_INDEX, PRODUCER_SNAPSHOT, TIME_INDEX, TXN_INDEX
-from log.tools.dump_index import offset_index_lines
+from log.tools.dump_index import log_of, offset_index_lines
 from log.tools.dump_metadata import metadata_payload
 from log.tools.dump_options import DECODERS, DumpOptions, wanted_batches
 from log.tools.dump_producers import optional_long, snapshot_lines, txn_index_lines
@@ -69,6 +69,18 @@ def file_lines(file: SourceFile, options: DumpOptions, problems: Problems) -> It
         yield from small_file_lines(file)
     else:
         raise InputError("is not a file of a log that can be dumped", source=file.shown)
+
+
+def check_dumpable(file: SourceFile, *, is_compared: bool) -> None:
+    """Raise the InputError with which dumping would end, before a line is printed.
+
+    `is_compared` says whether indexes are compared with their log, as text is, which must then be beside them.
+    """
+    if file.kind in (LOG, OFFSET_INDEX, TIME_INDEX):
+        assert file.base_offset >= 0, file.base_offset  # Asked for, as a name without an offset is refused.
+    if is_compared and file.kind in (OFFSET_INDEX, TIME_INDEX):
+        log_of(file)
+    file.view().release()
 
 
 def log_lines(file: SourceFile, options: DumpOptions, problems: Problems) -> Iterator[str]:

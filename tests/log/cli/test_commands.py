@@ -108,6 +108,37 @@ def test_dump_never_sends_what_a_terminal_would_obey(tmp_path: Path) -> None:
     assert "leader\\x1b[31m-0" in found.lines[0]
 
 
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        (f"{900:020d}.index", f"cannot be compared, as {900:020d}.log is not beside it"),
+        (f"{900:020d}.timeindex", f"cannot be compared, as {900:020d}.log is not beside it"),
+        ("names.log", "its name does not begin with an offset of 20 digits"),
+        (f"{901:020d}.log", "cannot be read: it is a link, and links are not followed"),
+    ],
+)
+def test_dump_of_several_files_prints_nothing_if_one_of_them_cannot_be_dumped(
+    partition: Path, name: str, reason: str
+) -> None:
+    segment, bad = partition / f"{0:020d}.log", partition / name
+    if "link" in reason:
+        bad.symlink_to(segment)
+    else:
+        bad.write_bytes(b"")
+    found = answer("dump", segment, bad)
+    assert (found.status, found.out, found.err) == (EXIT_USAGE, "", f"brokerside log: {bad}: {reason}\n")
+    going = answer("dump", bad, segment, "--keep-going")
+    assert going.status == EXIT_REFUSED
+    assert going.out.endswith(answer("dump", segment).out)
+    assert reason in going.err
+    assert answer("dump", segment, partition / "leader-epoch-checkpoint").status == 0
+
+
+def test_dump_of_an_index_as_json_needs_no_log_beside_it(partition: Path) -> None:
+    (partition / f"{0:020d}.log").unlink()
+    assert answer("dump", partition / f"{0:020d}.index", "--json").status == 0
+
+
 def test_dump_stops_at_damage_with_status_1_and_goes_on_if_asked(partition: Path) -> None:
     path = damaged(partition)
     size = path.read_bytes()
@@ -413,7 +444,31 @@ def test_a_copy_to_recover_has_what_a_broker_was_swapping_in(partition: Path, tm
         path.rename(path.with_name(f"{path.name}.swap"))
     found = answer("recover", partition, "--out", tmp_path / "out")
     assert "  log from offset 0 to before 180" in found.lines
-    assert found.lines[-1] == "  what a broker was putting in the place of segments was finished, or undone"
+    names = [f"{'0' * 20}.{kind}.swap" for kind in ("index", "log", "timeindex")]
+    what = f"3 files of a broker in the place of those that they replace: {', '.join(names)}"
+    assert [line for line in found.lines if what in line] == [f"  puts {what}", f"  put {what}"]
+    assert "cut" not in found.out
+
+
+@pytest.mark.parametrize("command", [("recover",), ("compact", *COMPACTED)], ids=lambda words: words[0])
+def test_files_that_a_broker_left_behind_are_named_before_and_after_they_are_removed(
+    partition: Path, tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    segment = next(partition.glob(f"*{LOG}"))
+    cleaned, *deleted = (f"{segment.name}.cleaned", *(f"{number:020d}.log.deleted" for number in range(500, 503)))
+    for name in (cleaned, *deleted):
+        shutil.copy(segment, partition / name)
+    what = "that a broker had marked as deleted or not finished"
+    copied = answer(*command, partition, "--out", tmp_path / "out")  # What is marked as deleted is not copied.
+    assert [line for line in copied.lines if what in line] == [
+        f"  {verb} 1 file {what}: {cleaned}" for verb in ("removes", "removed")
+    ]
+    done = answer(*command, partition, "--in-place", "--yes")
+    assert [line for line in done.lines if what in line] == [
+        f"  {verb} 4 files {what}: {', '.join(deleted)} and 1 more" for verb in ("removes", "removed")
+    ]
+    assert [path for path in partition.iterdir() if path.suffix in (".cleaned", ".deleted")] == []
+    assert what not in answer(*command, partition, "--in-place", "--yes").out
 
 
 def test_a_copy_that_cannot_be_finished_is_removed_and_damage_is_status_1(partition: Path, tmp_path: Path) -> None:
