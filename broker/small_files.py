@@ -1,4 +1,4 @@
-"""Read a file that is small by contract, and never more than its limit.
+"""Read a file that is small by contract, or in pieces, and never more than its limit.
 
 Constraints: only paths that the user gave are opened. A device or a pipe has no size that could be asked for, so that
 reading ends where the limit does.
@@ -10,21 +10,34 @@ Source: ours.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 from broker.errors import InputError
+
+PIECE_BYTES: Final = 1 << 20
 
 
 def read_small(path: Path, *, size_bytes_max: int) -> bytes:
     """Return a file's bytes; raise InputError if it cannot be read or is larger than `size_bytes_max`."""
+    return b"".join(read_pieces(path, size_bytes_max=size_bytes_max))
+
+
+def read_pieces(path: Path, *, size_bytes_max: int) -> Iterator[bytes]:
+    """Yield a file's bytes in pieces of at most `PIECE_BYTES`; raise what `read_small` raises, once it is met."""
+    left_bytes = size_bytes_max
     try:
         with path.open("rb") as file:
-            data = file.read(size_bytes_max + 1)
+            while piece := file.read(min(PIECE_BYTES, left_bytes + 1)):
+                left_bytes -= len(piece)
+                if left_bytes < 0:
+                    break
+                yield piece
     except OSError as error:
         raise unreadable(path.name, error) from None
-    if len(data) > size_bytes_max:
+    if left_bytes < 0:
         raise InputError(f"larger than the {size_bytes_max:,} bytes allowed for such a file", source=path.name)
-    return data
 
 
 def unreadable(path: str, error: OSError) -> InputError:

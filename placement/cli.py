@@ -27,7 +27,7 @@ from broker.entropy import JavaRandom
 from broker.errors import InputError, UsageError
 from broker.ids import INT32_MAX, BrokerId, broker_id
 from broker.releases import NEWEST, Release
-from broker.small_files import read_small
+from broker.small_files import read_pieces, read_small
 from placement.balance.constraints import check
 from placement.formats.racks import RACKS_BYTES_MAX, read_racks
 from placement.formats.read import read_dump
@@ -40,6 +40,7 @@ from placement.placers.usable import CORDONING_SINCE
 from placement.spec import Assignment, PlacementSpec, ReplicaPlacer, concatenate, rows_placed
 
 BROKER_COUNT_MAX: Final = 100_000  # Fifty times the largest clusters known; refused before memory is taken.
+DUMP_BYTES_MAX: Final = 1 << 30  # Seven million partitions, some three times those of the largest clusters known.
 TOPIC_FORM: Final = "the form is NAME:PARTITIONS:FACTOR, or --partitions and --replication-factor for all"
 _TOPIC: Final = re.compile(r"([A-Za-z0-9._-]{1,1000})(?::(-?\d{1,30}))?(?::(-?\d{1,30}))?", re.ASCII)
 _INT16: Final = click.IntRange(-(2**15), 2**15 - 1)  # What a CreateTopics request has it in.
@@ -129,8 +130,7 @@ def place_topics(
 
 
 def _read_view(path: Path) -> ClusterView:
-    with path.open("rb") as file:
-        parsed = read_dump(iter(lambda: file.read(1 << 20), b""), source=path.name)
+    parsed = read_dump(read_pieces(path, size_bytes_max=DUMP_BYTES_MAX), source=path.name)
     if len(parsed.clusters) > 1:
         names = ", ".join(view.name for view in parsed.clusters)
         raise InputError(f"holds {len(parsed.clusters)} clusters ({names}); one is needed", source=path.name)

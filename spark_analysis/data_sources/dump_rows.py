@@ -24,10 +24,10 @@ import pyarrow as pa
 from broker.cluster import ClusterView
 from broker.errors import BrokersideError, InputError
 from placement.formats.parsed import ParsedDump, Reject
-from placement.formats.racks import Racks, read_racks
+from placement.formats.racks import RACKS_BYTES_MAX, Racks, read_racks
 from spark_analysis.data_sources.options import DROP, FAILFAST
 from spark_analysis.sources.dumps import DumpInput, read_named, with_racks, with_sizes
-from spark_analysis.sources.files import read_chunks
+from spark_analysis.sources.files import read_small_file
 from spark_analysis.sources.unusable import fault_of, unusable
 from spark_analysis.tables import source_schemas as tables
 from spark_analysis.tables.columns import Table
@@ -52,7 +52,9 @@ def table_batches(request: DumpRequest, dumps: Iterable[DumpInput]) -> Iterator[
 
     Raises InputError for racks or sizes that cannot be used, and with FAILFAST for the first fault.
     """
-    racks = None if request.racks is None else read_racks(b"".join(read_chunks(request.racks)), source=request.racks)
+    racks = None
+    if request.racks is not None:
+        racks = read_racks(read_small_file(request.racks, size_bytes_max=RACKS_BYTES_MAX), source=request.racks)
     for dump in dumps:
         for rows in _rows(request, dump, racks):
             yield rows.select(list(request.columns))

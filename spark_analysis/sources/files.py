@@ -62,7 +62,11 @@ def read_head(path: str, size_bytes: int, *, source: str | None = None) -> bytes
 
 
 def codec_of(path: str) -> str | None:
-    """Return how a file is compressed, gzip or zstd, by its first bytes; None if it is not. Raises OSError."""
+    """Return how a file is compressed, gzip or zstd, by its first bytes; None if it is not.
+
+    Raises OSError, and InputError for what is no regular file.
+    """
+    _check_regular(path, path)
     with Path(path).open("rb") as file:
         head = file.read(4)
     return next((codec for magic, codec in _MAGICS if head.startswith(magic)), None)
@@ -97,10 +101,15 @@ def check_readable(path: str, *, source: str | None = None) -> None:
     try:
         if found.is_dir():
             return
-        if found.exists() and not found.is_file():  # To open a pipe would be to wait for somebody to write into it.
-            what = "not a regular file; executors read files, so save the dump to one first"
-            raise InputError(what, source=source or path)
+        _check_regular(path, source or path)
         with found.open("rb"):
             pass
     except OSError as error:
         raise unreadable(source or path, error) from None
+
+
+def _check_regular(path: str, said: str) -> None:
+    """Raise InputError for a pipe, which could be read once and only while somebody writes, and for a device."""
+    found = Path(path)
+    if found.exists() and not found.is_file() and not found.is_dir():
+        raise InputError("not a regular file; executors read files, so save its content to one first", source=said)

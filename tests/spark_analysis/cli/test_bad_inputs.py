@@ -249,6 +249,16 @@ def test_the_library_accounts_for_a_file_of_no_use_and_refuses_when_there_is_not
         report_tables(["bad.txt"])
 
 
+def test_a_pipe_is_not_waited_for_and_is_a_fault_row_among_others(report: Callable[..., Ran]) -> None:
+    os.mkfifo("pipe")
+    what = "pipe: not a regular file; executors read files, so save its content to one first"
+    ran = report("good.txt", "pipe", "other.txt")
+    assert (ran.status, rows("inputs")[1]["fault"]) == (0, what)
+    for words in (("pipe",), ("good.txt", "--racks", "pipe"), ("good.txt", "--sizes", "pipe")):
+        ran = report(*words)
+        assert (ran.status, ran.out, ran.err) == (2, "", f"brokerside: {what}\n"), words
+
+
 _LINE = "Topic: a\tPartitionCount: {0}\tReplicationFactor: {1}\tConfigs: \n"
 _ROW = "\tTopic: a\tPartition: {0}\tLeader: 1\tReplicas: 1\tIsr: 1\n"
 _KCAT = '{{"brokers":[{{"id":1,"name":"x"}}],"topics":[{{"topic":"a","partitions":[{0},{1}]}}]}}'
@@ -293,6 +303,8 @@ ENDLESS = Path("/dev/zero")
         ("groups", "assign", "members.txt", "--topics", ENDLESS),
         ("groups", "simulate", "--events", ENDLESS),
         ("assign", "--brokers", "0-2", "--racks", ENDLESS, "orders:1:1"),
+        ("assign", "--from", ENDLESS, "orders:1:1"),
+        ("assign", "--grow", ENDLESS, "--brokers", "0-2", "orders:4"),
     ],
     ids=lambda words: next(str(word) for word in words if str(word).startswith("--") or word == ENDLESS),
 )

@@ -152,7 +152,7 @@ def test_an_input_of_no_use_is_one_line_and_status_2_before_spark_starts(
     ("path", "message"),
     [
         ("/nowhere/dump.txt", "/nowhere/dump.txt: cannot be read: no such file or directory"),
-        ("/dev/null", "/dev/null: not a regular file; executors read files, so save the dump to one first"),
+        ("/dev/null", "/dev/null: not a regular file; executors read files, so save its content to one first"),
     ],
 )
 def test_what_is_no_file_is_said_before_spark_starts(

@@ -76,7 +76,7 @@ def test_a_pipe_is_a_fault_and_is_not_waited_for(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe.txt"
     os.mkfifo(pipe)
     (row,) = rows([pipe])
-    assert row["fault"] == f"{pipe}: not a regular file; executors read files, so save the dump to one first"
+    assert row["fault"] == f"{pipe}: not a regular file; executors read files, so save its content to one first"
 
 
 def test_faults_are_left_out_or_end_the_job_as_the_mode_says(files: list[Path]) -> None:

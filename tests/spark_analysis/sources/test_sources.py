@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 from pathlib import Path
 
 import pyarrow as pa
@@ -64,3 +65,18 @@ def test_a_file_that_cannot_be_read_is_one_sentence(tmp_path: Path) -> None:
         check_readable(missing)
     assert str(caught.value) == f"{missing}: cannot be read: no such file or directory"
     check_readable(str(tmp_path))  # A metadata log is a directory.
+
+
+def test_a_pipe_is_refused_before_it_is_opened(tmp_path: Path) -> None:
+    pipe = str(tmp_path / "pipe")
+    os.mkfifo(pipe)
+    for read in (
+        check_readable,
+        lambda path: list(read_chunks(path)),
+        lambda path: read_small_file(path, size_bytes_max=9),
+    ):
+        with pytest.raises(InputError) as caught:
+            read(pipe)
+        assert (
+            str(caught.value) == f"{pipe}: not a regular file; executors read files, so save its content to one first"
+        )
