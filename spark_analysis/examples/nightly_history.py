@@ -8,10 +8,11 @@ from __future__ import annotations
 import datetime
 import sys
 
-from pyspark.sql import DataFrame, SparkSession, Window
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from spark_analysis import balance, register
+from spark_analysis.examples.got_worse import got_worse
 from spark_analysis.frames.runs import with_run
 
 
@@ -21,18 +22,6 @@ def append_night(spark: SparkSession, dumps: str, observed_at: datetime.datetime
     rows = balance.clusters(read.load(dumps), read.option("table", "brokers").load(dumps))
     stamped = with_run(rows, observed_at.isoformat(), observed_at)
     stamped.withColumn("day", F.to_date("observed_at")).write.mode("append").partitionBy("day").parquet(history)
-
-
-def got_worse(history: DataFrame) -> DataFrame:
-    """Return the clusters and nights with more leaderless or under-replicated partitions than the night before."""
-    before = Window.partitionBy("cluster").orderBy("observed_at")
-    names = ("leaderless_count", "under_replicated_count", "uneven")
-    changed = history.where("fault is null").select(
-        "cluster", "observed_at", *((F.col(name) - F.lag(name).over(before)).alias(f"{name}_more") for name in names)
-    )
-    return changed.where("leaderless_count_more > 0 or under_replicated_count_more > 0").orderBy(
-        "observed_at", "cluster"
-    )
 
 
 def main(dumps: str, observed_at: str, history: str) -> None:

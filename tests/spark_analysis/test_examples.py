@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import datetime
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
 from spark_analysis import register
+from spark_analysis.cli.into import Sink, append_tables
+from spark_analysis.engines.local import LocalEngine
+from spark_analysis.engines.spark import SparkEngine
 from spark_analysis.examples import (
     bytes_by_codec,
     bytes_by_key,
     dumps_to_table,
+    got_worse,
     nightly_history,
     placers_compared,
     riskiest_clusters,
@@ -20,10 +25,13 @@ from spark_analysis.examples import (
 from spark_analysis.examples.with_duckdb import distances
 from spark_analysis.examples.with_pandas import first_clusters
 from spark_analysis.examples.with_spark import overloaded_brokers
+from spark_analysis.jobs import analyse_dumps
+from spark_analysis.sources.dumps import DumpInput
 from spark_analysis.tables.write import TABLES_FOLDER
 from tests.log.samples import write_sample
 from tests.spark_analysis.data_sources.dumps import MULTIREGION, write
 from tests.spark_analysis.report import samples
+from tests.spark_analysis.test_jobs import QUIET
 
 
 @pytest.fixture(scope="module")
@@ -125,9 +133,35 @@ def test_two_nights_of_dumps_tell_which_clusters_got_worse(
     history = spark.read.parquet(str(tmp_path / "history"))
     assert sorted(row["cluster"] for row in history.collect()) == ["prod", "prod", "test", "test"]
     assert len(list((tmp_path / "history").glob("day=*"))) == 2
-    (worse,) = nightly_history.got_worse(history).collect()
+    (worse,) = got_worse.got_worse(history).collect()
     assert (worse["cluster"], worse["leaderless_count_more"]) == ("prod", 4)
+    assert worse["uneven_more"] is not None
     assert "|prod" in capsys.readouterr().out
+
+
+@pytest.mark.spark
+def test_two_nights_of_reports_into_a_catalog_tell_which_clusters_got_worse(
+    tmp_path: Path, spark: SparkSession, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A region of `prod` is stopped on the second night and back on the third; `test` stays as it is, and is late."""
+    first, stopped = (next(MULTIREGION.glob(f"{number}-*.txt")).read_text(encoding="utf-8") for number in (1, 3))
+    nights = {"20": {"prod": first}, "21": {"prod": stopped, "test": first}, "22": {"prod": first, "test": first}}
+    spark.sql(f"create schema nights location '{tmp_path / 'lake'}'")
+    try:
+        for day, dumps in nights.items():
+            inputs = [
+                DumpInput(str(write(tmp_path / day / f"{name}.txt", text)), name=name) for name, text in dumps.items()
+            ]
+            analyse_dumps(LocalEngine(), inputs, None, tmp_path / day / "out", progress=QUIET)
+            observed_at = datetime.datetime(2026, 11, int(day), 23, tzinfo=datetime.UTC)
+            append_tables(SparkEngine(spark), Sink("nights", day, observed_at), tmp_path / day / "out", ())
+        (worse,) = got_worse.got_worse(spark.table("nights.clusters")).collect()
+        assert (worse["cluster"], worse["placer"], worse["leaderless_count_more"]) == ("prod", "dump", 4)
+        assert worse["observed_at"].astimezone(datetime.UTC).day == 21
+        got_worse.main("nights.clusters")
+        assert "|prod" in capsys.readouterr().out
+    finally:
+        spark.sql("drop schema nights cascade")
 
 
 @pytest.mark.spark
