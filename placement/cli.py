@@ -22,12 +22,13 @@ import click
 
 from broker.cli import EXIT_REFUSED, kafka_option, printable, takes
 from broker.cli_options import JAVA_SEED, idle_beside
-from broker.cluster import BrokerView, ClusterView
+from broker.cluster import BrokerView, ClusterView, Int32Array
 from broker.entropy import JavaRandom
 from broker.errors import InputError, UsageError
 from broker.ids import INT32_MAX, BrokerId, broker_id
 from broker.releases import NEWEST, Release
 from broker.small_files import read_pieces, read_small
+from broker.wording import counted
 from placement.balance.constraints import check
 from placement.formats.racks import RACKS_BYTES_MAX, read_racks
 from placement.formats.read import read_dump
@@ -131,6 +132,11 @@ def place_topics(
 
 def _read_view(path: Path) -> ClusterView:
     parsed = read_dump(read_pieces(path, size_bytes_max=DUMP_BYTES_MAX), source=path.name)
+    if parsed.rejects:
+        first = parsed.rejects[0]
+        place = first.source if first.line is None else f"{first.source}:{first.line}"
+        many = f"{parsed.rows_rejected:,} of {counted(parsed.rows_in, 'row')}"
+        click.echo(printable(f"warning: {many} put aside; the first: {place}: {first.reason}"), err=True)
     if len(parsed.clusters) > 1:
         names = ", ".join(view.name for view in parsed.clusters)
         raise InputError(f"holds {len(parsed.clusters)} clusters ({names}); one is needed", source=path.name)
@@ -175,8 +181,7 @@ def grown(
     names = [view.name for view in now.topics]
     if topic.name not in names:
         raise UsageError(f"topic {topic.name!r} is not in {now.source}; there are {', '.join(names[:5]) or 'none'}")
-    rows = now.partitions.topic_index == names.index(topic.name)
-    existing = now.partitions.replicas[rows][now.partitions.partition_ids[rows].argsort()]
+    existing = _existing(now, names.index(topic.name))
     count = len(existing)
     if isinstance(placer, ClassicPlacer):
         matrix = grow_topic(topic.name, existing, topic.partition_count, brokers)
@@ -186,6 +191,18 @@ def grown(
         spec = PlacementSpec(count, topic.partition_count - count, factor)
         matrix = rows_placed(placer, spec, brokers, JavaRandom(seed))
     return Assignment.of_topic(topic.name, matrix, start_partition=count)
+
+
+def _existing(now: ClusterView, topic_index: int) -> Int32Array:
+    """Return the replicas of a topic's partitions, in order; raise InputError unless all of them are listed."""
+    topic = now.topics[topic_index]
+    rows = now.partitions.topic_index == topic_index
+    ids = now.partitions.partition_ids[rows]
+    count = max(len(ids), topic.partition_count or 1)
+    missing = sorted(set(range(count)) - set(ids.tolist()))
+    if missing:
+        raise InputError(f"does not list partition {missing[0]} of topic {topic.name!r}", source=now.source)
+    return now.partitions.replicas[rows][ids.argsort()]
 
 
 def _assignment(options: AssignOptions, brokers: Sequence[BrokerView]) -> Assignment:

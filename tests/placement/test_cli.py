@@ -86,6 +86,41 @@ def test_a_topic_that_would_not_grow_is_refused_as_the_controller_does(
     assert printed(capsys, *arguments) == (1, "", f"assign: {message}\n")
 
 
+_LINE = "Topic: t\tPartitionCount: {}\tReplicationFactor: 2\tConfigs: \n"
+_ROW = "\tTopic: t\tPartition: {}\tLeader: 1\tReplicas: 1,2\tIsr: 1,2\n"
+
+
+@pytest.mark.parametrize("placer", ["striped", "classic"])
+@pytest.mark.parametrize(
+    ("text", "missing"),
+    [
+        (_LINE.format(0), 0),
+        (_LINE.format(2) + _ROW.format(0), 1),
+        (_LINE.format(2) + _ROW.format(0) + _ROW.format(10**12), 1),
+        (_ROW.format(0) + _ROW.format(2), 1),
+    ],
+)
+def test_a_topic_of_which_a_partition_is_not_listed_is_not_grown(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, placer: str, text: str, missing: int
+) -> None:
+    now = tmp_path / "now.txt"
+    now.write_text(text)
+    status, out, err = printed(capsys, "t:4", "--grow", str(now), "--brokers", "1-2", "--placer", placer)
+    assert (status, out) == (2, "")
+    assert err.splitlines()[-1] == f"assign: now.txt: does not list partition {missing} of topic 't'"
+
+
+def test_rows_of_a_dump_that_are_put_aside_are_a_warning(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    now = tmp_path / "now.txt"
+    now.write_text(_ROW.format(0) + _ROW.format(10**12))
+    status, out, err = printed(capsys, "t:1:2", "--from", str(now))
+    assert (status, list(replicas(out))) == (0, ["t"])
+    assert err == (
+        "warning: 1 of 2 rows put aside; the first: now.txt:2: Partition is 1000000000000; "
+        "allowed are whole numbers from 0 to 10000000\n"
+    )
+
+
 def test_a_table_shows_leader_replicas_and_racks(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     racks = tmp_path / "racks.csv"
     racks.write_text("0,left\n1,right\n")
