@@ -202,7 +202,8 @@ def _existing(now: ClusterView, topic_index: int) -> Int32Array:
     missing = sorted(set(range(count)) - set(ids.tolist()))
     if missing:
         raise InputError(f"does not list partition {missing[0]} of topic {topic.name!r}", source=now.source)
-    return now.partitions.replicas[rows][ids.argsort()]
+    existing: Int32Array = now.partitions.replicas[rows][ids.argsort()]
+    return existing
 
 
 def _assignment(options: AssignOptions, brokers: Sequence[BrokerView]) -> Assignment:

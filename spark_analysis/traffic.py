@@ -35,7 +35,7 @@ from placement.traffic.crossing import PRICE_PER_GIB
 from spark_analysis.data_sources.spark_types import spark_schema_of
 from spark_analysis.frames.answering import REJECTED
 from spark_analysis.frames.change_rows import changes_table
-from spark_analysis.frames.inputs import chosen
+from spark_analysis.frames.inputs import chosen, refuse_other
 from spark_analysis.frames.per_group import per_group, shared_keys
 from spark_analysis.frames.views import PARTITION_NEEDED, PARTITION_OPTIONAL
 from spark_analysis.groups import groups_asked
@@ -110,6 +110,7 @@ def _beside(keys: Sequence[str]) -> tuple[Column, ...]:
 
 def _produced(partitions: DataFrame) -> DataFrame:
     """Return the partitions with the bytes that producers send to each, as the size of every replica."""
+    refuse_other("partitions", partitions)
     if PRODUCED not in partitions.columns:
         return partitions
     each = F.transform("replicas", lambda _: F.col(PRODUCED).cast("long"))

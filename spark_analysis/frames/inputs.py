@@ -56,6 +56,7 @@ _TABLES: Final = {
 
 def cluster_keys(partitions: DataFrame, by: Sequence[str] | None) -> tuple[str, ...]:
     """Return the columns whose values are equal in all rows of one cluster at one moment."""
+    refuse_other("partitions", partitions)
     has = partitions.columns
     if by is None:
         refuse_missing("partitions", (CLUSTER,), has)
@@ -73,6 +74,7 @@ def chosen(
 
     `what` is the name of the documented table. Raises UsageError for a column that is missing or of another type.
     """
+    refuse_other(what, frame)
     has = frame.columns
     refuse_missing(what, (*keys, *needed), has)
     wanted = documented_types(_TABLES[what])
@@ -91,6 +93,13 @@ def chosen(
 def documented_types(table: Table) -> dict[str, DataType]:
     """Return Spark's type of each column of a table."""
     return {field.name: field.dataType for field in spark_schema_of(table).fields}
+
+
+def refuse_other(what: str, given: object) -> None:
+    """Raise UsageError for a path or anything else that is given in the place of the DataFrame of `what`."""
+    if not isinstance(given, DataFrame):
+        kind = type(given).__name__
+        raise UsageError(f"a DataFrame of {what} is needed, such as spark.read gives; this is of type {kind}")
 
 
 def refuse_missing(what: str, needed: Sequence[str], has: Sequence[str]) -> None:

@@ -24,7 +24,7 @@ from pyspark.sql.types import StructField, StructType
 from broker.errors import UsageError
 from broker.ids import INT32_MAX, INT64_MAX
 from spark_analysis.data_sources.spark_types import spark_schema_of
-from spark_analysis.frames.inputs import documented_types, quoted, refuse_missing
+from spark_analysis.frames.inputs import documented_types, quoted, refuse_missing, refuse_other
 from spark_analysis.tables.columns import Table
 
 LOG_KEYS: Final = ("run_id", "observed_at", "cluster_id", "cluster")
@@ -33,6 +33,7 @@ _MOST: Final = {"int": INT32_MAX, "smallint": 32_767, "tinyint": 127}
 
 def log_keys(frame: DataFrame, what: str, by: Sequence[str] | None) -> tuple[str, ...]:
     """Return the columns whose values are equal in all rows of one cluster's logs; there may be none."""
+    refuse_other(what, frame)
     if by is None:
         return tuple(name for name in LOG_KEYS if name in frame.columns)
     if isinstance(by, str):

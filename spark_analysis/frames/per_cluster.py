@@ -27,7 +27,7 @@ from pyspark.sql.types import StructField, StructType
 
 from spark_analysis.data_sources.spark_types import spark_schema_of
 from spark_analysis.frames.answering import Kernel, Work, answer_table
-from spark_analysis.frames.inputs import CLUSTER, chosen, cluster_keys, quoted, refuse_unlike
+from spark_analysis.frames.inputs import CLUSTER, chosen, cluster_keys, quoted, refuse_other, refuse_unlike
 from spark_analysis.frames.listed_brokers import BROKER_PREFIX, OF_BROKER
 from spark_analysis.frames.many import Many
 from spark_analysis.frames.views import BROKER_NEEDED, BROKER_OPTIONAL, PARTITION_NEEDED, PARTITION_OPTIONAL
@@ -66,6 +66,7 @@ def per_cluster(rows: Rows, table: Table, kernel: Kernel, many: Many | None = No
 
 def _shared(keys: tuple[str, ...], brokers: DataFrame) -> tuple[str, ...]:
     """Return the keys that the rows of brokers have; `cluster` is one of them, or is refused as missing later."""
+    refuse_other("brokers", brokers)
     has = brokers.columns
     return tuple(key for key in keys if key in has or key == CLUSTER)
 

@@ -33,7 +33,7 @@ from placement.traffic.consumers import Consumers
 from placement.traffic.zones import ZonedPartitions
 from spark_analysis.data_sources.spark_types import spark_schema_of
 from spark_analysis.frames.answering import REJECTED, shown_name
-from spark_analysis.frames.inputs import CLUSTER, KEYS, chosen, quoted, refuse_missing
+from spark_analysis.frames.inputs import CLUSTER, KEYS, chosen, quoted, refuse_missing, refuse_other
 from spark_analysis.frames.matrices import INT_MAX
 from spark_analysis.frames.views import PARTITION_NEEDED, PARTITION_OPTIONAL, usable, view_of
 from spark_analysis.questions.group_rows import GroupKernel, GroupsAsked
@@ -55,6 +55,8 @@ def shared_keys(members: DataFrame, partitions: DataFrame, by: Sequence[str] | N
     if by is not None and (isinstance(by, str) or not by):
         raise UsageError(f"by is {by!r}; allowed is a list of one column or more of both DataFrames")
     wanted = tuple(by) if by is not None else (CLUSTER,)
+    refuse_other("members", members)
+    refuse_other("partitions", partitions)
     refuse_missing("members", wanted, members.columns)
     refuse_missing("partitions", wanted, partitions.columns)
     if by is not None:

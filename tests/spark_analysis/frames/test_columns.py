@@ -103,6 +103,15 @@ def test_each_needed_column_that_is_missing_is_named(frames: dict[str, DataFrame
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_path_in_the_place_of_a_dataframe_is_named(frames: dict[str, DataFrame], name: str) -> None:
+    path: Any = "dumps/*.txt"
+    for what in taken(name):
+        with pytest.raises(UsageError) as caught:
+            ask(name, frames, **{what: path})
+        assert str(caught.value) == (f"a DataFrame of {what} is needed, such as spark.read gives; this is of type str")
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
 def test_each_column_of_another_type_is_named(frames: dict[str, DataFrame], name: str) -> None:
     for what in taken(name):
         for column in (*NEEDED[what], *READ_TOO[what]):
