@@ -1,4 +1,4 @@
-"""Work on what comes through a pipe, in a process that another one started.
+"""Run the work that comes through a pipe, in a process that another one started.
 
 What it decides: how such a process takes an interrupt, and when it ends.
 
