@@ -26,6 +26,11 @@
 - judges: Ask the campaign, the explorer and the tests, each in a process of its own, whether a mutant is noticed.
 - equivalents: List mutants that change nothing that could be observed, each with the reason.
 - table: Count by module who noticed, and draw the table.
+- code_swap: Change functions of loaded modules in place, by giving them other code.
+- forks: Run a call in a fork of this process, and tell what came of it.
+- reach: Record which statements each check reaches, and choose the checks that can notice a mutant.
+- forked: Take a fast first look at drawn mutants, in forks of a process that has loaded everything.
 
 `python -m tests.replication.mutants --count N --seed S` draws N mutants and prints the table and the survivors.
+`python -m tests.replication.mutants.forked`, with the same `--out`, takes a fast first look before.
 """

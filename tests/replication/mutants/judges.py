@@ -27,9 +27,9 @@ TESTS_OF_NOTICED_S: Final = 30.0
 NEAREST_COUNT: Final = 4
 """How many test files run before all the others are even collected."""
 SEED: Final = 5_000
-_PATIENCE: Final = 3
+PATIENCE: Final = 3
 """How many times its CPU seconds a judge may take: it looks at them after each run only."""
-_TESTS: Final = ("-x", "-q", "-p", "no:cacheprovider", "-m", "not spark and not kafka and not browser", "--no-header")
+TESTS: Final = ("-x", "-q", "-p", "no:cacheprovider", "-m", "not spark and not kafka and not browser", "--no-header")
 
 
 @attrs.frozen
@@ -66,26 +66,26 @@ def explored_modules(tree: Tree) -> frozenset[str]:
     words = "import sys, pathlib; from tests.replication.mutants import histories; print(*sorted("
     words += "pathlib.Path(m.__file__).relative_to(pathlib.Path.cwd()).as_posix() for m in [*sys.modules.values()] "
     words += "if (getattr(m, '__file__', None) or '').startswith(str(pathlib.Path.cwd()))))"
-    done = tree.run(["-c", words], HISTORIES_S * _PATIENCE)
+    done = tree.run(["-c", words], HISTORIES_S * PATIENCE)
     assert done.status == 0, done.said
     return frozenset(done.said.split())
 
 
 def by_campaign(tree: Tree) -> str:
     """Return what the campaign noticed, "" if nothing."""
-    return _told(tree.run(["-m", f"{__package__}.campaign", str(CAMPAIGN_S), str(SEED)], CAMPAIGN_S * _PATIENCE))
+    return _told(tree.run(["-m", f"{__package__}.campaign", str(CAMPAIGN_S), str(SEED)], CAMPAIGN_S * PATIENCE))
 
 
 def by_histories(tree: Tree) -> str:
     """Return what the explorer noticed, "" if nothing."""
-    return _told(tree.run(["-m", f"{__package__}.histories", str(HISTORIES_S)], HISTORIES_S * _PATIENCE))
+    return _told(tree.run(["-m", f"{__package__}.histories", str(HISTORIES_S)], HISTORIES_S * PATIENCE))
 
 
 def by_tests(tree: Tree, path: str, seconds: float = TESTS_S) -> str | None:
     """Return the first test that failed, "" if none, None if there was no time for all of them."""
     files = test_files(tree.root, path)
     for some in (files[:NEAREST_COUNT], files[NEAREST_COUNT:]):
-        done = tree.run(["-m", "pytest", *_TESTS, *some], seconds)
+        done = tree.run(["-m", "pytest", *TESTS, *some], seconds)
         if done.status is None:
             return None
         if told := _told(done):
