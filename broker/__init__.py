@@ -16,11 +16,11 @@
     compilation     Call a function before the first loop is compiled.
     compiled        Compile a loop over arrays with numba on its first call.
     printable       Escape text from outside before it reaches a terminal.
-    wording         Format a count with its noun, and find the name nearest to an unknown one.
+    wording         Format a count or a list in words, and find the name nearest to an unknown one.
     worker_process  Run the work that comes through a pipe, in a process that another one started.
     workers         Run the work on many items in processes, and take the results in order.
     stop_signals    Send a stop signal again when Python has swallowed what it raised.
-    small_files     Read a file that is small by contract, and never more than its limit.
+    small_files     Read a file, whole or in pieces, up to a limit in bytes.
     cli             Run a command with escaped output, one-line errors and exit statuses.
     cli_options     Define the options that several commands share.
     error_codes     List Kafka's error codes by name and number.

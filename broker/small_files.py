@@ -1,4 +1,4 @@
-"""Read a file that is small by contract, or in pieces, and never more than its limit.
+"""Read a file, whole or in pieces, up to a limit in bytes.
 
 Constraints: only paths that the user gave are opened. A device or a pipe has no size that could be asked for, so that
 reading ends where the limit does.
@@ -25,7 +25,7 @@ def read_small(path: Path, *, size_bytes_max: int) -> bytes:
 
 
 def read_pieces(path: Path, *, size_bytes_max: int) -> Iterator[bytes]:
-    """Yield a file's bytes in pieces of at most `PIECE_BYTES`; raise what `read_small` raises, once it is met."""
+    """Yield a file's bytes in pieces of at most `PIECE_BYTES`; raise InputError as `read_small` does."""
     left_bytes = size_bytes_max
     try:
         with path.open("rb") as file:

@@ -1,9 +1,11 @@
-"""Format a count with its noun, and find the known name nearest to an unknown one.
+"""Format a count with its noun or a list that is cut, and find the known name nearest to an unknown one.
 
 Example:
 
     >>> counted(1, "broker"), counted(2_000, "batch", "batches")
     ('1 broker', '2,000 batches')
+    >>> listed(["a", "b"], 5)
+    'a, b and 3 more'
     >>> nearest("log.retention.m", ["log.retention.ms", "log.roll.ms"])
     'log.retention.ms'
     >>> unknown("scenario", "M00", ["M01", "M11"], "brokerside mirror --list")
@@ -14,7 +16,7 @@ Source: ours.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import Final
 
@@ -27,6 +29,12 @@ NAME_LENGTH_MAX: Final = 200
 def counted(count: int, one: str, many: str = "") -> str:
     """Return a count with its noun as text; `many` is the plural where it is not `one` with an s."""
     return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
+def listed(first: Sequence[str], count: int) -> str:
+    """Return the first of `count` names as text, and how many more there are."""
+    more = count - len(first)
+    return ", ".join(first) + (f" and {more} more" if more else "")
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:

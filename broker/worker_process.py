@@ -33,7 +33,7 @@ _is_worker = _is_working = _is_over = False
 
 
 def is_worker() -> bool:
-    """Return whether this process is one that `broker.workers` has started."""
+    """Return whether `broker.workers` has started this process."""
     return _is_worker
 
 
@@ -102,7 +102,7 @@ def _worked(
 
 
 def _interrupted(number: int, frame: FrameType | None) -> None:
-    """Raise KeyboardInterrupt in the work on the first signal; only note one that comes between two works."""
+    """Handle SIGINT and SIGTERM: the first one raises KeyboardInterrupt if it comes during work."""
     global _is_over
     is_first, _is_over = not _is_over, True
     if _is_working and is_first:
@@ -110,6 +110,6 @@ def _interrupted(number: int, frame: FrameType | None) -> None:
 
 
 def _print_unraisable(unraisable: sys.UnraisableHookArgs) -> None:
-    """Print an error that Python cannot raise, unless it is an interrupt, which ends the work at its next item."""
+    """Print an error that Python cannot raise, but no KeyboardInterrupt: that ends the work at its next item."""
     if not issubclass(unraisable.exc_type, KeyboardInterrupt):
         sys.__unraisablehook__(unraisable)

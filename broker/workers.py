@@ -61,7 +61,7 @@ def core_count() -> int:
 
 
 def start_method() -> StartMethod:
-    """Return how processes are started now: forked from this one if it has no thread but the one that asks."""
+    """Return "fork" on Linux if this process has one thread only, else "forkserver"."""
     try:
         return "fork" if sys.platform == "linux" and len(os.listdir("/proc/self/task")) == 1 else "forkserver"
     except OSError:  # Who cannot count threads does not fork.
@@ -127,7 +127,7 @@ class _Worker:
 
 
 class Workers:
-    """Share work among up to `jobs` processes (None: one a core), which are started when there is enough of it.
+    """Share work among up to `jobs` processes (None: one a core); little work starts none.
 
     Use it in a `with` block, at whose end no process is left.
     """
@@ -140,7 +140,7 @@ class Workers:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Interrupt what works still, and wait for the end of all, whoever sends another interrupt."""
+        """Interrupt the processes that still work, and wait for all of them to end."""
         with _held_back(signal.SIGINT):
             for worker in self._workers:
                 if worker.run is not None and worker.process.pid is not None and worker.process.is_alive():
@@ -175,7 +175,7 @@ class Workers:
             yield result
 
     def _start(self, count: int, method: StartMethod, module: str) -> None:
-        """Start so many more processes; those of a fork server come from one that has loaded the module."""
+        """Start `count` more processes; a fork server loads `module` before it forks them."""
         is_forked = method == "fork"
         context = multiprocessing.get_context("fork") if is_forked else multiprocessing.get_context("forkserver")
         if not is_forked and count > 0:
@@ -205,7 +205,7 @@ class Workers:
                     raise first.error
 
     def _hand_out(self, work: Work[Item, Result], runs: Iterator[_Run], waiting: deque[_Run]) -> None:
-        """Give each idle process a run, unless too many wait for the first of them."""
+        """Give each idle process a run; at most `RUNS_AHEAD` runs a process are not yielded yet."""
         for worker in self._workers:
             if worker.run is None and len(waiting) < RUNS_AHEAD * len(self._workers):
                 run = next(runs, None)
@@ -215,7 +215,7 @@ class Workers:
                 waiting.append(run)
 
     def _answered(self, *, wait: bool) -> Iterator[_Run]:
-        """Yield the runs that processes have answered; `wait` for one if there is none."""
+        """Yield the runs that processes have finished; with `wait`, block until one has."""
         from multiprocessing.connection import wait as ready  # Late: most commands start no process.
 
         working = [worker for worker in self._workers if worker.run is not None]
@@ -248,7 +248,10 @@ def _start_server() -> None:
 
 @contextmanager
 def _held_back(*numbers: signal.Signals) -> Iterator[None]:
-    """Block signals while processes start or end: one whose parent gave up half-way prints a traceback, or is left."""
+    """Block signals in a `with` block, in which processes start or end.
+
+    A process whose parent gave up half-way would print a traceback, or be left.
+    """
     heard = signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
     try:
         yield

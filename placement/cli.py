@@ -19,6 +19,7 @@ from typing import Final
 
 import attrs
 import click
+import numpy as np
 
 from broker.cli import EXIT_REFUSED, kafka_option, printable, takes
 from broker.cli_options import JAVA_SEED, idle_beside
@@ -198,11 +199,12 @@ def _existing(now: ClusterView, topic_index: int) -> Int32Array:
     topic = now.topics[topic_index]
     rows = now.partitions.topic_index == topic_index
     ids = now.partitions.partition_ids[rows]
-    count = max(len(ids), topic.partition_count or 1)
-    missing = sorted(set(range(count)) - set(ids.tolist()))
-    if missing:
-        raise InputError(f"does not list partition {missing[0]} of topic {topic.name!r}", source=now.source)
-    existing: Int32Array = now.partitions.replicas[rows][ids.argsort()]
+    order = ids.argsort()
+    skipped = (ids[order] != np.arange(len(ids))).nonzero()[0]
+    if len(skipped) or len(ids) < (topic.partition_count or 1):
+        missing = skipped[0] if len(skipped) else len(ids)
+        raise InputError(f"does not list partition {missing} of topic {topic.name!r}", source=now.source)
+    existing: Int32Array = now.partitions.replicas[rows][order]
     return existing
 
 

@@ -72,7 +72,7 @@ def file_lines(file: SourceFile, options: DumpOptions, problems: Problems) -> It
 
 
 def check_dumpable(file: SourceFile, *, is_compared: bool) -> None:
-    """Raise the InputError with which dumping would end, before a line is printed.
+    """Raise InputError if a file cannot be dumped, as dumping it would.
 
     `is_compared` says whether indexes are compared with their log, as text is, which must then be beside them.
     """

@@ -32,7 +32,7 @@ import attrs
 
 from broker.ids import Offset
 from broker.units import MIB, TimeMs
-from broker.wording import counted
+from broker.wording import counted, listed
 from log.batches.header_scan import header_chunks
 from log.compaction import CleanerOptions, clean, log_to_clean
 from log.files.checkpoints import LOG_START_FILE, RECOVERY_POINT_FILE, read_offset_checkpoint
@@ -128,9 +128,10 @@ def last_shutdowns(storage: Storage, directories: Sequence[str]) -> list[LastShu
 
 
 def left_behind_lines(names: Sequence[str], *, is_done: bool) -> list[str]:
-    """Return what opening a log does, or with `is_done` has done, with the files that a broker left behind.
+    """Return lines on the unfinished and deleted files that opening a log removes or completes.
 
     Kafka's LogLoader removes files that are marked as deleted or were not finished, and puts complete ones in place.
+    With `is_done` it has happened already.
     """
     removed, complete = unfinished_files(sorted(names))
     removes, puts = ("removed", "put") if is_done else ("removes", "puts")
@@ -138,12 +139,11 @@ def left_behind_lines(names: Sequence[str], *, is_done: bool) -> list[str]:
         f"{removes} {{}} that a broker had marked as deleted or not finished: {{}}": removed,
         f"{puts} {{}} of a broker in the place of those that they replace: {{}}": complete,
     }
-    return [text.format(counted(len(found), "file"), _first_names(found)) for text, found in what.items() if found]
-
-
-def _first_names(names: Sequence[str]) -> str:
-    more = f" and {len(names) - NAMES_SHOWN_MAX} more" if len(names) > NAMES_SHOWN_MAX else ""
-    return ", ".join(names[:NAMES_SHOWN_MAX]) + more
+    return [
+        text.format(counted(len(found), "file"), listed(found[:NAMES_SHOWN_MAX], len(found)))
+        for text, found in what.items()
+        if found
+    ]
 
 
 def compact_partition(
@@ -183,9 +183,8 @@ def recover_partition(
     gone = sorted(name for name in names if name not in left and is_log_file(name) and name.endswith(LOG))
     cut = before.size_bytes - change.after.size_bytes
     remarks = left_behind_lines(names, is_done=True)
-    if not unfinished_files(names)[
-        1
-    ]:  # What takes the place of segments has another size: nothing can be said of cuts.
+    _, complete = unfinished_files(names)
+    if not complete:  # What takes the place of segments has another size: nothing can be said of cuts.
         remarks += [f"{counted(cut, 'byte')} {'was' if cut == 1 else 'were'} cut"] if cut else ["nothing was cut"]
     if last_shutdown.recovery_point > change.log_start_offset:
         remarks.append(f"what is below the recovery point, {last_shutdown.recovery_point}, was taken as it is")

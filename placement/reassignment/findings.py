@@ -35,7 +35,7 @@ from broker.cluster import ClusterView, Int64Array
 from broker.releases import Release
 from broker.row_flags import any_in_row, count_in_row
 from broker.units import format_size
-from broker.wording import counted
+from broker.wording import counted, listed
 from placement.balance.audit import least_isr
 from placement.placers.usable import CORDONING_SINCE
 from placement.reassignment.completion import NEEDS_ADDED_ONLY_SINCE, unblocked_by_newer_release
@@ -167,7 +167,7 @@ def _held_up(batch: BatchImpact, release: Release) -> Iterator[Finding]:
             is_bad=True,
             count=int(waiting.size),
             sentence=f"Will not complete on {release} before kept replicas that are out of sync are back: "
-            f"{counted(int(waiting.size), 'partition')}, {_listed(first, int(waiting.size))}{rule}.",
+            f"{counted(int(waiting.size), 'partition')}, {listed(first, int(waiting.size))}{rule}.",
         )
     freed = int(np.count_nonzero(unblocked_by_newer_release(plan))) if release >= NEEDS_ADDED_ONLY_SINCE else 0
     if freed:
@@ -221,7 +221,7 @@ def _disks(impact: Impact, disk_bytes: Int64Array | None) -> Iterator[Finding]:
             name="disk-over-capacity",
             is_bad=True,
             count=int(over.size),
-            sentence=f"At the peak {_listed(words, int(over.size))}; smaller batches, or a plan that moves less there, "
+            sentence=f"At the peak {listed(words, int(over.size))}; smaller batches, or a plan that moves less there, "
             "would do.",
         )
 
@@ -308,7 +308,7 @@ def _factor(view: ClusterView) -> NDArray[np.intp]:
 
 def named(plan: Reassignment, places: Int64Array) -> str:
     """Return the names of the rows of a plan at `places`: the first ones, and how many more there are."""
-    return _listed([plan.name(place) for place in places[:NAMES_MAX].tolist()], int(places.size))
+    return listed([plan.name(place) for place in places[:NAMES_MAX].tolist()], int(places.size))
 
 
 def _rows(view: ClusterView, rows: Int64Array) -> str:
@@ -317,14 +317,9 @@ def _rows(view: ClusterView, rows: Int64Array) -> str:
         f"{view.topics[int(table.topic_index[row])].name}-{int(table.partition_ids[row])}"
         for row in rows[:NAMES_MAX].tolist()
     ]
-    return _listed(names, int(rows.size))
+    return listed(names, int(rows.size))
 
 
 def _brokers(ids: list[int]) -> str:
-    shown = _listed([str(number) for number in ids[:NAMES_MAX]], len(ids))
+    shown = listed([str(number) for number in ids[:NAMES_MAX]], len(ids))
     return f"broker {shown}" if len(ids) == 1 else f"brokers {shown}"
-
-
-def _listed(words: list[str], total: int) -> str:
-    more = total - len(words)
-    return ", ".join(words) + (f" and {more} more" if more else "")

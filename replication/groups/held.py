@@ -1,4 +1,4 @@
-"""Hold back what a coordinator would answer until the records before it are committed.
+"""Hold back a coordinator's response until the records before it are committed.
 
 What it decides: what comes of a request that waits, once these records are committed, have not been in time, or the
 broker has ceased to lead.
@@ -49,7 +49,7 @@ class Held:
 
 
 def shows_state(request: Request, reply: Reply) -> bool:
-    """Return whether a response shows a member of a consumer group its state: a refused heartbeat does not.
+    """Return whether a response is that of a ConsumerGroupHeartbeat without an error.
 
     In Kafka an operation that is refused has no records to wait for.
     """
@@ -62,7 +62,7 @@ def shows_state(request: Request, reply: Reply) -> bool:
 
 
 def fetch_later(service: GroupService, ticket: Ticket, request: OffsetFetchRequest) -> Finish:
-    """Return what handles an OffsetFetch later; the client looks for the coordinator again if that is too late."""
+    """Return a function that handles an OffsetFetch later, or answers NOT_COORDINATOR."""
 
     def finish(error: ErrorCode, now_ms: TimeMs) -> tuple[Output, ...]:
         if error is ErrorCode.NONE:
@@ -73,7 +73,7 @@ def fetch_later(service: GroupService, ticket: Ticket, request: OffsetFetchReque
 
 
 def reply_later(request: Request, reply: Reply) -> Finish:
-    """Return what gives a response later, or refuses the request."""
+    """Return a function that sends a response later, or refuses its request."""
 
     def finish(error: ErrorCode, now_ms: TimeMs) -> tuple[Output, ...]:
         if error is ErrorCode.NONE:

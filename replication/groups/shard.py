@@ -238,11 +238,11 @@ class Shard:
             self.services[each.entry.key.group_id].offsets.apply(each.entry.key, each.entry.value, each.offset)
 
     def _hold(self, led: ReplicaLog, service: GroupService, finish: Finish, now_ms: TimeMs) -> None:
-        """Wait until all that the log has is committed."""
+        """Hold a request until the high watermark has reached the present log end offset."""
         self._held.append(Held(service, finish, led.log.log_end_offset, TimeMs(now_ms + STABLE_MS_MAX)))
 
     def _finish_held(self, host: Host, now_ms: TimeMs, out: Outbox) -> None:
-        """Go on with what waits where all before it is committed now, or where it has waited for too long."""
+        """Finish the held requests whose records are committed now, and those that have timed out."""
         led = host.led_log(self.partition)
         waiting, self._held = self._held, []
         for held in waiting:

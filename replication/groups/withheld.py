@@ -1,4 +1,4 @@
-"""Note which partitions a cooperative group withholds for a second rebalance that never comes (L8).
+"""Note the partitions that a cooperative rebalance leaves unassigned for one that never comes (L8).
 
 What it decides: which partitions of a stable classic group nobody need own, as Kafka gives them to nobody.
 

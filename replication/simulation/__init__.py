@@ -2,7 +2,7 @@
 
 - liveness: Say what a cluster still owes after all faults are over: whole again, new writes, readers, stops.
 - lag_watch: Watch that a follower that lags leaves the ISR in time, also while faults last (L15).
-- former_members: Tell where a leader waits for a former member of the ISR, as Kafka's does: what L16 excuses.
+- former_members: Find leaders whose high watermark waits for a former member of the ISR, which L16 excuses.
 - write_watch: Watch that a partition takes and commits writes under faults that do not concern it (L16).
 - repair: Do what an operator must do after the faults where Kafka alone never becomes whole again.
 - run: Run a simulation from its seed to its verdict: a safety phase under faults, then a liveness phase without.

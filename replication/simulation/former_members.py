@@ -1,4 +1,4 @@
-"""Tell where a leader waits for a former member of the ISR, as Kafka's does: what L16 excuses.
+"""Find leaders whose high watermark waits for a former member of the ISR, which L16 excuses.
 
 What it decides: whether the high watermark of a leader stands still for a replica that has left the ISR, and had been
 caught up within replica.lag.time.max.ms when the leader last looked.
@@ -39,7 +39,7 @@ from replication.simulation.lag_watch import LOOK_MS
 
 @attrs.frozen
 class _Looked:
-    """Hold what a leader last looked at, and which brokers might join the ISR about then.
+    """Hold when a leader last tried to raise its high watermark, and which brokers might join the ISR then.
 
     `since_ms` is its broker's clock at the last second in which it may not have looked yet; `last_ms` and `might_join`
     are of the last second seen.
@@ -53,14 +53,14 @@ class _Looked:
 
 
 class FormerMembers:
-    """Note every second when leaders last looked at their high watermarks."""
+    """Note each second when every leader last tried to raise its high watermark."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._looked: dict[int, _Looked] = {}
 
     def look(self) -> None:
-        """Compare what each leader looks at with that of the last call."""
+        """Note for each leader whether it has tried to raise its high watermark since the last call."""
         nodes = self._cluster.nodes
         for partition, state in self._cluster.controller.image.partitions.items():
             leader = leader_role(nodes[state.leader], partition) if state.has_leader else None
@@ -81,7 +81,7 @@ class FormerMembers:
         return attrs.evolve(known, last_ms=now_ms, might_join=might_join)
 
     def are_waited_for(self, partition: int, known: PartitionState, leader: LeaderRole, end_offset: int) -> bool:
-        """Return whether all members have the records before `end_offset`, and a former one is waited for."""
+        """Return whether a leader waits for a former ISR member only, with `end_offset` in all logs of the ISR."""
         nodes, looked = self._cluster.nodes, self._looked.get(partition)
         logs = [nodes[broker].logs.get(partition) for broker in known.isr]
         if looked is None or any(each is None or each.log.log_end_offset < end_offset for each in logs):
@@ -95,7 +95,7 @@ class FormerMembers:
 
 
 def _looks_at(leader: LeaderRole, incarnation: Incarnation) -> tuple[object, ...]:
-    """Return what a leader looks at its high watermark for, as it changes."""
+    """Return the state whose changes make a leader try to raise its high watermark."""
     state = leader.state
     views = state.broker, incarnation, state.leader_epoch, state.partition_epoch, state.pending
     return *views, leader.log.log.log_end_offset, tuple(follower.end_offset for follower in state.followers)

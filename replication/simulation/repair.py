@@ -46,7 +46,7 @@ def is_stuck(state: PartitionState) -> bool:
 
 
 def restart_where_replaced(cluster: Cluster) -> None:
-    """Restart each broker whose registration one of an earlier life of it has replaced."""
+    """Restart each broker whose registration was replaced by one of its earlier incarnation."""
     if cluster.options.role_settings.has_zookeeper:
         return
     for broker, node in sorted(cluster.nodes.items()):
@@ -61,6 +61,6 @@ def restart_where_replaced(cluster: Cluster) -> None:
 
 
 def is_replaced(incarnation: Incarnation, epoch: BrokerEpoch | None, registration: Registration) -> bool:
-    """Return whether a life of a broker was registered, and then an earlier one."""
+    """Return whether a registration of an earlier incarnation has replaced that of this one."""
     _, _, life = registration.incarnation_id.rpartition("/")
     return epoch is not None and registration.epoch > epoch and int(life) < incarnation

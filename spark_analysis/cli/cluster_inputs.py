@@ -49,7 +49,7 @@ from broker.cli_options import COUNT
 from broker.cluster import ClusterView
 from broker.errors import InputError, UsageError
 from broker.units import parse_size
-from broker.wording import counted
+from broker.wording import counted, listed
 from placement.formats.capacity import CAPACITY_BYTES_MAX, Capacities, read_capacities
 from placement.formats.parsed import ParsedDump
 from placement.formats.racks import RACKS_BYTES_MAX, read_racks
@@ -234,11 +234,10 @@ def _chosen(views: Sequence[ClusterView], cluster: str | None, dump: DumpInput) 
 
 
 def _which(names: Sequence[str], cluster: str | None, source: str) -> str:
-    listed = ", ".join(repr(name) for name in names[:_NAMES_SHOWN_MAX])
-    listed += f" and {len(names) - _NAMES_SHOWN_MAX} more" if len(names) > _NAMES_SHOWN_MAX else ""
+    shown = listed([repr(name) for name in names[:_NAMES_SHOWN_MAX]], len(names))
     if cluster is None:
-        return f"{source} describes {len(names)} clusters ({listed}); choose one with --cluster NAME"
-    return f"--cluster {cluster!r}: no single cluster of {source} bears this name; there are {listed}"
+        return f"{source} describes {len(names)} clusters ({shown}); choose one with --cluster NAME"
+    return f"--cluster {cluster!r}: no single cluster of {source} bears this name; there are {shown}"
 
 
 def _completed(view: ClusterView, account: ParsedDump, options: ClusterOptions) -> ClusterView:

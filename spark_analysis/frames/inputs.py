@@ -96,7 +96,7 @@ def documented_types(table: Table) -> dict[str, DataType]:
 
 
 def refuse_other(what: str, given: object) -> None:
-    """Raise UsageError for a path or anything else that is given in the place of the DataFrame of `what`."""
+    """Raise UsageError unless what is given as `what` is a DataFrame."""
     if not isinstance(given, DataFrame):
         kind = type(given).__name__
         raise UsageError(f"a DataFrame of {what} is needed, such as spark.read gives; this is of type {kind}")

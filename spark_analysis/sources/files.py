@@ -109,7 +109,10 @@ def check_readable(path: str, *, source: str | None = None) -> None:
 
 
 def _check_regular(path: str, said: str) -> None:
-    """Raise InputError for a pipe, which could be read once and only while somebody writes, and for a device."""
+    """Raise InputError for a pipe or a device.
+
+    A pipe could be read once, and only while somebody writes.
+    """
     found = Path(path)
     if found.exists() and not found.is_file() and not found.is_dir():
         raise InputError("not a regular file; executors read files, so save its content to one first", source=said)

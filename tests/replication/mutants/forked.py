@@ -63,14 +63,15 @@ class Judge:
     def asked(self, mutants: Sequence[Mutant], jobs: int) -> dict[str, str]:
         """Return what the judge says of each mutant that it notices, by the mutant's name."""
         functions = live_functions(sorted({mutant.path for mutant in mutants}))
+        chosen = {mutant.name: self.chosen(mutant) for mutant in mutants}
         gc.freeze()  # What the forks never change is not copied into each.
         said = {}
         for mutant, done in in_forks(
             mutants,
             lambda mutant: partial(
-                _noticed, mutant, functions, [self.checks[each.name] for each in self.chosen(mutant)]
+                _noticed, mutant, functions, [self.checks[each.name] for each in chosen[mutant.name]]
             ),
-            lambda mutant: START_S + PATIENCE * sum(each.cpu_seconds for each in self.chosen(mutant)),
+            lambda mutant: START_S + PATIENCE * sum(each.cpu_seconds for each in chosen[mutant.name]),
             jobs=jobs,
         ):
             words = "did not end" if done.status is None else done.said or ("ended" if done.status else "")
@@ -85,10 +86,7 @@ def _noticed(mutant: Mutant, functions: Functions, checks: Sequence[Check]) -> s
     """Put a mutant into this process, and return what the first check that notices it says."""
     if swap(mutant, functions):
         for check in checks:
-            try:
-                told = check.call()
-            except Exception as error:
-                told = repr(error)
+            told = check.noticed()
             if told:
                 return f"{check.name}: {told}"
     return ""
@@ -163,12 +161,11 @@ def main(count: int, seed: int, places: tuple[str, ...], jobs: int, tests_s: flo
         judge = Judge({check.name: check for check in checks}, recorded(checks, paths, cpu_seconds), cpu_seconds)
         said.append(judge.asked(mutants, jobs))
     said.append(asked_tests(mutants, paths, reach, tests_s, jobs))
+    verdicts = {mutant.name: Verdict(*(each.get(mutant.name, "") for each in said)) for mutant in mutants}
+    noticed = {name: verdict for name, verdict in verdicts.items() if verdict.is_noticed}
     with out.open("a", encoding="utf-8") as file:
-        for mutant in mutants:
-            verdict = Verdict(*(each.get(mutant.name, "") for each in said))
-            if verdict.is_noticed:
-                file.write(json.dumps({"name": mutant.name, **attrs.asdict(verdict)}) + "\n")
-    click.echo(f"{sum(any(each.get(mutant.name) for each in said) for mutant in mutants)} of {len(mutants)} noticed")
+        file.writelines(json.dumps({"name": name, **attrs.asdict(each)}) + "\n" for name, each in noticed.items())
+    click.echo(f"{len(noticed)} of {len(mutants)} noticed")
 
 
 if __name__ == "__main__":

@@ -22,6 +22,13 @@ class Check:
     name: str
     call: Callable[[], str]
 
+    def noticed(self) -> str:
+        """Return what the call says or raises, "" if nothing."""
+        try:
+            return self.call()
+        except Exception:
+            return traceback.format_exc(limit=-1).splitlines()[-1]
+
 
 def until_noticed(checks: Iterable[Check], cpu_seconds: float, unit: str) -> int:
     """Make the checks until the CPU seconds are spent or one notices something; print that and return the status."""
@@ -29,10 +36,7 @@ def until_noticed(checks: Iterable[Check], cpu_seconds: float, unit: str) -> int
     for check in checks:
         if time.process_time() >= cpu_seconds:
             break
-        try:
-            told = check.call()
-        except Exception:
-            told = traceback.format_exc(limit=-1).splitlines()[-1]
+        told = check.noticed()
         count += 1
         if told:
             print(f"{check.name}: {told}")
