@@ -35,7 +35,7 @@ def live_functions(paths: Sequence[str]) -> Functions:
     wanted = {str(ROOT / path): path for path in paths}
     found: Functions = {}
     for each in gc.get_objects():
-        if isinstance(each, FunctionType) and each.__code__.co_filename in wanted:
+        if type(each) is FunctionType and each.__code__.co_filename in wanted:  # isinstance asks dead weak proxies
             code = each.__code__
             key = (wanted[code.co_filename], code.co_qualname, code.co_firstlineno)
             found.setdefault(key, []).append(each)

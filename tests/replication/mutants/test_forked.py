@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import weakref
 from functools import partial
 from pathlib import Path
 
@@ -45,6 +46,13 @@ def test_a_mutant_is_in_the_fork_and_not_here() -> None:
     assert before != "changed"
     assert in_fork(changed, 10).said == "1 changed"
     assert clean_without_a_registration() == before
+
+
+def test_functions_are_found_beside_a_proxy_of_what_is_gone() -> None:
+    proxy = weakref.proxy(Reached("gone", 0.0, frozenset()))
+    with pytest.raises(ReferenceError):
+        isinstance(proxy, str)
+    assert live_functions([PATH])
 
 
 def test_a_fork_tells_what_came_of_its_call() -> None:
