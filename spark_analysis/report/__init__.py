@@ -1,7 +1,8 @@
 """Turn the tables of a run into one HTML file that opens offline, ten lines for a terminal, and JSON. No Spark.
 
 - load: Read the Parquet tables of one run, without Spark, into the values of the report.
-- model: Define the values of the report: the rows of the tables, and the objects that the page is built from.
+- model: Define the objects that the page is built from.
+- rows: Define the rows of the tables that the report shows.
 - rest: Count the clusters of a large fleet that have no row on the page, in columns and without an object a cluster.
 - html: Write the page: sections in the order of a reader's questions, in one file that loads nothing.
 - moments: Show the moments of clusters that were dumped several times: fenced brokers, and partitions in each state.

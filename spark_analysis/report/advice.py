@@ -21,16 +21,9 @@ import attrs
 from broker.drawing.element import Content, Markup, tag
 from spark_analysis.report.commands import Commands, commands_of
 from spark_analysis.report.figures import UNKNOWN, count, decimal, percent, plural, ppm, quantity
-from spark_analysis.report.model import (
-    QUANTITIES,
-    ClusterDetail,
-    LeastPlan,
-    Report,
-    RestartBatches,
-    Spreads,
-    WorstOutage,
-)
+from spark_analysis.report.model import QUANTITIES, ClusterDetail, Report, Spreads
 from spark_analysis.report.parts import Cell, Header, note, table
+from spark_analysis.report.rows import LeastPlan, RestartBatches, WorstOutage
 from spark_analysis.report.states import is_uneven
 from spark_analysis.tables.limits import BYTES_TOLERANCE_PERCENT, OUTAGE_BROKERS_MAX
 

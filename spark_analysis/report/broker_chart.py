@@ -24,7 +24,7 @@ from broker.drawing.scale import clipped, number
 from placement.balance.measures import TOLERANCE
 from spark_analysis.report.figures import plural
 from spark_analysis.report.figures import quantity as shown_quantity
-from spark_analysis.report.model import BrokerLoad, RackLoad, Spread
+from spark_analysis.report.rows import BrokerLoad, RackLoad, Spread
 
 LEFT: Final = 112
 RIGHT: Final = WIDTH - 2

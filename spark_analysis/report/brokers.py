@@ -17,8 +17,9 @@ from broker.drawing.element import Markup, tag
 from placement.balance.measures import TOLERANCE
 from spark_analysis.report.broker_chart import Bands, broker_chart, load_of
 from spark_analysis.report.figures import count, plural, quantity
-from spark_analysis.report.model import QUANTITIES, BrokerLoad, ClusterDetail, RackLoad, Spread
+from spark_analysis.report.model import QUANTITIES, ClusterDetail
 from spark_analysis.report.parts import Cell, Header, chart_box, folded, note, table
+from spark_analysis.report.rows import BrokerLoad, RackLoad, Spread
 
 BROKERS_MAX: Final = 120
 BROKERS_OF_MANY_MAX: Final = 30

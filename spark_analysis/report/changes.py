@@ -16,9 +16,10 @@ from typing import Final
 from broker.drawing.element import Markup, tag
 from placement.balance.changes import ISR_SHRUNK, LEADER_LOST, UNCLEAN_ELECTION
 from spark_analysis.report.figures import count, plural
-from spark_analysis.report.model import DumpComparison, PartitionChange, Report, ShortenedList
+from spark_analysis.report.model import DumpComparison, Report, ShortenedList
 from spark_analysis.report.moments import moments_table
 from spark_analysis.report.parts import Header, folded, note, section, table
+from spark_analysis.report.rows import PartitionChange
 
 _GRAVE: Final = (UNCLEAN_ELECTION, LEADER_LOST, ISR_SHRUNK)
 

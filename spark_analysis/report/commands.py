@@ -19,7 +19,8 @@ from typing import Final
 import attrs
 
 from broker.drawing.element import visible
-from spark_analysis.report.model import ClusterFacts, LeastPlan, Report
+from spark_analysis.report.model import Report
+from spark_analysis.report.rows import ClusterFacts, LeastPlan
 from spark_analysis.tables.limits import BYTES_TOLERANCE_PERCENT
 
 _PROGRAM: Final = "brokerside"

@@ -19,16 +19,10 @@ from spark_analysis.report.broker_chart import load_of
 from spark_analysis.report.brokers import brokers_part, load_cell
 from spark_analysis.report.figures import count, decimal, percent, plural, ppm, quantity, share_of
 from spark_analysis.report.heat_map import heat_map
-from spark_analysis.report.model import (
-    QUANTITIES,
-    SCOPES,
-    ClusterDetail,
-    Report,
-    Spread,
-    TopicSpread,
-)
+from spark_analysis.report.model import QUANTITIES, SCOPES, ClusterDetail, Report
 from spark_analysis.report.out_of_sync import cause_line
 from spark_analysis.report.parts import Cell, Header, folded, note, section, table
+from spark_analysis.report.rows import Spread, TopicSpread
 from spark_analysis.report.states import is_uneven
 from spark_analysis.report.violations import violations_part
 

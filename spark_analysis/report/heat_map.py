@@ -32,8 +32,9 @@ from broker.drawing.figure import WIDTH, figure, line, text
 from broker.drawing.palette import LIGHT
 from broker.drawing.scale import clipped, number
 from spark_analysis.report.figures import count, decimal, plural
-from spark_analysis.report.model import BrokerLoad, PairCounts
+from spark_analysis.report.model import PairCounts
 from spark_analysis.report.parts import chart_box
+from spark_analysis.report.rows import BrokerLoad
 
 Float64Array = NDArray[np.float64]
 

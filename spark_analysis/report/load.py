@@ -33,29 +33,31 @@ from spark_analysis.report.answered import load_answers
 from spark_analysis.report.model import (
     QUANTITIES,
     Advice,
-    BrokerLoad,
     ClusterDetail,
-    ClusterFacts,
     ClusterRow,
     DumpComparison,
+    PairCounts,
+    Report,
+    RunInfo,
+    ShortenedList,
+    Spreads,
+)
+from spark_analysis.report.rest import SHARE_COLUMNS, Rest
+from spark_analysis.report.rows import (
+    BrokerLoad,
+    ClusterFacts,
     InputCount,
     LeastPlan,
     LogDir,
-    PairCounts,
     PartitionChange,
     RackLoad,
     Reject,
-    Report,
     RestartBatches,
-    RunInfo,
-    ShortenedList,
     Spread,
-    Spreads,
     TopicSpread,
     Violation,
     WorstOutage,
 )
-from spark_analysis.report.rest import SHARE_COLUMNS, Rest
 from spark_analysis.report.states import calm_in_words, worst_in_words
 from spark_analysis.tables import advice_schemas, schemas
 from spark_analysis.tables.columns import Table

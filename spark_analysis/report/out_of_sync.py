@@ -15,8 +15,9 @@ from typing import Final
 
 from broker.drawing.element import Markup, tag
 from spark_analysis.report.figures import count, share_of
-from spark_analysis.report.model import BrokerLoad, ClusterDetail, Report
+from spark_analysis.report.model import ClusterDetail, Report
 from spark_analysis.report.parts import Header, cluster_link, note, table
+from spark_analysis.report.rows import BrokerLoad
 from spark_analysis.report.states import cause_in_words
 
 LISTED_MAX: Final = 50

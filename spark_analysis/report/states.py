@@ -22,7 +22,8 @@ import attrs
 from placement.balance.measures import TOLERANCE
 from placement.balance.out_of_sync import brokers_in_words
 from spark_analysis.report.figures import count, decimal, quantity
-from spark_analysis.report.model import QUANTITIES, ClusterFacts, Spread, Spreads
+from spark_analysis.report.model import QUANTITIES, Spreads
+from spark_analysis.report.rows import ClusterFacts, Spread
 
 
 @attrs.frozen

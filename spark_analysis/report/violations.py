@@ -12,9 +12,10 @@ from __future__ import annotations
 
 from broker.drawing.element import Markup, tag
 from spark_analysis.report.figures import count, plural
-from spark_analysis.report.model import ClusterDetail, Report, ShortenedList, Violation
+from spark_analysis.report.model import ClusterDetail, Report, ShortenedList
 from spark_analysis.report.parts import Header, brokers_in_racks, folded, note, table
 from spark_analysis.report.queries import rest_of
+from spark_analysis.report.rows import Violation
 from spark_analysis.report.states import STATES
 from spark_analysis.tables.limits import VIOLATIONS_MAX
 

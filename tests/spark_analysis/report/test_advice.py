@@ -13,15 +13,8 @@ from rich.console import Console
 
 from spark_analysis.report.advice import advice_part, brokers_first, first_plan, plan_in_words, restarts_in_words
 from spark_analysis.report.commands import Commands, commands_of
-from spark_analysis.report.model import (
-    Advice,
-    ClusterDetail,
-    GivenInput,
-    LeastPlan,
-    Report,
-    RestartBatches,
-    WorstOutage,
-)
+from spark_analysis.report.model import Advice, ClusterDetail, GivenInput, Report
+from spark_analysis.report.rows import LeastPlan, RestartBatches, WorstOutage
 from spark_analysis.report.terminal import summary_json, terminal_summary
 
 BALANCE = LeastPlan(

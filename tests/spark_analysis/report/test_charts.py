@@ -16,7 +16,8 @@ from placement.balance import measures as balance
 from spark_analysis.report.broker_chart import Bands, broker_chart
 from spark_analysis.report.distribution_chart import BINS, Group, distribution
 from spark_analysis.report.heat_map import heat_map, indexed_png, levels_of, pairs_in_words, shared_matrix
-from spark_analysis.report.model import BrokerLoad, PairCounts, RackLoad, Spread
+from spark_analysis.report.model import PairCounts
+from spark_analysis.report.rows import BrokerLoad, RackLoad, Spread
 
 
 def brokers_of(loads: list[int], racks: int = 2) -> list[BrokerLoad]:

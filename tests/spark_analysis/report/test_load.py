@@ -9,7 +9,7 @@ import attrs
 import pytest
 
 from broker.errors import InputError
-from spark_analysis.report import model
+from spark_analysis.report import rows
 from spark_analysis.report.gates import failures
 from spark_analysis.report.html import report_html
 from spark_analysis.report.load import load_report
@@ -20,18 +20,18 @@ from spark_analysis.tables.limits import DETAILED_CLUSTERS_MAX
 from tests.spark_analysis.report import samples
 
 CLASSES: tuple[tuple[Table, Any], ...] = (
-    (schemas.CLUSTERS, model.ClusterFacts),
-    (schemas.MEASURES, model.Spread),
-    (schemas.BROKERS, model.BrokerLoad),
-    (schemas.RACKS, model.RackLoad),
-    (schemas.TOPICS, model.TopicSpread),
-    (schemas.VIOLATIONS, model.Violation),
-    (schemas.REJECTS, model.Reject),
-    (schemas.INPUTS, model.InputCount),
-    (schemas.CHANGES, model.PartitionChange),
-    (advice_schemas.PLANS, model.LeastPlan),
-    (advice_schemas.OUTAGES, model.WorstOutage),
-    (advice_schemas.RESTARTS, model.RestartBatches),
+    (schemas.CLUSTERS, rows.ClusterFacts),
+    (schemas.MEASURES, rows.Spread),
+    (schemas.BROKERS, rows.BrokerLoad),
+    (schemas.RACKS, rows.RackLoad),
+    (schemas.TOPICS, rows.TopicSpread),
+    (schemas.VIOLATIONS, rows.Violation),
+    (schemas.REJECTS, rows.Reject),
+    (schemas.INPUTS, rows.InputCount),
+    (schemas.CHANGES, rows.PartitionChange),
+    (advice_schemas.PLANS, rows.LeastPlan),
+    (advice_schemas.OUTAGES, rows.WorstOutage),
+    (advice_schemas.RESTARTS, rows.RestartBatches),
 )
 
 

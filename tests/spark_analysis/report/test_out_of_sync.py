@@ -14,7 +14,8 @@ import pytest
 
 from spark_analysis.report.html import report_html
 from spark_analysis.report.load import load_report
-from spark_analysis.report.model import ClusterFacts, Report
+from spark_analysis.report.model import Report
+from spark_analysis.report.rows import ClusterFacts
 from spark_analysis.report.states import cause_in_words
 from spark_analysis.report.terminal import summary_json
 from spark_analysis.tables import schemas

@@ -8,7 +8,8 @@ import attrs
 import pytest
 
 from placement.balance.definitions import STATES as DEFINED
-from spark_analysis.report.model import ClusterFacts, Report, Spread, Spreads
+from spark_analysis.report.model import Report, Spreads
+from spark_analysis.report.rows import ClusterFacts, Spread
 from spark_analysis.report.states import STATES, calm_in_words, skew_in_words, worst_in_words
 
 
