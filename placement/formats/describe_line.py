@@ -10,8 +10,8 @@ next word is its value, which may also be glued to the colon (Kafka ≤ 2.x prin
 at its end; a new pair starts only at ``,name=``, as values contain commas and JSON.
 
 A line belongs to a describe when it starts with ``Topic:`` or names at least two fields of a describe;
-such a line is damaged if it does not parse. Unknown fields are skipped, so that the lines of a later
-Kafka are still read.
+such a line is damaged if it does not parse, and so is the one with which kafka-topics ends early.
+Unknown fields are skipped, so that the lines of a later Kafka are still read.
 
 Example: "\\tTopic: a\\tPartition: 0\\tLeader: none\\tReplicas: 1,2\\tIsr: " is
 PartitionLine(topic="a", partition=0, leader=-1, replicas=(1, 2), isr=()).
@@ -42,6 +42,7 @@ from placement.spec import PARTITION_COUNT_MAX
 _OURS: Final = re.compile(
     r"(?:^|(?<=[\x00-\x20]))(Topic|TopicId|PartitionCount|ReplicationFactor|Configs|Partition|Leader|Replicas|Isr):"
 )
+_TOOL_ERROR: Final = "Error while executing topic command"
 _BLANKS: Final = re.compile(r"[\x00-\x20]+")
 _FIELD: Final = re.compile(r"([A-Z][A-Za-z]*):(.*)", re.DOTALL)
 _CONFIGS: Final = re.compile(r"(?:^|(?<=[\x00-\x20]))Configs:")
@@ -110,6 +111,8 @@ def is_ours(line: str) -> bool:
 
 def parse_line(line: str) -> TopicLine | PartitionLine | Fault | None:
     """Return the content of `line`, a Fault if it is damaged, None when it is no describe line. Never raise."""
+    if line.startswith(_TOOL_ERROR):
+        return Fault("kafka-topics stopped here with an error; what it would have printed after this is missing")
     if not is_ours(line):
         return None
     try:

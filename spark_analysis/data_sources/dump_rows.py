@@ -78,11 +78,12 @@ def fault_batches(table: Table, faults: Sequence[tuple[str, str]]) -> Iterator[p
         yield ColumnRows(len(some), values).batch(table, Constants())
 
 
-def account_batch(table: Table, parsed: ParsedDump, fault: str | None = None) -> pa.RecordBatch:
+def account_batch(table: Table, parsed: ParsedDump, fault: str | None, cluster_count: int | None) -> pa.RecordBatch:
     """Return the row of the table of inputs that accounts for one input."""
     counted = ("source", "format", "rows_in", "rows_analysed", "rows_rejected", "lines_passed_over")
     values = {name: [getattr(parsed, name)] for name in counted}
-    values |= {"cluster_count": [len(parsed.clusters)], "notes": [list(parsed.notes)], "fault": [fault]}
+    values |= {"cluster_count": [len(parsed.clusters) if cluster_count is None else cluster_count]}
+    values |= {"notes": [list(parsed.notes)], "fault": [fault]}
     return ColumnRows(1, values).batch(table, Constants())
 
 
@@ -92,8 +93,12 @@ def reject_batch(table: Table, rejects: Sequence[Reject]) -> pa.RecordBatch:
     return ColumnRows(len(rejects), values).batch(table, Constants())
 
 
-def account_batches(table: Table, mode: str, parsed: ParsedDump, fault: str | None) -> Iterator[pa.RecordBatch]:
+def account_batches(
+    table: Table, mode: str, parsed: ParsedDump, fault: str | None, *, cluster_count: int | None = None
+) -> Iterator[pa.RecordBatch]:
     """Yield what a table says of an input beside its clusters; `fault` is set if it could not be used at all.
+
+    `cluster_count` is given where `parsed` is the account alone, and holds no cluster.
 
     The first table of a data source has a row for each entry that was put aside. Raises InputError with FAILFAST.
     """
@@ -101,7 +106,7 @@ def account_batches(table: Table, mode: str, parsed: ParsedDump, fault: str | No
         first = parsed.rejects[0]
         raise InputError(first.reason, source=first.source, line=first.line, value=first.value or None)
     if table == tables.CLUSTER_INPUTS:
-        yield account_batch(table, parsed, fault)
+        yield account_batch(table, parsed, fault, cluster_count)
     elif table == tables.CLUSTER_REJECTS:
         yield reject_batch(table, parsed.rejects)
     elif mode != DROP:

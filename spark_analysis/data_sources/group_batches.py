@@ -82,7 +82,7 @@ def _rows(request: GroupRequest, cluster: ClusterFiles, zones: MemberZones | Non
             yield from account_batches(request.table, request.mode, account, fault_of(error))
     described = described_groups(files, cluster=cluster.cluster, zones=zones)
     for one in described.tables:
-        yield from account_batches(request.table, request.mode, one.account, None)
+        yield from account_batches(request.table, request.mode, one.account, None, cluster_count=1)
         form = _FORMS.get(request.table.name)
         if form is not None and request.mode != DROP:
             faults = [(one.source, reject_text(reject)) for table, reject in one.rejects if table is form]

@@ -20,6 +20,7 @@ Source: pyspark.sql.datasource, 4.3.
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -53,6 +54,8 @@ OPTIONS: Final = (
     "task_bytes",
 )
 TASK_BYTES_MAX: Final = 1 << 40
+_PLACEHOLDER: Final = re.compile(r"\{[^{}]*\}")
+_PLACEHOLDERS: Final = ("{file}", "{folder}")
 
 
 class KafkaClusterSource(DataSource):
@@ -128,9 +131,16 @@ def dump_groups(given: GivenOptions) -> list[list[DumpInput]]:
 
 
 def cluster_names(paths: Sequence[str], pattern: str | None) -> dict[str, str]:
-    """Return the name of the cluster of each path, as the option `cluster` says where it is given."""
+    """Return the name of the cluster of each path, as the option `cluster` says where it is given.
+
+    Raises UsageError for a placeholder other than {file} and {folder}.
+    """
     stems = {path: name_of(path) for path in paths}
     if pattern is not None:
+        unknown = [each for each in _PLACEHOLDER.findall(pattern) if each not in _PLACEHOLDERS]
+        if unknown:
+            allowed = " and ".join(_PLACEHOLDERS)
+            raise UsageError(f"option 'cluster' is {pattern!r}; allowed in braces are {allowed}, not {unknown[0]}")
         return {
             path: pattern.replace("{file}", stem).replace("{folder}", Path(path).absolute().parent.name)
             for path, stem in stems.items()

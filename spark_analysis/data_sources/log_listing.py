@@ -7,7 +7,8 @@ in a folder of any other name is read, too; its topic and partition are null.
 
 Constraints: the driver lists folders and opens no file. Folders that a broker is to delete, does not own any more, or
 is only moving (-delete, -stray, -future) are passed over, as are files that are being replaced (.deleted, .swap): their
-records are elsewhere, too. A folder that cannot be listed is a segment that cannot be read: a fault, no end of the job.
+records are elsewhere, too. A folder that cannot be listed, or is a link, is a segment that cannot be read: a fault, no
+end of the job.
 
 Example: log_segments(["/var/lib/kafka"]) finds /var/lib/kafka/orders-0/00000000000000000000.log of orders, 0.
 
@@ -85,7 +86,9 @@ def _below(path: Path) -> Iterator[LogSegment]:
         return
     refused: list[str] = []
     folders: list[tuple[Path, list[Path]]] = []
-    for name, _, names in os.walk(path, onerror=lambda error: refused.append(str(error.filename))):
+    for name, folders_inside, names in os.walk(path, onerror=lambda error: refused.append(str(error.filename))):
+        links = (Path(name) / each for each in sorted(folders_inside) if (Path(name) / each).is_symlink())
+        refused.extend(str(link.absolute()) for link in links if _place(link).is_current)
         files = [Path(name) / each for each in sorted(names) if _FILE.fullmatch(each)]
         folders += [(Path(name), files)] if files else []
     for folder, files in sorted(folders):

@@ -83,7 +83,7 @@ def _rows(request: MetadataRequest, log: DumpInput) -> Iterator[pa.RecordBatch]:
         placed = InputError(error.what, source=log.path) if isinstance(error, CorruptDataError) else error
         yield from account_batches(request.table, request.mode, unusable(log, placed), fault_of(placed))
         return
-    yield from account_batches(request.table, request.mode, parsed, None)
+    yield from account_batches(request.table, request.mode, parsed, None, cluster_count=1)
 
 
 def _states(request: MetadataRequest, log: DumpInput, replay: Replay) -> Iterator[tuple[Mapping[str, Any], ColumnRows]]:

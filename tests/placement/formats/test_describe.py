@@ -152,6 +152,10 @@ WHOLE = "allowed are whole numbers from 0 to"
             "Topic: a\tPartitionCount: 1\tReplicationFactor: 1\tConfigs: nonsense",
             "Configs has 'nonsense'; it holds pairs name=value",
         ),
+        (
+            "Error while executing topic command : Timed out waiting for a node assignment.",
+            "kafka-topics stopped here with an error; what it would have printed after this is missing",
+        ),
     ],
 )
 def test_damage_is_put_aside_with_its_line_and_reason(line: str, reason: str) -> None:

@@ -62,6 +62,7 @@ def test_the_account_of_all_files_adds_up(files: list[Path]) -> None:
     assert all(row["rows_in"] == row["rows_analysed"] + row["rows_rejected"] for row in account)
     assert sum(row["rows_rejected"] for row in account) == len(rows(files, "rejects")) == 5
     assert sum(row["fault"] is not None for row in account) == 2
+    assert all(row["cluster_count"] == (row["fault"] is None) for row in account)
 
 
 def test_files_that_cannot_be_used_are_faults_of_each_table(files: list[Path]) -> None:

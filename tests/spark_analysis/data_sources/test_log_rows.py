@@ -136,6 +136,21 @@ def test_bytes_in_are_bytes_read_and_bytes_damaged(plain: Path, tmp_path: Path) 
     assert len(rows(plain, table="damage")) == len([row for row in rows(plain) if row["fault"] is not None]) == 3
 
 
+def test_a_linked_folder_is_a_fault_and_not_passed_over(plain: Path, tmp_path: Path) -> None:
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    (logs / "linked-0").symlink_to(plain, target_is_directory=True)
+    (logs / "gone-1.0123456789abcdef0123456789abcdef-delete").symlink_to(plain, target_is_directory=True)
+    (row,) = rows(logs)
+    assert (row["source"], row["fault"]) == (
+        str(logs / "linked-0"),
+        f"{logs / 'linked-0'}: cannot be read: it is a link, and links are not followed",
+    )
+    shutil.copytree(plain, logs / "topic-0")
+    assert [row["topic"] for row in rows(logs) if row["fault"] is None] == ["topic"] * len(rows(plain))
+    assert len(rows(logs)) == len(rows(plain)) + 1
+
+
 def test_a_batch_that_is_read_in_several_chunks_counts_once(tmp_path: Path) -> None:
     count = ROWS_MAX + 10
     (tmp_path / "many-0").mkdir()

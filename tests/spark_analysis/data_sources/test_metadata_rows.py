@@ -93,6 +93,7 @@ def test_records_that_cannot_be_read_are_faults_and_rows_in_add_up(damaged: Path
     inputs, rejects = rows(LOG, damaged, nothing, table="inputs"), rows(LOG, damaged, nothing, table="rejects")
     assert all(row["rows_in"] == row["rows_analysed"] + row["rows_rejected"] for row in inputs)
     assert [row["rows_rejected"] > 0 for row in inputs] == [False, True, True]
+    assert [row["cluster_count"] for row in inputs] == [1, 1, 0]
     assert len(rejects) == sum(row["rows_rejected"] for row in inputs)
 
 
