@@ -14,6 +14,7 @@ had it; every other replica must have the same (log matching by induction).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import attrs
@@ -85,8 +86,8 @@ class ReferenceLog:
         """Since ELR: members of it that a reassignment removed and another brought back, with an empty log."""
         self.uncounted: dict[BrokerId, int] = {}
         """Members that joined by a request that their leader had given up, and how much it showed without them."""
-        self.reused: dict[int, int] = {}
-        """Before ELR: each epoch in which a leader went on after a restart, and the first offset that it lost by it."""
+        self.reused: dict[int, list[range]] = {}
+        """Before ELR: each epoch in which a leader went on after a restart, and the offsets that it lost by it."""
         self.former: set[tuple[int, int]] = set()
         """Offset and value of each record that was shown as committed in a history that an unclean election ended."""
         self.ended: dict[int, str] = {}
@@ -147,20 +148,21 @@ class ReferenceLog:
             members = (broker for broker in self.state.isr if broker != observed.broker)
             self.uncounted.update((broker, len(self.committed)) for broker in members)
 
-    def note_reused(self, leader_epoch: int, start_offset: int) -> None:
-        """Note that a leader goes on in its own epoch without the records that it had from an offset on."""
-        self.reused[leader_epoch] = min(start_offset, self.reused.get(leader_epoch, start_offset))
+    def note_reused(self, leader_epoch: int, lost: range) -> None:
+        """Note that a leader goes on in its own epoch without the records that it had at some offsets."""
+        if lost:
+            self.reused.setdefault(leader_epoch, []).append(lost)
 
     def is_written_again(self, offset: int, epoch: int) -> bool:
         """Return whether a leader without ELR went on in its own epoch after it had lost what was at an offset."""
-        return epoch in self.reused and offset >= self.reused[epoch]
+        return any(offset in lost for lost in self.reused.get(epoch, ()))
 
     def skips_epoch_start(self, offset: int, epoch: int, previous: int) -> bool:
         """Return whether the record before an offset may be of an older epoch than elsewhere, as after compaction."""
         return False
 
-    def is_excused(self, broker: BrokerId, agreed: int) -> bool:
-        """Return whether a member of ISR or ELR may lack what is committed from `agreed` on, by holes of Kafka's own.
+    def is_excused(self, broker: BrokerId, agreed: int, known: Sequence[Entry]) -> bool:
+        """Return whether a member of ISR or ELR may lack `known` records from `agreed` on, by holes of Kafka's own.
 
         Before ELR followers do not see that their leader went on in its own epoch with other records, and keep what
         they have. Since ELR a replica that was removed and added again may be eligible with an empty log. A leader that
@@ -168,7 +170,21 @@ class ReferenceLog:
         """
         if broker in self.incomplete or broker in self.returned or agreed < self.uncounted.get(broker, 0):
             return True
-        return any(agreed >= start_offset for start_offset in self.reused.values())
+        return self._differs_where_written_again(broker, agreed, known)
+
+    def _differs_where_written_again(self, broker: BrokerId, agreed: int, known: Sequence[Entry]) -> bool:
+        """Return whether a log and the `known` records differ first where a leader lost a record and wrote another.
+
+        A log that ends there, or differs in another epoch or at another offset, has no such excuse.
+        """
+        observed = self.observed_logs.get(broker)
+        if not self.reused or observed is None or agreed >= min(len(observed.entries), len(known)):
+            return False
+        return any(self.is_written_again(agreed, entry.epoch) for entry in (observed.entries[agreed], known[agreed]))
+
+    def is_succeeded(self, leader_epoch: int) -> bool:
+        """Return whether a leader of a later epoch has been seen, so that this one may lack committed records."""
+        return any(epoch > leader_epoch for epoch in self.leaders)
 
     def accept(self, broker: BrokerId) -> Ground:
         """Take an excused broker for complete, as Kafka does, and return what lets it lead."""

@@ -138,7 +138,7 @@ def check_members(cluster: CheckedCluster, reference: ReferenceLog, settings: Pa
         # Who agrees with all that is committed is complete, known or not: that is most of the time.
         if observed is None or observed.agreed >= committed or observed.agree(reference.committed) >= committed:
             continue
-        if reference.is_excused(broker, observed.agreed):
+        if reference.is_excused(broker, observed.agreed, reference.committed):
             continue
         if _present(cluster, reference, cluster.nodes[broker]) is not None:
             place = "in sync" if broker in state.isr else "eligible"
@@ -165,10 +165,9 @@ def _check_shown(cluster: CheckedCluster, reference: ReferenceLog, leader: Leade
             observed = reference.observed_logs.get(broker)
             if observed is None or observed.agreed >= shown or observed.agree(reference.committed) >= shown:
                 continue
-            if reference.is_excused(broker, observed.agreed):
-                continue
             held = observed.agreed if shown <= len(reference.committed) else _held_of(reference, own, broker, shown)
-            if held >= shown:
+            known = reference.committed if held < len(reference.committed) else own.entries
+            if held >= shown or reference.is_excused(broker, held, known):
                 continue
             node = cluster.nodes[broker]
             if code == "I4" and (
@@ -209,7 +208,7 @@ def commit(
         if node.lossy_incarnation >= 0 or leader.partition_epoch < reference.moved_away.get(broker, 0):
             continue
         held = _held_of(reference, observed, broker, high)
-        if held < high and not reference.is_excused(broker, held):
+        if held < high and not reference.is_excused(broker, held, observed.entries):
             yield "I29", f"leader {leader.broker} shows {high} records, and counts {broker}, which holds {held}"
             proven = min(proven, held)
     committed.extend(observed.entries[len(committed) : proven])

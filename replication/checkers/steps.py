@@ -30,7 +30,7 @@ from broker.units import TimeMs
 from log.batches.in_buffer import OFFSET_AND_SIZE
 from replication.checkers import records, replicas
 from replication.checkers.answers import ASKED, unfounded
-from replication.checkers.elections import Ground, Occasion, UncleanElection
+from replication.checkers.elections import Occasion, UncleanElection
 from replication.checkers.finding import Finding
 from replication.checkers.observed_log import Decoder, LogChange, ObservedLog
 from replication.checkers.orders import ORDERS, OrderChecker
@@ -184,7 +184,7 @@ class StepChecker:
         if keep < len(reference.committed):
             reference.give_up(keep, cluster.now_ms, election)
 
-    def _note_incomplete(self, reference: ReferenceLog, observed: ObservedLog) -> None:
+    def _note_incomplete(self, reference: ReferenceLog, observed: ObservedLog, change: LogChange) -> None:
         """Note an ISR member whose machine lost records: before ELR it stays in the ISR, and may still lead."""
         state, committed = reference.state, reference.committed
         if self.settings.rules.elr or not observed.is_after_loss or state is None or observed.broker not in state.isr:
@@ -192,7 +192,8 @@ class StepChecker:
         if observed.agree(committed) < len(committed):
             reference.incomplete.add(observed.broker)
         if observed.broker == state.leader and state.leader_epoch in reference.leaders:
-            reference.note_reused(state.leader_epoch, len(observed.entries))
+            end_offset = len(observed.entries)
+            reference.note_reused(state.leader_epoch, range(end_offset, end_offset + len(change.taken)))
 
     def _accept_incomplete(
         self, cluster: CheckedCluster, reference: ReferenceLog, observed: ObservedLog, leader: LeaderState
@@ -201,11 +202,12 @@ class StepChecker:
         keep = observed.agree(reference.committed)
         if leader.leader_epoch < reference.clean_from_epoch or keep == len(reference.committed):
             return
-        if not reference.is_excused(observed.broker, keep):
+        # A former leader that has not heard of its successor lacks what that one commits, and ends no history.
+        if reference.is_succeeded(leader.leader_epoch):
+            return
+        if not reference.is_excused(observed.broker, keep, reference.committed):
             return
         ground = reference.accept(observed.broker)
-        if ground is Ground.NO_ELR and leader.leader_epoch in reference.leaders:
-            reference.note_reused(leader.leader_epoch, keep)
         reference.give_up(keep, cluster.now_ms, UncleanElection(observed.broker, leader.leader_epoch, ground))
 
     def _after_own_message(self, cluster: CheckedCluster, node: NodeView, message: Message) -> None:
@@ -309,7 +311,7 @@ class StepChecker:
         change = observed.read_on(self._decoder)
         entries = observed.entries
         if change.is_first:
-            self._note_incomplete(reference, observed)
+            self._note_incomplete(reference, observed, change)
         if change.taken:
             self._note_gone(cluster, reference, node, change)
             if not change.is_first and change.first_offset < high_before:

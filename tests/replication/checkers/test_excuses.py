@@ -1,20 +1,30 @@
-"""What two excuses of the checkers cover and when they end: I12 (a resumed epoch) and I8 (a request given up, S100)."""
+"""What three excuses of the checkers cover and when they end.
+
+I12 (a resumed epoch), I8 (a request given up, S100), and I4 to I7 and I29 (records written again in their epoch).
+"""
 
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Final
 
 import attrs
 import pytest
 
 from broker.ids import BrokerId, LeaderEpoch, Offset
-from broker.units import DurationMs
+from broker.units import DurationMs, TimeMs
 from log.files.checkpoints import EpochEntry
-from replication.checkers import replicas
+from replication.checkers import StepChecker, replicas
+from replication.checkers.observed_log import Entry, ObservedLog
+from replication.checkers.reference_log import ReferenceLog
 from replication.rules.settings import PartitionSettings
 from replication.rules.switches import rules_of
-from replication.simulation import Simulation, swarm
+from replication.simulation import Fault, FaultKind, Options, Simulation, quiet, swarm
+
+
+def with_zookeeper(options: Options) -> Options:
+    return attrs.evolve(options, role_settings=attrs.evolve(options.role_settings, has_zookeeper=True))
+
 
 # I12: where a leader that lost its end went on, the epoch of what it copies there later is dated.
 
@@ -54,9 +64,7 @@ def test_only_a_leader_that_lost_its_end_and_leads_the_same_epoch_again_has_gone
     seed: int, minutes: int, expected: dict[tuple[int, int], set[int]]
 ) -> None:
     """The offsets noted in a ZooKeeper run, by partition and broker."""
-    options = swarm(seed, DurationMs(minutes * 60_000), rules_of("3.5"))
-    zookeeper = attrs.evolve(options.role_settings, has_zookeeper=True)
-    simulation = Simulation(attrs.evolve(options, role_settings=zookeeper))
+    simulation = Simulation(with_zookeeper(swarm(seed, DurationMs(minutes * 60_000), rules_of("3.5"))))
     assert simulation.finish().findings == ()
     noted = {
         (partition, int(broker)): observed.resumed
@@ -149,3 +157,122 @@ def test_a_member_that_was_not_counted_is_excused_until_it_has_what_was_shown(
     cluster: Any = SimpleNamespace(nodes={})
     replicas._note_uncounted(cluster, reference, reference.state)
     assert reference.uncounted == left
+
+
+# I4 to I7, I29: before ELR a leader that lost its log's end goes on in its epoch, and others keep what it lost.
+
+LOST: Final = {1: [range(2, 4)]}
+"""The leader of epoch 1 lost offsets 2 and 3, and wrote others there in the same epoch."""
+
+
+def log_of(broker: BrokerId, *entries: tuple[int, int]) -> ObservedLog:
+    """A log with records of these epochs and values."""
+    nothing: Any = None
+    observed = ObservedLog(nothing, 0, broker)
+    observed.entries = [Entry(epoch, value) for epoch, value in entries]
+    return observed
+
+
+def reference_of(observed: ObservedLog, *committed: tuple[int, int]) -> ReferenceLog:
+    """What is committed, and one member's log."""
+    reference = ReferenceLog(0)
+    reference.observed_logs[observed.broker] = observed
+    reference.committed = [Entry(epoch, value) for epoch, value in committed]
+    reference.reused = dict(LOST)
+    return reference
+
+
+SHARED: Final = ((1, 0), (1, 1))
+
+
+@pytest.mark.parametrize(
+    ("log", "committed", "is_excused"),
+    [
+        ((*SHARED, (1, 2), (1, 3)), (*SHARED, (1, 12), (1, 13)), True),
+        ((*SHARED, (1, 12), (1, 13)), (*SHARED, (1, 2), (1, 3)), True),
+        ((*SHARED, (1, 2), (1, 3)), (*SHARED, (1, 2), (1, 13)), True),
+        ((*SHARED, (0, 2)), (*SHARED, (1, 12)), True),
+        ((*SHARED, (1, 12)), (*SHARED, (0, 2)), True),
+        (SHARED, (*SHARED, (1, 12), (1, 13)), False),
+        ((*SHARED, (1, 2), (1, 3)), (*SHARED, (1, 2), (1, 3), (1, 4)), False),
+        ((*SHARED, (1, 2), (1, 3), (1, 4)), (*SHARED, (1, 2), (1, 3), (1, 14)), False),
+        (((1, 0), (1, 1)), ((1, 0), (1, 11)), False),
+        ((*SHARED, (2, 2)), (*SHARED, (3, 12)), False),
+    ],
+    ids=[
+        "it keeps what its leader lost",
+        "it has what another that leads now never heard of",
+        "it keeps the second of the two",
+        "it keeps what its leader lost of an epoch before",
+        "it has what its leader wrote in the place of an epoch before",
+        "it ends where its leader had lost something",
+        "it ends above",
+        "it differs above",
+        "it differs below",
+        "it differs there in other epochs",
+    ],
+)
+def test_a_member_is_excused_where_its_leader_wrote_again_in_its_epoch_and_nowhere_else(
+    log: tuple[tuple[int, int], ...], committed: tuple[tuple[int, int], ...], is_excused: bool
+) -> None:
+    observed = log_of(ONE, *log)
+    reference = reference_of(observed, *committed)
+    agreed = observed.agree(reference.committed)
+    assert agreed < len(committed)
+    assert reference.is_excused(ONE, agreed, reference.committed) is is_excused
+
+
+@pytest.mark.parametrize(("seen", "lost"), [({1: ONE}, [12]), ({1: ONE, 2: ZERO}, [])], ids=["leader", "former leader"])
+def test_a_leader_that_was_succeeded_takes_nothing_from_what_is_committed(
+    seen: dict[int, BrokerId], lost: list[int]
+) -> None:
+    """An excused leader is taken for complete, as Kafka takes it; one that has not heard of its successor is not."""
+    observed = log_of(ONE, *SHARED, (1, 2))
+    reference = reference_of(observed, *SHARED, (1, 12))
+    reference.leaders = seen
+    cluster: Any = SimpleNamespace(now_ms=TimeMs(5))
+    claim: Any = SimpleNamespace(leader_epoch=1)
+    StepChecker(SETTINGS)._accept_incomplete(cluster, reference, observed, claim)
+    assert [value for loss in reference.losses for value in loss.values] == lost
+    assert len(reference.committed) == 3 - len(lost)
+
+
+def after_an_outage(end: FaultKind, then: Fault) -> Simulation:
+    """Three brokers end at once, and broker 0 leads on in epoch 0; at 60 s it leaves a record without its followers."""
+    options = quiet(6, DurationMs(130_000), rules_of("3.5"))
+    options = attrs.evolve(with_zookeeper(options), partitions=1, produce_ms=DurationMs(200))
+    down_ms = DurationMs(20_000)
+    ends = tuple(Fault(TimeMs(20_000), end if broker == 0 else FaultKind.KILL, broker, down_ms) for broker in range(3))
+    return Simulation(options, (*ends, then))
+
+
+ISOLATED: Final = Fault(TimeMs(60_000), FaultKind.ISOLATE, 0, DurationMs(55_000))
+KILLED: Final = attrs.evolve(ISOLATED, kind=FaultKind.KILL)
+
+
+@pytest.mark.parametrize(
+    ("end", "reused"), [(FaultKind.POWER_LOSS, {0: [range(159, 202)]}), (FaultKind.KILL, {})], ids=["loss", "no loss"]
+)
+def test_what_a_former_leader_lacks_is_no_loss_though_it_wrote_again_in_its_epoch_before(
+    end: FaultKind, reused: dict[int, list[range]]
+) -> None:
+    """Leader 0 asks for a smaller ISR at 100 s, while broker 1 leads epoch 1 and has committed 240 records."""
+    simulation = after_an_outage(end, ISOLATED)
+    assert simulation.finish().findings == ()
+    reference = simulation.checker.references[0]
+    assert reference.reused == reused
+    assert [loss.start_offset for loss in reference.losses] == [lost[0].start for lost in reused.values()]
+    assert sorted(reference.leaders.items()) == [(0, ZERO), (1, ONE)]
+
+
+def test_a_member_that_loses_records_by_no_hole_of_kafkas_is_found_after_one_of_these() -> None:
+    """Broker 1 cuts 20 committed records of epoch 0 that were written after the loss, and is elected."""
+    simulation = after_an_outage(FaultKind.POWER_LOSS, KILLED)
+    simulation.run_until(60_000)
+    assert simulation.findings == ()
+    node = simulation.cluster.nodes[ONE]
+    log = node.logs[0]
+    log.cut(Offset(log.log.log_end_offset - 20), node.now_ms)
+    outcome = simulation.finish()
+    assert {"I6", "I7", "I9"} <= {finding.code for finding in outcome.findings}
+    assert [loss.start_offset for loss in simulation.checker.references[0].losses] == [159]

@@ -268,3 +268,14 @@ def test_a_leader_that_lost_its_end_and_copies_it_as_a_follower_dates_the_epoch_
     Kafka's cache drops what is not older than a new entry: the start of epoch 3 at 111, and that of epoch 2 at 11.
     """
     assert zookeeper_run(905093).findings == ()
+
+
+def test_a_former_leader_that_wrote_again_in_its_epoch_long_ago_takes_nothing_from_its_successor() -> None:
+    """I18: a fault of the check. Leader 0 lost offsets 6 to 34 at 32 s, and went on in epoch 0.
+
+    From then on nothing above offset 6 was expected of anybody. At 481 s broker 0, cut off, led epoch 5 to 356; when it
+    asked for a smaller ISR its log was taken for all that is committed, and broker 1 had led epoch 7 to 379.
+    """
+    outcome = zookeeper_run(970154)
+    assert outcome.findings == ()
+    assert {(lost.partition, 7 <= lost.offset <= 34) for lost in outcome.durability.lost_by_all} == {(0, True)}
