@@ -124,9 +124,9 @@ class Client(ABC):
         """Begin to close: commit, give up all partitions, leave the group; `is_over` turns True at the end."""
         self._fire(now_ms)
         if not self.is_over:
+            # Polling ends, and what waits for the next poll never happens. max.poll.interval.ms goes on while the last
+            # commit is under way: in Kafka, too, a member that polled too long ago leaves before that is answered.
             self._timers.cancel(_POLL)
-            self._timers.cancel(_POLL_TIMEOUT)
-            self._waiting.clear()
             self._close()
         return self._link.take()
 

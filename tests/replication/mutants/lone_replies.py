@@ -2,7 +2,8 @@
 
 What it decides: the protocol, the trouble and its time, from a seed; before and after it all is answered at once.
 
-Constraints: `cures` says what follows each error, `talk_checks` what holds of every run, `lone_troubles` the rest.
+Constraints: `cures` says what follows each error, `talk_checks` what holds of every run, `lone_changes` and
+`lone_troubles` the rest.
 
 Source: Kafka's consumers, as `cures`; heartbeat.interval.ms 3 s, of a consumer group 5 s; auto.commit.interval.ms 5 s.
 """
@@ -24,7 +25,8 @@ from replication.groups.client.protocols import GroupProtocol, takes
 from tests.replication.mutants.client_talk import Talk, erring, settled
 from tests.replication.mutants.cures import CLASSIC, CONSUMER, cured
 from tests.replication.mutants.drawing import Draws
-from tests.replication.mutants.lone_troubles import change, garble, remember, silence, stall, watch
+from tests.replication.mutants.lone_changes import change
+from tests.replication.mutants.lone_troubles import close, garble, remember, silence, stall, watch
 from tests.replication.mutants.one_member import EVERY
 from tests.replication.mutants.talk_checks import always
 
@@ -39,7 +41,7 @@ def replies_noticed(seed: int) -> str:
     told = _takes()
     for _ in range(TALK_COUNT):
         protocol = draws.one(tuple(GroupProtocol))
-        trouble = draws.one((_err, _err, _err, _err, _err, stall, change, watch, silence, remember, garble))
+        trouble = draws.one((_err, _err, _err, _err, _err, stall, change, watch, silence, remember, garble, close))
         told = told or next(trouble(draws, protocol), "")
     return told
 

@@ -1,4 +1,4 @@
-"""Let a consumer's application be late, its share change, its coordinator fall silent, and check what it does.
+"""Let a consumer's application be late or close, or its coordinator fall silent, and check what it does.
 
 What it decides: when each trouble begins and how long it lasts, from draws.
 
@@ -24,7 +24,6 @@ from broker.group.classic import (
 )
 from broker.group.consumer import ConsumerGroupHeartbeatRequest
 from broker.group.messages import FindCoordinatorRequest, OffsetCommitRequest
-from broker.group.protocol import read_assignment, read_sticky_memory, read_subscription
 from broker.units import DurationMs, TimeMs
 from replication.groups.client.messages import (
     Died,
@@ -82,8 +81,7 @@ def stall(draws: Draws, protocol: GroupProtocol) -> Iterator[str]:
     begin_ms, is_long = talk.now_ms, draws.is_one_in(2)
     for_ms = draws.number(65_000, 90_000) if is_long else draws.number(5_000, 45_000)
     end_ms, owned, member_id = begin_ms + for_ms, talk.client.subscriptions.owned, talk.client.member_id
-    polled_ms = max((when for when, _ in talk.notes(Read)), default=0)
-    polled_ms += (begin_ms - polled_ms) // POLL_MS * POLL_MS  # A poll may find nothing to read.
+    polled_ms = _polled_ms(talk)
     talk.do(talk.client.stall(DurationMs(for_ms), TimeMs(begin_ms)))
     talk.run_until(end_ms + _REST_MS)
     kind = ConsumerGroupHeartbeatRequest if talk.is_consumer else HeartbeatRequest
@@ -103,6 +101,34 @@ def stall(draws: Draws, protocol: GroupProtocol) -> Iterator[str]:
     yield from always(talk)
 
 
+def _polled_ms(talk: Talk) -> int:
+    """Return when the application polled last; a poll may find nothing to read."""
+    read_ms = max((when for when, _ in talk.notes(Read)), default=0)
+    return read_ms + (talk.now_ms - read_ms) // POLL_MS * POLL_MS
+
+
+def close(draws: Draws, protocol: GroupProtocol) -> Iterator[str]:
+    """Close a consumer that has not polled for long, and do not answer its last commit."""
+    talk = settled(draws, protocol)
+    late_ms = _polled_ms(talk) + MAX_POLL_MS
+    talk.do(talk.client.stall(DurationMs(MAX_POLL_MS), TimeMs(talk.now_ms)))
+    talk.run_until(talk.now_ms + draws.number(40_000, 59_000))
+    talk.silent.add(OffsetCommitRequest)
+    begin_ms, end_ms = talk.now_ms, talk.now_ms + talk.spec.options.request_timeout_ms
+    talk.do(talk.client.close(TimeMs(begin_ms)))
+    talk.run_until(end_ms + POLL_MS)
+    expired = [when for when, _ in talk.notes(PollExpired)]
+    if end_ms != late_ms and expired != ([late_ms] if late_ms < end_ms else []):
+        yield f"closed from {begin_ms} to {end_ms} it polls too late at {expired}, and should at {late_ms}"
+    kind = ConsumerGroupHeartbeatRequest if talk.is_consumer else HeartbeatRequest
+    beats = [when for when, _ in talk.sends(kind, begin_ms - 2 * _BEAT_MS[talk.is_consumer]) if when < late_ms]
+    if any(later - earlier != _BEAT_MS[talk.is_consumer] for earlier, later in pairwise(beats)):
+        yield f"closed from {begin_ms} to {end_ms} it beats at {beats}"
+    busy = talk.notes(Read, begin_ms)
+    if busy or not talk.client.is_over or talk.client.subscriptions.owned:
+        yield f"closed it reads {busy}, is over: {talk.client.is_over}, owns {talk.client.subscriptions.owned}"
+
+
 def _left(talk: Talk, between: tuple[int, int], owned: frozenset[Any], member_id: str) -> Iterator[str]:
     """Yield what a member that polls too late does not do: it leaves, loses all, and joins at its next poll."""
     left_ms, end_ms = between
@@ -110,7 +136,7 @@ def _left(talk: Talk, between: tuple[int, int], owned: frozenset[Any], member_id
         said = [
             (when, each.epoch) for when, each in talk.sends(ConsumerGroupHeartbeatRequest, left_ms) if when < end_ms
         ]
-        wanted = [(left_ms, -2 if talk.is_static else -1)]
+        wanted: list[tuple[int, Any]] = [(left_ms, -2 if talk.is_static else -1)]
         joins = [each.epoch for when, each in talk.sends(ConsumerGroupHeartbeatRequest, end_ms)]
         is_back = joins[:1] == [0]
     else:
@@ -123,56 +149,6 @@ def _left(talk: Talk, between: tuple[int, int], owned: frozenset[Any], member_id
     lost = [(when, note.partitions, note.why) for when, note in talk.notes(PartitionsRevoked, left_ms)][:1]
     if lost != [(left_ms if talk.is_consumer else end_ms, owned, Why.LOST)]:
         yield f"too late at {left_ms} it loses {lost} of {sorted(owned)}"
-
-
-def change(draws: Draws, protocol: GroupProtocol) -> Iterator[str]:
-    """Give the member another share."""
-    talk = settled(draws, protocol)
-    before, begin_ms = talk.client.subscriptions.owned, talk.now_ms
-    talk.share, talk.is_calling = frozenset(draws.some(EVERY)), True
-    error = draws.one((None, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.STALE_MEMBER_EPOCH))
-    if error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS or (error and talk.is_consumer):
-        talk.replies[OffsetCommitRequest] = erring(error)
-    talk.run_until(begin_ms + 20_000)
-    if talk.client.subscriptions.owned != talk.share:
-        yield f"it owns {sorted(talk.client.subscriptions.owned)} of {sorted(talk.share)}"
-    shares = [
-        read_assignment(each.response.assignment) for each in talk.answers(SyncGroupRequest) if each.at_ms > begin_ms
-    ]
-    gone = before - {GroupProtocol.EAGER: frozenset(), GroupProtocol.CONSUMER: talk.share}.get(
-        protocol, (*shares, before)[0]
-    )
-    revoked = [note for _, note in talk.notes(PartitionsRevoked, begin_ms)]
-    if [each.partitions for each in revoked] != ([gone] if gone else []) or any(
-        each.why is not Why.REVOKED for each in revoked
-    ):
-        yield f"of {sorted(before)} {sorted(gone)} are asked back, and it gives up {revoked}"
-    elif gone:
-        yield from _given_up(talk, begin_ms, gone)
-    yield from always(talk)
-
-
-def _given_up(talk: Talk, begin_ms: int, gone: frozenset[Any]) -> Iterator[str]:
-    """Yield what a member that gives up partitions does not do before: commit, stop reading, tell its listener."""
-    at_ms = talk.notes(PartitionsRevoked, begin_ms)[0][0]
-    cause = SyncGroupRequest if talk.protocol is GroupProtocol.COOPERATIVE else OffsetCommitRequest
-    known = [each.at_ms for each in talk.answers(cause) if begin_ms <= each.at_ms <= at_ms]
-    told_ms = max((each for each in known if each <= at_ms - talk.revoke_ms), default=None)
-    if told_ms is None:
-        yield f"at {at_ms} {sorted(gone)} are given up, and {cause.__name__} was answered at {known}"
-        return
-    reads = [(when, each) for when, each in talk.notes(Read, told_ms + 1) if when <= at_ms and each.partition in gone]
-    if reads:
-        yield f"it reads {reads}, and gives it up at {at_ms}"
-    commits = [each for each in talk.answers(OffsetCommitRequest) if begin_ms <= each.at_ms <= at_ms]
-    if not commits or (cause is OffsetCommitRequest and set(commits[-1].response.errors) != {ErrorCode.NONE}):
-        yield f"it gives up {sorted(gone)} after {commits[-1:]}"
-    if talk.protocol is GroupProtocol.EAGER:
-        memory = read_sticky_memory(
-            read_subscription(talk.sends(JoinGroupRequest, at_ms)[0][1].protocols[0].metadata).user_data
-        )
-        if set(memory[0]) != gone:
-            yield f"it remembers {memory}, and had {sorted(gone)}"
 
 
 def silence(draws: Draws, protocol: GroupProtocol) -> Iterator[str]:

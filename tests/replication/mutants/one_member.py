@@ -62,7 +62,7 @@ class OneMember:
         self.share = frozenset(draws.some(EVERY))
         self._given: frozenset[TopicPartition] = frozenset()
         self._ever: frozenset[TopicPartition] = frozenset()
-        self.is_calling = False
+        self._owes = self.is_calling = False
         self._id_count = 0
         self._committed: dict[TopicPartition, Offset] = {}
         self._is_fenced = self._is_calm = self.leads = False
@@ -178,14 +178,15 @@ class OneMember:
             if request.owned != frozenset() or request.subscribed_topics != frozenset(TOPICS):
                 self._told = f"it joins with {request}"
             self._epoch += 1
-            self._given = self.share
+            self._given, self._owes = self.share, False
             is_full = True
         elif request.owned is not None and not request.owned <= self._ever:
             self._told = f"it says that it owns {request.owned}, and was never given more than {self._ever}"
         before = self._given
+        self._owes &= request.owned is None or not request.owned <= self.share
         if request.epoch and before - self.share:
-            self._given = before & self.share
-        elif request.epoch and before != self.share and (request.owned is None or request.owned <= self.share):
+            self._given, self._owes = before & self.share, True
+        elif request.epoch and before != self.share and not self._owes:
             self._given = self.share
             self._epoch += 1
         self._ever |= self._given

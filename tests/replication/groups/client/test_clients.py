@@ -57,7 +57,7 @@ from replication.groups.client.messages import (
     TopicMetadataResponse,
     Why,
 )
-from replication.groups.client.options import ClientSpec
+from replication.groups.client.options import ClientOptions, ClientSpec
 
 State = TypeVar("State", bound=enum.Enum)
 Input = TypeVar("Input", bound=enum.Enum)
@@ -118,9 +118,11 @@ class Script:
         return [note for note in self.notes if isinstance(note, kind)]
 
 
-def classic(*assignors: str, instance_id: str | None = None) -> Script:
+def classic(*assignors: str, instance_id: str | None = None, max_poll_interval_ms: int = 300_000) -> Script:
     instance = None if instance_id is None else InstanceId(instance_id)
-    spec = ClientSpec(name="c", group_id="g", topics=("t",), assignors=assignors or ("range",), instance_id=instance)
+    options = ClientOptions(max_poll_interval_ms=DurationMs(max_poll_interval_ms))
+    names = assignors or ("range",)
+    spec = ClientSpec(name="c", group_id="g", topics=("t",), assignors=names, instance_id=instance, options=options)
     return Script(ClassicClient(spec, Ten(), SplitMix64(1)))
 
 
@@ -199,6 +201,24 @@ def test_an_eager_member_commits_and_gives_up_everything_before_it_joins_again()
     script.answer(OffsetCommitRequest, OffsetCommitResponse((ErrorCode.NONE, ErrorCode.NONE)))
     assert script.of(PartitionsRevoked) == [PartitionsRevoked(BOTH, Why.REVOKED)]
     assert read_subscription(script.asked(JoinGroupRequest).protocols[0].metadata).owned == ()
+
+
+@pytest.mark.parametrize("assignor", ["range", "cooperative-sticky"])
+def test_a_member_repeats_its_commit_before_it_joins_until_max_poll_interval(assignor: str) -> None:
+    """ConsumerCoordinator.onJoinPrepare: a commit that may succeed is sent again; at the end it joins without."""
+    script = joined(classic(assignor, max_poll_interval_ms=2_000))
+    script.at(3_100)
+    hear(script, ErrorCode.REBALANCE_IN_PROGRESS)
+    for now_ms in range(3_100, 5_100, 100):
+        script.at(now_ms)
+        assert not script.has_asked(JoinGroupRequest)
+        loading = (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,) * 2
+        script.answer(OffsetCommitRequest, OffsetCommitResponse(loading))
+    script.at(5_100)
+    script.answer(OffsetCommitRequest, OffsetCommitResponse(loading))
+    assert script.has_asked(JoinGroupRequest)
+    gone = [PartitionsRevoked(BOTH, Why.REVOKED)] if assignor == "range" else []
+    assert script.of(PartitionsRevoked) == gone
 
 
 def test_a_member_whose_commit_meets_a_rebalance_joins_again_without_waiting_for_a_heartbeat() -> None:
@@ -347,9 +367,16 @@ def test_partition_counts_that_come_when_another_leads_change_nothing() -> None:
     assert (script.client.generation, script.has_asked(JoinGroupRequest)) == (2, False)
 
 
-def consumer(instance_id: str | None = None) -> Script:
+def consumer(instance_id: str | None = None, revoke_ms: int = 0) -> Script:
     instance = None if instance_id is None else InstanceId(instance_id)
-    spec = ClientSpec(name="c", group_id="g", topics=("t",), assignors=("uniform",), instance_id=instance)
+    spec = ClientSpec(
+        name="c",
+        group_id="g",
+        topics=("t",),
+        assignors=("uniform",),
+        instance_id=instance,
+        revoke_ms=DurationMs(revoke_ms),
+    )
     script = Script(ConsumerClient(spec, Ten()))
     script.answer(FindCoordinatorRequest, FindCoordinatorResponse(BrokerId(1)))
     return script
@@ -358,12 +385,13 @@ def consumer(instance_id: str | None = None) -> Script:
 def accepted(
     epoch: int, *partitions: TopicPartition, error: ErrorCode = ErrorCode.NONE
 ) -> ConsumerGroupHeartbeatResponse:
+    return attrs.evolve(kept(epoch), error=error, assignment=frozenset(partitions))
+
+
+def kept(epoch: int, interval_ms: int = 5_000) -> ConsumerGroupHeartbeatResponse:
+    """Return the answer to a heartbeat after which the member owns what it owned."""
     return ConsumerGroupHeartbeatResponse(
-        error=error,
-        member_id=MemberId("m"),
-        epoch=epoch,
-        heartbeat_interval_ms=DurationMs(5_000),
-        assignment=frozenset(partitions),
+        member_id=MemberId("m"), epoch=epoch, heartbeat_interval_ms=DurationMs(interval_ms)
     )
 
 
@@ -380,10 +408,7 @@ def test_a_consumer_member_commits_before_it_gives_a_partition_back() -> None:
     script = consumer()
     script.answer(ConsumerGroupHeartbeatRequest, accepted(1, P0, P1))
     script.answer(OffsetFetchRequest, OffsetFetchResponse((None, None)))
-    script.answer(
-        ConsumerGroupHeartbeatRequest,
-        ConsumerGroupHeartbeatResponse(member_id=MemberId("m"), epoch=1, heartbeat_interval_ms=DurationMs(5_000)),
-    )
+    script.answer(ConsumerGroupHeartbeatRequest, kept(1))
     script.at(5_000)
     script.answer(OffsetCommitRequest, OffsetCommitResponse((ErrorCode.NONE, ErrorCode.NONE)))
     script.answer(ConsumerGroupHeartbeatRequest, accepted(1, P0))
@@ -391,6 +416,51 @@ def test_a_consumer_member_commits_before_it_gives_a_partition_back() -> None:
     script.answer(OffsetCommitRequest, OffsetCommitResponse((ErrorCode.NONE, ErrorCode.NONE)))
     assert script.of(PartitionsRevoked) == [PartitionsRevoked(frozenset({P1}), Why.REVOKED)]
     assert script.asked(ConsumerGroupHeartbeatRequest).owned == frozenset({P0})
+
+
+def test_a_consumer_member_reconciles_one_target_at_a_time_and_acknowledges_the_last_one() -> None:
+    """AbstractMembershipManager.maybeReconcile; the same partitions given again are another assignment, KIP-848."""
+    script = consumer()
+    script.answer(ConsumerGroupHeartbeatRequest, accepted(1, P0, P1))
+    script.answer(OffsetFetchRequest, OffsetFetchResponse((None, None)))
+    script.answer(ConsumerGroupHeartbeatRequest, kept(1))
+    script.at(5_000)
+    commits = OffsetCommitResponse((ErrorCode.NONE, ErrorCode.NONE))
+    script.answer(OffsetCommitRequest, commits)
+    for epoch, target, at_ms in ((2, (P0,), 10_000), (3, (P0, P1), 15_000), (4, (P0,), 15_000)):
+        open_count = len(script.open)
+        script.answer(ConsumerGroupHeartbeatRequest, accepted(epoch, *target))
+        # Its last commit before it gives up P1 is under way from the first of these answers on.
+        assert len(script.open) == open_count - 1 + (epoch == 2)
+        script.at(at_ms)
+    script.answer(OffsetCommitRequest, commits)
+    acknowledged = []
+    while script.has_asked(ConsumerGroupHeartbeatRequest):
+        acknowledged.append(script.asked(ConsumerGroupHeartbeatRequest).owned)
+        script.answer(ConsumerGroupHeartbeatRequest, kept(4))
+    assert acknowledged == [frozenset({P0})] * 2
+    assert script.of(PartitionsRevoked) == [PartitionsRevoked(frozenset({P1}), Why.REVOKED)]
+
+
+def test_a_first_assignment_of_nothing_waits_for_the_rebalance_listener_too() -> None:
+    """Kafka calls onPartitionsAssigned with no partitions, on the application's thread, before it acknowledges."""
+    script = consumer(revoke_ms=100)
+    script.stall(2_000)
+    script.answer(ConsumerGroupHeartbeatRequest, accepted(1))
+    script.at(1_900)
+    assert not script.has_asked(ConsumerGroupHeartbeatRequest)
+    script.at(2_000)
+    assert script.asked(ConsumerGroupHeartbeatRequest).owned == frozenset()
+
+
+def test_a_consumer_member_beats_in_the_interval_that_it_was_told_last() -> None:
+    script = consumer()
+    script.answer(ConsumerGroupHeartbeatRequest, accepted(1, P0))
+    script.answer(ConsumerGroupHeartbeatRequest, kept(1, interval_ms=20_000))
+    script.at(19_900)
+    assert not script.has_asked(ConsumerGroupHeartbeatRequest)
+    script.at(20_000)
+    assert script.has_asked(ConsumerGroupHeartbeatRequest)
 
 
 def test_a_fenced_consumer_member_loses_everything_and_joins_with_epoch_zero_under_its_name() -> None:
@@ -437,3 +507,37 @@ def test_a_commit_of_a_static_member_that_another_has_replaced_ends_the_consumer
     fenced = (ErrorCode.FENCED_INSTANCE_ID, ErrorCode.FENCED_INSTANCE_ID)
     script.answer(OffsetCommitRequest, OffsetCommitResponse(fenced))
     assert script.of(Died) == [Died("FENCED_INSTANCE_ID")]
+
+
+def leaves(script: Script) -> int:
+    """Return how many open requests say that the member leaves."""
+    kinds = [send.request for send in script.open]
+    beats = [each.epoch for each in kinds if isinstance(each, ConsumerGroupHeartbeatRequest)]
+    return sum(isinstance(each, LeaveGroupRequest) for each in kinds) + beats.count(-1)
+
+
+@pytest.mark.parametrize("is_classic", [True, False])
+def test_a_consumer_that_closes_too_long_after_its_last_poll_leaves_before_its_commit_is_answered(
+    is_classic: bool,
+) -> None:
+    """Kafka's background thread watches max.poll.interval.ms until the commit of `close` is over."""
+    script = joined(classic()) if is_classic else consumer()
+    beaten = accepted(1, P0, P1)
+    if not is_classic:
+        script.answer(ConsumerGroupHeartbeatRequest, beaten)
+        script.answer(OffsetFetchRequest, OffsetFetchResponse((None, None)))
+    script.at(600)
+    script.stall(400_000)
+    for now_ms in range(3_100, 299_000, 3_000):
+        script.at(now_ms)
+        if is_classic:
+            hear(script)
+        elif script.has_asked(ConsumerGroupHeartbeatRequest):
+            script.answer(ConsumerGroupHeartbeatRequest, beaten)
+    script.close()
+    assert (script.of(PollExpired), leaves(script)) == ([], 0)
+    script.at(300_600)
+    assert (script.of(PollExpired), leaves(script), script.client.is_over) == ([PollExpired()], 1, False)
+    unknown = ErrorCode.UNKNOWN_MEMBER_ID
+    script.answer(OffsetCommitRequest, OffsetCommitResponse((unknown, unknown)))
+    assert (leaves(script), script.client.is_over) == (1, True)
