@@ -93,5 +93,5 @@ def _can_serve(leader: LeaderState, follower: Follower, offset: Offset, moment: 
         return False
     if not rules.fenced_never_preferred:
         return True
-    status = moment.brokers.get(follower.broker)
-    return status is not None and not status.fenced
+    # It is registered: `preferred_replica` asks only about followers whose registration names the consumer's rack.
+    return not moment.brokers[follower.broker].fenced

@@ -3,7 +3,7 @@
 What it decides: who answers a request: the group's service, or the broker itself with an error where the coordinator is
 elsewhere.
 
-Constraints: an append is stored after `store_ms`, on all replicas; it is lost if the coordinator dies before.
+Constraints: an append is stored after `STORE_MS`, on all replicas; it is lost if the coordinator dies before.
 
 Source: KafkaApis and GroupCoordinatorService (which errors a broker gives that does not coordinate), 4.0.
 """
@@ -24,6 +24,8 @@ from replication.groups.alone.stored_records import StoredRecords
 from replication.groups.common.coordinator import refusal
 
 BROKER_COUNT: Final = 3
+STORE_MS: Final = DurationMs(3)
+"""The time that replicating an append takes: long enough for a coordinator to die meanwhile."""
 
 
 class Outside(Protocol):
@@ -54,7 +56,6 @@ class Hosting:
         self.service: GroupService | None = GroupService("group", options, entropy)
         """The group's coordinator; None while no broker coordinates."""
         self.records = StoredRecords()
-        self.store_ms = DurationMs(3)
         self._options = options
         self._entropy = entropy
         self._outside = outside
@@ -116,4 +117,4 @@ class Hosting:
             else:
                 self._outside.appended(output.entries)
                 self._storing_count += 1
-                self._outside.later(self.store_ms, partial(self.finish, service, output))
+                self._outside.later(STORE_MS, partial(self.finish, service, output))

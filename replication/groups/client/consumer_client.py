@@ -254,8 +254,8 @@ class ConsumerClient(Client):
         if self._target != self._current:
             self._move(EpochInput.GIVEN)
             self._reconcile()
-        elif self.state in (EpochState.RECONCILING, EpochState.JOINING):
-            self._move(EpochInput.UNCHANGED)
+        else:  # Who joins owns nothing yet, and who reconciles owns an earlier target: both were given another one.
+            assert self.state in (EpochState.ACKNOWLEDGING, EpochState.STABLE), self.state
 
     def _on_beat_error(self, error: ErrorCode | None) -> None:
         """Find the coordinator, try again, join anew, or end, as the error of a heartbeat demands."""
@@ -273,9 +273,11 @@ class ConsumerClient(Client):
     # Reconciling.
 
     def _reconcile(self) -> None:
-        """Take the next step towards the target, unless a step is under way or the target is reached."""
-        if self.state is not EpochState.RECONCILING or self._wanted is not None or self._target == self._current:
+        """Take the next step towards the target, unless a step is under way or there is nothing to reconcile."""
+        if self.state is not EpochState.RECONCILING or self._wanted is not None:
             return
+        # RECONCILING begins with another target, and what is owned changes only where it ends; targets get new numbers.
+        assert self._target != self._current, self._target
         if self._current.number != NO_ASSIGNMENT and self._target.partitions == self._current.partitions:
             self._acknowledge(self._target)
             return
