@@ -1,4 +1,4 @@
-"""A member's fetcher stays with the leader that answers, and passes over what has expired."""
+"""A member's fetcher stays with the leader that answers, passes over what has expired, and is only so far ahead."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from log.batches.build_spec import BatchSpec
 from log.record import Record
 from replication.groups.client.subscription_state import SubscriptionState
 from replication.groups.connection_messages import FetchNext
-from replication.groups.fetching import Fetcher
+from replication.groups.fetching import FETCHED_COUNT_MAX, Fetcher
 from replication.roles.messages import ConsumerFetch, ConsumerFetchResponse, MetadataRequest, MetadataResponse
 from replication.roles.outbox import Outbox
+from replication.simulation.clients import POLL_MS
 from tests.replication.groups.builders import LAYOUT, OPTIONS, t
 
 NOW = TimeMs(0)
@@ -28,10 +29,10 @@ class Talk:
     def __init__(self) -> None:
         self.fetcher = Fetcher(OPTIONS, LAYOUT, SplitMix64(1))
         self.out = Outbox()
-        reader = SubscriptionState(self.fetcher)
-        reader.assign(frozenset({t(0)}))
-        reader.seek(t(0), Offset(5))
-        self.fetcher.follow(reader, self.out)
+        self.reader = SubscriptionState(self.fetcher)
+        self.reader.assign(frozenset({t(0)}))
+        self.reader.seek(t(0), Offset(5))
+        self.fetcher.follow(self.reader, self.out)
         asked = self.sent(MetadataRequest)
         self.fetcher.on_leader(MetadataResponse(0, asked.number, BrokerId(2), LeaderEpoch(0)), self.out)
 
@@ -81,6 +82,16 @@ def test_after_any_other_error_the_leader_is_looked_for() -> None:
     talk.sent(MetadataRequest)
 
 
+def test_without_an_answer_in_time_the_leader_is_looked_for() -> None:
+    talk = Talk()
+    talk.sent(ConsumerFetch)
+    delay_ms, due = talk.out.woken[-1]
+    assert isinstance(due, FetchNext)
+    assert delay_ms == OPTIONS.role_settings.answer_ms_max
+    talk.fetcher.on_due(due, talk.out)
+    talk.sent(MetadataRequest)
+
+
 def test_the_answer_to_a_former_request_is_not_taken() -> None:
     talk = Talk()
     fetch = talk.sent(ConsumerFetch)
@@ -88,3 +99,18 @@ def test_the_answer_to_a_former_request_is_not_taken() -> None:
         ConsumerFetchResponse(0, fetch.number - 1, ErrorCode.OFFSET_OUT_OF_RANGE, b"", Offset(9), Offset(20)), talk.out
     )
     assert talk.end == 5
+
+
+def test_a_fetcher_that_is_far_ahead_waits_until_its_consumer_has_read() -> None:
+    talk = Talk()
+    offsets = range(5, 5 + FETCHED_COUNT_MAX)
+    records = build_batch(BatchSpec(base_offset=Offset(5)), [Record(Offset(n), NOW, b"k", b"v") for n in offsets])
+    talk.after(answer(talk.sent(ConsumerFetch), ErrorCode.NONE, records))
+    assert (talk.end, talk.out.sent) == (offsets.stop, [])
+    _, (delay_ms, due) = talk.out.woken
+    assert isinstance(due, FetchNext)
+    assert delay_ms == POLL_MS
+    talk.reader.read(1, NOW)
+    talk.fetcher.follow(talk.reader, talk.out)
+    talk.fetcher.on_due(due, talk.out)
+    assert talk.sent(ConsumerFetch).offset == offsets.stop

@@ -46,6 +46,7 @@ from replication.roles.messages import (
     ListOffsets,
     ListOffsetsResponse,
     Message,
+    MetadataFetchDue,
     MetadataFetchResponse,
     NodeId,
     OffsetsForLeaderEpoch,
@@ -53,6 +54,7 @@ from replication.roles.messages import (
     PartitionRecord,
     Produce,
     ProduceExpired,
+    ProduceResponse,
 )
 from replication.roles.outbox import Outbox
 from replication.roles.replica_log import ReplicaLog
@@ -409,8 +411,17 @@ def test_a_write_with_acks_that_are_none_is_refused_and_not_appended(acks: int) 
     stage = Stage(ReplicaRole.LEADING)
     before = stage.snapshot()
     (answer,) = stage.tell(Produce(0, 1, acks, b""))
-    assert answer.error is WRITE_ANSWERS[WriteInput.REFUSED_ACKS]  # type: ignore[union-attr] # the answer to what was asked.
+    assert isinstance(answer, ProduceResponse)
+    # What was not appended has no offset: INVALID_OFFSET of Kafka's ProduceResponse.
+    assert (answer.error, answer.offset, answer.appended) == (WRITE_ANSWERS[WriteInput.REFUSED_ACKS], -1, False)
     assert stage.snapshot() == before
+
+
+def test_a_write_is_answered_with_its_offset_unless_nobody_waits_for_the_answer() -> None:
+    stage = Stage(ReplicaRole.LEADING)
+    batch = build_batch(BatchSpec(), (Record(Offset(0), NOW, None, b"x"),))
+    assert stage.tell(Produce(0, 1, 0, batch)) == []
+    assert stage.tell(Produce(0, 2, 1, batch)) == [ProduceResponse(0, 2, 1, ErrorCode.NONE, Offset(1), appended=True)]
 
 
 def test_a_consumer_is_turned_away_by_a_broker_without_a_replica_only() -> None:
@@ -540,6 +551,28 @@ def test_an_answer_to_a_heartbeat_of_another_epoch_says_nothing_of_this_life() -
     happen(role, LifecycleInput.CAUGHT_UP)
     role.handle(BrokerHeartbeatResponse(ErrorCode.STALE_BROKER_EPOCH, BrokerState.UNFENCED), PEER, NOW, Outbox())
     assert role.lifecycle is LifecycleState.RECOVERY
+
+
+def test_a_broker_has_not_caught_up_by_the_registration_of_its_former_life() -> None:
+    """BrokerLifecycleManager leaves STARTING when the broker has read the record of its own registration."""
+    role, starting = living(), LifecycleState.STARTING
+    for broker, epoch, lifecycle in ((LEADER, 1, starting), (OWN, 0, starting), (OWN, 1, LifecycleState.RECOVERY)):
+        record = BrokerRecord(broker, BrokerStatus(epoch=BrokerEpoch(epoch), fenced=True))
+        role.handle(MetadataFetchResponse(1 + role.image.offset, role.image.offset, (record,)), PEER, NOW, Outbox())
+        assert role.lifecycle is lifecycle
+
+
+@pytest.mark.parametrize(("number", "offset"), [(1, 0), (2, 1)])
+def test_an_answer_to_another_question_about_the_metadata_is_not_taken(number: int, offset: int) -> None:
+    """The question may be a former one, or one of the broker's former life, which counted from 1 as well."""
+    role = living()
+    role.handle(MetadataFetchDue(1), PEER, NOW, Outbox())
+    out = Outbox()
+    record = BrokerRecord(OWN, BrokerStatus(epoch=BrokerEpoch(1), fenced=True))
+    role.handle(MetadataFetchResponse(number, offset, (record,)), PEER, NOW, out)
+    assert (role.image.offset, role.lifecycle, out.sent) == (0, LifecycleState.STARTING, [])
+    role.handle(MetadataFetchResponse(2, 0, (record,)), PEER, NOW, out)
+    assert role.image.offset == 1
 
 
 # Drawings.
