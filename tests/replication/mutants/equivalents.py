@@ -1,18 +1,21 @@
 """List mutants that change nothing that could be observed, each with the reason.
 
 What it decides: which survivors of a mutation run are no gap. The name is `Mutant.name`: a mutant of other text is
-another mutant, and has to be looked at again. Arguments of `min` and `max` are the one kind that needs no look: numbers
-that are equal are the same.
+another mutant, and has to be looked at again. Three kinds need no look: arguments of `min` and `max`, as numbers that
+are equal are the same; a timer's time and delay, which are added; the first number and the step of a tally.
 
 Source: ours.
 """
 
 from __future__ import annotations
 
+import ast
+import functools
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
+from tests.architecture.house import ROOT
 from tests.replication.mutants.operators import Mutant
 
 _CLASSIC: Final = "replication/groups/client/classic_client.py"
@@ -20,9 +23,6 @@ _CONNECTIONS: Final = "replication/groups/connections.py"
 _HERD: Final = "broker/group/zookeeper/herd.py"
 EQUIVALENT: Final[Mapping[str, str]] = MappingProxyType(
     {
-        f"{_HERD} _after [off by one] 1 -> 2": (
-            "the numbers of scheduled steps only order those of one time, and rise all the same"
-        ),
         f"{_HERD} _tell [dropped operand] consumer.is_alive and not consumer.has_failed -> (consumer.is_alive)": (
             "a consumer that has failed is woken in vain: `_wake` looks at the same, and only another delay is drawn"
         ),
@@ -66,38 +66,21 @@ EQUIVALENT: Final[Mapping[str, str]] = MappingProxyType(
         "(low < min(timestamps))": (
             "a time at the limit is looked at once more, record by record, and is none of the wrong ones"
         ),
+        "log/partition/segment_recovery.py _recover_columns [off by one] 1 -> 2 (2)": (
+            "a first epoch that equals the other number is negative, and such epochs are not assigned"
+        ),
         "log/partition/segment_recovery.py _regular_headers [off by one] 0 -> 1 (4)": (
             "batches of one record are recovered one by one then, with the same outcome: a test holds the two together"
         ),
-        "replication/groups/member.py _begin_session [off by one] 1 -> 2 (2)": (
-            "numbers only tell one waking from another"
-        ),
-        "replication/groups/client/link.py next_ticket [off by one] 1 -> 2": ("tickets have to rise, not to be dense"),
-        "broker/group/service.py _append [off by one] 1 -> 2": ("tokens only tell the appends apart"),
         "broker/group/consumer/records.py _removed [dropped operand] version == CURRENT and name in group.members -> "
         "(name in group.members)": ("of the keys that are left only that of a member's assignment has a name"),
         "replication/roles/replica_log.py start_anew [dropped call] self.set_high_watermark(after.high_watermark) -> "
         "pass": ("a log without records has one possible high watermark, and truncating it sets that"),
-        "replication/groups/member.py _begin_session [off by one] 1 -> 2": (
-            "sessions are only compared with each other, and grow all the same"
-        ),
         "replication/groups/member.py _do [dropped operand] client is None or client.is_over -> (client.is_over)": (
             "without a process `handle` drops what comes and `_happen` does nothing; a crash also ends a freeze"
         ),
-        "replication/roles/leader.py _send_alter_partition [off by one] 1 -> 2": (
-            "the numbers of attempts are only compared with former ones of the same leader epoch, and rise all the same"
-        ),
         "replication/groups/member.py __init__ [dropped call] self._is_probing = False -> pass": (
             "`_begin_session`, which is called next, sets it"
-        ),
-        "replication/groups/hosted_coordinator.py __init__ [off by one] 0 -> 1": (
-            "the numbers of shards are only compared with each other, and grow all the same"
-        ),
-        "replication/groups/hosted_coordinator.py on_gained [off by one] 1 -> 2": (
-            "the numbers of shards are only compared with each other, and grow all the same"
-        ),
-        "replication/groups/shard.py __init__ [off by one] 0 -> 1": (
-            "tickets only name requests, and the count of requests is only compared with former counts of the shard"
         ),
         "replication/groups/shard.py on_due [dropped operand] due.number != self.number or self.is_loading -> "
         "(self.is_loading)": ("a timer of a former shard finds nothing due, and sets another for the same time"),
@@ -111,14 +94,52 @@ EQUIVALENT: Final[Mapping[str, str]] = MappingProxyType(
             "once a last stable offset is at or behind what was read, later transactions begin behind it: more indexes "
             "are read, and nothing more is found"
         ),
-        "replication/roles/replica_log.py __init__ [off by one] 0 -> 1 (2)": (
-            "the version is only compared with former versions of the same log, and with -1"
-        ),
-        "replication/roles/replica_log.py __init__ [off by one] 0 -> 1 (3)": (
-            "the count of cleanings is only compared with former counts of the same log"
-        ),
     }
 )
+
+
+_TALLIES: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
+    {
+        "broker/group/service.py": frozenset({"_token"}),
+        "broker/group/timers.py": frozenset({"_count"}),
+        _HERD: frozenset({"_step_count"}),
+        "replication/groups/client/link.py": frozenset({"_count"}),
+        "replication/groups/fetching.py": frozenset({"_question"}),
+        "replication/groups/hosted_coordinator.py": frozenset({"_shard_count"}),
+        "replication/groups/member.py": frozenset({"session", "_number"}),
+        "replication/groups/shard.py": frozenset({"_ticket"}),
+        "replication/roles/leader.py": frozenset({"_attempts"}),
+        "replication/roles/replica_log.py": frozenset({"version", "cleaning_count"}),
+    }
+)
+"""Attributes whose numbers are only compared with former ones of the same tally, by module: they only have to rise."""
+
+
+@functools.cache
+def _attributes_set(path: str) -> Mapping[int, str]:
+    """Return which attribute the statement sets that begins on each line of a module."""
+    found = {}
+    for node in ast.walk(ast.parse((ROOT / path).read_text(encoding="utf-8"))):
+        match node:
+            case ast.Assign(targets=[ast.Attribute(attr=name)]) | ast.AugAssign(ast.Attribute(attr=name), ast.Add()):
+                found[node.lineno] = name
+    return found
+
+
+def _is_of_tally(mutant: Mutant) -> bool:
+    names = _TALLIES.get(mutant.path, frozenset())
+    return mutant.operator == "off by one" and bool(names) and _attributes_set(mutant.path).get(mutant.line) in names
+
+
+def _is_of_timer(mutant: Mutant) -> bool:
+    """Return whether a mutant swaps the time and the delay of a timer."""
+    if mutant.operator != "swapped arguments" or not mutant.before.startswith("self._timers.set("):
+        return False
+    before, after = (ast.parse(text, mode="eval").body for text in (mutant.before, mutant.after))
+    assert isinstance(before, ast.Call)
+    assert isinstance(after, ast.Call)
+    kept = [ast.unparse(each) for each in (before.args[0], before.args[3])]
+    return kept == [ast.unparse(each) for each in (after.args[0], after.args[3])]
 
 
 def reason_of(mutant: Mutant) -> str | None:
@@ -126,4 +147,8 @@ def reason_of(mutant: Mutant) -> str | None:
     is_symmetric = mutant.operator == "swapped arguments" and mutant.before.startswith(("min(", "max("))
     if is_symmetric and "key=" not in mutant.before:
         return "of numbers the least, or the greatest, is the same in any order"
+    if _is_of_timer(mutant):
+        return "a timer is due at the sum of its time and its delay"
+    if _is_of_tally(mutant):
+        return "the numbers of a tally only tell one from another, and rise all the same"
     return EQUIVALENT.get(mutant.name)

@@ -17,7 +17,7 @@ from broker.error_codes import ErrorCode
 from tests.architecture.house import ROOT
 from tests.replication.mutants import campaign, histories
 from tests.replication.mutants.__main__ import PLACES, all_mutants, draw, main
-from tests.replication.mutants.equivalents import EQUIVALENT, reason_of
+from tests.replication.mutants.equivalents import _TALLIES, EQUIVALENT, _attributes_set, reason_of
 from tests.replication.mutants.judges import Verdict, by_histories, explored_modules
 from tests.replication.mutants.nearest import test_files as files_for
 from tests.replication.mutants.operators import Mutant, mutants_of
@@ -100,6 +100,28 @@ def test_the_order_of_least_and_greatest_is_equivalent() -> None:
     assert reason_of(swapped) is not None
     assert reason_of(attrs.evolve(swapped, before="min(a, b, key=len)")) is None
     assert reason_of(attrs.evolve(swapped, before="minus(a, b)")) is None
+
+
+def test_where_a_tally_begins_and_how_it_rises_is_equivalent() -> None:
+    log = all_mutants(("replication/roles/replica_log.py",))
+    of_tally = [each for each in log if each.operator == "off by one" and reason_of(each) is not None]
+    assert [each.function for each in of_tally] == ["__init__", "__init__", "note_cleaned", "_changed"]
+    dropped = [each for each in log if (each.function, each.operator) == ("_changed", "dropped call")]
+    assert [reason_of(each) for each in dropped] == [None, None]
+
+
+@pytest.mark.parametrize("path", _TALLIES)
+def test_every_tally_is_there(path: str) -> None:
+    assert _TALLIES[path] <= set(_attributes_set(path).values())
+
+
+def test_the_order_of_a_timers_time_and_delay_is_equivalent() -> None:
+    source = "class C:\n    def f(self):\n        self._timers.set(name, now_ms, delay_ms, act)\n"
+    swapped = [each for each in mutants_of("m.py", source) if each.operator == "swapped arguments"]
+    assert [reason_of(each) is not None for each in swapped] == [
+        "(name, delay_ms, now_ms" in each.after for each in swapped
+    ]
+    assert len(swapped) == 3
 
 
 def test_a_draw_is_the_same_for_a_seed_and_has_every_operator() -> None:
