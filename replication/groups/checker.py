@@ -12,7 +12,8 @@ controller's metadata.
 
 How: G7 in four ways: a coordinator accepts commits of current members only; the offsets that it returns follow its
 partition's committed records and never go back; so they do at the first request after the high watermark has passed a
-commit that had timed out; and some order of the members' commits explains every offset that they fetched (`commits`).
+commit that had timed out, or that its coordinator read above it; and some order of the members' commits explains every
+offset that they fetched (`commits`).
 
 Example: two cooperative members own a partition after a fail-over: G2, with time and names.
 
@@ -86,7 +87,8 @@ class GroupChecker:
         """The commits that must be refused, by client, session and ticket."""
         self._known: dict[tuple[BrokerId, str], _Known] = {}
         self._late: dict[Shard, tuple[Offset, int]] = {}
-        """The offset of each coordinator's last append that timed out, until that is committed; its requests so far."""
+        """The last offset that was not committed in time, or not yet when its coordinator read the log, until it is
+        committed; by coordinator, with its requests so far."""
         self._held: dict[NodeId, tuple[object, TimeMs]] = {}
         """The member id, generation and partitions that each member was last seen to have, and since when."""
         self._ahead: dict[str, Mapping[str, frozenset[TopicPartition]]] = {}
@@ -119,9 +121,12 @@ class GroupChecker:
             self._late[shard] = message.offset, shard.request_count
         self._check_fence(cluster, out)
         for group_id, service in sorted(shard.services.items()):
+        has_loaded = isinstance(message, ShardRead) and hosted.has_read(message)
+        if has_loaded:
+            self._await_uncommitted(hosted, shard)
             if not isinstance(message, GroupRequest) or group_id == message.group_id:
                 self._check_service(cluster, hosted, service)
-            if isinstance(message, ShardRead):
+            if has_loaded:
                 self._check_log(cluster, hosted, shard, service)
 
     def check_all(self, cluster: Cluster) -> None:
@@ -240,7 +245,7 @@ class GroupChecker:
         self.note(cluster.now_ms, invariants.commits_fenced(stored, service), service.group_id)
 
     def _check_late(self, cluster: Cluster, hosted: HostedCoordinator, shard: Shard) -> None:
-        """Check G7 as a request is handled after the high watermark has passed an append that had timed out."""
+        """Check G7 as a request is handled after the high watermark has passed what was not committed in time."""
         if shard not in self._late:
             return
         offset, count = self._late[shard]
@@ -250,6 +255,12 @@ class GroupChecker:
         if shard.request_count == count or shard.is_waiting or led is None or led.log.high_watermark <= offset:
             return
         del self._late[shard]
+    def _await_uncommitted(self, hosted: HostedCoordinator, shard: Shard) -> None:
+        """Check the offsets again once all that a coordinator has read above its high watermark is committed."""
+        led = hosted.host.led_log(shard.partition)
+        if led is not None and led.log.high_watermark < led.log.log_end_offset:
+            self._late[shard] = Offset(led.log.log_end_offset - 1), shard.request_count
+
         for _, service in sorted(shard.services.items()):
             self._check_log(cluster, hosted, shard, service)
 

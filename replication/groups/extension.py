@@ -193,7 +193,7 @@ class GroupsExtension:
             self._note_unclean(cluster)
         if self._deposed:
             self._note_deposed(cluster)
-        if isinstance(message, ShardRead):
+        if isinstance(message, ShardRead) and self.hosted_roles[BrokerId(node)].has_read(message):
             self.counts.load_count += 1
             cluster.trace.line(cluster.now_ms, f"broker {node} coordinates the groups of partition {message.partition}")
         if cluster.now_ms - self._sampled_ms >= _SAMPLE_MS:

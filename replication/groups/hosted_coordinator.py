@@ -84,6 +84,11 @@ class HostedCoordinator:
             if shard is not None:
                 self._on_shard_message(shard, message, out)
 
+    def has_read(self, read: ShardRead) -> bool:
+        """Return whether the shard that has read its partition is still there; another may have taken its place."""
+        shard = self.shards.get(read.partition)
+        return shard is not None and shard.number == read.number
+
     def on_gained(self, partition: int, leader_epoch: LeaderEpoch, now_ms: TimeMs, out: Outbox) -> None:
         """Begin to read a partition that the broker now leads, unless it is being read already."""
         if not self._options.layout.is_internal(partition) or partition in self.shards:
