@@ -24,7 +24,7 @@ Source: ours; the invariants name theirs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import attrs
 
@@ -47,6 +47,7 @@ from replication.groups.layout import Layout
 from replication.groups.member import Member
 from replication.groups.offsets_log import records_of
 from replication.groups.shard import Shard
+from replication.groups.unreported import UnreportedPartitions
 from replication.groups.withheld import WithheldPartitions
 from replication.roles.messages import CONTROLLER, HostedMessage, Message, NodeId, ProduceResponse
 from replication.roles.outbox import Outbox
@@ -94,6 +95,7 @@ class GroupChecker:
         self._ahead: dict[str, Mapping[str, frozenset[TopicPartition]]] = {}
         """By group, what members own by a generation that the present coordinator did not find when it loaded."""
         self._losses = losses
+        self._unreported = UnreportedPartitions()
         self._disowned: dict[NodeId, frozenset[TopicPartition]] = {}
         """The partitions that each member told its coordinator it does not own, while it was about to own them."""
 
@@ -119,11 +121,11 @@ class GroupChecker:
             self._check_late(cluster, hosted, shard)
         elif isinstance(message, ProduceResponse) and message.error is ErrorCode.REQUEST_TIMED_OUT:
             self._late[shard] = message.offset, shard.request_count
-        self._check_fence(cluster, out)
-        for group_id, service in sorted(shard.services.items()):
         has_loaded = isinstance(message, ShardRead) and hosted.has_read(message)
         if has_loaded:
             self._await_uncommitted(hosted, shard)
+        self._check_fence(cluster, out)
+        for group_id, service in sorted(shard.services.items()):
             if not isinstance(message, GroupRequest) or group_id == message.group_id:
                 self._check_service(cluster, hosted, service)
             if has_loaded:
@@ -170,6 +172,7 @@ class GroupChecker:
             if member.node == node and member.client is not None:
                 client = member.client
                 held = client.member_id, client.generation, client.subscriptions.owned
+                self._unreported.look(client)
                 if node in self._disowned:
                     self._disowned[node] &= client.coming | client.subscriptions.owned
                 if node not in self._held or held != self._held[node][0]:
@@ -179,6 +182,12 @@ class GroupChecker:
     def _group_of(self, node: NodeId) -> str:
         """Return the group of the member at this node."""
         return next(member.plan.spec.group_id for member in self._members if member.node == node)
+
+    def _clients_of(self, group_id: str) -> Iterator[Client]:
+        """Yield the consumers of a group's members whose process is there."""
+        for member in self._members:
+            if member.client is not None and member.plan.spec.group_id == group_id:
+                yield member.client
 
     def _check_owners(self, cluster: Cluster, group_id: str) -> None:
         service = self.authority(cluster, group_id)
@@ -196,7 +205,7 @@ class GroupChecker:
             and not self._is_ahead(group_id, member.client)
         ]
         disowned = {
-            member.client.member_id: self._disowned.get(member.node, frozenset())
+            member.client.member_id: self._disowned.get(member.node, frozenset()) | self._unreported.of(member.client)
             for member in self._members
             if member.client is not None
         }
@@ -209,6 +218,8 @@ class GroupChecker:
             self._note_ahead(service)
         if known.checker.has_changed():
             self.withheld.note(service)
+            if self.authority(cluster, service.group_id) is service:
+                self._unreported.note(service, self._clients_of(service.group_id))
             self.note(cluster.now_ms, known.checker.broken(), service.group_id)
             self._check_owners(cluster, service.group_id)
         self._check_forgotten(cluster, known, service)
@@ -221,8 +232,8 @@ class GroupChecker:
         """
         self._ahead[service.group_id] = {
             client.member_id: frozenset(client.subscriptions.owned)
-            for client in (member.client for member in self._members if member.plan.spec.group_id == service.group_id)
-            if client is not None and invariants.is_ahead(service, client)
+            for client in self._clients_of(service.group_id)
+            if invariants.is_ahead(service, client)
         }
 
     def _is_ahead(self, group_id: str, client: Client) -> bool:
@@ -244,6 +255,12 @@ class GroupChecker:
                     stored[partition] = read_committed_offset(record.value)
         self.note(cluster.now_ms, invariants.commits_fenced(stored, service), service.group_id)
 
+    def _await_uncommitted(self, hosted: HostedCoordinator, shard: Shard) -> None:
+        """Check the offsets again once all that a coordinator has read above its high watermark is committed."""
+        led = hosted.host.led_log(shard.partition)
+        if led is not None and led.log.high_watermark < led.log.log_end_offset:
+            self._late[shard] = Offset(led.log.log_end_offset - 1), shard.request_count
+
     def _check_late(self, cluster: Cluster, hosted: HostedCoordinator, shard: Shard) -> None:
         """Check G7 as a request is handled after the high watermark has passed what was not committed in time."""
         if shard not in self._late:
@@ -255,12 +272,6 @@ class GroupChecker:
         if shard.request_count == count or shard.is_waiting or led is None or led.log.high_watermark <= offset:
             return
         del self._late[shard]
-    def _await_uncommitted(self, hosted: HostedCoordinator, shard: Shard) -> None:
-        """Check the offsets again once all that a coordinator has read above its high watermark is committed."""
-        led = hosted.host.led_log(shard.partition)
-        if led is not None and led.log.high_watermark < led.log.log_end_offset:
-            self._late[shard] = Offset(led.log.log_end_offset - 1), shard.request_count
-
         for _, service in sorted(shard.services.items()):
             self._check_log(cluster, hosted, shard, service)
 

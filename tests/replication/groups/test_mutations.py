@@ -13,7 +13,7 @@ from broker.group import service as service_module
 from broker.group.assignors import Subscriber
 from broker.group.classic import ClassicGroup, JoinedMember
 from broker.group.consumer import ConsumerGroup, ConsumerMember, heartbeats, reconciled
-from broker.group.members import MemberId
+from broker.group.members import InstanceId, MemberId
 from broker.group.offsets import Commit, CommittedOffsets, ExpiryRule
 from broker.group.protocol import write_assignment
 from broker.ids import Offset, TopicPartition
@@ -55,6 +55,29 @@ def test_g1_a_leader_that_gives_everything_to_everybody(monkeypatch: pytest.Monk
 
     monkeypatch.setattr(ClientAssignor, "assign", assign)
     assert {"G1", "G2"} <= codes(ran(two(GroupProtocol.EAGER)))
+
+
+def test_g2_an_assignor_that_gives_away_what_a_static_member_has_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Near to what G2 excuses: members are static and cooperative, and one is given what another has not given up."""
+    real = ClientAssignor.assign
+
+    def assign(
+        self: ClientAssignor, members: Sequence[JoinedMember], counts: Mapping[str, int]
+    ) -> tuple[tuple[MemberId, bytes], ...]:
+        if len(members) == 1:
+            return real(self, members, counts)
+        return tuple((one.member_id, write_assignment([t(0)] if one.instance_id == "b" else [])) for one in members)
+
+    static = [
+        attrs.evolve(
+            each, spec=attrs.evolve(each.spec, instance_id=InstanceId(each.spec.name), revoke_ms=DurationMs(1_000))
+        )
+        for each in two(GroupProtocol.COOPERATIVE).plan.members
+    ]
+    assert codes(ran(groups_of(*static))) == set()
+    monkeypatch.setattr(ClientAssignor, "assign", assign)
+    found = ran(groups_of(*static)).findings
+    assert ("G2", "group: a and b both own t-0") in {(finding.code, finding.what) for finding in found}
 
 
 def test_g2_g4_a_coordinator_that_withholds_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,74 @@
+"""Note what static members own without their coordinator's knowledge, which G2 excuses until they take what they get.
+
+What it decides: which partitions a member of a cooperative group brought into a generation, after a generation without
+it had given them to others.
+
+Goals, most important first:
+1. Nothing but that hole is excused: what a member has reported, or is given again, is its own as any other partition.
+
+Constraints: what is excused is read from the coordinator's group while that is stable, and given up with the partition.
+
+How: a cooperative member keeps its partitions while it joins, and reports them in its JoinGroup only (KIP-429). A
+static one that does not join in time stays in the group (KIP-345), with the report of the last time that it joined
+(GroupMetadataManager.completeClassicGroupJoin removes dynamic members only). What it was given since then looks free,
+and is given to another without waiting until it has been given up. A member that learns from a heartbeat that it missed
+a generation gives up everything; one that still waits for a JoinGroup, and sends it again, comes into the next
+generation with what it owns (AbstractCoordinator.joinGroupIfNeeded prepares once), until its poll takes the assignment,
+for which the later of two claims wins (KAFKA-14639). No ticket of Kafka's is known for the time between.
+
+Example: member 0 reports nothing, is given a-0 in generation 5, and joins generation 6 as its process is frozen and its
+coordinator dies. The next coordinator gives a-0 to member 2 in generation 6. Both have it in generation 7.
+
+Source: GroupMetadataManager, AbstractCoordinator and AbstractStickyAssignor, 4.3.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from broker.group.classic import GroupState
+from broker.group.members import MemberId
+from broker.group.protocol import read_assignment, read_subscription
+from broker.group.service import GroupService
+from broker.ids import TopicPartition
+from replication.groups.client.assigning import COOPERATIVE
+from replication.groups.client.client import Client
+
+_Partitions = frozenset[TopicPartition]
+_NOTHING: _Partitions = frozenset()
+
+
+class UnreportedPartitions:
+    """Note by member id what static members own that a later generation, without them, gave to others."""
+
+    def __init__(self) -> None:
+        self._noted: dict[MemberId, _Partitions] = {}
+
+    def note(self, service: GroupService, clients: Iterable[Client]) -> None:
+        """Note what a stable generation gives to others of the partitions of `clients` that have not heard of it."""
+        group = service.classic.group
+        if group.state is not GroupState.STABLE or group.protocol_name not in COOPERATIVE:
+            return
+        given = {
+            member_id: read_assignment(member.assignment) if member.assignment else _NOTHING
+            for member_id, member in group.members.items()
+        }
+        for client in clients:
+            member = group.members.get(client.member_id)
+            if member is None:
+                continue
+            missed = _NOTHING
+            if member.instance_id is not None and client.generation < group.generation:
+                reported = read_subscription(member.metadata(group.protocol_name)).owned
+                others = _NOTHING.union(*(share for each, share in given.items() if each != client.member_id))
+                missed = (client.subscriptions.owned - frozenset(reported)) & others
+            self._noted[client.member_id] = (self.of(client) | missed) - given[client.member_id]
+
+    def look(self, client: Client) -> None:
+        """Forget what a member has given up since it was noted."""
+        if client.member_id in self._noted:
+            self._noted[client.member_id] = self.of(client)
+
+    def of(self, client: Client) -> frozenset[TopicPartition]:
+        """Return the partitions that a member still owns without having reported them in time."""
+        return self._noted.get(client.member_id, _NOTHING) & client.subscriptions.owned
