@@ -11,9 +11,10 @@ Goals, most important first:
 
 Constraints: each value is written once; a batch holds one record, whose value is 8 bytes.
 
-Left out: batches of many records, transactions, consumer groups.
+Left out: batches of many records, transactions, consumer groups; a producer looks leaders up after errors only.
 
-Source: Kafka clients KafkaProducer and Sender, 4.0: retries, delivery.timeout.ms, idempotence (KIP-98).
+Source: Kafka clients KafkaProducer and Sender, 4.0: retries, delivery.timeout.ms, idempotence (KIP-98); Metadata:
+metadata.max.age.ms.
 """
 
 from __future__ import annotations
@@ -53,6 +54,8 @@ POLL_MS: Final = DurationMs(1_000)
 _PLAIN: Final = BatchSpec()
 """The batch header of a producer without an id."""
 DELIVERY_MS_MAX: Final = 60_000
+METADATA_MS_MAX: Final = DurationMs(300_000)
+"""The age at which a consumer looks its leader up again, error or not: Kafka's default of metadata.max.age.ms."""
 
 
 class _Client:
@@ -227,8 +230,11 @@ class Consumer(_Client):
         """The next offset to read."""
         self.has_given_up = False
         """Whether the consumer ended, as auto.offset.reset=none makes it."""
+        self.reads_from = NO_LEADER
+        """The broker that was asked last."""
+        self.metadata_ms = TimeMs(0)
+        """When a broker last named the leader."""
         self._is_reset = False
-        self._asked = NO_LEADER
 
     def begin(self, out: Outbox) -> None:
         """Ask for the leader."""
@@ -241,6 +247,7 @@ class Consumer(_Client):
                 self._go_on(out)
         elif isinstance(message, MetadataResponse):
             if message.number == self._number and self._on_metadata(message, out):
+                self.metadata_ms = now_ms
                 self._read(out)
         elif isinstance(message, ConsumerFetchResponse) and message.number == self._number:
             self._on_answer(message, now_ms, out)
@@ -259,11 +266,12 @@ class Consumer(_Client):
         self._leader = NO_LEADER  # Without a response the leader is looked up again.
         self._wait(self._options.role_settings.answer_ms_max, out)
         out.send(Address(NodeId(leader)), ConsumerFetch(self.partition, self._number, self.position))
-        self._asked = leader
+        self.reads_from = leader
 
     def _on_answer(self, response: ConsumerFetchResponse, now_ms: TimeMs, out: Outbox) -> None:
         if response.error is ErrorCode.NONE:
-            self._leader = self._asked
+            if now_ms - self.metadata_ms < METADATA_MS_MAX:
+                self._leader = self.reads_from
             self._note(response.records, now_ms)
         elif response.error is ErrorCode.OFFSET_OUT_OF_RANGE and not self._reset(response):
             return

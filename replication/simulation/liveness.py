@@ -7,6 +7,9 @@ not all be level at one moment, as groups go on committing: a partition has arri
 Constraints: brokers, partitions and clients are looked at as they are; nothing is sent or changed. The writes that
 prove L10 are the producers' own: each writes once more to every partition, with acks=all, after the faults.
 
+With ZooKeeper a consumer may read from a former leader that no controller tells of its end: it was removed while it had
+no session. The consumer is not behind before its metadata is as old as metadata.max.age.ms lets it be.
+
 Example: broker 2 is up but fenced: `Missing("L", "broker 2 is not unfenced in its present life (L6)")`.
 
 Left out: groups (L8) and unrest (L9), which `replication.groups` and `run` look at; what must hold while faults last
@@ -21,9 +24,11 @@ from collections.abc import Collection, Iterator
 
 import attrs
 
+from broker.ids import NO_LEADER
+from replication.roles.leader import LeaderRole
 from replication.roles.states.lifecycle import LifecycleState
 from replication.rules.partition import PartitionState
-from replication.simulation.clients import Consumer, Producer
+from replication.simulation.clients import METADATA_MS_MAX, POLL_MS, Consumer, Producer
 from replication.simulation.cluster import Cluster
 
 _STOPPING = (LifecycleState.PENDING_CONTROLLED_SHUTDOWN, LifecycleState.SHUTTING_DOWN)
@@ -108,6 +113,23 @@ def _clients(cluster: Cluster) -> Iterator[Missing]:
             yield Missing("L10", f"client {client.node} {what}")
         elif isinstance(client, Consumer) and client.partition in partitions and not client.has_given_up:
             high = cluster.nodes[partitions[client.partition].leader].logs[client.partition].log.high_watermark
-            if client.position < high:
+            if client.position < high and not _reads_from_removed(cluster, client, partitions[client.partition]):
                 what = f"has read partition {client.partition} up to {client.position} of {high}"
                 yield Missing("L12", f"client {client.node} {what}")
+
+
+def _reads_from_removed(cluster: Cluster, client: Consumer, state: PartitionState) -> bool:
+    """Return whether a consumer reads from a removed leader that was not told, and has metadata of before.
+
+    Kafka's controller of the ZooKeeper era sends StopReplica to brokers with a session only, and tells a broker that
+    comes back of the replicas that it has (ControllerBrokerRequestBatch.sendStopReplicaRequests and
+    KafkaController.onBrokerStartup, 3.9). Until then the removed one leads on, and answers consumers without an error.
+    """
+    if not cluster.options.role_settings.has_zookeeper or client.reads_from in (NO_LEADER, *state.replicas):
+        return False
+    role = cluster.nodes[client.reads_from].role
+    part = None if role is None else role.roles.get(client.partition)
+    # A fetch that waits for its answer, and the next one, come after the metadata's end.
+    due_ms = client.metadata_ms + METADATA_MS_MAX + 2 * POLL_MS
+    leads = isinstance(part, LeaderRole) and part.state.leader_epoch < state.leader_epoch
+    return leads and cluster.now_ms < due_ms

@@ -279,3 +279,12 @@ def test_a_former_leader_that_wrote_again_in_its_epoch_long_ago_takes_nothing_fr
     outcome = zookeeper_run(970154)
     assert outcome.findings == ()
     assert {(lost.partition, 7 <= lost.offset <= 34) for lost in outcome.durability.lost_by_all} == {(0, True)}
+
+
+def test_a_consumer_reads_from_a_leader_that_was_removed_without_a_session_until_its_metadata_is_old() -> None:
+    """L12: the model's consumer looked leaders up after errors only, Kafka's every metadata.max.age.ms (5 minutes).
+
+    Broker 1 led partition 1, had no session from 542 s to 556 s, was removed by a move at 542 s, and was never told.
+    """
+    outcome = zookeeper_run(990072)
+    assert (outcome.findings, outcome.unclean_count) == ((), 0)
