@@ -178,6 +178,12 @@ def _sequences(reference: ReferenceLog, is_expired: Allows) -> Iterator[str]:
         if entry.producer_id < 0:
             continue
         known = last.get(entry.producer_id)
-        if known is not None and entry.sequence != known[0] + 1 and not is_expired(reference.partition, known[1]):
+        is_next = known is None or entry.sequence == known[0] + 1 or is_expired(reference.partition, known[1])
+        # What a leader that had deleted its log wrote from its first offset on is older there than what comes after.
+        if (
+            known is not None
+            and not is_next
+            and not reference.is_of_revived(known[1], reference.committed[known[1]].epoch)
+        ):
             yield f"producer {entry.producer_id} has sequence {entry.sequence} after {known[0]} at offset {offset}"
         last[entry.producer_id] = entry.sequence, offset

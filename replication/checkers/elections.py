@@ -47,6 +47,10 @@ class Ground(enum.Enum):
         "Partition.makeLeader (4.3.1): metadata of an epoch that a leader knows drops its pending AlterPartition, and "
         "the follower that this adds to the ISR is not counted"
     )
+    REVIVED = (
+        "ReplicaManager.becomeLeaderOrFollower (3.9, with ZooKeeper): LeaderAndIsr that comes again after StopReplica "
+        "has deleted a log makes the replica lead its old epoch once more, and what it writes stays on its disk"
+    )
     NONE = "no setting and no rule"
 
 

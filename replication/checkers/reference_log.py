@@ -25,7 +25,7 @@ from replication.checkers.elections import Ground, UncleanElection
 from replication.checkers.observed_log import Entry, ObservedLog
 from replication.rules.partition import AlterPartitionRequest, PartitionState
 
-_NOT_UNCLEAN: Final = frozenset({Ground.NO_ELR, Ground.FORMER_REPLICA, Ground.UNCOUNTED})
+_NOT_UNCLEAN: Final = frozenset({Ground.NO_ELR, Ground.FORMER_REPLICA, Ground.UNCOUNTED, Ground.REVIVED})
 """The grounds of leaders that Kafka takes for complete, as they are in the ISR or the ELR."""
 
 
@@ -87,7 +87,9 @@ class ReferenceLog:
         self.uncounted: dict[BrokerId, int] = {}
         """Members that joined by a request that their leader had given up, and how much it showed without them."""
         self.reused: dict[int, list[range]] = {}
-        """Before ELR: each epoch in which a leader went on after a restart, and the offsets that it lost by it."""
+        """Before ELR: each epoch that a leader led on without records of its log, and the offsets that it lost."""
+        self.revived: set[int] = set()
+        """With ZooKeeper: those of these epochs whose leader had deleted its log, and was told to lead once more."""
         self.former: set[tuple[int, int]] = set()
         """Offset and value of each record that was shown as committed in a history that an unclean election ended."""
         self.ended: dict[int, str] = {}
@@ -157,6 +159,10 @@ class ReferenceLog:
         """Return whether a leader without ELR went on in its own epoch after it had lost what was at an offset."""
         return any(offset in lost for lost in self.reused.get(epoch, ()))
 
+    def is_of_revived(self, offset: int, epoch: int) -> bool:
+        """Return whether a record is where a leader that had deleted its log was told to lead its epoch once more."""
+        return epoch in self.revived and self.is_written_again(offset, epoch)
+
     def skips_epoch_start(self, offset: int, epoch: int, previous: int) -> bool:
         """Return whether the record before an offset may be of an older epoch than elsewhere, as after compaction."""
         return False
@@ -186,13 +192,17 @@ class ReferenceLog:
         """Return whether a leader of a later epoch has been seen, so that this one may lack committed records."""
         return any(epoch > leader_epoch for epoch in self.leaders)
 
-    def accept(self, broker: BrokerId) -> Ground:
+    def accept(self, broker: BrokerId, agreed: int) -> Ground:
         """Take an excused broker for complete, as Kafka does, and return what lets it lead."""
         ground = Ground.NO_ELR
         if broker in self.returned:
             ground = Ground.FORMER_REPLICA
         elif broker in self.uncounted:
             ground = Ground.UNCOUNTED
+        elif broker not in self.incomplete:
+            entries = (self.observed_logs[broker].entries, self.committed)
+            if any(agreed < len(known) and self.is_of_revived(agreed, known[agreed].epoch) for known in entries):
+                ground = Ground.REVIVED
         self.incomplete.discard(broker)
         self.returned.discard(broker)
         self.uncounted.pop(broker, None)

@@ -195,6 +195,21 @@ class StepChecker:
             end_offset = len(observed.entries)
             reference.note_reused(state.leader_epoch, range(end_offset, end_offset + len(change.taken)))
 
+    def _note_revived(self, reference: ReferenceLog, observed: ObservedLog, change: LogChange) -> None:
+        """Note a leader of a former epoch that has deleted its log: LeaderAndIsr came again after StopReplica.
+
+        KIP-570 gives StopReplica an epoch, so that it undoes no later request. Nothing remembers the epoch of a replica
+        that was deleted, so that LeaderAndIsr of before its removal makes it anew, and it leads its epoch once more.
+        """
+        leader = observed.claim
+        if self.settings.rules.elr or leader is None or not observed.is_after_deletion:
+            return
+        is_older = leader.partition_epoch < reference.moved_away.get(observed.broker, 0)
+        if is_older and reference.leaders.get(leader.leader_epoch) == observed.broker:
+            end_offset = len(observed.entries)
+            reference.note_reused(leader.leader_epoch, range(end_offset, end_offset + len(change.taken)))
+            reference.revived.add(leader.leader_epoch)
+
     def _accept_incomplete(
         self, cluster: CheckedCluster, reference: ReferenceLog, observed: ObservedLog, leader: LeaderState
     ) -> None:
@@ -207,7 +222,7 @@ class StepChecker:
             return
         if not reference.is_excused(observed.broker, keep, reference.committed):
             return
-        ground = reference.accept(observed.broker)
+        ground = reference.accept(observed.broker, keep)
         reference.give_up(keep, cluster.now_ms, UncleanElection(observed.broker, leader.leader_epoch, ground))
 
     def _after_own_message(self, cluster: CheckedCluster, node: NodeView, message: Message) -> None:
@@ -258,6 +273,7 @@ class StepChecker:
             former = observed
             observed = reference.observed_logs[node.broker] = self._new_observed(reference, node, log, former)
             if former is not None:
+                observed.is_after_deletion = former.incarnation == node.incarnation
                 observed.is_after_loss = former.incarnation <= node.lossy_incarnation < node.incarnation
                 observed.resumed = former.resumed
         self._watched[log] = reference, observed
@@ -312,6 +328,7 @@ class StepChecker:
         entries = observed.entries
         if change.is_first:
             self._note_incomplete(reference, observed, change)
+            self._note_revived(reference, observed, change)
         if change.taken:
             self._note_gone(cluster, reference, node, change)
             if not change.is_first and change.first_offset < high_before:
@@ -325,6 +342,9 @@ class StepChecker:
                     pass
                 elif reference.is_written_again(offset, entry.epoch):
                     reference.matching[offset, entry.epoch] = known = (entry, previous)
+                elif known[0] == entry and reference.is_of_revived(offset - 1, previous):
+                    # A replica with the records of a leader that had deleted its log copies on behind them.
+                    observed.resumed.add(offset)
                 elif known[0] != entry or not reference.skips_epoch_start(offset, known[1], previous):
                     what = f"offset {offset} of epoch {entry.epoch} differs on broker {node.broker}"
                     self._find(cluster, "I11", reference.partition, what)

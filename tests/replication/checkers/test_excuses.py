@@ -1,6 +1,7 @@
-"""What three excuses of the checkers cover and when they end.
+"""What four excuses of the checkers cover and when they end.
 
-I12 (a resumed epoch), I8 (a request given up, S100), and I4 to I7 and I29 (records written again in their epoch).
+I12 (a resumed epoch), I8 (a request given up, S100), and I4 to I7 and I29 (records written again in their epoch). With
+ZooKeeper also I11, I12 and I21 (a replica that leads its old epoch once more after its log was deleted).
 """
 
 from __future__ import annotations
@@ -13,13 +14,21 @@ import pytest
 
 from broker.ids import BrokerId, LeaderEpoch, Offset
 from broker.units import DurationMs, TimeMs
+from log.batches.build import build_batch
+from log.batches.build_spec import BatchSpec
 from log.files.checkpoints import EpochEntry
-from replication.checkers import StepChecker, replicas
-from replication.checkers.observed_log import Entry, ObservedLog
+from log.record import Record
+from replication.checkers import StepChecker, check_history, replicas
+from replication.checkers.elections import Ground
+from replication.checkers.observed_log import Entry, LogChange, ObservedLog
 from replication.checkers.reference_log import ReferenceLog
+from replication.roles.messages import Address, Message, NodeId, Produce
+from replication.roles.outbox import Outbox
 from replication.rules.settings import PartitionSettings
 from replication.rules.switches import rules_of
 from replication.simulation import Fault, FaultKind, Options, Simulation, quiet, swarm
+from replication.simulation.cluster import Cluster
+from replication.zookeeper.messages import LeaderAndIsr
 
 
 def with_zookeeper(options: Options) -> Options:
@@ -276,3 +285,108 @@ def test_a_member_that_loses_records_by_no_hole_of_kafkas_is_found_after_one_of_
     outcome = simulation.finish()
     assert {"I6", "I7", "I9"} <= {finding.code for finding in outcome.findings}
     assert [loss.start_offset for loss in simulation.checker.references[0].losses] == [159]
+
+
+# I11, I12, I21: with ZooKeeper a LeaderAndIsr request that comes again after StopReplica makes a replica anew.
+
+STRAY: Final = 1 << 40
+"""The value that broker 1 takes in epoch 0 after its log was deleted."""
+
+
+def after_a_move(*, is_late: bool = True) -> Simulation:
+    """Broker 1 leads in epoch 0, is removed at 20 s, added again at 60 s, and leads then.
+
+    Broker 0 is the controller. Its first LeaderAndIsr request arrives once more at 30 s, if `is_late`, and broker 1 is
+    sent a record then.
+    """
+    options = quiet(6, DurationMs(130_000), rules_of("3.5"))
+    options = attrs.evolve(with_zookeeper(options), brokers=4, partitions=1, produce_ms=DurationMs(200))
+    options = attrs.evolve(options, assignment=(tuple(BrokerId(broker) for broker in (1, 2, 3)),))
+    moves = tuple(Fault(TimeMs(at_ms), FaultKind.REASSIGN) for at_ms in (20_000, 60_000))
+    simulation = Simulation(options, moves)
+    first: list[LeaderAndIsr] = []
+
+    def send_again(cluster: Cluster, node: NodeId, message: Message, out: Outbox) -> None:
+        if isinstance(message, LeaderAndIsr) and node == NodeId(ONE) and not first:
+            first.append(message)
+        elif node == NodeId(ZERO) and cluster.now_ms >= 30_000 and is_late and len(first) == 1:
+            first.append(first[0])
+            out.send(Address(NodeId(ONE)), first[0])
+
+    simulation.cluster.watches.append(send_again)
+    simulation.run_until(31_000)
+    batch = build_batch(BatchSpec(), (Record(Offset(0), TimeMs(0), None, STRAY.to_bytes(8, "big")),))
+    simulation.cluster.deliver(NodeId(1), Produce(0, 0, 0, batch))
+    return simulation
+
+
+def test_a_replica_that_leads_its_old_epoch_once_more_is_named_when_it_is_a_member_again() -> None:
+    """Its record at offset 0 is of epoch 0 as the one that is committed there: no epoch shows the difference."""
+    simulation = after_a_move()
+    assert simulation.finish().findings == ()
+    reference = simulation.checker.references[0]
+    assert (reference.reused, reference.revived) == ({0: [range(202)]}, {0})
+    assert [(loss.start_offset, loss.election.leader, loss.election.ground) for loss in reference.losses] == [
+        (0, ONE, Ground.REVIVED)
+    ]
+    assert reference.committed[0].value == STRAY
+    assert len(simulation.durability().lost) == 1
+
+
+def test_a_replica_that_no_late_request_made_anew_has_no_such_excuse() -> None:
+    """Broker 1 refuses the record, and has a log like the others' when it is a member again."""
+    simulation = after_a_move(is_late=False)
+    assert simulation.finish().findings == ()
+    reference = simulation.checker.references[0]
+    assert (reference.reused, reference.revived, reference.losses) == ({}, set(), [])
+
+
+def test_a_member_that_loses_records_is_found_beside_a_replica_that_was_made_anew() -> None:
+    """Broker 2 cuts 20 committed records while broker 1 is away."""
+    simulation = after_a_move()
+    simulation.run_until(50_000)
+    node = simulation.cluster.nodes[BrokerId(2)]
+    log = node.logs[0]
+    log.cut(Offset(log.log.log_end_offset - 20), node.now_ms)
+    assert {"I16", "I6"} <= {finding.code for finding in simulation.finish().findings}
+
+
+@pytest.mark.parametrize(
+    ("change", "revived"),
+    [
+        ({}, {1}),
+        ({"is_after_deletion": False}, set()),
+        ({"partition_epoch": 5}, set()),
+        ({"leader": ZERO}, set()),
+        ({"release": "4.1"}, set()),
+    ],
+    ids=["made anew", "its log was not deleted", "told of after its removal", "another led the epoch", "with ELR"],
+)
+def test_a_leader_is_made_anew_only_by_what_was_told_before_its_removal(
+    change: dict[str, Any], revived: set[int]
+) -> None:
+    observed = log_of(ONE)
+    observed.is_after_deletion = change.get("is_after_deletion", True)
+    claim: Any = SimpleNamespace(leader_epoch=1, partition_epoch=change.get("partition_epoch", 4))
+    observed.claim = claim
+    reference = ReferenceLog(0)
+    reference.leaders = {1: change.get("leader", ONE)}
+    reference.moved_away = {ONE: 5}
+    rules = rules_of(change.get("release", "3.5"))
+    checker = StepChecker(attrs.evolve(SETTINGS, rules=rules))
+    checker._note_revived(reference, observed, LogChange(0, True, True, [Entry(1, 0), Entry(1, 1)]))
+    assert reference.revived == revived
+    assert reference.reused == {epoch: [range(2)] for epoch in revived}
+
+
+@pytest.mark.parametrize(("revived", "expected"), [({1}, 0), (set(), 1)], ids=["made anew", "not made anew"])
+def test_only_what_a_replica_wrote_that_was_made_anew_comes_before_older_sequences(
+    revived: set[int], expected: int
+) -> None:
+    reference = ReferenceLog(0)
+    reference.reused, reference.revived = {1: [range(1)]}, revived
+    reference.committed = [Entry(1, 7, 1, 8), Entry(0, 1, 1, 1), Entry(0, 2, 1, 2)]
+    findings = check_history([], [], {0: reference}, TimeMs(0), is_idempotent=True)
+    assert [finding.code for finding in findings] == ["I21"] * expected
+    reference.committed.append(Entry(0, 4, 1, 4))
+    assert len(check_history([], [], {0: reference}, TimeMs(0), is_idempotent=True)) == expected + 1

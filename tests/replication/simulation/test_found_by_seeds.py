@@ -13,6 +13,7 @@ import pytest
 from broker.ids import BrokerId
 from broker.releases import NEWEST
 from broker.units import DurationMs, TimeMs
+from replication.checkers.elections import Ground
 from replication.groups import GroupsExtension, with_groups
 from replication.roles.messages import ElectLeaders
 from replication.rules.election import Election
@@ -279,6 +280,20 @@ def test_a_former_leader_that_wrote_again_in_its_epoch_long_ago_takes_nothing_fr
     outcome = zookeeper_run(970154)
     assert outcome.findings == ()
     assert {(lost.partition, 7 <= lost.offset <= 34) for lost in outcome.durability.lost_by_all} == {(0, True)}
+
+
+def test_a_replica_that_leads_its_old_epoch_once_more_after_its_log_was_deleted_keeps_what_it_wrote_then() -> None:
+    """I11: a hole of Kafka's. Broker 1 led epoch 12 to 48, and was removed: StopReplica deleted its log at 275 s.
+
+    A second copy of a LeaderAndIsr request of epoch 12 came at 276 s, and broker 1 led that epoch again, from offset 0:
+    four records, one of them acks=all, were on its disk when it was added at 533 s. Epoch 12 ends at 48 for its leader,
+    so that nothing was cut, and it copied offset 4 behind them. Broker 1 leads epoch 25.
+    """
+    outcome = zookeeper_run(990000)
+    assert outcome.findings == ()
+    causes = {(lost.partition, lost.offset): lost.cause for lost in outcome.durability.lost}
+    revived = {place for place, cause in causes.items() if Ground.REVIVED.value in cause}
+    assert revived == {(1, 0), (1, 1), (1, 2), (1, 3)}
 
 
 def test_a_consumer_reads_from_a_leader_that_was_removed_without_a_session_until_its_metadata_is_old() -> None:
