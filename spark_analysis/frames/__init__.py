@@ -1,6 +1,7 @@
 """Turn DataFrames of partitions into DataFrames of answers, a cluster at a time, on executors.
 
 - matrices: Turn Arrow lists of broker ids into padded matrices, without a Python object per partition.
+- impossible: Find the rows of partitions that no cluster can have, as the readers of dumps do.
 - views: Make a ClusterView from rows of partitions and of brokers, and say which rows cannot be used.
 - inputs: Check and choose the columns of the DataFrames that a question takes, before any job runs.
 - log_inputs: Check and group DataFrames of batches, records and segments, and count the rows that cannot be used.

@@ -28,7 +28,7 @@ from spark_analysis.frames.inputs import CLUSTER
 from spark_analysis.frames.listed_brokers import OF_BROKER, split
 from spark_analysis.frames.many import IN_CHUNK, Many
 from spark_analysis.frames.matrices import whole
-from spark_analysis.frames.views import BROKER_NEEDED, PARTITION_NEEDED, Usable, usable, view_of
+from spark_analysis.frames.views import BROKER_NEEDED, Usable, usable, usable_partitions, view_of
 from spark_analysis.frames.whole_clusters import codes_of, whole_clusters
 from spark_analysis.tables.columns import KEY, Column, Table
 from spark_analysis.tables.source_schemas import FAULT
@@ -136,11 +136,14 @@ class Work:
 
     def _answer(self, cluster: _Cluster, rows: pa.Table, found: _Answers) -> None:
         """Add the answer on one cluster, and a row with a fault for what cannot be used."""
-        partitions = usable(cluster.partitions, PARTITION_NEEDED)
+        is_named = CLUSTER not in self.keys or rows[CLUSTER][cluster.key_row].is_valid
+        partitions = usable_partitions(cluster.partitions, () if is_named else (CLUSTER,))
         brokers = None if cluster.brokers is None else usable(cluster.brokers, BROKER_NEEDED)
         self._add_unusable(cluster.key_row, partitions, brokers, found)
         listed = None if brokers is None else brokers.rows
-        if not partitions.rows.num_rows and (listed is None or not listed.num_rows):
+        if not is_named and listed is not None and listed.num_rows:
+            found.add_fault(cluster.key_row, f"brokers without {CLUSTER}: {listed.num_rows}", 0)
+        if not is_named or (not partitions.rows.num_rows and (listed is None or not listed.num_rows)):
             return
         name = shown_name({key: rows[key][cluster.key_row] for key in self.keys})
         try:

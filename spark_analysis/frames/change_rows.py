@@ -23,7 +23,8 @@ from placement.traffic.crossing import Crossing, even_shares
 from placement.traffic.savings import LEAST, changes_of, no_readers
 from placement.traffic.zones import ZonedPartitions
 from spark_analysis.frames.answering import REJECTED, shown_name
-from spark_analysis.frames.views import PARTITION_NEEDED, usable, view_of
+from spark_analysis.frames.inputs import CLUSTER
+from spark_analysis.frames.views import usable_partitions, view_of
 from spark_analysis.questions.group_rows import ELSEWHERE, change_rows
 from spark_analysis.tables.columns import Table
 
@@ -42,7 +43,8 @@ def changes_table(
 
 
 def _rows(values: dict[str, Any], found: pa.Table, readers: pa.Table, price_per_gib: float) -> Iterator[dict[str, Any]]:
-    partitions = usable(found, PARTITION_NEEDED)
+    is_named = CLUSTER not in values or values[CLUSTER].is_valid
+    partitions = usable_partitions(found, () if is_named else (CLUSTER,))
     rejected: dict[str, int] = {}
     for fault, count in zip(readers["fault"].to_pylist(), readers[REJECTED.name].to_pylist(), strict=True):
         if fault is not None:
@@ -50,6 +52,8 @@ def _rows(values: dict[str, Any], found: pa.Table, readers: pa.Table, price_per_
     if partitions.fault is not None:
         rejected[partitions.fault] = rejected.get(partitions.fault, 0) + partitions.rejected_count
     yield from ({"fault": fault, REJECTED.name: rejected[fault]} for fault in sorted(rejected))
+    if not is_named:
+        return
     name = shown_name(values)
     try:
         zoned = ZonedPartitions.of(view_of(name, partitions.rows, None))

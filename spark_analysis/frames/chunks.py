@@ -1,7 +1,7 @@
 """Hold many plain clusters as columns, so that one call answers a question about all of them.
 
-What it decides: a cluster is plain if all of its rows can be used and agree, every partition has replicas and a leader
-among them (or no row says leaders), sizes are not said, nothing is reassigned, offline, observed or in an ELR, and
+What it decides: a cluster is plain if all of its rows can be used and agree, every partition has replicas, a leader and
+an ISR among them (or no row says these), sizes are not said, nothing is reassigned, offline, observed or in an ELR, and
 brokers have no racks or racks of one size. Its rows of brokers, if there are any, are plain as listed_brokers.py says.
 Any other cluster is answered by itself, as a ClusterView: here only what is common is fast, and nothing is explained.
 
@@ -23,6 +23,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from broker.cluster import PAD, Int32Array, Int64Array
+from placement.formats.checks import PARTITION_ID_MAX
+from spark_analysis.frames.inputs import CLUSTER
 from spark_analysis.frames.listed_brokers import BROKER_PREFIX, ID_BITS, OF_BROKER, ListedBrokers, split
 from spark_analysis.frames.matrices import INT_MAX, list_counts, mask_of, whole
 from spark_analysis.frames.views import PARTITION_NEEDED
@@ -144,8 +146,9 @@ class Chunk:
 def _readable(rows: pa.Table, cluster: Int64Array, count: int) -> BoolArray:
     """Return which clusters have rows, all with the needed columns filled and none of the rare ones."""
     bad = np.zeros(rows.num_rows, np.bool_)
-    for name in PARTITION_NEEDED:
-        bad |= mask_of(pc.is_null(rows[name]))
+    for name in (CLUSTER, *PARTITION_NEEDED):  # Without the column, other keys tell clusters apart.
+        if name in rows.column_names:
+            bad |= mask_of(pc.is_null(rows[name]))
     if "fault" in rows.column_names:
         bad |= mask_of(pc.is_valid(rows["fault"]))
     for name in _SIZES:
@@ -155,7 +158,7 @@ def _readable(rows: pa.Table, cluster: Int64Array, count: int) -> BoolArray:
         if name in rows.column_names:
             bad |= list_counts(whole(rows[name])) > 0
     partition = _numbers(rows, "partition", UNKNOWN)
-    bad |= (partition < 0) | (partition > INT_MAX)
+    bad |= (partition < 0) | (partition > PARTITION_ID_MAX)
     for name in ("replicas", "isr"):
         if name in rows.column_names:
             column = whole(rows[name])
@@ -217,12 +220,15 @@ class _Brokers:
             values = column.flatten().to_numpy(zero_copy_only=False).astype(np.int64)
             codes[name] = (np.repeat(cluster, counts[name]) << ID_BITS) | values
         every = np.unique(np.concatenate((codes["replicas"], listed.codes)))
+        held: Int64Array | None = None
         for name, of in codes.items():
             row = np.repeat(np.arange(rows.num_rows), counts[name])
             cells = np.lexsort((of, row))
             twice = (row[cells][1:] == row[cells][:-1]) & (of[cells][1:] == of[cells][:-1])
             _spoil(is_plain, cluster[row[cells][1:]], twice)
-            _spoil(is_plain, cluster[row], ~np.isin(of, every))
+            of_row = (row << ID_BITS) | (of & INT_MAX)
+            held = of_row if held is None else held  # Replicas come first; members of an ISR are among them.
+            _spoil(is_plain, cluster[row], ~np.isin(of_row, held))
         places = {name: np.searchsorted(every, of).astype(np.int32) for name, of in codes.items()}
         return cls(every, counts, places)
 

@@ -24,7 +24,7 @@ from pyspark.sql.types import StructField, StructType
 from broker.errors import UsageError
 from broker.ids import INT32_MAX, INT64_MAX
 from spark_analysis.data_sources.spark_types import spark_schema_of
-from spark_analysis.frames.inputs import documented_types, quoted, refuse_missing, refuse_other
+from spark_analysis.frames.inputs import CLUSTER, documented_types, quoted, refuse_missing, refuse_other
 from spark_analysis.tables.columns import Table
 
 LOG_KEYS: Final = ("run_id", "observed_at", "cluster_id", "cluster")
@@ -52,17 +52,18 @@ def checked(
 ) -> DataFrame:
     """Return the frame, with a fault in each row that has a value which cannot be; that value becomes null.
 
-    `needed` and `known` give the least number of a column, or None for text; a null is a fault where it is needed.
+    `needed` and `known` give the least number of a column, or None for text; a null is a fault where it is needed, and
+    in `cluster` where that is a column.
     Numbers have the type that `table` documents.
     """
     types = documented_types(table)
     fault = F.col("fault")
     columns = {}
-    for name, least in {**needed, **known}.items():
+    for name, least in {CLUSTER: None, **needed, **known}.items():
         if name not in frame.columns:
             continue
         column = F.col(quoted(name))
-        wrong = column.isNull() & F.lit(name in needed)
+        wrong = column.isNull() & F.lit(name in needed or name == CLUSTER)
         allowed = "any text"
         if least is not None:
             most = _MOST.get(types[name].simpleString(), INT64_MAX)

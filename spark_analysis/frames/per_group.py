@@ -35,7 +35,7 @@ from spark_analysis.data_sources.spark_types import spark_schema_of
 from spark_analysis.frames.answering import REJECTED, shown_name
 from spark_analysis.frames.inputs import CLUSTER, KEYS, chosen, quoted, refuse_missing, refuse_other
 from spark_analysis.frames.matrices import INT_MAX
-from spark_analysis.frames.views import PARTITION_NEEDED, PARTITION_OPTIONAL, usable, view_of
+from spark_analysis.frames.views import PARTITION_NEEDED, PARTITION_OPTIONAL, usable, usable_partitions, view_of
 from spark_analysis.questions.group_rows import GroupKernel, GroupsAsked
 from spark_analysis.tables.columns import Table
 from spark_analysis.tables.source_schemas import FAULT
@@ -132,12 +132,17 @@ class _GroupWork:
         return pa.table([*constants, *table.columns], schema=pa.schema([*fields, *documented]))
 
     def _rows(self, key: Sequence[Any], rows: pa.Table, found: pa.Table) -> Iterator[dict[str, Any]]:
-        members, partitions = usable(rows, MEMBER_NEEDED), usable(found, PARTITION_NEEDED)
+        values = dict(zip(self.keys, key, strict=False))
+        is_named = CLUSTER not in values or values[CLUSTER].is_valid
+        members = usable(rows, MEMBER_NEEDED if is_named else (CLUSTER, *MEMBER_NEEDED))
+        partitions = usable_partitions(found)
         if members.fault is not None:
             yield {"fault": members.fault, REJECTED.name: members.rejected_count}
+        if not is_named:
+            return
         if partitions.fault is not None and partitions.fault != members.fault:
             yield {"fault": partitions.fault, REJECTED.name: 0}
-        name = shown_name(dict(zip(self.keys, key, strict=False)))
+        name = shown_name(values)
         try:
             zoned = ZonedPartitions.of(view_of(name, partitions.rows, None))
         except BrokersideError as error:

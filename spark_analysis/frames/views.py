@@ -1,7 +1,8 @@
 """Make a ClusterView from rows of partitions and of brokers, and say which rows cannot be used.
 
-What it decides: a row of partitions is used if it has a topic, a partition and replicas, and no `fault`; other rows are
-put aside and counted. A cluster that contradicts itself, such as by listing a partition twice, has no view but a fault.
+What it decides: a row of partitions is used if it has a topic, a partition and replicas, no `fault`, and nothing that
+no cluster can have (impossible.py); other rows are put aside and counted. A cluster that contradicts itself, such as by
+listing a partition twice, has no view but a fault.
 
 Constraints: no Python object per partition; per topic and per broker, as a view has them.
 
@@ -32,6 +33,7 @@ from broker.cluster import PAD, BrokerTotals, BrokerView, ClusterView, Int32Arra
 from broker.errors import UsageError
 from broker.ids import BrokerId
 from placement.balance.loads import LEADER_NOT_SAID
+from spark_analysis.frames.impossible import impossible, why_impossible
 from spark_analysis.frames.matrices import INT_MAX, list_counts, mask_of, padded, refuse_wide, whole
 
 FORMAT: Final = "rows"
@@ -83,6 +85,22 @@ def usable(rows: pa.Table, needed: tuple[str, ...]) -> Usable:
     return Usable(rows.take(np.flatnonzero(~absent)), count, fault)
 
 
+def usable_partitions(rows: pa.Table, keys: tuple[str, ...] = ()) -> Usable:
+    """Return the rows of partitions that can be used, and what is wrong with the others; none lacks one of `keys`."""
+    wrong = impossible(rows)
+    if not wrong.any():
+        return usable(rows, (*keys, *PARTITION_NEEDED))
+    said = rows["fault"] if "fault" in rows.column_names else pa.nulls(rows.num_rows, pa.string())
+    wrong &= mask_of(pc.is_null(said))
+    if not wrong.any():
+        return usable(rows, (*keys, *PARTITION_NEEDED))
+    why = why_impossible(rows.filter(pa.array(wrong)))
+    faults: Any = pc.if_else(pa.array(wrong), why, whole(said))
+    places = [place for place, name in enumerate(rows.column_names) if name == "fault"]
+    named = rows.set_column(places[0], "fault", faults) if places else rows.append_column("fault", faults)
+    return usable(named, (*keys, *PARTITION_NEEDED))
+
+
 def view_of(name: str, partitions: pa.Table, brokers: pa.Table | None) -> ClusterView:
     """Return the cluster that rows of partitions and of brokers, all usable, describe at one moment.
 
@@ -90,7 +108,6 @@ def view_of(name: str, partitions: pa.Table, brokers: pa.Table | None) -> Cluste
     """
     topics, topic_index = _topics(partitions)
     numbers = whole(partitions["partition"]).to_numpy(zero_copy_only=False)
-    refuse_wide(numbers, "column 'partition'")
     order = np.lexsort((numbers, topic_index))
     topic_index, numbers = topic_index[order], numbers[order]
     _refuse_doubles(name, topics, topic_index, numbers)
@@ -126,8 +143,6 @@ def _topics(rows: pa.Table) -> tuple[list[str], Int64Array]:
 
 
 def _refuse_doubles(name: str, topics: list[str], topic_index: Int64Array, numbers: Any) -> None:
-    if numbers.size and int(numbers.min()) < 0:
-        raise UsageError(f"partition {int(numbers.min())} of cluster {name!r}: allowed is 0 or more")
     doubles = np.flatnonzero((topic_index[1:] == topic_index[:-1]) & (numbers[1:] == numbers[:-1]))
     if doubles.size:
         first = int(doubles[0])

@@ -62,22 +62,25 @@ BAD: Final = {
     "racks for some": ([row(racks=["a"])], "a list in column 'racks' has another length than the partition's replicas"),
     "leader below -1": ([row(leader=-7)],
                         "column 'leader' has the value -7; allowed are -1 for none, and ids of brokers"),
-    "negative partition": ([row(partition=-4)], "partition -4 of cluster 'c': allowed is 0 or more"),
+    "negative partition": ([row(partition=-4)],
+                           "topic 't': partition is -4; allowed are whole numbers from 0 to 10000000"),
+    "huge partition": ([row(partition=10_000_001)],
+                       "topic 't': partition is 10000001; allowed are whole numbers from 0 to 10000000"),
+    "leader outside the replicas": ([row(leader=99)], "partition 0 of topic 't': Leader 99 is no replica (1,2)"),
+    "isr outside the replicas": ([row(isr=[1, 77])],
+                                 "partition 0 of topic 't': isr names broker 77, which is no replica (1,2)"),
     "listed twice": ([row(), row()], "partition 0 of topic 't' is listed twice in cluster 'c'; if these are several "
                      "clusters or moments, give the columns that tell them apart as by"),
 }  # fmt: skip
 ODD: Final = {
-    "leader outside the replicas": [row(leader=99)],
-    "isr outside the replicas": [row(isr=[1, 77])],
     "no leader said": [row(leader=None), row(partition=1)],
     "isr not said": [row(isr=None), row(partition=1)],
-    "no replica": [row(replicas=[], isr=[], racks=[])],
+    "no replica": [row(replicas=[], isr=[], racks=[], leader=None)],
     "no replica, no broker": [row(replicas=[], isr=[], racks=[], leader=-1)],
     "a replica twice": [row(replicas=[1, 1], racks=["a", "a"], isr=[1])],
-    "the largest numbers": [row(partition=2**31 - 1, replicas=[2**31 - 1, 1], leader=2**31 - 1, isr=[1])],
+    "the largest numbers": [row(partition=10_000_000, replicas=[2**31 - 1, 1], leader=2**31 - 1, isr=[1])],
     "racks not known": [row(racks=["", None])],
     "names that are empty": [row("", topic="")],
-    "a cluster without a name": [row(None)],
 }
 
 
@@ -98,7 +101,7 @@ def odd(spark: SparkSession) -> DataFrame:
 @pytest.fixture(scope="module")
 def members(spark: SparkSession) -> DataFrame:
     """A group in every cluster."""
-    return spark.createDataFrame([(name, "g", "m", ["t"], "a", None) for name in ("good", *BAD, *ODD)], MEMBERS).cache()
+    return spark.createDataFrame([(name, "g", "m", ["t"], "a", []) for name in ("good", *BAD, *ODD)], MEMBERS).cache()
 
 
 def faults_of(rows: list[dict[str, Any]]) -> dict[str, tuple[str, int]]:
@@ -192,7 +195,23 @@ def test_a_number_too_large_for_kafka_is_a_fault_that_names_the_column(spark: Sp
     given = [text.format(f"if(cluster = '{column}', 1099511627776, 1L)") for column, (text, _) in wide.items()]
     rows = found(ASKED[name](frame.selectExpr("cluster", "topic", *given)))
     said = " has the value 1099511627776; allowed are numbers up to 2,147,483,647"
-    assert faults_of(rows) == {column: (where + said, 1) for column, (_, where) in wide.items()}
+    expected = {column: (where + said, 1) for column, (_, where) in wide.items()}
+    number = "topic 't': partition is 1099511627776; allowed are whole numbers from 0 to 10000000"
+    assert faults_of(rows) == expected | {"partition": (number, 1)}
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_a_cluster_without_a_name_is_a_fault_whatever_it_lists(spark: SparkSession, name: str) -> None:
+    frame = spark.createDataFrame([*GOOD, row(None), row(None, partition=1), row(None, topic="u")], COLUMNS)
+    rows = found(ASKED[name](frame))
+    assert [(one["fault"], one["rejected_count"]) for one in rows if one["cluster"] is None] == [
+        ("3 rows cannot be used; one of them: 3 without cluster", 3)
+    ]
+    assert [one for one in rows if one["cluster"] is not None] == found(ASKED[name](frame.where("cluster = 'good'")))
+    brokers = spark.sql("select cast(null as string) cluster, 1 broker_id")
+    faults = [(one["fault"], one["rejected_count"]) for one in found(ASKED[name](frame, brokers)) if one["fault"]]
+    assert ("brokers without cluster: 1", 0) in faults
+    assert len(faults) == 2
 
 
 def test_min_isr_below_1_is_a_fault(spark: SparkSession) -> None:
@@ -265,9 +284,21 @@ def test_groups_on_odd_partitions_end_no_job(odd: DataFrame, members: DataFrame,
     faults = faults_of(found(OF_GROUPS[name](members.where(F.col("cluster").isin(*ODD)), odd)))
     gap = "partition 0 of topic 't' of cluster 'the largest numbers' is not listed"
     assert faults.pop("the largest numbers") == (gap, 1)
-    no_partitions = {"names that are empty", "a cluster without a name"}
-    no_zones = {"no replica", "no replica, no broker", "racks not known", *no_partitions}
+    no_zones = {"no replica", "no replica, no broker", "racks not known", "names that are empty"}
     assert set(faults) == (no_zones if name == "changes" else set())
+
+
+@pytest.mark.parametrize("name", OF_GROUPS)
+def test_groups_of_a_cluster_without_a_name_are_faults(
+    spark: SparkSession, bad: DataFrame, members: DataFrame, name: str
+) -> None:
+    partitions = bad.where("cluster = 'good'").unionByName(spark.createDataFrame([row(None)], COLUMNS))
+    unnamed = spark.createDataFrame([(None, "g", "m", ["t"], "a", []), (None, "g", "n", ["t"], "a", [])], MEMBERS)
+    rows = found(OF_GROUPS[name](members.where("cluster = 'good'").unionByName(unnamed), partitions))
+    said = sorted((row["fault"], row["rejected_count"]) for row in rows if row["cluster"] is None)
+    of_partitions = [("1 without cluster", 1)] if name == "changes" else []
+    assert said == [*of_partitions, ("2 rows cannot be used; one of them: 2 without cluster", 2)]
+    assert {row["fault"] for row in rows if row["cluster"] == "good"} == {None}
 
 
 def test_traffic_of_a_cluster_without_racks_is_not_known_instead_of_none(bad: DataFrame, members: DataFrame) -> None:

@@ -204,7 +204,19 @@ def test_a_cluster_with_something_rare_is_not_plain_and_others_are(kind: str) ->
     rows = [row | {"cluster": name, "partition": number} for name in "abc" for number in (0, 1)]
     RARE[kind](drawn, rows[3])
     is_plain = chunk_of(table_of(rows)).is_plain.tolist()
-    assert is_plain == [True, kind == "huge", True]
+    assert is_plain == [True, False, True]
+
+
+def test_a_cluster_with_an_isr_on_other_brokers_than_the_replicas_is_not_plain() -> None:
+    """Broker 3 is one of the cluster, but holds nothing of the partition."""
+    row = {"topic": "t0", "leader": 2, "isr": [2], "racks": ["", ""]}
+    rows = [
+        row | {"cluster": name, "partition": number, "replicas": replicas}
+        for name in "ab"
+        for number, replicas in enumerate(([1, 2], [2, 3]))
+    ]
+    rows[2]["isr"] = [2, 3]
+    assert chunk_of(table_of(rows)).is_plain.tolist() == [True, False]
 
 
 @pytest.mark.parametrize("kind", RARE_BROKERS)

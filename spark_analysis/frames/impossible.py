@@ -1,0 +1,84 @@
+"""Find the rows of partitions that no cluster can have, as the readers of dumps do.
+
+What it decides: a partition's number is 0 to `PARTITION_ID_MAX`, and its leader and the members of its ISR hold
+replicas. Any other row is put aside: it would add brokers to the cluster that it does not have, or let one number
+decide how much memory is taken.
+
+Constraints: no Python object per partition. Rows that lack something, or have a fault already, are not judged here, nor
+are lists that have a null or a number in them that is no broker's id: these are faults of the cluster (views.py).
+
+Example:
+    >>> lists = pa.array([[1, 2], [1, 2]], pa.list_(pa.int32()))
+    >>> rows = pa.table({"topic": ["t", "t"], "partition": [0, 1], "replicas": lists, "leader": [1, 99]})
+    >>> impossible(rows).tolist(), why_impossible(rows.slice(1))
+    ([False, True], "partition 1 of topic 't': Leader 99 is no replica (1,2)")
+
+Left out: empty lists of replicas, and lists that name a broker twice.
+
+Source: placement/formats/checks.py.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from broker.cluster import PAD, Int64Array
+from placement.formats.checks import PARTITION_ID_MAX, fault_of_number, fault_of_row
+from spark_analysis.frames.matrices import INT_MAX, list_counts, mask_of, whole
+
+_ID_BITS = 32
+
+
+def impossible(rows: pa.Table) -> NDArray[np.bool_]:
+    """Return bool[P]: which rows, of those that have all that is needed, describe no partition of any cluster."""
+    number = _numbers(rows["partition"], 0)
+    found = (number < 0) | (number > PARTITION_ID_MAX)
+    place, replica = _cells(rows, "replicas")
+    if "leader" in rows.column_names:
+        leader = _numbers(rows["leader"], PAD)
+        leads = np.zeros(rows.num_rows, np.bool_)
+        leads[place[replica == leader[place]]] = True
+        found |= (leader >= 0) & (leader <= INT_MAX) & ~leads
+    if "isr" in rows.column_names:
+        synced_place, synced = _cells(rows, "isr")
+        is_id = (synced >= 0) & (synced <= INT_MAX)
+        held, of_isr = (place << _ID_BITS) | replica, (synced_place << _ID_BITS) | synced
+        found[synced_place[is_id & ~np.isin(of_isr, held)]] = True
+    for name in ("topic", "partition", "replicas"):
+        found &= mask_of(pc.is_valid(rows[name]))
+    return found
+
+
+def why_impossible(rows: pa.Table) -> str:
+    """Return one sentence on the first of some impossible rows, in order of topic and partition."""
+    names = [name for name in ("topic", "partition", "replicas", "leader", "isr") if name in rows.column_names]
+    order: Any = [(name, "ascending") for name in ("topic", "partition", "leader") if name in names]
+    row: dict[str, Any] = rows.select(names).sort_by(order).slice(0, 1).to_pylist()[0]
+    topic, number = row["topic"], row["partition"]
+    fault = fault_of_number(number, "partition", high=PARTITION_ID_MAX)
+    if fault is not None:
+        return f"topic {topic!r}: {fault}"
+    replicas = row["replicas"]
+    isr = [one for one in row.get("isr") or () if one is not None]
+    return f"partition {number} of topic {topic!r}: {fault_of_row(row.get('leader'), replicas, isr, isr_name='isr')}"
+
+
+def _numbers(column: Any, null: int) -> Int64Array:
+    """Return a column of numbers, `null` where it is null."""
+    numbers = pc.fill_null(whole(column).cast(pa.int64()), null).to_numpy(zero_copy_only=False)
+    return np.asarray(numbers, np.int64)
+
+
+def _cells(rows: pa.Table, name: str) -> tuple[Int64Array, Int64Array]:
+    """Return the row and the value of each number in a column of lists, -1 for a null."""
+    lists = whole(rows[name])
+    place = np.repeat(np.arange(rows.num_rows, dtype=np.int64), list_counts(lists))
+    return place, _numbers(lists.flatten(), PAD)
+
+
+__all__ = ("impossible", "why_impossible")
