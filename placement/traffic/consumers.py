@@ -2,7 +2,8 @@
 
 What it decides: a member's zone is its rack (`client.rack`). A rack that no broker has is a zone of its own, from which
 every fetch crosses; all such racks share one number, after those of the cluster's zones. The racks of a partition are
-those of all its replicas, as the assignors of clients see them. What a member owns is what it holds now.
+those of all its replicas, as the assignors of clients see them. What a member owns is what it holds now, unless
+`is_held_known` says that nobody knows: then there is no `held`, and assignors see members that hold nothing.
 
 Constraints: topics that the cluster does not have are topics without metadata.
 
@@ -14,6 +15,7 @@ Source: KIP-881 for racks in assignments; placement/consumer/group.py.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 import attrs
 import numpy as np
@@ -21,6 +23,7 @@ from numpy.typing import NDArray
 
 from broker.cluster import Int32Array, Int64Array
 from broker.entropy import SplitMix64
+from broker.errors import UsageError
 from broker.releases import NEWEST, Release
 from placement.consumer.group import Group, Member, Topic
 from placement.consumer.racks import ReplicaRacks
@@ -30,19 +33,26 @@ from placement.traffic.zones import NO_ZONE, ZonedPartitions
 
 NOW = "now"
 """The name of the assignment that members hold."""
+HELD_NOT_KNOWN: Final = "what the members hold is not known: a member has no held"
 
 
 @attrs.frozen(eq=False, kw_only=True)
 class Consumers:
-    """Hold one group on its cluster: `rows` int64[G] are the rows of its partitions, `zones` int8[M] of its members."""
+    """Hold one group on its cluster: `rows` int64[G] are the rows of its partitions, `zones` int8[M] of its members.
+
+    `is_held_known` says whether it is known what members hold.
+    """
 
     name: str
     group: Group
     rows: Int64Array
     zones: NDArray[np.int8]
+    is_held_known: bool = True
 
     @classmethod
-    def of(cls, name: str, members: Sequence[Member], partitions: ZonedPartitions) -> Consumers:
+    def of(
+        cls, name: str, members: Sequence[Member], partitions: ZonedPartitions, *, is_held_known: bool = True
+    ) -> Consumers:
         """Return the group; raise UsageError for a member listed twice."""
         named = sorted({topic for member in members for topic in member.topics})
         rows = {topic: partitions.rows_of(topic) for topic in named}
@@ -58,6 +68,7 @@ class Consumers:
             zones=np.array(
                 [number.get(member.rack, len(number)) if member.rack else NO_ZONE for member in members], np.int8
             ),
+            is_held_known=is_held_known,
         )
 
     @property
@@ -80,12 +91,21 @@ class Consumers:
 
     @property
     def held(self) -> Int32Array:
-        """Return int32[G]: the member that holds each partition now, the last of several, -1 for none."""
+        """Return int32[G]: the member that holds each partition now, the last of several, -1 for none.
+
+        Raises UsageError if that is not known.
+        """
+        if not self.is_held_known:
+            raise UsageError(HELD_NOT_KNOWN)
         owners = np.full(len(self.rows), -1, np.int32)
         claims = self.group.owned
         exists = claims.values < len(self.rows)
         owners[claims.values[exists]] = claims.rows[exists]
         return owners
+
+    def moved_count(self, owners: Int32Array) -> int | None:
+        """Return how many partitions have another owner than the member that holds them; None if not known."""
+        return int(((self.held >= 0) & (self.held != owners)).sum()) if self.is_held_known else None
 
     def reader_zones(self, owners: Int32Array) -> NDArray[np.int8]:
         """Return int8[G]: the zone of each partition's owner, NO_ZONE without an owner or its zone."""

@@ -3,7 +3,8 @@
 What it decides: for an assignment, the fetches that cross zones if every member fetches from the leader, and if it
 fetches from the closest replica (KIP-392); and how many partitions get another member.
 
-Constraints: a partition that nobody holds is not fetched. An assignor starts from what members hold now.
+Constraints: a partition that nobody holds is not fetched. An assignor starts from what members hold now; where that is
+not known, from nothing, and how many partitions move is not known either.
 
 Example: group_traffic(partitions, consumers, "sticky").closest.crossing_bytes
 
@@ -32,7 +33,7 @@ class GroupTraffic:
     closest: Crossing
     size_min: int
     size_max: int
-    moved_count: int
+    moved_count: int | None
     reader_zones: NDArray[np.int8]
     is_read: NDArray[np.bool_]
 
@@ -42,10 +43,10 @@ def group_traffic(
 ) -> GroupTraffic:
     """Return what the group fetches with this assignor; `now` is the assignment that its members hold.
 
-    Raises UsageError for an unknown assignor, and RefusedError where Kafka's would throw.
+    Raises UsageError for an unknown assignor and for `now` where it is not known what members hold, and RefusedError
+    where Kafka's would throw.
     """
-    held = consumers.held
-    owners = held if assignor == NOW else consumers.assigned(assignor, release=release)
+    owners = consumers.held if assignor == NOW else consumers.assigned(assignor, release=release)
     zones = consumers.reader_zones(owners)
     sizes = np.bincount(owners[owners >= 0], minlength=len(consumers.zones))
     return GroupTraffic(
@@ -54,7 +55,7 @@ def group_traffic(
         closest=_fetches(partitions, consumers, owners, zones, closest=True),
         size_min=int(sizes.min()) if len(sizes) else 0,
         size_max=int(sizes.max(initial=0)),
-        moved_count=int(((held >= 0) & (held != owners)).sum()),
+        moved_count=consumers.moved_count(owners),
         reader_zones=zones,
         is_read=owners >= 0,
     )

@@ -6,7 +6,8 @@ together cross zones least; a leader stays where no other is better. The least o
 the best leader for this flow alone, of consume the sum of the groups' bounds: no change reaches less, and one change
 seldom reaches all three.
 
-Constraints: replicas stay where they are. Leaders may become less even: `leader_count_max` says how far.
+Constraints: replicas stay where they are. Leaders may become less even: `leader_count_max` says how far. Where it is
+not known what groups read now, `now` and the changes of it are left out.
 
 How: readers int64[P, Z + 2] count the groups that read each partition from each zone, then from racks that no broker
 has, then without a zone. Any assignment of any number of groups is such a matrix, so that the cost does not grow with
@@ -69,15 +70,21 @@ def add_readers(readers: Int64Array, rows: Int64Array, zones: NDArray[np.int8], 
 def changes_of(
     partitions: ZonedPartitions, shares: Float64Array, readers: Mapping[str, Int64Array], *, least: Crossing
 ) -> Iterator[Change]:
-    """Yield `now`, each change, and `least`; `readers` are by assignor, `now` among them, `least` is of consume."""
+    """Yield `now`, each change, and `least`; `readers` are by assignor, `least` is of consume.
+
+    Where `now` is not among them it is not known: then it is not yielded, nor is a change of it alone.
+    """
     state = _State(partitions, shares, partitions.leaders, partitions.leader_zones)
-    yield state.change(NOW, readers[NOW], closest=False)
-    yield state.change(CLOSEST, readers[NOW], closest=True)
+    now = readers.get(NOW)
+    if now is not None:
+        yield state.change(NOW, now, closest=False)
+        yield state.change(CLOSEST, now, closest=True)
     for name in sorted(set(readers) - {NOW}):
         yield state.change(name, readers[name], closest=False)
         yield state.change(f"{name}{JOINED}{CLOSEST}", readers[name], closest=True)
-    yield state.moved(readers[NOW]).change(LEADERS, readers[NOW], closest=False)
-    yield state.moved(None).change(f"{LEADERS}{JOINED}{CLOSEST}", readers[NOW], closest=True)
+    if now is not None:
+        yield state.moved(now).change(LEADERS, now, closest=False)
+        yield state.moved(None).change(f"{LEADERS}{JOINED}{CLOSEST}", now, closest=True)
     produced, replicated = state.moved(None, replicates=False), state.moved(None, produces=False)
     yield Change(
         name=LEAST,

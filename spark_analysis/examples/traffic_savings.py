@@ -1,6 +1,6 @@
 """Print what fetching from the closest replica, another assignor or a leader move saves, from tables of one's own.
 
-The members are a table with `cluster`, `group`, `member_id`, `topics` and `rack`; the partitions are dumps of
+The members are a table with `cluster`, `group`, `member_id`, `topics`, `rack` and `held`; the partitions are dumps of
 kafka-topics --describe, with the racks of the brokers.
 
 Example: `python -m spark_analysis.examples.traffic_savings members.parquet dumps racks.csv`.

@@ -1,7 +1,8 @@
 """Compute what changes save for one cluster, from its partitions and what its groups read from each zone.
 
 Constraints: a row of readers whose partition the cluster does not list is a fault, and so is a cluster of which no
-replica stands in a known rack: nothing is known of zones there, not even that nothing crosses them.
+replica stands in a known rack: nothing is known of zones there, not even that nothing crosses them. An assignor, or
+`now`, that is not answered for one group is a fault for the cluster, as a sum without that group would be too small.
 
 Example: changes_table(keys, key, partitions, readers, CHANGES, 0.02)
 
@@ -46,9 +47,12 @@ def _rows(values: dict[str, Any], found: pa.Table, readers: pa.Table, price_per_
     is_named = CLUSTER not in values or values[CLUSTER].is_valid
     partitions = usable_partitions(found, () if is_named else (CLUSTER,))
     rejected: dict[str, int] = {}
-    for fault, count in zip(readers["fault"].to_pylist(), readers[REJECTED.name].to_pylist(), strict=True):
-        if fault is not None:
-            rejected[fault] = rejected.get(fault, 0) + (count or 0)
+    unanswered: dict[str, list[str]] = {}
+    for row in readers.select(["assignor", "fault", REJECTED.name]).to_pylist():
+        if row["fault"] is not None and row["assignor"] is not None:
+            unanswered.setdefault(row["assignor"], []).append(row["fault"])
+        elif row["fault"] is not None:
+            rejected[row["fault"]] = rejected.get(row["fault"], 0) + (row[REJECTED.name] or 0)
     if partitions.fault is not None:
         rejected[partitions.fault] = rejected.get(partitions.fault, 0) + partitions.rejected_count
     yield from ({"fault": fault, REJECTED.name: rejected[fault]} for fault in sorted(rejected))
@@ -59,11 +63,18 @@ def _rows(values: dict[str, Any], found: pa.Table, readers: pa.Table, price_per_
         zoned = ZonedPartitions.of(view_of(name, partitions.rows, None))
         if not zoned.zones:
             raise UsageError(f"no replica of cluster {name!r} is in a known rack, so that nothing is known of zones")
+        yield from ({"change": one, "fault": _said(unanswered[one])} for one in sorted(unanswered))
         matrices, least = _readers(zoned, readers)
+        matrices = {one: matrix for one, matrix in matrices.items() if one not in unanswered}
         changes = changes_of(zoned, even_shares(len(zoned.zones)), matrices, least=least)
         yield from change_rows(changes, price_per_gib)
     except BrokersideError as error:
         yield {"fault": str(error), REJECTED.name: partitions.rows.num_rows}
+
+
+def _said(faults: list[str]) -> str:
+    """Return one sentence on the groups that are not answered."""
+    return min(faults) if len(faults) == 1 else f"{len(faults)} groups are not answered; one of them: {min(faults)}"
 
 
 def _readers(partitions: ZonedPartitions, rows: pa.Table) -> tuple[dict[str, Int64Array], Crossing]:

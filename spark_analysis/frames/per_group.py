@@ -6,7 +6,7 @@ that its groups subscribe to.
 
 Constraints: zones are those in the column `racks` of the partitions. A member that cannot be used is a row with a
 `fault`, and its group is answered without it; a group that cannot be answered is a row with a `fault`. A topic that no
-partition names is a topic without metadata.
+partition names is a topic without metadata. What a group holds is known if `held` is null in no row of its members.
 
 How: a group's bucket is a hash of its name; rows of a bucket meet in one task, as in per_cluster.py.
 
@@ -152,7 +152,9 @@ class _GroupWork:
         groups = []
         for group, some in groups_of(members.rows):
             try:
-                groups.append(Consumers.of(group, [_member(row) for row in some], zoned))
+                is_held_known = all(row.get("held") is not None for row in some)
+                found_members = [_member(row) for row in some]
+                groups.append(Consumers.of(group, found_members, zoned, is_held_known=is_held_known))
             except BrokersideError as error:
                 yield {"group": group, "fault": str(error), REJECTED.name: len(some)}
         yield from self.kernel(zoned, groups, self.asked)

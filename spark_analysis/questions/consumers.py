@@ -52,7 +52,7 @@ CONSUMERS: Final = Table(
         Column(
             "moved_count",
             "long",
-            "Partitions with another member than now; of drawn groups, than range gives",
+            "Partitions with another member than now, null where that is not known; of drawn groups, than range gives",
             "partitions",
         ),
     ),
@@ -91,9 +91,10 @@ def _counted(
     partitions: ZonedPartitions,
     groups: Iterable[Consumers],
     assignors: Sequence[str],
-    moved: Callable[[Consumers, GroupTraffic], int],
+    moved: Callable[[Consumers, GroupTraffic], int | None],
 ) -> pa.Table:
     rows = {name: dict.fromkeys(CONSUMERS.column_names[len(KEY) + 1 :], 0) for name in assignors}
+    moves_known = True
     faults: dict[str, str] = {}
     for consumers in groups:
         least = least_fetched(partitions, consumers)
@@ -108,8 +109,11 @@ def _counted(
             row["crossing_count"] += int(found.leader.crossing_count)
             row["closest_count"] += int(found.closest.crossing_count)
             row["least_count"] += int(least.crossing_count)
-            row["moved_count"] += moved(consumers, found)
-    unknown = {} if partitions.zones else dict.fromkeys(("crossing_count", "closest_count", "least_count"))
+            moved_count = moved(consumers, found)
+            moves_known &= moved_count is not None
+            row["moved_count"] += moved_count or 0
+    of_zones = () if partitions.zones else ("crossing_count", "closest_count", "least_count")
+    unknown = dict.fromkeys((*of_zones, *(() if moves_known else ("moved_count",))))
     listed = [
         {"assignor": name, FAULT.name: faults[name]} if name in faults else {"assignor": name, **row, **unknown}
         for name, row in rows.items()

@@ -1,6 +1,7 @@
 """Answer questions about the groups of one task, with the assignors and the model of traffic.
 
-What it decides: the rows of each answer. An assignor that refuses, as Kafka's would throw, is a row with a `fault`.
+What it decides: the rows of each answer. An assignor that refuses, as Kafka's would throw, is a row with a `fault`, and
+so is `now` for a group of which it is not known what its members hold; what is counted from that is null.
 
 Constraints: nothing here imports pyspark.
 
@@ -24,7 +25,7 @@ from placement.consumer.assignment import GroupAssignment
 from placement.consumer.measures import rack_matches
 from placement.consumer.moves import moves_of
 from placement.consumer.optimum import optimum_of
-from placement.traffic.consumers import NOW, Consumers
+from placement.traffic.consumers import HELD_NOT_KNOWN, NOW, Consumers
 from placement.traffic.crossing import NOTHING, Crossing, cost_of
 from placement.traffic.group_traffic import GroupTraffic, group_traffic
 from placement.traffic.least import least_fetched, least_of
@@ -63,7 +64,7 @@ def assignment_rows(_: ZonedPartitions, groups: Sequence[Consumers], asked: Grou
 def balance_rows(_: ZonedPartitions, groups: Sequence[Consumers], asked: GroupsAsked) -> Iterator[Row]:
     """Yield a row per group and assignor: sizes beside the most even ones, moves, and rack matches."""
     for consumers in groups:
-        optimum, held, group = optimum_of(consumers.group), consumers.held, consumers.group
+        optimum, group = optimum_of(consumers.group), consumers.group
         for assignor in asked.assignors:
             row: Row = {"group": consumers.name, "assignor": assignor}
             owners = _owners(consumers, assignor, asked.release)
@@ -81,7 +82,7 @@ def balance_rows(_: ZonedPartitions, groups: Sequence[Consumers], asked: GroupsA
                 "size_max": int(sizes.max(initial=0)),
                 "best_size_min": int(optimum.sizes[0]) if optimum is not None and known else None,
                 "best_size_max": int(optimum.sizes[-1]) if optimum is not None and known else None,
-                "moved_count": int(((held >= 0) & (held != owners)).sum()),
+                "moved_count": consumers.moved_count(owners),
                 "matched_count": matched,
                 "racked_count": racked,
             }
@@ -90,6 +91,10 @@ def balance_rows(_: ZonedPartitions, groups: Sequence[Consumers], asked: GroupsA
 def move_rows(_: ZonedPartitions, groups: Sequence[Consumers], asked: GroupsAsked) -> Iterator[Row]:
     """Yield a row per partition that the first assignor gives to another member than holds it now."""
     for consumers in groups:
+        if not consumers.is_held_known:
+            rejected = len(consumers.group.members)
+            yield {"group": consumers.name, "fault": HELD_NOT_KNOWN, "rejected_count": rejected}
+            continue
         owners = _owners(consumers, asked.assignors[0], asked.release)
         if isinstance(owners, str):
             yield {"group": consumers.name, "fault": owners}
@@ -177,16 +182,16 @@ ELSEWHERE: Final = ""
 
 
 def change_rows(changes: Iterable[Change], price_per_gib: float) -> Iterator[Row]:
-    """Yield a row per change, beside `now`, which comes first."""
+    """Yield a row per change, beside `now`, which comes first; if it does not come, what is saved is null."""
     now: Crossing | None = None
     for change in changes:
         total = change.total
-        now = total if now is None else now
+        now = total if change.name == NOW else now
         row: Row = {"change": change.name}
         for name in _FLOWS:
             flow: Crossing = getattr(change, name)
             row |= {f"{name}_count": flow.crossing_count, f"{name}_bytes": flow.crossing_bytes}
-        before, after = now.crossing_bytes, total.crossing_bytes
+        before, after = None if now is None else now.crossing_bytes, total.crossing_bytes
         saved = None if before is None or after is None else before - after
         yield row | {
             "unknown_count": total.unknown_count,
@@ -200,7 +205,9 @@ def change_rows(changes: Iterable[Change], price_per_gib: float) -> Iterator[Row
 
 
 def _owners(consumers: Consumers, assignor: str, release: Release) -> Any:
-    """Return the owner of each partition, or why Kafka's assignor refuses."""
+    """Return the owner of each partition, or why Kafka's assignor refuses or `now` is not known."""
+    if assignor == NOW and not consumers.is_held_known:
+        return HELD_NOT_KNOWN
     try:
         return consumers.held if assignor == NOW else consumers.assigned(assignor, release=release)
     except RefusedError as refusal:
@@ -210,7 +217,9 @@ def _owners(consumers: Consumers, assignor: str, release: Release) -> Any:
 def traffic_or_refusal(
     partitions: ZonedPartitions, consumers: Consumers, assignor: str, release: Release
 ) -> GroupTraffic | str:
-    """Return what a group fetches with an assignor, or why Kafka's assignor refuses."""
+    """Return what a group fetches with an assignor, or why Kafka's assignor refuses or `now` is not known."""
+    if assignor == NOW and not consumers.is_held_known:
+        return HELD_NOT_KNOWN
     try:
         return group_traffic(partitions, consumers, assignor, release=release)
     except RefusedError as refusal:

@@ -39,7 +39,7 @@ TOPIC_COUNT: Final = 60
 PARTITION_COUNT: Final = 24
 PLAN: Final = GroupPlan(100, 6, 3)
 ROUNDS: Final = 3
-MEMBERS: Final = "cluster string, group string, member_id string, topics array<string>, rack string"
+MEMBERS: Final = "cluster string, group string, member_id string, topics array<string>, rack string, held array<string>"
 
 
 def cluster(seed: int) -> ClusterView:
@@ -85,8 +85,9 @@ def by_model(views: list[ClusterView]) -> int:
 
 def frames(spark: SparkSession, views: list[ClusterView]) -> tuple[DataFrame, DataFrame]:
     """Return the members and the partitions of the clusters as DataFrames."""
+    nothing: list[str] = []
     members = [
-        (view.name, name, one.id, list(one.topics), one.rack)
+        (view.name, name, one.id, list(one.topics), one.rack, nothing)
         for number, view in enumerate(views)
         for name, some in sample_groups(ZonedPartitions.of(view), PLAN, seed=number)
         for one in some

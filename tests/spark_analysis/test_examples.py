@@ -108,9 +108,10 @@ def test_changes_that_save_traffic_are_printed_from_dumps_and_a_table_of_members
     register(spark)
     dump = next(MULTIREGION.glob("1-*.txt"))
     (topic, *_) = [row["topic"] for row in spark.read.format("kafka_cluster").load(str(dump)).limit(1).collect()]
-    rows = [(dump.stem, "g", f"m{one}", [topic], zone) for one, zone in enumerate(("west", "east"))]
+    held: tuple[list[str], ...] = ([f"{topic}-0"], [])
+    rows = [(dump.stem, "g", f"m{one}", [topic], zone, held[one]) for one, zone in enumerate(("west", "east"))]
     members = spark.createDataFrame(
-        rows, "cluster string, group string, member_id string, topics array<string>, rack string"
+        rows, "cluster string, group string, member_id string, topics array<string>, rack string, held array<string>"
     )
     members.write.parquet(str(tmp_path / "members"))
     traffic_savings.main(str(tmp_path / "members"), str(dump), str(MULTIREGION.parent / "multiregion-racks.csv"))

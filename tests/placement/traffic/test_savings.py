@@ -116,3 +116,13 @@ def test_bytes_that_are_not_known_stay_unknown() -> None:
     for change in changes_of(partitions, SHARES[: len(partitions.zones)], {NOW: no_readers(partitions)}, least=unsized):
         assert change.total.crossing_bytes is None
         assert change.total.crossing_count >= 0
+
+
+def test_what_is_read_now_may_not_be_known_and_other_changes_are_the_same() -> None:
+    partitions, least = ZonedPartitions.of(cluster(4)), NOTHING
+    shares = SHARES[: len(partitions.zones)]
+    both = {NOW: no_readers(partitions), "sticky": no_readers(partitions)}
+    known = {change.name: change for change in changes_of(partitions, shares, both, least=least)}
+    found = {change.name: change for change in changes_of(partitions, shares, {"sticky": both["sticky"]}, least=least)}
+    assert found == {name: known[name] for name in ("sticky", f"sticky{JOINED}{CLOSEST}", LEAST)}
+    assert set(known) - set(found) == {NOW, CLOSEST, LEADERS, f"{LEADERS}{JOINED}{CLOSEST}"}

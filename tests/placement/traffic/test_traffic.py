@@ -182,6 +182,15 @@ def test_what_is_held_now_is_counted_and_what_moves() -> None:
     assert group_traffic(partitions, nobody, NOW).leader.count == 0
 
 
+def test_what_is_held_may_not_be_known_and_then_nobody_counts_what_moves() -> None:
+    partitions = ZonedPartitions.of(cluster(3))
+    consumers = Consumers.of("g", (Member(id="a", topics=("t0",), rack="a"),), partitions, is_held_known=False)
+    assert group_traffic(partitions, consumers, "range").moved_count is None
+    with pytest.raises(UsageError) as caught:
+        group_traffic(partitions, consumers, NOW)
+    assert str(caught.value) == "what the members hold is not known: a member has no held"
+
+
 def test_what_is_not_known_is_none_and_counted() -> None:
     view = cluster(5, sized=False)
     partitions = ZonedPartitions.of(view)

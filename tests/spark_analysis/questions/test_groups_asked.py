@@ -13,8 +13,10 @@ from broker.cluster import ClusterView
 from broker.units import GIB, format_size
 from placement.consumer.registry import KAFKAS
 from placement.traffic import Consumers, GroupPlan, ZonedPartitions, sample_groups
+from spark_analysis.questions.consumers import _counted
 from spark_analysis.questions.question import Shown
 from spark_analysis.questions.registry import load_question
+from spark_analysis.questions.traffic import _changed
 from spark_analysis.report.answers import written
 from tests.placement.traffic.naive import Plain, cluster
 
@@ -119,6 +121,27 @@ def test_fetches_across_zones_are_not_known_without_zones() -> None:
     for row in rows_of("consumers", without_zones(3)):
         assert (row["crossing_count"], row["closest_count"], row["least_count"]) == (None, None, None)
         assert row["fetched_count"] > 0
+
+
+def test_what_given_members_hold_may_not_be_known_in_this_process_either() -> None:
+    partitions = ZonedPartitions.of(cluster(3))
+    (name, members), *_ = sample_groups(partitions, GroupPlan(1, 3, 2), seed=5)
+    unknown = Consumers.of(name, members, partitions, is_held_known=False)
+    fault = f"group {name!r}: what the members hold is not known: a member has no held"
+    counted = _counted(partitions, [unknown], ("now", "range"), lambda _, found: found.moved_count).to_pylist()
+    assert [(row["assignor"], row["fault"], row["moved_count"]) for row in counted] == [
+        ("now", fault, None),
+        ("range", None, None),
+    ]
+    assert counted[1]["fetched_count"] > 0
+    values = load_question("traffic").values({})
+    rows = {
+        row["change"]: row
+        for row in _changed(partitions, [unknown], {"now": "now", "range": "range"}, values).to_pylist()
+    }
+    assert rows["now"]["fault"] == fault
+    assert (rows["range"]["saved_bytes"], rows["range"]["fault"]) == (None, None)
+    assert rows["range"]["crossing_bytes"] > 0
 
 
 def shown(name: str, views: dict[str, ClusterView]) -> Shown:
