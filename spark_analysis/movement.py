@@ -46,15 +46,17 @@ def plans(
     brokers: DataFrame | None = None,
     *,
     by: Sequence[str] | None = None,
-    goals: Collection[str] = tuple(GOALS),
+    goals: Collection[str] | None = None,
 ) -> DataFrame:
     """Return one row per cluster and goal: how much the least plan moves, and any plan at least.
 
-    Raises UsageError for a goal that there is not, and for a column that is missing or of another type.
+    Each of `goals` has a row, `refused` if there is no plan. By default the goals are those of a report, without bytes
+    where sizes are not known and without racks that are in order. Raises UsageError for a goal that there is not, and
+    for a column that is missing or of another type.
     """
-    for goal in goals:
+    for goal in goals or ():
         _check_goal(goal)
-    wanted = frozenset(goals)
+    wanted = None if goals is None else frozenset(goals)
     return per_cluster(Rows(partitions, brokers, by), PLANS, lambda view: plan_table(view, wanted))
 
 
@@ -94,8 +96,8 @@ def _check_goal(goal: str) -> None:
         raise UsageError(f"there is no goal {goal!r}; goals are {', '.join(GOALS)}")
 
 
-def plan_table(view: ClusterView, goals: Collection[str]) -> pa.Table:
-    """Return the plans of one cluster, a row a goal; none for a cluster without partitions."""
+def plan_table(view: ClusterView, goals: Collection[str] | None = None) -> pa.Table:
+    """Return the plans of one cluster as `plans` does, a row a goal; none for a cluster without partitions."""
     check_listed(view, "no plan can be made")
     rows = list(plan_rows(view, goals)) if view.partitions.count else []
     schema = [pa.field(field.name, field.type) for field in list(PLANS.arrow_schema())[2:]]

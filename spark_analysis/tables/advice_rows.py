@@ -95,17 +95,21 @@ def _columns(table: Table, rows: Sequence[Row]) -> Rows:
     return Rows([len(rows)], tuple([row.get(name) for row in rows] for name in names))
 
 
-def plan_rows(view: ClusterView, goals: Collection[str] = tuple(GOALS)) -> Iterator[Row]:
-    """Yield a row for each goal: the least plan, or why there is none."""
+def plan_rows(view: ClusterView, goals: Collection[str] | None = None) -> Iterator[Row]:
+    """Yield a row for each of `goals`: the least plan, or why there is none.
+
+    By default these are the goals that have something to do: not bytes that are not known, nor racks that are in order.
+    """
     before = _Measured.of(view) if view.partitions.count <= PLANNED_PARTITIONS_MAX else None
     excluded, from_target = topics_with_observers(view), is_moving(view)
     base = as_targeted(view) if from_target else view
     sized = view.partitions.count > 0 and bool((copy_sizes(view) >= 0).all())
     for name, goal in GOALS.items():
-        if name not in goals or (name == BYTES and not sized):
+        if goals is not None and name not in goals:
             continue
         # Without broken racks a plan that only mends them has nothing to do, whatever else is to be moved.
-        if name == RACKS and not (view.racks if before is None else before.to_move["fewer_racks_count"]):
+        broken = view.racks if before is None else before.to_move["fewer_racks_count"]
+        if goals is None and ((name == BYTES and not sized) or (name == RACKS and not broken)):
             continue
         row: Row = {"goal": name, "excluded_topics": list(excluded), "from_target": from_target, "notes": []}
         if before is None:

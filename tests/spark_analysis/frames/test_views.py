@@ -14,6 +14,7 @@ from spark_analysis.fleet.describe import view_of as view_of_fleet
 from spark_analysis.fleet.generate import Fleet, make_clusters
 from spark_analysis.fleet.place import place_cluster
 from spark_analysis.frames.views import BROKER_NEEDED, BROKER_OPTIONAL, PARTITION_NEEDED, PARTITION_OPTIONAL, view_of
+from spark_analysis.movement import plan_table
 from spark_analysis.tables.advice_rows import plan_rows
 from spark_analysis.tables.source_schemas import CLUSTER_BROKERS, CLUSTER_PARTITIONS
 from spark_analysis.tables.view_columns import Constants, broker_columns, partition_columns
@@ -106,6 +107,20 @@ def given_as_rows(view: ClusterView, seed: int) -> ClusterView:
         joined = pa.Table.from_batches([one.batch(table, Constants()) for one in rows]).select(list(names))
         found.append(joined.take(drawn.permutation(joined.num_rows)))
     return view_of(view.name, *found)
+
+
+def test_each_goal_that_is_asked_for_has_a_row_that_may_say_why_there_is_no_plan() -> None:
+    view = view_of("c", partitions([[1, 2], [1, 2]]), None)
+    rows = {row["goal"]: row for row in plan_table(view, ["racks", "bytes"]).to_pylist()}
+    assert {goal: row["refused"] for goal, row in rows.items()} == {
+        "bytes": "a plan by bytes needs sizes, and 2 partitions have none (t-0, t-1); give a file that states them "
+        "(--sizes)",
+        "racks": "goal racks: none of the 2 brokers of c has a known rack (--racks FILE)",
+    }
+    assert {row["goal"] for row in plan_table(view).to_pylist()} == {"balance", "leaders"}
+    in_order = view_of("c", partitions([[1, 2], [2, 1]], racks=[["a", "b"], ["b", "a"]]), None)
+    (row,) = plan_table(in_order, ["racks"]).to_pylist()
+    assert (row["refused"], row["moved_count"], row["is_least"]) == (None, 0, True)
 
 
 @pytest.mark.parametrize("seed", [1])
