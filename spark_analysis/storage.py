@@ -4,7 +4,8 @@ What it decides:
 - `codecs`: batches, records, stored and unpacked bytes and the span of time, by topic, codec and magic, of the table
   `batches` of the data source kafka_log.
 - `keys`: distinct and missing keys, tombstones, bytes of keys and values by topic, of its table `records`.
-- `compaction`: what one cleaning pass would leave of each partition, to the byte, of its table `segments`.
+- `compaction`: what one cleaning pass would leave of each partition, to the byte, of its table `segments`; the last
+  segment of each counts, or does not.
 - `held`: bytes of each topic on each broker, of rows of kafka_cluster that say sizes.
 The figures are those of `brokerside log stats` and of `brokerside report --sizes`.
 
@@ -117,8 +118,14 @@ def keys(records: DataFrame, *, by: Sequence[str] | None = None) -> DataFrame:
     return as_documented(found, of, KEYS)
 
 
-def compaction(segments: DataFrame, *, now_ms: int, by: Sequence[str] | None = None) -> DataFrame:
-    """Return one row per partition: bytes and records before and after one cleaning pass over all its segments.
+def compaction(
+    segments: DataFrame, *, now_ms: int, include_active: bool = True, by: Sequence[str] | None = None
+) -> DataFrame:
+    """Return one row per partition: bytes and records before and after one cleaning pass over its segments.
+
+    The last segment of a folder counts, as in `brokerside log stats`: what is dropped is what a pass could drop at the
+    most, if that segment were rolled first. A broker appends to it, and its cleaner leaves it alone, as
+    `brokerside log compact` does: with `include_active=False` it does not count.
 
     `now_ms` decides which tombstones have expired. Files are read where tasks run. A partition that cannot be cleaned
     has a `fault`. Raises UsageError as `codecs` does.
@@ -132,7 +139,9 @@ def compaction(segments: DataFrame, *, now_ms: int, by: Sequence[str] | None = N
     keys_of_partition, moment = (*of, "topic", "partition", FOLDER), TimeMs(now_ms)
     # Spark reads a function's annotations; without any, a table goes in and a table comes out.
     return rows.groupBy(*keys_of_partition).applyInArrow(
-        lambda values, found: compaction_rows(dict(zip(keys_of_partition, values, strict=True)), found, moment),
+        lambda values, found: compaction_rows(
+            dict(zip(keys_of_partition, values, strict=True)), found, moment, include_active=include_active
+        ),
         answer_schema(rows, of, COMPACTION),
     )
 

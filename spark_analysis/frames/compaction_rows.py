@@ -1,6 +1,7 @@
 """Estimate on executors what one cleaning pass would leave of a partition, from rows that name its segments.
 
-What it decides: which files are one log: the segments of one folder, in order of their base offsets.
+What it decides: which files are one log: the segments of one folder, in order of their base offsets. The last of them
+is the active one.
 
 Constraints: files are mapped, not read into memory, and none is written. What stands in the way, such as damage or a
 segment's own fault, is the row's `fault`.
@@ -28,15 +29,20 @@ from spark_analysis.tables.storage_schemas import COMPACTION
 FOLDER: Final = "folder"
 
 
-def compaction_rows(keys: Mapping[str, Any], segments: pa.Table, now_ms: TimeMs) -> pa.Table:
-    """Return the row of one partition, with the keys of its group as Arrow scalars."""
+def compaction_rows(
+    keys: Mapping[str, Any], segments: pa.Table, now_ms: TimeMs, *, include_active: bool = True
+) -> pa.Table:
+    """Return the row of one partition, with the keys of its group as Arrow scalars.
+
+    Without `include_active` the last segment is not read, and counts in nothing but `segment_count` and faults.
+    """
     ordered = segments.sort_by([("base_offset", "ascending"), ("source", "ascending")])
     faults = [fault for fault in ordered["fault"].to_pylist() if fault is not None]
     row: dict[str, Any] = {"segment_count": ordered.num_rows}
     try:
-        row |= (
-            {"fault": min(faults)} if faults else _estimate([str(one) for one in ordered["source"].to_pylist()], now_ms)
-        )
+        sources = [str(one) for one in ordered["source"].to_pylist()]
+        cleaned = sources if include_active else sources[:-1]
+        row |= {"fault": min(faults)} if faults else _estimate(cleaned, now_ms)
     except BrokersideError as error:
         row["fault"] = str(error)
     documented = COMPACTION.arrow_schema()

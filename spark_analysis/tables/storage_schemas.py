@@ -17,6 +17,7 @@ from spark_analysis.tables.source_schemas import FAULT
 _BYTES: Final = "bytes"
 _RECORDS: Final = "records"
 _MS: Final = "ms since 1970"
+_ACTIVE: Final = "of the active segment, too, unless include_active is false"
 _TOPIC: Final = Column("topic", "string", "Topic; null where the folder names none", nullable=True)
 _SPAN: Final = (
     Column("min_timestamp_ms", "long", "Least timestamp; null for none", _MS, nullable=True),
@@ -63,11 +64,11 @@ COMPACTION: Final = Table(
         _TOPIC,
         Column("partition", "int", "Partition; null where the folder names none", nullable=True),
         Column("folder", "string", "Folder of the segments"),
-        Column("segment_count", "long", "Segments", "segments"),
-        Column("bytes_before", "long", "Bytes of their batches", _BYTES, nullable=True),
+        Column("segment_count", "long", "Segments, the last (active) one included", "segments"),
+        Column("bytes_before", "long", f"Bytes of their batches; {_ACTIVE}", _BYTES, nullable=True),
         Column("bytes_after", "long", "Bytes that one cleaning pass would leave", _BYTES, nullable=True),
-        Column("bytes_dropped", "long", "Bytes that it would drop", _BYTES, nullable=True),
-        Column("records_before", "long", "Records read", _RECORDS, nullable=True),
+        Column("bytes_dropped", "long", f"Bytes that it would drop; {_ACTIVE}", _BYTES, nullable=True),
+        Column("records_before", "long", f"Records read; {_ACTIVE}", _RECORDS, nullable=True),
         Column("records_after", "long", "Records left", _RECORDS, nullable=True),
         Column("keyless_count", "long", "Records dropped for having no key", _RECORDS, nullable=True),
         Column("distinct_key_count", "long", "Different keys that the pass counts", "keys", nullable=True),

@@ -104,6 +104,35 @@ def test_what_a_compaction_would_drop_is_what_log_stats_says(spark: SparkSession
     assert any(row["bytes_dropped"] > 0 for row in rows.values())
 
 
+def test_the_active_segment_counts_unless_it_is_left_alone(spark: SparkSession, logs: Path) -> None:
+    """Without it, the pass is over what is left where its file is taken away."""
+    segments = load(spark, logs, "segments").where("topic = 'zstd'").cache()
+    last = segments.agg(F.max("base_offset")).collect()[0][0]
+    rolled = segments.where(F.col("base_offset") < last)
+    assert rolled.count() > 0
+    (every,) = found(storage.compaction(segments, now_ms=NOW_MS))
+    (cleaned,) = found(storage.compaction(segments, now_ms=NOW_MS, include_active=False))
+    (without,) = found(storage.compaction(rolled, now_ms=NOW_MS))
+    assert cleaned == without | {"segment_count": every["segment_count"]}
+    assert cleaned["bytes_before"] < every["bytes_before"]
+    (alone,) = found(
+        storage.compaction(segments.where(F.col("base_offset") == last), now_ms=NOW_MS, include_active=False)
+    )
+    assert (alone["segment_count"], alone["bytes_before"], alone["bytes_dropped"], alone["fault"]) == (1, 0, 0, None)
+
+
+def test_logs_of_a_cluster_without_a_name_are_rejected(spark: SparkSession, logs: Path) -> None:
+    unnamed = F.lit(None).cast("string").alias("cluster")
+    for frame, table in ((storage.codecs, "batches"), (storage.keys, "records")):
+        rows = load(spark, logs, table).where("topic = 'zstd'").select("*", unnamed)
+        answers = found(frame(rows))
+        assert {row["fault"] for row in answers} == {"cluster is null; allowed is any text"}
+        assert sum(row["rejected_count"] for row in answers) == rows.count()
+    segments = load(spark, logs, "segments").where("topic = 'zstd'").select("*", unnamed)
+    (row,) = found(storage.compaction(segments, now_ms=NOW_MS))
+    assert (row["fault"], row["bytes_dropped"]) == ("cluster is null; allowed is any text", None)
+
+
 def test_rows_in_are_rows_analysed_and_rows_rejected(spark: SparkSession, tmp_path: Path) -> None:
     """A torn tail: its batch is a row of damage, not a row that vanishes."""
     write_sample("none", tmp_path)
