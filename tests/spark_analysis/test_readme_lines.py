@@ -1,0 +1,56 @@
+"""The README's lines about DataFrames of members, brokers and segments are run as they stand."""
+
+from __future__ import annotations
+
+import inspect
+import re
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from spark_analysis import groups, storage
+from spark_analysis.data_sources.registry import register
+from tests.architecture.house import ROOT
+from tests.architecture.readme import blocks
+from tests.log.samples import DIRECTORY, write_sample
+
+TEXT = (ROOT / "spark_analysis/README.md").read_text(encoding="utf-8")
+NOT_RUN = "tests/spark_analysis/test_readme_lines.py"
+
+
+def lines() -> list[str]:
+    (block,) = (one for one in blocks(TEXT) if NOT_RUN in (one.not_run or ""))
+    return [line for line in block.text.splitlines() if line]
+
+
+@pytest.fixture(scope="module")
+def frames(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, DataFrame]:
+    logs = tmp_path_factory.mktemp("logs")
+    write_sample("none", logs)
+    assert (logs / DIRECTORY).is_dir()
+    register(spark)
+    of_log, of_cluster = spark.read.format("kafka_log"), spark.read.format("kafka_cluster")
+    (dump,) = sorted((ROOT / "tests/real_data/multiregion").glob("1-*.txt"))
+    schema = "cluster string, group string, member_id string, topics array<string>, rack string, held array<string>"
+    return {
+        "partitions": of_cluster.load(str(dump)),
+        "brokers": of_cluster.option("table", "brokers").load(str(dump)),
+        **{name: of_log.option("table", name).load(str(logs)) for name in ("batches", "records", "segments")},
+        "members": spark.createDataFrame([(dump.stem, "g", "m", ["multi-region-async"], None, [])], schema),
+    }
+
+
+@pytest.mark.parametrize("line", [line for line in lines() if not line.startswith("from ")])
+def test_a_line_of_the_readme_answers(frames: dict[str, DataFrame], line: str) -> None:
+    exec("\n".join([*(one for one in lines() if one.startswith("from ")), line]), dict(frames))
+
+
+@pytest.mark.parametrize("function", [groups.assignments, groups.moves, storage.compaction])
+def test_the_table_of_functions_shows_the_keywords_that_are_required(function: object) -> None:
+    given = inspect.signature(function).parameters.values()  # type: ignore[arg-type]
+    needed = [one.name for one in given if one.kind is one.KEYWORD_ONLY and one.default is one.empty]
+    name = f"{function.__module__.rpartition('.')[2]}.{function.__name__}"  # type: ignore[attr-defined]
+    shown = re.search(rf"^\| `{re.escape(name)}\((.*?)\)`", TEXT, re.MULTILINE)
+    assert needed
+    assert shown is not None, name
+    assert all(f"{one}=…" in shown[1] for one in needed), shown[1]
