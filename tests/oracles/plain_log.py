@@ -30,6 +30,8 @@ class PlainBatch:
     producer: int | None = None
     is_abort: bool | None = None
     """Of a marker whether it aborts; None for data."""
+    epoch: int = 0
+    """The epoch of the leader that wrote it."""
 
 
 class PlainLog:
@@ -40,6 +42,8 @@ class PlainLog:
         self.start_offset = 0
         self.end_offset = 0
         self.high_watermark = 0
+        self.epoch = 0
+        """The epoch of the leader that writes next."""
 
     def append(
         self, pairs: Sequence[tuple[bytes | None, bytes | None]], timestamp: int, *, producer: int | None = None
@@ -63,7 +67,7 @@ class PlainLog:
             PlainRecord(offset, key, value, timestamp) for offset, (key, value) in enumerate(pairs, start=first_offset)
         )
         self.end_offset += len(records)
-        self.batches.append(PlainBatch(records, first_offset, self.end_offset, producer, is_abort))
+        self.batches.append(PlainBatch(records, first_offset, self.end_offset, producer, is_abort, self.epoch))
         return first_offset
 
     def truncate_to(self, offset: int) -> None:
@@ -99,6 +103,19 @@ class PlainLog:
     def readable(self) -> list[PlainRecord]:
         """Every record that can be read, markers included."""
         return [record for batch in self.batches for record in batch.records if record.offset >= self.start_offset]
+
+    def epochs(self) -> dict[int, int]:
+        """Return the leader epoch of each record that can be read, by the record's offset."""
+        return {
+            record.offset: batch.epoch
+            for batch in self.batches
+            for record in batch.records
+            if record.offset >= self.start_offset
+        }
+
+    def abort_markers(self) -> set[int]:
+        """Return the offsets of the markers that abort a transaction."""
+        return {batch.first_offset for batch in self.batches if batch.is_abort}
 
     def first_open_offset(self) -> int | None:
         """Where the first transaction begins that has not ended."""

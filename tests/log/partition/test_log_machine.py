@@ -8,6 +8,8 @@ the list then loses the same.
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from hypothesis import settings
@@ -18,14 +20,19 @@ from broker.clock import ManualClock
 from broker.entropy import SplitMix64
 from broker.ids import LeaderEpoch, Offset, ProducerEpoch, ProducerId
 from broker.units import DurationMs, TimeMs
+from log.batches.batch import RecordBatch
 from log.batches.build import build_batch, build_marker
 from log.batches.build_spec import BatchSpec
 from log.batches.in_buffer import batches_in
 from log.compaction import CleanerOptions, clean, log_to_clean
+from log.errors import IllegalArgumentError, OffsetOutOfRangeError, UnexpectedAppendOffsetError
+from log.indexes.txn_index import AbortedTransaction
 from log.partition.partition_log import PartitionLog
+from log.partition.reading import Isolation
 from log.partition.recovery import LastShutdown
 from log.producers.append import AppendOrigin
 from log.record import ControlType, EndTransactionMarker, Record
+from log.segments.file_names import LOG, OFFSET_INDEX, PRODUCER_SNAPSHOT, TIME_INDEX, TXN_INDEX
 from log.storage import DiskImage, FileStorage, MemoryStorage, RecordedStorage, Storage, power_loss
 from tests.golden.log.states import file_contents
 from tests.log.batches.test_build_columns import columns_of
@@ -50,11 +57,11 @@ class LogMachine(RuleBasedStateMachine):
         self.clock = ManualClock(NOW)
         self.folder = tempfile.TemporaryDirectory()
         self.plain = PlainLog()
-        self.epoch = 0
+        self.newest_epoch = 0
         self.crash_count = 0
         self.is_thinned = False
         self.may_have_older_transactions = False
-        """Whether a power loss let the list forget where a transaction began that the producers' snapshot knows."""
+        """Whether the list may be wrong on where a transaction began, after a power loss or a cut of a cleaned log."""
         self.may_be_damaged = False
         """Whether a power loss may have damaged segments below the log start, which nothing recovers or reads."""
         self.last_sent: bytes | None = None
@@ -91,6 +98,11 @@ class LogMachine(RuleBasedStateMachine):
     def now_ms(self) -> TimeMs:
         return self.clock.now_ms()
 
+    @property
+    def epoch(self) -> LeaderEpoch:
+        """Return the epoch of the leader that writes next."""
+        return LeaderEpoch(self.plain.epoch)
+
     def next_sequence(self, producer: ProducerId) -> int:
         known = {each.producer_id: each.last_sequence for each in self.logs[0].state().producers}
         return known.get(producer, -1) + 1
@@ -113,7 +125,7 @@ class LogMachine(RuleBasedStateMachine):
             return
         expected = self.plain.append(pairs, self.now_ms)
         for log in self.logs:
-            info = log.append_as_leader(data, leader_epoch=LeaderEpoch(self.epoch), now_ms=self.now_ms)
+            info = log.append_as_leader(data, leader_epoch=self.epoch, now_ms=self.now_ms)
             assert (info.first_offset, info.is_duplicate) == (expected, False)
         if idempotent:
             self.last_sent = data
@@ -122,7 +134,7 @@ class LogMachine(RuleBasedStateMachine):
     def append_as_follower(self, pairs: list[tuple[bytes, bytes]], gap: int) -> None:
         """Append what a leader has, who may have lost records in between to compaction."""
         first_offset = Offset(self.plain.end_offset + gap)
-        data = self.batch(pairs, BatchSpec(first_offset, partition_leader_epoch=LeaderEpoch(self.epoch)))
+        data = self.batch(pairs, BatchSpec(first_offset, partition_leader_epoch=self.epoch))
         if data is None:
             return
         self.plain.end_offset = first_offset
@@ -130,21 +142,25 @@ class LogMachine(RuleBasedStateMachine):
         for log in self.logs:
             log.append_as_follower(data, now_ms=self.now_ms)
 
-    @rule(pairs=MANY_PAIRS, per_batch=st.integers(1, 3))
-    def append_columns(self, pairs: list[tuple[bytes, bytes]], per_batch: int) -> None:
-        """Append what is copied in columns: batches of which each run goes to the files in one write."""
-        spec = BatchSpec(Offset(self.plain.end_offset), partition_leader_epoch=LeaderEpoch(self.epoch))
+    @rule(pairs=MANY_PAIRS, per_batch=st.integers(1, 3), is_of_next=st.booleans())
+    def append_columns(self, pairs: list[tuple[bytes, bytes]], per_batch: int, is_of_next: bool = False) -> None:
+        """Append to one log what is copied in columns, runs of batches in one write, to the other batch by batch."""
+        if is_of_next:
+            self.lead_anew()
+        spec = BatchSpec(Offset(self.plain.end_offset), partition_leader_epoch=self.epoch)
         each_batch = [pairs[first : first + per_batch] for first in range(0, len(pairs), per_batch)]
         if any(self.batch(each, spec) is None for each in each_batch):
             return
         for each in each_batch:
-            self.plain.append(each, self.now_ms)
+            first_offset = Offset(self.plain.append(each, self.now_ms))
+            data = self.batch(each, BatchSpec(first_offset, partition_leader_epoch=self.epoch))
+            assert data is not None
+            self.logs[1].append_as_follower(data, now_ms=self.now_ms)
         columns = columns_of(
             [Record(Offset(spec.base_offset + row), self.now_ms, *pair) for row, pair in enumerate(pairs)]
         )
-        for log in self.logs:
-            info = log.append_columns(spec, columns, per_batch, now_ms=self.now_ms)
-            assert (info.first_offset, info.last_offset) == (spec.base_offset, self.plain.end_offset - 1)
+        info = self.logs[0].append_columns(spec, columns, per_batch, now_ms=self.now_ms)
+        assert (info.first_offset, info.last_offset) == (spec.base_offset, self.plain.end_offset - 1)
 
     @rule(pairs=PAIRS)
     def append_in_transaction(self, pairs: list[tuple[bytes, bytes]]) -> None:
@@ -162,7 +178,7 @@ class LogMachine(RuleBasedStateMachine):
             return
         self.plain.append(pairs, self.now_ms, producer=TRANSACTIONAL)
         for log in self.logs:
-            log.append_as_leader(data, leader_epoch=LeaderEpoch(self.epoch), now_ms=self.now_ms)
+            log.append_as_leader(data, leader_epoch=self.epoch, now_ms=self.now_ms)
 
     @precondition(lambda self: self.plain.first_open_offset() is not None)
     @rule(is_abort=st.booleans())
@@ -174,7 +190,7 @@ class LogMachine(RuleBasedStateMachine):
         for log in self.logs:
             log.append_as_leader(
                 marker,
-                leader_epoch=LeaderEpoch(self.epoch),
+                leader_epoch=self.epoch,
                 now_ms=self.now_ms,
                 origin=AppendOrigin.COORDINATOR,
                 transaction_version=0,
@@ -185,9 +201,7 @@ class LogMachine(RuleBasedStateMachine):
     def retry(self) -> None:
         assert self.last_sent is not None
         for log in self.logs:
-            assert log.append_as_leader(
-                self.last_sent, leader_epoch=LeaderEpoch(self.epoch), now_ms=self.now_ms
-            ).is_duplicate
+            assert log.append_as_leader(self.last_sent, leader_epoch=self.epoch, now_ms=self.now_ms).is_duplicate
 
     @rule(offset=OFFSETS)
     def read(self, offset: int) -> None:
@@ -202,6 +216,67 @@ class LogMachine(RuleBasedStateMachine):
             # What is left of a batch may be nothing; then the next read finds the record.
             assert first == (None if expected is None else expected.offset) or (first is None and self.is_thinned)
 
+    @rule(offset=OFFSETS, high=OFFSETS, is_committed=st.booleans())
+    def consume(self, offset: int, high: int, is_committed: bool) -> None:
+        """Read as a consumer: whole batches below what is replicated, or decided, and which of them were aborted."""
+        self.raise_high_watermark(high)
+        isolation = Isolation.COMMITTED if is_committed else Isolation.HIGH_WATERMARK
+        reads = [partial(log.read, Offset(offset), READ_BYTES_MAX, isolation=isolation) for log in self.logs]
+        if offset < self.plain.start_offset:
+            assert all(is_refused(read, OffsetOutOfRangeError) for read in reads)
+            return
+        batches = [batch for segment in self.logs[0].segments for batch in segment.batches()]
+        reached = self.plain.high_watermark
+        if reached < self.plain.end_offset:  # Since Kafka 4.0 the batch that holds it is not replicated, as a whole.
+            holding = next((batch.base_offset for batch in batches if batch.last_offset >= reached), None)
+            reached = self.plain.end_offset if holding is None else holding
+        self.plain.high_watermark = reached
+        if offset > self.plain.end_offset:
+            assert all(is_refused(read, OffsetOutOfRangeError) for read in reads)
+            return
+        for log, read in zip(self.logs, reads, strict=True):
+            fetched = read()
+            limit = log.last_stable_offset if is_committed else log.high_watermark
+            found = list(batches_in(fetched.records))
+            assert all(batch.last_offset < limit for batch in found)
+            wanted = [batch.base_offset for batch in batches if offset <= batch.last_offset < limit]
+            assert [batch.base_offset for batch in found[:1]] == wanted[:1]
+            # Where compaction took the end of the log, Kafka lists none for anybody.
+            assert (fetched.aborted_transactions is not None) == is_committed or not found
+            assert fetched.aborted_transactions is None or is_committed
+            if fetched.aborted_transactions is not None:
+                self.aborted_are_listed(offset, found, fetched.aborted_transactions)
+
+    def aborted_are_listed(self, offset: int, found: list[RecordBatch], listed: tuple[AbortedTransaction, ...]) -> None:
+        """Assert that every aborted batch of a read from `offset` on is named, and nothing that was not aborted."""
+        if self.may_have_older_transactions:
+            return
+        assert all(each.last_offset >= offset for each in listed)
+        assert {each.last_offset for each in listed} <= self.plain.abort_markers()
+        aborted = self.plain.aborted_offsets() if listed or found else set()
+        for batch in found:
+            if aborted & {record.offset for record in batch.records()}:
+                names = [each for each in listed if each.producer_id == batch.producer_id]
+                assert any(each.first_offset <= batch.base_offset <= each.last_offset for each in names)
+
+    @rule()
+    def be_refused(self) -> None:
+        """Ask for what lies outside the log: that is refused, and changes nothing."""
+        end, start, high = (self.plain.end_offset, self.plain.start_offset, self.plain.high_watermark)
+        spec = BatchSpec(Offset(max(end - 1, 0)), partition_leader_epoch=self.epoch)
+        for log in self.logs:
+            before = log.state()
+            for outside in (start - 1, end + 1):
+                assert is_refused(partial(log.read, Offset(outside), READ_BYTES_MAX), OffsetOutOfRangeError)
+            raised = partial(log.increment_log_start_offset, Offset(max(start, high) + 1))
+            assert is_refused(raised, OffsetOutOfRangeError)
+            assert is_refused(partial(log.truncate_to, Offset(-1), now_ms=self.now_ms), IllegalArgumentError)
+            data = self.batch([(b"a", b"")], spec)
+            if end and data is not None:
+                again = partial(log.append_as_follower, data, now_ms=self.now_ms)
+                assert is_refused(again, UnexpectedAppendOffsetError)
+            assert log.state() == before
+
     @rule(age=st.integers(-1, 3000))
     def look_up_by_time(self, age: int) -> None:
         timestamp = self.now_ms - age
@@ -212,8 +287,10 @@ class LogMachine(RuleBasedStateMachine):
             assert expected is not None
             assert (found[0].offset, found[0].timestamp_ms) == (expected.offset, expected.timestamp)
         else:
-            # The first segment with a time so late may have nothing left to be read; Kafka looks no further.
-            assert expected is None or self.is_thinned or self.plain.start_offset > 0
+            # The first segment with a time so late may have nothing left to be read; Kafka looks no further. One that
+            # was cut to nothing and left by a roll has the time of its file.
+            is_cut_out = any(segment.size_bytes == 0 for segment in self.logs[0].segments[:-1])
+            assert expected is None or self.is_thinned or self.plain.start_offset > 0 or is_cut_out
 
     @rule()
     def read_committed(self) -> None:
@@ -234,7 +311,9 @@ class LogMachine(RuleBasedStateMachine):
             target = log_to_clean(log, None, now_ms=self.now_ms)
             if target.end_offset <= target.first_dirty_offset:
                 return
+            bases, snapshots = bases_of(log), snapshots_of(log)
             clean(target, now_ms=self.now_ms, options=CleanerOptions(map_slot_count=100))
+            assert snapshots_of(log) == snapshots - (bases - bases_of(log))
             found = records_of(log)
             assert [record for record in before if record in found] == found
             newest = {record.key: record.offset for record in before if record.offset not in aborted}
@@ -258,6 +337,8 @@ class LogMachine(RuleBasedStateMachine):
             segment.offset_index.flush()
             segment.time_index.flush()
         sure_offset, start_offset = log.recovery_point, log.log_start_offset
+        if log.epochs is not None:
+            log.epochs.flush()
         self.recorded.sync_directory(DIRECTORY)
         image = power_loss(self.recorded.recording(), SplitMix64(seed))
         self.logs[1].close(now_ms=self.now_ms)
@@ -287,9 +368,16 @@ class LogMachine(RuleBasedStateMachine):
         for name in self.recorded.list(DIRECTORY):
             self.recorded.open(f"{DIRECTORY}/{name}").sync()
 
-    @rule()
-    def roll(self) -> None:
-        assert len({log.roll(now_ms=self.now_ms).base_offset for log in self.logs}) == 1
+    @rule(has_strays=st.booleans())
+    def roll(self, has_strays: bool = False) -> None:
+        """Begin a segment; files that stand in its place are none of the log's, and go."""
+        for log in self.logs:
+            place = log.local.place(log.log_end_offset)
+            if has_strays and place.base_offset not in bases_of(log):
+                for kind in (LOG, OFFSET_INDEX, TIME_INDEX, TXN_INDEX):
+                    log.storage.replace(place.path(kind), bytes(24))
+            rolled = log.roll(now_ms=self.now_ms)
+            assert (rolled.base_offset, rolled.size_bytes) == (self.plain.end_offset, 0)
 
     @rule()
     def flush(self) -> None:
@@ -318,20 +406,35 @@ class LogMachine(RuleBasedStateMachine):
 
     @rule()
     def retain(self) -> None:
+        bases, snapshots = bases_of(self.logs[0]), snapshots_of(self.logs[0])
         deleted = [log.delete_old_segments(now_ms=self.now_ms) for log in self.logs]
         assert deleted[0] == deleted[1]
+        # A roll may add a snapshot.
+        gone = bases - bases_of(self.logs[0])
+        assert snapshots - gone <= snapshots_of(self.logs[0]) <= (snapshots | {self.plain.end_offset}) - gone
         # Which segments there are the list does not know; what went lay below the new start, and was to be read by all.
-        assert self.logs[0].log_start_offset <= self.plain.high_watermark
-        assert self.plain.begin_at(self.logs[0].log_start_offset)
+        start_offset = self.logs[0].log_start_offset
+        assert start_offset == self.plain.start_offset or self.plain.begin_at(start_offset)
 
-    @rule(offset=OFFSETS)
-    def truncate(self, offset: int) -> None:
-        # Another leader goes on, so that no sequence is expected of the producer.
+    @rule(offset=OFFSETS, is_copied=st.booleans())
+    def truncate(self, offset: int, is_copied: bool = False) -> None:
+        """Cut the logs; then another leader goes on, or what the next leader has of a former one is copied."""
+        before = self.plain.first_open_offset()
         self.plain.truncate_to(offset)
+        # Of a transaction that is open again, as its marker went, compaction may have taken the records.
+        self.may_have_older_transactions |= self.is_thinned and self.plain.first_open_offset() != before
         for log in self.logs:
             log.truncate_to(Offset(offset), now_ms=self.now_ms)
         self.sync_files()
-        self.epoch += 1
+        self.lead_anew()
+        if is_copied and self.logs[0].epochs is not None:
+            self.plain.epoch = self.logs[0].epochs.latest_epoch or 0
+
+    @rule()
+    def lead_anew(self) -> None:
+        """Let another leader go on, of whom no sequence of the producer is expected."""
+        self.newest_epoch += 1
+        self.plain.epoch = self.newest_epoch
         self.last_sent = None
 
     @rule(clean=st.booleans(), recovery_point=st.sampled_from(["start", "point"]))
@@ -355,6 +458,10 @@ class LogMachine(RuleBasedStateMachine):
             assert (log.log_start_offset, log.log_end_offset) == (self.plain.start_offset, self.plain.end_offset)
             assert log.high_watermark == self.plain.high_watermark
             assert log.last_stable_offset <= log.high_watermark
+            assert log.epochs is not None
+            starts = [(entry.start_offset, entry.epoch) for entry in log.epochs.entries]
+            for offset, epoch in self.plain.epochs().items():
+                assert max(start for start in starts if start[0] <= offset)[1] == epoch
             log.check_invariants()
 
     @invariant()
@@ -368,6 +475,26 @@ class LogMachine(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         self.folder.cleanup()
+
+
+def is_refused(call: Callable[[], object], error: type[Exception]) -> bool:
+    """Return whether a call raises `error`."""
+    try:
+        call()
+    except error:
+        return True
+    return False
+
+
+def bases_of(log: PartitionLog) -> set[int]:
+    """Return where the segments of a log begin."""
+    return {segment.base_offset for segment in log.segments}
+
+
+def snapshots_of(log: PartitionLog) -> set[int]:
+    """Return the offsets of the snapshots of the producers that stand beside a log."""
+    names = log.storage.list(DIRECTORY)
+    return {int(name.removesuffix(PRODUCER_SNAPSHOT)) for name in names if name.endswith(PRODUCER_SNAPSHOT)}
 
 
 def records_of(log: PartitionLog) -> list[PlainRecord]:

@@ -56,7 +56,14 @@ _OPERATIONS: Final[Mapping[str, tuple[int, Callable[[_Draws], dict[str, Any]]]]]
     {
         "append": (6, lambda draws: {"pairs": draws.pairs(), "idempotent": bool(draws.number(0, 1))}),
         "append_as_follower": (2, lambda draws: {"pairs": draws.pairs(), "gap": draws.number(0, 2)}),
-        "append_columns": (1, lambda draws: {"pairs": draws.pairs(12), "per_batch": draws.number(1, 3)}),
+        "append_columns": (
+            2,
+            lambda draws: {
+                "pairs": draws.pairs(12),
+                "per_batch": draws.number(1, 3),
+                "is_of_next": bool(draws.number(0, 1)),
+            },
+        ),
         "append_in_transaction": (2, lambda draws: {"pairs": draws.pairs()}),
         "end_transaction": (2, lambda draws: {"is_abort": bool(draws.number(0, 1))}),
         "retry": (1, lambda draws: {}),
@@ -64,13 +71,23 @@ _OPERATIONS: Final[Mapping[str, tuple[int, Callable[[_Draws], dict[str, Any]]]]]
         "look_up_by_time": (1, lambda draws: {"age": draws.number(-1, 3_000)}),
         "read_committed": (1, lambda draws: {}),
         "compact": (1, lambda draws: {}),
-        "roll": (1, lambda draws: {}),
+        "consume": (
+            2,
+            lambda draws: {
+                "offset": draws.number(0, 60),
+                "high": draws.number(0, 60),
+                "is_committed": bool(draws.number(0, 1)),
+            },
+        ),
+        "be_refused": (1, lambda draws: {}),
+        "lead_anew": (1, lambda draws: {}),
+        "roll": (1, lambda draws: {"has_strays": bool(draws.number(0, 1))}),
         "flush": (1, lambda draws: {}),
         "sleep": (2, lambda draws: {"duration": draws.number(0, 700)}),
         "raise_high_watermark": (2, lambda draws: {"offset": draws.number(0, 60)}),
         "delete_before": (1, lambda draws: {"offset": draws.number(0, 60)}),
         "retain": (1, lambda draws: {}),
-        "truncate": (1, lambda draws: {"offset": draws.number(0, 60)}),
+        "truncate": (2, lambda draws: {"offset": draws.number(0, 60), "is_copied": bool(draws.number(0, 1))}),
         "reopen": (1, lambda draws: {"clean": bool(draws.number(0, 1)), "recovery_point": "start"}),
     }
 )
