@@ -15,6 +15,7 @@ from typing import Final
 import attrs
 
 from broker.entropy import SplitMix64, derive
+from broker.errors import RefusedError
 from broker.ids import LeaderEpoch, Offset, ProducerEpoch, ProducerId
 from broker.units import TimeMs
 from log.batches.build import build_batch
@@ -22,20 +23,23 @@ from log.batches.build_spec import BatchSpec
 from log.batches.in_buffer import batches_in
 from log.codecs.compression import Codec
 from log.codecs.crc import crc32c
-from log.errors import CorruptBatchError, RefusedError
+from log.errors import CorruptBatchError
 from log.log_config import LogConfig
 from log.partition.partition_log import PartitionLog
 from log.record import NO_TIMESTAMP, Record, TimestampType
 from tests.log.made import DIRECTORY, NOW, config, memory, opened
 
-STEP_COUNT: Final = 40
+LIVES_A_RUN: Final = 3
+STEP_COUNT: Final = 14
 _STREAM: Final = 18
 _CODECS: Final = {"none": Codec.NONE, "gzip": Codec.GZIP, "snappy": Codec.SNAPPY, "lz4": Codec.LZ4}
 _LIMIT_MS: Final = 1_000
 _FORMATS: Final = ("0.9.0", "0.10.2")
 """The last release that wrote each magic."""
-_LAST_OFFSET_DELTA, _BASE_SEQUENCE = 23, 53
-"""Where these numbers stand in a batch's header, 4 bytes each."""
+_LAST_OFFSET_DELTA, _BASE_SEQUENCE, _GZIP_TIME = 23, 53, 65
+"""Where these numbers stand in a batch of magic 2, 4 bytes each; the last one if the records are compressed by gzip."""
+_KEPT_FROM: Final = {1: 26, 2: 57}
+"""From which byte on a compressed batch of each magic is not the leader's to change."""
 
 
 @attrs.frozen
@@ -57,12 +61,13 @@ class Sent:
     codec: Codec
     records: tuple[Record, ...]
     is_sound: bool
+    magic: int = 2
 
 
 def appends_noticed(seed: int) -> str:
-    """Return in what a leader's log and its list differ, "" if in nothing."""
+    """Return in what the first of some leaders' logs differs from its list, "" if in nothing."""
     entropy = SplitMix64(derive(seed, _STREAM))
-    return _Life(entropy).run()
+    return next((told for told in (_Life(entropy).run() for _ in range(LIVES_A_RUN)) if told), "")
 
 
 class _Life:
@@ -73,7 +78,7 @@ class _Life:
         self._compression = ("producer", *_CODECS)[self._drawn(0, len(_CODECS))]
         self._stamps = self._drawn(0, 2) == 0
         self._compacts = self._drawn(0, 3) == 0
-        self._is_old = self._drawn(0, 3) == 0
+        self._is_old = self._drawn(0, 2) == 0
         """Whether the log writes a format before 0.11, without leader epochs and producer ids."""
         self._magic = self._drawn(0, 1) if self._is_old else 2
         self._log: PartitionLog = opened(memory(), self._settings())
@@ -113,7 +118,7 @@ class _Life:
     def _made(self) -> Sent:
         """Return a batch, sound in most cases."""
         # Long batches are read by columns.
-        count, fault = self._drawn(1, 4) + 16 * (self._drawn(0, 5) == 0), self._drawn(0, 13)
+        count, fault = self._drawn(1, 4) + 16 * (self._drawn(0, 5) == 0), self._drawn(0, 15)
         codec = [*_CODECS.values()][self._drawn(0, len(_CODECS) - 1)]
         is_late, is_keyless = fault == 0, fault == 1
         shift_ms = (_LIMIT_MS + self._drawn(1, 500)) * (1 if self._drawn(0, 1) else -1) if is_late else 0
@@ -137,10 +142,12 @@ class _Life:
         if spec.magic < 2 and codec is Codec.NONE and self._drawn(0, 1):
             # Each message of an old producer may say that it is the first.
             data = b"".join(build_batch(spec, [attrs.evolve(each, offset=Offset(0))]) for each in records)
+        if spec.magic == 2 and codec is Codec.GZIP:
+            data = _forged(data, _GZIP_TIME, self._drawn(1, 10**9))  # As no builder of ours writes it.
         if spec.magic == 0:
             records = tuple(attrs.evolve(each, timestamp=NO_TIMESTAMP) for each in records)
             is_sound = not (is_keyless and self._compacts)
-        return Sent(data, codec, records, is_sound)
+        return Sent(data, codec, records, is_sound, spec.magic)
 
     def _spoilt(self, fault: int, spec: BatchSpec, records: tuple[Record, ...]) -> bytes | None:
         """Return a batch that no leader takes, None for a sound one."""
@@ -157,7 +164,18 @@ class _Life:
             return _forged(data, _LAST_OFFSET_DELTA, len(records))
         if fault == 6:
             return data * 2
+        if fault in (8, 9):
+            return self._mixed(records, is_compressed=fault == 9)
         return data[:-1] + bytes([data[-1] ^ 1]) if fault == 7 else None
+
+    def _mixed(self, records: tuple[Record, ...], *, is_compressed: bool) -> bytes:
+        """Return messages of both old formats, or more than one where the first or the last is compressed."""
+        magic, codecs = self._drawn(0, 1), [Codec.NONE, Codec.NONE]
+        if is_compressed:
+            codecs[self._drawn(0, 1)] = [*_CODECS.values()][self._drawn(1, len(_CODECS) - 1)]
+        magics = (magic, magic if is_compressed else 1 - magic)
+        specs = [BatchSpec(codec=codec, magic=each) for codec, each in zip(codecs, magics, strict=True)]
+        return b"".join(build_batch(spec, records) for spec in specs)
 
     def _send(self, sent: Sent) -> str:
         log, before = self._log, self._log.state()
@@ -192,9 +210,16 @@ class _Life:
         if is_one_batch:
             of_newest = len(self._rows) - 1
         told = (info.max_timestamp.timestamp, info.max_timestamp.offset)
-        is_told_anyway = self._magic == 0 and self._stamps  # A builder of messages without times keeps the clock.
-        if not is_told_anyway and told != ((newest, of_newest) if newest >= 0 else (-1, -1)):
+        is_kept = sent.codec is wanted and sent.magic == self._magic
+        if self._magic == 0 and self._stamps and not (is_kept and wanted is Codec.NONE):
+            # A builder of messages without times tells the clock.
+            newest, of_newest = self._now_ms, len(self._rows) - 1 if is_one_batch else first
+        if told != ((newest, of_newest) if newest >= 0 else (-1, -1)):
             return f"the largest time is {told}, and {newest} at {of_newest} is so"
+        if is_kept and wanted is not Codec.NONE and self._magic > 0:
+            place = _KEPT_FROM[self._magic]
+            if not bytes(log.read(Offset(first), 100_000).records).endswith(sent.data[place:]):
+                return f"the bytes of a batch of {wanted} that had nothing to be changed are others"
         if self._is_old and (last.codec, last.magic) == (wanted, self._magic):
             return ""
         if (last.codec, last.partition_leader_epoch, last.max_timestamp) != (wanted, self._epoch, newest):
