@@ -244,6 +244,14 @@ def test_a_log_start_at_the_end_of_the_log_keeps_its_segments(clean: bool) -> No
     assert [each.base_offset for each in again.segments] == [0]
 
 
+def test_a_log_of_an_old_format_is_recovered_without_epochs_though_its_batches_have_some() -> None:
+    # LogSegment.recover asks for a cache of epochs, which a log that writes an old format does not have.
+    storage = memory()
+    appended(opened(storage), batch(2), batch(3))
+    again = reopened(image_of(storage), config(message_format_version="0.10.2"))
+    assert (again.epochs, again.log_end_offset) == (None, 5)
+
+
 def test_due_tasks_write_the_epochs_that_a_truncation_left() -> None:
     log = opened()
     appended(log, batch(), batch())

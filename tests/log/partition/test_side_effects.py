@@ -34,6 +34,18 @@ def test_messages_without_epochs_make_a_follower_forget_the_epochs_it_knows() ->
     assert log.epochs.entries == ()
 
 
+def test_producers_of_whom_the_log_holds_nothing_are_not_kept_in_a_snapshot() -> None:
+    # ProducerStateManager.onLogStartOffsetIncremented: without a snapshot the log start counts as the last one.
+    log = opened()
+    appended(log, batch(2, producer_id=9, producer_epoch=0, base_sequence=0))
+    log.increment_log_start_offset(Offset(2))
+    log.take_producer_snapshot()
+    assert not [name for name in log.storage.list(log.directory) if name.endswith(".snapshot")]
+    appended(log, batch(producer_id=9, producer_epoch=0, base_sequence=2))
+    log.take_producer_snapshot()
+    assert [name for name in log.storage.list(log.directory) if name.endswith(".snapshot")] == [f"{3:020d}.snapshot"]
+
+
 def test_the_flush_after_a_roll_makes_the_snapshot_of_the_producers_durable() -> None:
     faulty = FaultyStorage(memory(), Fault("*.snapshot", FaultKind.FAILED_SYNC, passed_count=0))
     log = opened(faulty)

@@ -33,12 +33,15 @@ from tests.replication.mutants.lone_clients import client_noticed
 from tests.replication.mutants.lone_connections import connections_noticed
 from tests.replication.mutants.lone_consumers import consumers_noticed
 from tests.replication.mutants.lone_controllers import decisions_noticed
+from tests.replication.mutants.lone_epochs import epochs_noticed
 from tests.replication.mutants.lone_groups import herd_noticed, lone_group_noticed, named_group_noticed
 from tests.replication.mutants.lone_leaders import leader_noticed
 from tests.replication.mutants.lone_logs import log_noticed
 from tests.replication.mutants.lone_offsets import offsets_noticed
+from tests.replication.mutants.lone_power import power_noticed
 from tests.replication.mutants.lone_recovery import recovery_noticed
 from tests.replication.mutants.lone_replies import replies_noticed
+from tests.replication.mutants.lone_retention import retention_noticed
 from tests.replication.mutants.lone_services import service_noticed
 from tests.replication.mutants.lone_shards import shards_noticed
 from tests.replication.mutants.lone_truncations import truncation_noticed
@@ -121,6 +124,9 @@ ALONE: Final[Mapping[str, Callable[[int], str]]] = MappingProxyType(
         "consumers": consumers_noticed,
         "classic": classic_noticed,
         "leader": leader_noticed,
+        "epochs": epochs_noticed,
+        "limits": retention_noticed,
+        "power": power_noticed,
         "replies": replies_noticed,
         "service": service_noticed,
         "shards": shards_noticed,
@@ -129,10 +135,11 @@ ALONE: Final[Mapping[str, Callable[[int], str]]] = MappingProxyType(
 )
 _ORDER: Final = (
     "swarm leader decisions truncation classic service shards offsets consumers replies client connections "
-    "controller recovery program log prompt herd appends group varied named shards groups service client leader "
-    "decisions classic consumers recovery retention harsh log appends group shards zookeeper prompt controller "
-    "varied replies client offsets groups service named former program connections quiet shards group appends "
-    "truncation consumers asking varied recovery service replies client classic log named shards groups swarm"
+    "controller recovery limits power epochs program log prompt herd appends group varied named shards groups "
+    "service client leader decisions classic consumers recovery retention harsh log appends group shards zookeeper "
+    "prompt controller varied replies client offsets groups service named former program connections quiet shards "
+    "group appends truncation consumers asking varied limits recovery power epochs service replies client classic "
+    "log named shards groups swarm"
 )
 TURN: Final = tuple(_ORDER.split())
 """The shapes in the order in which they come again and again."""

@@ -75,8 +75,8 @@ class _Life:
 
     def __init__(self, entropy: SplitMix64) -> None:
         self._entropy = entropy
-        self._compression = ("producer", *_CODECS)[self._drawn(0, len(_CODECS))]
-        self._stamps = self._drawn(0, 2) == 0
+        self._compression = ("producer", "producer", "none", *_CODECS)[self._drawn(0, len(_CODECS) + 2)]
+        self._stamps = self._drawn(0, 1) == 0
         self._compacts = self._drawn(0, 3) == 0
         self._is_old = self._drawn(0, 2) == 0
         """Whether the log writes a format before 0.11, without leader epochs and producer ids."""
@@ -118,8 +118,8 @@ class _Life:
     def _made(self) -> Sent:
         """Return a batch, sound in most cases."""
         # Long batches are read by columns.
-        count, fault = self._drawn(1, 4) + 16 * (self._drawn(0, 5) == 0), self._drawn(0, 15)
-        codec = [*_CODECS.values()][self._drawn(0, len(_CODECS) - 1)]
+        count, fault = self._drawn(1, 4) + 16 * (self._drawn(0, 5) == 0), self._drawn(0, 19)
+        codec = [Codec.NONE, *_CODECS.values()][self._drawn(0, len(_CODECS))]
         is_late, is_keyless = fault == 0, fault == 1
         shift_ms = (_LIMIT_MS + self._drawn(1, 500)) * (1 if self._drawn(0, 1) else -1) if is_late else 0
         edge_ms = (0, _LIMIT_MS, -_LIMIT_MS)[self._drawn(0, 2)]
@@ -137,7 +137,7 @@ class _Life:
         if spoilt is not None:
             return Sent(spoilt, codec, records, is_sound=False)
         # A batch of another format is written anew; messages of the first one have no times.
-        spec = BatchSpec(codec=codec, magic=self._drawn(0, 2))
+        spec = BatchSpec(codec=codec, magic=(0, 1, 2, self._magic, self._magic)[self._drawn(0, 4)])
         data = build_batch(spec, records)
         if spec.magic < 2 and codec is Codec.NONE and self._drawn(0, 1):
             # Each message of an old producer may say that it is the first.

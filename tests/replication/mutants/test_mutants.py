@@ -179,6 +179,7 @@ def off_by_one(number: int) -> int:
 
 
 LEADERS, TRUNCATIONS = "tests.replication.mutants.leader_writes", "tests.replication.mutants.lone_truncations"
+EPOCH_CACHE = "log.partition.epoch_cache"
 CONSUMER = "replication.groups.client.consumer_client"
 BUGS: dict[str, tuple[str, str, Callable[[Any], Any]]] = {
     "leader": (LEADERS, "leader_high_watermark", off_by_one),
@@ -195,6 +196,9 @@ BUGS: dict[str, tuple[str, str, Callable[[Any], Any]]] = {
     "replies": (CONSUMER, "Rebalanced", lambda note: attrs.evolve(note, latency_ms=note.latency_ms + 1)),
     "connections": ("replication.groups.connections", "RequestProbe", lambda probe: attrs.evolve(probe, tickets=())),
     "appends": ("log.partition.leader_append", "checked_timestamps", lambda times: [*times][:-1]),
+    "limits": ("log.partition.retention", "deletable_count", lambda count: max(0, count - 1)),
+    "epochs": (EPOCH_CACHE, "read_epoch_checkpoint", lambda entries: entries[1:]),
+    "power": (EPOCH_CACHE, "read_epoch_checkpoint", lambda entries: entries[1:]),
     "client": ("replication.groups.client.classic_client", "read_assignment", lambda share: frozenset([*share][1:])),
 }
 """By shape a module, a function of it, and what a bug makes of its result."""
