@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from broker.ids import LeaderEpoch, Offset
 from replication.rules.epochs import assigned, end_offset_for, latest_epoch, trimmed_at_end, trimmed_at_start
-from replication.rules.partition import EpochEnd
+from replication.rules.partition import EpochEnd, LogState
 from replication.rules.switches import CURRENT, rules_of
-from tests.replication.builders import epochs
+from tests.replication.builders import epochs, log
 
 CACHE = epochs((1, 0), (3, 5))
 
@@ -83,3 +83,22 @@ def test_a_cache_always_rises_in_both_columns(puts: list[tuple[int, int]]) -> No
             assert earlier.epoch < later.epoch
             assert earlier.start_offset < later.start_offset
         assert cache[-1].epoch >= 0
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        log(9, (1, 0), (1, 4)),
+        log(9, (2, 0), (1, 4)),
+        log(9, (1, 0), (2, 0)),
+        log(9, (1, 5), (2, 4)),
+        log(9, (1, 0), (2, 4), (2, 6)),
+        log(9, (1, 0), start=2),
+        log(9, (1, 0), (2, 10)),
+        log(9, committed=10),
+    ],
+)
+def test_a_log_whose_epochs_or_offsets_are_not_in_order_is_a_bug(wrong: LogState) -> None:
+    log(9, (1, 0), (2, 4), (4, 9), committed=9).check_invariants()
+    with pytest.raises(AssertionError):
+        wrong.check_invariants()

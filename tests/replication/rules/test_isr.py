@@ -26,6 +26,7 @@ from tests.replication.builders import (
     leader,
     log,
     moment,
+    on,
     request,
     settings,
     statuses,
@@ -155,3 +156,10 @@ def test_proposals_carry_the_epochs_that_the_leader_knows() -> None:
     shrunk = propose_shrink(state, ids(3), BROKER_EPOCH).pending
     assert shrunk is not None
     assert shrunk.members == (1,)
+
+
+@pytest.mark.parametrize("isr", [(1,), (1, 3)])
+def test_only_under_min_isr_a_slow_follower_has_to_catch_up_before_it_joins(isr: tuple[int, ...]) -> None:
+    rules = on(CURRENT, isr_join_caught_up_under_min_isr=True)
+    joins = may_join(leader(isr=isr), log(9, committed=4), follower(2, 4), moment(), settings(rules, min_isr=2))
+    assert joins == (len(isr) == 2)

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from broker.error_codes import ErrorCode
+from broker.errors import UsageError
 from broker.ids import NO_LEADER, BrokerId
 from replication.rules.controller_events import (
     active_brokers,
@@ -21,7 +22,8 @@ from replication.rules.controller_events import (
     swept,
     unfenced,
 )
-from replication.rules.election import Election
+from replication.rules.election import NOBODY as NOBODY_ELECTED
+from replication.rules.election import Choice, Elected, Election
 from replication.rules.elr import next_elr, next_last_known
 from replication.rules.partition import PartitionEpoch, PartitionState
 from replication.rules.partition_change import Target, change, target_of
@@ -207,6 +209,23 @@ def test_a_policy_of_ones_own_is_asked() -> None:
 
     with pytest.raises(KeyError, match="asked"):
         fenced(partition(), BrokerId(1), active(2, 3), TWO, last)  # type: ignore[arg-type] # - it never answers.
+
+
+@pytest.mark.parametrize("answer", [None, 2, Elected(BrokerId(4), Choice.UNCLEAN), Elected(BrokerId(9), Choice.STAYS)])
+def test_a_policy_of_ones_own_elects_a_replica_or_nobody(answer: object) -> None:
+    with pytest.raises(UsageError, match=r"^the election policy (answers|elects)"):
+        fenced(partition(), BrokerId(1), active(2, 3), TWO, lambda *_: answer)  # type: ignore[arg-type] # what a policy may answer.
+    nobody = fenced(partition(), BrokerId(1), active(2, 3), TWO, lambda *_: NOBODY_ELECTED)
+    assert nobody is not None
+    assert (nobody.leader, nobody.isr) == (NO_LEADER, ids(2, 3))
+
+
+def test_a_leader_that_stays_is_not_elected_uncleanly_whatever_a_policy_calls_it() -> None:
+    """PartitionChangeBuilder.tryElection makes the ISR the leader alone where the leader is another than before."""
+    state = partition()
+    stays = Elected(BrokerId(1), Choice.UNCLEAN)
+    shrunk = change(state, target_of(state, ids(1, 2), TWO), active(1, 2), TWO, lambda *_: stays)
+    assert shrunk == attrs.evolve(state, isr=ids(1, 2), partition_epoch=PartitionEpoch(8))
 
 
 def test_active_brokers_are_neither_fenced_nor_stopping() -> None:
