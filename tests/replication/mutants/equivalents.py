@@ -94,6 +94,21 @@ EQUIVALENT: Final[Mapping[str, str]] = MappingProxyType(
             "once a last stable offset is at or behind what was read, later transactions begin behind it: more indexes "
             "are read, and nothing more is found"
         ),
+        "replication/roles/broker_role.py append [off by one] 1 -> 2": (
+            "the numbers only name a hosted role's appends, and rise all the same"
+        ),
+        "replication/roles/controller.py settings_of [dropped branch] replica_count == "
+        "len(self.image.partitions[partition].replicas) -> False": (
+            "the count that is set is the partition's own then, which `change` takes where none is set"
+        ),
+        "replication/roles/follower.py on_fetch_response [dropped operand] response.records and not "
+        "self._append(response.records, moment, out) -> (not self._append(response.records, moment, out))": (
+            "to append no bytes raises the version of the log only, and answers that were kept are made anew"
+        ),
+        "replication/roles/replica_log.py read [off by one] 0 -> 1": ("a batch is longer than a byte"),
+        "replication/roles/replica_log.py start_anew [off by one] 1 -> 2": (
+            "the number only lies above 0, so that a cut to 0 is noted"
+        ),
     }
 )
 
