@@ -11,6 +11,7 @@
 - lone_truncations: Let leaders and followers part at random, and compare truncation with what the records say.
 - lone_leaders: Draw what a leader knows of its followers, and compare every rule with a list of facts.
 - lone_controllers: Draw partitions, brokers and requests, and compare a controller's decisions with facts.
+- partition_changes: Compare what follows from a change of a partition, and what is refused, with facts.
 - lone_classic: Send a classic group's coordinator requests, and compare with `reference_classic`.
 - lone_consumers: Send a consumer group's coordinator heartbeats, and compare with `reference_consumer`.
 - lone_offsets: Commit offsets, and write their records byte by byte, apart from the code that reads them.

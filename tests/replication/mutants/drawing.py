@@ -10,12 +10,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, TypeVar
 
+import attrs
+
 from broker.entropy import SplitMix64, derive
 from broker.releases import KNOWN
-from replication.rules.switches import CURRENT, SWITCHES, Rules, rules_of, without
+from replication.rules.switches import CURRENT, NEVER, SWITCHES, Rules, rules_of, without
 
 Drawn = TypeVar("Drawn")
 _OTHER_RULES_ONE_IN: Final = 3
+_UNRELEASED: Final = tuple(sorted(name for name, switch in SWITCHES.items() if switch.since == NEVER))
 
 
 class Draws:
@@ -42,9 +45,10 @@ class Draws:
         return tuple(left.pop(self.entropy.next_int_bound(len(left))) for _ in range(count))
 
     def rules(self) -> Rules:
-        """Return the rules of today, of a release, or of today without some of the fixes."""
-        if not self.is_one_in(_OTHER_RULES_ONE_IN):
-            return CURRENT
-        if self.is_one_in(2):
-            return rules_of(self.one(sorted(KNOWN)))
-        return without(CURRENT, *self.some(sorted(SWITCHES)))
+        """Return the rules of today, of a release, or of today with some turned off; each may have unreleased ones."""
+        rules, unreleased = CURRENT, {name: self.is_one_in(3) for name in _UNRELEASED}
+        if self.is_one_in(_OTHER_RULES_ONE_IN):
+            rules = rules_of(self.one(sorted(KNOWN)))
+            if self.is_one_in(2):
+                rules = without(CURRENT, *self.some(sorted(SWITCHES)))
+        return attrs.evolve(rules, **unreleased)  # type: ignore[arg-type] # every switch is a bool.

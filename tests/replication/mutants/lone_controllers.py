@@ -1,7 +1,8 @@
 """Draw partitions, brokers and requests, and compare what a controller decides with plain facts.
 
 What it decides: by tables of causes, sets and a hash set of its own, apart from the rules' code, what reassignments,
-the ELR, registrations and AlterPartition come to; what brokers make of it is `partition_roles`.
+the ELR, registrations and AlterPartition come to; what follows from a change, and what is refused, is
+`partition_changes`, what brokers make of it `partition_roles`.
 
 Constraints: the rules of former releases are drawn here, too; Kafka's own answers (`kafka_answers`) are of the newest.
 
@@ -44,17 +45,19 @@ from replication.rules.reassign import cancelled, completed, started
 from replication.rules.settings import PartitionSettings
 from replication.rules.stray import StoredReplica, is_stray
 from tests.replication.mutants.drawing import Draws
+from tests.replication.mutants.partition_changes import changed, elected, moved, named, refused
 from tests.replication.mutants.partition_roles import answered, fetched, followed, led
 
 CASES_A_RUN: Final = 60
 _STREAM: Final = 28
-_IDS: Final = (*range(5), 16, 17, 18, 33, 34, 48, 65, 1_000, 70_000)
+_IDS: Final = (*range(9), 16, 17, 18, 33, 34, 48, 65, 1_000, 70_000)
 
 
 def decisions_noticed(seed: int) -> str:
     """Return the first decision of a run that the facts do not bear out, "" if there is none."""
     draws = Draws(seed, _STREAM)
-    checks = (_eligible, _moved, _registered, _stray, _altered, answered, led, followed, fetched)
+    ours = (_eligible, _moved, _registered, _stray, _altered)
+    checks = (*ours, answered, led, followed, fetched, elected, changed, refused, moved, named)
     for _ in range(CASES_A_RUN):
         for check in checks:
             told = next(check(draws), "")
@@ -86,9 +89,10 @@ def _in_hash_set(first: tuple[int, ...], added: tuple[int, ...]) -> list[int]:
 
 def _eligible(draws: Draws) -> Iterator[str]:
     """Yield an ELR that is not who was eligible or in sync, less who is in sync or stopped uncleanly."""
-    replicas = _brokers(draws, 1)
+    is_wide = draws.is_one_in(3)  # Around 12 a HashSet takes twice the bins.
+    replicas = _brokers(draws, 11 if is_wide else 1)
     isr, unclean = draws.some(replicas), draws.some(replicas)
-    elr = tuple(each for each in draws.some(replicas) if each not in isr)
+    elr = tuple(each for each in draws.some(replicas, len(replicas) if is_wide else 0) if each not in isr)
     leader = draws.one((NO_LEADER, *isr))
     known = draws.one(((), (replicas[0],)))
     state = PartitionState(replicas=replicas, isr=isr, leader=leader, elr=elr, last_known=known)

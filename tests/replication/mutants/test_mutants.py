@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +14,13 @@ import pytest
 from click.testing import CliRunner
 
 from broker.error_codes import ErrorCode
+from replication.roles.states.partition_status import MoveInput
+from replication.rules.election import NOBODY
+from replication.rules.switches import CURRENT
 from tests.architecture.house import ROOT
-from tests.replication.mutants import campaign, histories
+from tests.replication.mutants import campaign, histories, partition_changes
 from tests.replication.mutants.__main__ import PLACES, all_mutants, draw, main
+from tests.replication.mutants.drawing import Draws
 from tests.replication.mutants.equivalents import _TALLIES, EQUIVALENT, _attributes_set, reason_of
 from tests.replication.mutants.judges import Verdict, by_histories, explored_modules
 from tests.replication.mutants.nearest import test_files as files_for
@@ -217,6 +221,26 @@ def test_a_lone_run_notices_a_bug(shape: str, monkeypatch: pytest.MonkeyPatch) -
         except (AssertionError, IndexError, KeyError) as error:
             told = type(error).__name__
     assert told
+
+
+@pytest.mark.parametrize(
+    ("check", "name", "answer"),
+    [
+        (partition_changes.elected, "elect", NOBODY),
+        (partition_changes.changed, "change", None),
+        (partition_changes.changed, "directories_assigned", None),
+        (partition_changes.refused, "check_change", None),
+        (partition_changes.moved, "move_input", MoveInput.UNTOUCHED),
+        (partition_changes.named, "find_machines", ()),
+        (partition_changes.named, "without", CURRENT),
+    ],
+)
+def test_a_check_of_changes_notices_who_always_answers_the_same(
+    check: Callable[[Draws], Iterator[str]], name: str, answer: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert not any([*check(Draws(seed, 0))] for seed in range(40))
+    monkeypatch.setattr(partition_changes, name, lambda *_: answer)
+    assert any([*check(Draws(seed, 0))] for seed in range(40))
 
 
 def test_each_shape_has_its_turn() -> None:
