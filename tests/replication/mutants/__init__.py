@@ -12,6 +12,8 @@
 - lone_leaders: Draw what a leader knows of its followers, and compare every rule with a list of facts.
 - lone_controllers: Draw partitions, brokers and requests, and compare a controller's decisions with facts.
 - partition_changes: Compare what follows from a change of a partition, and what is refused, with facts.
+- lone_brokers: Tell one broker what others may tell it, and hold every answer to plain facts.
+- broker_world, broker_facts, broker_clients, broker_news: Set it up, hold what it owes, ask it, and answer it.
 - lone_classic: Send a classic group's coordinator requests, and compare with `reference_classic`.
 - lone_consumers: Send a consumer group's coordinator heartbeats, and compare with `reference_consumer`.
 - lone_offsets: Commit offsets, and write their records byte by byte, apart from the code that reads them.

@@ -28,6 +28,7 @@ from replication.rules.switches import CURRENT, Truncation, rules_of
 from replication.simulation import Extension, Options, Simulation, harsh, quiet, swarm, varied, with_retention
 from tests.replication.mutants.kafka_answers import controller_noticed, program_noticed
 from tests.replication.mutants.lone_appends import appends_noticed
+from tests.replication.mutants.lone_brokers import broker_noticed
 from tests.replication.mutants.lone_classic import classic_noticed
 from tests.replication.mutants.lone_clients import client_noticed
 from tests.replication.mutants.lone_connections import connections_noticed
@@ -109,6 +110,7 @@ CLUSTERS: Final[Mapping[str, Shape]] = MappingProxyType(
 ALONE: Final[Mapping[str, Callable[[int], str]]] = MappingProxyType(
     {
         "prompt": prompt_noticed,
+        "broker": broker_noticed,
         "log": log_noticed,
         "appends": appends_noticed,
         "group": lone_group_noticed,
@@ -134,12 +136,12 @@ ALONE: Final[Mapping[str, Callable[[int], str]]] = MappingProxyType(
     }
 )
 _ORDER: Final = (
-    "swarm leader decisions truncation classic service shards offsets consumers replies client connections "
+    "swarm leader broker decisions truncation classic service shards offsets consumers replies client connections "
     "controller recovery limits power epochs program log prompt herd appends group varied named shards groups "
-    "service client leader decisions classic consumers recovery retention harsh log appends group shards zookeeper "
-    "prompt controller varied replies client offsets groups service named former program connections quiet shards "
-    "group appends truncation consumers asking varied limits recovery power epochs service replies client classic "
-    "log named shards groups swarm"
+    "service client leader decisions broker classic consumers recovery retention harsh log appends group shards "
+    "zookeeper prompt controller varied replies client offsets groups service named former program connections quiet "
+    "shards group appends truncation consumers broker asking varied limits recovery power epochs service replies "
+    "client classic log named shards groups swarm"
 )
 TURN: Final = tuple(_ORDER.split())
 """The shapes in the order in which they come again and again."""

@@ -188,6 +188,7 @@ CONSUMER = "replication.groups.client.consumer_client"
 BUGS: dict[str, tuple[str, str, Callable[[Any], Any]]] = {
     "leader": (LEADERS, "leader_high_watermark", off_by_one),
     "decisions": ("tests.replication.mutants.lone_controllers", "next_elr", lambda elr: elr[1:]),
+    "broker": ("replication.roles.leader", "is_sent_at_once", lambda is_sent: True),
     "truncation": (TRUNCATIONS, "trimmed_at_end", lambda epochs: epochs[:-1]),
     "recovery": ("log.partition.segment_recovery", "_sound_count", off_by_one),
     "controller": ("replication.rules.partition_change", "next_elr", lambda elr: elr[1:]),
