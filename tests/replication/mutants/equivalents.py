@@ -21,6 +21,8 @@ from tests.replication.mutants.operators import Mutant
 _CLASSIC: Final = "replication/groups/client/classic_client.py"
 _CONNECTIONS: Final = "replication/groups/connections.py"
 _HERD: Final = "broker/group/zookeeper/herd.py"
+_LEADER_RULES: Final = "log/partition/leader_rules.py"
+_SEGMENT_RECOVERY: Final = "log/partition/segment_recovery.py"
 EQUIVALENT: Final[Mapping[str, str]] = MappingProxyType(
     {
         f"{_HERD} _tell [dropped operand] consumer.is_alive and not consumer.has_failed -> (consumer.is_alive)": (
@@ -109,6 +111,45 @@ EQUIVALENT: Final[Mapping[str, str]] = MappingProxyType(
         "replication/roles/replica_log.py start_anew [off by one] 1 -> 2": (
             "the number only lies above 0, so that a cut to 0 is noted"
         ),
+        f"{_LEADER_RULES} _check_timestamps [dropped operand] stamps or not timestamps or (low <= min(timestamps) and "
+        "max(timestamps) <= high) -> (not timestamps or (low <= min(timestamps) and max(timestamps) <= high))": (
+            "with LogAppendTime the look at each record asks for its type only, and the type is right here"
+        ),
+        "log/partition/log_offsets.py update_first_unstable_offset [dropped operand] first is not None and (first < "
+        "start or not self.producers.is_first_unstable_placed) -> (first is not None)": (
+            "a transaction that was appended begins with a batch, which is not cleaned before it is decided: a look-up "
+            "answers with the same offset"
+        ),
+        "log/partition/reading.py place_of [dropped operand] offset > end.offset or segment is None -> (segment is "
+        "None)": (
+            "a start above the log's end is refused before, and the high watermark lies in the log; where the log "
+            "starts above its end, every start is refused"
+        ),
+        **{
+            f"{_SEGMENT_RECOVERY} recover_segment [{change}": (
+                "only speed: segments of any size are recovered by both ways with the same outcome, which a test and "
+                "the campaign hold together"
+            )
+            for change in (
+                "dropped branch] segment.size_bytes >= COLUMNS_FROM_BYTES -> False",
+                "comparison] segment.size_bytes >= COLUMNS_FROM_BYTES -> (segment.size_bytes > COLUMNS_FROM_BYTES)",
+                "negated condition] segment.size_bytes >= COLUMNS_FROM_BYTES -> (not (segment.size_bytes >= "
+                "COLUMNS_FROM_BYTES))",
+            )
+        },
+        **{
+            f"log/partition/{change}": "`open_log` alone makes it, and sets the offset before anything reads it"
+            for change in (
+                "local_log.py __init__ [off by one] 0 -> 1",
+                "local_log.py __init__ [off by one] 0 -> 1 (2)",
+                "local_log.py __init__ [dropped call] self.end_offset = Offset(0) -> pass",
+                "local_log.py __init__ [dropped call] self.recovery_point = Offset(0) -> pass",
+                "log_offsets.py __init__ [off by one] 0 -> 1",
+                "log_offsets.py __init__ [off by one] 0 -> 1 (2)",
+                "log_offsets.py __init__ [dropped call] self.log_start_offset = Offset(0) -> pass",
+                "log_offsets.py __init__ [dropped call] self.high_watermark = Offset(0) -> pass",
+            )
+        },
     }
 )
 
