@@ -36,9 +36,8 @@ _ID_BITS = 32
 
 def impossible(rows: pa.Table) -> NDArray[np.bool_]:
     """Return bool[P]: which rows, of those that have all that is needed, describe no partition of any cluster."""
-    number = _numbers(rows["partition"], 0)
-    found = (number < 0) | (number > PARTITION_ID_MAX)
     place, replica = _cells(rows, "replicas")
+    found = np.zeros(rows.num_rows, np.bool_)
     if "leader" in rows.column_names:
         leader = _numbers(rows["leader"], PAD)
         leads = np.zeros(rows.num_rows, np.bool_)
@@ -49,6 +48,9 @@ def impossible(rows: pa.Table) -> NDArray[np.bool_]:
         is_id = (synced >= 0) & (synced <= INT_MAX)
         held, of_isr = (place << _ID_BITS) | replica, (synced_place << _ID_BITS) | synced
         found[synced_place[is_id & ~np.isin(of_isr, held)]] = True
+    found[place[(replica < 0) | (replica > INT_MAX)]] = False
+    number = _numbers(rows["partition"], 0)
+    found |= (number < 0) | (number > PARTITION_ID_MAX)
     for name in ("topic", "partition", "replicas"):
         found &= mask_of(pc.is_valid(rows[name]))
     return found

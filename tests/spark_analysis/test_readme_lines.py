@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
+from collections.abc import Callable
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
@@ -18,9 +20,9 @@ TEXT = (ROOT / "spark_analysis/README.md").read_text(encoding="utf-8")
 NOT_RUN = "tests/spark_analysis/test_readme_lines.py"
 
 
-def lines() -> list[str]:
-    (block,) = (one for one in blocks(TEXT) if NOT_RUN in (one.not_run or ""))
-    return [line for line in block.text.splitlines() if line]
+def statements() -> list[str]:
+    (block,) = (one for one in blocks(TEXT) if NOT_RUN in one.not_run)
+    return [ast.unparse(one) for one in ast.parse(block.text).body]
 
 
 @pytest.fixture(scope="module")
@@ -40,16 +42,24 @@ def frames(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dic
     }
 
 
-@pytest.mark.parametrize("line", [line for line in lines() if not line.startswith("from ")])
+@pytest.mark.parametrize("line", statements()[1:])
 def test_a_line_of_the_readme_answers(frames: dict[str, DataFrame], line: str) -> None:
-    exec("\n".join([*(one for one in lines() if one.startswith("from ")), line]), dict(frames))
+    exec(f"{statements()[0]}\n{line}", dict(frames))
 
 
-@pytest.mark.parametrize("function", [groups.assignments, groups.moves, storage.compaction])
-def test_the_table_of_functions_shows_the_keywords_that_are_required(function: object) -> None:
-    given = inspect.signature(function).parameters.values()  # type: ignore[arg-type]
+@pytest.mark.parametrize(
+    ("name", "function"),
+    [
+        ("groups.assignments", groups.assignments),
+        ("groups.moves", groups.moves),
+        ("storage.compaction", storage.compaction),
+    ],
+)
+def test_the_table_of_functions_shows_the_keywords_that_are_required(
+    name: str, function: Callable[..., DataFrame]
+) -> None:
+    given = inspect.signature(function).parameters.values()
     needed = [one.name for one in given if one.kind is one.KEYWORD_ONLY and one.default is one.empty]
-    name = f"{function.__module__.rpartition('.')[2]}.{function.__name__}"  # type: ignore[attr-defined]
     shown = re.search(rf"^\| `{re.escape(name)}\((.*?)\)`", TEXT, re.MULTILINE)
     assert needed
     assert shown is not None, name

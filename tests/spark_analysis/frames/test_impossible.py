@@ -41,6 +41,13 @@ def test_the_judgement_is_that_of_the_readers_of_dumps() -> None:
     assert impossible(rows).sum() == 5
 
 
+@pytest.mark.parametrize("replicas", [[1, None], [1, -5], [1, 2**31]])
+def test_a_list_that_is_a_fault_of_the_cluster_is_not_judged(replicas: list[int | None]) -> None:
+    rows = table({"leader": 2}, {}).drop_columns("replicas")
+    rows = rows.append_column("replicas", pa.array([replicas, [1, 2]], pa.list_(pa.int64())))
+    assert impossible(rows).tolist() == [False, False]
+
+
 @pytest.mark.parametrize("seed", [0, 1])
 def test_the_other_rows_of_the_cluster_are_answered_and_no_broker_is_added(seed: int) -> None:
     rows = table({}, {"leader": 99}, {"isr": [77]}, {})
@@ -63,7 +70,7 @@ def test_a_fault_that_a_row_has_is_what_is_said() -> None:
 def test_clusters_without_a_name_are_faults_one_by_one_and_many_at_once(count: int) -> None:
     """From four clusters on, plain ones are answered at once."""
     names = [None, *(f"c{number}" for number in range(count))]
-    rows = pa.concat_tables([table({"cluster": name}, {"cluster": name}) for name in names])
+    rows = pa.concat_tables([table({"cluster": name}, {"cluster": name}) for name in names]).combine_chunks()
     work = Work(
         ("cluster",), ("cluster",), answer_table(balance.MEASURES, ("cluster",)), balance.measure_rows, measures_of
     )
