@@ -160,7 +160,7 @@ class ReferenceLog:
         return any(offset in lost for lost in self.reused.get(epoch, ()))
 
     def is_of_revived(self, offset: int, epoch: int) -> bool:
-        """Return whether a record is where a leader that had deleted its log was told to lead its epoch once more."""
+        """Return whether a leader that had deleted its log led an epoch once more and lacked what was at an offset."""
         return epoch in self.revived and self.is_written_again(offset, epoch)
 
     def skips_epoch_start(self, offset: int, epoch: int, previous: int) -> bool:
