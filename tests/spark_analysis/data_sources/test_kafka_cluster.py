@@ -50,7 +50,7 @@ def test_two_clusters_of_one_name_stay_apart(spark: SparkSession, tmp_path: Path
         "west-prod",
     ]
     with pytest.raises(PySparkException, match=r"allowed in braces are \{file\} and \{folder\}, not \{foldr\}"):
-        load(spark, east, cluster="{foldr}-{file}")
+        load(spark, east, cluster="{foldr}-{file}").count()
     both = load(spark, east, west, cluster="prod")
     assert sorted(tuple(row) for row in both.select("cluster", "source").collect()) == [
         ("prod", str(east)),
