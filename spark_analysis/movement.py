@@ -97,7 +97,7 @@ def _check_goal(goal: str) -> None:
 
 
 def plan_table(view: ClusterView, goals: Collection[str] | None = None) -> pa.Table:
-    """Return the plans of one cluster as `plans` does, a row a goal; none for a cluster without partitions."""
+    """Return a row for each goal, the least plan of one cluster; none for a cluster without partitions."""
     check_listed(view, "no plan can be made")
     rows = list(plan_rows(view, goals)) if view.partitions.count else []
     schema = [pa.field(field.name, field.type) for field in list(PLANS.arrow_schema())[2:]]

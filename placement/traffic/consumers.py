@@ -104,7 +104,7 @@ class Consumers:
         return owners
 
     def moved_count(self, owners: Int32Array) -> int | None:
-        """Return how many partitions have another owner than the member that holds them; None if not known."""
+        """Return how many partitions move from the member that holds them now; None if that is not known."""
         return int(((self.held >= 0) & (self.held != owners)).sum()) if self.is_held_known else None
 
     def reader_zones(self, owners: Int32Array) -> NDArray[np.int8]:

@@ -70,9 +70,10 @@ def add_readers(readers: Int64Array, rows: Int64Array, zones: NDArray[np.int8], 
 def changes_of(
     partitions: ZonedPartitions, shares: Float64Array, readers: Mapping[str, Int64Array], *, least: Crossing
 ) -> Iterator[Change]:
-    """Yield `now`, each change, and `least`; `readers` are by assignor, `least` is of consume.
+    """Yield what crosses zones now, after each change, and at the least.
 
-    Where `now` is not among them it is not known: then it is not yielded, nor is a change of it alone.
+    `readers` are by assignor, `least` is that of consume. Where `now` is not among the readers it is not known: then
+    it is not yielded, nor is a change of it alone.
     """
     state = _State(partitions, shares, partitions.leaders, partitions.leader_zones)
     now = readers.get(NOW)

@@ -151,7 +151,7 @@ class ReferenceLog:
             self.uncounted.update((broker, len(self.committed)) for broker in members)
 
     def note_reused(self, leader_epoch: int, lost: range) -> None:
-        """Note that a leader goes on in its own epoch without the records that it had at some offsets."""
+        """Note the offsets of records that a leader lost before it went on in its own leader epoch."""
         if lost:
             self.reused.setdefault(leader_epoch, []).append(lost)
 
@@ -160,7 +160,7 @@ class ReferenceLog:
         return any(offset in lost for lost in self.reused.get(epoch, ()))
 
     def is_of_revived(self, offset: int, epoch: int) -> bool:
-        """Return whether a leader that had deleted its log led an epoch once more and lacked what was at an offset."""
+        """Return whether an offset was in a log that a leader had deleted before it led the same epoch again."""
         return epoch in self.revived and self.is_written_again(offset, epoch)
 
     def skips_epoch_start(self, offset: int, epoch: int, previous: int) -> bool:
@@ -179,7 +179,7 @@ class ReferenceLog:
         return self._differs_where_written_again(broker, agreed, known)
 
     def _differs_where_written_again(self, broker: BrokerId, agreed: int, known: Sequence[Entry]) -> bool:
-        """Return whether a log and the `known` records differ first where a leader lost a record and wrote another.
+        """Return whether a replica first differs from the `known` records where a leader lost one and wrote another.
 
         A log that ends there, or differs in another epoch or at another offset, has no such excuse.
         """

@@ -184,7 +184,7 @@ class GroupChecker:
         return next(member.plan.spec.group_id for member in self._members if member.node == node)
 
     def _clients_of(self, group_id: str) -> Iterator[Client]:
-        """Yield the consumers of a group's members whose process is there."""
+        """Yield the running consumers of a group."""
         for member in self._members:
             if member.client is not None and member.plan.spec.group_id == group_id:
                 yield member.client
@@ -256,13 +256,13 @@ class GroupChecker:
         self.note(cluster.now_ms, invariants.commits_fenced(stored, service), service.group_id)
 
     def _await_uncommitted(self, hosted: HostedCoordinator, shard: Shard) -> None:
-        """Check the offsets again once all that a coordinator has read above its high watermark is committed."""
+        """Note up to where a coordinator has read above its high watermark; G7 is checked once that is committed."""
         led = hosted.host.led_log(shard.partition)
         if led is not None and led.log.high_watermark < led.log.log_end_offset:
             self._late[shard] = Offset(led.log.log_end_offset - 1), shard.request_count
 
     def _check_late(self, cluster: Cluster, hosted: HostedCoordinator, shard: Shard) -> None:
-        """Check G7 as a request is handled after the high watermark has passed what was not committed in time."""
+        """Check G7 at the first request after the high watermark has passed records that were not committed in time."""
         if shard not in self._late:
             return
         offset, count = self._late[shard]

@@ -85,7 +85,7 @@ class HostedCoordinator:
                 self._on_shard_message(shard, message, out)
 
     def has_read(self, read: ShardRead) -> bool:
-        """Return whether the shard that has read its partition is still there; another may have taken its place."""
+        """Return whether the shard that read its partition still coordinates; another may have taken its place."""
         shard = self.shards.get(read.partition)
         return shard is not None and shard.number == read.number
 

@@ -1,4 +1,4 @@
-"""Note what static members own without their coordinator's knowledge, which G2 excuses until they take what they get.
+"""Note the partitions that static members own and have not reported to their group coordinator, which G2 excuses.
 
 What it decides: which partitions a member of a cooperative group brought into a generation, after a generation without
 it had given them to others.
@@ -39,13 +39,13 @@ _NOTHING: _Partitions = frozenset()
 
 
 class UnreportedPartitions:
-    """Note by member id what static members own that a later generation, without them, gave to others."""
+    """Hold, by member id, the partitions of static members that a generation they missed gave to others."""
 
     def __init__(self) -> None:
         self._noted: dict[MemberId, _Partitions] = {}
 
     def note(self, service: GroupService, clients: Iterable[Client]) -> None:
-        """Note what a stable generation gives to others of the partitions of `clients` that have not heard of it."""
+        """Note the partitions of `clients` that a stable generation, of which they have not heard, gave to others."""
         group = service.classic.group
         if group.state is not GroupState.STABLE or group.protocol_name not in COOPERATIVE:
             return
@@ -65,7 +65,7 @@ class UnreportedPartitions:
             self._noted[client.member_id] = (self.of(client) | missed) - given[client.member_id]
 
     def look(self, client: Client) -> None:
-        """Forget what a member has given up since it was noted."""
+        """Forget the noted partitions that a member has given up."""
         if client.member_id in self._noted:
             self._noted[client.member_id] = self.of(client)
 

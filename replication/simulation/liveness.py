@@ -119,7 +119,7 @@ def _clients(cluster: Cluster) -> Iterator[Missing]:
 
 
 def _reads_from_removed(cluster: Cluster, client: Consumer, state: PartitionState) -> bool:
-    """Return whether a consumer reads from a removed leader that was not told, and has metadata of before.
+    """Return whether a consumer with old metadata reads from a leader that has not heard of its removal.
 
     Kafka's controller of the ZooKeeper era sends StopReplica to brokers with a session only, and tells a broker that
     comes back of the replicas that it has (ControllerBrokerRequestBatch.sendStopReplicaRequests and
