@@ -177,13 +177,10 @@ def _sequences(reference: ReferenceLog, is_expired: Allows) -> Iterator[str]:
     for offset, entry in enumerate(reference.committed):
         if entry.producer_id < 0:
             continue
-        known = last.get(entry.producer_id)
-        is_next = known is None or entry.sequence == known[0] + 1 or is_expired(reference.partition, known[1])
-        # What a leader that had deleted its log wrote from its first offset on is older there than what comes after.
-        if (
-            known is not None
-            and not is_next
-            and not reference.is_of_revived(known[1], reference.committed[known[1]].epoch)
-        ):
-            yield f"producer {entry.producer_id} has sequence {entry.sequence} after {known[0]} at offset {offset}"
+        if entry.producer_id in last:
+            sequence, before = last[entry.producer_id]
+            is_next = entry.sequence == sequence + 1 or is_expired(reference.partition, before)
+            # What a leader wrote anew after it had deleted its log is older there than what comes after.
+            if not is_next and not reference.is_of_revived(before, reference.committed[before].epoch):
+                yield f"producer {entry.producer_id} has sequence {entry.sequence} after {sequence} at offset {offset}"
         last[entry.producer_id] = entry.sequence, offset

@@ -192,8 +192,7 @@ class StepChecker:
         if observed.agree(committed) < len(committed):
             reference.incomplete.add(observed.broker)
         if observed.broker == state.leader and state.leader_epoch in reference.leaders:
-            end_offset = len(observed.entries)
-            reference.note_reused(state.leader_epoch, range(end_offset, end_offset + len(change.taken)))
+            reference.note_reused(state.leader_epoch, _lost(observed, change))
 
     def _note_revived(self, reference: ReferenceLog, observed: ObservedLog, change: LogChange) -> None:
         """Note a leader of a former epoch that has deleted its log: LeaderAndIsr came again after StopReplica.
@@ -206,8 +205,7 @@ class StepChecker:
             return
         is_older = leader.partition_epoch < reference.moved_away.get(observed.broker, 0)
         if is_older and reference.leaders.get(leader.leader_epoch) == observed.broker:
-            end_offset = len(observed.entries)
-            reference.note_reused(leader.leader_epoch, range(end_offset, end_offset + len(change.taken)))
+            reference.note_reused(leader.leader_epoch, _lost(observed, change))
             reference.revived.add(leader.leader_epoch)
 
     def _accept_incomplete(
@@ -459,6 +457,12 @@ def _occasion(reader: records.RecordReader, message: Message) -> Occasion:
     if isinstance(message, AlterPartition):
         return Occasion(proposed=message.request.members)
     return Occasion(by_zookeeper=isinstance(message, UpdatePartitionState))
+
+
+def _lost(observed: ObservedLog, change: LogChange) -> range:
+    """Return the offsets of the records that a log lost before its first reading."""
+    end_offset = len(observed.entries)
+    return range(end_offset, end_offset + len(change.taken))
 
 
 def _claims_the_same(now: LeaderState, before: LeaderState) -> bool:

@@ -136,18 +136,19 @@ class Work:
 
     def _answer(self, cluster: _Cluster, rows: pa.Table, found: _Answers) -> None:
         """Add the answer on one cluster, and a row with a fault for what cannot be used."""
-        is_named = CLUSTER not in self.keys or rows[CLUSTER][cluster.key_row].is_valid
-        partitions = usable_partitions(cluster.partitions, () if is_named else (CLUSTER,))
+        keys = {key: rows[key][cluster.key_row] for key in self.keys}
+        partitions = usable_partitions(cluster.partitions)
         brokers = None if cluster.brokers is None else usable(cluster.brokers, BROKER_NEEDED)
         self._add_unusable(cluster.key_row, partitions, brokers, found)
         listed = None if brokers is None else brokers.rows
-        if not is_named and listed is not None and listed.num_rows:
-            found.add_fault(cluster.key_row, f"brokers without {CLUSTER}: {listed.num_rows}", 0)
-        if not is_named or (not partitions.rows.num_rows and (listed is None or not listed.num_rows)):
+        if not partitions.rows.num_rows and (listed is None or not listed.num_rows):
             return
-        name = shown_name({key: rows[key][cluster.key_row] for key in self.keys})
+        if not is_named(keys):  # Rows of brokers are left then.
+            assert listed is not None
+            found.add_fault(cluster.key_row, f"brokers without {CLUSTER}: {listed.num_rows}", 0)
+            return
         try:
-            found.add(cluster.key_row, self.kernel(view_of(name, partitions.rows, listed)))
+            found.add(cluster.key_row, self.kernel(view_of(shown_name(keys), partitions.rows, listed)))
         except BrokersideError as error:
             found.add_fault(cluster.key_row, str(error), partitions.rows.num_rows)
 
@@ -167,6 +168,11 @@ class Work:
             columns.append(answers[field.name].cast(field.type) if has else pa.nulls(answers.num_rows, field.type))
             fields.append(pa.field(field.name, field.type))
         yield from pa.table(columns, schema=pa.schema(fields)).combine_chunks().to_batches(max_chunksize=_BATCH_ROWS)
+
+
+def is_named(keys: Mapping[str, Any]) -> bool:
+    """Return whether the cluster that has these keys has a name, where its name is one of them."""
+    return CLUSTER not in keys or bool(keys[CLUSTER].is_valid)
 
 
 def shown_name(keys: Mapping[str, Any]) -> str:

@@ -23,8 +23,7 @@ from placement.traffic.consumers import NOW
 from placement.traffic.crossing import Crossing, even_shares
 from placement.traffic.savings import LEAST, changes_of, no_readers
 from placement.traffic.zones import ZonedPartitions
-from spark_analysis.frames.answering import REJECTED, shown_name
-from spark_analysis.frames.inputs import CLUSTER
+from spark_analysis.frames.answering import REJECTED, is_named, shown_name
 from spark_analysis.frames.views import usable_partitions, view_of
 from spark_analysis.questions.group_rows import ELSEWHERE, change_rows
 from spark_analysis.tables.columns import Table
@@ -44,8 +43,7 @@ def changes_table(
 
 
 def _rows(values: dict[str, Any], found: pa.Table, readers: pa.Table, price_per_gib: float) -> Iterator[dict[str, Any]]:
-    is_named = CLUSTER not in values or values[CLUSTER].is_valid
-    partitions = usable_partitions(found, () if is_named else (CLUSTER,))
+    partitions = usable_partitions(found)
     rejected: dict[str, int] = {}
     unanswered: dict[str, list[str]] = {}
     for row in readers.select(["assignor", "fault", REJECTED.name]).to_pylist():
@@ -56,7 +54,7 @@ def _rows(values: dict[str, Any], found: pa.Table, readers: pa.Table, price_per_
     if partitions.fault is not None:
         rejected[partitions.fault] = rejected.get(partitions.fault, 0) + partitions.rejected_count
     yield from ({"fault": fault, REJECTED.name: rejected[fault]} for fault in sorted(rejected))
-    if not is_named:
+    if not is_named(values):
         return
     name = shown_name(values)
     try:
@@ -73,7 +71,7 @@ def _rows(values: dict[str, Any], found: pa.Table, readers: pa.Table, price_per_
 
 
 def _said(faults: list[str]) -> str:
-    """Return one sentence on the groups that are not answered."""
+    """Return the fault of one group, or how many groups have one and the least of the texts."""
     return min(faults) if len(faults) == 1 else f"{len(faults)} groups are not answered; one of them: {min(faults)}"
 
 

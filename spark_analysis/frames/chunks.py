@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 from broker.cluster import PAD, Int32Array, Int64Array
 from placement.formats.checks import PARTITION_ID_MAX
 from spark_analysis.frames.inputs import CLUSTER
-from spark_analysis.frames.listed_brokers import BROKER_PREFIX, ID_BITS, OF_BROKER, ListedBrokers, split
-from spark_analysis.frames.matrices import INT_MAX, list_counts, mask_of, whole
+from spark_analysis.frames.listed_brokers import BROKER_PREFIX, OF_BROKER, ListedBrokers, split
+from spark_analysis.frames.matrices import ID_BITS, INT_MAX, list_counts, mask_of, numbers_of, whole
 from spark_analysis.frames.views import PARTITION_NEEDED
 
 BoolArray = NDArray[np.bool_]
@@ -181,8 +181,7 @@ def _numbers(rows: pa.Table, name: str, null: int = 0) -> Int64Array:
     """Return a column of numbers, `null` where it is null or not there."""
     if name not in rows.column_names:
         return np.full(rows.num_rows, null, np.int64)
-    numbers = pc.fill_null(whole(rows[name]).cast(pa.int64()), null).to_numpy(zero_copy_only=False)
-    return np.asarray(numbers, np.int64)
+    return numbers_of(rows[name], null)
 
 
 def _known(rows: pa.Table, name: str, cluster: Int64Array, count: int) -> BoolArray:
@@ -220,15 +219,14 @@ class _Brokers:
             values = column.flatten().to_numpy(zero_copy_only=False).astype(np.int64)
             codes[name] = (np.repeat(cluster, counts[name]) << ID_BITS) | values
         every = np.unique(np.concatenate((codes["replicas"], listed.codes)))
-        held: Int64Array | None = None
+        of_rows: dict[str, Int64Array] = {}
         for name, of in codes.items():
             row = np.repeat(np.arange(rows.num_rows), counts[name])
             cells = np.lexsort((of, row))
             twice = (row[cells][1:] == row[cells][:-1]) & (of[cells][1:] == of[cells][:-1])
             _spoil(is_plain, cluster[row[cells][1:]], twice)
-            of_row = (row << ID_BITS) | (of & INT_MAX)
-            held = of_row if held is None else held  # Replicas come first; members of an ISR are among them.
-            _spoil(is_plain, cluster[row], ~np.isin(of_row, held))
+            of_rows[name] = (row << ID_BITS) | (of & INT_MAX)
+        _spoil(is_plain, cluster[of_rows["isr"] >> ID_BITS], ~np.isin(of_rows["isr"], of_rows["replicas"]))
         places = {name: np.searchsorted(every, of).astype(np.int32) for name, of in codes.items()}
         return cls(every, counts, places)
 

@@ -29,27 +29,25 @@ from numpy.typing import NDArray
 
 from broker.cluster import PAD, Int64Array
 from placement.formats.checks import PARTITION_ID_MAX, fault_of_number, fault_of_row
-from spark_analysis.frames.matrices import INT_MAX, list_counts, mask_of, whole
-
-_ID_BITS = 32
+from spark_analysis.frames.matrices import ID_BITS, INT_MAX, list_counts, mask_of, numbers_of, whole
 
 
 def impossible(rows: pa.Table) -> NDArray[np.bool_]:
-    """Return bool[P]: which rows, of those that have all that is needed, describe no partition of any cluster."""
+    """Return bool[P]: which rows have a number, a leader or an ISR that no partition can have."""
     place, replica = _cells(rows, "replicas")
     found = np.zeros(rows.num_rows, np.bool_)
     if "leader" in rows.column_names:
-        leader = _numbers(rows["leader"], PAD)
+        leader = numbers_of(rows["leader"], PAD)
         leads = np.zeros(rows.num_rows, np.bool_)
         leads[place[replica == leader[place]]] = True
         found |= (leader >= 0) & (leader <= INT_MAX) & ~leads
     if "isr" in rows.column_names:
         synced_place, synced = _cells(rows, "isr")
         is_id = (synced >= 0) & (synced <= INT_MAX)
-        held, of_isr = (place << _ID_BITS) | replica, (synced_place << _ID_BITS) | synced
+        held, of_isr = (place << ID_BITS) | replica, (synced_place << ID_BITS) | synced
         found[synced_place[is_id & ~np.isin(of_isr, held)]] = True
     found[place[(replica < 0) | (replica > INT_MAX)]] = False
-    number = _numbers(rows["partition"], 0)
+    number = numbers_of(rows["partition"], 0)
     found |= (number < 0) | (number > PARTITION_ID_MAX)
     for name in ("topic", "partition", "replicas"):
         found &= mask_of(pc.is_valid(rows[name]))
@@ -57,7 +55,7 @@ def impossible(rows: pa.Table) -> NDArray[np.bool_]:
 
 
 def why_impossible(rows: pa.Table) -> str:
-    """Return one sentence on the first of some impossible rows, in order of topic and partition."""
+    """Return what is wrong with the first of some impossible rows, by topic and partition."""
     names = [name for name in ("topic", "partition", "replicas", "leader", "isr") if name in rows.column_names]
     order: Any = [(name, "ascending") for name in ("topic", "partition", "leader") if name in names]
     row: dict[str, Any] = rows.select(names).sort_by(order).slice(0, 1).to_pylist()[0]
@@ -70,17 +68,11 @@ def why_impossible(rows: pa.Table) -> str:
     return f"partition {number} of topic {topic!r}: {fault_of_row(row.get('leader'), replicas, isr, isr_name='isr')}"
 
 
-def _numbers(column: Any, null: int) -> Int64Array:
-    """Return a column of numbers, `null` where it is null."""
-    numbers = pc.fill_null(whole(column).cast(pa.int64()), null).to_numpy(zero_copy_only=False)
-    return np.asarray(numbers, np.int64)
-
-
 def _cells(rows: pa.Table, name: str) -> tuple[Int64Array, Int64Array]:
-    """Return the row and the value of each number in a column of lists, -1 for a null."""
+    """Return the row and the value of each broker id in a column of lists; the value is -1 for a null."""
     lists = whole(rows[name])
     place = np.repeat(np.arange(rows.num_rows, dtype=np.int64), list_counts(lists))
-    return place, _numbers(lists.flatten(), PAD)
+    return place, numbers_of(lists.flatten(), PAD)
 
 
 __all__ = ("impossible", "why_impossible")

@@ -20,12 +20,11 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from broker.cluster import Int64Array
-from spark_analysis.frames.matrices import INT_MAX, mask_of, whole
+from spark_analysis.frames.matrices import ID_BITS, INT_MAX, mask_of, whole
 from spark_analysis.frames.views import FLAGS
 
 OF_BROKER: Final = "is_of_broker"
 BROKER_PREFIX: Final = "of_broker_"
-ID_BITS: Final = 32
 
 
 def split(rows: pa.Table) -> tuple[Int64Array, pa.Table]:

@@ -57,13 +57,14 @@ def checked(
     Numbers have the type that `table` documents.
     """
     types = documented_types(table)
+    needed = {CLUSTER: None, **needed}
     fault = F.col("fault")
     columns = {}
-    for name, least in {CLUSTER: None, **needed, **known}.items():
+    for name, least in {**needed, **known}.items():
         if name not in frame.columns:
             continue
         column = F.col(quoted(name))
-        wrong = column.isNull() & F.lit(name in needed or name == CLUSTER)
+        wrong = column.isNull() & F.lit(name in needed)
         allowed = "any text"
         if least is not None:
             most = _MOST.get(types[name].simpleString(), INT64_MAX)

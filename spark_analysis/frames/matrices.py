@@ -28,6 +28,7 @@ LIST_LENGTH_MAX: Final = 32_767  # Kafka's replication factor is a short.
 CELLS_MAX: Final = 1 << 28  # 1 GiB of broker ids.
 LONG_MAX: Final = (1 << 63) - 1
 INT_MAX: Final = (1 << 31) - 1  # Kafka's ids of brokers and numbers of partitions are ints.
+ID_BITS: Final = 32  # A number of a row or of a cluster, and a broker's id, are one number: (place << ID_BITS) | id.
 
 
 def padded(lists: Any, name: str, most: int = LONG_MAX) -> NDArray[np.integer[Any]]:
@@ -63,6 +64,12 @@ def list_counts(lists: Any) -> Int64Array:
     """Return the number of values in each list, 0 where it is null."""
     counts: Int64Array = pc.fill_null(pc.list_value_length(lists), 0).to_numpy(zero_copy_only=False).astype(np.int64)
     return counts
+
+
+def numbers_of(column: Any, null: int) -> Int64Array:
+    """Return a column of whole numbers as int64, with the number `null` in place of nulls."""
+    numbers = pc.fill_null(whole(column).cast(pa.int64()), null).to_numpy(zero_copy_only=False)
+    return np.asarray(numbers, np.int64)
 
 
 def whole(column: Any) -> Any:

@@ -32,7 +32,7 @@ from placement.consumer.group import Member
 from placement.traffic.consumers import Consumers
 from placement.traffic.zones import ZonedPartitions
 from spark_analysis.data_sources.spark_types import spark_schema_of
-from spark_analysis.frames.answering import REJECTED, shown_name
+from spark_analysis.frames.answering import REJECTED, is_named, shown_name
 from spark_analysis.frames.inputs import CLUSTER, KEYS, chosen, quoted, refuse_missing, refuse_other
 from spark_analysis.frames.matrices import INT_MAX
 from spark_analysis.frames.views import PARTITION_NEEDED, PARTITION_OPTIONAL, usable, usable_partitions, view_of
@@ -133,12 +133,10 @@ class _GroupWork:
 
     def _rows(self, key: Sequence[Any], rows: pa.Table, found: pa.Table) -> Iterator[dict[str, Any]]:
         values = dict(zip(self.keys, key, strict=False))
-        is_named = CLUSTER not in values or values[CLUSTER].is_valid
-        members = usable(rows, MEMBER_NEEDED if is_named else (CLUSTER, *MEMBER_NEEDED))
-        partitions = usable_partitions(found)
+        members, partitions = usable(rows, MEMBER_NEEDED), usable_partitions(found)
         if members.fault is not None:
             yield {"fault": members.fault, REJECTED.name: members.rejected_count}
-        if not is_named:
+        if not is_named(values):
             return
         if partitions.fault is not None and partitions.fault != members.fault:
             yield {"fault": partitions.fault, REJECTED.name: 0}

@@ -34,6 +34,7 @@ from broker.errors import UsageError
 from broker.ids import BrokerId
 from placement.balance.loads import LEADER_NOT_SAID
 from spark_analysis.frames.impossible import impossible, why_impossible
+from spark_analysis.frames.inputs import CLUSTER
 from spark_analysis.frames.matrices import INT_MAX, list_counts, mask_of, padded, refuse_wide, whole
 
 FORMAT: Final = "rows"
@@ -64,7 +65,12 @@ class Usable:
 
 
 def usable(rows: pa.Table, needed: tuple[str, ...]) -> Usable:
-    """Return the rows that have the needed columns and no fault, and what is wrong with the others."""
+    """Return the rows that can be used, and what is wrong with the others.
+
+    A row can be used if it has the needed columns, its cluster where that is a column, and no fault.
+    """
+    if CLUSTER in rows.column_names:
+        needed = (CLUSTER, *needed)
     absent: NDArray[np.bool_] = np.zeros(rows.num_rows, dtype=np.bool_)
     for name in needed:
         absent |= mask_of(pc.is_null(rows[name]))
@@ -85,20 +91,16 @@ def usable(rows: pa.Table, needed: tuple[str, ...]) -> Usable:
     return Usable(rows.take(np.flatnonzero(~absent)), count, fault)
 
 
-def usable_partitions(rows: pa.Table, keys: tuple[str, ...] = ()) -> Usable:
-    """Return the rows of partitions that can be used, and what is wrong with the others; none lacks one of `keys`."""
+def usable_partitions(rows: pa.Table) -> Usable:
+    """Return the rows of partitions that can be used, and what is wrong with the others."""
     wrong = impossible(rows)
-    if not wrong.any():
-        return usable(rows, (*keys, *PARTITION_NEEDED))
-    said = rows["fault"] if "fault" in rows.column_names else pa.nulls(rows.num_rows, pa.string())
-    wrong &= mask_of(pc.is_null(said))
-    if not wrong.any():
-        return usable(rows, (*keys, *PARTITION_NEEDED))
-    why = why_impossible(rows.filter(pa.array(wrong)))
-    faults: Any = pc.if_else(pa.array(wrong), why, whole(said))
-    places = [place for place, name in enumerate(rows.column_names) if name == "fault"]
-    named = rows.set_column(places[0], "fault", faults) if places else rows.append_column("fault", faults)
-    return usable(named, (*keys, *PARTITION_NEEDED))
+    if wrong.any():
+        others = rows.select([name for name in rows.column_names if name != "fault"])
+        said = whole(rows["fault"]) if "fault" in rows.column_names else pa.nulls(rows.num_rows, pa.string())
+        wrong &= mask_of(pc.is_null(said))
+        why = why_impossible(rows.filter(pa.array(wrong))) if wrong.any() else None
+        rows = others.append_column("fault", pc.if_else(pa.array(wrong), pa.scalar(why, pa.string()), said))
+    return usable(rows, PARTITION_NEEDED)
 
 
 def view_of(name: str, partitions: pa.Table, brokers: pa.Table | None) -> ClusterView:

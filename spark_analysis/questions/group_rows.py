@@ -13,7 +13,7 @@ Source: placement/consumer and placement/traffic.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar
 
 import attrs
 import numpy as np
@@ -33,6 +33,7 @@ from placement.traffic.savings import LEAST, Change, add_readers, no_readers
 from placement.traffic.zones import ZonedPartitions
 
 Row: TypeAlias = dict[str, Any]
+_Answer = TypeVar("_Answer")
 _FLOWS: Final = ("produce", "replicate", "consume")
 
 
@@ -182,7 +183,7 @@ ELSEWHERE: Final = ""
 
 
 def change_rows(changes: Iterable[Change], price_per_gib: float) -> Iterator[Row]:
-    """Yield a row per change, beside `now`, which comes first; if it does not come, what is saved is null."""
+    """Yield a row per change: what crosses zones, and what that saves beside `now`, null where `now` is not known."""
     now: Crossing | None = None
     for change in changes:
         total = change.total
@@ -205,23 +206,27 @@ def change_rows(changes: Iterable[Change], price_per_gib: float) -> Iterator[Row
 
 
 def _owners(consumers: Consumers, assignor: str, release: Release) -> Any:
-    """Return the owner of each partition, or why Kafka's assignor refuses or `now` is not known."""
-    if assignor == NOW and not consumers.is_held_known:
-        return HELD_NOT_KNOWN
-    try:
-        return consumers.held if assignor == NOW else consumers.assigned(assignor, release=release)
-    except RefusedError as refusal:
-        return f"{assignor}: Kafka throws {refusal.kafka_class}: {refusal}"
+    """Return the owner of each partition, or why there is no answer."""
+    if assignor == NOW:
+        return _answer_or_reason(consumers, assignor, lambda: consumers.held)
+    return _answer_or_reason(consumers, assignor, lambda: consumers.assigned(assignor, release=release))
 
 
 def traffic_or_refusal(
     partitions: ZonedPartitions, consumers: Consumers, assignor: str, release: Release
 ) -> GroupTraffic | str:
-    """Return what a group fetches with an assignor, or why Kafka's assignor refuses or `now` is not known."""
+    """Return what a group fetches with an assignor, or why there is no answer."""
+    return _answer_or_reason(
+        consumers, assignor, lambda: group_traffic(partitions, consumers, assignor, release=release)
+    )
+
+
+def _answer_or_reason(consumers: Consumers, assignor: str, answer: Callable[[], _Answer]) -> _Answer | str:
+    """Return an answer about an assignor, or why there is none: Kafka's refuses, or `now` is not known."""
     if assignor == NOW and not consumers.is_held_known:
         return HELD_NOT_KNOWN
     try:
-        return group_traffic(partitions, consumers, assignor, release=release)
+        return answer()
     except RefusedError as refusal:
         return f"{assignor}: Kafka throws {refusal.kafka_class}: {refusal}"
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import attrs
 
+from placement.balance import constraints
 from placement.balance.measures import Distribution
 
 
@@ -142,18 +143,12 @@ class TopicSpread:
     leader_moves_exact: bool | None
 
 
-@attrs.frozen
-class Violation:
-    """Hold one row of the table of violations."""
+@attrs.frozen(kw_only=True)
+class Violation(constraints.Violation):
+    """Hold one row of the table of violations: one subject that breaks a constraint, of one cluster."""
 
     cluster_id: int
     placer: str
-    constraint: str
-    topic: str | None
-    partition: int | None
-    brokers: tuple[int, ...]
-    racks: tuple[str, ...]
-    detail: str
 
 
 @attrs.frozen

@@ -43,8 +43,11 @@ def frames(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dic
 
 
 @pytest.mark.parametrize("line", statements()[1:])
-def test_a_line_of_the_readme_answers(frames: dict[str, DataFrame], line: str) -> None:
+def test_a_line_of_the_readme_answers(
+    frames: dict[str, DataFrame], line: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     exec(f"{statements()[0]}\n{line}", dict(frames))
+    assert capsys.readouterr().out.startswith("+-")  # A table, as `show` prints it.
 
 
 @pytest.mark.parametrize(
