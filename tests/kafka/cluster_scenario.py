@@ -40,7 +40,7 @@ from log.cli.main import log as log_command
 from log.log_dir import LogDir, LogDirOptions
 from log.segments.file_names import LOG
 from log.storage import FileStorage
-from tests.kafka.cluster import Cluster
+from tests.kafka.cluster import Cluster, KafkaThrewError
 from tests.log.samples import SAMPLES, START_MS, append
 
 CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
@@ -213,21 +213,31 @@ class _Scenario:
     def _value(self, size: int) -> str | None:
         return None if size == 0 else self.chance.randbytes((size + 1) // 2).hex()
 
-    def _rows(self) -> list[tuple[list[int], list[int]]]:
-        found = _ROW.findall(self.call("describe")["text"])
-        return [(_numbers(replicas), _numbers(isr)) for replicas, isr in found]
+    def _described(self) -> str | None:
+        """Return what kafka-topics prints; None while one broker lists a topic that another has deleted already."""
+        try:
+            text: str = self.call("describe")["text"]
+        except KafkaThrewError as thrown:
+            if "UnknownTopicOrPartitionException" in str(thrown):
+                return None
+            raise
+        return text
 
     def _await(self, condition: Callable[[list[tuple[list[int], list[int]]]], bool], what: str) -> None:
-        self.cluster.wait(lambda: condition(self._rows()), what, 90)
+        def holds() -> bool:
+            text = self._described()
+            return text is not None and condition(_rows(text))
+
+        self.cluster.wait(holds, what, 90)
 
     def _moment(self, name: str) -> None:
         taken: list[TakenMoment] = []
 
         def is_quiet() -> bool:
-            before = self.call("describe")["text"]
+            before = self._described()
             end_offset = self.call("quorum")["highWatermark"]
             time.sleep(0.5)
-            if self.call("describe")["text"] != before:
+            if before is None or self._described() != before:
                 return False
             taken.append(TakenMoment(name, before, end_offset))
             return True
@@ -270,6 +280,10 @@ def make_partition(logs: Path) -> None:
     made.close(now_ms=START_MS)
     assert any(path.name.endswith(LOG) for path in (logs / "made-0").iterdir())
     assert made.log_end_offset > Offset(0)
+
+
+def _rows(text: str) -> list[tuple[list[int], list[int]]]:
+    return [(_numbers(replicas), _numbers(isr)) for replicas, isr in _ROW.findall(text)]
 
 
 def _is_whole(rows: Iterable[tuple[list[int], list[int]]]) -> bool:
