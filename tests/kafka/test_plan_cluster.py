@@ -19,7 +19,7 @@ from tests.placement.reassignment.cases import lists
 pytestmark = pytest.mark.kafka
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def carried_out(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CarriedOut]:
     try:
         yield carry_out(tmp_path_factory.mktemp("plans"), NEWEST)

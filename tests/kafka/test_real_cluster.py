@@ -30,7 +30,7 @@ pytestmark = pytest.mark.kafka
 RELEASES = (NEWEST,)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def evidence(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Evidence]:
     try:
         yield run_scenario(tmp_path_factory.mktemp("cluster"), NEWEST)
