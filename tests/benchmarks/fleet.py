@@ -202,7 +202,8 @@ def ours(out: Path) -> pl.DataFrame:
     """The measures of the Spark job in the columns of the others."""
     rows: Any = pl.from_arrow(read_table(out, schemas.MEASURES))
     rows = rows.filter(pl.col("scope") == "broker")
-    return rows.select(pl.col("cluster_id").alias("cluster").cast(pl.Int64), "quantity", *COLUMNS)
+    chosen: pl.DataFrame = rows.select(pl.col("cluster_id").alias("cluster").cast(pl.Int64), "quantity", *COLUMNS)
+    return chosen
 
 
 def check_equal(expected: pl.DataFrame, found: pl.DataFrame) -> None:

@@ -185,6 +185,13 @@ def recovery_cpu_seconds(partition_count: int) -> float:
         return watched(["recover", str(logs), "--in-place", "--yes", "--quiet"], Path(name) / "none").cpu
 
 
+def speed_ups(commands: Sequence[str], size_bytes: int, rounds: int) -> list[dict[str, object]]:
+    """Return the row of each command, over partitions of `size_bytes` of records in all."""
+    with tempfile.TemporaryDirectory() as name:
+        write_partitions(Path(name), size_bytes)
+        return [measured(command, Path(name), rounds) for command in commands]
+
+
 def main() -> None:
     """Print what is measured."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
@@ -195,9 +202,7 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     if options.commands:
-        with tempfile.TemporaryDirectory() as name:
-            write_partitions(Path(name), options.mib * MIB)
-            rows = [measured(command, Path(name), options.rounds) for command in options.commands]
+        rows = speed_ups(options.commands, options.mib * MIB, options.rounds)
         title = f"Two jobs against one, {options.mib:,} MiB of records"
         show(title, describe_machine("numpy", "numba"), rows, as_json=options.json)
     if options.partitions:

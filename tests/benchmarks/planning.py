@@ -68,13 +68,15 @@ class Case:
 def striped(count: int, brokers: int) -> Int32Array:
     """Rows as even as they can be: shifted anew in each round over the brokers."""
     row = np.arange(count)[:, None]
-    return ((row + np.arange(FACTOR) * (1 + row // brokers % (brokers // FACTOR))) % brokers).astype(np.int32)
+    shift = 1 + row // brokers % (brokers // FACTOR)
+    rows: Int32Array = ((row + np.arange(FACTOR) * shift) % brokers).astype(np.int32)
+    return rows
 
 
 def drawn(count: int, weights: np.ndarray, rng: Generator, factor: int = FACTOR) -> Int32Array:
     """Rows of distinct brokers, drawn by weight."""
     edges = np.cumsum(weights / weights.sum())
-    rows = np.searchsorted(edges, rng.random((count, factor)) * edges[-1] * (1 - 1e-12)).astype(np.int32)
+    rows: Int32Array = np.searchsorted(edges, rng.random((count, factor)) * edges[-1] * (1 - 1e-12)).astype(np.int32)
     while True:
         ordered = np.sort(rows, axis=1)
         twice = (ordered[:, 1:] == ordered[:, :-1]).any(axis=1)

@@ -12,11 +12,11 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import attrs
 import numpy as np
-import pyarrow as pa
 
 from broker.cluster import BrokerView, ClusterView, PartitionTable, TopicView
 from broker.ids import BrokerId
@@ -80,7 +80,6 @@ def fleet_work(recipe: str, fenced: float | None) -> Callable[[], float]:
     loaded = load_recipe(recipe)
     if fenced is not None:
         loaded = attrs.evolve(loaded, shapes=tuple(attrs.evolve(one, fenced=fenced) for one in loaded.shapes))
-    numbers = pa.RecordBatch.from_pydict({"id": list(range(CLUSTERS))})
 
     def timed() -> float:
         with tempfile.TemporaryDirectory() as name:
@@ -88,7 +87,7 @@ def fleet_work(recipe: str, fenced: float | None) -> Callable[[], float]:
                 (Path(name) / table.name).mkdir()
             (Path(name) / COUNT_FOLDER).mkdir()
             task = fleet_task(Fleet.of(loaded), Path(name))
-            return cpu_seconds(lambda: list(task(iter([numbers]))))
+            return cpu_seconds(lambda: list(task(range(CLUSTERS), "00000")))
 
     return timed
 
@@ -109,7 +108,7 @@ def main() -> None:
     rows = []
     for name, view in views():
         describe_view(view)
-        times = [cpu_seconds(lambda view=view: describe_view(view)) for _ in range(arguments.rounds)]
+        times = [cpu_seconds(partial(describe_view, view)) for _ in range(arguments.rounds)]
         rows.append({"work": name, "CPU ms": 1000 * statistics.median(times)})
     for recipe in RECIPES:
         for fenced in (None, 0.05):

@@ -93,7 +93,7 @@ def frames(spark: SparkSession, views: list[ClusterView]) -> tuple[DataFrame, Da
         for one in some
     ]
     tables = list(partition_tables(views))
-    return spark.createDataFrame(members, MEMBERS), spark.createDataFrame(pa.concat_tables(tables))  # type: ignore[arg-type]  # Spark's stubs lack Arrow tables.
+    return spark.createDataFrame(members, MEMBERS), spark.createDataFrame(pa.concat_tables(tables))
 
 
 def partition_tables(views: list[ClusterView]) -> Iterator[pa.Table]:
@@ -107,7 +107,7 @@ def partition_tables(views: list[ClusterView]) -> Iterator[pa.Table]:
                 "cluster": [view.name] * count,
                 "topic": [view.topics[one].name for one in table.topic_index.tolist()],
                 "partition": pa.array(table.partition_ids),
-                "leader": pa.array(table.leader),
+                "leader": pa.array(np.asarray(table.leader)),
                 "replicas": table.replicas.tolist(),
                 "racks": racks,
                 "size_bytes": pa.array(2 * table.size_bytes),
