@@ -17,10 +17,10 @@ import attrs
 import pyarrow as pa
 
 from spark_analysis.data_sources.dump_rows import view_rows
-from spark_analysis.fleet.describe import view_of
 from spark_analysis.fleet.generate import Fleet, make_clusters
 from spark_analysis.fleet.place import place_cluster
 from spark_analysis.fleet.recipe import Recipe
+from spark_analysis.fleet.views import view_of
 from spark_analysis.tables.columns import Table
 from spark_analysis.tables.source_schemas import FLEET_PARTITIONS
 from spark_analysis.tables.view_columns import Constants

@@ -10,7 +10,7 @@ Example: measures_of(chunk)
 
 Left out: clusters that are not plain.
 
-Source: fleet/describe.py, which does the same for simulated clusters.
+Source: fleet/shares.py, which does the same for simulated clusters.
 """
 
 from __future__ import annotations

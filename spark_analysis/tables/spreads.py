@@ -7,7 +7,7 @@ How: compiled loops, a run of shares a cluster. Where a `Best` is not given, the
 
 Example: shares 1, 4, 1 have the floor 2, squares 1 + 4 + 1, weighted 1·2 - 2·1 - 3·1 and, at best 2, 2, 2, 2 moves.
 
-Left out: the measures themselves; the shares, which view_rows.py and fleet/describe.py count.
+Left out: the measures themselves; the shares, which view_rows.py and fleet/count.py count.
 """
 
 from __future__ import annotations

@@ -17,10 +17,10 @@ import numpy as np
 
 from broker.cluster import ClusterView, PartitionTable, TopicView
 from placement import RestartSchedule, restart_schedule
-from spark_analysis.fleet.describe import view_of
 from spark_analysis.fleet.generate import Fleet, make_cluster
 from spark_analysis.fleet.place import place_cluster
 from spark_analysis.fleet.reading import parse_recipe
+from spark_analysis.fleet.views import view_of
 
 TOPICS = "topics = {{ count = {{ min = 20, max = 400 }}, partitions = [1, 3, 6, 12, 24, 50], factor = {factor} }}"
 SHAPES = {

@@ -24,10 +24,10 @@ from broker.cluster import ClusterView
 from placement.risks.availability import availability
 from placement.risks.durability import Years, durability
 from placement.risks.rates import Rates
-from spark_analysis.fleet.describe import view_of
 from spark_analysis.fleet.generate import Fleet, make_cluster
 from spark_analysis.fleet.place import place_cluster
 from spark_analysis.fleet.recipe import RackPlan, Recipe, Shape, Span, TopicPlan
+from spark_analysis.fleet.views import view_of
 
 ROUNDS = 3
 DRAWS = 1024

@@ -21,10 +21,12 @@ from placement.balance.loads import loads
 from placement.balance.topic_spread import topic_spread
 from placement.formats.racks import read_racks
 from spark_analysis import tasks
-from spark_analysis.fleet.describe import count_placed, describe_placed, view_of
+from spark_analysis.fleet.count import count_placed
+from spark_analysis.fleet.describe import describe_placed
 from spark_analysis.fleet.generate import Fleet, SimulatedCluster, make_cluster
 from spark_analysis.fleet.place import place_cluster
 from spark_analysis.fleet.recipe import RackPlan
+from spark_analysis.fleet.views import view_of
 from spark_analysis.sources.dumps import DumpInput
 from spark_analysis.tables import partition_rows, schemas
 from spark_analysis.tables.cluster_rows import FREE, Best, ClusterRows, Shares

@@ -12,10 +12,10 @@ from broker.errors import BrokersideError
 from spark_analysis.data_sources.fleet_rows import FleetRequest, fleet_batches, ranges
 from spark_analysis.data_sources.kafka_fleet import OPTIONS, chosen_recipe
 from spark_analysis.data_sources.options import GivenOptions
-from spark_analysis.fleet.describe import view_of
 from spark_analysis.fleet.generate import Fleet, make_clusters
 from spark_analysis.fleet.place import place_cluster
 from spark_analysis.fleet.reading import load_recipe
+from spark_analysis.fleet.views import view_of
 from spark_analysis.tables import schemas
 from spark_analysis.tables.source_schemas import FLEET_PARTITIONS, FLEET_TABLES
 from spark_analysis.tables.view_rows import every_partition

@@ -19,7 +19,7 @@ from placement.placers.classic import ClassicPlacer, grow_topic
 from placement.placers.striped import StripedPlacer
 from placement.spec import PlacementSpec
 from spark_analysis.fleet import place
-from spark_analysis.fleet.describe import Placed, count_placed
+from spark_analysis.fleet.count import Placed, count_placed
 from spark_analysis.fleet.generate import (
     Fleet,
     ShapePlan,

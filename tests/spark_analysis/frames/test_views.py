@@ -10,9 +10,9 @@ import pytest
 
 from broker.cluster import ClusterView
 from broker.errors import UsageError
-from spark_analysis.fleet.describe import view_of as view_of_fleet
 from spark_analysis.fleet.generate import Fleet, make_clusters
 from spark_analysis.fleet.place import place_cluster
+from spark_analysis.fleet.views import view_of as view_of_fleet
 from spark_analysis.frames.views import BROKER_NEEDED, BROKER_OPTIONAL, PARTITION_NEEDED, PARTITION_OPTIONAL, view_of
 from spark_analysis.movement import plan_table
 from spark_analysis.tables.advice_rows import plan_rows
