@@ -80,8 +80,11 @@ class ReferenceLog:
         """The first leader epoch after the last unclean election; leaders of earlier epochs are not checked."""
         self.unsettled: UncleanElection | None = None
         """The last unclean election, if the log of its leader was not open then, until that leader is seen to lead."""
-        self.incomplete: set[BrokerId] = set()
-        """Before ELR: members of the ISR whose restart cost them committed records, until they leave the ISR."""
+        self.incomplete: dict[BrokerId, int] = {}
+        """Before ELR: members of the ISR whose restart cost them committed records, and how many were committed then.
+
+        Until they leave the ISR, or have copied as many again.
+        """
         self.returned: set[BrokerId] = set()
         """Since ELR: members of it that a reassignment removed and another brought back, with an empty log."""
         self.uncounted: dict[BrokerId, int] = {}
@@ -102,7 +105,7 @@ class ReferenceLog:
         before = () if self.state is None else self.state.replicas
         self.moved_away.update((broker, state.partition_epoch) for broker in before if broker not in state.replicas)
         self.state = state
-        self.incomplete.intersection_update(state.isr)
+        self.incomplete = {broker: count for broker, count in self.incomplete.items() if broker in state.isr}
         if before:
             self.returned.update(broker for broker in state.elr if broker in state.replicas and broker not in before)
         # Whoever joins the ISR at its leader's word has copied the log; whoever leads from the ELR has not yet.
@@ -150,6 +153,12 @@ class ReferenceLog:
             members = (broker for broker in self.state.isr if broker != observed.broker)
             self.uncounted.update((broker, len(self.committed)) for broker in members)
 
+    def note_copied(self) -> None:
+        """Forget which members were incomplete once they hold as much as was committed when they lost their end."""
+        for broker, count in tuple(self.incomplete.items()):
+            if self.observed_logs[broker].agree(self.committed) >= count:
+                del self.incomplete[broker]
+
     def note_reused(self, leader_epoch: int, lost: range) -> None:
         """Note the offsets of records that a leader lost before it went on in its own leader epoch."""
         if lost:
@@ -174,7 +183,7 @@ class ReferenceLog:
         they have. Since ELR a replica that was removed and added again may be eligible with an empty log. A leader that
         gave up a request for a new member commits without it, until it learns that the controller took the request.
         """
-        if broker in self.incomplete or broker in self.returned or agreed < self.uncounted.get(broker, 0):
+        if broker in self.returned or agreed < max(self.incomplete.get(broker, 0), self.uncounted.get(broker, 0)):
             return True
         return self._differs_where_written_again(broker, agreed, known)
 
@@ -199,11 +208,11 @@ class ReferenceLog:
             ground = Ground.FORMER_REPLICA
         elif broker in self.uncounted:
             ground = Ground.UNCOUNTED
-        elif broker not in self.incomplete:
+        elif agreed >= self.incomplete.get(broker, 0):
             entries = (self.observed_logs[broker].entries, self.committed)
             if any(agreed < len(known) and self.is_of_revived(agreed, known[agreed].epoch) for known in entries):
                 ground = Ground.REVIVED
-        self.incomplete.discard(broker)
+        self.incomplete.pop(broker, None)
         self.returned.discard(broker)
         self.uncounted.pop(broker, None)
         return ground

@@ -133,6 +133,8 @@ def check_members(cluster: CheckedCluster, reference: ReferenceLog, settings: Pa
         return
     committed = len(reference.committed)
     _note_uncounted(cluster, reference, state)
+    if reference.incomplete:
+        reference.note_copied()
     for broker in (*state.isr, *state.elr):
         observed = reference.observed_logs.get(broker)
         # Who agrees with all that is committed is complete, known or not: that is most of the time.

@@ -190,7 +190,7 @@ class StepChecker:
         if self.settings.rules.elr or not observed.is_after_loss or state is None or observed.broker not in state.isr:
             return
         if observed.agree(committed) < len(committed):
-            reference.incomplete.add(observed.broker)
+            reference.incomplete[observed.broker] = len(committed)
         if observed.broker == state.leader and state.leader_epoch in reference.leaders:
             reference.note_reused(state.leader_epoch, _lost(observed, change))
 

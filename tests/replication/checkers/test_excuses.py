@@ -246,12 +246,12 @@ def test_a_leader_that_was_succeeded_takes_nothing_from_what_is_committed(
     assert len(reference.committed) == 3 - len(lost)
 
 
-def after_an_outage(end: FaultKind, then: Fault) -> Simulation:
+def after_an_outage(end: FaultKind, then: Fault, loser: int = 0) -> Simulation:
     """Three brokers end at once, and broker 0 leads on in epoch 0; at 60 s it leaves a record without its followers."""
     options = quiet(6, DurationMs(130_000), rules_of("3.5"))
     options = attrs.evolve(with_zookeeper(options), partitions=1, produce_ms=DurationMs(200))
-    down_ms = DurationMs(20_000)
-    ends = tuple(Fault(TimeMs(20_000), end if broker == 0 else FaultKind.KILL, broker, down_ms) for broker in range(3))
+    at_ms, down_ms = TimeMs(20_000), DurationMs(20_000)
+    ends = tuple(Fault(at_ms, end if each == loser else FaultKind.KILL, each, down_ms) for each in range(3))
     return Simulation(options, (*ends, then))
 
 
@@ -285,6 +285,36 @@ def test_a_member_that_loses_records_by_no_hole_of_kafkas_is_found_after_one_of_
     outcome = simulation.finish()
     assert {"I6", "I7", "I9"} <= {finding.code for finding in outcome.findings}
     assert [loss.start_offset for loss in simulation.checker.references[0].losses] == [159]
+
+
+# I6: before ELR a member that lost its end stays in the ISR, and may lack that end until it has copied it again.
+
+
+def test_a_member_lacks_only_what_was_committed_when_it_lost_its_end() -> None:
+    observed = log_of(ONE, *SHARED)
+    reference = reference_of(observed, *SHARED, (1, 2), (1, 3))
+    reference.incomplete[ONE] = 3
+    reference.note_copied()
+    assert reference.is_excused(ONE, observed.agree(reference.committed), reference.committed)
+    observed.entries.append(Entry(1, 2))
+    assert not reference.is_excused(ONE, observed.agree(reference.committed), reference.committed)
+    reference.note_copied()
+    del observed.entries[1:]
+    observed.agreed = 1
+    assert not reference.is_excused(ONE, observed.agreed, reference.committed)
+
+
+def test_a_member_that_has_copied_its_lost_end_may_not_lose_it_again() -> None:
+    """All brokers end at 20 s, broker 1 by a loss of power; all stay in sync, and it copies 43 records when back."""
+    simulation = after_an_outage(FaultKind.POWER_LOSS, ISOLATED, loser=1)
+    simulation.run_until(40_020)
+    reference = simulation.checker.references[0]
+    assert (reference.incomplete, len(reference.observed_logs[ONE].entries)) == ({ONE: 201}, 158)
+    simulation.run_until(50_000)
+    assert (reference.incomplete, simulation.findings) == ({}, ())
+    log = simulation.cluster.nodes[ONE].logs[0]
+    log.cut(Offset(190), simulation.cluster.nodes[ONE].now_ms)
+    assert "I6" in {finding.code for finding in simulation.finish().findings}
 
 
 # I11, I12, I21: with ZooKeeper a LeaderAndIsr request that comes again after StopReplica makes a replica anew.
