@@ -3,13 +3,15 @@
 What it decides: how such a process ends: with the words that the call returns, with an exception, or because its CPU
 seconds are spent or its memory is.
 
-Constraints: nothing that the call does to modules, files of this process or pytest's state is left here.
+Constraints: nothing that the call does to modules, files of this process or pytest's state is left here, and no process
+that it started runs on.
 
 Source: ours.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import resource
 import signal
@@ -44,21 +46,26 @@ def in_forks(
     """Yield each item with what came of its call, as they end; `jobs` run at a time."""
     waiting = list(reversed(items))
     running: dict[int, tuple[_Item, int, list[bytes]]] = {}
-    while waiting or running:
-        while waiting and len(running) < jobs:
-            item = waiting.pop()
-            pipe, process = _started(call(item), cpu_seconds(item), list(running))
-            running[pipe] = (item, process, [])
-        for pipe in wait(list(running)):
-            assert isinstance(pipe, int)
-            item, process, parts = running[pipe]
-            part = os.read(pipe, 1 << 16)
-            if part:
-                parts.append(part)
-                continue
-            del running[pipe]
-            os.close(pipe)
-            yield item, _done(process, b"".join(parts).decode(errors="replace"))
+    try:
+        while waiting or running:
+            while waiting and len(running) < jobs:
+                item = waiting.pop()
+                pipe, process = _started(call(item), cpu_seconds(item), list(running))
+                running[pipe] = (item, process, [])
+            for pipe in wait(list(running)):
+                assert isinstance(pipe, int)
+                item, process, parts = running[pipe]
+                part = os.read(pipe, 1 << 16)
+                if part:
+                    parts.append(part)
+                    continue
+                del running[pipe]
+                os.close(pipe)
+                yield item, _done(process, b"".join(parts).decode(errors="replace"))
+    finally:
+        for _, process, _ in running.values():
+            _kill_group(process)
+            os.waitpid(process, 0)
 
 
 def _started(call: Callable[[], str], cpu_seconds: float, others: Sequence[int]) -> tuple[int, int]:
@@ -68,10 +75,13 @@ def _started(call: Callable[[], str], cpu_seconds: float, others: Sequence[int])
     sys.stderr.flush()
     process = os.fork()
     if process:
+        with contextlib.suppress(PermissionError, ProcessLookupError):  # It has done so itself.
+            os.setpgid(process, process)
         os.close(theirs)
         return ours, process
     status = 1
     try:
+        os.setpgid(0, 0)
         for pipe in (ours, *others):
             os.close(pipe)
         limit = round(time.process_time() + cpu_seconds) + 1
@@ -97,7 +107,13 @@ def _silence() -> None:
 
 def _done(process: int, said: str) -> Done:
     _, state = os.waitpid(process, 0)
+    _kill_group(process)
     if os.WIFSIGNALED(state):
         is_out_of_time = os.WTERMSIG(state) in (signal.SIGXCPU, signal.SIGKILL)
         return Done(None if is_out_of_time else -os.WTERMSIG(state), said)
     return Done(os.WEXITSTATUS(state), said)
+
+
+def _kill_group(process: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process, signal.SIGKILL)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import time
 import weakref
 from functools import partial
@@ -17,6 +19,7 @@ from tests.replication.mutants.forks import in_fork, in_forks
 from tests.replication.mutants.operators import Mutant, mutants_of
 from tests.replication.mutants.reach import Reached, kept, reaching, recorded
 from tests.replication.mutants.until_noticed import Check
+from tests.spark_analysis.processes import wait_until
 
 PATH = "replication/rules/fencing.py"
 
@@ -67,6 +70,31 @@ def test_a_fork_tells_what_came_of_its_call() -> None:
     failed = in_fork(fail, 5)
     assert (failed.status, failed.said) == (1, "ValueError: is wrong")
     assert in_fork(spin, 0).status is None
+
+
+def test_what_a_call_started_ends_with_its_fork() -> None:
+    started = in_fork(lambda: str(subprocess.Popen(["sleep", "60"]).pid), 5)
+    wait_until(lambda: not runs(int(started.said)))
+
+
+def test_forks_that_nobody_waits_for_end(tmp_path: Path) -> None:
+    forks = in_forks([0, 60], lambda seconds: partial(_asleep, seconds, tmp_path), lambda _: 5.0, jobs=2)
+    assert next(forks)[0] == 0
+    wait_until((tmp_path / "60").exists)
+    forks.close()
+    assert not runs(int((tmp_path / "60").read_text("utf-8")))
+
+
+def _asleep(seconds: int, folder: Path) -> str:
+    (folder / str(seconds)).write_text(str(os.getpid()), "utf-8")
+    time.sleep(seconds)
+    return ""
+
+
+def runs(process: int) -> bool:
+    """Whether a process runs; one that has ended may still wait to be told of."""
+    told = subprocess.run(["ps", "-o", "stat=", "-p", str(process)], capture_output=True, text=True, check=False).stdout
+    return told.strip().rstrip("sl+<N") not in ("", "Z")
 
 
 def test_forks_run_at_the_same_time_and_each_has_its_own_answer() -> None:
