@@ -68,6 +68,9 @@ rootLogger.appenderRef.stderr.ref = stderr
 # Named, or Spark announces that it changes this one's level.
 logger.gateway.name = org.apache.spark.api.python.PythonGatewayServer
 logger.gateway.level = error
+# Warns of a job that no executor takes: otherwise it waits without end and without a word.
+logger.scheduler.name = org.apache.spark.scheduler.TaskSchedulerImpl
+logger.scheduler.level = warn
 # What goes wrong in a task reaches the driver as an exception; printed once is enough.
 logger.executor.name = org.apache.spark.executor.Executor
 logger.executor.level = off

@@ -42,7 +42,9 @@ def where(batches):
             {"rows": [batch.num_rows], "python": [sys.executable], "source": [ours.__file__]}
         )
 
-with spark_session(app_name="test", master=sys.argv[1], options={"spark.driver.memory": "1g"}) as spark:
+# Executors that take long to start, on a busy machine, are nothing to warn of here.
+options = {"spark.driver.memory": "1g", "spark.starvation.timeout": "1h"}
+with spark_session(app_name="test", master=sys.argv[1], options=options) as spark:
     frame = spark.range(0, 100, 1, 4).mapInArrow(where, "rows long, python string, source string")
     rows = frame.toArrow().to_pydict()
     print(sum(rows["rows"]))
@@ -221,6 +223,26 @@ def test_executors_of_other_processes_get_the_packages_sent_and_nothing_is_print
         f"./{write_archive(tmp_path).name}/broker/compiled.py",
     ]
     assert ended.stdout.splitlines()[-1] == ADAPTIVE
+
+
+@pytest.mark.spark
+def test_a_job_that_gets_no_executor_says_so_while_it_waits(tmp_path: Path) -> None:
+    program = """
+import threading
+from spark_analysis.session.cancel import JobError
+from spark_analysis.session.spark_session import spark_session
+# The one worker has one core, so that no executor starts.
+options = {"spark.driver.memory": "1g", "spark.executor.cores": "2", "spark.starvation.timeout": "1s"}
+try:
+    with spark_session(app_name="test", master="local-cluster[1,1,1024]", options=options) as spark:
+        threading.Timer(5, spark.sparkContext.cancelAllJobs).start()
+        spark.range(1).count()
+except JobError as error:
+    print(error)
+"""
+    ended = run(program, folder=tmp_path / "work")
+    assert "Job 0 cancelled" in ended.stdout, ended
+    assert "spark: WARN TaskSchedulerImpl: Initial job has not accepted any resources" in ended.stderr
 
 
 @pytest.mark.spark
