@@ -89,6 +89,25 @@ def _reach(url: str) -> None:
         host, port = address
         reason = error.strerror or f"no answer within {CONNECT_SECONDS_MAX} s"
         raise SessionError(f"no Spark Connect server can be reached at {host}:{port}: {reason.lower()}") from None
+    _shake_hands(url, address)
+
+
+def _shake_hands(url: str, address: tuple[str, int]) -> None:
+    """Connect as Spark's client will, by gRPC, with TLS where the URL says so; whoever else listens does not answer."""
+    import grpc  # Comes with the extra `connect`, as the next line's module does.
+    from pyspark.sql.connect.client import DefaultChannelBuilder
+
+    channel = DefaultChannelBuilder(url).toChannel()
+    try:
+        grpc.channel_ready_future(channel).result(timeout=CONNECT_SECONDS_MAX)
+    except grpc.FutureTimeoutError:
+        host, port = address
+        raise SessionError(
+            f"what listens at {host}:{port} is no Spark Connect server, or wants other parameters in its URL: "
+            f"no gRPC connection within {CONNECT_SECONDS_MAX} s"
+        ) from None
+    finally:
+        channel.close()
 
 
 def _open(client: Any, url: str, app_name: str, options: Mapping[str, str], folder: Path) -> SparkSession:
