@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import re
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from py4j.protocol import Py4JError
@@ -22,6 +23,8 @@ from pyspark.errors import PythonException
 from broker.errors import BrokersideError, shorten
 
 CANCEL_SECONDS_MAX: Final = 3  # From an interrupt to the end of a JVM that does not heed it.
+
+_JAVA_PREFIX: Final = re.compile(r"^(Caused by)?: (org\.apache\.spark\.\w+: )?")
 
 
 class JobError(BrokersideError):
@@ -34,22 +37,20 @@ def job_error(error: Exception) -> JobError:
     """Return a JobError with one line of Spark's error; the whole error is a note, which a traceback shows."""
     text = str(error)
     lines = [line.strip() for line in text.split("JVM stacktrace:")[0].splitlines() if line.strip()] or [repr(error)]
-    if isinstance(error, Py4JError):
-        line = _java_reason(lines)
-    else:
-        # An error of our own function stands at the end of the worker's trace, any other in the first line.
-        line = lines[-1 if isinstance(error, PythonException) else 0]
+    # An error of our own function stands at the end of the worker's trace, any other in the first line.
+    line = lines[-1 if isinstance(error, PythonException) else 0]
+    if isinstance(error, Py4JError) or line.endswith(":"):
+        line = _java_reason(text) or line
     failure = JobError(f"a Spark job failed: {shorten(line, 300)}")
     failure.add_note(text)
     return failure
 
 
-def _java_reason(lines: Sequence[str]) -> str:
-    """Return the line of a Java error that says why: the first that neither names the call nor says that it waited."""
-    errors = [line.removeprefix(":").strip() for line in lines if line.startswith((": ", "Caused by: "))]
-    reasons = [line for line in errors if not line.endswith("Exception thrown in awaitResult:")]
-    line = next(iter(reasons), lines[0])
-    return line.removeprefix("Caused by: ").removeprefix("org.apache.spark.SparkException: ")
+def _java_reason(text: str) -> str | None:
+    """Return the line of a Java error that says why: the first that neither names the call nor announces a cause."""
+    lines = (line.strip() for line in text.splitlines() if line.startswith((": ", "Caused by: ")))
+    reason = next((line for line in lines if not line.endswith(":")), None)
+    return reason and _JAVA_PREFIX.sub("", reason)
 
 
 def cancel_jobs(cancel: Callable[[], object], kill: Callable[[], None] | None = None) -> None:

