@@ -74,6 +74,8 @@ THIRD_PARTY_BY_FILE: Final[tuple[tuple[str, frozenset[str]], ...]] = (
     ("*/terminal.py", frozenset({"click", "rich"})),
     # Shows how another engine reads the tables.
     ("spark_analysis/examples/with_duckdb.py", frozenset({"duckdb"})),
+    # Asks whether a Connect server answers, by the library that pyspark's client brings.
+    ("spark_analysis/session/connect.py", frozenset({"grpc"})),
 )
 
 IO_MODULES: Final = frozenset(
