@@ -66,6 +66,10 @@ class Fetcher:
         self._fetched: dict[int, _Fetched] = {}
         self._question = 0
 
+    def forget(self) -> None:
+        """Drop all records, and take no answer and no timer of what was asked before: another process begins."""
+        self._fetched.clear()
+
     def end_offset(self, partition: TopicPartition, now_ms: TimeMs) -> Offset:
         """Return the offset after the last record that has arrived."""
         fetched = self._fetched.get(self._layout.number_of(partition))

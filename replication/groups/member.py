@@ -73,6 +73,7 @@ class Member:
         self._options, self._layout = surroundings
         self._entropy = entropy
         self._eye = eye
+        self._fetcher = Fetcher(self._options, self._layout, entropy)
         self._inbox: list[Message] = []
         self._wakes_ms: TimeMs | None = None
         self._number = 0
@@ -83,7 +84,7 @@ class Member:
         self.session += 1
         options = self._options
         self._ends = ClientEnds(self.node, self.session, self.plan.spec.group_id, options.role_settings.answer_ms_max)
-        self._fetcher = Fetcher(options, self._layout, self._entropy)
+        self._fetcher.forget()
         self._inbox.clear()
         self._wakes_ms = None
         self._number += 1
@@ -124,9 +125,10 @@ class Member:
             for ticket in list(self._ends.hear_probed(message)):
                 self._lose(ticket, now_ms, out)
         elif isinstance(message, ProbeDue):
-            self._is_probing = False
-            for ticket in list(self._ends.probe(now_ms, out)):
-                self._lose(ticket, now_ms, out)
+            if message.session == self.session:
+                self._is_probing = False
+                for ticket in list(self._ends.probe(now_ms, out)):
+                    self._lose(ticket, now_ms, out)
         elif isinstance(message, FetchNext):
             self._fetcher.on_due(message, out)
         elif isinstance(message, MetadataResponse):
@@ -166,7 +168,7 @@ class Member:
         if next_ms is not None and (self._wakes_ms is None or next_ms < self._wakes_ms):
             self._wakes_ms = next_ms
             self._number += 1
-            out.wake(DurationMs(max(next_ms - now_ms, 0)), MemberDue(self._number))
+            out.wake(DurationMs(next_ms - now_ms), MemberDue(self._number))
         if not self._is_probing and not self._ends.is_idle:
             self._is_probing = True
             out.wake(PROBE_MS, ProbeDue(self.session))

@@ -38,7 +38,7 @@ from broker.releases import NEWEST, Release
 from broker.units import DurationMs, TimeMs
 from replication.groups.alone.hosting import Hosting
 from replication.groups.alone.processes import Process, Records
-from replication.groups.alone.scenario import MemberSpec, SingleGroupScenario
+from replication.groups.alone.scenario import SingleGroupScenario
 from replication.groups.client.messages import (
     Died,
     Disconnected,
@@ -106,6 +106,7 @@ class GroupSimulation:
         self.records = Records(scenario.records_per_second)
         self._seed = seed
         self._members = {member.name: member for member in scenario.members}
+        """By the name of a process: a twin's is its member's with a mark behind it."""
         self._agenda: list[tuple[int, int, Callable[[], None]]] = []
         self._count = 0
         self._asked: dict[Ticket, tuple[Process, Ticket]] = {}
@@ -185,7 +186,8 @@ class GroupSimulation:
 
     # Clients.
 
-    def _start(self, member: MemberSpec, name: str) -> None:
+    def _start(self, name: str) -> None:
+        member = self._members[name]
         spec = ClientSpec(
             name=name,
             group_id=GROUP_ID,
@@ -320,7 +322,9 @@ class GroupSimulation:
             case EventKind.START:
                 self._start_if_gone(event.target)
             case EventKind.TWIN:
-                self._start(self._members[event.target], event.target + _TWIN)
+                twin = event.target + _TWIN
+                self._members[twin] = self._members[event.target]
+                self._start(twin)
             case _:
                 process = self.processes.get(event.target)
                 if process is not None and process.is_alive:
@@ -329,7 +333,7 @@ class GroupSimulation:
     def _start_if_gone(self, name: str) -> None:
         process = self.processes.get(name)
         if process is None or not process.is_alive:
-            self._start(self._members[name], name)
+            self._start(name)
 
     def _befall(self, process: Process, event: Event) -> None:
         match event.kind:

@@ -6,7 +6,7 @@ run is noticed that breaks an invariant, loses what its settings do not allow, o
 Constraints: the campaign knows nothing of the mutants, and compares with no other run.
 
 How: clusters are drawn by every preset there is, with groups, with retention, with ZooKeeper and by the rules of former
-releases; between them single parts live alone, each beside a reference: logs, appends, groups, consumers (`lone_…`).
+releases; between them single parts live alone, each beside a reference: logs, groups, members, consumers (`lone_…`).
 
 Source: ours.
 """
@@ -31,6 +31,7 @@ from tests.replication.mutants.lone_appends import appends_noticed
 from tests.replication.mutants.lone_brokers import broker_noticed
 from tests.replication.mutants.lone_classic import classic_noticed
 from tests.replication.mutants.lone_clients import client_noticed
+from tests.replication.mutants.lone_commits import commits_noticed
 from tests.replication.mutants.lone_connections import connections_noticed
 from tests.replication.mutants.lone_consumers import consumers_noticed
 from tests.replication.mutants.lone_controllers import decisions_noticed
@@ -38,8 +39,10 @@ from tests.replication.mutants.lone_epochs import epochs_noticed
 from tests.replication.mutants.lone_groups import herd_noticed, lone_group_noticed, named_group_noticed
 from tests.replication.mutants.lone_leaders import leader_noticed
 from tests.replication.mutants.lone_logs import log_noticed
+from tests.replication.mutants.lone_members import members_noticed
 from tests.replication.mutants.lone_offsets import offsets_noticed
 from tests.replication.mutants.lone_power import power_noticed
+from tests.replication.mutants.lone_processes import processes_noticed
 from tests.replication.mutants.lone_recovery import recovery_noticed
 from tests.replication.mutants.lone_replies import replies_noticed
 from tests.replication.mutants.lone_retention import retention_noticed
@@ -122,6 +125,9 @@ ALONE: Final[Mapping[str, Callable[[int], str]]] = MappingProxyType(
         "decisions": decisions_noticed,
         "client": client_noticed,
         "connections": connections_noticed,
+        "commits": commits_noticed,
+        "members": members_noticed,
+        "processes": processes_noticed,
         "offsets": offsets_noticed,
         "consumers": consumers_noticed,
         "classic": classic_noticed,
@@ -136,12 +142,13 @@ ALONE: Final[Mapping[str, Callable[[int], str]]] = MappingProxyType(
     }
 )
 _ORDER: Final = (
-    "swarm leader broker decisions truncation classic service shards offsets consumers replies client connections "
-    "controller recovery limits power epochs program log prompt herd appends group varied named shards groups "
-    "service client leader decisions broker classic consumers recovery retention harsh log appends group shards "
-    "zookeeper prompt controller varied replies client offsets groups service named former program connections quiet "
-    "shards group appends truncation consumers broker asking varied limits recovery power epochs service replies "
-    "client classic log named shards groups swarm"
+    "swarm leader broker decisions truncation classic service shards members offsets consumers replies client "
+    "connections commits processes controller recovery limits power epochs program log prompt herd appends group "
+    "members replies varied named shards groups service client leader decisions broker classic consumers processes "
+    "recovery retention harsh log appends members group shards zookeeper prompt controller varied replies client "
+    "offsets groups commits service named former program connections quiet shards members group appends processes "
+    "truncation consumers broker asking varied limits recovery power epochs service replies client classic log named "
+    "members shards groups swarm"
 )
 TURN: Final = tuple(_ORDER.split())
 """The shapes in the order in which they come again and again."""

@@ -150,6 +150,15 @@ def test_a_member_whose_answer_is_lost_hears_of_it_at_once() -> None:
         assert max(later - earlier for earlier, later in pairwise(times)) < 10_000
 
 
+@pytest.mark.parametrize(("protocol", "fenced"), [(EAGER, {"b", "b+"}), (COOPERATIVE, {"b", "b+"}), (CONSUMER, {"b+"})])
+def test_a_twin_that_ended_by_itself_is_started_again(protocol: GroupProtocol, fenced: set[str]) -> None:
+    """Classic processes of one group.instance.id fence each other for good; of KIP-848's the first one stays."""
+    scenario = attrs.evolve(SCENARIOS["S65-twin"], restart_ms=DurationMs(5_000))
+    deaths = run_group(scenario, protocol, 1).deaths
+    assert {death.text.partition(":")[0] for death in deaths} == fenced
+    assert len(deaths) > 20
+
+
 def test_messages_of_one_connection_arrive_in_their_order_but_for_a_commit_that_is_held() -> None:
     simulation = GroupSimulation(SCENARIOS["S69"], CONSUMER, 1)
     process = Process("a", Mock())

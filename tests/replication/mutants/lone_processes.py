@@ -1,0 +1,177 @@
+"""Run one group without a cluster, and see that its processes, its network and its brokers live as they should.
+
+What it decides: a scenario, a protocol and a supervisor, from a seed; what happens is read from the observer's calls.
+
+Constraints: a timer of a process that runs is not late; a frozen process and one that has ended do nothing; who dies is
+started again by the supervisor alone, after its time; messages take 1 ms and 2 more on average; entries are stored 3 ms
+after they were asked for, and another broker coordinates after a fail-over.
+
+Source: ours, as `replication.groups.alone`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import attrs
+
+from broker.group.classic import HeartbeatRequest, Ticket
+from broker.group.consumer import ConsumerGroupHeartbeatRequest
+from broker.group.messages import OffsetCommitRequest
+from broker.units import DurationMs
+from replication.groups.alone import Shape, SingleGroupScenario, seeded_scenario
+from replication.groups.alone.processes import Process
+from replication.groups.alone.simulation import GroupSimulation, Watcher
+from replication.groups.client.messages import Died, PartitionsRevoked, Why
+from replication.groups.client.protocols import GroupProtocol
+from replication.groups.common.events import Event, EventKind
+from tests.replication.mutants.drawing import Draws
+
+STORE_MS: Final = 3
+_STREAM: Final = 59
+_RESTART_MS: Final = 4_000
+_NEVER: Final = 10**9
+_EXTRA: Final = (EventKind.LOSE_ANSWER, EventKind.FREEZE, EventKind.FAILOVER, EventKind.TWIN, EventKind.BOUNCE)
+
+
+def processes_noticed(seed: int) -> str:
+    """Return what a run of one group does that it must not, "" if nothing."""
+    draws = Draws(seed, _STREAM)
+    watch = _Watch(kill_ms=draws.number(20_000, 200_000))
+    simulation = GroupSimulation(_scenario(draws, seed), draws.one(tuple(GroupProtocol)), seed)
+    simulation.watchers.append(watch)
+    told = _network(simulation)
+    if not told:
+        simulation.run()
+    return told or watch.told
+
+
+def _scenario(draws: Draws, seed: int) -> SingleGroupScenario:
+    """Return a scenario in which more happens than is drawn elsewhere, and processes die of another with their name."""
+    drawn = seeded_scenario(seed, Shape(members=3, partitions=4, minutes=5))
+    static = attrs.evolve(drawn.members[0], instance_id="i")
+    names = [each.name for each in drawn.members]
+    times = [draws.number(10_000, 200_000) for _ in range(6)]
+    extra = [
+        attrs.evolve(
+            drawn.events[0], at_ms=at_ms, kind=kind, for_ms=DurationMs(draws.number(500, 9_000)), target=target
+        )
+        for at_ms in times
+        for kind in (draws.one(_EXTRA),)
+        for target in ("" if kind is EventKind.FAILOVER else names[0] if kind is EventKind.TWIN else draws.one(names),)
+    ]
+    return attrs.evolve(
+        drawn,
+        members=(static, *drawn.members[1:]),
+        events=tuple(sorted((*drawn.events, *extra), key=lambda event: event.at_ms)),
+        restart_ms=draws.one((None, DurationMs(_RESTART_MS))),
+        records_per_second=5,
+    )
+
+
+def _network(simulation: GroupSimulation) -> str:
+    """Return what is wrong with the times that messages take."""
+    process = Process("x", None)  # type: ignore[arg-type] # a process of which nothing but its messages is asked.
+    for is_out in (True, False):
+        times = [simulation._way(process, is_out=is_out) for _ in range(60)]
+        if times != sorted(times):
+            return f"messages take {times} ms"
+    held = [simulation._way(process, is_out=True, extra_ms=1_000) for _ in range(300)]
+    if min(held) != 1_001 or not 2 < sum(held) / len(held) - 1_000 < 4:
+        return f"messages that are held for 1,000 ms take {sum(held) / len(held)} ms"
+    return ""
+
+
+class _Watch(Watcher):
+    """Watch the processes of one run; `told` is what was wrong first."""
+
+    def __init__(self, kill_ms: int) -> None:
+        self.told = ""
+        self._kill_ms = kill_ms
+        """From when on a process dies as its commit arrives, so that the answer finds nobody."""
+        self._stored_ms: list[int] = []
+        """When what was asked for is stored."""
+        self._coordinator, self._is_failing = 0, False
+        self._restarts: list[tuple[int, str, Process]] = []
+        """When a process is to begin after another of its name, and which other."""
+        self._known: dict[str, Process] = {}
+        self._starting: set[str] = set()
+        self._losing: set[str] = set()
+        """The processes that are to lose an answer."""
+        self._has_told = False
+        """Whether a heartbeat has come in this step whose answer may be lost."""
+
+    def _expect(self, simulation: GroupSimulation, holds: bool, text: str) -> None:
+        if not holds:
+            self.told = self.told or f"at {simulation.now_ms} {text}"
+
+    def noted(self, simulation: GroupSimulation, process: Process, note: Any) -> None:
+        """See that who notes something runs, and plan what follows a death."""
+        is_end = isinstance(note, PartitionsRevoked) and note.why is Why.CRASHED
+        is_awake = process.is_alive and simulation.now_ms >= process.frozen_until_ms
+        self._expect(simulation, is_awake or is_end, f"{process.name} is over or stands still, and notes {note}")
+        if isinstance(note, Died) and simulation.scenario.restart_ms is not None:
+            self._restarts.append((simulation.now_ms + _RESTART_MS, process.name, process))
+
+    def happened(self, simulation: GroupSimulation, event: Event) -> None:
+        """Note who may begin now, or later, and who loses an answer."""
+        process = simulation.processes.get(event.target)
+        if event.kind in (EventKind.START, EventKind.TWIN):
+            self._starting.add(event.target + ("+" if event.kind is EventKind.TWIN else ""))
+        elif event.kind is EventKind.BOUNCE and process is not None and process.is_alive:
+            self._restarts.append((simulation.now_ms + event.for_ms, event.target, process))
+        self._is_failing |= event.kind is EventKind.FAILOVER
+
+    def asked(self, simulation: GroupSimulation, ticket: Ticket, request: Any) -> None:
+        """See that a heartbeat whose answer is to be lost has lost it; let who commits die once."""
+        name = getattr(request, "member_id", "")
+        sender = next((each for each in simulation.alive() if name and each.client.member_id == name), None)
+        if isinstance(request, OffsetCommitRequest) and sender is not None and simulation.now_ms >= self._kill_ms:
+            self._kill_ms = _NEVER
+            simulation._end(sender)
+        says = isinstance(request, ConsumerGroupHeartbeatRequest) and request.owned is not None
+        if not says and not isinstance(request, HeartbeatRequest):
+            return
+        self._has_told = True
+        is_kept = sender is not None and sender.loses_answer
+        self._expect(simulation, not is_kept, f"the answer to {request} is not lost")
+
+    def appended(self, simulation: GroupSimulation, entries: object) -> None:
+        """Note when something is stored that the coordinator asks for."""
+        self._stored_ms.append(simulation.now_ms + STORE_MS)
+
+    def stepped(self, simulation: GroupSimulation) -> None:
+        """Look at all processes, and at the coordinator."""
+        for name, process in simulation.processes.items():
+            self._look(simulation, name, process)
+        for each in [each for each in self._restarts if each[0] < simulation.now_ms]:
+            self._restarts.remove(each)
+            is_there = simulation.processes[each[1]] is not each[2] or each[2].is_alive
+            self._expect(simulation, is_there, f"{each[1]} has not begun again, due at {each[0]}")
+        losing = {name for name, process in simulation.processes.items() if process.loses_answer}
+        gone = {name for name in self._losing - losing if simulation.processes[name] is self._known[name]}
+        self._expect(simulation, self._has_told or not gone, f"{gone} have lost the answer to something else")
+        self._known = dict(simulation.processes)
+        self._losing, self._has_told = losing, False
+        self._starting.clear()
+        self._look_at_host(simulation)
+
+    def _look(self, simulation: GroupSimulation, name: str, process: Process) -> None:
+        """See that a process began for a reason, and that its timer is not late."""
+        now_ms, next_ms = simulation.now_ms, process.client.next_ms()
+        if self._known.get(name) is not process:
+            is_due = any(each[:2] == (now_ms, name) for each in self._restarts)
+            self._expect(simulation, is_due or name in self._starting, f"{name} begins")
+        if process.is_alive and now_ms > process.frozen_until_ms and next_ms is not None:
+            self._expect(simulation, next_ms >= now_ms, f"the timer of {name} was due at {next_ms}")
+
+    def _look_at_host(self, simulation: GroupSimulation) -> None:
+        now_ms, hosting = simulation.now_ms, simulation.hosting
+        self._stored_ms = [each for each in self._stored_ms if each >= now_ms]
+        is_sure = now_ms not in self._stored_ms
+        text = f"something is being stored: {hosting.is_storing}, due at {self._stored_ms}"
+        self._expect(simulation, not is_sure or hosting.is_storing == bool(self._stored_ms), text)
+        if hosting.service is not None:
+            is_other = hosting.coordinator != self._coordinator
+            self._expect(simulation, is_other or not self._is_failing, f"{hosting.coordinator} coordinates again")
+            self._is_failing, self._coordinator = False, hosting.coordinator
