@@ -141,8 +141,7 @@ class Shard:
             self._tell(caller, _loading(request, self._ticket), out)
             return
         if group_id not in self.services:
-            service = self.services[group_id] = self._new_service(group_id)
-            service.load((), now_ms)
+            self.services[group_id] = self._new_service(group_id)
         service = self.services[group_id]
         self._asked[self._ticket] = caller
         led = host.led_log(self.partition)

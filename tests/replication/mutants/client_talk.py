@@ -103,6 +103,8 @@ class Talk(OneMember):
         self.replies: dict[type, Callable[[Any], Any]] = {}
         """How the next request of a kind is answered, if not by the coordinator."""
         self.silent: set[type] = set()
+        self.unanswered: list[Send] = []
+        """The requests of such kinds, which may be answered from outside."""
         self.trouble_ms = -1
         """When the last of these answers arrived."""
         self._under_way: list[tuple[int, Send]] = []
@@ -112,7 +114,9 @@ class Talk(OneMember):
         for output in outputs:
             if isinstance(output, Send):
                 self.log.append(Entry(self.now_ms, sent=output.request))
-                if type(output.request) not in self.silent:
+                if type(output.request) in self.silent:
+                    self.unanswered.append(output)
+                else:
                     last_ms = self._under_way[-1][0] if self._under_way else 0
                     self._under_way.append((max(last_ms, self.now_ms + self._draws.number(1, 9)), output))
             else:
@@ -140,6 +144,10 @@ class Talk(OneMember):
         response = self._answer_to(send.request) if given is None else given(send.request)
         if given is not None:
             self.trouble_ms = self.now_ms
+        self.answer(send, response)
+
+    def answer(self, send: Send, response: Any) -> None:
+        """Bring the answer to a request now."""
         self.log.append(Entry(self.now_ms, sent=send.request, response=response))
         self.do(self.client.handle(send.ticket, response, TimeMs(self.now_ms)))
 

@@ -84,6 +84,13 @@ EQUIVALENT: Final[Mapping[str, str]] = MappingProxyType(
         "replication/groups/member.py __init__ [dropped call] self._is_probing = False -> pass": (
             "`_begin_session`, which is called next, sets it"
         ),
+        "replication/groups/client/consumer_client.py __init__ [off by one] 0 -> 1": (
+            "until the first answer tells the interval, and that is longer than 1 ms, only urgent heartbeats are sent"
+        ),
+        **{
+            f"replication/groups/commits.py {name} [off by one] 1 -> 2": "times are not negative: both lie before all"
+            for name in ("impossible", "_why_impossible")
+        },
         "replication/groups/shard.py on_due [dropped operand] due.number != self.number or self.is_loading -> "
         "(self.is_loading)": ("a timer of a former shard finds nothing due, and sets another for the same time"),
         "replication/groups/client/client.py __init__ [dropped call] self._is_busy = False -> pass": (

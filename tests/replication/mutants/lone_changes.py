@@ -59,6 +59,45 @@ def change(draws: Draws, protocol: GroupProtocol) -> Iterator[str]:
     yield from always(talk)
 
 
+def waver(draws: Draws, protocol: GroupProtocol) -> Iterator[str]:
+    """Give a member of a consumer group more, then most, then more again, while it still reconciles for the first."""
+    if protocol is not GroupProtocol.CONSUMER:
+        return
+    talk = settled(draws, protocol)
+    order = draws.some(EVERY, len(EVERY))
+    talk.share = frozenset(order[: draws.number(1, 3)])
+    talk.run_until(talk.now_ms + 20_000)
+    begin_ms, before = talk.now_ms, talk.share
+    more = before.union(order[: len(before) + 1])
+    _refuse_commits(talk, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, begin_ms + 20_000)
+    for share in (more, more.union(order[: len(more) + 1]), more):
+        talk.share = share
+        talk.run_until(talk.now_ms + 6_000)
+    talk.run_until(begin_ms + 40_000)
+    told = [each.owned for _, each in talk.sends(ConsumerGroupHeartbeatRequest, begin_ms) if each.owned is not None]
+    if told != [more, more]:
+        yield f"it was given {sorted(more)} twice, and acknowledges {told}"
+    yield from always(talk)
+
+
+def fence(draws: Draws, protocol: GroupProtocol) -> Iterator[str]:
+    """Fence a member of a consumer group that reconciles, and give it another share as it joins again."""
+    if protocol is not GroupProtocol.CONSUMER:
+        return
+    talk = settled(draws, protocol)
+    begin_ms = talk.now_ms
+    _refuse_commits(talk, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, begin_ms + 20_000)
+    talk.share = frozenset(draws.some(EVERY))
+    talk.run_until(begin_ms + 7_000)
+    talk.share = frozenset(draws.some(EVERY))
+    error = draws.one((ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.UNKNOWN_MEMBER_ID))
+    talk.replies[ConsumerGroupHeartbeatRequest] = erring(error)
+    talk.run_until(begin_ms + 40_000)
+    if talk.client.subscriptions.owned != talk.share:
+        yield f"fenced it owns {sorted(talk.client.subscriptions.owned)} of {sorted(talk.share)}"
+    yield from always(talk)
+
+
 def _refuse_commits(talk: Talk, error: ErrorCode, until_ms: int) -> None:
     """Answer the next commit, and all until a time, by an error."""
 

@@ -3,8 +3,9 @@
 What it decides: requests, losses, duplicates, brokers that die, clients that start anew and the time, from a seed; and
 by lists of all that happened what each end must answer.
 
-Constraints: messages between two processes keep their order. The lists are those of a reader of the specification:
-what arrived where, and when each broker was last heard of; they share nothing with the ends' own tables.
+Constraints: messages between two processes keep their order, but for what comes twice. The lists are those of a reader
+of the specification: what arrived where, and when each broker was last heard of; they share nothing with the ends' own
+tables.
 
 Source: ours, as `replication.groups.connections`; a probe each second, a silent broker given up after `SILENCE_MS`.
 """
@@ -61,6 +62,7 @@ class _Life:
         self._client = self._new_client()
         self._brokers = {each: BrokerEnds(BrokerId(each)) for each in _BROKERS}
         self._ways: dict[tuple[str, int], list[Any]] = {(way, each): [] for way in ("out", "in") for each in _BROKERS}
+        self._late: dict[int, list[GroupRequest]] = {each: [] for each in _BROKERS}
         # The lists.
         self._open: list[_Asked] = []
         self._probed_since: dict[int, int] = {}
@@ -95,10 +97,14 @@ class _Life:
         return later[0] if later and self._draws.is_one_in(6) else 0
 
     def _post(self, way: str, broker: int, messages: list[tuple[Address, Any]]) -> None:
-        """Put messages on their way; each may be lost, or be there twice."""
+        """Put messages on their way; each may be lost, or be there twice, a request long after it came."""
         for _, message in messages:
             count = self._draws.one((0, 1, 1, 1, 1, 2))
             self._ways[way, broker] += [message] * count
+            if count and isinstance(message, GroupRequest) and self._draws.is_one_in(6):
+                self._late[broker].append(message)
+        if way == "out" and self._late[broker] and self._draws.is_one_in(6):
+            self._ways[way, broker].append(self._late[broker].pop(0))
 
     # The client.
 
@@ -222,6 +228,7 @@ class _Life:
         broker = self._draws.one(_BROKERS)
         self._brokers[broker] = BrokerEnds(BrokerId(broker))
         self._ways["out", broker].clear()
+        self._late[broker].clear()
         self._working[broker].clear()
         self._taken[broker].clear()
         self._told = {key: told for key, told in self._told.items() if key[0] != broker}

@@ -25,12 +25,13 @@ from replication.groups.client.protocols import GroupProtocol, takes
 from tests.replication.mutants.client_talk import Talk, erring, settled
 from tests.replication.mutants.cures import CLASSIC, CONSUMER, cured
 from tests.replication.mutants.drawing import Draws
-from tests.replication.mutants.lone_changes import change
+from tests.replication.mutants.lone_changes import change, fence, waver
+from tests.replication.mutants.lone_crossings import refuse_while_joining, reset_while_syncing
 from tests.replication.mutants.lone_troubles import close, garble, remember, silence, stall, watch
 from tests.replication.mutants.one_member import EVERY
 from tests.replication.mutants.talk_checks import always
 
-TALK_COUNT: Final = 25
+TALK_COUNT: Final = 30
 _STREAM: Final = 42
 _REST_MS: Final = 9_000
 
@@ -41,7 +42,7 @@ def replies_noticed(seed: int) -> str:
     told = _takes()
     for _ in range(TALK_COUNT):
         protocol = draws.one(tuple(GroupProtocol))
-        trouble = draws.one((_err, _err, _err, _err, _err, stall, change, watch, silence, remember, garble, close))
+        trouble = draws.one(_TROUBLES)
         told = told or next(trouble(draws, protocol), "")
     return told
 
@@ -81,3 +82,19 @@ def _err(draws: Draws, protocol: GroupProtocol) -> Iterator[str]:
     talk.run_until(talk.trouble_ms + _REST_MS)
     for told in (*cured(talk, cure, error, owned, member_id), *always(talk)):
         yield f"{protocol.value}: after {cure.asked.__name__} is answered {error} {told}"
+
+
+_TROUBLES: Final = (
+    *[_err] * 5,
+    stall,
+    change,
+    watch,
+    silence,
+    remember,
+    garble,
+    close,
+    fence,
+    waver,
+    refuse_while_joining,
+    reset_while_syncing,
+)

@@ -172,8 +172,10 @@ def remember(draws: Draws, protocol: GroupProtocol) -> Iterator[str]:
     """Let the application ask for partitions that it was assigned first."""
     talk = settled(draws, protocol, remembers_partitions=True)
     before = talk.client.subscriptions.owned
-    talk.share, talk.is_calling = frozenset(draws.some(EVERY)), True
-    talk.run_until(talk.now_ms + 20_000)
+    # What is assigned later, and taken back, the application has not remembered.
+    for share in (before.union(draws.some(EVERY)), frozenset(draws.some(EVERY))):
+        talk.share, talk.is_calling = share, True
+        talk.run_until(talk.now_ms + 20_000)
     missing = sorted(before if protocol is GroupProtocol.EAGER else before - talk.share)
     died = [note.reason for _, note in talk.notes(Died)]
     wanted = [f"IllegalStateException: No current assignment for partition {each}" for each in missing[:1]]

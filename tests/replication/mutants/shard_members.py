@@ -50,13 +50,15 @@ class _Wait:
     due_ms: int
     end_offset: int | None
 
-    def allows(self, error: ErrorCode, now_ms: int, log: OffsetsLog, has_led: bool) -> bool:
+    def allows(self, error: ErrorCode, now_ms: int, log: OffsetsLog, *, has_led: bool, is_losing: bool) -> bool:
         """Return whether the time has come for an answer with this error."""
         if self.end_offset == ITS_OWN:
             return True
         is_committed = log.high_watermark >= (log.log_end_offset if self.end_offset is None else self.end_offset)
         if error is ErrorCode.COORDINATOR_NOT_AVAILABLE and self.end_offset is not None:
-            return now_ms >= self.due_ms and not (is_committed and has_led)
+            return now_ms >= self.due_ms and not (is_committed and has_led) and not is_losing
+        if error is ErrorCode.NOT_COORDINATOR and self.end_offset is not None:
+            return is_losing
         return is_committed or error is not ErrorCode.NONE
 
 
@@ -154,10 +156,13 @@ class ShardMembers(ShardBrokers):
         log, leads = self._logs[HOME["g"]], self._hosts[broker].leads
         wait = _Wait(self._now + WAIT_MS, None if HOME["g"] in leads else ITS_OWN)
 
+        def is_due(error: ErrorCode) -> bool:
+            return wait.allows(error, self._now, log, has_led=HOME["g"] in leads, is_losing=self._is_losing)
+
         def is_right(told: Any) -> bool:
             if told.error is ErrorCode.COORDINATOR_NOT_AVAILABLE:
                 self._doubted.add("g")  # Nothing was replicated for as long as an append may take.
-            return wait.allows(told.error, self._now, log, HOME["g"] in leads) and self._heard("g", request, told)
+            return is_due(told.error) and self._heard("g", request, told)
 
         ticket = self._send(broker, "g", request, is_right, 10**9)
         if ticket in self._open and wait.end_offset is None and not self._is_storing(broker, "g"):

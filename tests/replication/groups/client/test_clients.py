@@ -367,7 +367,7 @@ def test_partition_counts_that_come_when_another_leads_change_nothing() -> None:
     assert (script.client.generation, script.has_asked(JoinGroupRequest)) == (2, False)
 
 
-def consumer(instance_id: str | None = None, revoke_ms: int = 0) -> Script:
+def consumer(instance_id: str | None = None, revoke_ms: int = 0, max_poll_interval_ms: int = 300_000) -> Script:
     instance = None if instance_id is None else InstanceId(instance_id)
     spec = ClientSpec(
         name="c",
@@ -376,6 +376,7 @@ def consumer(instance_id: str | None = None, revoke_ms: int = 0) -> Script:
         assignors=("uniform",),
         instance_id=instance,
         revoke_ms=DurationMs(revoke_ms),
+        options=ClientOptions(max_poll_interval_ms=DurationMs(max_poll_interval_ms)),
     )
     script = Script(ConsumerClient(spec, Ten()))
     script.answer(FindCoordinatorRequest, FindCoordinatorResponse(BrokerId(1)))
@@ -416,6 +417,24 @@ def test_a_consumer_member_commits_before_it_gives_a_partition_back() -> None:
     script.answer(OffsetCommitRequest, OffsetCommitResponse((ErrorCode.NONE, ErrorCode.NONE)))
     assert script.of(PartitionsRevoked) == [PartitionsRevoked(frozenset({P1}), Why.REVOKED)]
     assert script.asked(ConsumerGroupHeartbeatRequest).owned == frozenset({P0})
+
+
+def test_a_consumer_member_repeats_its_commit_before_it_gives_a_partition_back_until_max_poll_interval() -> None:
+    """CommitRequestManager: a commit that may succeed is sent again before the deadline, and not as it passes."""
+    script = consumer(max_poll_interval_ms=2_000)
+    script.answer(ConsumerGroupHeartbeatRequest, accepted(1, P0, P1))
+    script.answer(OffsetFetchRequest, OffsetFetchResponse((None, None)))
+    script.answer(ConsumerGroupHeartbeatRequest, kept(1))
+    script.at(5_000)
+    script.answer(OffsetCommitRequest, OffsetCommitResponse((ErrorCode.NONE, ErrorCode.NONE)))
+    script.answer(ConsumerGroupHeartbeatRequest, accepted(1, P0))
+    loading = OffsetCommitResponse((ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,) * 2)
+    for now_ms in range(5_000, 7_100, 100):
+        assert script.of(PartitionsRevoked) == []
+        script.at(now_ms)
+        while script.has_asked(OffsetCommitRequest):
+            script.answer(OffsetCommitRequest, loading)
+    assert script.of(PartitionsRevoked) == [PartitionsRevoked(frozenset({P1}), Why.REVOKED)]
 
 
 def test_a_consumer_member_reconciles_one_target_at_a_time_and_acknowledges_the_last_one() -> None:
