@@ -48,7 +48,7 @@ class _Asked:
 def connections_noticed(seed: int) -> str:
     """Return what an end of a connection does that it must not, "" if nothing."""
     draws = Draws(seed, _STREAM)
-    return next((told for told in (_Life(draws).run() for _ in range(2)) if told), "")
+    return next((told for told in (_Life(draws).run() for _ in range(6)) if told), "")
 
 
 class _Life:

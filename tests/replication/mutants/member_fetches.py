@@ -72,7 +72,8 @@ class Fetches:
         """Yield what the fetcher sends that it must not, or does not send that it must."""
         sent = [(int(to.node), each) for to, each in out.sent if isinstance(each, ConsumerFetch | MetadataRequest)]
         positions = {} if client is None else _positions(client)
-        if went_on_ms == now_ms and self._partitions:
+        goes_on = went_on_ms == now_ms
+        if goes_on:
             # What came meanwhile is taken all at once: who asks is believed once.
             self._partitions = {
                 each: _Partition(position, position, now_ms, is_open=True) for each, position in positions.items()
@@ -82,6 +83,8 @@ class Fetches:
             self._follow(positions, now_ms)
         for receiver, each in sent:
             known = self._partitions.get(each.partition)
+            if known is None and goes_on:
+                continue  # It was owned for a moment.
             if known is None:
                 yield f"it asks {each}, and owns {sorted(self._partitions)}"
                 return

@@ -38,7 +38,6 @@ from replication.roles.messages import (
     ConsumerFetchResponse,
     MetadataRequest,
     MetadataResponse,
-    NodeId,
 )
 from replication.simulation import quiet
 from tests.replication.mutants.client_talk import erring
@@ -57,7 +56,7 @@ BATCH_COUNT_MAX: Final = 300
 """The records that one fetch returns at most."""
 SHORT_MS: Final = 1_200
 """A pause that breaks no connection."""
-_NODE: Final = NodeId(7)
+_POLL_MS: Final = 500
 
 
 class MemberWorld(OneMember):
@@ -88,12 +87,15 @@ class MemberWorld(OneMember):
         self._starts = dict.fromkeys(self._leaders, 0)
 
     def _events(self) -> Iterator[Event]:
-        """Yield a start, then anything at any time, and at last a start."""
+        """Yield a start, then anything at any time, often in the very millisecond of a poll, and at last a start."""
         draws = self._draws
-        yield Event(TimeMs(draws.number(0, 2_000)), EventKind.START)
+        start_ms = draws.number(0, 2_000)
+        yield Event(TimeMs(start_ms), EventKind.START)
         kinds = (EventKind.START, EventKind.CRASH, EventKind.CLOSE, EventKind.STALL, EventKind.FREEZE, EventKind.FREEZE)
         at_ms = draws.number(3_000, 15_000)
         while at_ms < STORM_MS - 20_000:
+            if draws.is_one_in(2):
+                at_ms += (start_ms - at_ms) % _POLL_MS
             for_ms = draws.one((500, SHORT_MS, SHORT_MS, 8_000, 40_000))
             yield Event(TimeMs(at_ms), draws.one(kinds), DurationMs(for_ms))
             at_ms += for_ms + draws.one((1, 1_500, 6_000, 12_000))
