@@ -102,7 +102,6 @@ class _Consumer:
     attempt: int = 0
     view: tuple[str, ...] = ()
     owned: list[int] = attrs.field(factory=list)
-    claims: list[int] = attrs.field(factory=list)
     turn: int = 0
     """Counts the interruptions of the consumer: a step that was planned in an earlier turn is dropped."""
 
@@ -120,7 +119,6 @@ class Herd:
         self._agenda: list[tuple[int, int, Callable[[], None]]] = []
         self._step_count = 0
         self._consumers: dict[Session, _Consumer] = {}
-        self._changed_ms = 0
         self._unowned_ms = 0
         self._owned_count = 0
         self._woken = self._rebalances = self._conflicts = self._disagreements = 0
@@ -148,8 +146,6 @@ class Herd:
         consumer.is_alive = False
         consumer.turn += 1
         self._owned_count -= len(consumer.owned)
-        consumer.owned.clear()
-        consumer.claims.clear()
         self._after(self.options.session_timeout_ms, lambda: self._expire(consumer))
 
     def settle(self) -> HerdReport:
@@ -215,41 +211,40 @@ class Herd:
         self._rebalance(consumer)
 
     def _rebalance(self, consumer: _Consumer) -> None:
-        """Release all partitions and claims of the consumer, then read the group."""
+        """Release all partitions of the consumer, then read the group."""
         self._rebalances += 1
         self._release(consumer, consumer.owned)
-        self._release(consumer, consumer.claims)
+        self._owned_count -= len(consumer.owned)
+        consumer.owned = []
         self._later(consumer, self.options.round_trip_ms, lambda: self._read(consumer))
 
     def _release(self, consumer: _Consumer, partitions: list[int]) -> None:
         for partition in partitions:
             self.nodes.delete(f"{OWNERS}/{partition}", session=consumer.session)
         self._writes += len(partitions)
-        if partitions is consumer.owned:
-            self._owned_count -= len(partitions)
-        partitions.clear()
 
     def _read(self, consumer: _Consumer) -> None:
         consumer.view = tuple(sorted(self.nodes.children(IDS, consumer.session)))
         # Each list is one read, and each node in it another one.
         self._reads += 2 + len(consumer.view) + len(self.nodes.children(OWNERS))
-        others = (c for c in self._consumers.values() if c is not consumer and c.is_alive and c.view)
+        others = (each for each in self._consumers.values() if each.is_alive and each.view)
         self._disagreements += any(other.view != consumer.view for other in others)
         self._later(consumer, self.options.round_trip_ms, lambda: self._claim(consumer))
 
     def _claim(self, consumer: _Consumer) -> None:
         """Create an owner node for each partition of the consumer's range; after a conflict, release them all."""
         start, end = range_of(consumer.view.index(consumer.session), len(consumer.view), self.options.partition_count)
+        claims: list[int] = []
         for partition in range(start, end):
             self._writes += 1
             if not self._is_claimed(consumer, partition):
                 self._conflicts += 1
-                self._release(consumer, consumer.claims)
+                self._release(consumer, claims)
                 self._retry(consumer)
                 return
-            consumer.claims.append(partition)
-        consumer.owned, consumer.claims = consumer.claims, []
-        self._owned_count += len(consumer.owned)
+            claims.append(partition)
+        consumer.owned = claims
+        self._owned_count += len(claims)
 
     def _is_claimed(self, consumer: _Consumer, partition: int) -> bool:
         """Create a partition's owner node; return False where it exists already."""

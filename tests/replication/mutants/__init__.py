@@ -22,7 +22,9 @@
 - lone_shards: Let two brokers coordinate groups in turn, and compare with the logs of `__consumer_offsets`.
 - kafka_answers: Replay random histories of a controller and of a log that Kafka's own classes have answered.
 - drawing: Draw what these runs are made of, from a seed.
-- lone_groups: Run a group, and consumers that ZooKeeper coordinates, without a cluster.
+- lone_groups: Run a group without a cluster.
+- lone_herds: Let consumers coordinate themselves through ZooKeeper, and compare its reports with notes.
+- herd_notes: Note the requests of such consumers as they reach ZooKeeper.
 - view_checks: Judge what a run under way tells of its partitions by an oracle.
 - histories: Run the explorer's models for some CPU seconds, and say what the first unexpected outcome was.
 - nearest: Order the test files by how near they are to a module.

@@ -36,7 +36,8 @@ from tests.replication.mutants.lone_connections import connections_noticed
 from tests.replication.mutants.lone_consumers import consumers_noticed
 from tests.replication.mutants.lone_controllers import decisions_noticed
 from tests.replication.mutants.lone_epochs import epochs_noticed
-from tests.replication.mutants.lone_groups import herd_noticed, lone_group_noticed, named_group_noticed
+from tests.replication.mutants.lone_groups import lone_group_noticed, named_group_noticed
+from tests.replication.mutants.lone_herds import herds_noticed
 from tests.replication.mutants.lone_leaders import leader_noticed
 from tests.replication.mutants.lone_logs import log_noticed
 from tests.replication.mutants.lone_members import members_noticed
@@ -118,7 +119,7 @@ ALONE: Final[Mapping[str, Callable[[int], str]]] = MappingProxyType(
         "appends": appends_noticed,
         "group": lone_group_noticed,
         "named": named_group_noticed,
-        "herd": herd_noticed,
+        "herd": herds_noticed,
         "controller": controller_noticed,
         "program": program_noticed,
         "recovery": recovery_noticed,

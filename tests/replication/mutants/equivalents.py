@@ -74,6 +74,13 @@ EQUIVALENT: Final[Mapping[str, str]] = MappingProxyType(
         "log/partition/segment_recovery.py _regular_headers [off by one] 0 -> 1 (4)": (
             "batches of one record are recovered one by one then, with the same outcome: a test holds the two together"
         ),
+        'broker/group/classic/group.py stored [dropped operand] record.protocol_name or "" -> (record.protocol_name)': (
+            "a record that has members names the protocol that their group chose"
+        ),
+        "broker/group/classic/coordinator.py _add [dropped operand] group.state is GroupState.PREPARING_REBALANCE and "
+        "group.previous_state is GroupState.EMPTY -> (group.previous_state is GroupState.EMPTY)": (
+            "no other state than this one follows upon an empty group that is still there"
+        ),
         "broker/group/consumer/records.py _removed [dropped operand] version == CURRENT and name in group.members -> "
         "(name in group.members)": ("of the keys that are left only that of a member's assignment has a name"),
         "replication/roles/replica_log.py start_anew [dropped call] self.set_high_watermark(after.high_watermark) -> "
@@ -165,7 +172,7 @@ _TALLIES: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
     {
         "broker/group/service.py": frozenset({"_token"}),
         "broker/group/timers.py": frozenset({"_count"}),
-        _HERD: frozenset({"_step_count"}),
+        _HERD: frozenset({"_step_count", "turn"}),
         "replication/groups/client/link.py": frozenset({"_count"}),
         "replication/groups/fetching.py": frozenset({"_question"}),
         "replication/groups/hosted_coordinator.py": frozenset({"_shard_count"}),

@@ -1,4 +1,4 @@
-"""Run groups without a cluster: the campaign's runs of one group, and of consumers that ZooKeeper alone coordinates.
+"""Run groups without a cluster: the campaign's runs of one group, drawn or of a named scenario.
 
 What it decides: members, protocol, assignor and release of each run, from the seed; and what each must come to,
 whatever happened in it: no invariant is broken, the group settles, every partition has one owner at the end, and
@@ -15,8 +15,6 @@ from typing import Final
 import attrs
 
 from broker.entropy import SplitMix64, derive
-from broker.group.zookeeper import Herd, HerdOptions
-from broker.group.zookeeper.herd import IDS, OWNERS
 from broker.releases import NEWEST, Release
 from broker.units import DurationMs
 from replication.groups.alone import SCENARIOS, GroupRun, Shape, SingleGroupScenario, run_group, seeded_scenario
@@ -138,58 +136,3 @@ def _reasons(group_run: GroupRun) -> dict[str, bool]:
         >= group_run.least_move_count,
         f"two had a partition for {group_run.shared_ms} ms": others > 0 or group_run.shared_ms == 0,
     }
-
-
-def herd_noticed(seed: int) -> str:
-    """Return what consumers that ZooKeeper alone coordinates show to be broken, "" if nothing."""
-    entropy = SplitMix64(derive(seed, _STREAM))
-    count, partitions = 1 + entropy.next_int_bound(8), 1 + entropy.next_int_bound(20)
-    retries = (1, 4, 100)[entropy.next_int_bound(3)]
-    options = HerdOptions(
-        consumer_count=count,
-        partition_count=partitions,
-        retry_count_max=retries,
-        notice_ms=DurationMs((50, 500)[entropy.next_int_bound(2)]),
-    )
-    herd = Herd(options, entropy)
-    names = {f"c{number:04d}" for number in range(count)}
-    started = herd.start()
-    told = _herd_broken(herd, names, started.failed_consumer_count)
-    if count == 1 and started.write_count != 1 + partitions:
-        told = f"one consumer wrote {started.write_count} nodes for {partitions} partitions"
-    for step in range(3):
-        if told:
-            break
-        if len(names) > 1 and entropy.next_int_bound(2):
-            gone = herd.first_active()
-            names.discard(gone)
-            herd.crash(gone)
-        else:
-            names.add(f"d{step}")
-            herd.join(f"d{step}")
-        report = herd.settle()
-        told = _herd_broken(herd, names, report.failed_consumer_count)
-        others = len(names) - (f"d{step}" in names)
-        if not told and report.failed_consumer_count == 0 and report.woken_count < others:
-            told = f"a change woke {report.woken_count} of {others} others"
-        if not told and report.unowned_partition_ms < 0:
-            told = f"partitions had no owner for {report.unowned_partition_ms} ms"
-    return told
-
-
-def _herd_broken(herd: Herd, names: set[str], failed_count: int) -> str:
-    """Return what is wrong with a herd that has settled: owners are by ranges, and as ZooKeeper has them."""
-    owners = herd.owners()
-    if set(herd.nodes.children(IDS)) != names:
-        return f"registered are {herd.nodes.children(IDS)}, alive are {sorted(names)}"
-    if {int(each) for each in herd.nodes.children(OWNERS)} != set(owners):
-        return f"nodes of owners are {herd.nodes.children(OWNERS)}, owned are {sorted(owners)}"
-    if failed_count:
-        return ""
-    expected = [
-        name
-        for place, name in enumerate(sorted(names))
-        for _ in range(herd.options.partition_count // len(names) + (place < herd.options.partition_count % len(names)))
-    ]
-    found = [owners.get(partition) for partition in range(herd.options.partition_count)]
-    return "" if found == expected else f"owners are {found}, by ranges they were {expected}"
