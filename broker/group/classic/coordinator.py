@@ -412,15 +412,19 @@ class ClassicCoordinator:
             self._complete_join()
 
     def _expire_syncs(self) -> None:
-        """Remove the members that sent no SyncGroup request in time, and rebalance the others."""
+        """Remove the members that sent no SyncGroup request in time, and rebalance the others.
+
+        Kafka keeps the former id of a static member that was replaced among those awaited, so that the group rebalances
+        though nobody is late.
+        """
         group = self.group
-        late = [member_id for member_id in group.members if member_id in group.pending_syncs]
-        for member_id in late:
+        if not group.pending_syncs:
+            return
+        for member_id in [member_id for member_id in group.members if member_id in group.pending_syncs]:
             self._departed.append((group.members[member_id], Departure.SYNC))
             group.remove(member_id)
             self._timers.cancel(_beat(member_id))
-        if late:
-            self._prepare()
+        self._prepare()
 
     def _drop(self, member: Member, why: Departure) -> None:
         self._departed.append((member, why))

@@ -4,7 +4,7 @@ What it decides: nothing by itself; `coordinator` does. It keeps what belongs to
 which protocols all support, who leads.
 
 Constraints (`check_invariants`): a leader there is exactly when there are members, and it is one of them; static
-members and their instances are one to one; who waits for a sync is a member.
+members and their instances are one to one. Who waits for a sync is a member, or was a static member that was replaced.
 
 Kafka keeps members in a hash map, and its order reaches three results: the list that a leader is given, the leader
 that follows one who is gone, and which of two protocols with equal votes is taken. `ordered` is that order.
@@ -311,7 +311,6 @@ class ClassicGroup:
         assert (self.leader_id is None) == (not self.members), (self.leader_id, list(self.members))
         assert self.leader_id is None or self.leader_id in self.members
         assert {m.instance_id: m.member_id for m in self.members.values() if m.instance_id} == self.static_members
-        assert self.pending_syncs <= self.members.keys()
         assert not self.pending_joins & self.members.keys()
         assert self.state is not GroupState.EMPTY or not self.members
         assert self.state is not GroupState.STABLE or all(m.sync_ticket is None for m in self.members.values())

@@ -15,6 +15,7 @@
 - lone_brokers: Tell one broker what others may tell it, and hold every answer to plain facts.
 - broker_world, broker_facts, broker_clients, broker_news: Set it up, hold what it owes, ask it, and answer it.
 - lone_classic: Send a classic group's coordinator requests, and compare with `reference_classic`.
+- classic_members: Draw the requests of a classic group's members.
 - lone_consumers: Send a consumer group's coordinator heartbeats, and compare with `reference_consumer`.
 - lone_offsets: Commit offsets, and write their records byte by byte, apart from the code that reads them.
 - lone_clients: Let one consumer speak with a coordinator that errs, and see that it recovers.

@@ -1,7 +1,7 @@
 """Send a classic group's coordinator requests of every kind, sound and unsound, and compare with a reference.
 
-What it decides: the members' requests, when they come, and which records fail to be stored, all from a seed. Members
-use what they were told, and now and then a wrong id, instance, generation or protocol.
+What it decides: when requests come, which records fail to be stored, and when another broker takes over, from a seed.
+What the members say, `classic_members` draws.
 
 Constraints: the coordinator and the reference draw member ids from equal generators.
 
@@ -13,6 +13,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any, Final
 
+from broker.config.setting import Scope
+from broker.config.settings import Settings
 from broker.entropy import SplitMix64
 from broker.error_codes import ErrorCode
 from broker.group.classic import (
@@ -20,26 +22,18 @@ from broker.group.classic import (
     ClassicGroup,
     ClassicOptions,
     GroupState,
-    HeartbeatRequest,
-    InstanceId,
-    JoinGroupRequest,
     JoinGroupResponse,
-    LeaveGroupRequest,
-    MemberId,
-    Protocol,
     Store,
-    SyncGroupRequest,
-    Ticket,
 )
+from broker.group.members import GroupRecord
 from broker.units import DurationMs, TimeMs
+from tests.replication.mutants.classic_members import ClassicMembers
 from tests.replication.mutants.drawing import Draws
 from tests.replication.mutants.reference_classic import COMPLETING, EMPTY, STABLE, ReferenceGroup
 
-GROUPS_A_RUN: Final = 4
+GROUPS_A_RUN: Final = 12
 STEP_COUNT: Final = 60
 _STREAM: Final = 24
-_INSTANCES: Final = (None, None, None, InstanceId("i1"), InstanceId("i2"))
-_NAMES: Final = ("range", "sticky", "roundrobin")
 _APPEND_ERRORS: Final = {
     ErrorCode.NOT_ENOUGH_REPLICAS: ErrorCode.COORDINATOR_NOT_AVAILABLE,
     ErrorCode.NOT_LEADER_OR_FOLLOWER: ErrorCode.NOT_COORDINATOR,
@@ -54,39 +48,44 @@ def classic_noticed(seed: int) -> str:
     return next((told for told in (_Life(draws).run() for _ in range(GROUPS_A_RUN)) if told), "")
 
 
-class _Life:
+class _Life(ClassicMembers):
     """Run one group through its requests."""
 
     def __init__(self, draws: Draws) -> None:
-        self._draws = draws
+        super().__init__(draws)
         options = ClassicOptions(
             size_max=draws.one((2, 3, 100)),
             initial_delay_ms=DurationMs(draws.one((0, 1_000, 3_000))),
+            session_timeout_ms_min=DurationMs(draws.one((6_000, 5_990))),
             session_timeout_ms_max=DurationMs(60_000),
         )
+        given = {
+            "group.max.size": options.size_max,
+            "group.initial.rebalance.delay.ms": options.initial_delay_ms,
+            "group.min.session.timeout.ms": options.session_timeout_ms_min,
+            "group.max.session.timeout.ms": options.session_timeout_ms_max,
+        }
+        of_settings = ClassicOptions.of(Settings.of(Scope.BROKER, given))
         seed = draws.number(0, 10**6)
         self._group = ClassicGroup("g")
-        self._coordinator = ClassicCoordinator(self._group, options, SplitMix64(seed))
+        self._coordinator = ClassicCoordinator(self._group, of_settings, SplitMix64(seed))
         self._reference = ReferenceGroup(options, SplitMix64(seed))
+        self._record: GroupRecord | None = None
+        """What was stored last, if it was: the group of another broker."""
         self._now_ms = 1_000
-        self._ticket = 0
-        self._stores: list[int] = []
         self._store_count = 0
-        self._ids: dict[str, tuple[InstanceId | None, int]] = {}
-        """What each member id was given to: its instance, and the generation that it knows."""
-        self._asked: dict[int, InstanceId | None] = {}
 
     def run(self) -> str:
         """Send requests until the steps are over or the two differ."""
         for _ in range(STEP_COUNT):
-            told = self._pass() or self._step() or self._commits()
+            told = self._pass(is_asked_next=True) or self._step() or self._commits() or self._moved()
             if told:
                 return told
         return self._unloaded()
 
     def _unloaded(self) -> str:
         """Let another broker take over: who waits is told so, and nobody else."""
-        told_before = self._pass()
+        told_before = self._pass(is_asked_next=False)
         if told_before:
             return told_before
         reference, now_ms = self._reference, TimeMs(self._now_ms)
@@ -127,7 +126,24 @@ class _Life:
         told = self._group.commit_error(name, instance, generation, in_transaction=in_transaction)
         if told is not wanted:
             return f"a commit of {name!r}, {instance}, {generation} in {reference.state} is answered {told}"
-        return self._expiry()
+        if told is ErrorCode.NONE and self._draws.is_one_in(4):
+            self._coordinator.renew_session(name, TimeMs(self._now_ms))
+            reference.renew(name)
+        return self._expiry() or self._compared((), f"a commit of {name!r}")
+
+    def _moved(self) -> str:
+        """Let another broker coordinate the group from its record, if nothing is under way that only this one knows."""
+        record, reference, coordinator = self._record, self._reference, self._coordinator
+        if record is None or self._stores or reference.state not in (STABLE, EMPTY) or not self._draws.is_one_in(6):
+            return ""
+        if any(one.joins is not None or one.syncs is not None for one in reference.members.values()):
+            return ""
+        self._group = ClassicGroup.of_record(record)
+        self._coordinator = ClassicCoordinator(self._group, coordinator.options, coordinator.entropy)
+        self._coordinator.loaded(TimeMs(self._now_ms))
+        reference.move_away()
+        self._store_count = 0
+        return self._compared((), "another broker took over")
 
     def _expiry(self) -> str:
         """Return where the group lets offsets expire otherwise than by KIP-211 and KIP-496."""
@@ -145,9 +161,10 @@ class _Life:
         found = None if rule is None else (rule.since_ms, frozenset(rule.kept_topics))
         return "" if found == wanted else f"in {reference.state} offsets expire by {rule}, reading {read}"
 
-    def _pass(self) -> str:
+    def _pass(self, *, is_asked_next: bool) -> str:
         """Let some time pass, and stop wherever something is due."""
-        end_ms = self._now_ms + self._draws.one((0, 0, 10, 500, 3_000, 7_000, 20_000))
+        long_ms = (3_000,) if self._is_calm else (3_000, 7_000, 20_000)
+        end_ms = self._now_ms + self._draws.one((0, 0, 10, 500, *long_ms))
         while (next_ms := self._coordinator.next_ms()) is not None and next_ms <= end_ms:
             if next_ms != self._reference.next_ms and (self._reference.next_ms or 0) > next_ms:
                 break
@@ -158,6 +175,8 @@ class _Life:
                 return told
         self._now_ms = end_ms
         self._reference.pass_to(end_ms)
+        if is_asked_next and self._draws.is_one_in(3):
+            return ""  # Who is asked lets happen first what is due.
         return self._compared(self._coordinator.advance(TimeMs(end_ms)), "time")
 
     def _step(self) -> str:
@@ -165,82 +184,13 @@ class _Life:
         if self._stores and draws.is_one_in(2):
             place = self._stores.pop(draws.number(0, len(self._stores) - 1))
             error = draws.one((*_APPEND_ERRORS, *[ErrorCode.NONE] * 9))
+            if self._record is not None and error is not ErrorCode.NONE:
+                self._record = None
             self._reference.stored(place, _APPEND_ERRORS.get(error, error))
             return self._compared(self._coordinator.stored(place + 1, error, TimeMs(self._now_ms)), f"stored {error}")
-        self._ticket += 1
-        kinds = [self._join, self._join, self._sync, self._sync, self._heartbeat, self._leave]
-        if self._reference.state == COMPLETING:
-            kinds += [self._sync] * 8
-        request: Any = draws.one(kinds)()
+        request = self._drawn()
         self._reference.take(request)
         return self._compared(self._coordinator.handle(request, TimeMs(self._now_ms)), str(request))
-
-    def _member(self) -> tuple[MemberId, InstanceId | None, int]:
-        """Return a member id, its instance and its generation, now and then wrong ones."""
-        draws = self._draws
-        name = draws.one(["", *self._ids, *self._reference.members])
-        instance, generation = self._ids.get(name, (None, -1))
-        if draws.is_one_in(12):
-            name = "stranger"
-        if draws.is_one_in(12):
-            instance = draws.one(_INSTANCES)
-        if name in self._reference.members and not draws.is_one_in(10):
-            generation = self._reference.generation
-        return MemberId(name), instance, generation
-
-    def _join(self) -> JoinGroupRequest:
-        draws = self._draws
-        name, instance, _ = self._member()
-        if not name:
-            held = [InstanceId(one.instance) for one in self._reference.members.values() if one.instance]
-            instance = draws.one((*_INSTANCES, *held))
-        self._asked[self._ticket] = instance
-        names = draws.some(_NAMES, 0 if draws.is_one_in(12) else 2)
-        return JoinGroupRequest(
-            ticket=Ticket(self._ticket),
-            client_id="c",
-            member_id=name,
-            instance_id=instance,
-            protocols=tuple(Protocol(each, each.encode() + bytes([draws.number(0, 1)])) for each in names),
-            session_timeout_ms=DurationMs(draws.one((6_000, 10_000, 60_000, 5_999 if draws.is_one_in(4) else 9_000))),
-            rebalance_timeout_ms=DurationMs(draws.one((5_000, 20_000))),
-            protocol_type="connect" if draws.is_one_in(15) else "consumer",
-            knows_two_steps=not draws.is_one_in(4),
-            can_skip_assignment=draws.is_one_in(2),
-        )
-
-    def _sync(self) -> SyncGroupRequest:
-        draws = self._draws
-        name, instance, generation = self._member()
-        if draws.is_one_in(2) and self._reference.leader:
-            name = MemberId(self._reference.leader)
-            instance = self._ids.get(name, (None, 0))[0]
-            generation = self._reference.generation
-        shares = tuple((MemberId(each), each[-3:].encode()) for each in draws.some([*self._reference.members, "x"]))
-        return SyncGroupRequest(
-            ticket=Ticket(self._ticket),
-            member_id=name,
-            generation=generation,
-            instance_id=instance,
-            protocol_type=draws.one((None, "consumer", "consumer", "connect" if draws.is_one_in(4) else None)),
-            protocol_name=draws.one((None, self._reference.chosen, "other" if draws.is_one_in(4) else None)),
-            assignments=shares,
-        )
-
-    def _heartbeat(self) -> HeartbeatRequest:
-        name, instance, generation = self._member()
-        return HeartbeatRequest(
-            ticket=Ticket(self._ticket), member_id=name, generation=generation, instance_id=instance
-        )
-
-    def _leave(self) -> LeaveGroupRequest:
-        pairs = []
-        for _ in range(self._draws.number(1, 2)):
-            name, instance, _ = self._member()
-            pairs.append((name, instance))
-        if not self._draws.is_one_in(3):
-            pairs = [(MemberId(""), InstanceId("i3"))]
-        return LeaveGroupRequest(ticket=Ticket(self._ticket), members=tuple(pairs))
 
     def _compared(self, outputs: tuple[Any, ...], what: str) -> str:
         """Return how the two differ after a step, and note what members were told."""
@@ -263,6 +213,7 @@ class _Life:
                     return f"after {what}: stored is {record}"
                 members = tuple((each.member_id, each.assignment) for each in record.members)
                 ours.append((record.generation, record.protocol_name, record.leader_id, members))
+                self._record = record
                 self._stores.append(self._store_count)
                 self._store_count += 1
             else:
@@ -276,9 +227,33 @@ class _Life:
         held = ("".join(map(str.capitalize, group.state.name.split("_"))), group.generation, group.leader_id or "")
         if held != (reference.state, reference.generation, reference.leader):
             return f"after {what}: {held}, by the reference {reference.state}, {reference.generation}"
+        if (told := self._differing_members()) != "":
+            return f"after {what}: {told}"
         departed = [(member.member_id, why.value) for member, why in self._coordinator.take_departed()]
         known, reference.departed = reference.departed, []
         if departed != known:
             return f"after {what}: {departed} have left, by the reference {known}"
         due = self._coordinator.next_ms()
         return "" if due == reference.next_ms else f"after {what}: due at {due}, by the reference {reference.next_ms}"
+
+    def _differing_members(self) -> str:
+        """Return which members differ in what they said, wait for or were given, and who else is awaited."""
+        group, reference = self._group, self._reference
+        ours = {
+            name: (
+                *(one.instance_id, one.protocols, one.session_timeout_ms, one.rebalance_timeout_ms),
+                *(one.join_ticket, one.sync_ticket, one.assignment, one.is_new),
+            )
+            for name, one in group.members.items()
+        }
+        theirs = {
+            name: (
+                *(one.instance, one.asked.protocols, one.asked.session_timeout_ms, one.asked.rebalance_timeout_ms),
+                *(one.joins, one.syncs, one.given, one.is_new),
+            )
+            for name, one in reference.members.items()
+        }
+        awaited, wanted = (group.pending_joins, group.pending_syncs), (reference.pending, reference.unsynced)
+        if dict[str, Any](ours) == theirs and awaited == wanted:
+            return ""
+        return f"members {ours} and {awaited}, by the reference {theirs} and {wanted}"

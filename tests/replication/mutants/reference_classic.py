@@ -27,6 +27,7 @@ from broker.group.classic.messages import (
     JoinGroupResponse,
     LeaveGroupRequest,
     LeaveGroupResponse,
+    Protocol,
     SyncGroupRequest,
     SyncGroupResponse,
     Ticket,
@@ -76,6 +77,8 @@ class ReferenceGroup:
         self._due: dict[str, tuple[int, int, Callable[[], None]]] = {}
         self._count = 0
         self._storing: list[Callable[[ErrorCode], None]] = []
+        self._logged: dict[str, bytes] = {}
+        """The shares in the last record, which may be of a leader that sent its assignment twice."""
 
     # Time.
 
@@ -103,7 +106,9 @@ class ReferenceGroup:
     def _miss(self, name: str) -> None:
         if name in self.pending:
             self._forget(name)
-        elif name in self.members:
+        elif name not in self.members:
+            return  # It was named, and then refused because the group was full.
+        else:
             one = self.members[name]
             if not one.is_new and (one.joins is not None or one.syncs is not None):
                 return
@@ -244,6 +249,23 @@ class ReferenceGroup:
             self._begin_or_go_on()
         else:
             self._welcome(request.ticket, name, lists=name == self.leader)
+
+    def renew(self, name: str) -> None:
+        """Renew the session of a member whose commit was taken, unless the group waits for its assignment."""
+        if name in self.members and self.state in (STABLE, PREPARING):
+            self._expect(name, self.members[name].asked.session_timeout_ms)
+
+    def move_away(self) -> None:
+        """Go on at another broker, which knows the group's record only: of each member what the group chose."""
+        self.state, self.before = STABLE if self.members else EMPTY, ""
+        self.pending, self.unsynced, self._has_late_comer = set(), set(), False
+        self._due, self._storing = {}, []
+        self.members = {name: self.members[name] for name in self._order()}
+        for name, one in self.members.items():
+            one.given = self._logged.get(name, b"")
+            chosen = Protocol(str(self.chosen), one.metadata(self.chosen))
+            one.asked = attrs.evolve(one.asked, protocols=(chosen,))
+            self._expect(name, one.asked.session_timeout_ms)
 
     def _succeed(self, request: JoinGroupRequest, name: str) -> None:
         """Let a static process that was started again take its former place."""
@@ -452,12 +474,14 @@ class ReferenceGroup:
         self._after(_SYNC, self._longest_ms(), self._drop_unsynced)
 
     def _drop_unsynced(self) -> None:
-        late = [name for name in self.members if name in self.unsynced]
-        for name in late:
+        has_late = bool(
+            self.unsynced
+        )  # The former id of a static member that was replaced counts, and nobody syncs it.
+        for name in [name for name in self.members if name in self.unsynced]:
             self.departed.append((name, "sync timeout"))
             self._forget(name)
             self._due.pop(f"of {name}", None)
-        if late:
+        if has_late:
             self._begin()
 
     def _vote(self) -> str:
@@ -473,6 +497,7 @@ class ReferenceGroup:
 
     def _store(self, shares: dict[str, bytes], then: Callable[[ErrorCode], None]) -> None:
         self._storing.append(then)
+        self._logged = shares
         stored = tuple((name, shares.get(name, b"")) for name in self._order())
         self.told.append((self.generation, self.chosen, self.leader or None, stored))
 

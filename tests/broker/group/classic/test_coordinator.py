@@ -168,6 +168,21 @@ def test_members_that_never_sync_go_when_the_rebalance_timeout_is_over() -> None
     assert driver.group.state is GroupState.PREPARING_REBALANCE
 
 
+def test_the_initial_delay_ends_with_the_rebalance_timeout_to_the_millisecond() -> None:
+    """The delay is 3,000 ms, the timeout 6,001 ms: members that keep coming lengthen the delay to that and no more."""
+    driver = Driver()
+    patient = {"rebalance_timeout_ms": DurationMs(6_001), "knows_two_steps": False}
+    first = driver.join(**patient)
+    for now_ms in (1_000, 4_000):
+        driver.at(now_ms)
+        driver.join(**patient)
+    driver.at(6_000)
+    driver.join(**patient)
+    assert first not in driver.answers
+    driver.at(6_001)
+    assert driver.joined(first).generation == 1
+
+
 def test_a_static_member_that_bounces_keeps_its_assignment_without_a_rebalance() -> None:
     driver = Driver()
     first = driver.join(instance_id=InstanceId("i"))
@@ -181,6 +196,23 @@ def test_a_static_member_that_bounces_keeps_its_assignment_without_a_rebalance()
     assert driver.group.state is GroupState.STABLE
     assert driver.synced(driver.sync(again.member_id, 1, instance="i")).assignment == b"A"
     assert driver.heartbeat(old, 1, "i") is ErrorCode.FENCED_INSTANCE_ID
+
+
+def test_a_static_member_that_bounces_before_it_has_synced_lets_the_group_rebalance_though_nobody_is_late() -> None:
+    """Kafka awaits the SyncGroup of the former member id, which never comes: rebalance.timeout later all join again."""
+    driver = Driver()
+    patient = {"rebalance_timeout_ms": DurationMs(20_000)}
+    first, second = (driver.join(instance_id=InstanceId(name), **patient) for name in ("i", "j"))
+    driver.at(6_000)
+    leader, old = driver.joined(first).member_id, driver.joined(second).member_id
+    driver.sync(leader, 1, (leader, b"A"), (old, b"B"), instance="i")
+    again = driver.joined(driver.join(instance_id=InstanceId("j"), **patient))
+    assert driver.synced(driver.sync(again.member_id, 1, instance="j")).assignment == b"B"
+    driver.at(25_999)
+    assert driver.group.state is GroupState.STABLE
+    driver.at(26_000)
+    assert driver.group.state is GroupState.PREPARING_REBALANCE
+    assert set(driver.group.members) == {leader, again.member_id}
 
 
 def test_a_client_that_cannot_skip_the_assignment_is_told_of_its_former_self_as_leader() -> None:
