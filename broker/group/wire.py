@@ -96,7 +96,7 @@ class ByteReader:
     def tags(self) -> dict[int, bytes]:
         """Read the tagged fields at the end of a structure of a flexible version, each by its tag."""
         found: dict[int, bytes] = {}
-        for _ in range(min(self._unsigned_varint(), self.left)):
+        for _ in range(self._unsigned_varint()):
             tag = self._unsigned_varint()
             found[tag] = self.take(self._unsigned_varint())
         return found

@@ -147,13 +147,22 @@ def applied(group: ConsumerGroup, record: ConsumerGroupRecord, ids: TopicIds) ->
     value_version = reader.int16()
     if value_version != _VALUE_VERSION:
         raise reader.corrupt(f"version is {value_version}; known is {_VALUE_VERSION}")
-    if version == EPOCH:
-        return attrs.evolve(group, epoch=reader.int32())
     if version == TARGET_EPOCH:
         return _read_target_epoch(group, reader)
+    following = _read(group, version, name, reader, ids)
+    reader.end_structure()
+    return following
+
+
+def _read(
+    group: ConsumerGroup, version: int, name: MemberId | None, reader: ByteReader, ids: TopicIds
+) -> ConsumerGroup:
+    """Return the group after a value whose tagged fields say nothing."""
+    if version == EPOCH:
+        return attrs.evolve(group, epoch=reader.int32())
     if version == TOPICS:
         return attrs.evolve(group, topics=MappingProxyType(dict(_read_topics(reader))))
-    assert name is not None, record
+    assert name is not None, version
     if version == TARGET:
         return attrs.evolve(group, target={**group.target, name: _read_partitions(reader, ids)})
     known = group.members.get(name, ConsumerMember(member_id=name))

@@ -18,6 +18,7 @@
 - classic_members: Draw the requests of a classic group's members.
 - lone_consumers: Send a consumer group's coordinator heartbeats, and compare with `reference_consumer`.
 - lone_offsets: Commit offsets, and write their records byte by byte, apart from the code that reads them.
+- consumer_bytes: Write the records of a consumer group byte by byte, and have them read.
 - lone_clients: Let one consumer speak with a coordinator that errs, and see that it recovers.
 - lone_replies: Let one answer to a consumer be an error, or its application be late, and see what it does.
 - lone_shards: Let two brokers coordinate groups in turn, and compare with the logs of `__consumer_offsets`.

@@ -16,6 +16,8 @@ from typing import Any, Final
 
 import attrs
 
+from broker.config.setting import Scope
+from broker.config.settings import Settings
 from broker.entropy import SplitMix64
 from broker.error_codes import ErrorCode
 from broker.group.assignors import Subscriber
@@ -26,7 +28,7 @@ from broker.group.consumer import (
     GroupContext,
     new_group,
 )
-from broker.group.consumer.records import TopicIds, applied, changes, read_consumer_key
+from broker.group.consumer.records import ConsumerGroupRecord, TopicIds, applied, changes, read_consumer_key
 from broker.group.consumer.target import ConsumerOptions
 from broker.group.ids import random_uuid
 from broker.group.members import InstanceId, MemberId
@@ -42,6 +44,8 @@ _STREAM: Final = 25
 _TOPICS: Final = ("t", "u", "v")
 _IDS: Final = TopicIds({topic: topic.encode() * 16 for topic in _TOPICS})
 _INSTANCES: Final = (None, None, None, InstanceId("i1"), InstanceId("i2"))
+_SPARES_SINCE: Final = Release("4.3")
+"""The first release that does not compute every target at once."""
 _RELEASES: Final = (NEWEST, NEWEST, NEWEST, Release("4.2"), Release("4.1"), Release("4.0"))
 
 
@@ -81,9 +85,14 @@ class _Life:
         self._draws = draws
         release, seed = draws.one(_RELEASES), draws.number(0, 10**6)
         self._counts = {topic: draws.number(1, 3) for topic in _TOPICS}
-        options = ConsumerOptions(size_max=draws.one((2, 100)), release=release)
-        if draws.is_one_in(3):
-            options = attrs.evolve(options, assignment_interval_ms=DurationMs(0))
+        size_max, session_ms = draws.one((2, 100)), draws.one((45_000, 50_000))
+        options = ConsumerOptions(size_max=size_max, session_timeout_ms=DurationMs(session_ms), release=release)
+        interval_ms = 1_000 if release >= _SPARES_SINCE else 0
+        if draws.is_one_in(2):
+            given = {"group.consumer.max.size": size_max, "group.consumer.session.timeout.ms": session_ms}
+            if interval_ms:
+                interval_ms = given["group.consumer.assignment.interval.ms"] = draws.one((0, 1, 100, 700, 5_000))
+            options = ConsumerOptions.of(Settings.of(Scope.BROKER, given, release=release))
         self._context = GroupContext(options=options, assignors=_ASSIGNORS, topics=self._counts)
         group = new_group("g", release)
         self._coordinator = ConsumerCoordinator(group, self._context, SplitMix64(seed))
@@ -92,11 +101,12 @@ class _Life:
             release=release,
             assignors=_ASSIGNORS,
             counts=self._counts,
-            size_max=options.size_max,
-            session_ms=options.session_timeout_ms,
-            interval_ms=options.assignment_interval_ms,
+            size_max=size_max,
+            session_ms=session_ms,
+            interval_ms=interval_ms,
         )
-        self._kept = self._read = group
+        self._new = self._kept = self._read = group
+        self._log: list[ConsumerGroupRecord] = []
         self._now_ms = 1_000
         self._owned: dict[str, frozenset[TopicPartition]] = {}
 
@@ -109,7 +119,7 @@ class _Life:
             told = self._compared("time") or self._beat() or self._commit()
             if told:
                 return told
-        return ""
+        return self._cleaned()
 
     def _request(self) -> ConsumerGroupHeartbeatRequest:
         draws, known = self._draws, self._reference.members
@@ -119,6 +129,10 @@ class _Life:
         epoch = one.epoch if one is not None and not draws.is_one_in(12) else 0
         if one is None:
             instance = draws.one(_INSTANCES)
+        away = [each for each in known.values() if each.instance is not None and each.epoch == -2]
+        back = draws.one(away) if one is None and away and draws.is_one_in(2) else None
+        if back is not None:
+            instance = InstanceId(str(back.instance))
         if one is not None and draws.is_one_in(8):
             epoch = draws.one((one.former_epoch, one.former_epoch, one.epoch + 1, one.epoch - 1))
         if draws.is_one_in(8):
@@ -129,6 +143,7 @@ class _Life:
         owned = self._owned.get(name, frozenset())
         says = frozenset(draws.some(sorted(owned))) if draws.is_one_in(4) else owned
         is_odd = draws.is_one_in(15)
+        topics = self._topics(one is None) if back is None or draws.is_one_in(4) else back.topics
         return ConsumerGroupHeartbeatRequest(
             member_id=MemberId(name),
             epoch=epoch,
@@ -136,7 +151,7 @@ class _Life:
             client_id=draws.one(("d", "c" * 130)) if draws.is_one_in(9) else "c",
             rack=draws.one((None, None, "r", "" if draws.is_one_in(9) else None)),
             rebalance_timeout_ms=DurationMs(draws.one((8_000, 60_000))) if is_full and not is_odd else None,
-            subscribed_topics=self._topics(one is None) if is_full or draws.is_one_in(9) else None,
+            subscribed_topics=topics if is_full or draws.is_one_in(9) else None,
             assignor=draws.one((None, "one", "two", "three", "none" if draws.is_one_in(9) else None)),
             owned=(frozenset() if epoch == 0 and not is_odd else says) if is_full or draws.is_one_in(2) else None,
         )
@@ -232,9 +247,20 @@ class _Life:
                 return f"the key {record.key} is read as {read_consumer_key(record.key.to_bytes())}"
             stepped, self._read = applied(stepped, record, _IDS), applied(self._read, record, _IDS)
         self._kept = group
+        self._log += records
         if _of(stepped) != _of(group) or _of(self._read) != _of(group):
             return f"after {what}: read back is {stepped}, was {group}"
         return ""
+
+    def _cleaned(self) -> str:
+        """Return where the log is read otherwise after records have been cleaned that a later one replaces."""
+        last = {record.key: place for place, record in enumerate(self._log)}
+        kept_one_in = self._draws.one((2, 10**6))
+        read = self._new
+        for place, record in enumerate(self._log):
+            if last[record.key] == place or self._draws.is_one_in(kept_one_in):
+                read = applied(read, record, _IDS)
+        return "" if _of(read) == _of(self._kept) else f"cleaned, the log is read as {read}, and was {self._kept}"
 
 
 def _of(group: ConsumerGroup) -> tuple[Any, ...]:

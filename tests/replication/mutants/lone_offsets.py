@@ -40,6 +40,7 @@ from broker.group.records import (
 from broker.group.routing import offsets_partition
 from broker.ids import LeaderEpoch, Offset, PartitionId, ProducerId, TopicPartition
 from broker.units import DurationMs, SizeBytes, TimeMs
+from tests.replication.mutants.consumer_bytes import consumer_records
 from tests.replication.mutants.drawing import Draws
 
 STEP_COUNT: Final = 40
@@ -58,7 +59,12 @@ def offsets_noticed(seed: int) -> str:
     told = _Table(draws).run()
     for _ in range(RECORDS_A_RUN):
         told = told or next(
-            (each for check in (_keys, _values, _groups, _consumers, _routes) for each in check(draws)), ""
+            (
+                each
+                for check in (_keys, _values, _groups, _consumers, consumer_records, _routes)
+                for each in check(draws)
+            ),
+            "",
         )
     return told
 

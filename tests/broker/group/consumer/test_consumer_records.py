@@ -110,7 +110,7 @@ def test_partitions_of_a_topic_that_is_gone_are_left_out() -> None:
     assert group.target[MEMBER_M.member_id] == frozenset()
 
 
-@pytest.mark.parametrize("value", ["000100000007", "0000000000", "00"])
+@pytest.mark.parametrize("value", ["000100000007", "0000000000", "00", "000000000007", "00000000000701"])
 def test_a_damaged_value_is_refused(value: str) -> None:
     with pytest.raises(CorruptDataError):
         applied(NO_GROUP, ConsumerGroupRecord(ConsumerGroupKey(EPOCH, "g"), bytes.fromhex(value)), IDS)

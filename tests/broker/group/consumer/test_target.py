@@ -12,7 +12,7 @@ from broker.group.consumer.coordinator import ConsumerCoordinator
 from broker.group.consumer.group import ConsumerGroup, ConsumerGroupState
 from broker.group.consumer.member import MemberState
 from broker.group.consumer.records import TopicIds, applied, changes
-from broker.group.consumer.target import ConsumerOptions
+from broker.group.consumer.target import ConsumerOptions, is_target_due
 from broker.group.members import InstanceId, MemberId
 from broker.ids import PartitionId, TopicPartition
 from broker.releases import NEWEST, Release
@@ -195,6 +195,16 @@ def test_a_member_asked_twice_to_give_back_stays_in_its_epoch_since_4_2(release:
     driver.join("c")
     again = driver.beat("a", 1, owned=parts(0))
     assert (again.epoch, driver.group.members[A].revoking) == (epoch, parts(0))
+
+
+@pytest.mark.parametrize(("interval_ms", "due_ms"), [(0, 5_000), (1, 9_001), (2, 9_002)])
+def test_a_target_is_due_after_the_interval_even_if_its_time_is_of_a_clock_ahead(interval_ms: int, due_ms: int) -> None:
+    """The broker that computed the target at 9,000 ms was ahead of this one; without an interval no time counts."""
+    group = ConsumerGroup(group_id="g", epoch=3, target_epoch=2, target_ms=TimeMs(9_000))
+    options = ConsumerOptions(assignment_interval_ms=DurationMs(interval_ms))
+    assert [is_target_due(group, options, TimeMs(now_ms)) for now_ms in (5_000, 9_000, 9_001, 9_002)] == [
+        now_ms >= due_ms for now_ms in (5_000, 9_000, 9_001, 9_002)
+    ]
 
 
 def test_options_come_from_the_settings_of_a_release() -> None:
