@@ -25,9 +25,12 @@ _LEADER_RULES: Final = "log/partition/leader_rules.py"
 _SEGMENT_RECOVERY: Final = "log/partition/segment_recovery.py"
 EQUIVALENT: Final[Mapping[str, str]] = MappingProxyType(
     {
-        f"{_HERD} _tell [dropped operand] consumer.is_alive and not consumer.has_failed -> (consumer.is_alive)": (
-            "a consumer that has failed is woken in vain: `_wake` looks at the same, and only another delay is drawn"
-        ),
+        **{
+            f"{_HERD} _tell [dropped operand] consumer.is_alive and not consumer.has_failed -> ({kept})": (
+                "who is dead or has failed is woken in vain: `_wake` looks at the same, and only another delay is drawn"
+            )
+            for kept in ("consumer.is_alive", "not consumer.has_failed")
+        },
         f"{_HERD} _is_claimed [dropped branch] refused.code is not ZnodeCode.NODE_EXISTS -> False": (
             "the folder of the owner nodes is there from the beginning, so that nothing else refuses a new one"
         ),
