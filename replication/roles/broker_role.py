@@ -122,6 +122,8 @@ class BrokerRole:
         self._append_count = 0
         self.hosted_roles = tuple(make(self) for make in start.hosted_roles)
         self._hosted_ms = TimeMs(0)  # When the hosted roles took their message, by this broker's clock.
+        self._hosted_epochs: dict[int, LeaderEpoch] = {}
+        """The leader epochs in which hosted roles were told that this broker leads, by partition."""
 
     def begin(self, out: Outbox) -> None:
         """Start the process: send BrokerRegistration."""
@@ -297,7 +299,6 @@ class BrokerRole:
         if is_first:
             self.start.drop_strays(self.image)
         for partition in changed:
-            led_epoch = self._led_epoch(partition)
             try:
                 if partition in self.image.partitions:
                     self._publish(partition, self.image.partitions[partition], moment, out)
@@ -308,7 +309,7 @@ class BrokerRole:
             except StorageError as error:
                 self.offline |= {partition}
                 self._lose_directory(error.path, moment.now_ms, out)
-            self._notify_hosted(partition, led_epoch, moment.now_ms, out)
+            self._notify_hosted(partition, moment.now_ms, out)
         own = self.image.brokers.get(self.broker)
         if self.lifecycle is LifecycleState.STARTING and own is not None and own.epoch == self.epoch:
             self._step_lifecycle(LifecycleInput.CAUGHT_UP)
@@ -401,11 +402,10 @@ class BrokerRole:
         lost = self.start.partitions_beside(path)
         self.offline |= lost
         for partition in sorted(lost):
-            led_epoch = self._led_epoch(partition)
             role = self._leave(partition)
             if isinstance(role, LeaderRole):
                 role.fail(WriteInput.DIRECTORY_LOST, out)
-            self._notify_hosted(partition, led_epoch, now_ms, out)
+            self._notify_hosted(partition, now_ms, out)
         if self.epoch is not None:
             self._send_heartbeat(out)
 
@@ -449,19 +449,19 @@ class BrokerRole:
         role = self.roles.get(partition)
         return role.log if isinstance(role, LeaderRole) else None
 
-    def _led_epoch(self, partition: int) -> LeaderEpoch | None:
+    def _notify_hosted(self, partition: int, now_ms: TimeMs, out: Outbox) -> None:
+        """Tell hosted roles if this broker began or ceased to lead a partition since they were told last."""
         role = self.roles.get(partition)
-        return role.state.leader_epoch if isinstance(role, LeaderRole) else None
-
-    def _notify_hosted(self, partition: int, epoch_before: LeaderEpoch | None, now_ms: TimeMs, out: Outbox) -> None:
-        """Tell hosted roles if this broker began or ceased to lead a partition."""
-        epoch = self._led_epoch(partition)
-        if epoch == epoch_before:
+        epoch = role.state.leader_epoch if isinstance(role, LeaderRole) else None
+        if epoch == self._hosted_epochs.get(partition):
             return
-        for hosted in self.hosted_roles:
-            if epoch is None:
+        if epoch is None:
+            del self._hosted_epochs[partition]
+            for hosted in self.hosted_roles:
                 hosted.on_lost(partition, now_ms, out)
-            else:
+        else:
+            self._hosted_epochs[partition] = epoch
+            for hosted in self.hosted_roles:
                 hosted.on_gained(partition, epoch, now_ms, out)
 
     # Requests for a partition.

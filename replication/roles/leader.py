@@ -66,9 +66,9 @@ from replication.rules.fetch import FetchAnswer, FollowerFetchHandler, check_lea
 from replication.rules.follower_read import latest_offset
 from replication.rules.high_watermark import leader_high_watermark
 from replication.rules.isr import lagging, propose_shrink
-from replication.rules.partition import UNKNOWN_BROKER_EPOCH, LeaderState, PartitionState
+from replication.rules.partition import LeaderState, PartitionState
 from replication.rules.produce import answer_waiting, check_append
-from replication.rules.settings import Moment
+from replication.rules.settings import Moment, registered_epoch
 from replication.rules.truncation import answer_epoch_end
 
 _NO_ERROR: Final = ErrorCode.NONE
@@ -220,9 +220,8 @@ class LeaderRole:
         """Send AlterPartition for a smaller ISR if members lag (maybeShrinkIsr)."""
         removed = lagging(self.state, self.log.log.log_end_offset, moment.now_ms, self._role_settings.settings)
         if removed:
-            own = moment.brokers.get(self.state.broker)
-            own_epoch = UNKNOWN_BROKER_EPOCH if own is None else own.epoch
-            self._learn(propose_shrink(self.state, removed, own_epoch), self.log.log.high_watermark, out)
+            proposing = propose_shrink(self.state, removed, registered_epoch(moment, self.state.broker))
+            self._learn(proposing, self.log.log.high_watermark, out)
 
     def on_alter_partition_response(self, response: AlterPartitionResponse, moment: Moment, out: Outbox) -> None:
         """Apply the controller's answer to AlterPartition."""

@@ -64,7 +64,7 @@ from replication.rules.partition import (
     LeaderState,
     LogState,
 )
-from replication.rules.settings import Moment, PartitionSettings
+from replication.rules.settings import Moment, PartitionSettings, registered_epoch
 from replication.rules.switches import Rules, Truncation
 from replication.rules.truncation import cut_for, start_raised, truncated
 
@@ -232,8 +232,7 @@ class FollowerFetchHandler:
         follower = recorded(before, request, leader.leader_epoch, log.end_offset, moment.now_ms)
         leader = leader.with_follower(follower)
         if may_join(leader, log, follower, moment, self._settings):
-            own = moment.brokers.get(leader.broker)
-            leader = propose_expand(leader, follower.broker, UNKNOWN_BROKER_EPOCH if own is None else own.epoch)
+            leader = propose_expand(leader, follower.broker, registered_epoch(moment, leader.broker))
         if follower.end_offset == before.end_offset:
             return FetchOutcome(decision.answer, leader, log.high_watermark)
         return FetchOutcome(decision.answer, leader, leader_high_watermark(leader, log, moment, self._settings))

@@ -20,10 +20,10 @@ from typing import Final
 import attrs
 
 from broker.errors import UsageError
-from broker.ids import BrokerId
+from broker.ids import BrokerEpoch, BrokerId
 from broker.units import DurationMs, TimeMs
 from broker.values import value
-from replication.rules.partition import BrokerStatus
+from replication.rules.partition import UNKNOWN_BROKER_EPOCH, BrokerStatus
 from replication.rules.switches import CURRENT, Rules
 
 LAG_MS_MAX: Final = DurationMs(30_000)
@@ -59,3 +59,9 @@ class Moment:
 
     now_ms: TimeMs
     brokers: Mapping[BrokerId, BrokerStatus]
+
+
+def registered_epoch(moment: Moment, broker: BrokerId) -> BrokerEpoch:
+    """Return a broker's epoch, -1 if the metadata do not have the broker (yet)."""
+    status = moment.brokers.get(broker)
+    return UNKNOWN_BROKER_EPOCH if status is None else status.epoch

@@ -198,11 +198,10 @@ class ZooKeeperBrokerRole(BrokerRole):
         if order.partition in self.offline:
             return ErrorCode.KAFKA_STORAGE_ERROR
         if role is None or role.state.leader_epoch < order.state.leader_epoch:
-            led_epoch = self._led_epoch(order.partition)
             self.image.partitions[order.partition] = order.state
             self.image.topics[order.partition] = order.topic
             self._publish(order.partition, order.state, moment, out)
-            self._notify_hosted(order.partition, led_epoch, moment.now_ms, out)
+            self._notify_hosted(order.partition, moment.now_ms, out)
         return ErrorCode.NONE
 
     def _stop(self, order: StopReplica, moment: Moment, out: Outbox) -> ErrorCode:
@@ -213,10 +212,9 @@ class ZooKeeperBrokerRole(BrokerRole):
         if role is not None and EPOCH_DURING_DELETE != order.leader_epoch < role.state.leader_epoch:
             return ErrorCode.FENCED_LEADER_EPOCH
         if order.deletes:
-            led_epoch = self._led_epoch(order.partition)
             self._remove(order.partition, out)
             self.start.drop_log(order.partition)
-            self._notify_hosted(order.partition, led_epoch, moment.now_ms, out)
+            self._notify_hosted(order.partition, moment.now_ms, out)
         elif isinstance(role, FollowerRole):
             self._leave(order.partition)
         return ErrorCode.NONE

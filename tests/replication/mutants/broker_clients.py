@@ -26,7 +26,7 @@ from replication.roles.messages import (
     ProduceExpired,
 )
 from replication.rules.fetch import FetchRequest
-from tests.replication.mutants.broker_facts import OWN, Part, Said
+from tests.replication.mutants.broker_facts import OWN, Part, Place, Said
 from tests.replication.mutants.broker_world import EPOCH, SETTINGS, GuestWrite, World, record
 
 CLIENT: Final = 100
@@ -80,17 +80,19 @@ def fetched(world: World, part: Part) -> list[Said]:
         replica=BrokerId(draws.one((1, 1, 2, 2, 9))),
         offset=Offset(draws.one((part.end, draws.number(0, part.end + 1)))),
         leader_epoch=LeaderEpoch(draws.one((*[part.epoch] * 6, part.epoch + 1, max(0, part.epoch - 1), -1))),
+        last_fetched_epoch=LeaderEpoch(draws.one((-1, -1, draws.number(0, part.epoch + 1)))),
         start_offset=Offset(0),
         broker_epoch=EPOCH,
     )
     fetch = Fetch(part.number, world.next_number(), request)
-    is_read = part.is_led and request.offset < part.end and not part.waiting
+    place = part.place(fetch, world.epoch_starts(part))
+    is_read = part.is_led and request.offset < part.end and not part.waiting and place is Place.KNOWN
     with world.unreadable(part, is_so=is_read and draws.is_one_in(5)):
         world.tell(fetch, request.replica)
     if world.disks.failed:
         part.held.pop(request.replica, None)
         return [part.of_fetch(fetch, _STORAGE)]
-    due = list(part.on_fetch(fetch))
+    due = list(part.on_fetch(fetch, place))
     if not due:
         expires = FetchExpired(part.number, fetch.number, request.replica)
         world.timers.append((SETTINGS.fetch_wait_ms, expires))

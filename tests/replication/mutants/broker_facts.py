@@ -10,7 +10,8 @@ Source: Kafka's ReplicaManager, Partition, DelayedFetch and DelayedProduce as fa
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from enum import Enum
 from typing import Any, Final
 
 import attrs
@@ -36,6 +37,17 @@ from replication.rules.partition import PartitionState
 
 OWN: Final = BrokerId(0)
 MIN_ISR: Final = 2
+
+
+class Place(Enum):
+    """List what the last epoch that a follower has says of its log and its leader's."""
+
+    KNOWN = "KNOWN"
+    """They are alike up to where it fetches; or it names no epoch."""
+    PARTED = "PARTED"
+    """They are not, and the leader says where they part."""
+    UNKNOWN = "UNKNOWN"
+    """The leader cannot tell."""
 
 
 @attrs.frozen
@@ -100,14 +112,26 @@ class Part:
             return ErrorCode.FENCED_LEADER_EPOCH if believed < self.epoch else ErrorCode.UNKNOWN_LEADER_EPOCH
         return ErrorCode.NONE if self.is_led else ErrorCode.NOT_LEADER_OR_FOLLOWER
 
-    def fetch_error(self, fetch: Fetch) -> ErrorCode:
+    def place(self, fetch: Fetch, starts: Mapping[int, int]) -> Place:
+        """Return what the last epoch that a follower has says of its log; `starts` has where each epoch begins."""
+        offset, last = fetch.request.offset, fetch.request.last_fetched_epoch
+        if last < 0:
+            return Place.KNOWN
+        ends = [start for epoch, start in starts.items() if epoch > last]
+        if (not ends and last not in starts) or offset < self.start:
+            return Place.UNKNOWN
+        largest = max((epoch for epoch in starts if epoch <= last), default=last)
+        return Place.PARTED if largest < last or min(ends, default=self.end) < offset else Place.KNOWN
+
+    def fetch_error(self, fetch: Fetch, place: Place = Place.KNOWN) -> ErrorCode:
         """Return the error that answers a follower's fetch."""
         error = self.epoch_error(fetch.request.leader_epoch) if self.is_held else self.absence()
         if error is ErrorCode.NONE and self.state is not None:
             if fetch.request.replica not in self.state.replicas:
                 knows = fetch.request.leader_epoch >= 0
                 return ErrorCode.UNKNOWN_LEADER_EPOCH if knows else ErrorCode.NOT_LEADER_OR_FOLLOWER
-            if not self.start <= fetch.request.offset <= self.end:
+            is_outside = not self.start <= fetch.request.offset <= self.end
+            if place is Place.UNKNOWN or (place is Place.KNOWN and is_outside):
                 return ErrorCode.OFFSET_OUT_OF_RANGE
         return error
 
@@ -126,12 +150,14 @@ class Part:
         self.start = self.end = 0
         self.is_open, self.role = False, ""
 
-    def on_fetch(self, fetch: Fetch) -> Iterator[Said]:
-        """Yield the answer to a fetch, unless it waits for records."""
-        error = self.fetch_error(fetch)
+    def on_fetch(self, fetch: Fetch, place: Place) -> Iterator[Said]:
+        """Yield the answer to a fetch, unless it waits for records: who has to cut its log is told so at once."""
+        error = self.fetch_error(fetch, place)
         if self.is_led:
             self.held.pop(fetch.request.replica, None)
-        if error is ErrorCode.NONE and fetch.request.offset == self.end:
+        if error is ErrorCode.NONE and place is Place.PARTED:
+            yield Said(fetch.request.replica, "FetchResponse", self.number, (fetch.number, error, None))
+        elif error is ErrorCode.NONE and fetch.request.offset == self.end:
             self.held[fetch.request.replica] = fetch
         else:
             yield self.of_fetch(fetch, error)

@@ -195,3 +195,8 @@ class World:
     def high_watermark(self, part: Part) -> int:
         """Return the high watermark of a partition's log."""
         return self.logs[part.number].log.high_watermark if part.number in self.logs else 0
+
+    def epoch_starts(self, part: Part) -> dict[int, int]:
+        """Return where each leader epoch begins in a partition's log."""
+        log = self.logs.get(part.number)
+        return {} if log is None else {each.epoch: each.start_offset for each in log.state.epochs}

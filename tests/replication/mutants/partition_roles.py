@@ -177,7 +177,8 @@ def fetched(draws: Draws) -> Iterator[str]:
     brokers = tuple(map(BrokerId, range(3)))
     settings = PartitionSettings(min_isr=draws.number(1, 2), lag_ms_max=DurationMs(100))
     handler, now_ms, end = FollowerFetchHandler(settings), 1_000, 3
-    statuses = {each: BrokerStatus(epoch=BrokerEpoch(2), fenced=draws.is_one_in(6)) for each in brokers}
+    registered = brokers[draws.is_one_in(4) :]  # The leader may not have heard of its own registration yet.
+    statuses = {each: BrokerStatus(epoch=BrokerEpoch(2), fenced=draws.is_one_in(6)) for each in registered}
     log = LogState(Offset(0), Offset(end), Offset(0))
     followers = tuple(Follower(each) for each in brokers[1:])
     leader = LeaderState(brokers[0], LeaderEpoch(3), PartitionEpoch(5), Offset(2), brokers[:1], followers)
@@ -211,7 +212,7 @@ def fetched(draws: Draws) -> Iterator[str]:
                 leader, followers=tuple(seen if each.broker == seen.broker else each for each in leader.followers)
             )
             if may_join(after, log, seen, moment, settings):
-                own = statuses[brokers[0]].epoch
+                own = statuses[brokers[0]].epoch if brokers[0] in statuses else BrokerEpoch(-1)
                 epochs = {each.broker: each.broker_epoch for each in after.followers} | {brokers[0]: own}
                 members = tuple(
                     IsrMember(each, BrokerEpoch(-1) if (epoch := epochs[each]) is None else epoch)
