@@ -344,6 +344,9 @@ def test_rolling_twice_at_the_same_offset_replaces_the_empty_segment() -> None:
     log.roll(now_ms=NOW, expected_next_offset=Offset(9))
     with pytest.raises(SegmentExistsError, match="cannot roll to 5, below the last segment's base 9"):
         log.roll(now_ms=NOW, expected_next_offset=Offset(5))
+    with pytest.raises(SegmentExistsError, match="cannot roll to 1, where a segment begins already"):
+        log.roll(now_ms=NOW)  # The empty segment of 1 is not the last one, and stays.
+    assert [segment.base_offset for segment in log.segments] == [0, 1, 9]
 
 
 def test_a_rolled_segment_is_flushed_by_the_next_scheduled_work() -> None:

@@ -44,7 +44,10 @@ from tests.replication.mutants.lone_members import members_noticed
 from tests.replication.mutants.lone_offsets import offsets_noticed
 from tests.replication.mutants.lone_power import power_noticed
 from tests.replication.mutants.lone_processes import processes_noticed
+from tests.replication.mutants.lone_reads import reads_noticed
+from tests.replication.mutants.lone_rebuilds import rebuilds_noticed
 from tests.replication.mutants.lone_recovery import recovery_noticed
+from tests.replication.mutants.lone_replicas import replica_noticed
 from tests.replication.mutants.lone_replies import replies_noticed
 from tests.replication.mutants.lone_retention import retention_noticed
 from tests.replication.mutants.lone_services import service_noticed
@@ -136,6 +139,9 @@ ALONE: Final[Mapping[str, Callable[[int], str]]] = MappingProxyType(
         "epochs": epochs_noticed,
         "limits": retention_noticed,
         "power": power_noticed,
+        "reads": reads_noticed,
+        "rebuilds": rebuilds_noticed,
+        "replica": replica_noticed,
         "replies": replies_noticed,
         "service": service_noticed,
         "shards": shards_noticed,
@@ -143,13 +149,13 @@ ALONE: Final[Mapping[str, Callable[[int], str]]] = MappingProxyType(
     }
 )
 _ORDER: Final = (
-    "swarm leader broker decisions truncation classic service shards members offsets consumers replies client "
-    "connections commits processes controller recovery limits power epochs program log prompt herd appends group "
-    "members replies varied named shards groups service client leader decisions broker classic consumers processes "
-    "recovery retention harsh log appends members group shards zookeeper prompt controller varied replies client "
-    "offsets groups commits service named former program connections quiet shards members group appends processes "
-    "truncation consumers broker asking varied limits recovery power epochs service replies client classic log named "
-    "members shards groups swarm"
+    "swarm leader reads replica broker decisions truncation classic service shards members offsets consumers "
+    "replies client connections commits processes controller recovery rebuilds limits power epochs program reads "
+    "log prompt herd appends group members replies varied named shards groups service client leader reads replica "
+    "decisions broker classic consumers processes recovery rebuilds retention harsh log appends members group "
+    "shards zookeeper prompt controller varied replies client offsets groups commits service named former program "
+    "connections quiet shards members group appends processes truncation consumers broker asking varied limits "
+    "recovery power epochs service replies client classic log named members shards groups swarm"
 )
 TURN: Final = tuple(_ORDER.split())
 """The shapes in the order in which they come again and again."""

@@ -84,6 +84,9 @@ EQUIVALENT: Final[Mapping[str, str]] = MappingProxyType(
         "group.previous_state is GroupState.EMPTY -> (group.previous_state is GroupState.EMPTY)": (
             "no other state than this one follows upon an empty group that is still there"
         ),
+        "log/partition/segment_recovery.py _regular_headers [off by one] 0 -> 1 (3)": (
+            "a segment that begins with a batch of one record is recovered batch by batch then, with the same outcome"
+        ),
         "broker/group/consumer/records.py _removed [dropped operand] version == CURRENT and name in group.members -> "
         "(name in group.members)": ("of the keys that are left only that of a member's assignment has a name"),
         "replication/roles/replica_log.py start_anew [dropped call] self.set_high_watermark(after.high_watermark) -> "
@@ -142,6 +145,23 @@ EQUIVALENT: Final[Mapping[str, str]] = MappingProxyType(
             "a start above the log's end is refused before, and the high watermark lies in the log; where the log "
             "starts above its end, every start is refused"
         ),
+        **{
+            f"replication/roles/replica_log.py {change}": (
+                "only speed: the batch that was appended last is read from the file instead, and of one for which the "
+                "log was rolled nothing is kept"
+            )
+            for change in (
+                "append_as_leader [dropped call] self._appended = Appended(info.first_offset, self.version, "
+                "bytes(segment.records.view()[position:])) -> pass",
+                "append_as_leader [dropped branch] segment is self.log.active_segment -> False",
+                "append_as_leader [comparison] segment is self.log.active_segment -> (segment is not "
+                "self.log.active_segment)",
+                "append_as_leader [negated condition] segment is self.log.active_segment -> (not (segment is "
+                "self.log.active_segment))",
+                "read [dropped branch] appended.is_at(offset, self.version) and 0 < len(appended.records) <= bytes_max "
+                "-> False",
+            )
+        },
         **{
             f"{_SEGMENT_RECOVERY} recover_segment [{change}": (
                 "only speed: segments of any size are recovered by both ways with the same outcome, which a test and "

@@ -255,6 +255,7 @@ class _Life:
             -2: (0, -1, earliest),
             -4: (0, -1, earliest),
             -3: (newest.offset, newest.time_ms, _named(newest)),
+            **dict.fromkeys((-5, -6), (-1, -1, -1)),  # Nothing is, or will be, in remote storage.
         }
         for time_ms, wanted in asked.items():
             told = log.fetch_offset_by_timestamp(time_ms)

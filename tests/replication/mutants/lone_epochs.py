@@ -14,7 +14,7 @@ from typing import Final
 
 from broker.clock import ManualClock
 from log.errors import IllegalArgumentError
-from log.files.checkpoints import LEADER_EPOCH_FILE
+from log.files.checkpoints import LEADER_EPOCH_FILE, EpochEntry
 from log.partition.epoch_cache import EpochEndOffset, LeaderEpochCache
 from log.storage import DiskImage, MemoryStorage, RecordedStorage, power_loss
 from tests.log.made import DIRECTORY, NOW
@@ -111,6 +111,8 @@ class _Life:
             f"epoch of {offset}": (cache.epoch_for_offset(offset), _last([e for e, start in known if start <= offset])),
             f"epoch before {epoch}": (cache.previous_epoch(epoch), _last([e for e, _ in known if e < epoch])),
             "epoch before the latest": (cache.previous_epoch(), _last([e for e, _ in known[:-1]])),
+            "latest entry": (_start_of(cache.latest_entry), known[-1] if known else None),
+            "earliest entry": (_start_of(cache.earliest_entry), known[0] if known else None),
             "latest": (cache.latest_epoch, _last([e for e, _ in known])),
         }
         wrong = {what: pair for what, pair in asked.items() if pair[0] != pair[1]}
@@ -125,6 +127,10 @@ class _Life:
 
 def _pair(end: EpochEndOffset | None) -> tuple[int, int] | None:
     return None if end is None else (end.epoch, end.end_offset)
+
+
+def _start_of(entry: EpochEntry | None) -> tuple[int, int] | None:
+    return None if entry is None else (entry.epoch, entry.start_offset)
 
 
 def _last(epochs: list[int]) -> int | None:

@@ -17,11 +17,16 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
+import attrs
+
 from broker.entropy import SplitMix64, derive
+from broker.ids import Offset
 from log.storage import DiskImage, MemoryStorage, RecordedStorage
-from tests.log.partition.test_log_machine import LogMachine
+from tests.log.made import DIRECTORY
+from tests.log.partition.test_log_machine import LogMachine, bases_of
 
 STEP_COUNT: Final = 60
+_RENAMED: Final = f"{DIRECTORY}.x-delete"
 _STREAM: Final = 16
 
 
@@ -32,6 +37,28 @@ class _TwiceInMemory(LogMachine):
         """Begin with the same disk twice."""
         self.recorded = RecordedStorage(MemoryStorage(self.clock, image))
         self.storages = (self.recorded, MemoryStorage(self.clock, image))
+
+    def start_anew(self, offset: int) -> None:
+        """Drop all that the logs hold, as a follower does whose leader has none of it."""
+        self.plain.truncate_to(0)
+        self.plain.start_offset = self.plain.end_offset = self.plain.high_watermark = offset
+        for log in self.logs:
+            log.truncate_fully_and_start_at(Offset(offset), now_ms=self.now_ms)
+            assert (bases_of(log), log.size_bytes) == ({offset}, 0)
+        self.sync_files()
+        self.lead_anew()
+
+    def rename(self) -> None:
+        """Give the logs another directory, write there, and give them back their own."""
+        for log in self.logs:
+            before = log.state()
+            log.rename_directory(_RENAMED)
+            log.flush(now_ms=self.now_ms)
+            log.take_producer_snapshot()
+            assert not log.storage.is_directory(DIRECTORY)
+            assert log.storage.is_directory(_RENAMED)
+            log.rename_directory(DIRECTORY)
+            assert attrs.evolve(before, recovery_point=log.recovery_point) == log.state()
 
 
 class _Draws:
@@ -88,6 +115,8 @@ _OPERATIONS: Final[Mapping[str, tuple[int, Callable[[_Draws], dict[str, Any]]]]]
         "delete_before": (1, lambda draws: {"offset": draws.number(0, 60)}),
         "retain": (1, lambda draws: {}),
         "truncate": (2, lambda draws: {"offset": draws.number(0, 60), "is_copied": bool(draws.number(0, 1))}),
+        "start_anew": (1, lambda draws: {"offset": draws.number(0, 60)}),
+        "rename": (1, lambda draws: {}),
         "reopen": (1, lambda draws: {"clean": bool(draws.number(0, 1)), "recovery_point": "start"}),
     }
 )
@@ -104,7 +133,7 @@ def log_noticed(seed: int) -> str:
             name = names[draws.number(0, len(names) - 1)]
             if not _is_possible(machine, name):
                 continue
-            if name == "truncate":
+            if name in ("truncate", "start_anew"):
                 machine.sleep(duration=700)
             getattr(machine, name)(**_OPERATIONS[name][1](draws))
             machine.the_logs_hold_what_the_list_holds()
