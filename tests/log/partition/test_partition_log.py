@@ -180,6 +180,17 @@ def test_readers_see_up_to_the_high_watermark_and_followers_all() -> None:
     assert len(log.read(Offset(6), 10_000).records) == 0
 
 
+def test_who_reads_committed_records_stops_where_the_first_open_transaction_begins() -> None:
+    log = opened(settings=config(segment_bytes=10_000))
+    producer = {"producer_id": ProducerId(5), "producer_epoch": ProducerEpoch(0), "base_sequence": 0}
+    appended(log, batch(2), batch(2, is_transactional=True, **producer), batch(2))
+    ends = {
+        isolation: [each.last_offset for each in batches_in(log.read(Offset(0), 10_000, isolation=isolation).records)]
+        for isolation in (Isolation.HIGH_WATERMARK, Isolation.COMMITTED)
+    }
+    assert ends == {Isolation.HIGH_WATERMARK: [1, 3, 5], Isolation.COMMITTED: [1]}
+
+
 def test_a_read_inside_a_batch_gets_the_whole_batch() -> None:
     log = opened()
     appended(log, batch(3))

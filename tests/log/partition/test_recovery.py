@@ -11,14 +11,16 @@ from hypothesis import strategies as st
 
 from broker.clock import ManualClock
 from broker.entropy import SplitMix64, derive
-from broker.ids import LeaderEpoch, Offset
+from broker.ids import LeaderEpoch, Offset, ProducerEpoch, ProducerId
 from log.batches.in_buffer import batches_in
 from log.codecs.compression import Codec
 from log.errors import IllegalArgumentError, InvalidOffsetError
 from log.log_config import LogConfig
 from log.partition import segment_recovery
 from log.partition.partition_log import PartitionLog
+from log.partition.producer_rebuild import RebuildRequest, rebuild_producer_state
 from log.partition.recovery import LastShutdown, unfinished_files
+from log.producers.state import ProducerState
 from log.storage import DiskImage, MemoryStorage, RecordedStorage, image_of, power_loss
 from tests.log.made import DIRECTORY, EPOCH, NOW, appended, batch, config, memory, opened, sized, values
 
@@ -272,3 +274,19 @@ def test_a_time_index_that_is_missing_takes_no_room_until_it_is_written_again() 
     without = DiskImage({path: data for path, data in image.files.items() if path != name}, image.directories)
     again = reopened(without, config(), LastShutdown(clean=True))
     assert image_of(again.storage).files[name] == b""
+
+
+@pytest.mark.parametrize(("last_offset", "last_sequences"), [(1, [0]), (2, [1]), (0, [])])
+def test_producers_are_rebuilt_from_the_batches_below_an_offset_only(
+    last_offset: int, last_sequences: list[int]
+) -> None:
+    log = opened()
+    producer = {"producer_id": ProducerId(5), "producer_epoch": ProducerEpoch(0)}
+    appended(log, *(batch(base_sequence=sequence, **producer) for sequence in range(2)))
+    log.storage.make_directory("rebuilt")
+    producers = ProducerState.open(log.storage, "rebuilt", name="rebuilt")
+    request = RebuildRequest(
+        log_start_offset=Offset(0), last_offset=Offset(last_offset), magic=2, had_clean_shutdown=False, now_ms=NOW
+    )
+    rebuild_producer_state(producers, log.local.segments, request)
+    assert [each.last_sequence for each in producers.producers] == last_sequences
