@@ -14,7 +14,9 @@ static one that does not join in time stays in the group (KIP-345), with the rep
 and is given to another without waiting until it has been given up. A member that learns from a heartbeat that it missed
 a generation gives up everything; one that still waits for a JoinGroup, and sends it again, comes into the next
 generation with what it owns (AbstractCoordinator.joinGroupIfNeeded prepares once), until its poll takes the assignment,
-for which the later of two claims wins (KAFKA-14639). No ticket of Kafka's is known for the time between.
+for which the later of two claims wins (KAFKA-14639). No ticket of Kafka's is known for the time between. If a
+generation in between came to nothing, both have reported the partition with the same generation: where members differ
+in their topics the sticky assignor then gives it to either, and the other owns it until its own assignment comes.
 
 Example: member 0 reports nothing, is given a-0 in generation 5, and joins generation 6 as its process is frozen and its
 coordinator dies. The next coordinator gives a-0 to member 2 in generation 6. Both have it in generation 7.
@@ -39,7 +41,10 @@ _NOTHING: _Partitions = frozenset()
 
 
 class UnreportedPartitions:
-    """Hold, by member id, the partitions of static members that a generation they missed gave to others."""
+    """Hold, by member id, the partitions of static members that a generation they missed gave to others.
+
+    Where such a partition comes back to its member, the other has it until it hears of that, and is excused instead.
+    """
 
     def __init__(self) -> None:
         self._noted: dict[MemberId, _Partitions] = {}
@@ -49,19 +54,21 @@ class UnreportedPartitions:
         group = service.classic.group
         if group.state is not GroupState.STABLE or group.protocol_name not in COOPERATIVE:
             return
+        clients = tuple(clients)
         given = {
             member_id: read_assignment(member.assignment) if member.assignment else _NOTHING
             for member_id, member in group.members.items()
         }
+        back = _NOTHING.union(*(self.of(client) & given.get(client.member_id, _NOTHING) for client in clients))
         for client in clients:
             member = group.members.get(client.member_id)
             if member is None:
                 continue
-            missed = _NOTHING
+            missed = client.subscriptions.owned & back
             if member.instance_id is not None and client.generation < group.generation:
                 reported = read_subscription(member.metadata(group.protocol_name)).owned
                 others = _NOTHING.union(*(share for each, share in given.items() if each != client.member_id))
-                missed = (client.subscriptions.owned - frozenset(reported)) & others
+                missed |= (client.subscriptions.owned - frozenset(reported)) & others
             self._noted[client.member_id] = (self.of(client) | missed) - given[client.member_id]
 
     def look(self, client: Client) -> None:

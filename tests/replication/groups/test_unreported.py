@@ -93,8 +93,26 @@ def test_a_partition_that_was_given_up_or_given_again_is_not_excused_any_more() 
     assert noted.of(client((A0,), generation=7)) == frozenset()
 
 
-def ran_until(at_ms: int) -> tuple[GroupsExtension, Simulation]:
-    options = with_groups(varied(990_088, DurationMs(600_000)))
+@pytest.mark.parametrize("is_noted", [True, False])
+def test_who_was_given_it_is_excused_where_it_comes_back_until_it_is_given_up(is_noted: bool) -> None:
+    """In generation 7 x is given A0 again, and y still owns it."""
+    noted, other = UnreportedPartitions(), client((A0, B0), generation=7)
+    other.member_id = "y"
+    if is_noted:
+        noted.note(group(), [client((A0,))])
+    back = group((A0,), given=(A0,), others=(B0,), generation=7)
+    noted.note(back, [other, client((A0,), generation=7)])
+    noted.note(back, [other, client((A0,), generation=7)])
+    assert noted.of(client((A0,), generation=7)) == frozenset()
+    assert noted.of(other) == ({A0} if is_noted else frozenset())
+    other.subscriptions.owned = frozenset({B0})
+    noted.look(other)
+    other.subscriptions.owned = frozenset({A0, B0})
+    assert noted.of(other) == frozenset()
+
+
+def ran_until(at_ms: int, seed: int = 990_088) -> tuple[GroupsExtension, Simulation]:
+    options = with_groups(varied(seed, DurationMs(600_000)))
     groups = GroupsExtension.drawn(options, 2)
     simulation = Simulation(options, extension=groups)
     simulation.run_until(TimeMs(at_ms))
@@ -142,3 +160,18 @@ def test_g2_the_same_member_is_not_excused_where_it_has_reported_what_it_owns(mo
     monkeypatch.setattr(ClientAssignor, "assign", assign)
     simulation.run_until(TimeMs(434_530))
     assert found(groups) == BOTH_OWN
+
+
+def test_g2_two_members_report_it_after_a_generation_that_came_to_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Member 1 misses generation 4, 5 ends as it begins, and 6 gives topic-a-1 to member 1, not to member 3."""
+    groups, simulation = ran_until(491_990, 995_103)
+    assert found(groups) == []
+    monkeypatch.setattr(UnreportedPartitions, "of", lambda *_: frozenset())
+    simulation.run_until(TimeMs(492_005))
+    assert found(groups) == ["G2 group-1: group-1-member-1 and group-1-member-3 both own topic-a-1"]
+
+
+def test_g2_two_members_that_report_it_are_excused_until_one_has_heard() -> None:
+    groups, simulation = ran_until(495_000, 995_103)
+    assert found(groups) == []
+    assert simulation.findings == ()
