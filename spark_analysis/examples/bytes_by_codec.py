@@ -5,12 +5,11 @@ Example: `python -m spark_analysis.examples.bytes_by_codec /var/lib/kafka 176393
 
 from __future__ import annotations
 
-import sys
-
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spark_analysis import register, storage
+from spark_analysis.examples.usage import run
 
 
 def savings(batches: DataFrame, segments: DataFrame, now_ms: int) -> DataFrame:
@@ -31,4 +30,4 @@ def main(path: str, now_ms: str) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:3])
+    run(main)

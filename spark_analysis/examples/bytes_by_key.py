@@ -5,12 +5,11 @@ Example: `python -m spark_analysis.examples.bytes_by_key /var/lib/kafka orders`.
 
 from __future__ import annotations
 
-import sys
-
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spark_analysis import register
+from spark_analysis.examples.usage import run
 
 
 def bytes_by_key(records: DataFrame, separator: str = "-") -> DataFrame:
@@ -33,4 +32,4 @@ def main(path: str, topics: str) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:3])
+    run(main)

@@ -5,12 +5,11 @@ Example: `python -m spark_analysis.examples.dumps_to_table dumps/ lake/health`.
 
 from __future__ import annotations
 
-import sys
-
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spark_analysis import register
+from spark_analysis.examples.usage import run
 
 
 def health(partitions: DataFrame) -> DataFrame:
@@ -35,4 +34,4 @@ def main(dumps: str, out: str) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:3])
+    run(main)

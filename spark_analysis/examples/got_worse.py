@@ -8,11 +8,12 @@ Example: `spark-submit got_worse.py lake.kafka.clusters`.
 
 from __future__ import annotations
 
-import sys
 from typing import Final
 
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
+
+from spark_analysis.examples.usage import run
 
 WORSE: Final = ("leaderless_count", "under_min_isr_count", "under_replicated_count")
 """A cluster got worse if one of these counts of partitions rose."""
@@ -44,4 +45,4 @@ def main(table: str) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:2])
+    run(main)

@@ -6,13 +6,13 @@ Example: `python -m spark_analysis.examples.nightly_history dumps/2026-11-21 202
 from __future__ import annotations
 
 import datetime
-import sys
 
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from spark_analysis import balance, register
 from spark_analysis.examples.got_worse import got_worse
+from spark_analysis.examples.usage import run
 from spark_analysis.frames.runs import with_run
 
 
@@ -33,4 +33,4 @@ def main(dumps: str, observed_at: str, history: str) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:4])
+    run(main)

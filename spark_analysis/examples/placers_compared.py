@@ -5,13 +5,12 @@ Example: `python -m spark_analysis.examples.placers_compared uneven-racks 20`.
 
 from __future__ import annotations
 
-import sys
-
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spark_analysis import register
 from spark_analysis.durability import durability
+from spark_analysis.examples.usage import run
 
 
 def compared(spark: SparkSession, recipe: str, clusters: int) -> DataFrame:
@@ -40,4 +39,4 @@ def main(recipe: str = "demo", clusters: str = "20") -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:3])
+    run(main)

@@ -6,13 +6,12 @@ back.
 
 from __future__ import annotations
 
-import sys
-
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spark_analysis import register
 from spark_analysis.availability import availability
+from spark_analysis.examples.usage import run
 
 
 def riskiest(spark: SparkSession, dumps: str, lost_percent: float) -> DataFrame:
@@ -41,4 +40,4 @@ def main(dumps: str, lost_percent: str = "1") -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:3])
+    run(main)

@@ -8,12 +8,11 @@ Example: `python -m spark_analysis.examples.traffic_savings members.parquet dump
 
 from __future__ import annotations
 
-import sys
-
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spark_analysis import register, traffic
+from spark_analysis.examples.usage import run
 
 
 def savings(members: DataFrame, partitions: DataFrame) -> DataFrame:
@@ -33,4 +32,4 @@ def main(members: str, dumps: str, racks: str) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:4])
+    run(main)

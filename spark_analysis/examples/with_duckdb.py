@@ -11,6 +11,8 @@ from typing import Final
 
 import duckdb
 
+from spark_analysis.examples.usage import run
+
 QUERY: Final = """
     select placer, quantity, count(*) as clusters, round(100 * median(moves_share), 1) as median_percent_to_move
     from read_parquet(?)
@@ -25,6 +27,11 @@ def distances(out: Path) -> list[tuple[str, str, int, float]]:
     return duckdb.execute(QUERY, [str(out / "tables" / "measures" / "*.parquet")]).fetchall()
 
 
-if __name__ == "__main__":
-    for placer, quantity, clusters, percent in distances(Path(sys.argv[1])):
+def main(out: str) -> None:
+    """Print the distances of a run's folder."""
+    for placer, quantity, clusters, percent in distances(Path(out)):
         sys.stdout.write(f"{placer:<8} {quantity:<8} {clusters} clusters, median {percent} % to move\n")
+
+
+if __name__ == "__main__":
+    run(main)

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pandas as pd
 
+from spark_analysis.examples.usage import run
+
 
 def first_clusters(out: Path, count: int = 3) -> pd.DataFrame:
     """Return the `count` clusters of the best ranks, with the share of their leaders that would have to move."""
@@ -20,5 +22,10 @@ def first_clusters(out: Path, count: int = 3) -> pd.DataFrame:
     return joined.nsmallest(count, "rank")[["rank", "cluster", "placer", "moves", "moves_share"]]
 
 
+def main(out: str) -> None:
+    """Print the first clusters of a run's folder."""
+    sys.stdout.write(first_clusters(Path(out)).round(3).to_string(index=False) + "\n")
+
+
 if __name__ == "__main__":
-    sys.stdout.write(first_clusters(Path(sys.argv[1])).round(3).to_string(index=False) + "\n")
+    run(main)

@@ -5,12 +5,12 @@ Example: `python -m spark_analysis.examples.with_spark brokerside-out`.
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from spark_analysis.examples.usage import run
 from spark_analysis.session.spark_session import spark_session
 
 
@@ -29,6 +29,11 @@ def overloaded_brokers(spark: SparkSession, out: Path, times: float = 2.0) -> Da
     )
 
 
-if __name__ == "__main__":
+def main(out: str) -> None:
+    """Print the overloaded brokers of a run's folder, from a session of this program's own."""
     with spark_session(app_name="overloaded brokers") as session:
-        overloaded_brokers(session, Path(sys.argv[1])).show()
+        overloaded_brokers(session, Path(out)).show()
+
+
+if __name__ == "__main__":
+    run(main)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime
+import runpy
+import sys
 from pathlib import Path
 
 import pytest
@@ -194,3 +196,29 @@ def test_the_placer_with_fewer_copysets_loses_data_more_rarely(
     assert 0 < rows[0]["losses_per_year"] < rows[1]["losses_per_year"]
     placers_compared.main("uneven-racks", "2")
     assert "|striped" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "usage"),
+    [
+        ("dumps_to_table", ["dumps"], "DUMPS OUT"),
+        ("nightly_history", [], "DUMPS OBSERVED_AT HISTORY"),
+        ("placers_compared", ["demo", "20", "more"], "[RECIPE] [CLUSTERS]"),
+        ("riskiest_clusters", [], "DUMPS [LOST_PERCENT]"),
+        ("with_duckdb", [], "OUT"),
+        ("with_pandas", [], "OUT"),
+        ("with_spark", [], "OUT"),
+    ],
+)
+def test_an_example_says_which_words_it_takes(
+    name: str,
+    words: list[str],
+    usage: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(sys, "argv", [f"{name}.py", *words])
+    monkeypatch.delitem(sys.modules, f"spark_analysis.examples.{name}")
+    with pytest.raises(SystemExit) as caught:
+        runpy.run_module(f"spark_analysis.examples.{name}", run_name="__main__", alter_sys=False)
+    assert (caught.value.code, capsys.readouterr().err) == (2, f"usage: {name}.py {usage}\n")
