@@ -19,7 +19,6 @@ Source: Spark 4.3.0 pyspark/sql/connect/session.py, client/core.py and client/ar
 from __future__ import annotations
 
 import contextlib
-import socket
 from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -34,10 +33,9 @@ from spark_analysis.session.cancel import cancel_jobs, interrupt_behind, job_err
 from spark_analysis.session.environment import changed_environment
 from spark_analysis.session.java import SessionError
 from spark_analysis.session.masters import connect_address
+from spark_analysis.session.reach import REACH_SECONDS_MAX, reach
 from spark_analysis.session.settings import OF_QUERIES
 from spark_analysis.session.signals import held_signals, hurried_signals
-
-CONNECT_SECONDS_MAX: Final = 10
 
 _ALWAYS_ARROW: Final = "spark.sql.execution.arrow.pyspark."
 
@@ -83,12 +81,7 @@ def _client(url: str) -> Any:
 def _reach(url: str) -> None:
     address = connect_address(url)
     assert address is not None, "a master is checked first"
-    try:
-        socket.create_connection(address, timeout=CONNECT_SECONDS_MAX).close()
-    except OSError as error:
-        host, port = address
-        reason = error.strerror or f"no answer within {CONNECT_SECONDS_MAX} s"
-        raise SessionError(f"no Spark Connect server can be reached at {host}:{port}: {reason.lower()}") from None
+    reach("Spark Connect server", [address])
     _shake_hands(url, address)
 
 
@@ -99,12 +92,12 @@ def _shake_hands(url: str, address: tuple[str, int]) -> None:
 
     channel = DefaultChannelBuilder(url).toChannel()
     try:
-        grpc.channel_ready_future(channel).result(timeout=CONNECT_SECONDS_MAX)
+        grpc.channel_ready_future(channel).result(timeout=REACH_SECONDS_MAX)
     except grpc.FutureTimeoutError:
         host, port = address
         raise SessionError(
             f"what listens at {host}:{port} is no Spark Connect server, or wants other parameters in its URL: "
-            f"no gRPC connection within {CONNECT_SECONDS_MAX} s"
+            f"no gRPC connection within {REACH_SECONDS_MAX} s"
         ) from None
     finally:
         channel.close()

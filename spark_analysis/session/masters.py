@@ -23,6 +23,7 @@ from broker.errors import UsageError, shorten
 
 MASTER_DEFAULT: Final = "local[*]"
 CONNECT_PORT_DEFAULT: Final = 15002
+PORT_MAX: Final = 65_535
 
 _LOCAL: Final = re.compile(r"local(\[(\d+|\*)(, *\d+)?\])?")
 _CONNECT: Final = re.compile(r"sc://[^/\s;]+(/(;[^;=\s]+=[^;\s]*)*;?)?")
@@ -103,6 +104,19 @@ def connect_address(master: str) -> tuple[str, int] | None:
         return (parts.hostname, parts.port or CONNECT_PORT_DEFAULT) if parts.hostname else None
     except ValueError:
         return None
+
+
+def standalone_addresses(master: str) -> list[tuple[str, int]]:
+    """Return host and port of each standalone master, of which one leads; none where Spark is to say what is wrong.
+
+    >>> standalone_addresses("spark://one:7077,two:7077"), standalone_addresses("local")
+    ([('one', 7077), ('two', 7077)], [])
+    """
+    if not master.startswith("spark://"):
+        return []
+    pairs = [each.rpartition(":") for each in master.removeprefix("spark://").split(",")]
+    is_known = all(host and port.isdecimal() and int(port) <= PORT_MAX for host, _, port in pairs)
+    return [(host, int(port)) for host, _, port in pairs] if is_known else []
 
 
 def is_submitted(environment: Mapping[str, str]) -> bool:

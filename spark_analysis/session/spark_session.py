@@ -49,7 +49,15 @@ from spark_analysis.session.connect import connect_session
 from spark_analysis.session.environment import changed_environment
 from spark_analysis.session.java import SessionError, find_java, write_launcher
 from spark_analysis.session.jvm import Jvm
-from spark_analysis.session.masters import MASTER_DEFAULT, chosen_master, is_connect, is_local, is_submitted
+from spark_analysis.session.masters import (
+    MASTER_DEFAULT,
+    chosen_master,
+    is_connect,
+    is_local,
+    is_submitted,
+    standalone_addresses,
+)
+from spark_analysis.session.reach import reach
 from spark_analysis.session.settings import (
     OF_QUERIES,
     OF_THE_JVM,
@@ -148,6 +156,8 @@ def _start(
     jvm: Jvm, folder: Path, app_name: str, master: str, options: Mapping[str, str], defaults: Mapping[str, str]
 ) -> SparkSession:
     """Start a JVM of our own on `master`, and a session on it."""
+    if addresses := standalone_addresses(master):
+        reach("Spark master", addresses)
     java = find_java(os.environ)
     home = write_launcher(java, folder / "java")
     (folder / "log4j2.properties").write_text(_LOG_RULES, encoding="utf-8")

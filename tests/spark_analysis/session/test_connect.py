@@ -35,7 +35,7 @@ def test_somebody_else_who_listens_is_not_waited_for_as_spark_does(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, parameters: str
 ) -> None:
     # A standalone master takes the connection and never answers; Spark's client tries again for ten minutes.
-    monkeypatch.setattr(connect, "CONNECT_SECONDS_MAX", 1)
+    monkeypatch.setattr(connect, "REACH_SECONDS_MAX", 1)
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
         assert refusal(f"sc://127.0.0.1:{port}{parameters}", tmp_path) == (
