@@ -145,7 +145,8 @@ def alter(
     following = change(partition, target, active_brokers(brokers), settings, policy)
     if following is None:
         return Altered(ErrorCode.NONE, partition)
-    moved = following.leader_epoch != partition.leader_epoch and following.leader != request.leader
+    # The request is of the partition's leader: another one leads in a later epoch.
+    moved = following.leader != request.leader
     return Altered(ErrorCode.NEW_LEADER_ELECTED if moved else ErrorCode.NONE, following)
 
 

@@ -415,8 +415,8 @@ class ClassicClient(Client):
         self.is_over = True
 
     def _tell_leaving(self) -> None:
-        is_in = self.state is not JoinState.UNJOINED and bool(self.member_id)
-        if self.spec.instance_id is None and is_in and self._link.coordinator is not None:
+        # Who has a member id has joined at least once; Kafka asks for the state beside it.
+        if self.spec.instance_id is None and self.member_id and self._link.coordinator is not None:
             ticket = self._link.next_ticket()
             self._link.ask(LeaveGroupRequest(ticket=ticket, members=((self.member_id, None),)), _ignore, ticket=ticket)
 

@@ -109,6 +109,9 @@ EQUIVALENT: Final[Mapping[str, str]] = MappingProxyType(
         "replication/groups/client/client.py __init__ [dropped call] self._is_busy = False -> pass": (
             "the first poll, at the start, sets it before anything looks at it"
         ),
+        "replication/roles/follower.py __init__ [dropped call] self._sent_offset = UNKNOWN_OFFSET -> pass": (
+            "no answer bears the number of a request before the first, which sets it"
+        ),
         "replication/roles/follower.py __init__ [dropped call] self.replica_role = ReplicaRole.NONE -> pass": (
             "`BrokerRole`, the only one that makes followers, states the role at once"
         ),
