@@ -64,4 +64,5 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
         def _split_scope(self, nodeid: str) -> str:
             return folder(nodeid)
 
+    config.option.loadscopereorder = False  # Else the folder with most tests comes first.
     return ByFolder(config, log)

@@ -154,7 +154,7 @@ class ReferenceLog:
             self.uncounted.update((broker, len(self.committed)) for broker in members)
 
     def note_copied(self) -> None:
-        """Forget which members were incomplete once they hold as much as was committed when they lost their end."""
+        """End the excuse of each ISR member that has copied again all that was committed when it lost records."""
         for broker, count in tuple(self.incomplete.items()):
             if self.observed_logs[broker].agree(self.committed) >= count:
                 del self.incomplete[broker]

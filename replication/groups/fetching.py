@@ -67,7 +67,7 @@ class Fetcher:
         self._question = 0
 
     def forget(self) -> None:
-        """Drop all records, and take no answer and no timer of what was asked before: another process begins."""
+        """Drop all fetched records as a new process begins; answers and timers of earlier fetches are ignored."""
         self._fetched.clear()
 
     def end_offset(self, partition: TopicPartition, now_ms: TimeMs) -> Offset:

@@ -450,7 +450,7 @@ class BrokerRole:
         return role.log if isinstance(role, LeaderRole) else None
 
     def _notify_hosted(self, partition: int, now_ms: TimeMs, out: Outbox) -> None:
-        """Tell hosted roles if this broker began or ceased to lead a partition since they were told last."""
+        """Tell hosted roles, such as group coordinators, of a leader epoch that this broker has begun or left."""
         role = self.roles.get(partition)
         epoch = role.state.leader_epoch if isinstance(role, LeaderRole) else None
         if epoch == self._hosted_epochs.get(partition):

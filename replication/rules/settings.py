@@ -62,6 +62,6 @@ class Moment:
 
 
 def registered_epoch(moment: Moment, broker: BrokerId) -> BrokerEpoch:
-    """Return a broker's epoch, -1 if the metadata do not have the broker (yet)."""
+    """Return the broker epoch of a broker's registration in the metadata, -1 if it is not registered there."""
     status = moment.brokers.get(broker)
     return UNKNOWN_BROKER_EPOCH if status is None else status.epoch

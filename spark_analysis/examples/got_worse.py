@@ -8,12 +8,11 @@ Example: `spark-submit got_worse.py lake.kafka.clusters`.
 
 from __future__ import annotations
 
+import argparse
 from typing import Final
 
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
-
-from spark_analysis.examples.usage import run
 
 WORSE: Final = ("leaderless_count", "under_min_isr_count", "under_replicated_count")
 """A cluster got worse if one of these counts of partitions rose."""
@@ -45,4 +44,7 @@ def main(table: str) -> None:
 
 
 if __name__ == "__main__":
-    run(main)
+    # Not by `usage.run`: this file needs pyspark alone, so that spark-submit can send it without our packages.
+    parser = argparse.ArgumentParser()
+    parser.add_argument("table")
+    main(parser.parse_args().table)

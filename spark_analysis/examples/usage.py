@@ -1,6 +1,6 @@
-"""Start an example with the words of its command line, or say which words it takes.
+"""Call an example's `main` with the arguments of its command line, or print a line of usage.
 
-Example: `run(main)` at the end of a program whose `main(dumps: str, out: str)` takes two words.
+Example: `run(main)` at the end of a program whose `main(dumps: str, out: str)` takes two arguments.
 
 Source: ours.
 """
@@ -14,7 +14,7 @@ from pathlib import Path
 
 
 def run(main: Callable[..., None]) -> None:
-    """Call `main` with the words of the command line; too few or too many end in a line of usage, with status 2."""
+    """Call `main` with the command line's arguments; print usage and exit with status 2 if their number is wrong."""
     signature, words = inspect.signature(main), sys.argv[1:]
     try:
         signature.bind(*words)

@@ -23,7 +23,7 @@ def first_clusters(out: Path, count: int = 3) -> pd.DataFrame:
 
 
 def main(out: str) -> None:
-    """Print the first clusters of a run's folder."""
+    """Print the clusters that rank first in a run, and the share of leaders that each would have to move."""
     sys.stdout.write(first_clusters(Path(out)).round(3).to_string(index=False) + "\n")
 
 

@@ -30,7 +30,7 @@ def overloaded_brokers(spark: SparkSession, out: Path, times: float = 2.0) -> Da
 
 
 def main(out: str) -> None:
-    """Print the overloaded brokers of a run's folder, from a session of this program's own."""
+    """Print the brokers of a run that lead more than twice their share, in a Spark session of its own."""
     with spark_session(app_name="overloaded brokers") as session:
         overloaded_brokers(session, Path(out)).show()
 

@@ -4,10 +4,10 @@
 - reading: Read a recipe's TOML: accept known keys with values in their bounds, or name the key that is wrong.
 - generate: Make cluster k of a fleet from the fleet's seed and k alone; this decides what the cluster is.
 - place: Place every topic of a simulated cluster, created in order and then grown in order, on one generator.
-- views: Show a placed cluster of a fleet as a view, as if it had been dumped.
-- count: Count what brokers, racks and topics of a placed cluster hold, and what could be held at best.
-- shares: Join what the brokers and racks of many clusters of a fleet hold, each beside its best spread.
-- describe: Turn counted clusters of a fleet into rows of the tables, many clusters at once.
+- views: Turn a simulated cluster and its replicas into a `ClusterView`, as a dump of it would be read.
+- count: Count replicas, leaders and bytes of a simulated cluster by broker, rack and topic, beside their best spread.
+- shares: Join the counts of brokers and racks of many simulated clusters, and the best spread of each cluster.
+- describe: Turn the counts of many simulated clusters into rows of the tables.
 - sizes: Draw sizes from a distribution, the same bytes on every machine.
 - loops: Compile the loops over every topic and replica of a simulated cluster.
 """

@@ -1,4 +1,4 @@
-"""Count what brokers, racks and topics of a placed cluster hold, and what could be held at best.
+"""Count replicas, leaders and bytes of a simulated cluster by broker, rack and topic, beside their best spread.
 
 How: compiled loops count the replicas, leaders and bytes of brokers and topics straight from the matrix of replicas,
 which is then released. Their counts equal those of `placement` for `view_of` the cluster; a test holds both equal.

@@ -1,4 +1,4 @@
-"""Turn counted clusters of a fleet into rows of the tables, many clusters at once.
+"""Turn the counts of many simulated clusters into rows of the tables.
 
 Left out: columns that are the same for clusters of any origin (tables/spreads.py, tables/staging.py).
 

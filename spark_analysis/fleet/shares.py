@@ -1,4 +1,4 @@
-"""Join what the brokers and racks of many clusters of a fleet hold, each beside its best spread.
+"""Join the counts of brokers and racks of many simulated clusters, and the best spread of each cluster.
 
 What it decides: the best spread of a cluster whose groups of brokers are all alike is that of whole shares, and follows
 from counts alone; that of any other was found when the cluster was counted.

@@ -1,4 +1,4 @@
-"""Show a placed cluster of a fleet as a view, as if it had been dumped.
+"""Turn a simulated cluster and its replicas into a `ClusterView`, as a dump of it would be read.
 
 What it decides: the state of a simulated cluster is the one that KRaft's topic creation leaves: the replicas on
 unfenced brokers are in sync, and the first of them leads. So a fenced broker leads nothing, and partitions on it are

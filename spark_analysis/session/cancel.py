@@ -47,7 +47,7 @@ def job_error(error: Exception) -> JobError:
 
 
 def _java_reason(text: str) -> str | None:
-    """Return the line of a Java error that says why: the first that neither names the call nor announces a cause."""
+    """Return the first line of a Java stack trace that gives a reason, without its class; None if no line does."""
     lines = (line.strip() for line in text.splitlines() if line.startswith((": ", "Caused by: ")))
     reason = next((line for line in lines if not line.endswith(":")), None)
     return reason and _JAVA_PREFIX.sub("", reason)

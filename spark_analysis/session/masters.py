@@ -107,7 +107,9 @@ def connect_address(master: str) -> tuple[str, int] | None:
 
 
 def standalone_addresses(master: str) -> list[tuple[str, int]]:
-    """Return host and port of each standalone master, of which one leads; none where Spark is to say what is wrong.
+    """Return the host and port of each standalone master that a spark:// URL names; nothing for any other URL.
+
+    A URL with a port that cannot be has none either: Spark says what is wrong with it.
 
     >>> standalone_addresses("spark://one:7077,two:7077"), standalone_addresses("local")
     ([('one', 7077), ('two', 7077)], [])

@@ -1,4 +1,4 @@
-"""Find out whether a server of Spark's listens, before Spark's own client waits for it for minutes.
+"""Check that a Spark master or Connect server takes connections, before Spark's client waits minutes for it.
 
 What it decides: how long is waited, and what is said of an address at which nobody listens.
 
@@ -17,7 +17,7 @@ REACH_SECONDS_MAX: Final = 10
 
 
 def reach(what: str, addresses: Sequence[tuple[str, int]]) -> None:
-    """Return once one of the addresses of a server, `what`, takes a connection; raise `SessionError` if none does."""
+    """Connect to the first address that takes a connection; raise `SessionError`, which names `what`, if none does."""
     missing = []
     for host, port in addresses:
         try:

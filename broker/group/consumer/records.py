@@ -157,7 +157,7 @@ def applied(group: ConsumerGroup, record: ConsumerGroupRecord, ids: TopicIds) ->
 def _read(
     group: ConsumerGroup, version: int, name: MemberId | None, reader: ByteReader, ids: TopicIds
 ) -> ConsumerGroup:
-    """Return the group after a value whose tagged fields say nothing."""
+    """Return the group after applying a value of any record but TARGET_EPOCH, read up to its tagged fields."""
     if version == EPOCH:
         return attrs.evolve(group, epoch=reader.int32())
     if version == TOPICS:

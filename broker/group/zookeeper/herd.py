@@ -211,7 +211,7 @@ class Herd:
         self._rebalance(consumer)
 
     def _rebalance(self, consumer: _Consumer) -> None:
-        """Release all partitions of the consumer, then read the group."""
+        """Delete the owner nodes of the consumer's partitions, then read the group from ZooKeeper."""
         self._rebalances += 1
         self._release(consumer, consumer.owned)
         self._owned_count -= len(consumer.owned)

@@ -74,7 +74,10 @@ def test_a_fork_tells_what_came_of_its_call() -> None:
 
 def test_what_a_call_started_ends_with_its_fork() -> None:
     started = in_fork(lambda: str(subprocess.Popen(["sleep", "60"]).pid), 5)
-    wait_until(lambda: not runs(int(started.said)))
+    assert started.status == 0, started.said
+    process = int(started.said)
+    wait_until(lambda: not runs(process))
+    assert not runs(process)
 
 
 def test_forks_that_nobody_waits_for_end(tmp_path: Path) -> None:

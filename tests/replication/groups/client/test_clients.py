@@ -405,14 +405,20 @@ def test_a_consumer_member_acknowledges_what_it_was_given_at_once() -> None:
     assert (second.epoch, second.owned, second.subscribed_topics) == (1, BOTH, None)
 
 
-def test_a_consumer_member_commits_before_it_gives_a_partition_back() -> None:
-    script = consumer()
+def consumer_told_to_give_back(max_poll_interval_ms: int = 300_000) -> Script:
+    """A member that owns both partitions and has committed, and is told at 5 s to keep the first only."""
+    script = consumer(max_poll_interval_ms=max_poll_interval_ms)
     script.answer(ConsumerGroupHeartbeatRequest, accepted(1, P0, P1))
     script.answer(OffsetFetchRequest, OffsetFetchResponse((None, None)))
     script.answer(ConsumerGroupHeartbeatRequest, kept(1))
     script.at(5_000)
     script.answer(OffsetCommitRequest, OffsetCommitResponse((ErrorCode.NONE, ErrorCode.NONE)))
     script.answer(ConsumerGroupHeartbeatRequest, accepted(1, P0))
+    return script
+
+
+def test_a_consumer_member_commits_before_it_gives_a_partition_back() -> None:
+    script = consumer_told_to_give_back()
     assert script.of(PartitionsRevoked) == []
     script.answer(OffsetCommitRequest, OffsetCommitResponse((ErrorCode.NONE, ErrorCode.NONE)))
     assert script.of(PartitionsRevoked) == [PartitionsRevoked(frozenset({P1}), Why.REVOKED)]
@@ -421,13 +427,7 @@ def test_a_consumer_member_commits_before_it_gives_a_partition_back() -> None:
 
 def test_a_consumer_member_repeats_its_commit_before_it_gives_a_partition_back_until_max_poll_interval() -> None:
     """CommitRequestManager: a commit that may succeed is sent again before the deadline, and not as it passes."""
-    script = consumer(max_poll_interval_ms=2_000)
-    script.answer(ConsumerGroupHeartbeatRequest, accepted(1, P0, P1))
-    script.answer(OffsetFetchRequest, OffsetFetchResponse((None, None)))
-    script.answer(ConsumerGroupHeartbeatRequest, kept(1))
-    script.at(5_000)
-    script.answer(OffsetCommitRequest, OffsetCommitResponse((ErrorCode.NONE, ErrorCode.NONE)))
-    script.answer(ConsumerGroupHeartbeatRequest, accepted(1, P0))
+    script = consumer_told_to_give_back(max_poll_interval_ms=2_000)
     loading = OffsetCommitResponse((ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,) * 2)
     for now_ms in range(5_000, 7_100, 100):
         assert script.of(PartitionsRevoked) == []
