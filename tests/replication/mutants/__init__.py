@@ -32,6 +32,7 @@
 - nearest: Order the test files by how near they are to a module.
 - judges: Ask the campaign, the explorer and the tests, each in a process of its own, whether a mutant is noticed.
 - equivalents: List mutants that change nothing that could be observed, each with the reason.
+- equivalent: Mutants that change nothing that could be observed, listed by the room that they are in.
 - table: Count by module who noticed, and draw the table.
 - code_swap: Change functions of loaded modules in place, by giving them other code.
 - forks: Run a call in a fork of this process, and tell what came of it.

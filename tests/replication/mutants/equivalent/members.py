@@ -1,0 +1,64 @@
+"""List the equivalent mutants of groups' members and clients, each with the reason.
+
+What it decides: nothing beside `equivalents`, which reads the list and says what belongs in it.
+
+Source: ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+MEMBERS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "replication/groups/client/classic_client.py _poll_group [dropped operand] self._is_joining or "
+        "self._is_closing -> (self._is_closing)": (
+            "`_join` looks at the same; who joins and has lost the coordinator only looks for it sooner"
+        ),
+        "replication/groups/client/classic_client.py _take_assignment [dropped call] "
+        "self.subscriptions.pause(revoked) -> pass": (
+            "until the partitions are given up the application is in its listener's callback, and reads nothing"
+        ),
+        "replication/groups/client/classic_client.py _refresh_topics [dropped branch] self._assigned_counts is "
+        "None -> False": (
+            "the timer that is set instead of cancelled asks nothing when it ends, as it looks at the counts again"
+        ),
+        "replication/groups/connections.py answer [dropped operand] end is not None and end.session == "
+        "caller.session and caller.ticket in end.answers -> (end.session == caller.session and caller.ticket in "
+        "end.answers)": ("callers come from `take` of the same ends, which made the end, and no end is ever removed"),
+        "replication/groups/connections.py take [off by one] 0 -> 1": (
+            "tickets begin with 1, so that none is below either number"
+        ),
+        "replication/groups/connections.py take [comparison] asked.ticket < min(end.answers, default=Ticket(0)) "
+        "-> (asked.ticket <= min(end.answers, default=Ticket(0)))": (
+            "a ticket that equals the least of those known is known, which is asked before"
+        ),
+        "replication/groups/connections.py take [dropped call] end.answers = {ticket: answer for ticket, answer "
+        "in end.answers.items() if ticket >= asked.floor} -> pass": (
+            "a client never asks again for what is below the floor that it told; only memory is not given back"
+        ),
+        "replication/groups/member.py _do [dropped operand] client is None or client.is_over -> (client.is_over)": (
+            "without a process `handle` drops what comes and `_happen` does nothing; a crash also ends a freeze"
+        ),
+        "replication/groups/member.py __init__ [dropped call] self._is_probing = False -> pass": (
+            "`_begin_session`, which is called next, sets it"
+        ),
+        "replication/groups/client/consumer_client.py __init__ [off by one] 0 -> 1": (
+            "until the first answer tells the interval, and that is longer than 1 ms, only urgent heartbeats are sent"
+        ),
+        **dict.fromkeys(
+            (
+                "replication/groups/commits.py impossible [off by one] 1 -> 2",
+                "replication/groups/commits.py _why_impossible [off by one] 1 -> 2",
+            ),
+            "times are not negative: both lie before all",
+        ),
+        "replication/groups/shard.py on_due [dropped operand] due.number != self.number or self.is_loading -> "
+        "(self.is_loading)": ("a timer of a former shard finds nothing due, and sets another for the same time"),
+        "replication/groups/client/client.py __init__ [dropped call] self._is_busy = False -> pass": (
+            "the first poll, at the start, sets it before anything looks at it"
+        ),
+    }
+)
