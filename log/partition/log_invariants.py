@@ -2,7 +2,9 @@
 
 What it decides: nothing; asserts, as a broken invariant is our bug and nobody's input.
 
-- Offsets: log start <= high watermark <= log end, last stable offset <= high watermark, recovery point <= log end.
+- Offsets: log start <= high watermark <= log end, last stable offset <= high watermark, recovery point <= log end. The
+  last holds where the flush that follows a roll runs before the log is cut: run later, it moves the recovery point to
+  the rolled segment's end, wherever the log ends by then (UnifiedLog.flush, 4.3.1).
 - Segments: in order and without overlap, the last one active, all in use; none but the active one may be empty at the
   end of the log.
 - Indexes are sound: entries ascend and lie in the segment, and reading from where an entry points finds its offset.

@@ -418,7 +418,12 @@ class LogMachine(RuleBasedStateMachine):
 
     @rule(offset=OFFSETS, is_copied=st.booleans())
     def truncate(self, offset: int, is_copied: bool = False) -> None:
-        """Cut the logs; then another leader goes on, or what the next leader has of a former one is copied."""
+        """Cut the logs; then another leader goes on, or what the next leader has of a former one is copied.
+
+        What a roll flushes is flushed before: done after the cut, it moves the recovery point above the log's end.
+        """
+        for log in self.logs:
+            log.run_scheduled(self.now_ms)
         before = self.plain.first_open_offset()
         self.plain.truncate_to(offset)
         # Of a transaction that is open again, as its marker went, compaction may have taken the records.

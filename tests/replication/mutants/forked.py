@@ -1,8 +1,8 @@
 """`python -m tests.replication.mutants.forked --count N --seed S --reach FILE --out FILE`: a fast first look.
 
-Draws the mutants that `python -m tests.replication.mutants` draws, and keeps a line in `--out` for each that somebody
-notices. That command, given the same `--out`, then asks about the others in processes of their own, and prints the
-table.
+Draws the mutants that `python -m tests.replication.mutants` draws, prints the same table, and keeps a line in `--out`
+for each that somebody notices. That command, given the same `--out`, then asks about the others in processes of their
+own.
 
 What it decides: each mutant is put into a fork of a process that has loaded everything, and only checks run that reach
 the changed statement. So a mutant costs seconds, and what it says of one that is noticed is what the judges would say.
@@ -14,6 +14,7 @@ Source: ours.
 
 from __future__ import annotations
 
+import functools
 import gc
 import itertools
 import json
@@ -32,10 +33,11 @@ from tests.replication.mutants import campaign, histories
 from tests.replication.mutants.__main__ import PLACES, all_mutants, draw
 from tests.replication.mutants.code_swap import Functions, live_functions, statement_line, swap
 from tests.replication.mutants.forks import in_forks
-from tests.replication.mutants.judges import CAMPAIGN_S, HISTORIES_S, PATIENCE, SEED, TESTS, Verdict
+from tests.replication.mutants.judges import CAMPAIGN_S, HISTORIES_S, NEAREST_COUNT, PATIENCE, SEED, TESTS, Verdict
 from tests.replication.mutants.nearest import test_files
 from tests.replication.mutants.operators import Mutant
 from tests.replication.mutants.reach import Reached, kept, reaching, recorded
+from tests.replication.mutants.table import Judged, survivor_lines, table_lines
 from tests.replication.mutants.until_noticed import Check
 
 START_S: Final = 10.0
@@ -52,13 +54,14 @@ class Judge:
     checks: Mapping[str, Check]
     reached: Sequence[Reached]
     cpu_seconds: float
+    distance: Callable[[str, str], int] = lambda path, name: 0
+    """How far a check, by its name, is from the module at a path: the nearest are asked first."""
 
     def chosen(self, mutant: Mutant) -> list[Reached]:
         """Return the checks that reach the mutant's statement."""
         source = (ROOT / mutant.path).read_text(encoding="utf-8")
-        return reaching(
-            self.reached, (mutant.path, statement_line(source, mutant.line, mutant.column)), self.cpu_seconds
-        )
+        place = (mutant.path, statement_line(source, mutant.line, mutant.column))
+        return reaching(self.reached, place, self.cpu_seconds, partial(self.distance, mutant.path))
 
     def asked(self, mutants: Sequence[Mutant], jobs: int) -> dict[str, str]:
         """Return what the judge says of each mutant that it notices, by the mutant's name."""
@@ -124,6 +127,16 @@ def _run(session: pytest.Session, item: pytest.Item) -> str:
     return "failed" if session.testsfailed > before else ""
 
 
+@functools.cache
+def _ranks(path: str) -> Mapping[str, int]:
+    """Return the rank of each test file for the module at a path, some files to a rank."""
+    return {file: place // NEAREST_COUNT for place, file in enumerate(test_files(ROOT, path))}
+
+
+def _test_distance(path: str, name: str) -> int:
+    return _ranks(path)[name.partition("::")[0]]
+
+
 def asked_tests(
     mutants: Sequence[Mutant], paths: Sequence[str], reach: Path, tests_s: float, jobs: int
 ) -> dict[str, str]:
@@ -132,7 +145,7 @@ def asked_tests(
 
     def ask(checks: list[Check]) -> None:
         reached = kept(reach, paths, lambda: recorded(checks, paths))
-        judge = Judge({check.name: check for check in checks}, reached, tests_s)
+        judge = Judge({check.name: check for check in checks}, reached, tests_s, _test_distance)
         said.update(judge.asked(mutants, jobs))
 
     pytest.main([*TESTS, *sorted(test_files(ROOT, paths[0]))], plugins=[_Session(ask)])
@@ -144,6 +157,7 @@ def asked_tests(
 @click.option("--seed", type=click.IntRange(0), default=0, help="Seed of the draw (default 0).")
 @click.option("--in", "places", multiple=True, default=PLACES, help="Folder or file to draw from; may be repeated.")
 @click.option("--jobs", type=click.IntRange(1), default=os.cpu_count() or 1, help="How many are judged at a time.")
+@click.option("--spare-tests", is_flag=True, help="Ask the tests only about mutants that nobody else notices.")
 @click.option("--tests-s", type=float, default=TESTS_S, help="CPU seconds of the tests asked about one mutant.")
 @click.option(
     "--reach",
@@ -152,20 +166,38 @@ def asked_tests(
     help="File of what each test reaches; it is recorded in about ten minutes if it is not of these modules.",
 )
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="Append a line of JSON for each noticed.")
-def main(count: int, seed: int, places: tuple[str, ...], jobs: int, tests_s: float, reach: Path, out: Path) -> None:
-    """Put small bugs into forks, one at a time, and keep those that somebody notices."""
+def main(
+    count: int,
+    seed: int,
+    places: tuple[str, ...],
+    jobs: int,
+    tests_s: float,
+    reach: Path,
+    out: Path,
+    *,
+    spare_tests: bool,
+) -> None:
+    """Put small bugs into forks, one at a time, print who notices, and keep those that somebody notices."""
     mutants = draw(all_mutants(places), count, seed)
     paths = sorted({mutant.path for mutant in all_mutants(PLACES)})
-    said = []
+    by_runs = []
     for checks, cpu_seconds in ((campaign_checks(), CAMPAIGN_S), (explorer_checks(), HISTORIES_S)):
         judge = Judge({check.name: check for check in checks}, recorded(checks, paths, cpu_seconds), cpu_seconds)
-        said.append(judge.asked(mutants, jobs))
-    said.append(asked_tests(mutants, paths, reach, tests_s, jobs))
-    verdicts = {mutant.name: Verdict(*(each.get(mutant.name, "") for each in said)) for mutant in mutants}
-    noticed = {name: verdict for name, verdict in verdicts.items() if verdict.is_noticed}
+        by_runs.append(judge.asked(mutants, jobs))
+    campaigns, histories = by_runs
+    for_tests = [each for each in mutants if not spare_tests or not {each.name} & {*campaigns, *histories}]
+    tests = dict.fromkeys((each.name for each in for_tests), "")
+    tests |= asked_tests(for_tests, paths, reach, tests_s, jobs)
+    judged = [
+        Judged(each, Verdict(campaigns.get(each.name, ""), histories.get(each.name, ""), tests.get(each.name)))
+        for each in mutants
+    ]
     with out.open("a", encoding="utf-8") as file:
-        file.writelines(json.dumps({"name": name, **attrs.asdict(each)}) + "\n" for name, each in noticed.items())
-    click.echo(f"{len(noticed)} of {len(mutants)} noticed")
+        for each in judged:
+            if each.verdict.is_noticed:
+                file.write(json.dumps({"name": each.mutant.name, **attrs.asdict(each.verdict)}) + "\n")
+    for line in [*table_lines(judged), *survivor_lines(judged)]:
+        click.echo(line)
 
 
 if __name__ == "__main__":

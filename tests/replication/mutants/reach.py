@@ -74,11 +74,21 @@ def kept(file: Path, paths: Sequence[str], record: Callable[[], list[Reached]]) 
     return found
 
 
-def reaching(reached: Sequence[Reached], place: Place, cpu_seconds: float) -> list[Reached]:
-    """Return the checks that reach a statement, the shortest first, one and all that end in the CPU seconds."""
+def _equally_near(name: str) -> int:
+    return 0
+
+
+def reaching(
+    reached: Sequence[Reached], place: Place, cpu_seconds: float, distance: Callable[[str], int] = _equally_near
+) -> list[Reached]:
+    """Return the checks that reach a statement: one, and all that end in the CPU seconds.
+
+    Those whose names are nearest come first, of equally near ones the shortest.
+    """
     chosen: list[Reached] = []
     total = 0.0
-    for each in sorted((each for each in reached if place in each.places), key=lambda each: each.cpu_seconds):
+    found = [each for each in reached if place in each.places]
+    for each in sorted(found, key=lambda each: (distance(each.name), each.cpu_seconds)):
         total += each.cpu_seconds
         if chosen and total > cpu_seconds:
             break

@@ -135,6 +135,12 @@ def test_the_shortest_checks_come_first_until_the_time_is_spent() -> None:
     assert reaching(every, (PATH, 4), 4.0) == []
 
 
+def test_near_checks_come_before_shorter_ones() -> None:
+    place = (PATH, 3)
+    every = [Reached(name, seconds, frozenset({place})) for name, seconds in (("far", 1.0), ("near", 2.0))]
+    assert [each.name for each in reaching(every, place, 9.0, {"near": 0, "far": 1}.__getitem__)] == ["near", "far"]
+
+
 def test_a_recording_is_kept_for_the_text_of_the_modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tests.replication.mutants.reach.ROOT", tmp_path)
     (tmp_path / "m.py").write_text("a")
