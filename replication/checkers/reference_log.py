@@ -87,6 +87,8 @@ class ReferenceLog:
         """
         self.returned: set[BrokerId] = set()
         """Since ELR: members of it that a reassignment removed and another brought back, with an empty log."""
+        self.emptied: set[BrokerId] = set()
+        """Those of them that have led since then, until another leader says that they are in sync."""
         self.uncounted: dict[BrokerId, int] = {}
         """Members that joined by a request that their leader had given up, and how much it showed without them."""
         self.reused: dict[int, list[range]] = {}
@@ -108,6 +110,9 @@ class ReferenceLog:
         self.incomplete = {broker: count for broker, count in self.incomplete.items() if broker in state.isr}
         if before:
             self.returned.update(broker for broker in state.elr if broker in state.replicas and broker not in before)
+        # An empty leader that goes back into the ELR lacks what a replica has that was away while it led.
+        self.emptied = {broker for broker in self.emptied if broker == state.leader or broker not in state.isr}
+        self.returned.update(self.emptied.intersection(state.elr))
         # Whoever joins the ISR at its leader's word has copied the log; whoever leads from the ELR has not yet.
         self.returned.intersection_update((*state.elr, state.leader))
 
@@ -206,6 +211,7 @@ class ReferenceLog:
         ground = Ground.NO_ELR
         if broker in self.returned:
             ground = Ground.FORMER_REPLICA
+            self.emptied.add(broker)
         elif broker in self.uncounted:
             ground = Ground.UNCOUNTED
         elif agreed >= self.incomplete.get(broker, 0):

@@ -246,6 +246,44 @@ def test_a_leader_that_was_succeeded_takes_nothing_from_what_is_committed(
     assert len(reference.committed) == 3 - len(lost)
 
 
+def led(leader: int, isr: tuple[int, ...], elr: tuple[int, ...], replicas: tuple[int, ...] = (0, 1)) -> Any:
+    """The controller's state of a partition."""
+    return SimpleNamespace(leader=leader, isr=isr, elr=elr, replicas=replicas, partition_epoch=1)
+
+
+@pytest.mark.parametrize(
+    ("states", "is_excused"),
+    [
+        ([], False),
+        ([led(-1, (), (0, 1))], True),
+        ([led(-1, (), (0, 1)), led(0, (0,), (1,))], True),
+        ([led(-1, (), (0, 1)), led(0, (0,), ())], False),
+        ([led(-1, (), (0, 1)), led(0, (0, 1), ()), led(0, (0,), (1,))], False),
+        ([led(1, (1, 0), ()), led(0, (0,), (1,))], True),
+    ],
+    ids=[
+        "it leads",
+        "it has led",
+        "another leads that was away",
+        "it is not eligible any more",
+        "it has copied that one's log",
+        "another that copied it leads",
+    ],
+)
+def test_a_former_replica_that_led_without_records_is_excused_until_it_has_copied_a_log(
+    states: list[Any], is_excused: bool
+) -> None:
+    """S99 goes on: what it ended when it led, the next leader, which had not heard of it, still has and shows."""
+    reference = ReferenceLog(0)
+    for state in (led(0, (0,), (1,), (0, 2)), led(0, (0,), (1,)), led(1, (1,), (0,))):
+        reference.learn(state)
+    assert reference.is_excused(ONE, 0, reference.committed)
+    assert reference.accept(ONE, 0) is Ground.FORMER_REPLICA
+    for state in states:
+        reference.learn(state)
+    assert reference.is_excused(ONE, 0, reference.committed) is is_excused
+
+
 def after_an_outage(end: FaultKind, then: Fault, loser: int = 0) -> Simulation:
     """Three brokers end at once, and broker 0 leads on in epoch 0; at 60 s it leaves a record without its followers."""
     options = quiet(6, DurationMs(130_000), rules_of("3.5"))

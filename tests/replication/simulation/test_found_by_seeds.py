@@ -66,6 +66,12 @@ def test_a_topic_that_is_created_again_is_no_part_of_the_offsets_topic() -> None
     assert run(options, extension=GroupsExtension.drawn(options, 2)).findings == ()
 
 
+def test_a_former_replica_that_has_led_empty_may_be_eligible_and_empty_again() -> None:
+    """I6: broker 5, away while broker 1 led without a record (S99), leads next with all, and 1 is in the ELR."""
+    options = with_groups(varied(998018, TEN_MINUTES))
+    assert run(options, extension=GroupsExtension.drawn(options, 2)).findings == ()
+
+
 def test_an_operator_orders_an_unclean_election_only_where_a_partition_is_stuck() -> None:
     stuck, other = Simulation(swarm(500125, TEN_MINUTES)), Simulation(swarm(500126, TEN_MINUTES))
     orders: list[tuple[str, Election]] = []
