@@ -117,7 +117,6 @@ class ClassicCoordinator:
 
     def unload(self, now_ms: TimeMs) -> tuple[Output, ...]:
         """Stop, because another broker now leads the group's partition; answer all pending requests NOT_COORDINATOR."""
-        self._fire(now_ms)
         self._outbox.give_up()
         for member in self.group.ordered():
             self._outbox.refuse_join(member, ErrorCode.NOT_COORDINATOR)
@@ -142,7 +141,7 @@ class ClassicCoordinator:
     def _fire(self, now_ms: TimeMs) -> None:
         assert now_ms >= self.now_ms, (now_ms, self.now_ms)
         for due_ms, action in self._timers.due(now_ms):
-            self.now_ms = max(self.now_ms, due_ms)
+            self.now_ms = due_ms
             action()
         self.now_ms = now_ms
 
@@ -319,7 +318,6 @@ class ClassicCoordinator:
             self._timers.set(_JOIN, self.now_ms, group.rebalance_timeout_ms, self._complete_join)
             return
         group.generation += 1
-        group.pending_syncs.clear()
         if not group.members:
             group.protocol_name = None
             group.move(GroupInput.NOBODY_JOINED, self.now_ms)
@@ -367,7 +365,7 @@ class ClassicCoordinator:
             group.move(GroupInput.ASSIGNED, self.now_ms)
         else:
             self._hand_out({}, error)
-            self._rebalance_or_go_on()
+            self._prepare()
 
     def _hand_out(self, assignments: dict[MemberId, bytes], error: ErrorCode) -> None:
         for member in self.group.ordered():
@@ -418,8 +416,7 @@ class ClassicCoordinator:
         though nobody is late.
         """
         group = self.group
-        if not group.pending_syncs:
-            return
+        assert group.pending_syncs, "the timer is cancelled when nobody is awaited any more"
         for member_id in [member_id for member_id in group.members if member_id in group.pending_syncs]:
             self._departed.append((group.members[member_id], Departure.SYNC))
             group.remove(member_id)

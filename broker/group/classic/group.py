@@ -98,11 +98,10 @@ class Member:
         self.join_ticket = request.ticket
 
     def take_over(self, other: Member) -> None:
-        """Copy from `other` everything that a join can change; clear the pending requests."""
+        """Copy from `other` everything that a join can change; who asked is answered already."""
         self.protocols = other.protocols
         self.session_timeout_ms = other.session_timeout_ms
         self.rebalance_timeout_ms = other.rebalance_timeout_ms
-        self.join_ticket = None
 
     def metadata(self, protocol_name: str | None) -> bytes:
         """Return the member's metadata for the assignor called `protocol_name`."""
@@ -213,7 +212,6 @@ class ClassicGroup:
         if self.leader_id == member_id:
             self.leader_id = next((other.member_id for other in self.ordered()), None)
         self.pending_joins.discard(member_id)
-        self.pending_syncs.discard(member_id)
 
     def replace(self, instance_id: InstanceId, new_id: MemberId) -> Member:
         """Replace the member id of the restarted static member `instance_id`; return the new member."""

@@ -84,11 +84,12 @@ class Outbox:
     def store(self, assignments: dict[MemberId, bytes], then: Callable[[ErrorCode], None]) -> None:
         """Store the group's record with these assignments, and run `then` afterwards."""
         group = self._group
+        assert group.protocol_type is not None, "only a group that has had members is stored"
         self._token += 1
         self._storing[self._token] = then
         record = GroupRecord(
             group_id=group.group_id,
-            protocol_type=group.protocol_type or "",
+            protocol_type=group.protocol_type,
             generation=group.generation,
             protocol_name=group.protocol_name,
             leader_id=group.leader_id,

@@ -59,15 +59,14 @@ class ConsumerCoordinator:
     def handle(self, request: ConsumerGroupHeartbeatRequest, now_ms: TimeMs) -> PendingResponse:
         """Fire the timers that are due by `now_ms`, then handle a heartbeat."""
         self.advance(now_ms)
-        new_id = MemberId(random_uuid(self.entropy)) if not request.member_id else request.member_id
-        before = self.group.members.get(new_id)
+        member_id = request.member_id or MemberId(random_uuid(self.entropy))
+        before = self.group.members.get(member_id)
         former = self.group.static_member(request.instance_id)
-        beaten = handle_heartbeat(self.group, request, self.context, new_id, now_ms=now_ms)
+        beaten = handle_heartbeat(self.group, request, self.context, member_id, now_ms=now_ms)
         self.group = beaten.group
-        member_id = beaten.answer.member_id
         if beaten.answer.error is not ErrorCode.NONE:
             return PendingResponse(beaten.answer, self.group)
-        if former is not None and former.member_id not in self.group.members and former.member_id != member_id:
+        if former is not None and former.member_id != member_id:
             self._departed.append((former, Departure.REPLACED))
         if beaten.member is None:
             assert before is not None
@@ -80,8 +79,7 @@ class ConsumerCoordinator:
     def advance(self, now_ms: TimeMs) -> None:
         """Remove the members whose session or rebalance timer expires by `now_ms`."""
         assert now_ms >= self.now_ms, (now_ms, self.now_ms)
-        for due_ms, action in self._timers.due(now_ms):
-            self.now_ms = max(self.now_ms, due_ms)
+        for _, action in self._timers.due(now_ms):
             action()
         self.now_ms = now_ms
 

@@ -101,12 +101,6 @@ class ConsumerGroup:
         """Return the topics to which any member subscribes."""
         return frozenset().union(*(member.subscribed_topics for member in self.members.values()))
 
-    def target_of(self, member: ConsumerMember) -> Partitions:
-        """Return the target assignment of `member`; a returning static member gets that of its former member id."""
-        former = self.static_member(member.instance_id)
-        name = member.member_id if former is None else former.member_id
-        return self.target.get(name, NOTHING)
-
     def with_member(self, member: ConsumerMember) -> ConsumerGroup:
         """Return the group with `member` added or replaced."""
         return attrs.evolve(self, members={**self.members, member.member_id: member})
@@ -147,5 +141,6 @@ class ConsumerGroup:
             if member.is_reconciled_to(self.target_epoch):
                 target = self.target.get(member.member_id, NOTHING)
                 # A changed subscription takes partitions away before the next target does.
-                is_met = member.assigned == target or (self.epoch > self.target_epoch and member.assigned < target)
-                assert is_met, member
+                assert member.assigned == target or (self.epoch > self.target_epoch and member.assigned < target), (
+                    member
+                )

@@ -60,11 +60,11 @@ def handle_heartbeat(
     group: ConsumerGroup,
     request: ConsumerGroupHeartbeatRequest,
     context: GroupContext,
-    new_id: MemberId,
+    member_id: MemberId,
     *,
     now_ms: TimeMs,
 ) -> HeartbeatOutcome:
-    """Return the next group and the response to a heartbeat; a member without an id gets `new_id`."""
+    """Return the next group and the response to a heartbeat of `member_id`, the request's or a new one."""
     error = heartbeat_error(group, request, context)
     if error is not ErrorCode.NONE:
         return HeartbeatOutcome(
@@ -72,7 +72,6 @@ def handle_heartbeat(
         )
     if request.epoch in (LEAVING_EPOCH, STATIC_LEAVING_EPOCH):
         return _left(group, request)
-    member_id = request.member_id or new_id
     entered, member = _entered(group, request, member_id)
     updated = _updated(member, request)
     is_changed = updated.subscribed_topics != member.subscribed_topics
@@ -140,7 +139,7 @@ def _is_epoch_valid(member: ConsumerMember, request: ConsumerGroupHeartbeatReque
     """Return whether a heartbeat's member epoch is valid: the current one, the previous one, or 0 to rejoin."""
     if request.epoch == member.epoch or (request.epoch == JOINING_EPOCH and release >= _REJOINS_SINCE):
         return True
-    is_former = request.epoch == member.previous_epoch and request.epoch < member.epoch
+    is_former = request.epoch == member.previous_epoch < member.epoch
     return is_former and request.owned is not None and request.owned <= member.assigned
 
 

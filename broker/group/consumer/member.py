@@ -114,10 +114,8 @@ class ConsumerMember:
         return attrs.evolve(self, epoch=STATIC_LEAVING_EPOCH, revoking=NOTHING, assignment_epochs=epochs)
 
     def may_commit(self, partition: TopicPartition, epoch: int) -> bool:
-        """Return whether the member may commit an offset of `partition` in `epoch`, its own or a former one."""
-        if epoch == self.epoch:
-            return True
-        return epoch < self.epoch and epoch >= self.assignment_epochs.get(partition, self.epoch)
+        """Return whether the member may commit an offset of `partition` in `epoch`, which is not its own."""
+        return self.assignment_epochs.get(partition, self.epoch) <= epoch < self.epoch
 
 
 @attrs.frozen(kw_only=True)

@@ -29,12 +29,8 @@ class ConsumerGroupHeartbeatRequest:
 
     @property
     def is_full(self) -> bool:
-        """Return whether the request joins the group or has every field, as after an error."""
-        return self.epoch == JOINING_EPOCH or None not in (
-            self.rebalance_timeout_ms,
-            self.subscribed_topics,
-            self.owned,
-        )
+        """Return whether the request has every field, as one that joins must have, and one after an error has."""
+        return None not in (self.rebalance_timeout_ms, self.subscribed_topics, self.owned)
 
 
 @attrs.frozen(kw_only=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import attrs
 import pytest
 
 from broker.entropy import SplitMix64
@@ -32,8 +33,19 @@ from broker.group.members import Departure, GroupRecord, MemberId
 from broker.group.messages import OffsetCommitRequest, OffsetCommitResponse, OffsetFetchRequest, OffsetFetchResponse
 from broker.group.offsets import Commit, OffsetOptions
 from broker.group.protocol import Subscription, write_assignment
-from broker.group.service import Append, GroupEntry, GroupService, OffsetRecord, Output, Reply, Response, ServiceOptions
+from broker.group.service import (
+    EXPIRY_CHECK_MS,
+    Append,
+    GroupEntry,
+    GroupService,
+    OffsetRecord,
+    Output,
+    Reply,
+    Response,
+    ServiceOptions,
+)
 from broker.ids import Offset, PartitionId, TopicPartition
+from broker.releases import Release
 from broker.units import DurationMs, TimeMs
 
 P0 = TopicPartition("t", PartitionId(0))
@@ -63,8 +75,8 @@ OPTIONS = ServiceOptions(
 class Driver:
     """One service, and a store that says when it stored."""
 
-    def __init__(self) -> None:
-        self.service = GroupService("g", OPTIONS, SplitMix64(1))
+    def __init__(self, options: ServiceOptions = OPTIONS) -> None:
+        self.service = GroupService("g", options, SplitMix64(1))
         self.now_ms = 0
         self.replies: dict[int, Response] = {}
         self.appends: list[Append] = []
@@ -262,6 +274,32 @@ def test_members_of_the_two_protocols_do_not_meet() -> None:
     assert answer.error is ErrorCode.GROUP_ID_NOT_FOUND
 
 
+@pytest.mark.parametrize(("release", "first_epoch"), [("4.2", 1), ("4.3", 2)])
+def test_a_consumer_group_is_one_from_its_first_member_on_and_stays_one_when_it_is_empty(
+    release: str, first_epoch: int
+) -> None:
+    """Groups begin at epoch 0, and at 1 since 4.3: the first member brings the first rebalance, and its end another."""
+    options = ConsumerOptions(release=Release(release))
+    driver = Driver(attrs.evolve(OPTIONS, context=attrs.evolve(OPTIONS.context, options=options)))
+    service = driver.service
+    assert (service.is_consumer_group, service.generation, service.rebalance_count) == (False, 0, 0)
+    beat(driver, member_id=MemberId("m"))
+    driver.store()
+    assert (dict(service.members), service.generation, service.rebalance_count) == ({"m": "c"}, first_epoch, 1)
+    beat(driver, member_id=MemberId("m"), epoch=-1)
+    driver.store()
+    assert (dict(service.members), service.generation, service.rebalance_count) == ({}, first_epoch + 1, 2)
+    assert service.is_consumer_group
+
+
+def test_a_classic_group_counts_its_generations_that_of_its_end_too() -> None:
+    driver = Driver()
+    me = driver.joined()
+    assert (driver.service.generation, driver.service.rebalance_count) == (1, 1)
+    driver.send(LeaveGroupRequest(ticket=OWN, members=((me, None),)))
+    assert (driver.service.generation, driver.service.rebalance_count) == (2, 2)
+
+
 def test_offsets_are_forgotten_when_the_group_has_long_been_empty_and_not_before() -> None:
     driver = Driver()
     me = driver.joined()
@@ -288,3 +326,21 @@ def test_a_stable_group_keeps_the_offsets_of_the_topics_it_reads() -> None:
         driver.send(HeartbeatRequest(ticket=OWN, member_id=me, generation=1))
     assert all(isinstance(entry, GroupRecord) for append in driver.appends for entry in append.entries)
     assert driver.committed() == 7
+
+
+def test_offsets_of_a_group_age_from_when_its_last_member_left_and_not_from_the_commit() -> None:
+    """KIP-211: the commit is older than the retention when the coordinator looks, and the group's end is not."""
+    driver = Driver()
+    me = driver.joined()
+    driver.commit(me, 1)
+    driver.store()
+    for _ in range(19):
+        driver.at(driver.now_ms + 30_000)
+        driver.send(HeartbeatRequest(ticket=OWN, member_id=me, generation=1))
+    driver.send(LeaveGroupRequest(ticket=OWN, members=((me, None),)))
+    driver.store()
+    driver.at(EXPIRY_CHECK_MS)
+    assert (driver.appends, driver.committed()) == ([], 7)
+    driver.at(2 * EXPIRY_CHECK_MS)
+    driver.store()
+    assert driver.committed() is None

@@ -114,7 +114,7 @@ class ClassicMembers:
             protocols=tuple(Protocol(each, each.encode() + bytes([draws.one(said)])) for each in names),
             session_timeout_ms=DurationMs(draws.one((6_000, 10_000, 60_000, 5_999 if draws.is_one_in(4) else 9_000))),
             rebalance_timeout_ms=DurationMs(draws.one((2_000, 3_001, 6_001, 5_000, 20_000, 20_000))),
-            protocol_type="connect" if draws.is_one_in(15) else "consumer",
+            protocol_type=draws.one(("connect", "connect", "")) if draws.is_one_in(15) else "consumer",
             knows_two_steps=not draws.is_one_in(4),
             can_skip_assignment=draws.is_one_in(2),
         )

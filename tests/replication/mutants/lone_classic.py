@@ -13,6 +13,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any, Final
 
+import attrs
+
 from broker.config.setting import Scope
 from broker.config.settings import Settings
 from broker.entropy import SplitMix64
@@ -102,8 +104,9 @@ class _Life(ClassicMembers):
         heartbeat = self._heartbeat()
         (answer,) = self._coordinator.handle(heartbeat, now_ms)
         gone = ErrorCode.COORDINATOR_NOT_AVAILABLE
-        (left_answer,) = self._coordinator.handle(self._leave(), now_ms)
-        refused = {getattr(each, "error", None) for each in (answer, left_answer)}
+        joins = attrs.evolve(self._join(), session_timeout_ms=DurationMs(10_000))
+        others = [self._coordinator.handle(each, now_ms)[0] for each in (self._leave(), self._sync(), joins)]
+        refused = {getattr(each, "error", None) for each in (answer, *others)}
         refused.add(self._group.commit_error(heartbeat.member_id, None, heartbeat.generation))
         return "" if refused == {gone} else f"unloaded it answers {refused}"
 

@@ -115,11 +115,26 @@ class _Life:
         for _ in range(STEP_COUNT):
             self._now_ms += self._draws.one((0, 100, 700, 3_000, 20_000))
             self._reference.pass_to(self._now_ms)
-            self._coordinator.advance(TimeMs(self._now_ms))
-            told = self._compared("time") or self._beat() or self._commit()
+            told = self._advanced() or self._beat() or self._commit() or self._moved()
             if told:
                 return told
         return self._cleaned()
+
+    def _advanced(self) -> str:
+        """Let what is due happen; now and then that is left to the heartbeat that comes next."""
+        if self._draws.is_one_in(3):
+            return ""
+        self._coordinator.advance(TimeMs(self._now_ms))
+        return self._compared("time")
+
+    def _moved(self) -> str:
+        """Let another broker coordinate the group now and then: it knows the group, and waits for all anew."""
+        if not self._draws.is_one_in(20):
+            return ""
+        self._coordinator = ConsumerCoordinator(self._coordinator.group, self._context, self._coordinator.entropy)
+        self._coordinator.loaded(TimeMs(self._now_ms))
+        self._reference.move_away(self._now_ms)
+        return self._compared("another broker took over")
 
     def _request(self) -> ConsumerGroupHeartbeatRequest:
         draws, known = self._draws, self._reference.members
@@ -142,7 +157,10 @@ class _Life:
         is_full = epoch == 0 or draws.is_one_in(5)
         owned = self._owned.get(name, frozenset())
         says = frozenset(draws.some(sorted(owned))) if draws.is_one_in(4) else owned
-        is_odd = draws.is_one_in(15)
+        odd = draws.number(0, 30)
+        """Which field a request lacks that should be full, or has too much in."""
+        if epoch == 0:
+            says = frozenset({TopicPartition("t", PartitionId(0))}) if odd == 2 else frozenset()
         topics = self._topics(one is None) if back is None or draws.is_one_in(4) else back.topics
         return ConsumerGroupHeartbeatRequest(
             member_id=MemberId(name),
@@ -150,10 +168,10 @@ class _Life:
             instance_id=instance,
             client_id=draws.one(("d", "c" * 130)) if draws.is_one_in(9) else "c",
             rack=draws.one((None, None, "r", "" if draws.is_one_in(9) else None)),
-            rebalance_timeout_ms=DurationMs(draws.one((8_000, 60_000))) if is_full and not is_odd else None,
+            rebalance_timeout_ms=DurationMs(draws.one((8_000, 60_000))) if is_full and odd != 1 else None,
             subscribed_topics=topics if is_full or draws.is_one_in(9) else None,
             assignor=draws.one((None, "one", "two", "three", "none" if draws.is_one_in(9) else None)),
-            owned=(frozenset() if epoch == 0 and not is_odd else says) if is_full or draws.is_one_in(2) else None,
+            owned=says if odd != 3 and (is_full or draws.is_one_in(2)) else None,
         )
 
     def _topics(self, is_new: bool) -> frozenset[str]:
@@ -234,6 +252,9 @@ class _Life:
         known, reference.departed = reference.departed, []
         if departed != known:
             return f"after {what}: {departed} have left, by the reference {known}"
+        due = self._coordinator.next_ms()
+        if due != reference.next_ms:
+            return f"after {what}: due at {due}, by the reference {reference.next_ms}"
         return self._recorded(group, what)
 
     def _recorded(self, group: ConsumerGroup, what: str) -> str:

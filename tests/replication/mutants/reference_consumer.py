@@ -85,6 +85,27 @@ class ReferenceConsumerGroup:
             key = min(self._due, key=lambda each: self._due[each][:2])
             self._due.pop(key)[2]()
 
+    @property
+    def next_ms(self) -> int | None:
+        """Return when something is due next."""
+        return min((due_ms for due_ms, _, _ in self._due.values()), default=None)
+
+    def move_away(self, now_ms: int) -> None:
+        """Go on at another broker, which knows the group and not since when it waits for whom."""
+        self._due = {}
+        for name in map(str, java_map_order(self.members)):
+            self._wait_for(name, now_ms)
+            if self.members[name].state == UNREVOKED:
+                self._be_patient(name, now_ms)
+
+    def _wait_for(self, name: str, now_ms: int) -> None:
+        self._after("session", name, now_ms + self.session_ms, lambda: self._fence(name, "session timeout"))
+
+    def _be_patient(self, name: str, now_ms: int) -> None:
+        one = self.members[name]
+        epoch = one.epoch
+        self._after("patience", name, now_ms + one.patience_ms, lambda: self._lose_patience(name, epoch))
+
     def _after(self, what: str, name: str, at_ms: int, act: Callable[[], None]) -> None:
         self._count += 1
         self._due[what, name] = (at_ms, self._count, act)
@@ -161,12 +182,11 @@ class ReferenceConsumerGroup:
         self._aim(now_ms)
         if has_changed or (one.state, one.epoch) != (STABLE, self.target_epoch):
             self._move(one, name, asked.owned, has_changed=has_changed)
-        self._after("session", name, now_ms + self.session_ms, lambda: self._fence(name, "session timeout"))
+        self._wait_for(name, now_ms)
         if one.state != UNREVOKED:
             self._due.pop(("patience", name), None)
         elif was is None or was != (one.epoch, one.owes):
-            epoch = one.epoch
-            self._after("patience", name, now_ms + one.patience_ms, lambda: self._lose_patience(name, epoch))
+            self._be_patient(name, now_ms)
         says_all = asked.epoch == 0 or None not in (asked.rebalance_timeout_ms, asked.subscribed_topics, asked.owned)
         return one.epoch, frozenset(one.holds) if says_all or one.holds != held else None
 

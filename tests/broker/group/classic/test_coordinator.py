@@ -314,6 +314,21 @@ def test_a_member_that_was_named_cannot_become_static(instance: str) -> None:
     assert driver.group.pending_joins == {named.member_id}
 
 
+def test_a_new_member_waits_for_its_first_answer_for_five_minutes_and_no_longer() -> None:
+    """classicGroupNewMemberJoinTimeoutMs, 4.3.1: whoever waits needs no heartbeat, but a first join has an end."""
+    patient = {"session_timeout_ms": DurationMs(1_000_000), "rebalance_timeout_ms": DurationMs(1_000_000)}
+    driver = Driver(session_timeout_ms_max=DurationMs(1_000_000))
+    leader, _ = driver.stable(2, **patient)
+    known = driver.join(leader, **patient)
+    newcomer, ticket = driver.enter(**patient)
+    driver.at(driver.now_ms + 299_999)
+    assert newcomer in driver.group.members
+    driver.at(driver.now_ms + 1)
+    assert driver.answer(JoinGroupResponse, ticket).error is ErrorCode.UNKNOWN_MEMBER_ID
+    assert newcomer not in driver.group.members
+    assert (leader in driver.group.members, known in driver.answers) == (True, False)
+
+
 def test_a_member_that_joins_unchanged_while_the_group_is_stable_is_answered_as_before() -> None:
     driver = Driver()
     _, follower = driver.stable(2)
@@ -394,6 +409,15 @@ def test_a_coordinator_that_moves_sends_everybody_to_the_new_one() -> None:
     assert driver.heartbeat(follower, 1) is ErrorCode.COORDINATOR_NOT_AVAILABLE
     assert driver.answer(JoinGroupResponse, driver.join()).error is ErrorCode.COORDINATOR_NOT_AVAILABLE
     assert driver.coordinator.next_ms() is None
+
+
+def test_a_coordinator_that_moves_does_first_nothing_that_is_due() -> None:
+    """CoordinatorRuntime cancels the timers of what it unloads, and then answers those who wait (4.3.1)."""
+    driver = Driver()
+    _, joining = driver.enter()
+    driver.take(driver.coordinator.unload(TimeMs(3_000)))
+    refused = driver.answer(JoinGroupResponse, joining)
+    assert (refused.error, driver.group.generation, driver.stores) == (ErrorCode.NOT_COORDINATOR, 0, [])
 
 
 def test_offsets_age_from_when_the_group_became_empty_and_not_while_it_rebalances() -> None:

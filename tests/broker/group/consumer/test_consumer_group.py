@@ -181,6 +181,36 @@ def test_a_member_too_slow_to_give_back_is_fenced_and_may_come_again() -> None:
     assert driver.join("a").error is ErrorCode.NONE
 
 
+@pytest.mark.parametrize("back_ms", [9_999, 10_000])
+def test_a_static_member_that_leaves_for_a_while_owes_nothing_and_is_awaited_for_its_session(back_ms: int) -> None:
+    """The rebalance timer, of 10 s, is of the epoch in which the member was asked to revoke; it has left that since."""
+    driver = Driver()
+    patient = {"rebalance_timeout_ms": DurationMs(10_000)}
+    driver.plan.plan = {"a": parts(0, 1)}
+    driver.join("a", instance_id=InstanceId("i"), **patient)
+    driver.plan.plan = {"a": parts(0), "b": parts(1)}
+    driver.join("b")
+    driver.beat("a", 1, owned=parts(0, 1))
+    driver.beat("a", -2, instance_id=InstanceId("i"))
+    driver.at(back_ms)
+    assert MemberId("a") in driver.group.members
+    driver.join("a2", instance_id=InstanceId("i"), **patient)
+    driver.at(44_999)
+    assert set(driver.group.members) == {"a2", "b"}
+
+
+def test_a_member_that_has_left_for_a_while_cannot_go_on_in_the_epoch_before() -> None:
+    driver = Driver()
+    driver.plan.plan = {"a": parts(0, 1)}
+    driver.join("a", instance_id=InstanceId("i"))
+    driver.join("b")
+    driver.beat("a", 1, owned=parts(0, 1))
+    assert driver.group.members[MemberId("a")].previous_epoch == 1
+    driver.beat("a", -2, instance_id=InstanceId("i"))
+    answer = driver.beat("a", 1, instance_id=InstanceId("i"), owned=parts(0))
+    assert answer.error is ErrorCode.FENCED_MEMBER_EPOCH
+
+
 def test_a_silent_member_is_removed_after_its_session() -> None:
     driver = Driver()
     driver.join("a")
@@ -288,6 +318,21 @@ def test_a_step_towards_the_target_never_takes_what_somebody_holds() -> None:
     target = TargetAssignment(partitions=parts(0, 1, 2), epoch=2)
     moved = reconciled(member, target, HeartbeatReport(owned=None), owner_epoch=lambda p: held.get(p, -1))
     assert (moved.assigned, moved.state, moved.epoch) == (parts(0, 2), MemberState.UNRELEASED_PARTITIONS, 2)
+
+
+@pytest.mark.parametrize(
+    ("release", "has_changed", "kept"),
+    [("4.1", True, parts(0)), ("4.3", False, parts(0)), ("4.2", True, parts()), ("4.3", True, parts())],
+)
+def test_a_member_that_is_there_loses_what_it_reads_no_more_if_it_has_just_said_so(
+    release: str, has_changed: bool, kept: Partitions
+) -> None:
+    """CurrentAssignmentBuilder: a stable member is only looked at again for a changed subscription, since 4.2."""
+    member = ConsumerMember(member_id=MemberId("a"), epoch=2, assigned=parts(0), subscribed_topics=frozenset({"u"}))
+    target = TargetAssignment(partitions=parts(0), epoch=2)
+    report = HeartbeatReport(owned=parts(0), has_subscription_changed=has_changed)
+    moved = reconciled(member, target, report, owner_epoch=lambda p: -1, release=Release(release))
+    assert (moved.assigned, moved.revoking, moved.epoch) == (kept, parts(0) - kept, 2)
 
 
 STEPS = st.tuples(
