@@ -53,8 +53,6 @@ def has_room_for(group: ClassicGroup, options: ClassicOptions, member_id: Member
 
 def sync_error(group: ClassicGroup, request: SyncGroupRequest) -> ErrorCode:
     """Return the error that refuses `request`; NONE when it is answered, now or with the leader's assignment."""
-    if group.state is GroupState.EMPTY:
-        return ErrorCode.UNKNOWN_MEMBER_ID
     error = _generation_error(group, request)
     if error is not ErrorCode.NONE:
         return error

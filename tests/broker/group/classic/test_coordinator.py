@@ -4,10 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
+import attrs
 import pytest
 
 from broker.error_codes import ErrorCode
-from broker.group.classic import UNKNOWN_MEMBER, GroupState, InstanceId, JoinGroupResponse, MemberId, Protocol
+from broker.group.classic import (
+    UNKNOWN_MEMBER,
+    ClassicGroup,
+    GroupState,
+    InstanceId,
+    JoinGroupResponse,
+    MemberId,
+    Protocol,
+)
+from broker.group.members import GroupRecord
 from broker.group.offsets import ExpiryRule
 from broker.units import DurationMs, TimeMs
 from tests.broker.group.classic.driver import RANGE, Driver
@@ -431,6 +441,22 @@ def test_offsets_age_from_when_the_group_became_empty_and_not_while_it_rebalance
     assert driver.group.expiry_rule(topics) is None
     driver.leave((leader, None), (follower, None))
     assert driver.group.expiry_rule(None) == ExpiryRule(since_ms=TimeMs(driver.now_ms))
+
+
+def test_a_group_whose_record_names_no_kind_of_members_is_of_none_yet() -> None:
+    """GroupMetadataManager.replay takes an empty protocol type for none, so that each offset ages from its commit."""
+    record = GroupRecord(
+        group_id="g", protocol_type="", generation=0, protocol_name=None, leader_id=None, state_time_ms=5, members=()
+    )
+    assert ClassicGroup.of_record(record).expiry_rule(None) == ExpiryRule()
+    kept = ClassicGroup.of_record(attrs.evolve(record, protocol_type="consumer"))
+    assert kept.expiry_rule(None) == ExpiryRule(since_ms=TimeMs(5))
+
+
+@pytest.mark.parametrize("named", [{"protocol_type": ""}, {"protocols": ()}])
+def test_an_empty_group_takes_in_nobody_without_a_kind_or_an_assignor(named: dict[str, Any]) -> None:
+    driver = Driver()
+    assert driver.answer(JoinGroupResponse, driver.join(**named)).error is ErrorCode.INCONSISTENT_GROUP_PROTOCOL
 
 
 def test_a_consumer_outside_an_empty_group_may_commit_and_nobody_else() -> None:

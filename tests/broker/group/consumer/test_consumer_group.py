@@ -320,19 +320,27 @@ def test_a_step_towards_the_target_never_takes_what_somebody_holds() -> None:
     assert (moved.assigned, moved.state, moved.epoch) == (parts(0, 2), MemberState.UNRELEASED_PARTITIONS, 2)
 
 
+@pytest.mark.parametrize("owed", [parts(), parts(1)])
 @pytest.mark.parametrize(
     ("release", "has_changed", "kept"),
     [("4.1", True, parts(0)), ("4.3", False, parts(0)), ("4.2", True, parts()), ("4.3", True, parts())],
 )
-def test_a_member_that_is_there_loses_what_it_reads_no_more_if_it_has_just_said_so(
-    release: str, has_changed: bool, kept: Partitions
+def test_a_member_that_stays_where_it_is_loses_what_it_reads_no_more_if_it_has_just_said_so(
+    release: str, has_changed: bool, kept: Partitions, owed: Partitions
 ) -> None:
-    """CurrentAssignmentBuilder: a stable member is only looked at again for a changed subscription, since 4.2."""
-    member = ConsumerMember(member_id=MemberId("a"), epoch=2, assigned=parts(0), subscribed_topics=frozenset({"u"}))
+    """CurrentAssignmentBuilder: who is at its target, or still owes, is only looked at for a new subscription (4.2)."""
+    member = ConsumerMember(
+        member_id=MemberId("a"),
+        epoch=2,
+        state=MemberState.UNREVOKED_PARTITIONS if owed else MemberState.STABLE,
+        assigned=parts(0),
+        revoking=owed,
+        subscribed_topics=frozenset({"u"}),
+    )
     target = TargetAssignment(partitions=parts(0), epoch=2)
-    report = HeartbeatReport(owned=parts(0), has_subscription_changed=has_changed)
+    report = HeartbeatReport(owned=parts(0) | owed, has_subscription_changed=has_changed)
     moved = reconciled(member, target, report, owner_epoch=lambda p: -1, release=Release(release))
-    assert (moved.assigned, moved.revoking, moved.epoch) == (kept, parts(0) - kept, 2)
+    assert (moved.assigned, moved.revoking, moved.epoch) == (kept, owed | parts(0) - kept, 2)
 
 
 STEPS = st.tuples(

@@ -151,6 +151,15 @@ def test_the_time_of_a_target_survives_a_failover() -> None:
     assert driver.group.target_epoch == 2
 
 
+def test_a_target_of_time_zero_is_of_unknown_age_here_and_to_the_next_coordinator() -> None:
+    """0 is the default of AssignmentTimestampMs, which is not written: whoever reads the record knows no time."""
+    driver = Driver(release=NEWEST)
+    driver.join("a")
+    assert (driver.group.target_epoch, driver.group.target_ms) == (2, None)
+    driver.join("b")
+    assert driver.group.target_epoch == 3
+
+
 def test_a_commit_of_a_former_epoch_counts_for_a_partition_held_since_then() -> None:
     driver = two()
     driver.at(START_MS + 1_000)
