@@ -117,7 +117,6 @@ class ClassicCoordinator:
 
     def unload(self, now_ms: TimeMs) -> tuple[Output, ...]:
         """Stop, because another broker now leads the group's partition; answer all pending requests NOT_COORDINATOR."""
-        self._outbox.give_up()
         for member in self.group.ordered():
             self._outbox.refuse_join(member, ErrorCode.NOT_COORDINATOR)
             self._outbox.sync(member, ErrorCode.NOT_COORDINATOR)

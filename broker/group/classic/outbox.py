@@ -33,13 +33,9 @@ class Outbox:
         return outputs
 
     def stored(self, token: int, error: ErrorCode) -> None:
-        """Run the continuation of the record `token`; ignore an unknown or cancelled token."""
+        """Run the continuation of the record `token`; ignore an unknown token."""
         if token in self._storing:
             self._storing.pop(token)(error)
-
-    def give_up(self) -> None:
-        """Cancel the continuations of all records that are being stored."""
-        self._storing.clear()
 
     def join(
         self,

@@ -344,3 +344,17 @@ def test_offsets_of_a_group_age_from_when_its_last_member_left_and_not_from_the_
     driver.at(2 * EXPIRY_CHECK_MS)
     driver.store()
     assert driver.committed() is None
+
+
+def test_a_coordinator_that_takes_over_looks_for_old_offsets_ten_minutes_later() -> None:
+    """GroupCoordinatorShard.onLoaded sets the timer of offsets.retention.check.interval.ms (4.3.1)."""
+    driver = Driver()
+    driver.commit("", -1)
+    driver.store()
+    driver.now_ms = 3 * EXPIRY_CHECK_MS
+    other = driver.took_over()
+    other.at(4 * EXPIRY_CHECK_MS - 1)
+    assert (other.appends, other.committed()) == ([], 7)
+    other.at(4 * EXPIRY_CHECK_MS)
+    other.store()
+    assert other.committed() is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import attrs
+import pytest
 
 from broker.error_codes import ErrorCode
 from broker.group.consumer import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
@@ -56,15 +57,18 @@ def test_what_is_not_replicated_in_time_stays_as_it_stays_in_the_log() -> None:
     assert set(driver.service.consumer.group.members) == {"a"}
 
 
-def test_a_member_whose_end_was_refused_is_removed_half_a_second_later() -> None:
+@pytest.mark.parametrize("refused_ms", [SESSION_MS, SESSION_MS + 400])
+def test_a_member_whose_end_was_refused_is_removed_half_a_second_later(refused_ms: int) -> None:
     driver = Driver()
     driver.send(joining("a"))
     driver.store()
     driver.at(SESSION_MS)
     assert driver.service.consumer.group.members == {}
+    driver.at(refused_ms)
     driver.store(ErrorCode.NOT_ENOUGH_REPLICAS)
+    driver.at(refused_ms + RETRY_MS - 1)
     assert set(driver.service.consumer.group.members) == {"a"}
-    driver.at(SESSION_MS + RETRY_MS)
+    driver.at(refused_ms + RETRY_MS)
     driver.store()
     assert driver.service.consumer.group.members == {}
 

@@ -106,7 +106,8 @@ def _topics(case: _Case) -> tuple[int, bytes, ConsumerGroup]:
         racks = draws.number(0, 2) if case.is_odd(2) else 0
         data += _IDS[topic] + _text(topic) + struct.pack(">i", count) + _size(racks)
         for number in range(racks):
-            data += struct.pack(">i", number) + _size(number) + _text("rack") * number + b"\0"
+            names = [draws.one(("rack", "")) for _ in range(number * draws.number(0, 6))]
+            data += struct.pack(">i", number) + _size(len(names)) + b"".join(map(_text, names)) + b"\0"
         data += b"\0"
     return _TOPICS, data + case.end(), attrs.evolve(case.before, topics=counts)
 
@@ -119,6 +120,8 @@ def _member(case: _Case) -> tuple[int, bytes, ConsumerGroup]:
     host = "/host" if case.is_odd(2) else "/127.0.0.1"
     expression = draws.one(("regex", None)) if case.is_odd(2) else ""
     data = struct.pack(">h", 0) + b"".join(map(_text, (instance, rack, client, host)))
+    if case.is_odd(4):
+        topics = [""] * draws.number(1, 20)
     data += _size(len(topics)) + b"".join(map(_text, topics)) + _text(expression)
     data += struct.pack(">i", wait_ms) + _text(assignor)
     member = attrs.evolve(

@@ -40,5 +40,28 @@ COORDINATORS: Final[Mapping[str, str]] = MappingProxyType(
         "group.members -> (name in group.members)": (
             "of the keys that are left only that of a member's assignment has a name"
         ),
+        **dict.fromkeys(
+            (
+                "broker/group/service.py __init__ [off by one] 0 -> 1 (2)",
+                "broker/group/service.py _apply [dropped call] self._end_offset += 1 -> pass",
+                "broker/group/service.py _apply [off by one] 1 -> 2",
+            ),
+            "only the end of a transaction compares the places of records, and a service knows no transactions",
+        ),
+        **dict.fromkeys(
+            (
+                "broker/group/consumer/records.py _read_member [dropped branch] instance_id is None -> False",
+                "broker/group/records.py read_group [dropped branch] leader_id is None -> False",
+                "broker/group/records.py _read_member [dropped branch] instance_id is None -> False",
+            ),
+            "a NewType gives back what it is given, None too",
+        ),
+        "broker/group/consumer/records.py _read_topics [off by one] 1 -> 2": (
+            "a partition takes six bytes at least: a claim of more than half of what is left is refused at the latest "
+            "when they are read"
+        ),
+        "broker/group/offsets.py end_transaction [comparison] stored.at > present.at -> (stored.at >= present.at)": (
+            "no two records have one place in a log"
+        ),
     }
 )
