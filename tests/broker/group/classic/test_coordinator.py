@@ -193,6 +193,24 @@ def test_the_initial_delay_ends_with_the_rebalance_timeout_to_the_millisecond() 
     assert driver.joined(first).generation == 1
 
 
+def test_who_came_when_no_more_time_was_left_lengthens_the_first_delay_of_the_group_when_it_begins_again() -> None:
+    """ClassicGroup.newMemberAdded is taken back only where the delay is extended (GroupMetadataManager, 4.3.1)."""
+    driver = Driver()
+    hasty = {"rebalance_timeout_ms": DurationMs(3_000)}
+    first, _ = driver.enter(**hasty)
+    driver.at(1_000)
+    second, _ = driver.enter(**hasty)
+    driver.at(3_000)
+    assert driver.group.generation == 1
+    driver.leave((first, None), (second, None))
+    assert driver.group.state is GroupState.EMPTY
+    _, ticket = driver.enter()
+    driver.at(8_999)
+    assert ticket not in driver.answers
+    driver.at(9_000)
+    assert driver.joined(ticket).generation == 3
+
+
 def test_a_static_member_that_bounces_keeps_its_assignment_without_a_rebalance() -> None:
     driver = Driver()
     first = driver.join(instance_id=InstanceId("i"))
