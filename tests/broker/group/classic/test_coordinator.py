@@ -211,6 +211,16 @@ def test_who_came_when_no_more_time_was_left_lengthens_the_first_delay_of_the_gr
     assert driver.joined(ticket).generation == 3
 
 
+def test_who_came_to_a_later_rebalance_does_not_lengthen_the_first_delay() -> None:
+    driver = Driver()
+    members = [*driver.stable(1), driver.enter()[0], driver.enter()[0]]
+    driver.leave(*((member, None) for member in members))
+    assert driver.group.state is GroupState.EMPTY
+    _, ticket = driver.enter()
+    driver.at(driver.now_ms + 3_000)
+    assert driver.joined(ticket).generation == 3
+
+
 def test_a_static_member_that_bounces_keeps_its_assignment_without_a_rebalance() -> None:
     driver = Driver()
     first = driver.join(instance_id=InstanceId("i"))
