@@ -312,6 +312,9 @@ def test_offsets_are_forgotten_when_the_group_has_long_been_empty_and_not_before
     assert driver.now_ms - left_ms > RETENTION_MS
     assert [entry for append in driver.appends for entry in append.entries if isinstance(entry, OffsetRecord)] != []
     assert driver.committed() == 7, "what is not stored is not known"
+    driver.store(ErrorCode.NOT_ENOUGH_REPLICAS)
+    assert driver.committed() == 7, "what could not be stored is not known either"
+    driver.at(2 * EXPIRY_CHECK_MS)
     driver.store()
     assert driver.committed() is None
 

@@ -291,7 +291,27 @@ def test_a_full_group_takes_nobody_in() -> None:
     driver = Driver(size_max=1)
     driver.join("a")
     assert driver.join("b").error is ErrorCode.GROUP_MAX_SIZE_REACHED
+    assert driver.beat("b", -1).error is ErrorCode.UNKNOWN_MEMBER_ID
     assert driver.beat("a", 1).error is ErrorCode.NONE
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"rebalance_timeout_ms": None},
+        {"subscribed_topics": None},
+        {"subscribed_topics": frozenset()},
+        {"owned": None},
+        {"owned": parts(0)},
+        {"instance_id": InstanceId("")},
+        {"rack": ""},
+    ],
+)
+def test_who_joins_says_everything_owns_nothing_and_gives_no_empty_names(odd: dict[str, Any]) -> None:
+    """throwIfConsumerGroupHeartbeatRequestIsInvalid, 4.3.1."""
+    driver = Driver()
+    assert driver.join("a", **odd).error is ErrorCode.INVALID_REQUEST
+    assert driver.join("a").error is ErrorCode.NONE
 
 
 def test_what_could_not_be_stored_is_undone() -> None:
@@ -306,6 +326,7 @@ def test_what_could_not_be_stored_is_undone() -> None:
 def test_a_commit_needs_the_members_own_epoch() -> None:
     driver = Driver()
     assert driver.group.commit_error(MemberId(""), -1) is ErrorCode.NONE
+    assert driver.group.commit_error(MemberId("a"), 0) is ErrorCode.UNKNOWN_MEMBER_ID
     driver.join("a")
     assert driver.group.commit_error(MemberId("a"), 1) is ErrorCode.NONE
     assert driver.group.commit_error(MemberId("a"), 0) is ErrorCode.STALE_MEMBER_EPOCH
