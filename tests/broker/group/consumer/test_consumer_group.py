@@ -211,6 +211,19 @@ def test_a_member_that_has_left_for_a_while_cannot_go_on_in_the_epoch_before() -
     assert answer.error is ErrorCode.FENCED_MEMBER_EPOCH
 
 
+@pytest.mark.parametrize("is_told", [True, False])
+def test_nobody_is_awaited_any_more_who_has_left_or_was_silent(is_told: bool) -> None:
+    driver = moving()
+    driver.beat("a", 1, owned=parts(0, 1))
+    assert driver.group.members[MemberId("a")].state is MemberState.UNREVOKED_PARTITIONS
+    if is_told:
+        driver.beat("a", -1)
+        driver.beat("b", -1)
+    else:
+        driver.at(45_000)
+    assert (dict(driver.group.members), driver.coordinator.next_ms()) == ({}, None)
+
+
 def test_a_silent_member_is_removed_after_its_session() -> None:
     driver = Driver()
     driver.join("a")
@@ -343,16 +356,20 @@ def test_a_step_towards_the_target_never_takes_what_somebody_holds() -> None:
 
 @pytest.mark.parametrize("owed", [parts(), parts(1)])
 @pytest.mark.parametrize(
-    ("release", "has_changed", "kept"),
-    [("4.1", True, parts(0)), ("4.3", False, parts(0)), ("4.2", True, parts()), ("4.3", True, parts())],
+    ("release", "has_changed", "kept", "previous_epoch"),
+    [("4.1", True, parts(0), 1), ("4.3", False, parts(0), 1), ("4.2", True, parts(), 1), ("4.3", True, parts(), 2)],
 )
 def test_a_member_that_stays_where_it_is_loses_what_it_reads_no_more_if_it_has_just_said_so(
-    release: str, has_changed: bool, kept: Partitions, owed: Partitions
+    release: str, has_changed: bool, kept: Partitions, previous_epoch: int, owed: Partitions
 ) -> None:
-    """CurrentAssignmentBuilder: who is at its target, or still owes, is only looked at for a new subscription (4.2)."""
+    """CurrentAssignmentBuilder: who is at its target, or still owes, is only looked at for a new subscription (4.2).
+
+    Since 4.3 this is a step like any other: the member's epoch is its previous one from then on.
+    """
     member = ConsumerMember(
         member_id=MemberId("a"),
         epoch=2,
+        previous_epoch=1,
         state=MemberState.UNREVOKED_PARTITIONS if owed else MemberState.STABLE,
         assigned=parts(0),
         revoking=owed,
@@ -362,6 +379,7 @@ def test_a_member_that_stays_where_it_is_loses_what_it_reads_no_more_if_it_has_j
     report = HeartbeatReport(owned=parts(0) | owed, has_subscription_changed=has_changed)
     moved = reconciled(member, target, report, owner_epoch=lambda p: -1, release=Release(release))
     assert (moved.assigned, moved.revoking, moved.epoch) == (kept, owed | parts(0) - kept, 2)
+    assert moved.previous_epoch == previous_epoch
 
 
 STEPS = st.tuples(

@@ -110,6 +110,24 @@ def test_partitions_of_a_topic_that_is_gone_are_left_out() -> None:
     assert group.target[MEMBER_M.member_id] == frozenset()
 
 
+@pytest.mark.parametrize("rack", ["", "r"])
+def test_the_racks_of_partitions_are_read_over_however_many_and_short_they_are(rack: str) -> None:
+    """PartitionMetadata.Racks, which Kafka before 4.1 may write: here one partition with nine racks."""
+    racks = bytes([9 + 1]) + (bytes([len(rack) + 1]) + rack.encode()) * 9
+    value = bytes.fromhex("000002") + T_ID + bytes.fromhex("02740000000302") + bytes(4) + racks + bytes(3)
+    group = applied(NO_GROUP, ConsumerGroupRecord(ConsumerGroupKey(TOPICS, "g"), value), IDS)
+    assert dict(group.topics) == {"t": 3}
+
+
+def test_a_list_of_names_is_refused_only_if_its_bytes_cannot_hold_as_many() -> None:
+    """Kafka's readers compare the claimed length with the bytes that are left; nine names may be of one byte each."""
+    value = bytes.fromhex("00000000026302680a") + b"\x01" * 9 + bytes(7)
+    record = ConsumerGroupRecord(ConsumerGroupKey(MEMBER, "g", MemberId("m")), value)
+    assert applied(NO_GROUP, record, IDS).members[MemberId("m")].subscribed_topics == {""}
+    with pytest.raises(CorruptDataError, match="an array of 17 elements does not fit into the 16 bytes"):
+        applied(NO_GROUP, attrs.evolve(record, value=value[:8] + bytes([18]) + value[9:]), IDS)
+
+
 @pytest.mark.parametrize("value", ["000100000007", "0000000000", "00", "000000000007", "00000000000701"])
 def test_a_damaged_value_is_refused(value: str) -> None:
     with pytest.raises(CorruptDataError):
