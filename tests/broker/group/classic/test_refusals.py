@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import attrs
 import pytest
 
 from broker.error_codes import ErrorCode
@@ -29,6 +30,18 @@ def test_a_group_that_fills_up_takes_in_nobody_else_and_hears_again_those_who_wa
     driver.at(6_000)
     assert driver.joined(first).generation == driver.joined(third).generation == 1
     assert second not in driver.answers
+
+
+def test_a_group_larger_than_it_may_be_shrinks_when_it_rebalances() -> None:
+    """KIP-389: group.max.size was made smaller; those who join first stay, and the others are refused and out."""
+    driver = Driver()
+    leader, follower = driver.stable(2)
+    driver.coordinator.options = attrs.evolve(driver.coordinator.options, size_max=1)
+    waiting = driver.join(leader)
+    assert driver.answer(JoinGroupResponse, driver.join(follower)).error is ErrorCode.GROUP_MAX_SIZE_REACHED
+    assert list(driver.group.members) == [leader]
+    driver.at(driver.now_ms + 300_000)
+    assert driver.joined(waiting).generation == 2
 
 
 def test_a_member_that_was_named_and_then_refused_ends_nothing_when_its_time_is_over() -> None:

@@ -24,7 +24,7 @@ from broker.group.consumer.member import (
 )
 from broker.group.consumer.messages import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 from broker.group.consumer.target import ConsumerOptions, GroupContext, new_group
-from broker.group.members import InstanceId, MemberId
+from broker.group.members import Departure, InstanceId, MemberId
 from broker.ids import PartitionId, TopicPartition
 from broker.releases import Release
 from broker.units import DurationMs, TimeMs
@@ -224,6 +224,33 @@ def test_nobody_is_awaited_any_more_who_has_left_or_was_silent(is_told: bool) ->
     assert (dict(driver.group.members), driver.coordinator.next_ms()) == ({}, None)
 
 
+def test_each_departure_has_its_reason() -> None:
+    driver = Driver()
+    patient = {"rebalance_timeout_ms": DurationMs(10_000)}
+    driver.plan.plan = {"a": parts(0, 1)}
+    driver.join("a", **patient)
+    for name in ("s", "left", "silent"):
+        driver.join(name, instance_id=InstanceId(f"i-{name}"))
+    driver.beat("s", -2, instance_id=InstanceId("i-s"))
+    driver.join("s2", instance_id=InstanceId("i-s"))
+    driver.beat("left", -1)
+    driver.plan.plan = {}
+    driver.join("b")
+    driver.beat("a", driver.group.members[MemberId("a")].epoch, owned=parts(0, 1))
+    driver.at(10_000)
+    for name in ("b", "s2"):
+        driver.beat(name, driver.group.members[MemberId(name)].epoch)
+    driver.at(45_000)
+    told = [(member.member_id, why) for member, why in driver.coordinator.take_departed()]
+    assert told == [
+        ("s", Departure.REPLACED),
+        ("left", Departure.LEFT),
+        ("a", Departure.REVOKE),
+        ("silent", Departure.SESSION),
+    ]
+    assert driver.coordinator.take_departed() == ()
+
+
 def test_a_silent_member_is_removed_after_its_session() -> None:
     driver = Driver()
     driver.join("a")
@@ -380,6 +407,22 @@ def test_a_member_that_stays_where_it_is_loses_what_it_reads_no_more_if_it_has_j
     moved = reconciled(member, target, report, owner_epoch=lambda p: -1, release=Release(release))
     assert (moved.assigned, moved.revoking, moved.epoch) == (kept, owed | parts(0) - kept, 2)
     assert moved.previous_epoch == previous_epoch
+
+
+@pytest.mark.parametrize("owed", [parts(), parts(1)])
+def test_a_subscription_that_takes_nothing_away_is_no_step_of_a_member_that_stays_where_it_is(owed: Partitions) -> None:
+    member = ConsumerMember(
+        member_id=MemberId("a"),
+        epoch=2,
+        previous_epoch=1,
+        state=MemberState.UNREVOKED_PARTITIONS if owed else MemberState.STABLE,
+        assigned=parts(0),
+        revoking=owed,
+        subscribed_topics=frozenset({"t", "u"}),
+    )
+    target = TargetAssignment(partitions=parts(0), epoch=2)
+    report = HeartbeatReport(owned=parts(0) | owed, has_subscription_changed=True)
+    assert reconciled(member, target, report, owner_epoch=lambda p: -1) == member
 
 
 STEPS = st.tuples(
