@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import attrs
 import pytest
@@ -118,8 +119,8 @@ class Driver:
         other.service.load(self.kept, TimeMs(self.now_ms))
         return other
 
-    def joined(self) -> MemberId:
-        """Bring one classic member into generation 1."""
+    def join(self, **named: Any) -> int:
+        """Send a JoinGroup and return its ticket."""
         protocols = (Protocol("range", Subscription(topics=("t",)).to_bytes()),)
         request = JoinGroupRequest(
             ticket=OWN,
@@ -127,9 +128,13 @@ class Driver:
             protocols=protocols,
             session_timeout_ms=DurationMs(45_000),
             rebalance_timeout_ms=DurationMs(300_000),
-            knows_two_steps=False,
+            **named,
         )
-        ticket = self.send(request)
+        return self.send(request)
+
+    def joined(self) -> MemberId:
+        """Bring one classic member into generation 1."""
+        ticket = self.join(knows_two_steps=False)
         self.at(self.now_ms + 3_000)
         answer = self.replies[ticket]
         assert isinstance(answer, JoinGroupResponse)
@@ -224,8 +229,12 @@ def test_whoever_waits_when_the_coordinator_moves_is_told_to_look_for_it() -> No
     driver = Driver()
     me = driver.joined()
     ticket = driver.commit(me, 1)
+    joining = driver.join(knows_two_steps=False)
     driver.take(driver.service.unload(TimeMs(driver.now_ms)))
     assert driver.replies[ticket] == OffsetCommitResponse((ErrorCode.NOT_COORDINATOR,))
+    answer = driver.replies[joining]
+    assert isinstance(answer, JoinGroupResponse)
+    assert answer.error is ErrorCode.NOT_COORDINATOR
 
 
 def beat(driver: Driver, **named: object) -> int:
@@ -290,6 +299,19 @@ def test_a_consumer_group_is_one_from_its_first_member_on_and_stays_one_when_it_
     driver.store()
     assert (dict(service.members), service.generation, service.rebalance_count) == ({}, first_epoch + 1, 2)
     assert service.is_consumer_group
+
+
+def test_an_empty_consumer_group_may_become_a_classic_one() -> None:
+    driver = Driver()
+    beat(driver, member_id=MemberId("m"))
+    beat(driver, member_id=MemberId("m"), epoch=-1)
+    driver.store()
+    me = driver.joined()
+    service = driver.service
+    assert (service.is_consumer_group, dict(service.members), service.generation) == (False, {me: "c"}, 1)
+    ticket = driver.commit(me, 1)
+    driver.store()
+    assert driver.replies[ticket] == OffsetCommitResponse((ErrorCode.NONE,))
 
 
 def test_a_classic_group_counts_its_generations_that_of_its_end_too() -> None:
