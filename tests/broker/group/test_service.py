@@ -121,16 +121,13 @@ class Driver:
 
     def join(self, **named: Any) -> int:
         """Send a JoinGroup and return its ticket."""
-        protocols = (Protocol("range", Subscription(topics=("t",)).to_bytes()),)
-        request = JoinGroupRequest(
-            ticket=OWN,
-            client_id="c",
-            protocols=protocols,
-            session_timeout_ms=DurationMs(45_000),
-            rebalance_timeout_ms=DurationMs(300_000),
+        fields: dict[str, Any] = {
+            "protocols": (Protocol("range", Subscription(topics=("t",)).to_bytes()),),
+            "session_timeout_ms": DurationMs(45_000),
+            "rebalance_timeout_ms": DurationMs(300_000),
             **named,
-        )
-        return self.send(request)
+        }
+        return self.send(JoinGroupRequest(ticket=OWN, client_id="c", **fields))
 
     def joined(self) -> MemberId:
         """Bring one classic member into generation 1."""
@@ -215,6 +212,16 @@ def test_another_coordinator_goes_on_with_the_generation_and_the_offsets() -> No
     answer = other.replies[sync]
     assert isinstance(answer, SyncGroupResponse)
     assert answer.assignment == write_assignment([P0])
+
+
+def test_another_coordinator_lets_members_join_by_the_same_settings() -> None:
+    driver = Driver()
+    driver.joined()
+    other = driver.took_over()
+    for session_ms, error in ((5_999, ErrorCode.INVALID_SESSION_TIMEOUT), (6_000, ErrorCode.MEMBER_ID_REQUIRED)):
+        answer = other.replies[other.join(session_timeout_ms=DurationMs(session_ms))]
+        assert isinstance(answer, JoinGroupResponse)
+        assert answer.error is error
 
 
 def test_a_member_that_does_not_come_to_the_new_coordinator_is_out_after_its_session() -> None:

@@ -381,17 +381,18 @@ def test_a_step_towards_the_target_never_takes_what_somebody_holds() -> None:
     assert (moved.assigned, moved.state, moved.epoch) == (parts(0, 2), MemberState.UNRELEASED_PARTITIONS, 2)
 
 
-@pytest.mark.parametrize("owed", [parts(), parts(1)])
+@pytest.mark.parametrize(("owed", "says"), [(parts(), True), (parts(1), True), (parts(), False)])
 @pytest.mark.parametrize(
     ("release", "has_changed", "kept", "previous_epoch"),
     [("4.1", True, parts(0), 1), ("4.3", False, parts(0), 1), ("4.2", True, parts(), 1), ("4.3", True, parts(), 2)],
 )
 def test_a_member_that_stays_where_it_is_loses_what_it_reads_no_more_if_it_has_just_said_so(
-    release: str, has_changed: bool, kept: Partitions, previous_epoch: int, owed: Partitions
+    release: str, has_changed: bool, kept: Partitions, previous_epoch: int, owed: Partitions, says: bool
 ) -> None:
     """CurrentAssignmentBuilder: who is at its target, or still owes, is only looked at for a new subscription (4.2).
 
-    Since 4.3 this is a step like any other: the member's epoch is its previous one from then on.
+    Since 4.3 this is a step like any other: the member's epoch is its previous one from then on. Who does not say what
+    it owns owns what it did.
     """
     member = ConsumerMember(
         member_id=MemberId("a"),
@@ -403,7 +404,7 @@ def test_a_member_that_stays_where_it_is_loses_what_it_reads_no_more_if_it_has_j
         subscribed_topics=frozenset({"u"}),
     )
     target = TargetAssignment(partitions=parts(0), epoch=2)
-    report = HeartbeatReport(owned=parts(0) | owed, has_subscription_changed=has_changed)
+    report = HeartbeatReport(owned=parts(0) | owed if says else None, has_subscription_changed=has_changed)
     moved = reconciled(member, target, report, owner_epoch=lambda p: -1, release=Release(release))
     assert (moved.assigned, moved.revoking, moved.epoch) == (kept, owed | parts(0) - kept, 2)
     assert moved.previous_epoch == previous_epoch

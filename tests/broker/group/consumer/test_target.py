@@ -10,7 +10,7 @@ from broker.config.settings import Settings
 from broker.error_codes import ErrorCode
 from broker.group.consumer.coordinator import ConsumerCoordinator
 from broker.group.consumer.group import ConsumerGroup, ConsumerGroupState
-from broker.group.consumer.member import MemberState
+from broker.group.consumer.member import MemberState, Partitions
 from broker.group.consumer.records import TopicIds, applied, changes
 from broker.group.consumer.target import ConsumerOptions, is_target_due
 from broker.group.members import InstanceId, MemberId
@@ -127,14 +127,19 @@ def test_a_topic_is_taken_away_at_once_from_a_member_that_does_not_want_it_any_m
     assert (member.state, member.revoking) == (MemberState.UNREVOKED_PARTITIONS, parts(0, 1))
 
 
-def test_what_a_member_has_given_up_with_its_topic_needs_no_revocation() -> None:
-    """One heartbeat tells that a wants another topic and that it owns nothing any more."""
+@pytest.mark.parametrize("kept", [parts(), parts(0, topic="u")])
+def test_what_a_member_has_given_up_with_its_topic_needs_no_revocation(kept: Partitions) -> None:
+    """One heartbeat tells that a wants topic t no more and that it owns nothing of it."""
     driver = two()
+    driver.coordinator.group = driver.group.with_member(
+        attrs.evolve(driver.group.members[A], assigned=parts(0, 1) | kept)
+    )
+    driver.coordinator.group = attrs.evolve(driver.group, target={**driver.group.target, A: parts(0, 1) | kept})
     subscribed = {"subscribed_topics": frozenset({"u"}), "rebalance_timeout_ms": DurationMs(300_000)}
-    told = driver.beat("a", 2, owned=frozenset(), **subscribed)
+    told = driver.beat("a", 2, owned=kept, **subscribed)
     member = driver.group.members[A]
     assert (told.epoch, member.epoch, driver.group.target_epoch) == (2, 2, 2)
-    assert (member.state, member.assigned, member.revoking) == (MemberState.STABLE, frozenset(), frozenset())
+    assert (member.state, member.assigned, member.revoking) == (MemberState.STABLE, kept, frozenset())
 
 
 def test_the_time_of_a_target_survives_a_failover() -> None:
