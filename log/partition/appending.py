@@ -57,7 +57,7 @@ _REPLICATION: Final = AppendOrigin.REPLICATION
 class AppendInfo:
     """Hold the outcome of an append; a duplicate is not written again and keeps the offsets in the log.
 
-    `max_timestamp` is that of the set appended; `log_append_time_ms` is -1 unless the leader's clock stamps.
+    `max_timestamp` is that of the set appended; `log_append_time_ms` is -1 unless this log's leader stamps its clock.
     """
 
     first_offset: Offset
@@ -166,7 +166,9 @@ class Appending:
         )
         settle(segment, self._log.producers, analysis, is_appended=True)
         self._ends_at(Offset(records.last_offset + 1), now_ms)
-        return self._append_info(records, now_ms)
+        # Only a leader that gives offsets stamps; what a follower takes has the times of its leader's clock already.
+        stamped_ms = NO_TIMESTAMP if origin in (_REPLICATION, _RAFT_LEADER) else now_ms
+        return self._append_info(records, stamped_ms)
 
     def _ends_at(self, end_offset: Offset, now_ms: TimeMs) -> None:
         """Note that all up to `end_offset` is written, and flush if that is due."""
@@ -196,7 +198,7 @@ class Appending:
             first_offset=spec.base_offset,
             last_offset=Offset(next_offset - 1),
             max_timestamp=largest,
-            log_append_time_ms=now_ms if self._local.config.stamps_log_append_time else NO_TIMESTAMP,
+            log_append_time_ms=NO_TIMESTAMP,
             log_start_offset=self._log.log_start_offset,
         )
 
@@ -212,7 +214,7 @@ class Appending:
                     self._log.epochs.assign(spec.partition_leader_epoch, next_offset)
                 self._local.segments.active.append_run(run.rows(0, count))
                 self._ends_at(Offset(int(run.last_offsets[count - 1]) + 1), now_ms)
-            next_offset = Offset(int(run.last_offsets[count - 1]) + 1)
+            next_offset = self._local.end_offset
             run = run.rows(count, len(run))
 
     def _count_at_once(self, run: BatchRun, next_offset: Offset, now_ms: TimeMs) -> int:

@@ -17,6 +17,7 @@ Source: kafka.log.UnifiedLog.{roll,flush}, trunk 1eb7644 (2024-10).
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import Final
 
 from broker.ids import Offset
@@ -45,7 +46,8 @@ class Flushing:
         def flush_rolled(task_ms: TimeMs) -> None:
             # The snapshot may be gone by now: deleted along with its segment, or by a truncation.
             if snapshot is not None and log.storage.exists(snapshot):
-                log.storage.open(snapshot).sync()
+                with closing(log.storage.open(snapshot)) as file:
+                    file.sync()
             self._flush_to(segment.base_offset, end_offset=segment.base_offset, now_ms=task_ms)
 
         log.local.schedule.add(now_ms, flush_rolled)

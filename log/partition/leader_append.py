@@ -37,7 +37,6 @@ from log.batches.build_spec import BatchSpec
 from log.batches.in_buffer import BatchReader, batches_in
 from log.batches.stamping import Stamp, stamped
 from log.codecs.compression import Codec
-from log.errors import UnsupportedForMessageFormatError
 from log.log_config import PRODUCER_COMPRESSION, LogConfig
 from log.partition.leader_rules import LeaderAppend, checked_timestamps, only_batch
 from log.partition.record_set import RecordSet
@@ -68,7 +67,7 @@ def assigned(records: RecordSet, append: LeaderAppend) -> RecordSet:
     in_place = records.codec is target and first.magic == magic and magic > 0
     if records.codec is Codec.NONE and first.is_control:
         in_place = True
-    if in_place and _has_consecutive_offsets(first, len(timestamps)):
+    if in_place and _has_consecutive_offsets(first):
         return _stamped_compressed(records, timestamps, append)
     return _rebuilt(records, first.records(), target, append)
 
@@ -84,7 +83,7 @@ def _stamped_plain(records: RecordSet, append: LeaderAppend) -> RecordSet:
         timestamps = checked_timestamps(first, batch, append)
         next_offset += len(timestamps)
         batch_largest = max(timestamps, default=NO_TIMESTAMP)
-        if batch.magic > 0 and batch_largest > largest:
+        if batch_largest > largest:
             largest, offset_of_largest = TimeMs(batch_largest), next_offset - 1
         parts.append(_stamped(batch, append.stamp(next_offset - 1, batch_largest), append))
     if stamps:
@@ -113,8 +112,6 @@ def _stamped_compressed(records: RecordSet, timestamps: Sequence[int], append: L
 def _rebuilt(records: RecordSet, kept: Sequence[Record], codec: Codec, append: LeaderAppend) -> RecordSet:
     """Write records anew as one batch, with consecutive offsets."""
     first, config = records.batches[0], append.config
-    if config.magic < 2 and first.has_producer_id:
-        raise UnsupportedForMessageFormatError(f"records of producer ids need magic 2; the log writes {config.magic}")
     spec = BatchSpec(
         base_offset=append.next_offset,
         magic=config.magic,
@@ -143,8 +140,8 @@ def _rebuilt_timestamp(
     if append.config.stamps_log_append_time:
         return TimestampOffset(append.now_ms, last_offset if is_one_batch else append.next_offset)
     # max() keeps the first of equals, as the builder does.
-    newest = max(records, key=lambda record: record.timestamp, default=None)
-    if newest is None or newest.timestamp == NO_TIMESTAMP or append.config.magic == 0:
+    newest = max(records, key=lambda record: record.timestamp)
+    if newest.timestamp == NO_TIMESTAMP or append.config.magic == 0:
         return TimestampOffset(NO_TIMESTAMP, -1)
     return TimestampOffset(newest.timestamp, last_offset if is_one_batch else newest.offset)
 
@@ -184,6 +181,6 @@ def _level(config: LogConfig, codec: Codec) -> int | None:
     return {Codec.GZIP: config.gzip_level, Codec.LZ4: config.lz4_level, Codec.ZSTD: config.zstd_level}.get(codec)
 
 
-def _has_consecutive_offsets(batch: RecordBatch, record_count: int) -> bool:
-    """Whether the records of a compressed batch have the offsets 0, 1, 2, ..."""
-    return all(record.offset == index for index, record in enumerate(batch.records())) if record_count else True
+def _has_consecutive_offsets(batch: RecordBatch) -> bool:
+    """Return whether the records of a compressed batch have the offsets 0, 1, 2, ..."""
+    return all(record.offset == index for index, record in enumerate(batch.records()))

@@ -115,8 +115,8 @@ class LocalLog:
         return gone
 
     def flush(self, offset: Offset) -> None:
-        """Flush the segments from the recovery point to `offset`; do not move the recovery point."""
-        segments = self.segments.between(self.recovery_point, offset) if self.recovery_point <= offset else ()
+        """Flush the segments from the recovery point to `offset`, not below it; do not move the recovery point."""
+        segments = self.segments.between(self.recovery_point, offset)
         for segment in segments:
             segment.flush()
         # The name of a segment made since the last flush is not durable yet.

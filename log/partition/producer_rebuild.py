@@ -91,7 +91,7 @@ def _replay(
     for segment in segments.between(Offset(producers.map_end_offset), request.last_offset):
         start_offset = Offset(max(segment.base_offset, producers.map_end_offset, request.log_start_offset))
         producers.update_map_end_offset(start_offset)
-        if segment.base_offset in (*snapshot_offsets, request.last_offset):
+        if segment.base_offset in snapshot_offsets:
             producers.take_snapshot()
         end_position = _end_position(segment, request.last_offset if segment is last_segment else None)
         found = segment.translate_offset(start_offset)

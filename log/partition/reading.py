@@ -110,12 +110,12 @@ def read_log(segments: Segments, request: ReadRequest, limit: OffsetPlace, end: 
     """Return the bytes for `request` below `limit` in a log that ends at `end`; raise OffsetOutOfRangeError."""
     start_offset = request.start_offset
     segment = segments.floor(start_offset)
-    if start_offset > end.offset or segment is None:
+    if start_offset > end.offset:
         raise OffsetOutOfRangeError(
             f"offset {start_offset} is not in the log, which has {segments.first.base_offset} to {end.offset}"
         )
     if start_offset >= limit.offset:
-        place = limit if start_offset == limit.offset else place_of(segments, start_offset, end)
+        place = place_of(segments, start_offset, end)
         return FetchData(place, _EMPTY, aborted_transactions=() if request.with_aborted else None)
     while segment is not None:
         fetched = _read_segment(segments, segment, request, limit, end)
@@ -127,10 +127,8 @@ def read_log(segments: Segments, request: ReadRequest, limit: OffsetPlace, end: 
 
 
 def place_of(segments: Segments, offset: Offset, end: OffsetPlace) -> OffsetPlace:
-    """Return the segment and position of `offset` in a log that ends at `end`; unknown ones are -1."""
+    """Return the segment and position of an `offset` in the log, which ends at `end`."""
     segment = segments.floor(offset)
-    if offset > end.offset or segment is None:
-        return OffsetPlace(offset)
     while segment is not None and offset < end.offset:
         found = segment.translate_offset(offset)
         if found is not None:
@@ -249,8 +247,9 @@ class Reading:
         log, epochs = self._log, self._log.epochs
         if timestamp_ms in (EARLIEST_TIMESTAMP, EARLIEST_LOCAL_TIMESTAMP):
             earliest = None if epochs is None else epochs.earliest_entry
-            covers = earliest is not None and earliest.start_offset <= log.log_start_offset
-            return FoundOffset(NO_TIMESTAMP, log.log_start_offset, earliest.epoch if earliest and covers else None)
+            if earliest is not None and earliest.start_offset > log.log_start_offset:
+                earliest = None  # Of what stands before its start nobody knows the epoch.
+            return FoundOffset(NO_TIMESTAMP, log.log_start_offset, None if earliest is None else earliest.epoch)
         if timestamp_ms == LATEST_TIMESTAMP:
             return FoundOffset(NO_TIMESTAMP, log.log_end_offset, None if epochs is None else epochs.latest_epoch)
         if _asks_for_remote(timestamp_ms, log.local.config.release):

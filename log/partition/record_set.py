@@ -99,9 +99,8 @@ def read_record_set(data: Buffer, limits: AppendLimits) -> RecordSet | None:
         return None
     if not is_ascending and limits.origin in (_REPLICATION, _RAFT_LEADER):
         raise OffsetsOutOfOrderError(f"{limits.where}: offsets of the batches to append do not grow")
-    end = batches[-1].end_position
     return RecordSet(
-        data if end == len(data) else memoryview(data)[:end],
+        memoryview(data)[: batches[-1].end_position],
         tuple(batches),
         batches[0].base_offset if batches[0].magic >= 2 else None,
         Offset(last_offset),

@@ -89,7 +89,6 @@ class _OverflowError(Exception):
 
     def __init__(self, segment: Segment) -> None:
         self.segment = segment
-        super().__init__(repr(segment))
 
 
 def load_log(
@@ -120,13 +119,13 @@ def load_log(
 
 def unfinished_files(names: Sequence[str]) -> tuple[list[str], list[str]]:
     """Return the names of the files to delete before loading, and of the complete `.swap` files."""
-    ours = [name for name in names if base_offset_of(name) is not None]
-    cleaned = [name for name in ours if name.endswith(CLEANED)]
+    bases = {name: base for name in names if (base := base_offset_of(name)) is not None}
+    cleaned = [name for name in bases if name.endswith(CLEANED)]
     # A pass renames its outputs from the last to the first, so a `.cleaned` file below a `.swap` one means that the
     # pass had not finished renaming; below all `.cleaned` files a `.swap` belongs to an earlier, complete replacement.
-    lowest = min((base_offset_of(name) or 0 for name in cleaned), default=None)
-    swaps = [name for name in ours if name.endswith(SWAP)]
-    complete = [name for name in swaps if lowest is None or (base_offset_of(name) or 0) < lowest]
+    lowest = min((bases[name] for name in cleaned), default=None)
+    swaps = [name for name in bases if name.endswith(SWAP)]
+    complete = [name for name in swaps if lowest is None or bases[name] < lowest]
     deleted = [name for name in names if name.endswith(DELETED)]
     return deleted + [name for name in swaps if name not in complete] + cleaned, complete
 
@@ -174,7 +173,8 @@ class _Loader:
 
     def _swapped_range(self, swaps: Sequence[str]) -> list[tuple[Offset, Offset]]:
         """Return the range of offsets that complete segments cover, from the first base to the last next offset."""
-        bases = [base_offset_of(name) or Offset(0) for name in swaps if kind_of(name) == LOG + SWAP]
+        logs = [name for name in swaps if kind_of(name) == LOG + SWAP]
+        bases = [base for name in logs if (base := base_offset_of(name)) is not None]
         if not bases:
             return []
         segments = [self.local.open_segment(base, now_ms=self.now_ms, suffix=SWAP) for base in bases]

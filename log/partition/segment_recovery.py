@@ -65,8 +65,7 @@ def recover_segment(segment: Segment, producers: ProducerState, epochs: LeaderEp
     else:
         valid_bytes = _recover_columns(segment, headers, producers, epochs)
     cut_bytes = segment.size_bytes - valid_bytes
-    if cut_bytes > 0:
-        segment.records.truncate(valid_bytes)
+    segment.records.truncate(valid_bytes)
     # Before the time index is trimmed it gets the last entry, of the largest timestamp, as when a segment is rolled.
     segment.offset_index.trim()
     segment.close_time_index()
@@ -135,15 +134,16 @@ def _recover_columns(
 ) -> int:
     """Recover from scanned headers with the result of `_recover_batches`; return the size of whole batches in bytes."""
     view = segment.records.view()
-    count = _sound_count(view, headers)
-    # A marker that cannot be read ends the segment too, but after its batch: Kafka adds the batch's size first.
+    count = known_count = _sound_count(view, headers)
+    # A marker that cannot be read ends the segment too, but after its batch: Kafka adds the batch's size first. The
+    # producers are known up to that batch only.
     for row in np.flatnonzero(headers.producer_id[:count] >= 0).tolist():
         batch = batch_at(view, int(headers.position[row]))
         assert batch is not None, row
         try:
             _update_producers(segment, producers, batch)
         except (CorruptBatchError, InvalidRecordError):
-            count = row + 1
+            count, known_count = row + 1, row
             break
     if count == 0:
         return 0
@@ -153,7 +153,8 @@ def _recover_columns(
     for row in newer.tolist():
         epoch = LeaderEpoch(int(headers.partition_leader_epoch[row]))
         assign_newer(epochs, epoch, Offset(int(headers.base_offset[row])))
-    producers.update_map_end_offset(int(headers.last_offset[count - 1]) + 1)
+    if known_count > 0:
+        producers.update_map_end_offset(int(headers.last_offset[known_count - 1]) + 1)
     return int(headers.position[count - 1]) + int(headers.size_bytes[count - 1])
 
 

@@ -60,10 +60,7 @@ def split_segment(local: LocalLog, segment: Segment, *, now_ms: TimeMs) -> list[
 def append_from(segment: Segment, source: Segment, position: int) -> int:
     """Append the batches of `source` from `position` on that fit, chunk by chunk; return their size in bytes."""
     start, capacity_bytes = position, CHUNK_SIZE_BYTES
-    while position < source.size_bytes:
-        size_bytes = _append_chunk(segment, source, position, capacity_bytes)
-        if size_bytes == 0:
-            break
+    while size_bytes := _append_chunk(segment, source, position, capacity_bytes):
         # A batch larger than the buffer makes it grow, and it stays so.
         capacity_bytes = max(capacity_bytes, size_bytes)
         position += size_bytes

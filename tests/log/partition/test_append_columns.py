@@ -146,6 +146,14 @@ def test_a_flush_that_falls_due_between_batches_is_not_put_off() -> None:
     assert log.recovery_point == 5
 
 
+@pytest.mark.parametrize("producer_id", [0, 3])
+def test_the_batches_of_a_producer_of_any_id_are_known_as_its_own(producer_id: int) -> None:
+    log = opened(settings=config(segment_bytes=10_000))
+    spec = attrs.evolve(PLAIN, producer_id=ProducerId(producer_id), producer_epoch=ProducerEpoch(0), base_sequence=0)
+    log.append_columns(spec, columns_of(records_of(ROWS_OF_ONE_TIME, 0)), 4, now_ms=NOW)
+    assert [(each.producer_id, each.last_sequence) for each in log.state().producers] == [(producer_id, 11)]
+
+
 def test_offsets_that_the_log_has_are_refused_and_change_nothing() -> None:
     log = opened(settings=config(segment_bytes=10_000))  # There is room, so that nothing else keeps a write from it.
     log.append_columns(PLAIN, columns_of(records_of(ROWS_OF_ONE_TIME, 0)), 4, now_ms=NOW)

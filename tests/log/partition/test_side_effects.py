@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import pytest
 
+from broker.entropy import SplitMix64
 from broker.ids import LeaderEpoch, Offset
 from broker.units import TimeMs
 from log.errors import StorageError
+from log.files.checkpoints import LEADER_EPOCH_FILE, EpochEntry
 from log.partition import splitting
 from log.partition.opening import PRODUCER_CHECK_INTERVAL_MS
 from log.partition.recovery import LastShutdown
 from log.record import ControlType
-from log.storage import FaultyStorage
+from log.storage import FaultyStorage, RecordedStorage, image_of
+from log.storage.around import FileAround
 from log.storage.faults import Fault, FaultKind
-from tests.log.made import EPOCH, NOW, appended, batch, config, memory, opened, put, segment
+from log.storage.protocol import StoredFile
+from tests.log.made import DIRECTORY, EPOCH, NOW, appended, batch, config, memory, opened, put, segment
 from tests.log.partition.test_partition_log import end, transactional
 
 
@@ -122,6 +126,184 @@ def test_the_invariants_of_a_log_see_a_segment_that_reaches_beyond_its_end() -> 
     log.local.end_offset = Offset(1)
     with pytest.raises(AssertionError):
         log.check_invariants()
+
+
+def test_the_invariants_of_a_log_see_a_recovery_point_beyond_its_end() -> None:
+    log = opened()
+    log.local.recovery_point = Offset(1)
+    with pytest.raises(AssertionError):
+        log.check_invariants()
+
+
+@pytest.mark.parametrize("starts", [[(2, 0), (2, 1)], [(2, 0), (1, 1)], [(1, 1), (2, 1)], [(1, 0), (2, 4)]])
+def test_the_invariants_of_a_log_see_leader_epochs_that_do_not_ascend_or_begin_beyond_its_end(
+    starts: list[tuple[int, int]],
+) -> None:
+    log = opened()
+    log.append_as_leader(batch(3), leader_epoch=EPOCH, now_ms=NOW)
+    assert log.epochs is not None
+    log.epochs._entries = [EpochEntry(LeaderEpoch(epoch), Offset(start)) for epoch, start in starts]
+    log.epochs._shown = None
+    with pytest.raises(AssertionError):
+        log.check_invariants()
+
+
+def test_a_log_flushes_after_flush_ms_since_it_was_flushed_last() -> None:
+    log = opened(settings=config(flush_ms=1_000))
+    appended(log, batch())
+    log.flush(now_ms=TimeMs(NOW + 900))
+    appended(log, batch())
+    log.run_scheduled(TimeMs(NOW + 1_899))
+    assert log.recovery_point == 1
+    log.run_scheduled(TimeMs(NOW + 1_900))
+    assert log.recovery_point == 2
+
+
+@pytest.mark.parametrize(
+    ("drawn", "jitter_ms"), [(0, 0), (-5, 5), (2**31 - 1, 647), (-(2**31) + 1, 647), (-(2**31), 0), (1_000, 0)]
+)
+def test_the_jitter_of_a_segment_is_the_rest_of_what_is_drawn_without_its_sign(drawn: int, jitter_ms: int) -> None:
+    """LogConfig.randomSegmentJitter: Utils.abs takes the least int for 0."""
+
+    class Drawn(SplitMix64):
+        def next_int(self) -> int:
+            return drawn
+
+    log = opened(settings=config(segment_jitter_ms=1_000), entropy=Drawn(0))
+    assert log.active_segment.jitter_ms == jitter_ms
+
+
+def test_epochs_are_written_where_a_renamed_log_is() -> None:
+    log = opened()
+    appended(log, batch())
+    log.rename_directory("topic-0.renamed")
+    log.append_as_leader(batch(), leader_epoch=LeaderEpoch(EPOCH + 1), now_ms=NOW)
+    written = image_of(log.storage).files
+    assert written[f"topic-0.renamed/{LEADER_EPOCH_FILE}"].split()[2:] == [b"3", b"0", b"4", b"1"]
+    old = opened(settings=config(message_format_version="0.10.2"))
+    old.rename_directory("topic-0.renamed")
+    assert (old.epochs, old.directory) == (None, "topic-0.renamed")
+
+
+def test_a_log_that_is_closed_has_written_the_epochs_that_a_truncation_left() -> None:
+    log = opened()
+    appended(log, batch())
+    log.append_as_leader(batch(), leader_epoch=LeaderEpoch(EPOCH + 1), now_ms=NOW)
+    log.truncate_to(Offset(1), now_ms=NOW)
+    log.close(now_ms=NOW)
+    assert image_of(log.storage).files[f"{DIRECTORY}/{LEADER_EPOCH_FILE}"].split()[2:] == [b"3", b"0"]
+
+
+def test_what_an_assignment_has_written_is_not_written_again() -> None:
+    storage = RecordedStorage(memory())
+    log = opened(storage)
+    appended(log, batch())
+    assert log.epochs is not None
+    log.assign_epoch_start(LeaderEpoch(7), Offset(1))
+    log.epochs.truncate_from_end(Offset(1))
+    log.assign_epoch_start(LeaderEpoch(8), Offset(1))
+    before = len(storage.recording().operations)
+    log.epochs.flush()
+    assert len(storage.recording().operations) == before
+
+
+def test_a_change_of_settings_leaves_the_epochs_alone_unless_the_format_comes_to_have_some_or_none() -> None:
+    log = opened()
+    appended(log, batch())
+    log.assign_epoch_start(LeaderEpoch(7), Offset(1))
+    log.truncate_to(Offset(1), now_ms=NOW)
+    log.config = config(retention_ms=5)
+    assert log.epochs is not None
+    assert [each.epoch for each in log.epochs.entries] == [EPOCH], "the file does not know of the cut yet"
+    log.config = config(message_format_version="0.10.2")
+    assert log.epochs is None
+    assert not log.storage.exists(f"{DIRECTORY}/{LEADER_EPOCH_FILE}")
+    log.config = config(message_format_version="0.9.0")
+    assert not log.storage.exists(f"{DIRECTORY}/{LEADER_EPOCH_FILE}")
+    log.config = config()
+    assert log.epochs is not None
+    assert log.epochs.entries == ()
+
+
+def test_a_follower_takes_nothing_of_a_torn_batch() -> None:
+    log = opened()
+    info = log.append_as_follower(batch(partition_leader_epoch=EPOCH)[:-1], now_ms=NOW)
+    assert (info.first_offset, info.last_offset, log.log_end_offset) == (-1, -1, 0)
+
+
+def test_what_an_aborted_pass_of_the_cleaner_left_is_not_part_of_the_next() -> None:
+    log = opened()
+    for data in (batch(), batch(2)):
+        made = log.new_cleaned_segment(Offset(0), now_ms=NOW)
+        assert (made.size_bytes, made.offset_index.entry_count) == (0, 0)
+        put(made, data, batch(base_offset=5))
+        made.flush()
+
+
+@pytest.mark.parametrize("log_start_offset", [None, 5])
+@pytest.mark.parametrize("anew_at", [4, 20])
+def test_a_log_that_begins_anew_knows_no_producer(log_start_offset: int | None, anew_at: int) -> None:
+    """UnifiedLog.truncateFullyAndStartAt: also at its own end, and where an old snapshot lies above the log start."""
+    log = opened()
+    for sequence in (0, 2):
+        appended(log, batch(2, producer_id=9, producer_epoch=0, base_sequence=sequence))
+        log.take_producer_snapshot()
+    assert log.log_end_offset == 4
+    start = None if log_start_offset is None else Offset(min(log_start_offset, anew_at - 1))
+    log.truncate_fully_and_start_at(Offset(anew_at), now_ms=NOW, log_start_offset=start)
+    assert log.state().producers == ()
+    snapshots = [int(name[:20]) for name in log.storage.list(DIRECTORY) if name.endswith(".snapshot")]
+    # The state without producers is news only above the log start: ProducerStateManager.takeSnapshot.
+    assert snapshots == ([] if start is None else [anew_at])
+    log.take_producer_snapshot()
+    assert [name for name in log.storage.list(DIRECTORY) if name.endswith(".snapshot")] == [
+        f"{each:020d}.snapshot" for each in snapshots
+    ]
+
+
+def test_a_producer_that_has_expired_does_not_come_back_by_a_truncation() -> None:
+    """UnifiedLog.rebuildProducerState reads nothing again where no producer was known: a cut adds none."""
+    log = opened()
+    appended(log, batch(producer_id=9, producer_epoch=0, base_sequence=0), batch(), batch())
+    log.run_scheduled(TimeMs(NOW + 24 * 3_600_000 + PRODUCER_CHECK_INTERVAL_MS))
+    assert log.state().producers == ()
+    log.truncate_to(Offset(2), now_ms=NOW)
+    assert log.state().producers == ()
+
+
+class OpenFile(FileAround):
+    """A file that notes that it is closed."""
+
+    def __init__(self, file: StoredFile, path: str, opened_paths: list[str]) -> None:
+        super().__init__(file)
+        self._path, self._opened_paths = path, opened_paths
+
+    def close(self) -> None:
+        super().close()
+        if self._path in self._opened_paths:
+            self._opened_paths.remove(self._path)
+
+
+class OpenFiles(FaultyStorage):
+    """A storage without faults that knows which files are open."""
+
+    def __init__(self) -> None:
+        super().__init__(memory(), Fault("none", FaultKind.FAILED_SYNC, passed_count=0))
+        self.open_paths: list[str] = []
+
+    def open(self, path: str, *, create: bool = False) -> OpenFile:
+        self.open_paths.append(path)
+        return OpenFile(super().open(path, create=create), path, self.open_paths)
+
+
+def test_a_deleted_log_leaves_no_file_open() -> None:
+    storage = OpenFiles()
+    log = opened(storage, config(segment_bytes=100, retention_ms=1_000))
+    appended(log, *[batch(timestamp=NOW + each) for each in range(4)])
+    assert log.delete_old_segments(now_ms=TimeMs(NOW + 60_000)) > 0
+    assert storage.open_paths
+    log.delete(now_ms=TimeMs(NOW + 60_000 + log.config.file_delete_delay_ms))
+    assert not storage.open_paths
 
 
 def test_a_batch_that_is_larger_than_a_chunk_is_copied_whole(monkeypatch: pytest.MonkeyPatch) -> None:
