@@ -97,11 +97,11 @@ class LogOffsets:
         """Return the offset that a look-up of `offset` in the segments answers with.
 
         That is the base offset of the batch found, since Kafka 4.0 (before, `offset` itself); the log's end if no
-        batch is left at or after `offset`; `offset` itself outside the log.
+        batch is left at or after `offset`, which is not below the first segment.
         """
         segments = self.local.segments
         segment = segments.floor(offset)
-        if offset >= self.log_end_offset or segment is None:
+        if offset >= self.log_end_offset:
             # At the end there is nothing to look for, and no index file of an empty segment to be made by looking.
             return offset
         while segment is not None:

@@ -66,10 +66,9 @@ def recover_segment(segment: Segment, producers: ProducerState, epochs: LeaderEp
         valid_bytes = _recover_columns(segment, headers, producers, epochs)
     cut_bytes = segment.size_bytes - valid_bytes
     segment.records.truncate(valid_bytes)
-    # Before the time index is trimmed it gets the last entry, of the largest timestamp, as when a segment is rolled.
-    segment.offset_index.trim()
+    # The time index gets its last entry, of the largest timestamp, as when a segment is rolled. Kafka then trims both
+    # files; here none has room for more entries than were written.
     segment.close_time_index()
-    segment.time_index.trim()
     return cut_bytes
 
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from broker.ids import LeaderEpoch, Offset
+from broker.errors import UsageError
+from broker.ids import LeaderEpoch, Offset, ProducerEpoch, ProducerId
 from broker.units import TimeMs
 from log.batches.build import build_batch
 from log.batches.build_spec import BatchSpec
+from log.batches.in_buffer import batches_in
+from log.batches.rewrite import emptied
 from log.codecs.compression import Codec
 from log.codecs.crc import crc32c
 from log.errors import (
@@ -21,7 +24,7 @@ from log.errors import (
 from log.partition.appending import AppendInfo
 from log.partition.partition_log import PartitionLog
 from log.producers.append import AppendOrigin
-from log.record import NO_TIMESTAMP, Record, TimestampOffset
+from log.record import NO_TIMESTAMP, ControlType, EndTransactionMarker, Record, TimestampOffset
 from tests.log.batches.test_build_columns import columns_of
 from tests.log.made import EPOCH, NOW, appended, batch, config, opened, refused
 
@@ -235,3 +238,36 @@ def test_only_a_leader_that_gives_offsets_tells_an_append_time() -> None:
     columns = columns_of([Record(Offset(3), NOW, b"k", b"v")])
     spec = BatchSpec(base_offset=Offset(3), partition_leader_epoch=EPOCH)
     assert log.append_columns(spec, columns, 1, now_ms=NOW).log_append_time_ms == -1
+
+
+def test_a_control_batch_that_came_compressed_by_another_codec_than_the_log_s_cannot_be_appended() -> None:
+    """LogValidator leaves a control batch as it is only if it is not compressed; the builder then asks for a sequence.
+
+    Coordinators never compress one.
+    """
+    spec = BatchSpec(codec=Codec.GZIP, is_control=True, producer_id=ProducerId(1), producer_epoch=ProducerEpoch(0))
+    marker = EndTransactionMarker(ControlType.COMMIT, 0)
+    data = build_batch(spec, [Record(Offset(0), NOW, marker.key(), marker.value())])
+    log = opened(settings=config(segment_bytes=10_000, compression_type="zstd"))
+    with pytest.raises(UsageError, match="Invalid negative sequence number used"):
+        sent(log, data, origin=AppendOrigin.COORDINATOR)
+    assert log.log_end_offset == 0
+
+
+@pytest.mark.parametrize("magic", [1, 2])
+def test_the_bytes_of_a_compressed_batch_are_kept_as_the_producer_compressed_them(magic: int) -> None:
+    log = of_format(magic)
+    spec = BatchSpec(magic=magic, codec=Codec.GZIP, compression_level=1)
+    records = [Record(Offset(place), NOW, b"%d" % place, b"%d" % (place * place) * 5) for place in range(60)]
+    data = build_batch(spec, records)
+    assert data != build_batch(attrs.evolve(spec, compression_level=None), records), "the level can be told"
+    sent(log, data)
+    compressed_from = {1: 34, 2: RECORDS_FROM}[magic]
+    assert bytes(log.active_segment.records.view()).endswith(data[compressed_from:])
+
+
+def test_an_empty_batch_of_a_coordinator_has_no_time_that_could_be_out_of_range() -> None:
+    log = opened(settings=config(message_timestamp_before_max_ms=1, message_timestamp_after_max_ms=1))
+    appended(log, batch(2))
+    (given,) = batches_in(batch(partition_leader_epoch=EPOCH))
+    assert sent(log, emptied(given), origin=AppendOrigin.COORDINATOR).max_timestamp == TimestampOffset(-1, -1)

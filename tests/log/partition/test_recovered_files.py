@@ -20,7 +20,8 @@ from log.partition.reading import Isolation
 from log.partition.recovery import LastShutdown
 from log.producers.append import AppendOrigin
 from log.record import ControlType, EndTransactionMarker
-from log.storage import DiskImage, MemoryStorage, image_of
+from log.storage import DiskImage, MemoryStorage, RecordedStorage, image_of
+from log.storage.recorded import Move
 from tests.log.made import DIRECTORY, EPOCH, NOW, appended, batch, config, opened, values
 
 UNCLEAN: Final = LastShutdown(clean=False)
@@ -103,14 +104,19 @@ def test_the_indexes_of_a_recovered_segment_have_no_room_for_more_but_in_the_act
 
 
 @pytest.mark.parametrize("release", ["0.10.2", "0.11.0"])
-def test_segments_behind_a_damaged_one_wait_for_their_deletion_and_leave_no_snapshot(way: str, release: str) -> None:
+@pytest.mark.parametrize(("is_damaged", "end_offset"), [(True, 2), (False, 4)])
+def test_segments_behind_one_that_has_to_be_cut_wait_for_their_deletion_and_leave_no_snapshot(
+    way: str, release: str, is_damaged: bool, end_offset: int
+) -> None:
+    """LogLoader.recoverLog: a single byte too many is enough."""
     image = three_segments()
-    damaged = bytearray(image.files[named(0, ".log")])
-    damaged[-1] ^= 1
-    log = started(with_files(image, {named(0, ".log"): bytes(damaged)}), message_format_version=release)
+    content = bytearray(image.files[named(0, ".log")])
+    content[-1] ^= is_damaged
+    files = {named(0, ".log"): bytes(content) + b"\0" * (not is_damaged)}
+    log = started(with_files(image, files), message_format_version=release)
     assert [each.base_offset for each in log.segments] == [0]
-    assert (log.log_end_offset, offsets_of(log, ".log.deleted")) == (2, [4, 8])
-    assert max(offsets_of(log, ".snapshot")) == 2
+    assert (log.log_end_offset, offsets_of(log, ".log.deleted")) == (end_offset, [4, 8])
+    assert max(offsets_of(log, ".snapshot")) == end_offset
     log.run_scheduled(TimeMs(NOW + log.config.file_delete_delay_ms))
     assert not [name for name in log.storage.list(DIRECTORY) if name.endswith(".deleted")]
 
@@ -232,24 +238,52 @@ def test_a_marker_that_cannot_be_read_ends_its_segment_behind_it_and_keeps_the_l
         (UNCLEAN, True),
         (LastShutdown(clean=False, recovery_point=Offset(8)), True),
         (LastShutdown(clean=False, recovery_point=Offset(9)), False),
-        (LastShutdown(recovery_point=Offset(12)), False),
+        (LastShutdown(recovery_point=Offset(8)), False),
+        (LastShutdown(recovery_point=Offset(9)), False),
     ],
 )
-def test_a_segment_without_an_index_behind_a_damaged_one_opens_only_if_the_damaged_one_is_recovered_too(
+def test_a_segment_without_an_index_behind_a_damaged_one_may_wait_for_its_recovery_only_above_the_recovery_point(
     last_shutdown: LastShutdown, is_opened: bool
 ) -> None:
-    image = without(three_segments(), ".snapshot")
+    """Of a log that is about to be deleted nothing else reads the damaged segment."""
+    image = without(three_segments(), ".snapshot", f"{8:020d}.index")
     damaged = bytearray(image.files[named(4, ".log")])
     damaged[8:12] = bytes(4)  # A size that no batch has.
-    image = with_files(without(image, f"{8:020d}.index"), {named(4, ".log"): bytes(damaged)})
-    if is_opened and last_shutdown.recovery_point == 0:
-        assert started(image, last_shutdown).log_end_offset == 4
-        return
-    with pytest.raises(CorruptBatchError):
-        started(image, last_shutdown)
+    image = with_files(image, {named(4, ".log"): bytes(damaged)})
+    files = {path.replace(DIRECTORY, DOOMED, 1): data for path, data in image.files.items()}
+    doomed = DiskImage(files, frozenset({DOOMED}))
+    if is_opened:
+        assert [each.base_offset for each in started(doomed, last_shutdown, DOOMED).segments] == [0, 4, 8]
+    else:
+        with pytest.raises(CorruptBatchError):
+            started(doomed, last_shutdown, DOOMED)
+    if last_shutdown == UNCLEAN:
+        assert started(image).log_end_offset == 4, "in a log that lives on, the damaged one is cut"
 
 
 def test_what_a_clean_shutdown_left_counts_as_flushed_whatever_the_checkpoint_says() -> None:
     for is_clean, recovery_point in ((True, 12), (False, 5)):
         log = started(three_segments(), LastShutdown(clean=is_clean, recovery_point=Offset(5)))
         assert (log.log_end_offset, log.recovery_point) == (12, recovery_point)
+
+
+def test_a_log_that_was_closed_is_opened_without_moving_a_file() -> None:
+    log = opened(settings=config(segment_bytes=100))
+    appended(log, batch(), batch(), batch())
+    log.close(now_ms=NOW)
+    storage = RecordedStorage(MemoryStorage(ManualClock(NOW), image_of(log.storage)))
+    opened(storage, config(segment_bytes=100), last_shutdown=LastShutdown(recovery_point=Offset(3)))
+    assert not [each for each in storage.recording().operations if isinstance(each, Move)]
+
+
+@pytest.mark.parametrize(("age_ms", "ids"), [(24 * 3_600_000 - 1, [9]), (24 * 3_600_000, [])])
+def test_producers_that_recovery_finds_are_known_only_if_they_have_not_expired(
+    way: str, age_ms: int, ids: list[int]
+) -> None:
+    """LogLoader: recovery writes a snapshot of all, and the log's own state is loaded without the expired ones."""
+    image = without(three_segments(1), ".snapshot")
+    newest_ms = NOW + 1  # Of the last batch of two.
+    storage = MemoryStorage(ManualClock(NOW), image)
+    settings = config(segment_bytes=10_000)
+    log = PartitionLog.open(storage, DIRECTORY, settings, UNCLEAN, now_ms=TimeMs(newest_ms + age_ms))
+    assert [each.producer_id for each in log.state().producers] == ids

@@ -13,10 +13,10 @@ from log.partition import splitting
 from log.partition.opening import PRODUCER_CHECK_INTERVAL_MS
 from log.partition.recovery import LastShutdown
 from log.record import ControlType
-from log.storage import FaultyStorage, RecordedStorage, image_of
+from log.storage import FaultyStorage, RecordedStorage, image_of, power_loss
 from log.storage.around import FileAround
 from log.storage.faults import Fault, FaultKind
-from log.storage.protocol import StoredFile
+from log.storage.protocol import Storage, StoredFile
 from tests.log.made import DIRECTORY, EPOCH, NOW, appended, batch, config, memory, opened, put, segment
 from tests.log.partition.test_partition_log import end, transactional
 
@@ -152,6 +152,8 @@ def test_a_log_flushes_after_flush_ms_since_it_was_flushed_last() -> None:
     log = opened(settings=config(flush_ms=1_000))
     appended(log, batch())
     log.flush(now_ms=TimeMs(NOW + 900))
+    log.flush(now_ms=TimeMs(NOW + 950), include_active_end=True)
+    assert log.recovery_point == 1, "there was nothing to be flushed"
     appended(log, batch())
     log.run_scheduled(TimeMs(NOW + 1_899))
     assert log.recovery_point == 1
@@ -240,6 +242,24 @@ def test_what_an_aborted_pass_of_the_cleaner_left_is_not_part_of_the_next() -> N
         made.flush()
 
 
+def test_the_names_of_what_took_the_place_of_old_segments_are_durable() -> None:
+    """LocalLog.replaceSegments flushes the directory when it has renamed the new files."""
+    storage = RecordedStorage(memory())
+    log = opened(storage)
+    appended(log, batch(value=b"old"), batch(value=b"old"))
+    log.roll(now_ms=NOW)
+    log.run_scheduled(NOW)
+    made = log.new_cleaned_segment(Offset(0), now_ms=NOW)
+    kept = batch(base_offset=1, value=b"new", partition_leader_epoch=EPOCH)
+    put(made, kept)
+    made.become_inactive()
+    made.flush()
+    log.replace_segments([made], [log.segments[0]], now_ms=NOW)
+    for seed in range(20):
+        left = power_loss(storage.recording(), SplitMix64(seed))
+        assert left.files[f"{DIRECTORY}/{0:020d}.log"] == kept
+
+
 @pytest.mark.parametrize("log_start_offset", [None, 5])
 @pytest.mark.parametrize("anew_at", [4, 20])
 def test_a_log_that_begins_anew_knows_no_producer(log_start_offset: int | None, anew_at: int) -> None:
@@ -287,8 +307,8 @@ class OpenFile(FileAround):
 class OpenFiles(FaultyStorage):
     """A storage without faults that knows which files are open."""
 
-    def __init__(self) -> None:
-        super().__init__(memory(), Fault("none", FaultKind.FAILED_SYNC, passed_count=0))
+    def __init__(self, storage: Storage) -> None:
+        super().__init__(storage, Fault("none", FaultKind.FAILED_SYNC, passed_count=0))
         self.open_paths: list[str] = []
 
     def open(self, path: str, *, create: bool = False) -> OpenFile:
@@ -297,7 +317,7 @@ class OpenFiles(FaultyStorage):
 
 
 def test_a_deleted_log_leaves_no_file_open() -> None:
-    storage = OpenFiles()
+    storage = OpenFiles(memory())
     log = opened(storage, config(segment_bytes=100, retention_ms=1_000))
     appended(log, *[batch(timestamp=NOW + each) for each in range(4)])
     assert log.delete_old_segments(now_ms=TimeMs(NOW + 60_000)) > 0
