@@ -20,6 +20,7 @@ from log.partition.recovery import LastShutdown
 from log.record import TimestampOffset
 from log.storage import DiskImage, MemoryStorage, RecordedStorage, Storage, image_of, power_loss
 from tests.log.made import DIRECTORY, NOW, batch, config, opened, put, segment
+from tests.log.partition.test_side_effects import OpenFiles
 
 FAR: Final = 2**31 + 5
 LAST_OFFSET_DELTA: Final = 23  # Where it stands in a header, 4 bytes.
@@ -128,6 +129,19 @@ def test_the_snapshot_of_a_segment_without_a_successor_is_deleted_after_the_dela
     assert [each.base_offset for each in log.segments] == [0, 103, FAR + 100]
     deleted = [f"{100:020d}.{kind}.deleted" for kind in ("index", "log", "snapshot", "timeindex")]
     assert [name for name in log.storage.list(DIRECTORY) if name.endswith(".deleted")] == deleted
+
+
+def test_a_segment_that_was_loaded_before_another_had_to_be_split_is_closed_before_it_is_loaded_again() -> None:
+    """LogLoader.load closes the segments that a try has opened before the next one."""
+    sound = {f"{DIRECTORY}/{0:020d}{kind}": b"" for kind in (".index", ".timeindex")} | {
+        f"{DIRECTORY}/{0:020d}.log": batch(2)
+    }
+    far = {f"{DIRECTORY}/{10:020d}.log": batch(base_offset=10) + batch(base_offset=10 + FAR)}
+    storage = OpenFiles(MemoryStorage(ManualClock(NOW), DiskImage({**sound, **far}, frozenset({DIRECTORY}))))
+    log = opened(storage, config(segment_bytes=10_000), last_shutdown=LastShutdown(recovery_point=Offset(10)))
+    assert [each.base_offset for each in log.segments] == [0, 10, 10 + FAR]
+    log.close(now_ms=NOW)
+    assert not [path for path in storage.open_paths if path in sound]
 
 
 def test_the_segment_that_was_split_is_deleted_after_the_delay() -> None:

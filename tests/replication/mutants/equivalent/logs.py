@@ -76,6 +76,10 @@ LOGS: Final[Mapping[str, str]] = MappingProxyType(
             "drops it"
         ),
         "log/partition/recovery.py _load_segment [off by one] 0 -> 1": "a size is rounded down to whole entries",
+        "log/partition/recovery.py load_segments [dropped call] local.segments.clear() -> pass": (
+            "the files of what was loaded before a split are all there: each is loaded again in its place, and only "
+            "segments behind these are recovered"
+        ),
         "log/partition/appending.py _count_at_once [off by one] 1 -> 2": (
             "only speed: a write ends a batch earlier, and the flush falls due behind the same batch"
         ),
