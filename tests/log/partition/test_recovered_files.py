@@ -276,14 +276,17 @@ def test_a_log_that_was_closed_is_opened_without_moving_a_file() -> None:
     assert not [each for each in storage.recording().operations if isinstance(each, Move)]
 
 
+@pytest.mark.parametrize("batch_count", [1, 2])
 @pytest.mark.parametrize(("age_ms", "ids"), [(24 * 3_600_000 - 1, [9]), (24 * 3_600_000, [])])
 def test_producers_that_recovery_finds_are_known_only_if_they_have_not_expired(
-    way: str, age_ms: int, ids: list[int]
+    way: str, age_ms: int, ids: list[int], batch_count: int
 ) -> None:
     """LogLoader: recovery writes a snapshot of all, and the log's own state is loaded without the expired ones."""
-    image = without(three_segments(1), ".snapshot")
+    log = opened(settings=config(segment_bytes=10_000))
+    appended(log, *[of_producer(2 * number) for number in range(batch_count)])
+    image = image_of(log.storage)
     newest_ms = NOW + 1  # Of the last batch of two.
     storage = MemoryStorage(ManualClock(NOW), image)
     settings = config(segment_bytes=10_000)
-    log = PartitionLog.open(storage, DIRECTORY, settings, UNCLEAN, now_ms=TimeMs(newest_ms + age_ms))
-    assert [each.producer_id for each in log.state().producers] == ids
+    again = PartitionLog.open(storage, DIRECTORY, settings, UNCLEAN, now_ms=TimeMs(newest_ms + age_ms))
+    assert [each.producer_id for each in again.state().producers] == ids
