@@ -104,8 +104,6 @@ class Member:
         """Take a response, a timer, or an event of the plan."""
         if isinstance(message, EventDue):
             self._on_event_due(message.place, now_ms, out)
-        elif self.client is None:
-            return
         elif self.is_frozen:
             self._inbox.append(message)
         else:
@@ -142,8 +140,7 @@ class Member:
     def _do(self, action: Callable[[Client], tuple[Output, ...]], now_ms: TimeMs, out: Outbox) -> None:
         """Call the consumer, and carry out its outputs."""
         client = self.client
-        if client is None or client.is_over:
-            return
+        assert client is not None, "nothing is under way while no process runs"
         for output in action(client):
             if isinstance(output, Send):
                 self._eye.sent(self, output, now_ms)
@@ -162,7 +159,7 @@ class Member:
     def _await(self, now_ms: TimeMs, out: Outbox) -> None:
         """Plan the consumer's next timer, and the next probe of requests under way."""
         client = self.client
-        if client is None or self.is_frozen:
+        if client is None:
             return
         next_ms = client.next_ms()
         if next_ms is not None and (self._wakes_ms is None or next_ms < self._wakes_ms):

@@ -157,7 +157,7 @@ class Shard:
 
     def on_due(self, host: Host, due: ShardDue, now_ms: TimeMs, out: Outbox) -> None:
         """Run the coordinators' timers that are due by `now_ms`."""
-        if due.number != self.number or self.is_loading:
+        if due.number != self.number:
             return
         self._wakes_ms = None
         self._show_committed(host)

@@ -154,9 +154,7 @@ class GroupSimulation:
         """Send a response to the process that sent the request, unless its connection is gone."""
         for watcher in self.watchers:
             watcher.answered(self, ticket, response)
-        if ticket in self._asked:
-            process, own = self._asked.pop(ticket)
-            self._reply(process, own, response)
+        self._answer(ticket, response)
 
     def appended(self, entries: tuple[GroupEntry, ...]) -> None:
         """Pass the entries that the coordinator asks to store to the watchers."""
@@ -220,15 +218,14 @@ class GroupSimulation:
 
     def _await(self, process: Process) -> None:
         next_ms = process.client.next_ms()
-        if next_ms is not None and process.is_alive and (process.wakes_ms is None or next_ms < process.wakes_ms):
+        if next_ms is not None and (process.wakes_ms is None or next_ms < process.wakes_ms):
             process.wakes_ms = next_ms
             self._at(next_ms, partial(self._wake, process, next_ms))
 
     def _wake(self, process: Process, at_ms: int) -> None:
-        if process.wakes_ms != at_ms or not process.is_alive:
-            return
-        process.wakes_ms = None
-        self._when_awake(process, lambda: self._take(process, process.client.advance(self.now_ms)))
+        if process.wakes_ms == at_ms:
+            process.wakes_ms = None
+            self._when_awake(process, lambda: self._take(process, process.client.advance(self.now_ms)))
 
     def _when_awake(self, process: Process, action: Callable[[], None]) -> None:
         """Run an action of a process, later if it is frozen, never if it has ended."""
@@ -274,24 +271,26 @@ class GroupSimulation:
             assert send.broker is not None
             ticket = Ticket(self._count)
             self._count += 1
+            self._asked[ticket] = (process, send.ticket)
             if process.loses_answer and _tells(request):
                 process.loses_answer = False
-                self._reply(process, send.ticket, Disconnected())
-            else:
-                self._asked[ticket] = (process, send.ticket)
+                self._answer(ticket, Disconnected())
             for watcher in self.watchers:
                 watcher.asked(self, ticket, request)
-            if not self.hosting.handle(send.broker, ticket, request, self.now_ms) and ticket in self._asked:
-                self._disconnect(ticket)
+            if not self.hosting.handle(send.broker, ticket, request, self.now_ms):
+                self._answer(ticket, Disconnected())
 
     def _found(self) -> FindCoordinatorResponse:
         if self.hosting.service is None:
             return FindCoordinatorResponse(error=ErrorCode.COORDINATOR_NOT_AVAILABLE)
         return FindCoordinatorResponse(self.hosting.coordinator)
 
-    def _disconnect(self, ticket: Ticket) -> None:
-        process, own = self._asked.pop(ticket)
-        self._reply(process, own, Disconnected())
+    def _answer(self, ticket: Ticket, response: Response) -> None:
+        """Send a response, or the end of the connection, to the process that sent a request and still waits."""
+        asked = self._asked.pop(ticket, None)
+        if asked is not None:
+            process, own = asked
+            self._reply(process, own, response)
 
     def _reply(self, process: Process, ticket: Ticket, response: Response) -> None:
         at_ms = self._way(process, is_out=False)
@@ -366,7 +365,7 @@ class GroupSimulation:
         """Kill the coordinator: its connections break, and the next one takes over after `for_ms`."""
         self.hosting.die()
         for ticket in sorted(self._asked):
-            self._disconnect(ticket)
+            self._answer(ticket, Disconnected())
         self.later(for_ms, self.hosting.take_over)
 
 

@@ -39,6 +39,17 @@ def test_a_request_that_is_long_done_with_is_not_taken_again() -> None:
     assert ends.take(asked(1), CLIENT) is None
 
 
+def test_an_answer_to_what_the_client_has_given_up_lets_nothing_else_be_taken_again() -> None:
+    """The broker still works on 1 when the client says that it waits for 5 and later only."""
+    ends = BrokerEnds(BROKER)
+    given_up = ends.take(asked(1), CLIENT)
+    assert given_up is not None
+    assert ends.take(asked(2), CLIENT) is not None
+    assert ends.take(asked(5, floor=5), CLIENT) is not None
+    ends.answer(given_up, ANSWER, Outbox())
+    assert ends.take(asked(2), CLIENT) is None
+
+
 def test_a_former_process_is_not_served_any_more() -> None:
     ends = BrokerEnds(BROKER)
     assert ends.take(asked(1, session=2), CLIENT) is not None

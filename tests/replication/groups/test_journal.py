@@ -7,7 +7,9 @@ import pytest
 
 from broker.clock import ManualClock
 from broker.group.consumer import ConsumerGroup
-from broker.ids import Offset
+from broker.group.records import CommittedOffset, OffsetKey
+from broker.group.service import OffsetRecord
+from broker.ids import Offset, PartitionId
 from broker.units import TimeMs
 from log.compaction import CleanerOptions, clean, log_to_clean
 from log.log_config import LogConfig
@@ -15,6 +17,7 @@ from log.partition.partition_log import PartitionLog
 from log.partition.recovery import LastShutdown
 from log.storage import MemoryStorage
 from replication.groups import GroupsExtension
+from replication.groups.alone.stored_records import StoredRecords
 from replication.groups.client.protocols import GroupProtocol
 from replication.groups.common.events import EventKind
 from replication.groups.common.journal import Journal, StoredGroup
@@ -103,3 +106,21 @@ def test_a_journal_that_has_read_a_group_writes_only_what_changes_after_that() -
     known = second.read(stored, Offset(len(stored)))["g"].consumer
     assert known is not None
     assert second.records((known,)) == ()
+
+
+def test_an_offset_that_has_expired_is_written_without_a_value_and_read_as_deleted() -> None:
+    """OffsetMetadataManager.replay, 4.3.1: an offset's key without a value deletes what was committed before."""
+    key = OffsetKey("g", "t", PartitionId(0))
+    value = CommittedOffset(offset=Offset(7), leader_epoch=None, metadata="", committed_ms=NOW_MS)
+    entries = (OffsetRecord(key, value), OffsetRecord(key, None))
+    records = Journal().records(entries)
+    assert [each.value is None for each in records] == [False, True]
+    numbered = [(Offset(number), record) for number, record in enumerate(records)]
+    assert [Journal().read(numbered[:count], Offset(2))["g"].offsets for count in (1, 2)] == [
+        {key: each} for each in entries
+    ]
+    stored = StoredRecords()
+    stored.append(entries[:1])
+    assert list(stored.entries()) == [entries[0]]
+    stored.append(entries[1:])
+    assert list(stored.entries()) == []

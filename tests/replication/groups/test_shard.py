@@ -11,6 +11,7 @@ import pytest
 from broker.clock import ManualClock
 from broker.entropy import SplitMix64
 from broker.error_codes import ErrorCode
+from broker.group.classic import HeartbeatRequest, HeartbeatResponse, Ticket
 from broker.group.consumer import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 from broker.group.members import MemberId
 from broker.group.messages import OffsetFetchRequest, OffsetFetchResponse
@@ -207,6 +208,31 @@ def test_offsets_of_all_groups_that_were_not_committed_are_applied_in_the_order_
     talk.due(10)
     offsets = {each: talk.shard.services[each].offsets.fetch(each, t(0)) for each in ("a", "b")}
     assert offsets == {"a": None, "b": committed(7)}
+
+
+def test_a_timer_of_a_former_coordinator_runs_nothing_and_plans_nothing() -> None:
+    talk = Talk(high_watermark=7)
+    talk.ask(100)
+    planned = list(talk.out.woken)
+    talk.log.high_watermark = 8
+    talk.shard.on_due(talk.host, ShardDue(3, 2), TimeMs(120), talk.out)
+    assert (talk.told, talk.out.woken) == ([], planned)
+
+
+def test_a_coordinator_that_still_reads_refuses_all_but_heartbeats_of_classic_members() -> None:
+    """GroupCoordinatorService.heartbeat: a classic member goes on as before; CoordinatorRuntime refuses the rest."""
+    talk = Talk(high_watermark=8)
+    talk.shard.is_loading = True
+    talk.ask(100, HeartbeatRequest(ticket=Ticket(0), member_id=MemberId("m"), generation=3))
+    talk.ask(100)
+    talk.ask(100, beat(1))
+    (heartbeat, *refusals) = talk.told
+    assert isinstance(heartbeat, HeartbeatResponse)
+    assert heartbeat.error is ErrorCode.NONE
+    assert refusals == [
+        OffsetFetchResponse(error=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS),
+        refused(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, 1),
+    ]
 
 
 def test_a_new_epoch_of_the_same_leader_keeps_what_was_read() -> None:

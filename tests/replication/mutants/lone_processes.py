@@ -3,8 +3,9 @@
 What it decides: a scenario, a protocol and a supervisor, from a seed; what happens is read from the observer's calls.
 
 Constraints: a timer of a process that runs is not late; a frozen process and one that has ended do nothing; who dies is
-started again by the supervisor alone, after its time; messages take 1 ms and 2 more on average; entries are stored 3 ms
-after they were asked for, and another broker coordinates after a fail-over.
+started again by the supervisor alone, after its time; messages take 1 ms and 2 more on average, and keep their order,
+but for commits that are held; entries are stored 3 ms after they were asked for, and another broker coordinates after a
+fail-over. Timers of the coordinator are not late either, and few events find nothing to do.
 
 Source: ours, as `replication.groups.alone`.
 """
@@ -15,6 +16,7 @@ from typing import Any, Final
 
 import attrs
 
+from broker.error_codes import ErrorCode
 from broker.group.classic import HeartbeatRequest, Ticket
 from broker.group.consumer import ConsumerGroupHeartbeatRequest
 from broker.group.messages import OffsetCommitRequest
@@ -22,7 +24,7 @@ from broker.units import DurationMs
 from replication.groups.alone import Shape, SingleGroupScenario, seeded_scenario
 from replication.groups.alone.processes import Process
 from replication.groups.alone.simulation import GroupSimulation, Watcher
-from replication.groups.client.messages import Died, PartitionsRevoked, Why
+from replication.groups.client.messages import Died, PartitionsRevoked, Send, Why
 from replication.groups.client.protocols import GroupProtocol
 from replication.groups.common.events import Event, EventKind
 from tests.replication.mutants.drawing import Draws
@@ -31,7 +33,14 @@ STORE_MS: Final = 3
 _STREAM: Final = 59
 _RESTART_MS: Final = 4_000
 _NEVER: Final = 10**9
-_EXTRA: Final = (EventKind.LOSE_ANSWER, EventKind.FREEZE, EventKind.FAILOVER, EventKind.TWIN, EventKind.BOUNCE)
+_EXTRA: Final = (
+    *(EventKind.LOSE_ANSWER, EventKind.FREEZE, EventKind.FAILOVER, EventKind.TWIN, EventKind.BOUNCE),
+    EventKind.HOLD_COMMITS,
+)
+_SLOW_MS: Final = 100
+"""Longer than any message takes; on average one takes 3 ms."""
+_IDLE_ONE_IN: Final = 5
+"""The least number of events of which one may be a timer that finds nothing due, as another was set meanwhile."""
 
 
 def processes_noticed(seed: int) -> str:
@@ -42,8 +51,10 @@ def processes_noticed(seed: int) -> str:
     simulation.watchers.append(watch)
     told = _network(simulation)
     if not told:
+        watch.follow(simulation)
         simulation.run()
-    return told or watch.told
+        told = watch.counted(simulation)
+    return watch.told or told
 
 
 def _scenario(draws: Draws, seed: int) -> SingleGroupScenario:
@@ -91,7 +102,7 @@ class _Watch(Watcher):
         """From when on a process dies as its commit arrives, so that the answer finds nobody."""
         self._stored_ms: list[int] = []
         """When what was asked for is stored."""
-        self._coordinator, self._is_failing = 0, False
+        self._coordinator, self._is_failing, self._has_died = 0, False, False
         self._restarts: list[tuple[int, str, Process]] = []
         """When a process is to begin after another of its name, and which other."""
         self._known: dict[str, Process] = {}
@@ -100,6 +111,61 @@ class _Watch(Watcher):
         """The processes that are to lose an answer."""
         self._has_told = False
         """Whether a heartbeat has come in this step whose answer may be lost."""
+
+        self._ways: dict[Process, list[Send]] = {}
+        """The requests that are on their way from each process, in order, but for commits that are held."""
+        self._held_ms: dict[Process, int] = {}
+        """Until when the commits of each process are held."""
+        self._answers: list[Any] = []
+        """The responses to the request that arrives."""
+        self._step_count = self._idle_count = 0
+
+    def follow(self, simulation: GroupSimulation) -> None:
+        """Look at each request as it is sent and as it arrives, and at each timer."""
+        send, arrive, wake, wake_host = simulation._send, simulation._arrive, simulation._wake, simulation._wake_host
+
+        def sends(process: Process, message: Send) -> None:
+            if not self._is_held(simulation, process, message):
+                self._ways.setdefault(process, []).append(message)
+            send(process, message)
+
+        def arrives(process: Process, message: Send) -> None:
+            way = self._ways.get(process, [])
+            held_ms = self._held_ms.get(process, 0)
+            if message in way:
+                self._expect(simulation, way.pop(0) is message, f"{message} overtakes {way}")
+            else:
+                is_due = held_ms < simulation.now_ms <= held_ms + _SLOW_MS
+                self._expect(simulation, is_due, f"{message} is held until {held_ms}")
+            is_wrong = message.broker not in (None, simulation.hosting.coordinator)
+            self._answers = []
+            arrive(process, message)
+            errors = [each for told in self._answers for each in getattr(told, "errors", None) or (told.error,)]
+            is_refused = errors != [] and set(errors) == {ErrorCode.NOT_COORDINATOR}
+            self._expect(simulation, is_refused or not is_wrong, f"{message.broker} answers {message} by {errors}")
+
+        def wakes(process: Process, at_ms: int) -> None:
+            self._idle_count += process.wakes_ms != at_ms
+            wake(process, at_ms)
+
+        def wakes_host() -> None:
+            next_ms = simulation.hosting.next_ms()
+            self._idle_count += next_ms is None or next_ms > simulation.now_ms
+            wake_host()
+
+        for name, function in (("_send", sends), ("_arrive", arrives), ("_wake", wakes), ("_wake_host", wakes_host)):
+            setattr(simulation, name, function)
+
+    def _is_held(self, simulation: GroupSimulation, process: Process, message: Send) -> bool:
+        is_commit = isinstance(message.request, OffsetCommitRequest)
+        return is_commit and self._held_ms.get(process, 0) > simulation.now_ms
+
+    def counted(self, simulation: GroupSimulation) -> str:
+        """Return what is wrong with the count of events, "" if nothing."""
+        if simulation.event_count != self._step_count:
+            return f"{simulation.event_count} events are counted, and {self._step_count} were seen"
+        is_idle = self._idle_count * _IDLE_ONE_IN > self._step_count
+        return f"{self._idle_count} of {self._step_count} events find nothing to do" if is_idle else ""
 
     def _expect(self, simulation: GroupSimulation, holds: bool, text: str) -> None:
         if not holds:
@@ -120,7 +186,10 @@ class _Watch(Watcher):
             self._starting.add(event.target + ("+" if event.kind is EventKind.TWIN else ""))
         elif event.kind is EventKind.BOUNCE and process is not None and process.is_alive:
             self._restarts.append((simulation.now_ms + event.for_ms, event.target, process))
-        self._is_failing |= event.kind is EventKind.FAILOVER
+        elif event.kind is EventKind.HOLD_COMMITS and process is not None and process.is_alive:
+            self._held_ms[process] = simulation.now_ms + event.for_ms
+        self._has_died = event.kind is EventKind.FAILOVER
+        self._is_failing |= self._has_died
 
     def asked(self, simulation: GroupSimulation, ticket: Ticket, request: Any) -> None:
         """See that a heartbeat whose answer is to be lost has lost it; let who commits die once."""
@@ -136,12 +205,17 @@ class _Watch(Watcher):
         is_kept = sender is not None and sender.loses_answer
         self._expect(simulation, not is_kept, f"the answer to {request} is not lost")
 
+    def answered(self, simulation: GroupSimulation, ticket: Ticket, response: Any) -> None:
+        """Note a response."""
+        self._answers.append(response)
+
     def appended(self, simulation: GroupSimulation, entries: object) -> None:
         """Note when something is stored that the coordinator asks for."""
         self._stored_ms.append(simulation.now_ms + STORE_MS)
 
     def stepped(self, simulation: GroupSimulation) -> None:
         """Look at all processes, and at the coordinator."""
+        self._step_count += 1
         for name, process in simulation.processes.items():
             self._look(simulation, name, process)
         for each in [each for each in self._restarts if each[0] < simulation.now_ms]:
@@ -167,11 +241,16 @@ class _Watch(Watcher):
 
     def _look_at_host(self, simulation: GroupSimulation) -> None:
         now_ms, hosting = simulation.now_ms, simulation.hosting
+        next_ms = hosting.next_ms()
+        self._expect(simulation, next_ms is None or next_ms >= now_ms, f"the coordinator's timer was due at {next_ms}")
         self._stored_ms = [each for each in self._stored_ms if each >= now_ms]
         is_sure = now_ms not in self._stored_ms
         text = f"something is being stored: {hosting.is_storing}, due at {self._stored_ms}"
         self._expect(simulation, not is_sure or hosting.is_storing == bool(self._stored_ms), text)
-        if hosting.service is not None:
+        is_dead = hosting.service is None
+        self._expect(simulation, is_dead or not self._has_died, f"{hosting.coordinator} has died, and coordinates")
+        self._has_died = False
+        if not is_dead:
             is_other = hosting.coordinator != self._coordinator
             self._expect(simulation, is_other or not self._is_failing, f"{hosting.coordinator} coordinates again")
             self._is_failing, self._coordinator = False, hosting.coordinator

@@ -39,9 +39,6 @@ MEMBERS: Final[Mapping[str, str]] = MappingProxyType(
         "in end.answers.items() if ticket >= asked.floor} -> pass": (
             "a client never asks again for what is below the floor that it told; only memory is not given back"
         ),
-        "replication/groups/member.py _do [dropped operand] client is None or client.is_over -> (client.is_over)": (
-            "without a process `handle` drops what comes and `_happen` does nothing; a crash also ends a freeze"
-        ),
         "replication/groups/member.py __init__ [dropped call] self._is_probing = False -> pass": (
             "`_begin_session`, which is called next, sets it"
         ),
@@ -55,8 +52,6 @@ MEMBERS: Final[Mapping[str, str]] = MappingProxyType(
             ),
             "times are not negative: both lie before all",
         ),
-        "replication/groups/shard.py on_due [dropped operand] due.number != self.number or self.is_loading -> "
-        "(self.is_loading)": ("a timer of a former shard finds nothing due, and sets another for the same time"),
         "replication/groups/client/client.py __init__ [dropped call] self._is_busy = False -> pass": (
             "the first poll, at the start, sets it before anything looks at it"
         ),

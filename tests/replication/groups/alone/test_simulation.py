@@ -1,0 +1,114 @@
+"""One simulated group: which events happen, what befalls a process and when, and what is counted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import attrs
+import pytest
+
+from broker.errors import UsageError
+from broker.ids import BrokerId
+from broker.units import DurationMs, TimeMs
+from replication.groups.alone.group_run import GroupRun, run_group
+from replication.groups.alone.scenario import SingleGroupScenario
+from replication.groups.alone.scenarios import SCENARIOS
+from replication.groups.alone.simulation import GroupSimulation, Watcher
+from replication.groups.common.events import Event, EventKind
+from tests.replication.groups.alone.runs import CONSUMER, EAGER, named
+
+S61 = SCENARIOS["S61"]
+
+
+def event(at_ms: int, kind: EventKind, target: str = "", for_ms: int = 0, count: int = 0) -> Event:
+    return Event(at_ms=TimeMs(at_ms), kind=kind, target=target, for_ms=DurationMs(for_ms), count=count)
+
+
+def with_events(scenario: SingleGroupScenario, *events: Event) -> SingleGroupScenario:
+    """Return a scenario with more events."""
+    ordered = sorted((*scenario.events, *events), key=lambda each: each.at_ms)
+    return attrs.evolve(scenario, events=tuple(ordered))
+
+
+class Steps(Watcher):
+    """Counts the steps of a simulation."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def stepped(self, simulation: GroupSimulation) -> None:
+        self.count += 1
+
+
+def test_a_scenario_that_names_nobody_of_its_members_is_not_run() -> None:
+    with pytest.raises(UsageError) as error:
+        run_group(with_events(S61, event(1, EventKind.START, "z")), EAGER, 1)
+    assert str(error.value) == "scenario 'S61': there is no member 'z' for start"
+
+
+def test_every_event_counts_once_and_the_watchers_look_after_each() -> None:
+    simulation, steps = GroupSimulation(S61, EAGER, 1), Steps()
+    simulation.watchers.append(steps)
+    simulation.run()
+    assert simulation.event_count == steps.count == named("S61", EAGER).event_count
+
+
+def test_a_run_ends_at_the_end_of_its_scenario_and_what_is_due_then_still_happens() -> None:
+    end_ms = int(S61.duration_ms)
+    last = event(end_ms, EventKind.CRASH, "c")
+    run = run_group(with_events(S61, last, event(end_ms + 1, EventKind.CRASH, "a")), EAGER, 1)
+    assert (run.marks[-1].at_ms, run.marks[-1].text) == (end_ms, "crash c")
+    assert max(span.end_ms for span in run.spans) == end_ms
+
+
+def test_what_would_befall_a_member_that_has_not_come_yet_does_not() -> None:
+    early = (event(0, kind, "c", for_ms=500) for kind in (EventKind.CLOSE, EventKind.FREEZE, EventKind.STALL))
+    run = run_group(with_events(SCENARIOS["S66"], *early), EAGER, 1)
+    assert [(span.partition, span.member, span.end_ms) for span in run.spans] == [
+        (span.partition, span.member, span.end_ms) for span in named("S66", EAGER).spans
+    ]
+
+
+def test_a_member_that_is_to_die_leading_lives_until_it_leads() -> None:
+    """What comes before is no JoinGroup response, or one that names another leader."""
+    calm = attrs.evolve(S61, events=tuple(each for each in S61.events if each.kind is EventKind.START))
+    scenario = with_events(calm, event(1_001, EventKind.CRASH_LEADING, "b"))
+    run = run_group(scenario, EAGER, 1)
+    assert {span.member for span in run.spans if span.end_ms == run.scenario.duration_ms} == {"a", "b", "c"}
+    died = run_group(with_events(scenario, event(60_000, EventKind.CLOSE, "a")), EAGER, 1)
+    assert "b" not in {span.member for span in died.spans if span.end_ms == run.scenario.duration_ms}
+    assert died.departures == {"left": 1, "session timeout": 1}
+
+
+def counts(run: GroupRun) -> dict[str, object]:
+    """Return what a run has counted, by name."""
+    kinds = (int, float, str, Mapping, type(None))
+    return {name: value for name, value in attrs.asdict(run, recurse=False).items() if isinstance(value, kinds)}
+
+
+def test_the_figures_are_every_count_of_a_run_and_nothing_of_its_history() -> None:
+    run = named("S65-twin", EAGER)
+    figures = run.figures()
+    assert {name: figures[name] for name in counts(run)} == counts(run)
+    assert figures.keys() - counts(run).keys() == {"protocol", "deaths", "findings"}
+    assert figures["deaths"] == [{"at_ms": death.at_ms, "text": death.text} for death in run.deaths] != []
+
+
+class Coordinators(Watcher):
+    """Notes which broker coordinates, in order."""
+
+    def __init__(self) -> None:
+        self.brokers: list[BrokerId] = []
+
+    def stepped(self, simulation: GroupSimulation) -> None:
+        if simulation.hosting.coordinator not in self.brokers[-1:]:
+            self.brokers.append(simulation.hosting.coordinator)
+
+
+def test_the_brokers_coordinate_in_turn() -> None:
+    seen = Coordinators()
+    failovers = (event(at_ms, EventKind.FAILOVER, for_ms=1_000) for at_ms in (60_000, 90_000, 120_000))
+    simulation = GroupSimulation(with_events(S61, *failovers), CONSUMER, 1)
+    simulation.watchers.append(seen)
+    simulation.run()
+    assert seen.brokers == [0, 1, 2, 0]
