@@ -68,7 +68,6 @@ class Member:
         self.node = node
         self.plan = plan
         self.client: Client | None = None
-        self.is_frozen = False
         self.session = 0
         self._options, self._layout = surroundings
         self._entropy = entropy
@@ -77,7 +76,6 @@ class Member:
         self._inbox: list[Message] = []
         self._wakes_ms: TimeMs | None = None
         self._number = 0
-        self._is_probing = False
         self._begin_session()
 
     def _begin_session(self) -> None:
@@ -213,7 +211,6 @@ class Member:
             return
         self.is_frozen = False
         self._wakes_ms = None
-        self._number += 1
         self._eye.acted(self, "goes on", now_ms)
         self._do(lambda client: client.advance(now_ms), now_ms, out)
         inbox, self._inbox = self._inbox, []

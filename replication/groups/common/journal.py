@@ -81,10 +81,9 @@ class Journal:
     """
 
     def __init__(self, topics: Collection[str] = ()) -> None:
-        self._topics: set[str] = set()
-        self._ids = TopicIds({})
+        self._topics = set(topics)
+        self._ids = _ids_of(self._topics)
         self._written: dict[str, ConsumerGroup] = {}
-        self._add_topics(topics)
 
     def records(self, entries: tuple[GroupEntry, ...]) -> tuple[OffsetsRecord, ...]:
         """Return the records that write `entries`; none if nothing has changed."""
@@ -143,4 +142,8 @@ class Journal:
     def _add_topics(self, topics: Collection[str]) -> None:
         if not self._topics.issuperset(topics):
             self._topics.update(topics)
-            self._ids = TopicIds({topic: topic_id(topic, None) for topic in sorted(self._topics)})
+            self._ids = _ids_of(self._topics)
+
+
+def _ids_of(topics: Iterable[str]) -> TopicIds:
+    return TopicIds({topic: topic_id(topic, None) for topic in sorted(topics)})

@@ -22,7 +22,7 @@ from broker.units import DurationMs, TimeMs
 from replication.groups.client.protocols import DEFAULT_ASSIGNORS, GroupProtocol
 from replication.groups.common.coordinator import service_options
 from replication.groups.common.journal import StoredGroup, Uncommitted
-from replication.groups.connection_messages import ShardDue
+from replication.groups.connection_messages import ShardDue, ShardRead
 from replication.groups.hosted_coordinator import HostedCoordinator, HostedRoleOptions
 from replication.groups.shard import STABLE_MS_MAX, Shard
 from replication.roles.hosted import HostedAppend
@@ -186,6 +186,38 @@ def test_a_heartbeat_waits_for_records_of_other_groups_too() -> None:
     assert len(talk.due(150)) == 1
 
 
+def test_what_waits_is_answered_as_the_result_of_the_append_comes_and_not_only_when_it_is_looked_for() -> None:
+    talk = Talk(high_watermark=8)
+    talk.ask(100, beat(0))
+    talk.log.high_watermark = 9
+    talk.produced(8, ErrorCode.NONE, 110)
+    talk.ask(120, beat(0), "other")
+    talk.told.clear()
+    talk.ask(130, beat(0))
+    talk.log.high_watermark = 10
+    talk.produced(9, ErrorCode.NONE, 140)
+    assert [each.error for each in talk.told if isinstance(each, ConsumerGroupHeartbeatResponse)] == [
+        ErrorCode.NONE
+    ] * 2
+
+
+def test_a_removal_that_could_not_be_stored_is_tried_again_though_nothing_else_happens() -> None:
+    """The member's session of 45 s is over; its removal is not stored, is tried again after 500 ms, and holds."""
+    talk = Talk(high_watermark=8)
+    talk.ask(100, beat(0))
+    talk.log.high_watermark = 9
+    talk.produced(8, ErrorCode.NONE, 110)
+    talk.due(45_100)
+    assert talk.log.log_end_offset == 10
+    talk.out.woken.clear()
+    talk.produced(9, ErrorCode.NOT_ENOUGH_REPLICAS, 45_200)
+    assert [delay_ms for delay_ms, _ in talk.out.woken] == [500]
+    talk.due(45_700)
+    talk.told.clear()
+    talk.ask(45_800, beat(1))
+    assert talk.told == [refused(ErrorCode.UNKNOWN_MEMBER_ID, 1)]
+
+
 def test_a_heartbeat_that_is_refused_waits_for_nothing() -> None:
     """Kafka's coordinator throws, and an operation that fails has no records to wait for."""
     talk = joined_too_late()
@@ -235,19 +267,37 @@ def test_a_coordinator_that_still_reads_refuses_all_but_heartbeats_of_classic_me
     ]
 
 
-def test_a_new_epoch_of_the_same_leader_keeps_what_was_read() -> None:
-    """What is under way goes on: as in Kafka, nothing is read again where a coordinator is active."""
+def hosted_by(broker: BrokerId) -> HostedCoordinator:
+    """Return the coordinator of a broker."""
     options = HostedRoleOptions(
         layout=LAYOUT,
         service=service_options(DEFAULT_ASSIGNORS[GroupProtocol.CONSUMER], {"t": 3}, 1),
         load_ms_max=DurationMs(500),
         wall_clock_ms=0,
     )
-    host: Any = SimpleNamespace(broker=BrokerId(1))
-    hosted, out = HostedCoordinator(host, options, ManualClock(), SplitMix64(1)), Outbox()
+    host: Any = SimpleNamespace(broker=broker)
+    return HostedCoordinator(host, options, ManualClock(), SplitMix64(1))
+
+
+def test_a_new_epoch_of_the_same_leader_keeps_what_was_read() -> None:
+    """What is under way goes on: as in Kafka, nothing is read again where a coordinator is active."""
+    hosted, out = hosted_by(BrokerId(1)), Outbox()
     partition = LAYOUT.of_group("g")
     hosted.on_gained(partition, LeaderEpoch(1), TimeMs(0), out)
     read, reads = hosted.shards[partition], list(out.woken)
     hosted.on_gained(partition, LeaderEpoch(2), TimeMs(900), out)
     assert hosted.shards[partition] is read
     assert (len(reads), out.woken) == (1, reads)
+
+
+def test_a_partition_counts_as_read_only_while_the_coordinator_that_read_it_is_there() -> None:
+    hosted, out = hosted_by(BrokerId(1)), Outbox()
+    partition = LAYOUT.of_group("g")
+    hosted.on_gained(partition, LeaderEpoch(1), TimeMs(0), out)
+    ((_, read),) = out.woken
+    assert isinstance(read, ShardRead)
+    assert hosted.has_read(read)
+    hosted.on_lost(partition, TimeMs(10), out)
+    assert not hosted.has_read(read)
+    hosted.on_gained(partition, LeaderEpoch(2), TimeMs(20), out)
+    assert not hosted.has_read(read)

@@ -18,7 +18,7 @@ from typing import Any, Final
 from broker.units import TimeMs
 from replication.groups.client.messages import Died
 from replication.groups.common.events import Event, EventKind
-from replication.groups.connection_messages import EventDue, ProbeDue
+from replication.groups.connection_messages import EventDue, MemberDue, ProbeDue
 from replication.roles.outbox import Outbox
 from tests.replication.mutants.drawing import Draws
 from tests.replication.mutants.member_fetches import Fetches
@@ -53,6 +53,8 @@ class _Life(MemberTalk):
         """What the numbers mean that are no places in the plan."""
         self._probes_due: set[int] = set()
         """The sessions in which a next probe is planned."""
+        self._newest_due: MemberDue | None = None
+        """The timer that was planned last; what was planned before in the same process is replaced by it."""
         self._fetches = Fetches()
 
     def run(self) -> str:
@@ -132,10 +134,17 @@ class _Life(MemberTalk):
         """Note what an event of the plan leads to."""
         if isinstance(message, ProbeDue):
             self._probes_due.discard(message.session)
+        planned = [each for _, each in out.woken if isinstance(each, MemberDue)]
+        if isinstance(message, MemberDue) and message is not self._newest_due and (planned or out.sent):
+            yield f"a timer that was replaced plans {planned} and sends {out.sent}"
+        if planned or {"goes on", "starts", "dies"} & set(wanted):
+            self._newest_due = planned[-1] if planned else None
         for delay_ms, each in out.woken:
             if isinstance(each, ProbeDue):
                 if delay_ms != PROBE_MS or each.session in self._probes_due:
                     yield f"it plans a probe in {delay_ms} ms, planned in {self._probes_due}"
+                if not self._open and not self._seen.sent:
+                    yield "it plans a probe, and nothing is under way"
                 self._probes_due.add(each.session)
         timers = [(int(delay_ms), each.place) for delay_ms, each in out.woken if isinstance(each, EventDue)]
         event: Event | None = None

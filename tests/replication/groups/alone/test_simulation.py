@@ -112,3 +112,21 @@ def test_the_brokers_coordinate_in_turn() -> None:
     simulation.watchers.append(seen)
     simulation.run()
     assert seen.brokers == [0, 1, 2, 0]
+
+
+@pytest.mark.parametrize("member_count", range(4))
+def test_the_mean_latency_is_the_total_over_the_rebalances_to_a_tenth_of_a_millisecond(member_count: int) -> None:
+    """Java's rebalance-latency-avg; 0 where nobody came."""
+    members = S61.members[:member_count] or S61.members
+    starts = tuple(event(each * 7, EventKind.START, S61.members[each].name) for each in range(member_count))
+    run = run_group(attrs.evolve(S61, members=members, events=starts), EAGER, 1)
+    assert run.rebalance_total == member_count
+    assert run.rebalance_latency_avg == round(run.rebalance_latency_total / max(member_count, 0.5), 1)
+    assert (run.rebalance_latency_total > 0) == (member_count > 0)
+
+
+@pytest.mark.parametrize("name", ["S60", "S65-twin"])
+def test_a_mean_latency_that_is_no_tenth_is_rounded_to_one(name: str) -> None:
+    run = named(name, EAGER)
+    mean_ms = run.rebalance_latency_total / run.rebalance_total
+    assert run.rebalance_latency_avg == round(mean_ms, 1) != round(mean_ms, 2)

@@ -39,9 +39,6 @@ MEMBERS: Final[Mapping[str, str]] = MappingProxyType(
         "in end.answers.items() if ticket >= asked.floor} -> pass": (
             "a client never asks again for what is below the floor that it told; only memory is not given back"
         ),
-        "replication/groups/member.py __init__ [dropped call] self._is_probing = False -> pass": (
-            "`_begin_session`, which is called next, sets it"
-        ),
         "replication/groups/client/consumer_client.py __init__ [off by one] 0 -> 1": (
             "until the first answer tells the interval, and that is longer than 1 ms, only urgent heartbeats are sent"
         ),
