@@ -19,12 +19,12 @@ import attrs
 from broker.error_codes import ErrorCode
 from broker.group.classic import HeartbeatRequest, Ticket
 from broker.group.consumer import ConsumerGroupHeartbeatRequest
-from broker.group.messages import OffsetCommitRequest
+from broker.group.messages import FindCoordinatorResponse, OffsetCommitRequest
 from broker.units import DurationMs
 from replication.groups.alone import Shape, SingleGroupScenario, seeded_scenario
 from replication.groups.alone.processes import Process
 from replication.groups.alone.simulation import GroupSimulation, Watcher
-from replication.groups.client.messages import Died, PartitionsRevoked, Send, Why
+from replication.groups.client.messages import Died, Disconnected, PartitionsRevoked, Send, Why
 from replication.groups.client.protocols import GroupProtocol
 from replication.groups.common.events import Event, EventKind
 from tests.replication.mutants.drawing import Draws
@@ -39,7 +39,7 @@ _EXTRA: Final = (
 )
 _SLOW_MS: Final = 100
 """Longer than any message takes; on average one takes 3 ms."""
-_IDLE_ONE_IN: Final = 5
+_IDLE_ONE_IN: Final = 8
 """The least number of events of which one may be a timer that finds nothing due, as another was set meanwhile."""
 
 
@@ -116,13 +116,18 @@ class _Watch(Watcher):
         """The requests that are on their way from each process, in order, but for commits that are held."""
         self._held_ms: dict[Process, int] = {}
         """Until when the commits of each process are held."""
+        self._unheard: dict[tuple[Process, int], int] = {}
+        """The responses that are on their way: to whom, and since when."""
         self._answers: list[Any] = []
-        """The responses to the request that arrives."""
+        """The coordinator's responses to the request that arrives."""
+        self._replies: list[tuple[Process, Ticket, Any]] = []
+        """What is sent to processes as it arrives."""
         self._step_count = self._idle_count = 0
 
     def follow(self, simulation: GroupSimulation) -> None:
         """Look at each request as it is sent and as it arrives, and at each timer."""
-        send, arrive, wake, wake_host = simulation._send, simulation._arrive, simulation._wake, simulation._wake_host
+        send, arrive, reply, hear = simulation._send, simulation._arrive, simulation._reply, simulation._hear
+        wake, wake_host = simulation._wake, simulation._wake_host
 
         def sends(process: Process, message: Send) -> None:
             if not self._is_held(simulation, process, message):
@@ -139,10 +144,31 @@ class _Watch(Watcher):
                 self._expect(simulation, is_due, f"{message} is held until {held_ms}")
             is_wrong = message.broker not in (None, simulation.hosting.coordinator)
             self._answers = []
+            is_lost = message.broker is not None and simulation.hosting.service is None
+            is_losing, self._replies = process.loses_answer, []
             arrive(process, message)
+            is_broken = self._replies[:1] == [(process, message.ticket, Disconnected())]
+            self._expect(simulation, is_broken or process.loses_answer == is_losing, f"{message} is answered")
+            waits = (process, message.ticket) in simulation._asked.values()
+            self._expect(simulation, not waits or not is_lost, f"{message} waits, and nobody coordinates")
             errors = [each for told in self._answers for each in getattr(told, "errors", None) or (told.error,)]
             is_refused = errors != [] and set(errors) == {ErrorCode.NOT_COORDINATOR}
             self._expect(simulation, is_refused or not is_wrong, f"{message.broker} answers {message} by {errors}")
+
+        def replies(process: Process, ticket: Ticket, response: Any) -> None:
+            if isinstance(response, FindCoordinatorResponse):
+                hosting = simulation.hosting
+                none = FindCoordinatorResponse(error=ErrorCode.COORDINATOR_NOT_AVAILABLE)
+                wanted = none if hosting.service is None else FindCoordinatorResponse(hosting.coordinator)
+                self._expect(simulation, response == wanted, f"found is {response}, and {wanted} is so")
+            self._replies.append((process, ticket, response))
+            self._unheard[process, int(ticket)] = simulation.now_ms
+            reply(process, ticket, response)
+
+        def hears(process: Process, ticket: Ticket, response: Any) -> None:
+            is_due = self._unheard.pop((process, int(ticket)), None) is not None and process.is_alive
+            self._expect(simulation, is_due, f"{process.name} hears {response}")
+            hear(process, ticket, response)
 
         def wakes(process: Process, at_ms: int) -> None:
             self._idle_count += process.wakes_ms != at_ms
@@ -153,7 +179,8 @@ class _Watch(Watcher):
             self._idle_count += next_ms is None or next_ms > simulation.now_ms
             wake_host()
 
-        for name, function in (("_send", sends), ("_arrive", arrives), ("_wake", wakes), ("_wake_host", wakes_host)):
+        wrapped = {"_send": sends, "_arrive": arrives, "_reply": replies, "_hear": hears, "_wake": wakes}
+        for name, function in {**wrapped, "_wake_host": wakes_host}.items():
             setattr(simulation, name, function)
 
     def _is_held(self, simulation: GroupSimulation, process: Process, message: Send) -> bool:
@@ -220,7 +247,8 @@ class _Watch(Watcher):
             self._look(simulation, name, process)
         for each in [each for each in self._restarts if each[0] < simulation.now_ms]:
             self._restarts.remove(each)
-            is_there = simulation.processes[each[1]] is not each[2] or each[2].is_alive
+            has_ended = not each[2].is_alive or each[2].client.is_over
+            is_there = simulation.processes[each[1]] is not each[2] or not has_ended
             self._expect(simulation, is_there, f"{each[1]} has not begun again, due at {each[0]}")
         losing = {name for name, process in simulation.processes.items() if process.loses_answer}
         gone = {name for name in self._losing - losing if simulation.processes[name] is self._known[name]}
@@ -236,8 +264,11 @@ class _Watch(Watcher):
         if self._known.get(name) is not process:
             is_due = any(each[:2] == (now_ms, name) for each in self._restarts)
             self._expect(simulation, is_due or name in self._starting, f"{name} begins")
-        if process.is_alive and now_ms > process.frozen_until_ms and next_ms is not None:
-            self._expect(simulation, next_ms >= now_ms, f"the timer of {name} was due at {next_ms}")
+        if process.is_alive and now_ms > process.frozen_until_ms:
+            self._expect(simulation, next_ms is None or next_ms >= now_ms, f"the timer of {name} was due at {next_ms}")
+            late = [(ticket, ms) for (each, ticket), ms in self._unheard.items() if each is process]
+            late = [each for each in late if each[1] + _SLOW_MS < now_ms]
+            self._expect(simulation, not late, f"{name} has not heard the answers {late}")
 
     def _look_at_host(self, simulation: GroupSimulation) -> None:
         now_ms, hosting = simulation.now_ms, simulation.hosting

@@ -11,11 +11,14 @@ from broker.errors import UsageError
 from broker.ids import BrokerId
 from broker.units import DurationMs, TimeMs
 from replication.groups.alone.group_run import GroupRun, run_group
+from replication.groups.alone.processes import Process
 from replication.groups.alone.scenario import SingleGroupScenario
 from replication.groups.alone.scenarios import SCENARIOS
 from replication.groups.alone.simulation import GroupSimulation, Watcher
+from replication.groups.client.messages import Note, PartitionsRevoked, Why
 from replication.groups.common.events import Event, EventKind
 from tests.replication.groups.alone.runs import CONSUMER, EAGER, named
+from tests.replication.mutants.lone_processes import processes_noticed
 
 S61 = SCENARIOS["S61"]
 
@@ -75,9 +78,42 @@ def test_a_member_that_is_to_die_leading_lives_until_it_leads() -> None:
     scenario = with_events(calm, event(1_001, EventKind.CRASH_LEADING, "b"))
     run = run_group(scenario, EAGER, 1)
     assert {span.member for span in run.spans if span.end_ms == run.scenario.duration_ms} == {"a", "b", "c"}
-    died = run_group(with_events(scenario, event(60_000, EventKind.CLOSE, "a")), EAGER, 1)
+    leaving = with_events(scenario, event(60_000, EventKind.CLOSE, "a"))
+    simulation = GroupSimulation(leaving, EAGER, 1)
+    simulation.run()
+    assert [process.name for process in simulation.alive()] == ["c"]
+    died = run_group(leaving, EAGER, 1)
     assert "b" not in {span.member for span in died.spans if span.end_ms == run.scenario.duration_ms}
     assert died.departures == {"left": 1, "session timeout": 1}
+
+
+class Notes(Watcher):
+    """Notes what each process does, and when."""
+
+    def __init__(self) -> None:
+        self.of: dict[str, list[tuple[int, Note]]] = {}
+
+    def noted(self, simulation: GroupSimulation, process: Process, note: Note) -> None:
+        self.of.setdefault(process.name, []).append((simulation.now_ms, note))
+
+
+def test_a_process_that_dies_while_it_stands_still_does_not_go_on() -> None:
+    simulation, notes = (
+        GroupSimulation(with_events(S61, event(55_000, EventKind.FREEZE, "b", 20_000)), EAGER, 1),
+        Notes(),
+    )
+    simulation.watchers.append(notes)
+    simulation.run()
+    last_ms, last = notes.of["b"][-1]
+    assert last_ms == 60_000
+    assert isinstance(last, PartitionsRevoked)
+    assert last.why is Why.CRASHED
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_processes_network_and_brokers_of_a_drawn_run_keep_their_rules(seed: int) -> None:
+    """Timers are not late, messages keep their order, the frozen and the dead do nothing, few events are idle."""
+    assert processes_noticed(seed) == ""
 
 
 def counts(run: GroupRun) -> dict[str, object]:
