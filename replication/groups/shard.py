@@ -184,13 +184,9 @@ class Shard:
     def close(self, now_ms: TimeMs, out: Outbox) -> None:
         """Answer NOT_COORDINATOR to every waiting caller."""
         for _, service in sorted(self.services.items()):
-            for output in service.unload(now_ms):
-                assert isinstance(output, Reply), output
-                self._reply(output, out)
+            self._reply_all(service.unload(now_ms), out)
         for held in self._held:
-            for output in held.finish(ErrorCode.NOT_COORDINATOR, now_ms):
-                assert isinstance(output, Reply), output
-                self._reply(output, out)
+            self._reply_all(held.finish(ErrorCode.NOT_COORDINATOR, now_ms), out)
 
     def _new_service(self, group_id: str) -> GroupService:
         return GroupService(group_id, self._options, self._entropy)
@@ -226,6 +222,12 @@ class Shard:
         self._waiting[appended.number] = _Waiting(service, append)
         return None
 
+    def _reply_all(self, outputs: tuple[Output, ...], out: Outbox) -> None:
+        """Send responses that come without anything to append."""
+        for output in outputs:
+            assert isinstance(output, Reply), output
+            self._reply(output, out)
+
     def _reply(self, reply: Reply, out: Outbox) -> None:
         self._tell(self._asked.pop(reply.ticket), reply.response, out)
 
@@ -248,7 +250,7 @@ class Shard:
             if led is not None and led.log.high_watermark >= held.end_offset:
                 self._do(host, held.service, held.finish(ErrorCode.NONE, now_ms), now_ms, out)
             elif now_ms >= held.due_ms:
-                self._do(host, held.service, held.finish(ErrorCode.REQUEST_TIMED_OUT, now_ms), now_ms, out)
+                self._reply_all(held.finish(ErrorCode.REQUEST_TIMED_OUT, now_ms), out)
             else:
                 self._held.append(held)
 

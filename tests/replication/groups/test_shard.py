@@ -201,6 +201,19 @@ def test_what_waits_is_answered_as_the_result_of_the_append_comes_and_not_only_w
     ] * 2
 
 
+def test_a_member_whose_session_is_over_as_a_result_comes_is_removed_with_it() -> None:
+    talk = Talk(high_watermark=8)
+    talk.ask(100, beat(0))
+    talk.log.high_watermark = 9
+    talk.produced(8, ErrorCode.NONE, 45_100)
+    assert talk.log.log_end_offset == 10
+    talk.told.clear()
+    talk.log.high_watermark = 10
+    talk.produced(9, ErrorCode.NONE, 45_110)
+    talk.ask(45_200, beat(1))
+    assert talk.told == [refused(ErrorCode.UNKNOWN_MEMBER_ID, 1)]
+
+
 def test_a_removal_that_could_not_be_stored_is_tried_again_though_nothing_else_happens() -> None:
     """The member's session of 45 s is over; its removal is not stored, is tried again after 500 ms, and holds."""
     talk = Talk(high_watermark=8)

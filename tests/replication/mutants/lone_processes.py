@@ -280,6 +280,9 @@ class _Watch(Watcher):
         self._expect(simulation, not is_sure or hosting.is_storing == bool(self._stored_ms), text)
         is_dead = hosting.service is None
         self._expect(simulation, is_dead or not self._has_died, f"{hosting.coordinator} has died, and coordinates")
+        self._expect(
+            simulation, not self._has_died or not simulation._asked, "requests wait for a broker that has died"
+        )
         self._has_died = False
         if not is_dead:
             is_other = hosting.coordinator != self._coordinator

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
+from unittest.mock import Mock
 
 import attrs
 import pytest
@@ -15,7 +17,7 @@ from replication.groups.alone.processes import Process
 from replication.groups.alone.scenario import SingleGroupScenario
 from replication.groups.alone.scenarios import SCENARIOS
 from replication.groups.alone.simulation import GroupSimulation, Watcher
-from replication.groups.client.messages import Note, PartitionsRevoked, Why
+from replication.groups.client.messages import Note, PartitionsRevoked, Read, Why
 from replication.groups.common.events import Event, EventKind
 from tests.replication.groups.alone.runs import CONSUMER, EAGER, named
 from tests.replication.mutants.lone_processes import processes_noticed
@@ -108,6 +110,43 @@ def test_a_process_that_dies_while_it_stands_still_does_not_go_on() -> None:
     assert last_ms == 60_000
     assert isinstance(last, PartitionsRevoked)
     assert last.why is Why.CRASHED
+
+
+def test_a_process_that_stands_still_twice_goes_on_after_the_later_end() -> None:
+    freezes = event(50_000, EventKind.FREEZE, "b", 5_000), event(52_000, EventKind.FREEZE, "b", 7_900)
+    simulation, notes = GroupSimulation(with_events(S61, *freezes), EAGER, 1), Notes()
+    simulation.watchers.append(notes)
+    simulation.run()
+    times = [at_ms for at_ms, _ in notes.of["b"]]
+    assert max(at_ms for at_ms in times if at_ms < 59_900) <= 50_000
+    assert 59_900 in times
+
+
+def test_a_pause_that_ends_as_the_next_poll_is_due_delays_nothing() -> None:
+    simulation, notes = GroupSimulation(with_events(S61, event(50_100, EventKind.FREEZE, "b", 400)), EAGER, 1), Notes()
+    simulation.watchers.append(notes)
+    simulation.run()
+    polls = [at_ms for at_ms, note in notes.of["b"] if isinstance(note, Read) and 50_000 <= at_ms < 52_000]
+    assert sorted(set(polls)) == [50_000, 50_500, 51_000, 51_500]
+
+
+def test_nothing_befalls_a_process_that_has_ended() -> None:
+    """In S61 b dies at 60 s; who is dead does not die again, and is not started again after a bounce."""
+    late = event(70_000, EventKind.CRASH, "b"), event(80_000, EventKind.BOUNCE, "b", 1_000)
+    assert run_group(with_events(S61, *late), EAGER, 1).spans == named("S61", EAGER).spans
+
+
+def test_what_comes_to_a_frozen_process_waits_and_what_comes_as_it_goes_on_does_not() -> None:
+    simulation = GroupSimulation(S61, EAGER, 1)
+    done: list[int] = []
+    client = Mock(is_over=False, advance=Mock(return_value=()), next_ms=Mock(return_value=None))
+    process = Process("a", client, frozen_until_ms=5_000)
+    for at_ms in (4_999, 5_000):
+        simulation.now_ms = TimeMs(at_ms)
+        simulation._when_awake(process, partial(done.append, at_ms))
+    assert done == [5_000]
+    simulation._thaw(process)
+    assert done == [5_000, 4_999]
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -79,5 +79,13 @@ MEMBERS: Final[Mapping[str, str]] = MappingProxyType(
         "replication/groups/alone/simulation.py _start [dropped branch] member.instance_id is None -> False": (
             "InstanceId is a name for the type checker only: of None it makes None"
         ),
+        "replication/groups/shard.py close [swapped arguments] held.finish(ErrorCode.NOT_COORDINATOR, now_ms) -> "
+        "held.finish(now_ms, ErrorCode.NOT_COORDINATOR)": (
+            "whatever is neither NONE nor REQUEST_TIMED_OUT is answered NOT_COORDINATOR, and a refusal takes no time"
+        ),
+        "replication/groups/alone/simulation.py _thaw [dropped call] self._take(process, "
+        "process.client.advance(self.now_ms)) -> pass": (
+            "what is due has been put into the inbox, and whatever calls a client lets it run its due timers first"
+        ),
     }
 )
