@@ -14,7 +14,8 @@ from broker.error_codes import ErrorCode
 from broker.group.classic import HeartbeatRequest, HeartbeatResponse, Ticket
 from broker.group.consumer import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 from broker.group.members import MemberId
-from broker.group.messages import OffsetFetchRequest, OffsetFetchResponse
+from broker.group.messages import OffsetCommitRequest, OffsetCommitResponse, OffsetFetchRequest, OffsetFetchResponse
+from broker.group.offsets import Commit
 from broker.group.records import CommittedOffset, OffsetKey
 from broker.group.service import OffsetRecord, Request, Response
 from broker.ids import BrokerId, LeaderEpoch, Offset
@@ -238,21 +239,61 @@ def test_a_heartbeat_that_is_refused_waits_for_nothing() -> None:
     assert talk.told == [refused(ErrorCode.UNKNOWN_MEMBER_ID, 7, "stranger")]
 
 
-def test_offsets_of_all_groups_that_were_not_committed_are_applied_in_the_order_of_the_log(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Group a's record stands behind group b's; the high watermark passes b's first."""
-    found = {"a": StoredGroup(), "b": StoredGroup()}
-    for group_id, at in (("a", 8), ("b", 7)):
+def loaded(monkeypatch: pytest.MonkeyPatch, **offsets: int) -> Talk:
+    """A coordinator has read commits above its high watermark, 7: of each group the one that stands at this offset."""
+    found = {group_id: StoredGroup() for group_id in offsets}
+    for group_id, at in offsets.items():
         entry = OffsetRecord(attrs.evolve(KEY, group_id=group_id), committed(at))
         found[group_id].uncommitted = [Uncommitted(Offset(at), entry)]
     monkeypatch.setattr("replication.groups.shard.read_groups", lambda _journal, _log: found)
     talk = Talk(high_watermark=7)
     talk.shard.load(talk.host, TimeMs(0), talk.out)
+    return talk
+
+
+def test_offsets_of_all_groups_that_were_not_committed_are_applied_in_the_order_of_the_log(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Group a's record stands behind group b's; the high watermark passes b's first."""
+    talk = loaded(monkeypatch, a=8, b=7)
     talk.log.high_watermark = 8
     talk.due(10)
     offsets = {each: talk.shard.services[each].offsets.fetch(each, t(0)) for each in ("a", "b")}
     assert offsets == {"a": None, "b": committed(7)}
+
+
+def test_a_fetch_that_waited_for_the_result_of_an_append_shows_what_is_committed_by_then(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    talk = loaded(monkeypatch, a=7)
+    talk.ask(10, OffsetCommitRequest(commits=(Commit(t(0), Offset(3), None, ""),)), "b")
+    talk.ask(20, group_id="a")
+    assert talk.told == []
+    talk.log.high_watermark = 9
+    talk.produced(8, ErrorCode.NONE, 30)
+    assert talk.told == [OffsetCommitResponse((ErrorCode.NONE,)), told(7)]
+
+
+def test_a_new_group_that_is_due_already_is_looked_at_in_the_same_millisecond() -> None:
+    """Offsets are looked through every 10 minutes; the group's first request waits for what is not committed."""
+    talk = Talk(high_watermark=7)
+    talk.due(600_000)
+    talk.ask(700_000, ASK, "new")
+    assert talk.out.woken[-1] == (0, ShardDue(3, 1))
+
+
+def test_a_member_whose_session_is_over_as_a_fetch_has_waited_enough_is_removed_with_it() -> None:
+    talk = Talk(high_watermark=8)
+    talk.ask(100, beat(0))
+    talk.log.high_watermark = 9
+    talk.produced(8, ErrorCode.NONE, 110)
+    talk.ask(45_080, beat(0), "other")
+    talk.ask(45_090)
+    talk.told.clear()
+    talk.log.high_watermark = 10
+    talk.produced(9, ErrorCode.NONE, 45_150)
+    assert told(7) in talk.told
+    assert talk.log.log_end_offset == 11, "the removal of the member is appended"
 
 
 def test_a_timer_of_a_former_coordinator_runs_nothing_and_plans_nothing() -> None:
