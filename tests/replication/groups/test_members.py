@@ -25,6 +25,7 @@ from replication.groups.connection_messages import (
     MemberDue,
     ProbeDue,
     ProbeResult,
+    RequestProbe,
 )
 from replication.groups.connections import PROBE_MS
 from replication.groups.member import RESTART_MS, Member
@@ -108,6 +109,29 @@ def test_a_member_whose_broker_is_silent_asks_again_long_before_its_request_time
     first_ms, second_ms, *_ = world.asked(GroupRequest)
     silence_ms = OPTIONS.role_settings.answer_ms_max
     assert silence_ms <= second_ms - first_ms <= silence_ms + 2 * PROBE_MS + 200
+
+
+def test_what_a_frozen_process_had_not_taken_is_gone_with_it_and_is_no_sign_of_life_to_the_next() -> None:
+    """The brokers answered the former process; the next one hears nothing of its broker, and gives it up."""
+    world = World(
+        *(act(1_000, EventKind.FREEZE, 60_000), act(2_000, EventKind.CRASH), act(3_000, EventKind.START)),
+        act(4_500, EventKind.FREEZE, 10_000),
+    )
+    world.run_until(1_500)
+    for broker in range(OPTIONS.brokers):
+        world.hand(1_500, GroupResponse(BrokerId(broker), 2, Ticket(99), FindCoordinatorResponse(BrokerId(0))))
+    world.run_until(14_600)
+    assert [at_ms for at_ms in world.asked(RequestProbe) if at_ms > 2_000] == [4_000]
+    world.eye.heard.assert_not_called()
+
+
+def test_the_end_of_a_freeze_does_nothing_to_a_process_that_was_started_meanwhile() -> None:
+    freeze, crash, start = act(1_000, EventKind.FREEZE, 5_000), act(2_000, EventKind.CRASH), act(3_000, EventKind.START)
+    world = World(freeze, crash, start)
+    world.run_until(10_000)
+    assert [call.args[1] for call in world.eye.acted.call_args_list] == [
+        *("starts", "stands still for 5000 ms", "dies", "starts")
+    ]
 
 
 def test_a_supervisor_starts_nobody_whose_next_process_was_started_and_died_meanwhile() -> None:
