@@ -41,6 +41,12 @@ def test_no_answer_and_no_timer_of_a_former_process_reaches_the_next(seed: int) 
     assert members_noticed(seed) == ""
 
 
+@pytest.mark.parametrize("seed", range(50, 56))
+def test_a_member_does_what_its_plan_and_what_it_was_brought_make_due(seed: int) -> None:
+    """Drawn deaths, pauses, losses and errors: it plans, says, hears and reads what is due, and at last nearly all."""
+    assert members_noticed(seed) == ""
+
+
 def test_who_observes_a_member_is_told_what_is_due_as_its_application_is_held_up() -> None:
     """A poll is due in the very millisecond in which the application ceases to poll."""
     assert members_noticed(7) == ""
