@@ -210,7 +210,6 @@ class Member:
         if not self.is_frozen:
             return
         self.is_frozen = False
-        self._wakes_ms = None
         self._eye.acted(self, "goes on", now_ms)
         self._do(lambda client: client.advance(now_ms), now_ms, out)
         inbox, self._inbox = self._inbox, []

@@ -10,9 +10,10 @@ from unittest.mock import Mock
 import pytest
 
 from broker.entropy import SplitMix64
+from broker.error_codes import ErrorCode
 from broker.group.classic import Ticket
 from broker.group.messages import FindCoordinatorResponse
-from broker.ids import BrokerId, LeaderEpoch
+from broker.ids import BrokerId, LeaderEpoch, Offset
 from broker.units import DurationMs, TimeMs
 from replication.groups.client.messages import Died
 from replication.groups.client.protocols import GroupProtocol
@@ -29,7 +30,7 @@ from replication.groups.connection_messages import (
 )
 from replication.groups.connections import PROBE_MS
 from replication.groups.member import RESTART_MS, Member
-from replication.roles.messages import Message, MetadataResponse, NodeId
+from replication.roles.messages import ConsumerFetchResponse, Message, MetadataResponse, NodeId
 from replication.roles.outbox import Outbox
 from tests.replication.groups.builders import LAYOUT, OPTIONS, act, member
 from tests.replication.mutants.lone_members import members_noticed
@@ -140,8 +141,9 @@ def test_the_end_of_a_freeze_does_nothing_to_a_process_that_was_started_meanwhil
     ]
 
 
-def test_a_supervisor_starts_nobody_whose_next_process_was_started_and_died_meanwhile() -> None:
-    """The restart is due 5 s after a process has ended by itself; the plan starts another before, which crashes."""
+@pytest.mark.parametrize("has_crashed", [True, False])
+def test_a_supervisor_starts_nobody_whose_next_process_was_started_meanwhile(has_crashed: bool) -> None:
+    """The restart is due 5 s after a process has ended by itself; the plan starts another before, which may crash."""
     plan = member("a", GroupProtocol.EAGER, act(1_000, EventKind.START), act(2_000, EventKind.CRASH), start_ms=0)
     subject = Member(NodeId(7), plan, (OPTIONS, LAYOUT), SplitMix64(1), Mock())
     out = Outbox()
@@ -154,7 +156,24 @@ def test_a_supervisor_starts_nobody_whose_next_process_was_started_and_died_mean
     ((delay_ms, restart),) = [each for each in died.woken if isinstance(each[1], EventDue)]
     assert delay_ms == RESTART_MS == DurationMs(5_000)
     subject.handle(EventDue(1), TimeMs(1_000), out)
-    assert subject.client not in (None, client)
-    subject.handle(EventDue(2), TimeMs(2_000), out)
+    second = subject.client
+    assert second not in (None, client)
+    if has_crashed:
+        subject.handle(EventDue(2), TimeMs(2_000), out)
     subject.handle(restart, TimeMs(5_500), out)
-    assert subject.client is None
+    assert subject.client is (None if has_crashed else second)
+
+
+def test_a_frozen_process_runs_its_due_timers_before_it_takes_what_has_come() -> None:
+    """A poll that was due long ago does not read records that a fetch brought since."""
+    world = World(act(1_100, EventKind.FREEZE, 5_000))
+    world.run_until(1_101)
+    done = Mock()
+    done.advance.return_value = done.handle.return_value = ()
+    done.next_ms.return_value = None
+    world.subject.client, world.subject._fetcher = done, done
+    world.hand(1_200, ConsumerFetchResponse(0, 1, ErrorCode.NONE, b"", Offset(0), Offset(9)))
+    assert done.on_consumed.call_count == done.advance.call_count == 0
+    world.run_until(6_101)
+    names = [name for name, *_ in done.mock_calls]
+    assert names.index("advance") < names.index("on_consumed")
