@@ -66,6 +66,11 @@ def test_a_run_ends_at_the_end_of_its_scenario_and_what_is_due_then_still_happen
     assert max(span.end_ms for span in run.spans) == end_ms
 
 
+def test_who_owns_a_partition_at_the_end_owns_it_to_the_last_millisecond_though_nothing_happens_in_it() -> None:
+    run = run_group(attrs.evolve(S61, duration_ms=DurationMs(50_123)), EAGER, 1)
+    assert {span.end_ms for span in run.spans if span.start_ms > 5_000} == {50_123}
+
+
 def test_what_would_befall_a_member_that_has_not_come_yet_does_not() -> None:
     early = (event(0, kind, "c", for_ms=500) for kind in (EventKind.CLOSE, EventKind.FREEZE, EventKind.STALL))
     run = run_group(with_events(SCENARIOS["S66"], *early), EAGER, 1)
