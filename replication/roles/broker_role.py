@@ -121,7 +121,8 @@ class BrokerRole:
         self._question = 0
         self._append_count = 0
         self.hosted_roles = tuple(make(self) for make in start.hosted_roles)
-        self._hosted_ms = TimeMs(0)  # When the hosted roles took their message, by this broker's clock.
+        self._hosted_ms: TimeMs
+        """When the hosted roles took their last message, by this broker's clock; they append only as they take one."""
         self._hosted_epochs: dict[int, LeaderEpoch] = {}
         """The leader epochs in which hosted roles were told that this broker leads, by partition."""
 
@@ -215,10 +216,10 @@ class BrokerRole:
         elif isinstance(message, AlterPartitionResponse):
             if isinstance(role := self.roles.get(message.partition), LeaderRole):
                 role.on_alter_partition_response(message, moment, out)
-        elif isinstance(message, AlterPartitionRetryDue) and isinstance(
-            role := self.roles.get(message.partition), LeaderRole
-        ):
-            role.on_alter_partition_retry(message, out)
+        else:
+            assert isinstance(message, AlterPartitionRetryDue), message
+            if isinstance(role := self.roles.get(message.partition), LeaderRole):
+                role.on_alter_partition_retry(message, out)
 
     def _on_own_message(self, message: Message, sender: Address, moment: Moment, out: Outbox) -> None:
         """Handle a message that is not about a single partition."""
@@ -364,14 +365,11 @@ class BrokerRole:
         if leading is None:
             return
         log.take_epochs(leading.log)
-        if isinstance(role, LeaderRole):
-            role.renew(leading.state, moment, out)
-            return
-        assert self.epoch is not None
-        replica_role = self._next_replica_role(partition, ReplicaRoleInput.MAKE_LEADER)
-        role = LeaderRole(partition, leading.state, log, self.epoch, self.role_settings)
-        assert role.replica_role is replica_role, replica_role
-        self.roles[partition] = role
+        if not isinstance(role, LeaderRole):
+            assert self.epoch is not None
+            replica_role = self._next_replica_role(partition, ReplicaRoleInput.MAKE_LEADER)
+            role = self.roles[partition] = LeaderRole(partition, leading.state, log, self.epoch, self.role_settings)
+            assert role.replica_role is replica_role, replica_role
         role.renew(leading.state, moment, out)
 
     def _follow(self, partition: int, new_state: PartitionState, moment: Moment, out: Outbox) -> None:

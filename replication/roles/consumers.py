@@ -23,14 +23,14 @@ def answer_consumer(
 ) -> ConsumerFetchResponse:
     """Return a replica's answer to a consumer's fetch: records, an error, or the replica to fetch from instead."""
     state, rules = log.state, role_settings.settings.rules
-    if ask.rack and isinstance(role, LeaderState):
+    if isinstance(role, LeaderState):
         preferred = preferred_replica(role, ask.offset, ask.rack, moment, rules)
         if preferred is not None:
             bounds = (state.start_offset, state.high_watermark)
             return ConsumerFetchResponse(ask.partition, ask.number, ErrorCode.NONE, b"", *bounds, preferred)
     error = check_consumer_fetch(role, state, ask.offset, rules)
     records = b""
-    if error is ErrorCode.NONE and ask.offset < state.high_watermark:
+    if error is ErrorCode.NONE:
         records = bytes(
             log.log.read(ask.offset, role_settings.fetch_bytes_max, isolation=Isolation.HIGH_WATERMARK).records
         )

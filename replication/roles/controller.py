@@ -174,28 +174,19 @@ class ControllerRole:
     def _on_register(self, request: BrokerRegistration, sender: Address, now_ms: TimeMs, out: Outbox) -> None:
         broker = request.broker
         existing = self.registrations.get(broker)
-        is_new_incarnation = existing is None or existing.incarnation_id != request.incarnation
-        if is_new_incarnation:
-            try:
-                register(
-                    existing,
-                    broker_id=broker,
-                    incarnation_id=request.incarnation,
-                    record_offset=len(self.log),
-                    session_valid=self._has_valid_session(broker, now_ms),
-                )
-            except DuplicateBrokerRegistrationError:
-                out.send(sender, BrokerRegistrationResponse(None))
-                return
-        registration = register(
-            existing,
-            broker_id=broker,
-            incarnation_id=request.incarnation,
-            record_offset=len(self.log),
-            session_valid=False,
-        )
+        try:
+            registration = register(
+                existing,
+                broker_id=broker,
+                incarnation_id=request.incarnation,
+                record_offset=len(self.log),
+                session_valid=self._has_valid_session(broker, now_ms),
+            )
+        except DuplicateBrokerRegistrationError:
+            out.send(sender, BrokerRegistrationResponse(None))
+            return
         self.registrations[broker] = registration
-        if is_new_incarnation:
+        if existing is None or existing.incarnation_id != request.incarnation:
             self._forget_former_incarnation(request)
             self._sessions[broker] = Session(len(self.log))
             self._write(BrokerRecord(broker, BrokerStatus(epoch=registration.epoch, fenced=True, rack=request.rack)))
@@ -244,14 +235,17 @@ class ControllerRole:
         self._lose_directories(broker, beat.offline)
         out.send(sender, BrokerHeartbeatResponse(ErrorCode.NONE, state))
 
-    def _has_session(self, broker: BrokerId) -> bool:
-        session, rules = self._sessions.get(broker), self.role_settings.settings.rules
-        fenced = broker in self.registrations and self.registrations[broker].state not in SESSION_STATES
-        return session is not None and has_session(session.heard_at_ms, fenced=fenced, rules=rules)
+    def _session_heard_at_ms(self, broker: BrokerId) -> TimeMs | None:
+        """Return when the last heartbeat of a broker's session came; None for a broker without a session."""
+        session = self._sessions.get(broker)
+        if session is None:
+            return None
+        fenced, rules = self.registrations[broker].state not in SESSION_STATES, self.role_settings.settings.rules
+        return session.heard_at_ms if has_session(session.heard_at_ms, fenced=fenced, rules=rules) else None
 
     def _has_valid_session(self, broker: BrokerId, now_ms: TimeMs) -> bool:
         """Return whether another process may not take a broker's id yet."""
-        heard_at_ms = self._sessions[broker].heard_at_ms if self._has_session(broker) else None
+        heard_at_ms = self._session_heard_at_ms(broker)
         return heard_at_ms is not None and is_session_valid(heard_at_ms, now_ms, self.role_settings.session_ms)
 
     def _expire(self, now_ms: TimeMs) -> None:
@@ -259,10 +253,8 @@ class ControllerRole:
         silent = sorted(
             broker
             for broker in self._sessions
-            if self._has_session(broker) and not self._has_valid_session(broker, now_ms)
+            if self._session_heard_at_ms(broker) is not None and not self._has_valid_session(broker, now_ms)
         )
-        if not silent:
-            return
         # Kafka fences one broker, and lets that be seen, before it looks at the next (KAFKA-13173).
         one_by_one = self.role_settings.settings.rules.fence_one_at_a_time
         for group in [(broker,) for broker in silent] if one_by_one else [tuple(silent)]:

@@ -103,7 +103,6 @@ class FollowerRole:
             self._restart(moment, out)
 
     def _restart(self, moment: Moment, out: Outbox) -> None:
-        self._number += 1
         if self.state.leader == NO_LEADER:
             self._move(ReplicaRoleInput.LEADER_UNKNOWN)
             return
@@ -172,8 +171,7 @@ class FollowerRole:
         if answer.diverging is not None:
             self.log.cut(after.end_offset, moment.now_ms)
         self.log.set_high_watermark(after.high_watermark)
-        if after.start_offset > self.log.state.start_offset:
-            self.log.raise_start(after.start_offset)
+        self.log.raise_start(after.start_offset)
         self._ask(out)
 
     def _append(self, records: bytes, moment: Moment, out: Outbox) -> bool:

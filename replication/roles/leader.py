@@ -260,8 +260,6 @@ class LeaderRole:
             out.send(held.sender, FetchResponse(self.partition, held.fetch.number, answer, b""))
         for waiting in self._waiting:
             self._end(waiting, WriteInput.LEADERSHIP_LOST, out)
-        self._held.clear()
-        self._waiting.clear()
 
     def fail(self, event: WriteInput, out: Outbox) -> None:
         """Answer every held fetch and waiting write: the directory has failed, or the topic was deleted."""
@@ -270,8 +268,6 @@ class LeaderRole:
             out.send(held.sender, FetchResponse(self.partition, held.fetch.number, answer, b""))
         for waiting in self._waiting:
             self._end(waiting, event, out)
-        self._held.clear()
-        self._waiting.clear()
 
     def advance(self, moment: Moment, out: Outbox) -> None:
         """Raise the high watermark if the ISR allows it (maybeIncrementLeaderHW), and answer committed writes."""
@@ -281,7 +277,7 @@ class LeaderRole:
     def _learn(self, state: LeaderState, high_watermark: Offset, out: Outbox) -> None:
         is_new_request = state.pending is not None and state.pending is not self.state.pending
         self.state = state
-        if high_watermark > self.log.state.high_watermark:
+        if high_watermark != self.log.state.high_watermark:
             self.log.set_high_watermark(high_watermark)
             self._answer_committed(out)
         if is_new_request:

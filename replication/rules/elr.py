@@ -63,7 +63,7 @@ def _in_hash_set(first: tuple[BrokerId, ...], added: tuple[BrokerId, ...]) -> tu
     """Return brokers as a HashSet made from `first` and filled with `added` lists them."""
     brokers = tuple(dict.fromkeys((*first, *added)))
     size = _TABLE_SIZE
-    while size < len(first) * 4 // 3 + 1 or len(brokers) * 4 > 3 * size:
+    while len(first) * 4 >= 3 * size or len(brokers) * 4 > 3 * size:
         size *= 2
     return tuple(sorted(brokers, key=lambda broker: (broker ^ broker >> 16) & (size - 1)))
 

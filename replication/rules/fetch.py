@@ -157,7 +157,7 @@ def answer_fetch(role: LeaderState | FollowerState, log: LogState, request: Fetc
         known = rules.fetch_epoch_check and request.leader_epoch != UNKNOWN_EPOCH
         return FetchAnswer(error=ErrorCode.UNKNOWN_LEADER_EPOCH if known else ErrorCode.NOT_LEADER_OR_FOLLOWER)
     diverging, last = None, request.last_fetched_epoch
-    is_of_latest = bool(log.epochs) and log.epochs[-1].epoch == last and log.start_offset <= request.offset
+    is_of_latest = bool(log.epochs) and log.epochs[-1].epoch == last
     if is_of_latest and request.offset <= log.end_offset:
         # Nearly every fetch: the logs do not part, as the latest epoch ends at the log's end.
         pass
@@ -247,21 +247,18 @@ def recorded(
     then: so a follower under steady load, always one batch behind, stays in the ISR
     (Replica.updateFetchStateOrThrow).
     """
-    offset, end_before, caught_up_at_ms = request.offset, follower.leader_end_offset, follower.caught_up_at_ms
-    had_all_at_ms = caught_up_at_ms
+    offset, end_before, had_all_at_ms = request.offset, follower.leader_end_offset, follower.caught_up_at_ms
     if offset >= leader_end_offset:
         had_all_at_ms = now_ms
     elif offset >= end_before:
         had_all_at_ms = follower.fetched_at_ms
-    if had_all_at_ms > caught_up_at_ms:
-        caught_up_at_ms = had_all_at_ms
     return Follower(
         follower.broker,
         offset,
         request.start_offset,
-        leader_end_offset if leader_end_offset > end_before else end_before,
+        max(end_before, leader_end_offset),
         now_ms,
-        caught_up_at_ms,
+        max(follower.caught_up_at_ms, had_all_at_ms),
         request.broker_epoch,
         leader_epoch if request.leader_epoch == UNKNOWN_EPOCH else request.leader_epoch,
     )

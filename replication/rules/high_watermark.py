@@ -63,9 +63,9 @@ def leader_high_watermark(leader: LeaderState, log: LogState, moment: Moment, se
         if follower.broker in in_sync:
             if rules.high_watermark_epoch_check and follower.leader_epoch != leader.leader_epoch:
                 return log.high_watermark
-            least = min(least, follower.end_offset)
-        elif follower.end_offset < least and _is_joining(follower, log, moment, settings):
-            least = follower.end_offset
+        elif not _is_joining(follower, log, moment, settings):
+            continue
+        least = min(least, follower.end_offset)
     assert least <= log.end_offset, (least, log)
     return max(least, log.high_watermark)
 

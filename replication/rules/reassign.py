@@ -77,7 +77,7 @@ def completed(phase: Phase, rules: Rules) -> Phase | None:
         return None
     isr = tuple(broker for broker in phase.isr if broker not in phase.removing)
     replicas = tuple(broker for broker in phase.replicas if broker not in phase.removing)
-    if phase.removing and (not isr or not replicas):
+    if not isr:
         return None
     if not set(isr).issuperset(_needed_in_isr(phase, rules)):
         return None
@@ -100,4 +100,4 @@ def _needed_in_isr(phase: Phase, rules: Rules) -> tuple[BrokerId, ...]:
     if not rules.reassignment_ignores_kept:
         return kept
     # Fewer replicas than before: to wait for added ones alone could end with a smaller ISR than there was.
-    return (*phase.adding, *kept) if len(phase.adding) < len(phase.removing) else phase.adding
+    return kept if len(phase.adding) < len(phase.removing) else phase.adding

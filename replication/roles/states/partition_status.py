@@ -163,15 +163,14 @@ def partition_status_input(before: PartitionState | None, after: PartitionState)
         return PartitionStatusInput.CREATED
     if before.has_leader and not after.has_leader:
         return PartitionStatusInput.LEADER_LOST
-    if before.recovering and not after.recovering and before.has_leader:
+    if before.recovering and not after.recovering:
         return PartitionStatusInput.RECOVERED
     if after.leader == before.leader:
         return PartitionStatusInput.CHANGED
-    is_complete = after.leader in (*before.isr, *before.elr)
-    # One that was eligible until this very step is marked: before KAFKA-19522 it was elected as it lost its records.
-    is_marked = after.recovering and not before.recovering
-    # Releases without the mark hold an unclean election like any other.
-    if is_marked or not (is_complete or not after.recovering):
+    # A mark that is new tells of an unclean election, even of a replica that was eligible until this very step: before
+    # KAFKA-19522 it was elected as it lost its records. Releases without the mark hold such an election like any other.
+    stays_complete = before.recovering and after.leader in (*before.isr, *before.elr)
+    if after.recovering and not stays_complete:
         return PartitionStatusInput.ELECTED_UNCLEANLY
     return PartitionStatusInput.ELECTED
 
