@@ -16,7 +16,8 @@ import attrs
 from broker.error_codes import ErrorCode
 from broker.ids import NO_LEADER, BrokerId, LeaderEpoch, Offset
 from broker.registration import BrokerState
-from broker.units import DurationMs
+from broker.units import DurationMs, TimeMs
+from replication.roles.leader import LeaderRole
 from replication.roles.messages import (
     AlterPartitionResponse,
     AlterPartitionRetryDue,
@@ -41,6 +42,7 @@ from replication.roles.messages import (
 from replication.rules.alter_partition import Altered
 from replication.rules.epochs import latest_epoch
 from replication.rules.fetch import FetchAnswer, FetchRequest
+from replication.rules.isr import lagging
 from replication.rules.partition import BrokerStatus, PartitionEpoch, PartitionState
 from tests.replication.mutants.broker_facts import OWN, Part, Said
 from tests.replication.mutants.broker_world import EPOCH, SETTINGS, World, record
@@ -270,12 +272,18 @@ def reminded(world: World, part: Part) -> list[Said]:
         (MetadataFetchDue(number), None, []),
     )
     message, again_ms, due = world.draws.one(timers)
+    leaders = {each: role.state for each, role in world.role.roles.items() if isinstance(role, LeaderRole)}
+    ends = {each: world.logs[each].log.log_end_offset for each in leaders}
     world.tell(message)
     if again_ms is not None:
         world.timers.append((again_ms, message))
     if isinstance(message, CheckpointDue):
         held = {each.number: world.high_watermark(each) for each in world.parts.values() if each.is_held}
         assert world.checkpointed == held, (world.checkpointed, held)
+    for partition, state in leaders.items() if isinstance(message, LagCheckDue) else ():
+        late = lagging(state, ends[partition], TimeMs(world.now_ms), SETTINGS.settings)
+        asked, left = world.pending(partition), tuple(each for each in state.isr if each not in late)
+        assert not late or (asked is not None and asked.members == left), (partition, late, asked)
     if isinstance(message, MetadataFetchDue) and number == world.question:
         world.question += 1
         due = [world.asks_metadata()]

@@ -11,21 +11,29 @@ from broker.units import DurationMs, SizeBytes, TimeMs
 from log.batches.build import build_batch
 from log.batches.build_spec import BatchSpec
 from log.errors import InconsistentTopicIdError, StorageError
+from log.log_config import LOG_APPEND_TIME
 from log.record import Record
 from replication.roles.broker_role import BrokerRole
 from replication.roles.broker_start import BrokerStart
 from replication.roles.controller import ControllerRole
+from replication.roles.hosted import Host
 from replication.roles.messages import (
+    Address,
     AlterPartition,
+    AlterPartitionResponse,
+    BrokerHeartbeat,
     BrokerRegistrationResponse,
     CheckpointDue,
     Fetch,
     FetchDue,
     FetchResponse,
+    HostedMessage,
     LagCheckDue,
     ListOffsetsResponse,
     Message,
     MetadataFetchResponse,
+    OffsetsForLeaderEpoch,
+    OffsetsForLeaderEpochResponse,
     PartitionRecord,
     PartitionRemoved,
     Produce,
@@ -36,12 +44,15 @@ from replication.roles.outbox import Outbox
 from replication.roles.replica_log import ReplicaLog
 from replication.roles.settings import RoleSettings
 from replication.roles.states import ReplicaRole
+from replication.rules.alter_partition import Altered
 from replication.rules.fencing import StopProof
 from replication.rules.fetch import FetchAnswer
-from replication.rules.partition import PartitionEpoch, PartitionState
+from replication.rules.partition import BrokerStatus, EpochEnd, PartitionEpoch, PartitionState
 from replication.rules.produce import ACKS_ALL
+from replication.zookeeper.messages import GetClusterStateResponse, UpdateMetadata
 from tests.replication.builders import ids
-from tests.replication.roles.test_role_states import EPOCH, FOLLOWING, NOW, OWN, PEER, Stage, evolved
+from tests.replication.roles.test_role_states import EPOCH, FOLLOWING, LEADER, NOW, OWN, PEER, Stage, evolved
+from tests.replication.zookeeper.test_broker import Process
 
 BATCH = build_batch(BatchSpec(partition_leader_epoch=EPOCH), (Record(Offset(0), NOW, None, b"x"),))
 SETTINGS = RoleSettings()
@@ -123,7 +134,39 @@ def test_a_fetch_at_which_the_disk_fails_is_answered_with_a_storage_error(monkey
     assert answers == [FetchResponse(0, 7, FetchAnswer(error=ErrorCode.KAFKA_STORAGE_ERROR), b"")]
 
 
+def test_an_epoch_is_known_to_its_leader_before_it_has_a_record() -> None:
+    """Partition.makeLeader assigns the start of the new epoch in the leader epoch cache."""
+    stage = Stage(ReplicaRole.LEADING)
+    (answer,) = stage.tell(OffsetsForLeaderEpoch(0, 1, EPOCH, EPOCH))
+    assert answer == OffsetsForLeaderEpochResponse(0, 1, ErrorCode.NONE, EpochEnd(EPOCH, Offset(0)))
+
+
+@pytest.mark.parametrize("leader", [OWN, LEADER])
+def test_metadata_older_than_the_answer_to_an_alter_partition_are_skipped(leader: BrokerId) -> None:
+    """Partition.makeLeader and makeFollower skip a partition epoch below the one that the leader has applied."""
+    stage = Stage(ReplicaRole.LEADING)
+    stage.tell(Produce(0, 1, 1, BATCH))
+    brokers = {each: BrokerStatus(epoch=BrokerEpoch(1)) for each in ids(1, 2, 3)}
+    stage.role.image.brokers = brokers
+    news(stage, isr=ids(1))
+    (asked, *_) = stage.tell(Fetch(0, 1, attrs.evolve(FOLLOWING, offset=Offset(1), broker_epoch=BrokerEpoch(1))))
+    assert isinstance(asked, AlterPartition)
+    after = attrs.evolve(stage.role.image.partitions[0], isr=ids(1, 3), partition_epoch=PartitionEpoch(5))
+    stage.tell(AlterPartitionResponse(0, asked.request, Altered(ErrorCode.NONE, after)))
+    before = stage.snapshot()
+    news(stage, leader=leader)
+    assert stage.snapshot() == (before[0], before[1] + 1, before[2])  # type: ignore[index] # only the image moves.
+
+
 # A follower.
+
+
+def test_a_follower_that_asks_for_its_place_has_no_timer_of_the_fetch_before() -> None:
+    stage = Stage(ReplicaRole.FETCHING)
+    number = stage.number
+    stage.tell(FetchResponse(0, number, FetchAnswer(error=ErrorCode.OFFSET_OUT_OF_RANGE), b""))
+    assert (stage.tell(FetchDue(0, number)), stage.replica_role) == ([], ReplicaRole.PLACING)
+    assert stage.tell(FetchDue(0, stage.number)) != []
 
 
 def test_records_that_are_corrupt_are_fetched_again_later() -> None:
@@ -152,6 +195,8 @@ class Housekeeper:
         self.is_foreign = is_foreign
         self.opened: list[int] = []
         self.dropped: list[int] = []
+        self.looked: list[tuple[int, ...]] = []
+        """The partitions of the metadata by which strays were looked for, each time."""
         start = BrokerStart(
             OWN,
             "1/1",
@@ -159,7 +204,7 @@ class Housekeeper:
             self.open,
             self.dropped.append,
             lambda _: None,
-            partitions_beside=lambda _: {0},  # type: ignore[arg-type, return-value] # a set will do.
+            drop_strays=lambda image: self.looked.append(tuple(image.partitions)),
         )
         self.role = BrokerRole(start, SETTINGS)
         self.role.begin(Outbox())
@@ -171,9 +216,10 @@ class Housekeeper:
             raise InconsistentTopicIdError("of another topic")
         raise StorageError("open", "disk-0/t-0", "broken")
 
-    def tell(self, record: PartitionRecord | PartitionRemoved) -> None:
-        role = self.role
-        role.handle(MetadataFetchResponse(role._question, role.image.offset, (record,)), PEER, TimeMs(NOW), Outbox())
+    def tell(self, record: PartitionRecord | PartitionRemoved) -> list[Message]:
+        role, out = self.role, Outbox()
+        role.handle(MetadataFetchResponse(role._question, role.image.offset, (record,)), PEER, TimeMs(NOW), out)
+        return [message for _, message in out.sent]
 
 
 @pytest.mark.parametrize("is_foreign", [False, True])
@@ -187,6 +233,19 @@ def test_a_log_that_could_not_be_opened_is_neither_opened_again_nor_deleted(is_f
         keeper.tell(PartitionRecord(0, later))
     keeper.tell(PartitionRemoved(0))
     assert (keeper.opened, keeper.dropped, keeper.role.roles) == ([0], [], {})
+    assert keeper.looked == [(0,)]  # LogManager looks for strays once, by the first metadata.
+
+
+def test_a_replica_whose_log_could_not_be_opened_is_offline_and_the_controller_is_told() -> None:
+    """ReplicaManager.applyDelta marks the partition offline; KIP-858 has the broker name it in its next heartbeat."""
+    keeper = Housekeeper(is_foreign=False)
+    told = keeper.tell(PartitionRecord(0, PartitionState(replicas=ids(1, 2), isr=ids(1, 2), leader=BrokerId(1))))
+    assert {message.offline for message in told if isinstance(message, BrokerHeartbeat)} == {frozenset({0})}
+    out = Outbox()
+    keeper.role.handle(Produce(0, 1, 1, BATCH), PEER, NOW, out)
+    assert [message.error for _, message in out.sent if isinstance(message, ProduceResponse)] == [
+        ErrorCode.KAFKA_STORAGE_ERROR
+    ]
 
 
 class Guest:
@@ -210,6 +269,48 @@ def test_a_hosted_role_is_told_of_a_partition_that_is_lost_with_its_directory() 
     stage.role.hosted_roles = (guest,)
     stage.role._lose_directory(stage.role.roles[0].log.log.directory, NOW, stage.out)
     assert guest.notes == ["lost 0"]
+
+
+class Writer:
+    """Append a batch whenever a message comes, as a coordinator does."""
+
+    def __init__(self, host: Host) -> None:
+        self.host = host
+
+    def handle(self, message: Message, sender: Address, now_ms: TimeMs, out: Outbox) -> None:
+        if isinstance(message, HostedMessage):
+            self.host.append(0, BATCH, out)
+
+    def on_gained(self, *_: object) -> None: ...
+
+    def on_lost(self, *_: object) -> None: ...
+
+
+def test_what_a_hosted_role_appends_has_the_time_of_the_message_that_it_handles() -> None:
+    """As of a write of a client, a log of LogAppendTime notes when it came."""
+    stage = Stage(ReplicaRole.LEADING)
+    log = stage.role.roles[0].log.log
+    log.config = attrs.evolve(log.config, timestamp_type=LOG_APPEND_TIME)
+    stage.role.hosted_roles = (Writer(stage.role),)
+    for now in (NOW, TimeMs(NOW + 5)):
+        stage.role.handle(HostedMessage(), PEER, now, stage.out)
+        assert log.active_segment.max_timestamp.timestamp == now
+
+
+# In ZooKeeper's mode.
+
+
+def test_a_replica_is_known_to_its_broker_before_the_metadata_tell_of_it() -> None:
+    """UpdateMetadata of an earlier read may come after LeaderAndIsr; ReplicaManager.getPartitionOrError knows it."""
+    process = Process()
+    assert process.follow() is ErrorCode.NONE
+    nothing = GetClusterStateResponse(
+        brokers={}, partitions={}, topics={}, unmade={}, deleted=frozenset(), offset=0, transaction=0
+    )
+    process.tell(UpdateMetadata(3, nothing))
+    (answer,) = process.tell(Produce(0, 1, 1, BATCH))
+    assert isinstance(answer, ProduceResponse)
+    assert answer.error is ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
 # The controller.

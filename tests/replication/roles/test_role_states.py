@@ -234,6 +234,14 @@ def evolved(**changes: object) -> PartitionState:
             evolved(isr=ids(3), leader=BrokerId(3), recovering=True),
             PartitionStatusInput.ELECTED,
         ),
+        # Until KAFKA-19522 a replica that was eligible could be elected as it lost its records: the mark tells of it.
+        (
+            evolved(isr=ids(1), elr=ids(3)),
+            evolved(isr=ids(3), leader=BrokerId(3), recovering=True),
+            PartitionStatusInput.ELECTED_UNCLEANLY,
+        ),
+        # Releases without the mark hold an unclean election like any other.
+        (evolved(isr=ids(1)), evolved(isr=ids(3), leader=BrokerId(3)), PartitionStatusInput.ELECTED),
         (evolved(isr=ids(1)), evolved(isr=ids(1), leader=NO_LEADER), PartitionStatusInput.LEADER_LOST),
         (evolved(isr=ids(1), recovering=True), evolved(), PartitionStatusInput.RECOVERED),
         (evolved(), evolved(isr=ids(1)), PartitionStatusInput.CHANGED),

@@ -10,7 +10,7 @@ from broker.ids import BrokerEpoch, BrokerId, LeaderEpoch
 from replication.rules.alter_partition import Altered, Reaction, alter, react, validate
 from replication.rules.isr import propose_shrink
 from replication.rules.partition import AlterPartitionRequest, LeaderState, PartitionEpoch
-from replication.rules.switches import CURRENT, rules_of
+from replication.rules.switches import CURRENT, rules_of, without
 from tests.replication.builders import follower, ids, leader, partition, request, settings, statuses
 
 E = ErrorCode
@@ -55,6 +55,19 @@ def test_the_checks_in_their_order(asked: AlterPartitionRequest, error: ErrorCod
 def test_nobody_who_is_away_is_added(brokers: dict[BrokerId, object]) -> None:
     altered = alter(partition((1,)), request(1, 2), brokers, settings())  # type: ignore[arg-type] # - statuses all the same.
     assert altered.error is E.INELIGIBLE_REPLICA
+
+
+def test_a_member_with_an_epoch_has_to_be_registered_with_it() -> None:
+    """KIP-903 alone, without the demands of KIP-841."""
+    rules = without(CURRENT, "isr_join_eligibility")
+    brokers = {broker: status for broker, status in statuses(fenced=(2,)).items() if broker != 3}
+    for asked, error in (
+        (request(1, 2, broker_epochs={2: 0}), E.NONE),
+        (request(1, 2, broker_epochs={2: 1}), E.OPERATION_NOT_ATTEMPTED),
+        (request(1, 3, broker_epochs={3: 0}), E.OPERATION_NOT_ATTEMPTED),
+        (request(1, 3, broker_epochs={3: -1}), E.NONE),
+    ):
+        assert validate(partition((1,)), asked, brokers, rules) is error
 
 
 def test_a_leader_that_recovers_may_say_so_alone() -> None:
