@@ -194,9 +194,7 @@ class FollowerRole:
             return
         cut = cut_for(self.log.state, response.end, self._role_settings.settings.rules)
         self.log.cut(cut.end_offset, moment.now_ms)
-        # A log that was truncated below its first epoch has nothing left to ask about: it fetches.
-        is_certain = cut.complete or not self.log.state.epochs
-        self._move(ReplicaRoleInput.EPOCH_END_FOUND if is_certain else ReplicaRoleInput.EPOCH_END_EARLIER)
+        self._move(ReplicaRoleInput.EPOCH_END_FOUND if cut.complete else ReplicaRoleInput.EPOCH_END_EARLIER)
         self._ask(out)
 
     def on_list_offsets_response(self, response: ListOffsetsResponse, moment: Moment, out: Outbox) -> None:

@@ -7,12 +7,14 @@ import pytest
 
 from broker.error_codes import ErrorCode
 from broker.errors import UsageError
-from broker.ids import BrokerEpoch, BrokerId
+from broker.ids import NO_LEADER, BrokerEpoch, BrokerId
 from broker.registration import NOTHING_READ, BrokerState, Heartbeat
 from broker.units import DurationMs, TimeMs
 from replication.roles.controller import ControllerRole
 from replication.roles.messages import (
     Address,
+    AlterPartitionReassignments,
+    AlterPartitionReassignmentsResponse,
     BalanceDue,
     BrokerHeartbeat,
     BrokerHeartbeatResponse,
@@ -165,6 +167,43 @@ def test_a_broker_that_registers_anew_is_in_no_isr_and_keeps_its_place_in_the_el
     talk.say(BrokerRegistration(BrokerId(2), "2/2", proof), 2, SETTINGS.session_ms + 1)
     state = talk.controller.image.partitions[0]
     assert (state.isr, state.elr) == (ids(1), ids(*elr))
+
+
+def test_a_broker_that_is_fenced_as_it_stops_may_lead_again_once_it_is_unfenced() -> None:
+    """Fencing leaves the mark of a controlled shutdown in the registration; a simulation may call a stop off."""
+    talk = Talk()
+    talk.beat(1)
+    talk.say(CreateTopic(0, ids(1)))
+    talk.beat(1, stops=True)
+    assert talk.fenced_at(SETTINGS.session_ms + 1) == [1, 2]
+    assert talk.controller.image.brokers[BrokerId(1)].shutting_down
+    talk.beat(1, SETTINGS.session_ms + 2)
+    assert talk.controller.image.brokers[BrokerId(1)].is_active
+
+
+def test_a_broker_that_is_silent_is_fenced_once() -> None:
+    """To fence it anew would elect an unclean leader, which is looked for every five minutes only."""
+    settings = attrs.evolve(SETTINGS.settings, rules=rules_of("4.0"), unclean_election=True)
+    talk, later_ms = Talk(attrs.evolve(SETTINGS, settings=settings)), SETTINGS.session_ms + 1
+    talk.beat(1)
+    talk.say(CreateTopic(0, ids(1)))
+    talk.beat(2, later_ms)
+    assert talk.fenced_at(later_ms) == [1]
+    told = talk.say(AlterPartitionReassignments(0, ids(2)))
+    assert told == [AlterPartitionReassignmentsResponse(0, ErrorCode.NONE)]
+    talk.say(SessionsDue(), now_ms=later_ms)
+    assert talk.controller.image.partitions[0].leader == NO_LEADER
+    talk.say(BalanceDue(), now_ms=later_ms)
+    assert talk.controller.image.partitions[0].leader == BrokerId(2)
+
+
+def test_no_broker_is_assigned_twice() -> None:
+    """ReplicationControlManager.validateManualPartitionAssignment refuses a list with a duplicate."""
+    talk = Talk()
+    talk.beat(1)
+    talk.say(CreateTopic(0, ids(1)))
+    told = talk.say(AlterPartitionReassignments(0, ids(2, 2)))
+    assert told == [AlterPartitionReassignmentsResponse(0, ErrorCode.INVALID_REPLICA_ASSIGNMENT)]
 
 
 def test_a_message_that_is_not_for_controllers_is_refused() -> None:

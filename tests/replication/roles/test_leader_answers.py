@@ -20,11 +20,13 @@ from replication.roles.messages import (
     FetchResponse,
     NodeId,
     Produce,
+    ProduceResponse,
 )
 from replication.roles.outbox import Outbox
 from replication.roles.settings import RoleSettings
 from replication.rules.fetch import FetchRequest
 from replication.rules.partition import BrokerStatus
+from replication.rules.produce import ACKS_ALL
 from replication.rules.settings import Moment, PartitionSettings
 from replication.rules.switches import CURRENT, Rules, rules_of
 from tests.replication.builders import LAG_MS_MAX, follower, ids, leader, partition
@@ -37,11 +39,11 @@ BATCH = build_batch(BatchSpec(), (Record(Offset(0), NOW, None, b"x"),))
 
 
 class Leading:
-    """Broker 1 leads in epoch 5; its one follower, broker 2, is in sync."""
+    """Broker 1 leads in epoch 5; its one follower, broker 2, is in sync unless the ISR is another."""
 
-    def __init__(self, rules: Rules) -> None:
+    def __init__(self, rules: Rules, isr: tuple[int, ...] = (1, 2)) -> None:
         settings = RoleSettings(settings=PartitionSettings(rules=rules))
-        state = leader(follower(FOLLOWER, caught_up_at=NOW), isr=(1, 2))
+        state = leader(follower(FOLLOWER, caught_up_at=NOW if FOLLOWER in isr else 0), isr=isr)
         self.role = LeaderRole(0, state, opened(rules), BrokerEpoch(0), settings)
         self.moment = Moment(NOW, {BrokerId(each): BrokerStatus(epoch=BrokerEpoch(0)) for each in (1, 2)})
         self.number = 0
@@ -98,5 +100,20 @@ def test_a_member_that_lags_is_asked_to_leave_once_and_each_attempt_has_its_numb
     assert (asked.number, asked.request.members) == (1, ids(1))
     assert leading.check_lag(NOW + 2 * LAG_MS_MAX) == []
     out = Outbox()
+    leading.role.begin_session(BrokerEpoch(4))
     leading.role.on_alter_partition_retry(AlterPartitionRetryDue(0, asked.request), out)
-    assert [each.number for _, each in out.sent if isinstance(each, AlterPartition)] == [2]
+    again = [each for _, each in out.sent if isinstance(each, AlterPartition)]
+    assert [(each.number, each.broker_epoch) for each in again] == [(2, 4)]  # Of the session in which it is sent.
+
+
+def test_a_leader_alone_in_the_isr_commits_and_answers_a_write_at_once() -> None:
+    """Partition.appendRecordsToLeader looks at the high watermark after each append."""
+    leading, out = Leading(CURRENT, isr=(1,)), Outbox()
+    for number in (1, 2):
+        leading.role.on_produce(Produce(0, number, ACKS_ALL, BATCH), CLIENT, leading.moment, out)
+        assert leading.role.log.log.high_watermark == number
+    answers = [(receiver, each) for receiver, each in out.sent if isinstance(each, ProduceResponse)]
+    assert answers == [
+        (CLIENT, ProduceResponse(0, number, ACKS_ALL, ErrorCode.NONE, Offset(number - 1), appended=True))
+        for number in (1, 2)
+    ]
