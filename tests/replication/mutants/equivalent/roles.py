@@ -52,6 +52,51 @@ ROLES: Final[Mapping[str, str]] = MappingProxyType(
         "replication/roles/replica_log.py start_anew [off by one] 1 -> 2": (
             "the number only lies above 0, so that a cut to 0 is noted"
         ),
+        "replication/roles/broker_role.py append [off by one] 0 -> 1": "nobody reads the number of a refused append",
+        "replication/roles/broker_role.py _follow [dropped call] role.replica_role = was -> pass": (
+            "as a broker begins to follow, the table leads to the same state from wherever it was"
+        ),
+        'replication/roles/replica_log.py __init__ [dropped call] self._read = b"" -> pass': (
+            "the first read keeps its bytes before anybody looks at those of a former one"
+        ),
+        "replication/rules/fetch.py handle [dropped call] self._cached[request.replica] = cached -> pass": (
+            "only speed: each decision is made anew, from the same values"
+        ),
+        "replication/rules/fetch.py answer_fetch [comparison] request.offset <= log.end_offset -> "
+        "(request.offset < log.end_offset)": "at the log's end the look-up finds that the logs do not part",
+        "replication/rules/epochs.py assigned [comparison] epochs[-1].start_offset <= start_offset -> "
+        "(epochs[-1].start_offset < start_offset)": (
+            "an epoch that starts at the offset already is dropped, and assigned there again"
+        ),
+        **dict.fromkeys(
+            (
+                "replication/roles/broker_role.py __init__ [off by one] 0 -> 1 (2)",
+                "replication/roles/follower.py __init__ [off by one] 0 -> 1",
+                "replication/roles/follower.py _ask [off by one] 1 -> 2",
+                "replication/roles/follower.py _on_error [off by one] 1 -> 2",
+            ),
+            "the numbers only name appends and requests, and rise all the same",
+        ),
+        **dict.fromkeys(
+            (
+                "replication/roles/replica_log.py __init__ [off by one] 0 -> 1",
+                "replication/roles/replica_log.py __init__ [off by one] 1 -> 2",
+            ),
+            "no log has the version before 0, of which nothing was appended at any offset",
+        ),
+        **dict.fromkeys(
+            (
+                (
+                    "replication/rules/isr.py maximal_isr [comparison] len(proposed) > len(leader.isr) -> "
+                    "(len(proposed) >= len(leader.isr))"
+                ),
+                (
+                    "replication/rules/isr.py maximal_isr [comparison] len(proposed) < len(leader.isr) -> "
+                    "(len(proposed) <= len(leader.isr))"
+                ),
+            ),
+            "a request under way adds a member to the ISR that is confirmed, or removes some of it",
+        ),
         **dict.fromkeys(
             (
                 (
