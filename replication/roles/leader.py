@@ -275,7 +275,8 @@ class LeaderRole:
         self._learn(self.state, high_watermark, out)
 
     def _learn(self, state: LeaderState, high_watermark: Offset, out: Outbox) -> None:
-        is_new_request = state.pending is not None and state.pending is not self.state.pending
+        # Whoever gives up a request sets the state: here it is the same one as before, or a new one.
+        is_new_request = state.pending is not self.state.pending
         self.state = state
         if high_watermark != self.log.state.high_watermark:
             self.log.set_high_watermark(high_watermark)

@@ -84,11 +84,8 @@ class ReplicaLog:
 
     def set_high_watermark(self, offset: Offset) -> None:
         """Set the high watermark, bounded by the log's start and end."""
-        state = self.state
-        if offset == state.high_watermark:
-            return  # As with most answers: it lies within the log already.
-        offset = follower_high_watermark(state, offset)
-        if offset != state.high_watermark:
+        offset = follower_high_watermark(self.state, offset)
+        if offset != self.state.high_watermark:
             self.log.update_high_watermark(offset)
             self._changed()
 

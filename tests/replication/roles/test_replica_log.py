@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import attrs
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -101,3 +102,36 @@ def test_of_several_batches_appended_at_once_a_follower_gets_no_more_than_it_ask
     log.append_as_leader(plain, LeaderEpoch(0), NOW)
     one = SizeBytes(len(plain) // 3)
     assert [len(log.read(Offset(0), SizeBytes(count * one))) for count in (1, 2, 3)] == [one, 2 * one, 3 * one]
+
+
+def test_an_epoch_without_records_that_was_cut_stays_cut_after_a_crash() -> None:
+    # Seed 3, harsh, 10 minutes: a leader of epoch 10 wrote nothing, was cut back to the end of epoch 9, took more of
+    # epoch 9 and died; with the cut not on disk it came back with epoch 10 in the midst of epoch 9.
+    storage, now = MemoryStorage(ManualClock()), TimeMs(5)
+
+    def opened() -> PartitionLog:
+        return PartitionLog.open(storage, "t-0", LogConfig(), LastShutdown(clean=False), now_ms=now)
+
+    log = ReplicaLog(opened(), CURRENT)
+    record = Record(Offset(0), now, None, b"x")
+    log.append_as_leader(build_batch(BatchSpec(), (record,)), LeaderEpoch(9), now)
+    log.take_epochs(attrs.evolve(log.state, epochs=assigned(log.state.epochs, LeaderEpoch(10), Offset(1))))
+    log.cut(Offset(1), now)
+    log.append_as_leader(build_batch(BatchSpec(), (record,)), LeaderEpoch(9), now)
+    assert [entry.epoch for entry in ReplicaLog(opened(), CURRENT).state.epochs] == [9]
+
+
+def test_an_epoch_without_records_that_was_dropped_at_the_start_stays_dropped_after_a_crash() -> None:
+    """LeaderEpochFileCache.truncateFromEndAsyncFlush: UnifiedLog drops such an epoch as it opens, and writes that."""
+    storage = MemoryStorage(ManualClock())
+
+    def started() -> ReplicaLog:
+        log = PartitionLog.open(storage, "t-0", LogConfig(), LastShutdown(clean=False), now_ms=NOW)
+        return ReplicaLog(log, CURRENT)
+
+    log = started()
+    log.append_as_leader(BATCH, LeaderEpoch(9), NOW)
+    log.take_epochs(attrs.evolve(log.state, epochs=assigned(log.state.epochs, LeaderEpoch(10), Offset(1))))
+    again = started()
+    again.append_as_leader(BATCH, LeaderEpoch(9), NOW)
+    assert [entry.epoch for entry in started().state.epochs] == [9]

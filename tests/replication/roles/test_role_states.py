@@ -22,11 +22,7 @@ from broker.registration import BrokerState
 from broker.units import MINUTE_MS, DurationMs, TimeMs
 from log.batches.build import build_batch
 from log.batches.build_spec import BatchSpec
-from log.log_config import LogConfig
-from log.partition.partition_log import PartitionLog
-from log.partition.recovery import LastShutdown
 from log.record import Record
-from log.storage import MemoryStorage
 from replication.cli.simulate import simulate
 from replication.roles.broker_role import BrokerRole
 from replication.roles.broker_start import BrokerStart
@@ -57,7 +53,6 @@ from replication.roles.messages import (
     ProduceResponse,
 )
 from replication.roles.outbox import Outbox
-from replication.roles.replica_log import ReplicaLog
 from replication.roles.settings import RoleSettings
 from replication.roles.states import (
     LIFECYCLE_TRANSITIONS,
@@ -86,12 +81,10 @@ from replication.roles.states import (
     partition_status_of,
 )
 from replication.rules.alter_partition import Altered
-from replication.rules.epochs import assigned
 from replication.rules.fencing import StopProof
 from replication.rules.fetch import FetchAnswer, FetchRequest
 from replication.rules.partition import AlterPartitionRequest, BrokerStatus, EpochEnd, PartitionEpoch, PartitionState
 from replication.rules.produce import ACKS_ALL, Fate, fate
-from replication.rules.switches import CURRENT
 from replication.simulation.node import Node
 from replication.simulation.options import quiet
 from replication.strategies import applied, events, partitions
@@ -625,20 +618,3 @@ def test_the_command_lists_all_machines_or_says_which_there_are(capsys: pytest.C
     assert capsys.readouterr().err == "simulate: a picture shows one machine: --diagram registration, for example\n"
     assert run(simulate, "simulate", ["--diagram", "lamp\x1b"]) == 2
     assert capsys.readouterr().err.startswith(r"simulate: there is no state machine 'lamp\x1b'; there are registration")
-
-
-def test_an_epoch_without_records_that_was_cut_stays_cut_after_a_crash() -> None:
-    # Seed 3, harsh, 10 minutes: a leader of epoch 10 wrote nothing, was cut back to the end of epoch 9, took more of
-    # epoch 9 and died; with the cut not on disk it came back with epoch 10 in the midst of epoch 9.
-    storage, now = MemoryStorage(ManualClock()), TimeMs(5)
-
-    def opened() -> PartitionLog:
-        return PartitionLog.open(storage, "t-0", LogConfig(), LastShutdown(clean=False), now_ms=now)
-
-    log = ReplicaLog(opened(), CURRENT)
-    record = Record(Offset(0), now, None, b"x")
-    log.append_as_leader(build_batch(BatchSpec(), (record,)), LeaderEpoch(9), now)
-    log.take_epochs(attrs.evolve(log.state, epochs=assigned(log.state.epochs, LeaderEpoch(10), Offset(1))))
-    log.cut(Offset(1), now)
-    log.append_as_leader(build_batch(BatchSpec(), (record,)), LeaderEpoch(9), now)
-    assert [entry.epoch for entry in ReplicaLog(opened(), CURRENT).state.epochs] == [9]

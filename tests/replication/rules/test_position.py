@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from broker.ids import LeaderEpoch, Offset
-from replication.rules.partition import EpochEnd
+from replication.rules.partition import UNKNOWN_EPOCH, UNKNOWN_OFFSET, EpochEnd
 from replication.rules.position import Position, PositionCheck, check_position
 
 AT_THREE = Position(Offset(3), LeaderEpoch(1))
@@ -19,6 +19,9 @@ AT_THREE = Position(Offset(3), LeaderEpoch(1))
         (EpochEnd(LeaderEpoch(1), Offset(2)), PositionCheck.CUT, 2),
         (EpochEnd(LeaderEpoch(0), Offset(1)), PositionCheck.CUT, 1),
         (EpochEnd(), PositionCheck.LOST, 0),
+        # SubscriptionState.maybeCompleteValidation needs both; a broker before 2.0 names no epoch.
+        (EpochEnd(UNKNOWN_EPOCH, Offset(9)), PositionCheck.LOST, 0),
+        (EpochEnd(LeaderEpoch(1), UNKNOWN_OFFSET), PositionCheck.LOST, 0),
     ],
 )
 def test_a_position_stands_unless_its_epoch_ends_before_it(answer: EpochEnd, check: PositionCheck, offset: int) -> None:

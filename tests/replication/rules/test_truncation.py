@@ -24,6 +24,7 @@ from replication.rules.truncation import (
     may_apply,
     on_fenced,
     out_of_range,
+    start_raised,
     truncated,
 )
 from tests.oracles.logs import common_prefix, state_of
@@ -176,3 +177,12 @@ def test_fetching_ends_at_the_last_common_record(
             break
         own = after_answer(own, answer, CURRENT)
     assert own.end_offset == common_prefix(ours, theirs)
+
+
+@pytest.mark.parametrize("offset", [0, 2, 3, 4])
+def test_a_log_start_that_is_not_raised_is_the_same_log(offset: int) -> None:
+    """UnifiedLog.maybeIncrementLogStartOffset changes nothing at an offset at or below the log start."""
+    own = log(6, (1, 2), (2, 4), start=2, committed=5)
+    raised = start_raised(own, Offset(offset))
+    assert (raised is own) is (offset <= 2)
+    assert raised.start_offset == max(2, offset)

@@ -59,6 +59,9 @@ ROLES: Final[Mapping[str, str]] = MappingProxyType(
         'replication/roles/replica_log.py __init__ [dropped call] self._read = b"" -> pass': (
             "the first read keeps its bytes before anybody looks at those of a former one"
         ),
+        "replication/roles/states/partition_status.py check_change [dropped branch] before is not None -> False": (
+            "`move_input` names the event by both states, so that the table of moves has it and leads to the second"
+        ),
         "replication/rules/fetch.py handle [dropped call] self._cached[request.replica] = cached -> pass": (
             "only speed: each decision is made anew, from the same values"
         ),
