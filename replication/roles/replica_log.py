@@ -138,8 +138,6 @@ class ReplicaLog:
 
     def read(self, offset: Offset, bytes_max: SizeBytes) -> bytes:
         """Return whole batches from `offset` on, at least one if there is one."""
-        if offset >= self.state.end_offset:
-            return b""
         appended = self._appended
         if appended.is_at(offset, self.version) and 0 < len(appended.records) <= bytes_max:
             return appended.records

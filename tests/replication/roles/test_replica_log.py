@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import attrs
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -69,6 +70,17 @@ def test_a_log_is_what_the_rules_say_after_each_change(steps: list[tuple[str, in
         expected = stepped(log, step, number, rules)
         assert log.state == expected, step
         log.state.check_invariants()
+
+
+@pytest.mark.parametrize("trims", [False, True])
+def test_before_2_7_a_cut_at_the_end_left_an_epoch_without_records(trims: bool) -> None:
+    """KAFKA-10706: the follower would ask about this epoch again and again."""
+    log = opened(CURRENT if trims else without(CURRENT, "epoch_cache_always_trimmed"))
+    log.append_as_leader(BATCH, LeaderEpoch(9), NOW)
+    log.take_epochs(attrs.evolve(log.state, epochs=assigned(log.state.epochs, LeaderEpoch(10), Offset(1))))
+    for end_offset in (2, 1):
+        log.cut(Offset(end_offset), NOW)
+        assert [entry.epoch for entry in log.state.epochs] == ([9] if trims else [9, 10])
 
 
 def test_a_log_that_starts_anew_keeps_its_high_watermark_within_whatever_the_rules() -> None:

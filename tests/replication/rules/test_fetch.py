@@ -7,7 +7,15 @@ import pytest
 
 from broker.error_codes import ErrorCode
 from broker.ids import BrokerId, LeaderEpoch, Offset
-from replication.rules.fetch import FetchAnswer, FetchRequest, FollowerFetchHandler, after_answer, answer_fetch
+from broker.units import TimeMs
+from replication.rules.fetch import (
+    FetchAnswer,
+    FetchRequest,
+    FollowerFetchHandler,
+    after_answer,
+    answer_fetch,
+    decide_fetch,
+)
 from replication.rules.leadership import unassigned
 from replication.rules.partition import EpochEnd
 from replication.rules.switches import CURRENT, rules_of
@@ -33,6 +41,12 @@ LOG = log(9, (3, 2), (5, 6), start=2, committed=4)
 )
 def test_the_errors_of_a_fetch(asked: FetchRequest, error: ErrorCode) -> None:
     assert answer_fetch(leader(), LOG, asked, CURRENT).error is error
+
+
+def test_before_2_1_a_fetch_of_who_is_no_replica_tells_nothing_of_its_epoch() -> None:
+    """KIP-320: until then a fetch had no epoch by which the leader could be the one that is behind."""
+    assert answer_fetch(leader(), LOG, fetch(4, 9), rules_of("2.0")).error is ErrorCode.NOT_LEADER_OR_FOLLOWER
+    assert answer_fetch(leader(), LOG, fetch(4, 9), rules_of("2.1")).error is ErrorCode.UNKNOWN_LEADER_EPOCH
 
 
 def test_the_epoch_is_looked_at_before_leadership() -> None:
@@ -178,6 +192,24 @@ def test_a_handler_with_cached_decisions_answers_as_a_new_one_does() -> None:
         (state, raised, asked, brokers),
         (state, raised, fetch(2, 12, last=5, broker_epoch=3), brokers),
         (leader(follower(3, 8)), raised, asked, brokers),
+        (state, raised, asked, brokers),  # A reassignment has added the replica, in the same leader epoch (KIP-455).
         (state, LOG, asked, brokers),
     ):
         assert handler.handle(*how) == FollowerFetchHandler(settings()).handle(*how)
+
+
+def test_the_fetch_of_an_idle_follower_is_decided_once() -> None:
+    """The handler keeps the decision while request, log, leader epoch and brokers are the same values."""
+    handler, state, asked, brokers = FollowerFetchHandler(settings()), leader(), fetch(2, 9, last=5), moment()
+    first = handler.handle(state, LOG, asked, brokers)
+    later = attrs.evolve(brokers, now_ms=TimeMs(NOW + 1))
+    assert handler.handle(first.leader, LOG, asked, later).answer is first.answer
+    assert handler.handle(first.leader, LOG, attrs.evolve(asked), later).answer is not first.answer
+
+
+@pytest.mark.parametrize(("checks", "error"), [(True, ErrorCode.NOT_LEADER_OR_FOLLOWER), (False, ErrorCode.NONE)])
+def test_since_kip_903_a_fetch_of_a_former_incarnation_is_not_recorded(checks: bool, error: ErrorCode) -> None:
+    brokers = attrs.evolve(moment(), brokers=statuses(broker_epochs={2: 4}))
+    rules = on(CURRENT, isr_join_broker_epoch=checks)
+    decision = decide_fetch(leader(), LOG, fetch(2, 9, last=5, broker_epoch=3), brokers, rules)
+    assert (decision.answer.error, decision.is_recorded) == (error, not checks)

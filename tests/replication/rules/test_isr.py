@@ -17,7 +17,7 @@ from replication.rules.isr import (
     propose_shrink,
 )
 from replication.rules.partition import UNKNOWN_BROKER_EPOCH, BrokerStatus, Follower, IsrMember
-from replication.rules.switches import CURRENT, rules_of
+from replication.rules.switches import CURRENT, Rules, rules_of
 from tests.replication.builders import (
     LAG_MS_MAX,
     fetch,
@@ -163,3 +163,9 @@ def test_only_under_min_isr_a_slow_follower_has_to_catch_up_before_it_joins(isr:
     rules = on(CURRENT, isr_join_caught_up_under_min_isr=True)
     joins = may_join(leader(isr=isr), log(9, committed=4), follower(2, 4), moment(), settings(rules, min_isr=2))
     assert joins == (len(isr) == 2)
+
+
+@pytest.mark.parametrize("rules", [CURRENT, on(CURRENT, isr_join_eligibility=False)])
+def test_who_is_not_registered_is_not_eligible_by_kip_903_alone_too(rules: Rules) -> None:
+    """Its broker epoch could be compared with none."""
+    assert not is_eligible(follower(2, broker_epoch=3), None, rules)

@@ -62,9 +62,6 @@ ROLES: Final[Mapping[str, str]] = MappingProxyType(
         "replication/roles/states/partition_status.py check_change [dropped branch] before is not None -> False": (
             "`move_input` names the event by both states, so that the table of moves has it and leads to the second"
         ),
-        "replication/rules/fetch.py handle [dropped call] self._cached[request.replica] = cached -> pass": (
-            "only speed: each decision is made anew, from the same values"
-        ),
         "replication/rules/fetch.py answer_fetch [comparison] request.offset <= log.end_offset -> "
         "(request.offset < log.end_offset)": "at the log's end the look-up finds that the logs do not part",
         "replication/rules/epochs.py assigned [comparison] epochs[-1].start_offset <= start_offset -> "
