@@ -75,11 +75,6 @@ def follower_high_watermark(log: LogState, leader_high_watermark: Offset) -> Off
     return max(log.start_offset, min(leader_high_watermark, log.end_offset))
 
 
-def truncated_high_watermark(high_watermark: Offset, end_offset: Offset) -> Offset:
-    """Return the high watermark after the log was truncated to `end_offset`."""
-    return min(high_watermark, end_offset)
-
-
 def restarted_high_watermark(high_watermark: Offset, start_offset: Offset, rules: Rules) -> Offset:
     """Return the high watermark after the whole log was truncated and starts again, empty, at `start_offset`."""
     return start_offset if rules.high_watermark_follows_full_truncation else high_watermark

@@ -45,7 +45,7 @@ import attrs
 from broker.error_codes import ErrorCode
 from broker.ids import LeaderEpoch, Offset
 from replication.rules.epochs import UNDEFINED_END, end_offset_for, trimmed_at_end, trimmed_at_start
-from replication.rules.high_watermark import restarted_high_watermark, truncated_high_watermark
+from replication.rules.high_watermark import restarted_high_watermark
 from replication.rules.partition import (
     UNKNOWN_EPOCH,
     UNKNOWN_OFFSET,
@@ -128,12 +128,10 @@ def cut_for(log: LogState, answer: EpochEnd, rules: Rules) -> Cut:
     if answer.end_offset == UNKNOWN_OFFSET:
         # The leader does not know the epoch: what lies below the high watermark is all that is known to be common.
         return Cut(log.high_watermark, complete=True)
-    if answer.epoch == UNKNOWN_EPOCH:
-        # An answer of KIP-101: it says where an epoch ends and not which, so there is nothing to compare.
-        return Cut(min(answer.end_offset, log.end_offset), complete=True)
     own = end_offset_for(log.epochs, answer.epoch, log.end_offset, rules)
     if own.end_offset == UNKNOWN_OFFSET:
-        # Every epoch of this log is older than the leader's, so nothing above the leader's end can be common.
+        # Every epoch of this log is older than the leader's, so nothing above the leader's end can be common. Or the
+        # answer is of KIP-101: it says where an epoch ends and not which, so there is nothing to compare.
         return Cut(min(answer.end_offset, log.end_offset), complete=True)
     if own.epoch != answer.epoch:
         # This log lacks the leader's epoch. Its own largest epoch below is the next candidate for the last common one:
@@ -154,7 +152,7 @@ def truncated(log: LogState, end_offset: Offset, rules: Rules) -> LogState:
     return LogState(
         start_offset=min(log.start_offset, end_offset),
         end_offset=end_offset,
-        high_watermark=truncated_high_watermark(log.high_watermark, end_offset),
+        high_watermark=min(log.high_watermark, end_offset),
         epochs=trimmed_at_end(log.epochs, end_offset),
     )
 

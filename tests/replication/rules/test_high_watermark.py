@@ -8,11 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from broker.ids import BrokerEpoch, BrokerId, Offset
-from replication.rules.high_watermark import follower_high_watermark, leader_high_watermark, truncated_high_watermark
+from replication.rules.high_watermark import follower_high_watermark, leader_high_watermark
 from replication.rules.isr import maximal_isr, propose_expand, propose_shrink
 from replication.rules.min_isr import effective_min_isr, is_under_min_isr
 from replication.rules.partition import LeaderState
 from replication.rules.switches import CURRENT, rules_of
+from replication.rules.truncation import truncated
 from tests.replication.builders import LAG_MS_MAX, NOW, follower, ids, leader, log, moment, settings
 
 BROKER_EPOCH = BrokerEpoch(0)
@@ -85,8 +86,8 @@ def test_a_followers_lies_within_its_log(said: int, expected: int) -> None:
 
 
 def test_a_cut_takes_it_along() -> None:
-    assert truncated_high_watermark(Offset(5), Offset(3)) == 3
-    assert truncated_high_watermark(Offset(2), Offset(3)) == 2
+    assert truncated(log(6, committed=5), Offset(3), CURRENT) == log(3, committed=3)
+    assert truncated(log(6, committed=2), Offset(3), CURRENT) == log(3, committed=2)
 
 
 @given(st.lists(st.integers(0, 9), min_size=2, max_size=2), st.sets(st.sampled_from([2, 3])), st.integers(0, 9))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 
 import attrs
 import pytest
@@ -117,6 +118,29 @@ def test_before_3_6_it_did() -> None:
 
 def test_who_is_not_in_the_isr_is_fenced_without_a_change() -> None:
     assert fenced(partition((1, 2)), BrokerId(3), active(1, 2, 3), TWO) is None
+
+
+@pytest.mark.parametrize("event", [fenced, restarted_uncleanly])
+def test_a_broker_in_neither_isr_nor_elr_goes_without_an_election(
+    event: Callable[..., PartitionState | None],
+) -> None:
+    """ReplicationControlManager looks only at partitions in whose ISR, or ELR, the broker is."""
+    leaderless = partition((1,), leader=NOBODY)
+    unclean = settings(unclean=True, min_isr=2)
+    assert event(leaderless, BrokerId(3), active(2, 3), unclean) is None
+    assert swept(leaderless, active(2, 3), unclean) is not None
+
+
+@pytest.mark.parametrize("lacks", ["elr", "elr_excludes_unclean"])
+def test_before_the_elr_forgot_unclean_brokers_a_restart_was_a_fencing_like_any_other(lacks: str) -> None:
+    """KIP-966: handleBrokerUncleanShutdown is of the ELR; fencing removes the broker from the ISR all the same."""
+    without_it = settings(on(CURRENT, **{lacks: False}), min_isr=2)
+    assert restarted_uncleanly(partition((1, 2)), BrokerId(2), active(1, 2, 3), without_it) is None
+
+
+def test_of_brokers_fenced_one_after_the_other_none_leads_again() -> None:
+    state = fenced_together(partition((1, 2)), ids(1, 2), active(1, 2), TWO)
+    assert (state.leader, state.isr, state.elr) == (NO_LEADER, (), ids(1, 2))
 
 
 def test_the_last_member_stays_without_elr() -> None:

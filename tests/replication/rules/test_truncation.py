@@ -186,3 +186,13 @@ def test_a_log_start_that_is_not_raised_is_the_same_log(offset: int) -> None:
     raised = start_raised(own, Offset(offset))
     assert (raised is own) is (offset <= 2)
     assert raised.start_offset == max(2, offset)
+
+
+@pytest.mark.parametrize(
+    ("release", "error"),
+    [("2.0", ErrorCode.NONE), ("2.1", ErrorCode.FENCED_LEADER_EPOCH), ("4.1", ErrorCode.FENCED_LEADER_EPOCH)],
+)
+def test_since_2_1_a_question_of_a_former_epoch_is_fenced(release: str, error: ErrorCode) -> None:
+    """KIP-320 gave OffsetsForLeaderEpoch the current leader epoch."""
+    answer = answer_epoch_end(leader(), log(4, (1, 0)), LeaderEpoch(1), LeaderEpoch(4), rules_of(release))
+    assert answer[0] is error

@@ -21,6 +21,8 @@ ROLES: Final[Mapping[str, str]] = MappingProxyType(
         "ballot.is_valid(ballot.leader) -> (ballot.is_valid(ballot.leader))": (
             "no leader is no broker, and is in no ISR and no ELR"
         ),
+        "replication/rules/truncation.py answer_epoch_end [comparison] believed < role.leader_epoch -> "
+        "(believed <= role.leader_epoch)": ("only epochs that differ come to the comparison"),
         "replication/rules/fetch.py check_leader_epoch [comparison] leader_epoch < role.leader_epoch -> "
         "(leader_epoch <= role.leader_epoch)": ("only epochs that differ come to the comparison"),
         "replication/rules/isr.py is_eligible [dropped operand] status is None or status.fenced or "
