@@ -90,4 +90,4 @@ def is_clean_registration(found: StopProof, registered: BrokerStatus | None) -> 
     """Return whether a registering broker has lost no record since it was registered last."""
     if registered is None:
         return False
-    return found.epoch is not None and found.epoch == registered.epoch
+    return found.epoch == registered.epoch

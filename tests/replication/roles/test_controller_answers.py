@@ -21,6 +21,7 @@ from replication.roles.messages import (
     BrokerRegistration,
     BrokerRegistrationResponse,
     CreateTopic,
+    DeleteTopic,
     ElectLeaders,
     ElectLeadersResponse,
     FetchDue,
@@ -28,6 +29,7 @@ from replication.roles.messages import (
     MetadataFetch,
     MetadataFetchResponse,
     NodeId,
+    PartitionRemoved,
     SessionsDue,
 )
 from replication.roles.outbox import Outbox
@@ -195,6 +197,17 @@ def test_a_broker_that_is_silent_is_fenced_once() -> None:
     assert talk.controller.image.partitions[0].leader == NO_LEADER
     talk.say(BalanceDue(), now_ms=later_ms)
     assert talk.controller.image.partitions[0].leader == BrokerId(2)
+
+
+def test_a_topic_is_deleted_once() -> None:
+    talk = Talk()
+    talk.beat(1)
+    talk.say(CreateTopic(0, ids(1)))
+    count = len(talk.controller.log)
+    for partition in (9, 0, 0):
+        talk.say(DeleteTopic(partition))
+    assert talk.controller.log[count:] == [PartitionRemoved(0)]
+    assert talk.controller.image.partitions == {}
 
 
 def test_no_broker_is_assigned_twice() -> None:
