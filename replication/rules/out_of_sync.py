@@ -90,13 +90,13 @@ def out_of_sync(
     for follower in leader.followers:
         if follower.broker not in leader.isr:
             known = follower.end_offset != UNKNOWN_OFFSET
-            lag_ms = None if follower.caught_up_at_ms == START else moment.now_ms - follower.caught_up_at_ms
+            lag_ms = DurationMs(moment.now_ms - follower.caught_up_at_ms)
             found.append(
                 OutOfSync(
                     follower.broker,
                     _why(follower, log, moment, settings),
                     lag_records=log.end_offset - follower.end_offset if known else None,
-                    lag_ms=None if lag_ms is None else DurationMs(lag_ms),
+                    lag_ms=None if follower.caught_up_at_ms == START else lag_ms,
                 )
             )
     return tuple(found)

@@ -7,14 +7,16 @@ import pytest
 
 from broker.error_codes import ErrorCode
 from broker.errors import UsageError
-from broker.ids import NO_LEADER, BrokerEpoch, BrokerId
+from broker.ids import NO_LEADER, BrokerEpoch, BrokerId, LeaderEpoch
 from broker.registration import NOTHING_READ, BrokerState, Heartbeat
 from broker.units import DurationMs, TimeMs
 from replication.roles.controller import ControllerRole
 from replication.roles.messages import (
     Address,
+    AlterPartition,
     AlterPartitionReassignments,
     AlterPartitionReassignmentsResponse,
+    AlterPartitionResponse,
     BalanceDue,
     BrokerHeartbeat,
     BrokerHeartbeatResponse,
@@ -36,6 +38,7 @@ from replication.roles.outbox import Outbox
 from replication.roles.settings import RoleSettings
 from replication.rules.election import Election
 from replication.rules.fencing import StopProof
+from replication.rules.partition import AlterPartitionRequest, IsrMember, PartitionEpoch
 from replication.rules.switches import rules_of
 from tests.replication.builders import ids
 
@@ -63,10 +66,12 @@ class Talk:
         assert isinstance(told, BrokerRegistrationResponse)
         return BrokerEpoch(-1) if told.epoch is None else told.epoch
 
-    def beat(self, broker: int, now_ms: int = 0, *, stops: bool = False) -> BrokerState:
+    def beat(
+        self, broker: int, now_ms: int = 0, *, stops: bool = False, offline: frozenset[int] = frozenset()
+    ) -> BrokerState:
         """Let a broker that has read everything send a heartbeat, and return the state that it is told."""
         heartbeat = Heartbeat(metadata_offset=len(self.controller.log) - 1, want_shutdown=stops)
-        beat = BrokerHeartbeat(BrokerId(broker), self.epochs[BrokerId(broker)], heartbeat, frozenset())
+        beat = BrokerHeartbeat(BrokerId(broker), self.epochs[BrokerId(broker)], heartbeat, offline)
         answers = [each for each in self.say(beat, broker, now_ms) if isinstance(each, BrokerHeartbeatResponse)]
         assert [each.error for each in answers] == [ErrorCode.NONE]
         return answers[0].state
@@ -197,6 +202,48 @@ def test_a_broker_that_is_silent_is_fenced_once() -> None:
     assert talk.controller.image.partitions[0].leader == NO_LEADER
     talk.say(BalanceDue(), now_ms=later_ms)
     assert talk.controller.image.partitions[0].leader == BrokerId(2)
+
+
+def test_a_broker_that_reports_a_failed_directory_leaves_the_isrs_of_its_partitions_once() -> None:
+    """KIP-858: handleDirectoriesOffline fences the broker for the partitions of the directory only."""
+    talk = Talk()
+    talk.beat(1)
+    talk.beat(2)
+    for partition in (0, 1, 2):
+        talk.say(CreateTopic(partition, ids(2, 1)))
+    for offline, left in (({0}, ids(1)), ({0}, ids(1)), ({0, 1}, ids(1))):
+        talk.beat(2, offline=frozenset(offline))
+        states = talk.controller.image.partitions
+        assert (states[0].isr, states[0].leader, states[2].isr) == (left, 1, ids(2, 1))
+        assert states[1].isr == (ids(1) if 1 in offline else ids(2, 1))
+    assert talk.controller.image.brokers[BrokerId(2)].offline == {0, 1}
+    assert [state.partition_epoch for state in talk.controller.image.partitions.values()] == [1, 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("partition", "behind", "error"),
+    [
+        (0, 0, ErrorCode.NONE),
+        (0, 1, ErrorCode.STALE_BROKER_EPOCH),
+        (9, 0, ErrorCode.UNKNOWN_TOPIC_ID),
+        (9, 1, ErrorCode.STALE_BROKER_EPOCH),
+    ],
+)
+def test_an_alter_partition_of_another_broker_epoch_or_an_unknown_topic_is_refused(
+    partition: int, behind: int, error: ErrorCode
+) -> None:
+    """ReplicationControlManager.alterPartition checks the broker epoch before it looks for the topics."""
+    talk, leader = Talk(), BrokerId(2)
+    talk.beat(1)
+    talk.beat(2)
+    talk.say(CreateTopic(0, ids(2, 1)))
+    request = AlterPartitionRequest(
+        leader=leader, leader_epoch=LeaderEpoch(0), partition_epoch=PartitionEpoch(0), isr=(IsrMember(leader),)
+    )
+    ask = AlterPartition(partition, 1, request, BrokerEpoch(talk.epochs[leader] - behind))
+    answers = [each for each in talk.say(ask, leader) if isinstance(each, AlterPartitionResponse)]
+    assert [(each.partition, each.request, each.altered.error) for each in answers] == [(partition, request, error)]
+    assert talk.controller.image.partitions[0].isr == (ids(2) if error is ErrorCode.NONE else ids(2, 1))
 
 
 def test_a_topic_is_deleted_once() -> None:
