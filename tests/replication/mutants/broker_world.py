@@ -61,19 +61,25 @@ class Guest:
         self.host = host
         self.led: dict[int, int] = {}
         self.wrote: tuple[ErrorCode, int] | None = None
+        self.calls: list[tuple[int, Outbox]] = []
+        """When it was told something, and where its own messages shall go."""
 
     def handle(self, message: Message, sender: Address, now_ms: TimeMs, out: Outbox) -> None:
         """Append what a message asks for."""
+        assert isinstance(sender, Address), sender
+        self.calls.append((now_ms, out))
         if isinstance(message, GuestWrite):
             told = self.host.append(message.partition, message.records, out)
             self.wrote = (told.error, told.number)
 
     def on_gained(self, partition: int, leader_epoch: LeaderEpoch, now_ms: TimeMs, out: Outbox) -> None:
         """Note a partition that the broker leads."""
+        self.calls.append((now_ms, out))
         self.led[partition] = leader_epoch
 
     def on_lost(self, partition: int, now_ms: TimeMs, out: Outbox) -> None:
         """Note a partition that the broker leads no more."""
+        self.calls.append((now_ms, out))
         del self.led[partition]
 
 
@@ -161,6 +167,7 @@ class World:
         self.disks.failed, self.dropped, self.timers, self.advances = "", [], [], False
         self.pending_before = {each: self.pending(each) for each in self.parts}
         self.sent_ms = self.now_ms
+        self.guests[0].calls.clear()
         self.now_ms += self.draws.number(0, 400) if self.draws.one(range(12)) else 15_000
         self.role.handle(message, Address(NodeId(sender)), TimeMs(self.now_ms), self.out)
 

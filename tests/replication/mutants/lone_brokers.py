@@ -156,6 +156,8 @@ def _unknown(world: World) -> Iterator[str]:
     led = {each.number: each.epoch for each in world.parts.values() if each.is_led}
     if world.guests[0].led != led:
         yield f"the guest knows of {world.guests[0].led}, led are {led}"
+    if any(call != (world.now_ms, world.out) for call in world.guests[0].calls):
+        yield f"at {world.now_ms} ms the guest is told {world.guests[0].calls}"
     for each in world.parts.values():
         role = world.role.roles.get(each.number)
         wanted = "leading" if each.is_led else each.role if each.is_held else "none"

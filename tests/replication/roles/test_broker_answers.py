@@ -18,10 +18,12 @@ from replication.roles.broker_start import BrokerStart
 from replication.roles.controller import ControllerRole
 from replication.roles.hosted import Host
 from replication.roles.messages import (
+    CONTROLLER,
     Address,
     AlterPartition,
     AlterPartitionResponse,
     BrokerHeartbeat,
+    BrokerRegistration,
     BrokerRegistrationResponse,
     CheckpointDue,
     Fetch,
@@ -73,10 +75,11 @@ def woken(stage: Stage, message: Message) -> list[tuple[DurationMs, Message]]:
 
 
 def test_a_process_begins_with_its_registration_and_a_timer_for_each_task() -> None:
-    start = BrokerStart(OWN, "1/1", StopProof(), lambda _: None, lambda _: None, lambda _: None)  # type: ignore[arg-type, return-value] # no partition, so none is called.
+    proof = StopProof(BrokerEpoch(4))
+    start = BrokerStart(OWN, "1/1", proof, lambda _: None, lambda _: None, lambda _: None, rack="a")  # type: ignore[arg-type, return-value] # no partition, so none is called.
     out = Outbox()
     BrokerRole(start, SETTINGS).begin(out)
-    assert [type(message).__name__ for _, message in out.sent] == ["BrokerRegistration"]
+    assert out.sent == [(Address(CONTROLLER), BrokerRegistration(OWN, "1/1", proof, "a"))]
     assert out.woken == [
         (SETTINGS.answer_ms_max, RegistrationDue()),
         (SETTINGS.checkpoint_ms, CheckpointDue()),

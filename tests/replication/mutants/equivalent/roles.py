@@ -21,6 +21,9 @@ ROLES: Final[Mapping[str, str]] = MappingProxyType(
         "ballot.is_valid(ballot.leader) -> (ballot.is_valid(ballot.leader))": (
             "no leader is no broker, and is in no ISR and no ELR"
         ),
+        "replication/roles/follower.py _is_awaited [swapped arguments] may_apply(self._sent_offset, "
+        "self.log.state.end_offset, parked=self.replica_role is _PARKED) -> may_apply(self.log.state.end_offset, "
+        "self._sent_offset, parked=self.replica_role is _PARKED)": "the two offsets are only compared for being equal",
         "replication/rules/truncation.py answer_epoch_end [comparison] believed < role.leader_epoch -> "
         "(believed <= role.leader_epoch)": ("only epochs that differ come to the comparison"),
         "replication/rules/fetch.py check_leader_epoch [comparison] leader_epoch < role.leader_epoch -> "
