@@ -22,6 +22,7 @@ Source: AbstractCoordinator, ConsumerCoordinator, Heartbeat, trunk 1eb7644 (2024
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Final
 
 from broker.entropy import RandomSource
@@ -41,7 +42,7 @@ from broker.group.members import MemberId
 from broker.group.protocol import Subscription, read_assignment, read_subscription
 from broker.ids import TopicPartition
 from broker.machines import step
-from broker.units import DurationMs
+from broker.units import DurationMs, TimeMs
 from replication.groups.client.assigning import COOPERATIVE, ClientAssignor
 from replication.groups.client.client import RETRIABLE, Client
 from replication.groups.client.joining import JOIN_TRANSITIONS, NO_MEMBERSHIP, JoinInput, JoinState, Membership
@@ -85,7 +86,6 @@ class ClassicClient(Client):
         self._is_joining = False
         self._is_closing = False
         self._began_ms: int | None = None
-        self._prepare_began_ms = 0
         self._partition_counts: Mapping[str, int] = {}
         self._assigned_counts: Mapping[str, int] | None = None
         """The partition counts from which the leader made the last assignment."""
@@ -108,32 +108,34 @@ class ClassicClient(Client):
     # Joining.
 
     def _poll_group(self) -> None:
-        if self._is_joining or self._is_closing:
-            return
-        if self._must_join:
+        if self._may_join:
             self._link.after_finding(self._join)
 
+    @property
+    def _may_join(self) -> bool:
+        return self._must_join and not self._is_joining and not self._is_closing
+
     def _join(self) -> None:
-        if self._is_joining or self._is_closing or not self._must_join:
+        if not self._may_join:
             return
         self._is_joining = True
         if self._must_prepare:
             self._must_prepare = False
-            self._prepare_began_ms = self._now_ms
-            self._commit_before_joining()
+            if not self._is_cooperative:
+                self.subscriptions.pause(self.subscriptions.owned)
+            self._commit_before_joining(self._now_ms)
         else:
             self._send_join()
 
-    def _commit_before_joining(self) -> None:
-        if not self._is_cooperative:
-            self.subscriptions.pause(self.subscriptions.owned)
-        self._commit(self._on_committed_before_joining)
+    def _commit_before_joining(self, since_ms: TimeMs) -> None:
+        self._commit(lambda error: self._on_committed_before_joining(since_ms, error))
 
-    def _on_committed_before_joining(self, error: ErrorCode) -> None:
+    def _on_committed_before_joining(self, since_ms: TimeMs, error: ErrorCode) -> None:
         options = self.spec.options
-        is_late = self._now_ms - self._prepare_began_ms >= options.max_poll_interval_ms
+        is_late = self._now_ms - since_ms >= options.max_poll_interval_ms
         if error in RETRIABLE and not is_late:
-            self._timers.set(_RETRY, self._now_ms, options.retry_backoff_ms, self._commit_before_joining)
+            retry = partial(self._commit_before_joining, since_ms)
+            self._timers.set(_RETRY, self._now_ms, options.retry_backoff_ms, retry)
         else:
             self._on_application(self._give_up_partitions)
 
@@ -141,7 +143,7 @@ class ClassicClient(Client):
         """Give up the partitions that may not be held while joining, then join."""
         owned = self.subscriptions.owned
         self.is_leader = False
-        if self._membership.generation < 0 or not self._membership.member_id:
+        if self._membership.generation < 0:
             self._own(frozenset(), Why.LOST)
             self._send_join()
             return
@@ -306,8 +308,7 @@ class ClassicClient(Client):
         self._restart_commit_timer()
         self._fetch_offsets()
         self._refresh_topics()
-        if self._must_join:
-            self._link.after_finding(self._join)
+        self._poll_group()
 
     def _fail(self, error: ErrorCode | None) -> None:
         """Join again after a failed JoinGroup or SyncGroup, at once or after a backoff, or end.

@@ -176,10 +176,8 @@ class Client(ABC):
             self._on_application(action)
         if not self._is_held:
             self._poll_group()
-        if self.is_over:
-            return
         self._check_remembered()
-        if not self._is_held and not self.is_over:
+        if not self._is_held:
             self._commit_if_due()
             self._fetch_offsets()
             reads = self.subscriptions.read(options.max_poll_records, self._now_ms)
@@ -260,7 +258,7 @@ class Client(ABC):
     # Commits.
 
     def _commit_if_due(self) -> None:
-        if self._now_ms >= self._next_commit_ms and self.can_commit:
+        if self._now_ms >= self._next_commit_ms:
             self._restart_commit_timer()
             self._commit(lambda error: None)
 

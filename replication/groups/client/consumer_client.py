@@ -45,7 +45,7 @@ _HEARTBEAT: Final = "heartbeat"
 _RETRY: Final = "retry"
 _FENCED: Final = frozenset({ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.UNKNOWN_MEMBER_ID})
 _SILENT: Final = frozenset({EpochState.UNSUBSCRIBED, EpochState.FENCED, EpochState.STALE, EpochState.FATAL})
-_URGENT: Final = frozenset({EpochState.JOINING, EpochState.ACKNOWLEDGING, EpochState.LEAVING})
+_URGENT: Final = frozenset({EpochState.JOINING, EpochState.ACKNOWLEDGING})
 _IN_GROUP: Final = frozenset({EpochState.JOINING, EpochState.RECONCILING, EpochState.ACKNOWLEDGING, EpochState.STABLE})
 NO_ASSIGNMENT: Final = -1
 
@@ -86,8 +86,6 @@ class ConsumerClient(Client):
         self._interval_ms = DurationMs(0)
         self._beat_at_ms = self._pause_until_ms = TimeMs(0)
         self._began_ms: int | None = None
-        self._reconcile_began_ms = 0
-        self._is_stale = False
 
     @property
     def member_id(self) -> MemberId:
@@ -114,14 +112,14 @@ class ConsumerClient(Client):
 
     def _poll_group(self) -> None:
         if self.state in (EpochState.UNSUBSCRIBED, EpochState.STALE):
-            self._is_stale = False
             self._join()
 
     def _on_poll_timeout(self) -> None:
         if self.state in _IN_GROUP:
             self._link.note(PollExpired())
-            self._is_stale = True
             self._send_leaving()
+            self._move(EpochInput.LEFT_STALE)
+            self._lose_all()
 
     def _close(self) -> None:
         if self.state not in _IN_GROUP:
@@ -134,33 +132,22 @@ class ConsumerClient(Client):
         self._own(NOTHING, Why.CLOSED)
         if self.state in _IN_GROUP:
             self._send_leaving()
+            self._move(EpochInput.LEFT)
         self.is_over = True
 
     # Joining, leaving, being fenced.
 
     def _join(self) -> None:
-        if self._wanted is not None:
-            self._has_rejoined = True
+        self._has_rejoined = True
         self._epoch = JOINING_EPOCH
-        self._target = _NONE
         self._move(EpochInput.JOIN)
         self._beat()
 
     def _send_leaving(self) -> None:
         self._epoch = LEAVING_EPOCH if self.spec.instance_id is None else STATIC_LEAVING_EPOCH
-        self._current = _NONE
         self._move(EpochInput.LEAVE)
-        if self._link.coordinator is None:
-            self._after_leaving()
-        else:
+        if self._link.coordinator is not None:
             self._send_heartbeat()
-
-    def _after_leaving(self) -> None:
-        if self._is_stale:
-            self._move(EpochInput.LEFT_STALE)
-            self._lose_all()
-        else:
-            self._move(EpochInput.LEFT)
 
     def _lose_all(self) -> None:
         self._own(NOTHING, Why.LOST)
@@ -175,17 +162,16 @@ class ConsumerClient(Client):
 
     def _rejoin_fenced(self) -> None:
         self._lose_all()
-        if self.state is EpochState.FENCED:
-            self._join()
+        self._join()
 
     def _move(self, event: EpochInput) -> None:
         before, self.state = self.state, step(EPOCH_TRANSITIONS, self.state, event, what="member")
         is_arriving = self.state in (EpochState.STABLE, EpochState.ACKNOWLEDGING)
         if self.state is EpochState.RECONCILING and before is not EpochState.RECONCILING:
             self._began_ms = self._now_ms
-        elif before is EpochState.RECONCILING and is_arriving and self._began_ms is not None:
+        elif before is EpochState.RECONCILING and is_arriving:
+            assert self._began_ms is not None
             self._link.note(Rebalanced(DurationMs(self._now_ms - self._began_ms)))
-            self._began_ms = None
 
     # Heartbeats.
 
@@ -200,8 +186,9 @@ class ConsumerClient(Client):
             self._link.after_finding(self._send_heartbeat)
 
     def _send_heartbeat(self) -> None:
-        if self.state in _SILENT or (self._is_beating and self.state is not EpochState.LEAVING):
+        if self.state in _SILENT:
             return
+        assert not self._is_beating or self.state is EpochState.LEAVING, self.state
         request = self._heartbeat()
         self._is_beating = True
         self._beat_at_ms = TimeMs(self._now_ms + self._interval_ms)
@@ -209,8 +196,6 @@ class ConsumerClient(Client):
         if self.state is EpochState.ACKNOWLEDGING:
             self._move(EpochInput.UNCHANGED if self._current == self._target else EpochInput.GIVEN)
             self._reconcile()
-        elif self.state is EpochState.LEAVING:
-            self._after_leaving()
 
     def _heartbeat(self) -> ConsumerGroupHeartbeatRequest:
         """Return a heartbeat with the fields that have changed; with all fields when joining and after an error."""
@@ -220,7 +205,7 @@ class ConsumerClient(Client):
             return ConsumerGroupHeartbeatRequest(
                 member_id=self._member_id, epoch=self._epoch, instance_id=self.spec.instance_id
             )
-        owned = self._current.partitions if says_all or self._reported != self._current else None
+        owned = self._current.partitions if self._reported != self._current else None
         self._reported = self._current
         return ConsumerGroupHeartbeatRequest(
             member_id=self._member_id,
@@ -282,18 +267,17 @@ class ConsumerClient(Client):
             self._acknowledge(self._target)
             return
         self._wanted, self._has_rejoined = self._target, False
-        self._reconcile_began_ms = self._now_ms
-        self._commit_and_revoke(self._target)
+        self._commit_and_revoke(self._target, self._now_ms)
 
-    def _commit_and_revoke(self, wanted: LocalAssignment) -> None:
-        self._commit(lambda error: self._on_committed_before_revoking(wanted, error))
+    def _commit_and_revoke(self, wanted: LocalAssignment, since_ms: TimeMs) -> None:
+        self._commit(lambda error: self._on_committed_before_revoking(wanted, since_ms, error))
 
-    def _on_committed_before_revoking(self, wanted: LocalAssignment, error: ErrorCode) -> None:
+    def _on_committed_before_revoking(self, wanted: LocalAssignment, since_ms: TimeMs, error: ErrorCode) -> None:
         options = self.spec.options
-        is_late = self._now_ms - self._reconcile_began_ms >= options.max_poll_interval_ms
+        is_late = self._now_ms - since_ms >= options.max_poll_interval_ms
         if (error in RETRIABLE or error is ErrorCode.STALE_MEMBER_EPOCH) and not is_late:
             backoff_ms = options.retry_backoff_ms
-            self._timers.set(_RETRY, self._now_ms, backoff_ms, lambda: self._commit_and_revoke(wanted))
+            self._timers.set(_RETRY, self._now_ms, backoff_ms, lambda: self._commit_and_revoke(wanted, since_ms))
         elif not self._is_aborted():
             revoked = self.subscriptions.owned - wanted.partitions
             self.subscriptions.pause(revoked)

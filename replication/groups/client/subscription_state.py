@@ -55,8 +55,8 @@ class SubscriptionState:
         return tuple(one for one, position in self._positions.items() if position is None)
 
     def seek(self, partition: TopicPartition, offset: Offset) -> None:
-        """Set the position of a partition, unless it is no longer owned or has a position."""
-        if partition in self._positions and self._positions[partition] is None:
+        """Set the position of a partition, unless it is no longer owned."""
+        if partition in self._positions:
             self._positions[partition] = offset
 
     def commits(self) -> tuple[Commit, ...]:
@@ -72,7 +72,7 @@ class SubscriptionState:
         left = count_max
         for partition in self._in_turn():
             position = self._positions[partition]
-            if position is None or partition in self._paused or left == 0:
+            if position is None or partition in self._paused:
                 continue
             end = Offset(min(self._feed.end_offset(partition, now_ms), position + left))
             if end > position:

@@ -13,10 +13,6 @@ from typing import Final
 
 MEMBERS: Final[Mapping[str, str]] = MappingProxyType(
     {
-        "replication/groups/client/classic_client.py _poll_group [dropped operand] self._is_joining or "
-        "self._is_closing -> (self._is_closing)": (
-            "`_join` looks at the same; who joins and has lost the coordinator only looks for it sooner"
-        ),
         "replication/groups/client/classic_client.py _take_assignment [dropped call] "
         "self.subscriptions.pause(revoked) -> pass": (
             "until the partitions are given up the application is in its listener's callback, and reads nothing"
