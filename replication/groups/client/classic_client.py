@@ -281,21 +281,17 @@ class ClassicClient(Client):
 
     def _take_assignment(self, sent: Membership, assigned: frozenset[TopicPartition]) -> None:
         """Own the assigned partitions; a cooperative member that has to give some up joins again afterwards."""
-        self._is_joining = False
         if self._membership != sent:
             # Its own threads have left the generation since: what was given is given to others now.
+            self._is_joining = False
             self._reset(keeps_name=False)
             return
         assert self.state is JoinState.STABLE, self.state
         if not self.is_leader:
             self._assigned_counts = None
-        revoked = self.subscriptions.owned - assigned
-        if revoked:
-            self._must_join = True
-            self.subscriptions.pause(revoked)
         self._must_prepare = True
-        if revoked:
-            self._is_joining = True
+        if self.subscriptions.owned - assigned:
+            self._must_join = True
             self._call_back(lambda: self._finish_assignment(sent, assigned))
         else:
             self._finish_assignment(sent, assigned)

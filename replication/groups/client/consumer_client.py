@@ -11,13 +11,14 @@ after it. A fenced member loses all partitions without a commit, and joins again
 
 How: a heartbeat is sent every interval that the coordinator named, and at once to join, to leave, or to report an
 assignment that is now owned. Fields are sent when they change, all of them when joining and after an error. To
-reconcile: commit, give up the partitions that are no longer assigned, then own the rest. All this goes on beside the
-application, unless it has a rebalance listener (`revoke_ms`), which is called at its next poll.
+reconcile: stop reading the partitions that are no longer assigned, commit, give them up, then own the rest. All this
+goes on beside the application, unless it has a rebalance listener (`revoke_ms`), which is called at its next poll.
 
 Left out: client-side assignors, subscriptions by pattern, jitter of the backoff.
 
 Source: AbstractMembershipManager, ConsumerMembershipManager, AbstractHeartbeatRequestManager,
-ConsumerHeartbeatRequestManager and CommitRequestManager, trunk 1eb7644 (2024-10).
+ConsumerHeartbeatRequestManager and CommitRequestManager, trunk 1eb7644 (2024-10); AbstractMembershipManager.
+maybeReconcile, 4.3.1, for when reading stops.
 """
 
 from __future__ import annotations
@@ -267,6 +268,8 @@ class ConsumerClient(Client):
             self._acknowledge(self._target)
             return
         self._wanted, self._has_rejoined = self._target, False
+        # What is about to be revoked is not read any more, so that the commit covers all that was read.
+        self.subscriptions.pause(self.subscriptions.owned - self._target.partitions)
         self._commit_and_revoke(self._target, self._now_ms)
 
     def _commit_and_revoke(self, wanted: LocalAssignment, since_ms: TimeMs) -> None:
@@ -279,8 +282,6 @@ class ConsumerClient(Client):
             backoff_ms = options.retry_backoff_ms
             self._timers.set(_RETRY, self._now_ms, backoff_ms, lambda: self._commit_and_revoke(wanted, since_ms))
         elif not self._is_aborted():
-            revoked = self.subscriptions.owned - wanted.partitions
-            self.subscriptions.pause(revoked)
             self._with_listener(lambda: self._revoke(wanted))
 
     def _with_listener(self, action: Callable[[], None]) -> None:

@@ -6,25 +6,19 @@ import enum
 from collections.abc import Mapping
 from typing import TypeVar
 
-import attrs
 import pytest
 
-from broker.entropy import SplitMix64
 from broker.error_codes import ErrorCode
 from broker.errors import UsageError
 from broker.group.classic import (
     HeartbeatRequest,
-    HeartbeatResponse,
-    JoinedMember,
     JoinGroupRequest,
-    JoinGroupResponse,
     LeaveGroupRequest,
     MemberId,
     SyncGroupRequest,
     SyncGroupResponse,
 )
-from broker.group.consumer import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
-from broker.group.members import InstanceId
+from broker.group.consumer import ConsumerGroupHeartbeatRequest
 from broker.group.messages import (
     FindCoordinatorRequest,
     FindCoordinatorResponse,
@@ -34,124 +28,40 @@ from broker.group.messages import (
     OffsetFetchResponse,
 )
 from broker.group.protocol import read_subscription, write_assignment
-from broker.ids import BrokerId, Offset, PartitionId, TopicPartition
+from broker.ids import BrokerId, Offset
 from broker.machines import step
-from broker.units import DurationMs, TimeMs
-from replication.groups.client.classic_client import ClassicClient
-from replication.groups.client.client import Client
-from replication.groups.client.consumer_client import ConsumerClient
 from replication.groups.client.epochs import EPOCH_TRANSITIONS, EpochInput, EpochState
 from replication.groups.client.joining import JOIN_TRANSITIONS, JoinInput, JoinState
 from replication.groups.client.messages import (
     Committed,
     Died,
     Disconnected,
-    Output,
     PartitionsRevoked,
     PollExpired,
     Read,
-    Request,
-    Response,
-    Send,
     TopicMetadataRequest,
     TopicMetadataResponse,
     Why,
 )
-from replication.groups.client.options import ClientOptions, ClientSpec
+from tests.replication.groups.client.script import (
+    BOTH,
+    P0,
+    P1,
+    accepted,
+    classic,
+    consumer,
+    consumer_told_to_give_back,
+    hear,
+    in_generation,
+    joined,
+    joining_again,
+    kept,
+    leading,
+    leaves,
+)
 
 State = TypeVar("State", bound=enum.Enum)
 Input = TypeVar("Input", bound=enum.Enum)
-GroupRequest = TypeVar("GroupRequest", bound=object)
-
-P0, P1 = (TopicPartition("t", PartitionId(number)) for number in range(2))
-BOTH = frozenset({P0, P1})
-
-
-class Ten:
-    """A feed with ten records in each partition."""
-
-    def end_offset(self, partition: TopicPartition, now_ms: TimeMs) -> Offset:
-        return Offset(10)
-
-
-class Script:
-    """One client, and who answers it."""
-
-    def __init__(self, client: Client) -> None:
-        self.client = client
-        self.now_ms = 0
-        self.open: list[Send] = []
-        self.notes: list[Output] = []
-        self._take(client.start(TimeMs(0)))
-
-    def _take(self, outputs: tuple[Output, ...]) -> None:
-        self.open += [output for output in outputs if isinstance(output, Send)]
-        self.notes += [output for output in outputs if not isinstance(output, Send)]
-
-    def at(self, now_ms: int) -> None:
-        """Let time pass, waking the client whenever it wants to be woken."""
-        while (next_ms := self.client.next_ms()) is not None and next_ms <= now_ms:
-            self.now_ms = max(self.now_ms, next_ms)
-            self._take(self.client.advance(TimeMs(self.now_ms)))
-        self.now_ms = now_ms
-
-    def close(self) -> None:
-        self._take(self.client.close(TimeMs(self.now_ms)))
-
-    def stall(self, for_ms: int) -> None:
-        self._take(self.client.stall(DurationMs(for_ms), TimeMs(self.now_ms)))
-
-    def asked(self, kind: type[GroupRequest]) -> GroupRequest:
-        """Return the oldest open request of a kind."""
-        return next(send.request for send in self.open if isinstance(send.request, kind))
-
-    def has_asked(self, kind: type[GroupRequest]) -> bool:
-        return any(isinstance(send.request, kind) for send in self.open)
-
-    def answer(self, kind: type[Request], response: Response) -> None:
-        """Answer the oldest open request of a kind."""
-        send = next(send for send in self.open if isinstance(send.request, kind))
-        self.open.remove(send)
-        self._take(self.client.handle(send.ticket, response, TimeMs(self.now_ms)))
-
-    def of(self, kind: type[GroupRequest]) -> list[GroupRequest]:
-        return [note for note in self.notes if isinstance(note, kind)]
-
-
-def classic(*assignors: str, instance_id: str | None = None, max_poll_interval_ms: int = 300_000) -> Script:
-    instance = None if instance_id is None else InstanceId(instance_id)
-    options = ClientOptions(max_poll_interval_ms=DurationMs(max_poll_interval_ms))
-    names = assignors or ("range",)
-    spec = ClientSpec(name="c", group_id="g", topics=("t",), assignors=names, instance_id=instance, options=options)
-    return Script(ClassicClient(spec, Ten(), SplitMix64(1)))
-
-
-def in_generation(generation: int, request: JoinGroupRequest) -> JoinGroupResponse:
-    """Return the answer to a follower."""
-    return JoinGroupResponse(
-        ticket=request.ticket,
-        member_id=MemberId("m"),
-        generation=generation,
-        protocol_name=request.protocols[0].name,
-        leader_id=MemberId("leader"),
-    )
-
-
-def hear(script: Script, error: ErrorCode = ErrorCode.NONE) -> None:
-    """Answer a heartbeat."""
-    ticket = script.asked(HeartbeatRequest).ticket
-    script.answer(HeartbeatRequest, HeartbeatResponse(ticket=ticket, error=error))
-
-
-def joined(script: Script) -> Script:
-    """Bring a member into generation 1 with both partitions."""
-    script.answer(FindCoordinatorRequest, FindCoordinatorResponse(BrokerId(1)))
-    request = script.asked(JoinGroupRequest)
-    ticket = request.ticket
-    script.answer(JoinGroupRequest, in_generation(1, request))
-    script.answer(SyncGroupRequest, SyncGroupResponse(ticket=ticket, assignment=write_assignment(BOTH)))
-    script.answer(OffsetFetchRequest, OffsetFetchResponse((Offset(4), None)))
-    return script
 
 
 def all_pairs(
@@ -232,17 +142,6 @@ def test_a_member_whose_commit_meets_a_rebalance_joins_again_without_waiting_for
     assert script.has_asked(JoinGroupRequest)
 
 
-def joining_again() -> tuple[Script, JoinGroupRequest]:
-    """Return a cooperative member of P0 and P1 that was told of a rebalance, and what it asks to join again."""
-    script = joined(classic("cooperative-sticky"))
-    script.at(3_100)
-    hear(script, ErrorCode.REBALANCE_IN_PROGRESS)
-    script.at(3_600)
-    script.answer(OffsetCommitRequest, OffsetCommitResponse((ErrorCode.NONE, ErrorCode.NONE)))
-    request = script.asked(JoinGroupRequest)
-    return script, request
-
-
 def test_a_cooperative_member_joins_again_with_all_it_has_and_gives_up_what_it_is_not_given() -> None:
     script, request = joining_again()
     subscription = read_subscription(request.protocols[0].metadata)
@@ -305,20 +204,11 @@ def test_an_answer_that_does_not_come_is_given_up_and_the_coordinator_is_looked_
     assert script.has_asked(FindCoordinatorRequest)
 
 
-def leading(script: Script) -> JoinGroupRequest:
-    """Make a lone member the leader of generation 1, and tell it of both partitions; return how it joined."""
-    script.answer(FindCoordinatorRequest, FindCoordinatorResponse(BrokerId(1)))
-    request = script.asked(JoinGroupRequest)
-    me = MemberId("m")
-    members = (JoinedMember(me, None, request.protocols[0].metadata),)
-    script.answer(JoinGroupRequest, attrs.evolve(in_generation(1, request), leader_id=me, members=members))
-    script.answer(TopicMetadataRequest, TopicMetadataResponse({"t": 2}))
-    return request
-
-
 def test_the_leader_assigns_by_the_partitions_that_it_asks_for() -> None:
+    """Partition counts are metadata, which any broker has."""
     script = classic()
     leading(script)
+    assert [send.broker for send in script.sent if isinstance(send.request, TopicMetadataRequest)] == [None]
     assert script.asked(SyncGroupRequest).assignments == ((MemberId("m"), write_assignment(BOTH)),)
 
 
@@ -367,35 +257,6 @@ def test_partition_counts_that_come_when_another_leads_change_nothing() -> None:
     assert (script.client.generation, script.has_asked(JoinGroupRequest)) == (2, False)
 
 
-def consumer(instance_id: str | None = None, revoke_ms: int = 0, max_poll_interval_ms: int = 300_000) -> Script:
-    instance = None if instance_id is None else InstanceId(instance_id)
-    spec = ClientSpec(
-        name="c",
-        group_id="g",
-        topics=("t",),
-        assignors=("uniform",),
-        instance_id=instance,
-        revoke_ms=DurationMs(revoke_ms),
-        options=ClientOptions(max_poll_interval_ms=DurationMs(max_poll_interval_ms)),
-    )
-    script = Script(ConsumerClient(spec, Ten()))
-    script.answer(FindCoordinatorRequest, FindCoordinatorResponse(BrokerId(1)))
-    return script
-
-
-def accepted(
-    epoch: int, *partitions: TopicPartition, error: ErrorCode = ErrorCode.NONE
-) -> ConsumerGroupHeartbeatResponse:
-    return attrs.evolve(kept(epoch), error=error, assignment=frozenset(partitions))
-
-
-def kept(epoch: int, interval_ms: int = 5_000) -> ConsumerGroupHeartbeatResponse:
-    """Return the answer to a heartbeat after which the member owns what it owned."""
-    return ConsumerGroupHeartbeatResponse(
-        member_id=MemberId("m"), epoch=epoch, heartbeat_interval_ms=DurationMs(interval_ms)
-    )
-
-
 def test_a_consumer_member_acknowledges_what_it_was_given_at_once() -> None:
     script = consumer()
     first = script.asked(ConsumerGroupHeartbeatRequest)
@@ -403,18 +264,6 @@ def test_a_consumer_member_acknowledges_what_it_was_given_at_once() -> None:
     script.answer(ConsumerGroupHeartbeatRequest, accepted(1, P0, P1))
     second = script.asked(ConsumerGroupHeartbeatRequest)
     assert (second.epoch, second.owned, second.subscribed_topics) == (1, BOTH, None)
-
-
-def consumer_told_to_give_back(max_poll_interval_ms: int = 300_000) -> Script:
-    """A member that owns both partitions and has committed, and is told at 5 s to keep the first only."""
-    script = consumer(max_poll_interval_ms=max_poll_interval_ms)
-    script.answer(ConsumerGroupHeartbeatRequest, accepted(1, P0, P1))
-    script.answer(OffsetFetchRequest, OffsetFetchResponse((None, None)))
-    script.answer(ConsumerGroupHeartbeatRequest, kept(1))
-    script.at(5_000)
-    script.answer(OffsetCommitRequest, OffsetCommitResponse((ErrorCode.NONE, ErrorCode.NONE)))
-    script.answer(ConsumerGroupHeartbeatRequest, accepted(1, P0))
-    return script
 
 
 def test_a_consumer_member_commits_before_it_gives_a_partition_back() -> None:
@@ -526,13 +375,6 @@ def test_a_commit_of_a_static_member_that_another_has_replaced_ends_the_consumer
     fenced = (ErrorCode.FENCED_INSTANCE_ID, ErrorCode.FENCED_INSTANCE_ID)
     script.answer(OffsetCommitRequest, OffsetCommitResponse(fenced))
     assert script.of(Died) == [Died("FENCED_INSTANCE_ID")]
-
-
-def leaves(script: Script) -> int:
-    """Return how many open requests say that the member leaves."""
-    kinds = [send.request for send in script.open]
-    beats = [each.epoch for each in kinds if isinstance(each, ConsumerGroupHeartbeatRequest)]
-    return sum(isinstance(each, LeaveGroupRequest) for each in kinds) + beats.count(-1)
 
 
 @pytest.mark.parametrize("is_classic", [True, False])

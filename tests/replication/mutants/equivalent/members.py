@@ -13,10 +13,6 @@ from typing import Final
 
 MEMBERS: Final[Mapping[str, str]] = MappingProxyType(
     {
-        "replication/groups/client/classic_client.py _take_assignment [dropped call] "
-        "self.subscriptions.pause(revoked) -> pass": (
-            "until the partitions are given up the application is in its listener's callback, and reads nothing"
-        ),
         "replication/groups/client/classic_client.py _refresh_topics [dropped branch] self._assigned_counts is "
         "None -> False": (
             "the timer that is set instead of cancelled asks nothing when it ends, as it looks at the counts again"
