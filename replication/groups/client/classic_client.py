@@ -108,16 +108,14 @@ class ClassicClient(Client):
     # Joining.
 
     def _poll_group(self) -> None:
-        if self._may_join:
+        if self._must_join and not self._is_joining and not self._is_closing:
             self._link.after_finding(self._join)
 
-    @property
-    def _may_join(self) -> bool:
-        return self._must_join and not self._is_joining and not self._is_closing
-
     def _join(self) -> None:
-        if not self._may_join:
-            return
+        # Who closes without a coordinator is over at once, so that nothing has changed while one was looked for.
+        assert self._must_join
+        assert not self._is_joining
+        assert not self._is_closing
         self._is_joining = True
         if self._must_prepare:
             self._must_prepare = False
@@ -263,7 +261,7 @@ class ClassicClient(Client):
             if response.error in _RESETS and self._membership == sent:
                 self._reset(keeps_name=response.error is ErrorCode.ILLEGAL_GENERATION)
             self._fail(response.error)
-        elif self.state is not JoinState.COMPLETING_REBALANCE or self._membership != sent:
+        elif self._membership != sent:
             self._fail(ErrorCode.ILLEGAL_GENERATION)
         else:
             self._move(JoinInput.SYNCED)
@@ -311,8 +309,8 @@ class ClassicClient(Client):
 
         An error of None means that no response came.
         """
+        assert self._must_join
         self._is_joining = False
-        self._must_join = True
         self._link.note(RebalanceFailed())
         if error is None or error in LOOK_AGAIN:
             self._link.lose_coordinator()
@@ -367,7 +365,7 @@ class ClassicClient(Client):
         if error in (ErrorCode.NONE, ErrorCode.REBALANCE_IN_PROGRESS):
             if _SESSION in self._timers:
                 self._expect_session()
-            if error is ErrorCode.REBALANCE_IN_PROGRESS and self.state is JoinState.STABLE:
+            if error is ErrorCode.REBALANCE_IN_PROGRESS:
                 self._must_join = True
                 self._on_application(self._poll_group)
         elif error in LOOK_AGAIN or error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:

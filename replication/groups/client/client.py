@@ -94,7 +94,6 @@ class Client(ABC):
     def start(self, now_ms: TimeMs) -> tuple[Output, ...]:
         """Begin to poll."""
         self._link.now_ms = now_ms
-        self._next_commit_ms = TimeMs(now_ms + self.spec.options.auto_commit_interval_ms)
         self._tick()
         return self._link.take()
 

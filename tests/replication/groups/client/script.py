@@ -106,7 +106,10 @@ class Script:
 
     def answer(self, kind: type[Request], response: Response) -> None:
         """Answer the oldest open request of a kind."""
-        send = next(send for send in self.open if isinstance(send.request, kind))
+        self.answer_to(next(send for send in self.open if isinstance(send.request, kind)), response)
+
+    def answer_to(self, send: Send, response: Response) -> None:
+        """Answer an open request."""
         self.open.remove(send)
         self._take(self.client.handle(send.ticket, response, TimeMs(self.now_ms)))
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from broker.entropy import SplitMix64
 from broker.error_codes import ErrorCode
 from broker.group.classic import HeartbeatRequest, HeartbeatResponse, JoinGroupRequest, LeaveGroupRequest, Ticket
 from broker.group.consumer import ConsumerGroupHeartbeatRequest
@@ -17,7 +18,9 @@ from broker.group.messages import (
 )
 from broker.ids import BrokerId
 from broker.units import DurationMs, TimeMs
+from replication.groups.client.classic_client import ClassicClient
 from replication.groups.client.client import Client
+from replication.groups.client.consumer_client import ConsumerClient
 from replication.groups.client.messages import (
     Died,
     Disconnected,
@@ -35,12 +38,14 @@ from tests.replication.groups.client.script import (
     P1,
     Growing,
     Script,
+    Ten,
     accepted,
     classic,
     consumer,
     hear,
     joined,
     kept,
+    named,
     settled,
 )
 
@@ -106,6 +111,23 @@ def test_a_client_that_closes_reads_nothing_more_and_joins_no_group_again() -> N
     assert not script.has_asked(JoinGroupRequest)
     script.answer(OffsetCommitRequest, NONE)
     assert script.has_asked(LeaveGroupRequest)
+
+
+def test_an_idle_client_that_closes_joins_no_group_again() -> None:
+    """Its application waits in close, not in a poll."""
+    script = joined(classic())
+    script.at(3_100)
+    script.close()
+    hear(script, ErrorCode.REBALANCE_IN_PROGRESS)
+    assert [type(send.request) for send in script.open] == [OffsetCommitRequest]
+
+
+@pytest.mark.parametrize("place", range(2), ids=["classic", "consumer"])
+def test_a_client_polls_from_the_time_on_at_which_it_starts(place: int) -> None:
+    spec = named("range")
+    client = (ClassicClient(spec, Ten(), SplitMix64(1)), ConsumerClient(spec, Ten()))[place]
+    client.start(TimeMs(10_000))
+    assert client.next_ms() == 10_500
 
 
 def test_a_client_without_a_coordinator_ends_without_a_word() -> None:

@@ -79,5 +79,13 @@ MEMBERS: Final[Mapping[str, str]] = MappingProxyType(
         "process.client.advance(self.now_ms)) -> pass": (
             "what is due has been put into the inbox, and whatever calls a client lets it run its due timers first"
         ),
+        "replication/groups/client/classic_client.py __init__ [dropped call] self.is_leader = False -> pass": (
+            "`_give_up_partitions`, before the first JoinGroup, sets it before anything looks at it"
+        ),
+        "replication/groups/client/classic_client.py _refresh_topics [dropped call] self._timers.cancel(_METADATA) "
+        "-> pass": "the timer asks nothing when it ends, as it looks at the counts again; who leads again sets it anew",
+        "replication/groups/client/client.py __init__ [off by one] 0 -> 1 (2)": (
+            "the time of a commit is set again as partitions come to be owned; before that there is nothing to commit"
+        ),
     }
 )
