@@ -50,6 +50,7 @@ GroupRequest = TypeVar("GroupRequest", bound=object)
 
 P0, P1 = (TopicPartition("t", PartitionId(number)) for number in range(2))
 BOTH = frozenset({P0, P1})
+NOTHING_COMMITTED = OffsetFetchResponse((None, None))
 
 
 class Ten:
@@ -118,8 +119,8 @@ class Script:
 
 
 def named(*assignors: str, instance_id: str | None = None, **settings: int) -> ClientSpec:
-    """Return a client's settings; `revoke_ms` is its application's, all others in ms are its consumer's."""
-    revoke_ms = DurationMs(settings.pop("revoke_ms", 0))
+    """Return a client's settings; `revoke_ms` and `remembers` are its application's, all others its consumer's."""
+    revoke_ms, remembers = DurationMs(settings.pop("revoke_ms", 0)), bool(settings.pop("remembers", 0))
     return ClientSpec(
         name="c",
         group_id="g",
@@ -127,6 +128,7 @@ def named(*assignors: str, instance_id: str | None = None, **settings: int) -> C
         assignors=assignors,
         instance_id=None if instance_id is None else InstanceId(instance_id),
         revoke_ms=revoke_ms,
+        remembers_partitions=remembers,
         options=ClientOptions(**{name: DurationMs(value) for name, value in settings.items()}),
     )
 
@@ -206,11 +208,11 @@ def kept(epoch: int, interval_ms: int = 5_000) -> ConsumerGroupHeartbeatResponse
     )
 
 
-def settled(script: Script) -> Script:
-    """Bring a member of a consumer group into epoch 1 with both partitions, of which it has no offsets."""
+def settled(script: Script, offsets: Response = NOTHING_COMMITTED, interval_ms: int = 5_000) -> Script:
+    """Bring a member of a consumer group into epoch 1 with both partitions."""
     script.answer(ConsumerGroupHeartbeatRequest, accepted(1, P0, P1))
-    script.answer(OffsetFetchRequest, OffsetFetchResponse((None, None)))
-    script.answer(ConsumerGroupHeartbeatRequest, kept(1))
+    script.answer(OffsetFetchRequest, offsets)
+    script.answer(ConsumerGroupHeartbeatRequest, kept(1, interval_ms))
     return script
 
 
