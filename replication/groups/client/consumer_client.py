@@ -86,7 +86,8 @@ class ConsumerClient(Client):
         self._is_beating = False
         self._interval_ms = DurationMs(0)
         self._beat_at_ms = self._pause_until_ms = TimeMs(0)
-        self._began_ms: int | None = None
+        self._began_ms: TimeMs
+        """When the state last changed from another than RECONCILING."""
 
     @property
     def member_id(self) -> MemberId:
@@ -140,6 +141,7 @@ class ConsumerClient(Client):
 
     def _join(self) -> None:
         self._has_rejoined = True
+        self._reported = None
         self._epoch = JOINING_EPOCH
         self._move(EpochInput.JOIN)
         self._beat()
@@ -167,11 +169,9 @@ class ConsumerClient(Client):
 
     def _move(self, event: EpochInput) -> None:
         before, self.state = self.state, step(EPOCH_TRANSITIONS, self.state, event, what="member")
-        is_arriving = self.state in (EpochState.STABLE, EpochState.ACKNOWLEDGING)
-        if self.state is EpochState.RECONCILING and before is not EpochState.RECONCILING:
+        if before is not EpochState.RECONCILING:
             self._began_ms = self._now_ms
-        elif before is EpochState.RECONCILING and is_arriving:
-            assert self._began_ms is not None
+        elif self.state in (EpochState.STABLE, EpochState.ACKNOWLEDGING):
             self._link.note(Rebalanced(DurationMs(self._now_ms - self._began_ms)))
 
     # Heartbeats.
@@ -200,12 +200,7 @@ class ConsumerClient(Client):
 
     def _heartbeat(self) -> ConsumerGroupHeartbeatRequest:
         """Return a heartbeat with the fields that have changed; with all fields when joining and after an error."""
-        is_joining = self.state is EpochState.JOINING
-        says_all = is_joining or self._reported is None
-        if self.state is EpochState.LEAVING:
-            return ConsumerGroupHeartbeatRequest(
-                member_id=self._member_id, epoch=self._epoch, instance_id=self.spec.instance_id
-            )
+        says_all = self._reported is None
         owned = self._current.partitions if self._reported != self._current else None
         self._reported = self._current
         return ConsumerGroupHeartbeatRequest(
@@ -217,7 +212,7 @@ class ConsumerClient(Client):
             rebalance_timeout_ms=self.spec.options.max_poll_interval_ms if says_all else None,
             subscribed_topics=frozenset(self.spec.topics) if says_all else None,
             assignor=next(iter(self.spec.assignors), None) if says_all else None,
-            owned=NOTHING if is_joining else owned,
+            owned=owned,
         )
 
     def _on_beat(self, response: Response) -> None:

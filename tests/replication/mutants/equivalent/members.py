@@ -87,5 +87,17 @@ MEMBERS: Final[Mapping[str, str]] = MappingProxyType(
         "replication/groups/client/client.py __init__ [off by one] 0 -> 1 (2)": (
             "the time of a commit is set again as partitions come to be owned; before that there is nothing to commit"
         ),
+        "replication/groups/client/consumer_client.py updated [off by one] 1 -> 2": (
+            "numbers of assignments only tell one from another, and from the number that stands for none, below all"
+        ),
+        **dict.fromkeys(
+            (
+                "replication/groups/client/consumer_client.py __init__ [dropped call] self._epoch = JOINING_EPOCH "
+                "-> pass",
+                "replication/groups/client/consumer_client.py __init__ [dropped call] self._has_rejoined = False "
+                "-> pass",
+            ),
+            "`_join`, in the first poll, at the start, sets it before anything looks at it",
+        ),
     }
 )
