@@ -71,9 +71,8 @@ class Fetcher:
         self._fetched.clear()
 
     def end_offset(self, partition: TopicPartition, now_ms: TimeMs) -> Offset:
-        """Return the offset after the last record that has arrived."""
-        fetched = self._fetched.get(self._layout.number_of(partition))
-        return Offset(0) if fetched is None else fetched.end
+        """Return the offset after the last record that has arrived of a partition that is followed."""
+        return self._fetched[self._layout.number_of(partition)].end
 
     def follow(self, reader: SubscriptionState, out: Outbox) -> None:
         """Fetch the partitions that the consumer owns, from its positions on; drop all other partitions."""
@@ -81,10 +80,12 @@ class Fetcher:
         self._fetched = {number: fetched for number, fetched in self._fetched.items() if number in positions}
         for number, position in sorted(positions.items()):
             fetched = self._fetched.get(number)
-            if fetched is None or not fetched.start <= position <= fetched.end:
+            if fetched is None:
                 self._fetched[number] = _Fetched(position, position)
                 self._ask(number, out)
             else:
+                # A partition that is given up is dropped before it can be owned again, so that its position only rises.
+                assert fetched.start <= position <= fetched.end, (fetched, position)
                 fetched.start = position
 
     def on_due(self, due: FetchNext, out: Outbox) -> None:

@@ -54,10 +54,9 @@ def shows_state(request: Request, reply: Reply) -> bool:
     In Kafka an operation that is refused has no records to wait for.
     """
     response = reply.response
-    if not isinstance(request, ConsumerGroupHeartbeatRequest) or not isinstance(
-        response, ConsumerGroupHeartbeatResponse
-    ):
+    if not isinstance(response, ConsumerGroupHeartbeatResponse):
         return False
+    assert isinstance(request, ConsumerGroupHeartbeatRequest), request
     return response.error is ErrorCode.NONE
 
 

@@ -55,6 +55,12 @@ def test_a_refused_commit_is_never_shown(error: ErrorCode) -> None:
     assert why(7, 30, 31, commit(7, 0, 5, error)) == ["the commit of a was refused"]
 
 
+def test_a_refused_commit_does_not_bring_an_overtaken_one_back() -> None:
+    refused = commit(7, 20, 25, ErrorCode.ILLEGAL_GENERATION)
+    told = ["a later commit, of 9 by a, was acknowledged before"]
+    assert why(7, 30, 31, commit(7, 0, 5), commit(9, 10, 15), refused) == told
+
+
 @pytest.mark.parametrize("error", [ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.NOT_COORDINATOR])
 def test_a_commit_of_unknown_outcome_may_be_shown_at_any_time(error: ErrorCode) -> None:
     assert why(7, 30, 31, commit(7, 0, 5, error), commit(9, 10, 15)) == []
@@ -75,4 +81,5 @@ def test_after_an_unclean_election_older_commits_may_be_gone() -> None:
 def test_what_a_deposed_leader_acknowledges_may_be_gone() -> None:
     """The commit at 22 to 25 may be its own; one that begins after it has heard of its successor is the successor's."""
     assert why(None, 30, 31, commit(7, 22, 25), lost_ms=(20, 24)) == []
+    assert why(None, 30, 31, commit(7, 24, 26), lost_ms=(20, 24)) == []
     assert why(None, 30, 31, commit(7, 25, 26), lost_ms=(20, 24)) == ["offset 7 was acknowledged to a before"]

@@ -114,3 +114,27 @@ def test_a_fetcher_that_is_far_ahead_waits_until_its_consumer_has_read() -> None
     talk.fetcher.follow(talk.reader, talk.out)
     talk.fetcher.on_due(due, talk.out)
     assert talk.sent(ConsumerFetch).offset == offsets.stop
+
+
+def test_what_comes_of_a_partition_that_was_given_up_is_dropped() -> None:
+    """A leader's answer, and where the leader is, may be on their way as the consumer gives the partition up."""
+    talk = Talk()
+    fetch = talk.sent(ConsumerFetch)
+    talk.reader.assign(frozenset())
+    talk.fetcher.follow(talk.reader, talk.out)
+    talk.fetcher.on_consumed(answer(fetch, ErrorCode.OFFSET_OUT_OF_RANGE, start=9), talk.out)
+    talk.fetcher.on_leader(MetadataResponse(0, fetch.number, BrokerId(1), LeaderEpoch(0)), talk.out)
+    talk.fetcher.on_due(FetchNext(0, fetch.number), talk.out)
+    assert talk.out.sent == []
+
+
+def test_nothing_that_a_former_process_asked_for_reaches_the_next_one() -> None:
+    talk = Talk()
+    fetch = talk.sent(ConsumerFetch)
+    talk.fetcher.forget()
+    talk.fetcher.on_due(FetchNext(0, fetch.number), talk.out)
+    assert talk.out.sent == []
+    talk.fetcher.follow(talk.reader, talk.out)
+    talk.fetcher.on_consumed(answer(fetch, ErrorCode.OFFSET_OUT_OF_RANGE, start=9), talk.out)
+    talk.sent(MetadataRequest)
+    assert talk.end == 5

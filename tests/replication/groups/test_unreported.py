@@ -83,6 +83,13 @@ def test_other_partitions_that_two_members_own_are_not_excused(there: Any, gener
     assert noted.of(client((A0,), generation=7)) == frozenset()
 
 
+def test_nothing_is_excused_of_a_client_that_is_no_member() -> None:
+    noted, stranger = UnreportedPartitions(), client((A0, B0))
+    stranger.member_id = "z"
+    noted.note(group(), [stranger])
+    assert noted.of(stranger) == frozenset()
+
+
 def test_a_partition_that_was_given_up_or_given_again_is_not_excused_any_more() -> None:
     noted = UnreportedPartitions()
     noted.note(group(), [client((A0, B0))])
