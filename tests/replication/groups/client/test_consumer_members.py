@@ -20,6 +20,7 @@ from replication.groups.client.consumer_client import ConsumerClient
 from replication.groups.client.epochs import EpochState
 from replication.groups.client.messages import (
     Disconnected,
+    PartitionsAssigned,
     PartitionsRevoked,
     PollExpired,
     Rebalanced,
@@ -131,6 +132,14 @@ def test_the_next_automatic_commit_comes_an_interval_after_the_partitions_are_ow
     assert not script.has_asked(OffsetCommitRequest)
     script.at(13_500)
     assert script.has_asked(OffsetCommitRequest)
+
+
+def test_what_is_assigned_anew_is_noted_as_it_is_owned() -> None:
+    """Kafka calls onPartitionsAssigned with the partitions that were not owned before."""
+    script = committing()
+    assert script.of(PartitionsAssigned) == [PartitionsAssigned(frozenset({P0}))]
+    script.answer(OffsetCommitRequest, OffsetCommitResponse((ErrorCode.NONE,)))
+    assert script.of(PartitionsAssigned)[1:] == [PartitionsAssigned(frozenset({P1}))]
 
 
 # The time of a rebalance.
