@@ -196,6 +196,10 @@ class ObservedLog:
         """Return whether the log begins above an offset, so that it does not tell which record was there."""
         return offset < self.log.log.log_start_offset
 
+    def has_records(self, start: int, end: int) -> bool:
+        """Return whether the log has a record from `start` to `end` (exclusive); logs that only grow have each."""
+        return start < end
+
     def agree(self, committed: list[Entry]) -> int:
         """Return the number of first entries that equal the committed ones. Cost: linear in the new entries."""
         entries, agreed = self.entries, min(self.agreed, len(committed))

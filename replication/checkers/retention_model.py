@@ -272,6 +272,10 @@ class RetainedObservedLog(ObservedLog):
         """Compare the whole log anew after an unclean election."""
         self._forgotten = 0
 
+    def has_records(self, start: int, end: int) -> bool:
+        """Return whether the log has a record from `start` to `end` (exclusive)."""
+        return any(offset not in self.gaps for offset in range(start, end))
+
     def agree(self, committed: list[Entry]) -> int:
         """Return how many first entries equal the committed ones; entries below a log start count as equal."""
         self._forget_before(max(self.log.log.log_start_offset, self.truth.deletable_end))

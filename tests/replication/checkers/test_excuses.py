@@ -22,6 +22,7 @@ from replication.checkers import StepChecker, check_history, replicas
 from replication.checkers.elections import Ground
 from replication.checkers.observed_log import Entry, LogChange, ObservedLog
 from replication.checkers.reference_log import ReferenceLog
+from replication.checkers.retention_model import RetainedObservedLog, RetainedReferenceLog
 from replication.roles.messages import Address, Message, NodeId, Produce
 from replication.roles.outbox import Outbox
 from replication.rules.settings import PartitionSettings
@@ -153,6 +154,27 @@ def test_a_request_is_given_up_where_metadata_of_its_own_epoch_drops_it(
     assert list(found) == []
     assert reference.dropped == ({ZERO: 7} if is_noted else {})
     assert reference.asked == {ZERO: None}
+
+
+@pytest.mark.parametrize("has_records", [True, False])
+def test_a_high_watermark_rises_under_min_isr_over_a_gap_of_compaction_and_no_further(has_records: bool) -> None:
+    """I15: a read looks for the batch of the high watermark, and sets it to where that begins (UnifiedLog, 4.3.1)."""
+    observed: Any = SimpleNamespace(
+        broker=ZERO, high_watermark=9, shown_epoch=4, shown=5, has_records=lambda start, end: has_records
+    )
+    settings = PartitionSettings(min_isr=2)
+    found = list(replicas.check_claims(reference_at(7, {}), leader(7), observed, settings, by_metadata=False))
+    told = "the high watermark of leader 0 rose to 9 with ISR (0,)"
+    assert found == ([("I15", told)] if has_records else [])
+
+
+def test_a_compacted_log_knows_where_it_has_records() -> None:
+    nothing: Any = None
+    log: Any = SimpleNamespace(cleaning_count=0)
+    observed = RetainedObservedLog(RetainedReferenceLog(0), nothing, log, (ZERO, 0), None)
+    observed.gaps = {0, 1, 3}
+    assert [observed.has_records(*each) for each in ((0, 2), (0, 3), (1, 1), (3, 5))] == [False, True, False, True]
+    assert [log_of(ZERO).has_records(*each) for each in ((0, 1), (1, 1))] == [True, False]
 
 
 @pytest.mark.parametrize(("agreed", "left"), [(4, {ONE: 5}), (5, {})])

@@ -72,6 +72,11 @@ def test_a_former_replica_that_has_led_empty_may_be_eligible_and_empty_again() -
     assert run(options, extension=GroupsExtension.drawn(options, 2)).findings == ()
 
 
+def test_a_read_moves_the_high_watermark_over_a_gap_that_compaction_left() -> None:
+    """I15: leader 0 is alone in its ISR, and its log has nothing below offset 171."""
+    assert run(with_retention(swarm(1000101, TEN_MINUTES))).findings == ()
+
+
 def test_an_operator_orders_an_unclean_election_only_where_a_partition_is_stuck() -> None:
     stuck, other = Simulation(swarm(500125, TEN_MINUTES)), Simulation(swarm(500126, TEN_MINUTES))
     orders: list[tuple[str, Election]] = []
