@@ -177,6 +177,15 @@ class ReferenceLog:
         """Return whether an offset was in a log that a leader had deleted before it led the same epoch again."""
         return epoch in self.revived and self.is_written_again(offset, epoch)
 
+    def may_follower_show(self, offset: int, value: int) -> bool:
+        """Return whether a follower may show a value at an offset though another may be committed there.
+
+        It is of a history that ended, or stands where a leader without ELR went on in its own epoch.
+        """
+        if (offset, value) in self.former:
+            return True
+        return offset < len(self.committed) and self.is_written_again(offset, self.committed[offset].epoch)
+
     def skips_epoch_start(self, offset: int, epoch: int, previous: int) -> bool:
         """Return whether the record before an offset may be of an older epoch than elsewhere, as after compaction."""
         return False

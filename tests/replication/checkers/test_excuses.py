@@ -253,6 +253,20 @@ def test_a_member_is_excused_where_its_leader_wrote_again_in_its_epoch_and_nowhe
     assert reference.is_excused(ONE, agreed, reference.committed) is is_excused
 
 
+@pytest.mark.parametrize(
+    ("offset", "value", "is_excused"),
+    [(1, 11, False), (2, 2, True), (3, 3, True), (4, 14, False), (5, 15, False), (4, 24, True)],
+    ids=["below", "the first lost", "the last lost", "above", "at the end", "of a history that ended"],
+)
+def test_a_follower_may_show_what_another_took_the_place_of_where_its_leader_wrote_again(
+    offset: int, value: int, is_excused: bool
+) -> None:
+    """I17, seed 1000045: it keeps a record of its leader's epoch, and the next leader has another in its place."""
+    reference = reference_of(log_of(ONE), *SHARED, (1, 12), (1, 13), (2, 4))
+    reference.former.add((4, 24))
+    assert reference.may_follower_show(offset, value) is is_excused
+
+
 @pytest.mark.parametrize(("seen", "lost"), [({1: ONE}, [12]), ({1: ONE, 2: ZERO}, [])], ids=["leader", "former leader"])
 def test_a_leader_that_was_succeeded_takes_nothing_from_what_is_committed(
     seen: dict[int, BrokerId], lost: list[int]

@@ -307,6 +307,14 @@ def test_a_replica_that_leads_its_old_epoch_once_more_after_its_log_was_deleted_
     assert revived == {(1, 0), (1, 1), (1, 2), (1, 3)}
 
 
+def test_a_follower_shows_what_it_wrote_again_in_its_own_epoch() -> None:
+    """I17: broker 0 lost offsets 152 to 191 of epoch 18, wrote 480 at 152 in that epoch, and follows broker 1 with 390.
+
+    Both end epoch 18 at or above 153, so that nothing is cut (KIP-101), and the consumer reads from either (KIP-392).
+    """
+    assert zookeeper_run(1000045).findings == ()
+
+
 def test_a_consumer_reads_from_a_leader_that_was_removed_without_a_session_until_its_metadata_is_old() -> None:
     """L12: the model's consumer looked leaders up after errors only, Kafka's every metadata.max.age.ms (5 minutes).
 
