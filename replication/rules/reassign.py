@@ -100,4 +100,5 @@ def _needed_in_isr(phase: Phase, rules: Rules) -> tuple[BrokerId, ...]:
     if not rules.reassignment_ignores_kept:
         return kept
     # Fewer replicas than before: to wait for added ones alone could end with a smaller ISR than there was.
-    return kept if len(phase.adding) < len(phase.removing) else phase.adding
+    # Those that are added may be of a former reassignment, and in the target no more.
+    return (*phase.adding, *kept) if len(phase.adding) < len(phase.removing) else phase.adding

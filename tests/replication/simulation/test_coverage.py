@@ -31,7 +31,7 @@ LINES: Final = {
     "controller_events": 36,
     "election": 22,
     "elr": 11,
-    "fetch": 85,
+    "fetch": 83,
     "high_watermark": 19,
     "isr": 48,
     "leadership": 44,
