@@ -10,6 +10,8 @@ import attrs
 import pytest
 
 from broker.errors import UsageError
+from broker.group.classic import Ticket
+from broker.group.service import Request
 from broker.ids import BrokerId
 from broker.units import DurationMs, TimeMs
 from replication.groups.alone.group_run import GroupRun, run_group
@@ -210,3 +212,24 @@ def test_a_mean_latency_that_is_no_tenth_is_rounded_to_one(name: str) -> None:
     run = named(name, EAGER)
     mean_ms = run.rebalance_latency_total / run.rebalance_total
     assert run.rebalance_latency_avg == round(mean_ms, 1) != round(mean_ms, 2)
+
+
+class Arrivals(Watcher):
+    """Notes when requests arrive at a coordinator."""
+
+    def __init__(self) -> None:
+        self.at_ms: list[int] = []
+
+    def asked(self, simulation: GroupSimulation, ticket: Ticket, request: Request) -> None:
+        self.at_ms.append(simulation.now_ms)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_message_takes_a_millisecond_at_least(seed: int) -> None:
+    """A process asks for its coordinator, and hears it, before its first request to it is on its way."""
+    seen = Arrivals()
+    starts = (event(1_000, EventKind.START, S61.members[0].name),)
+    simulation = GroupSimulation(attrs.evolve(S61, members=S61.members[:1], events=starts), CONSUMER, seed)
+    simulation.watchers.append(seen)
+    simulation.run()
+    assert seen.at_ms[0] >= 1_003
