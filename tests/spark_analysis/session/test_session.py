@@ -242,14 +242,19 @@ def test_executors_of_other_processes_get_the_packages_sent_and_nothing_is_print
 @pytest.mark.spark
 def test_a_job_that_gets_no_executor_says_so_while_it_waits(tmp_path: Path) -> None:
     program = """
-import threading
+import threading, time
 from spark_analysis.session.cancel import JobError
 from spark_analysis.session.spark_session import spark_session
 # The one worker has one core, so that no executor starts.
 options = {"spark.driver.memory": "1g", "spark.executor.cores": "2", "spark.starvation.timeout": "1s"}
+def cancel_once_it_has_waited(context):
+    while not context.statusTracker().getActiveJobsIds():
+        time.sleep(0.1)
+    time.sleep(5)
+    context.cancelAllJobs()
 try:
     with spark_session(app_name="test", master="local-cluster[1,1,1024]", options=options) as spark:
-        threading.Timer(5, spark.sparkContext.cancelAllJobs).start()
+        threading.Thread(target=cancel_once_it_has_waited, args=(spark.sparkContext,), daemon=True).start()
         spark.range(1).count()
 except JobError as error:
     print(error)
