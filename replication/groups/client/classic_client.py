@@ -365,7 +365,7 @@ class ClassicClient(Client):
         if error in (ErrorCode.NONE, ErrorCode.REBALANCE_IN_PROGRESS):
             if _SESSION in self._timers:
                 self._expect_session()
-            if error is ErrorCode.REBALANCE_IN_PROGRESS:
+            if error is ErrorCode.REBALANCE_IN_PROGRESS and self.state is JoinState.STABLE:
                 self._must_join = True
                 self._on_application(self._poll_group)
         elif error in LOOK_AGAIN or error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
@@ -410,8 +410,9 @@ class ClassicClient(Client):
         self.is_over = True
 
     def _tell_leaving(self) -> None:
-        # Who has a member id has joined at least once; Kafka asks for the state beside it.
-        if self.spec.instance_id is None and self.member_id and self._link.coordinator is not None:
+        # Who has lost its generation tells nothing, with its id or without (shouldSendLeaveGroupRequest, 4.3.1).
+        is_in = self.state is not JoinState.UNJOINED and bool(self.member_id)
+        if self.spec.instance_id is None and is_in and self._link.coordinator is not None:
             ticket = self._link.next_ticket()
             self._link.ask(LeaveGroupRequest(ticket=ticket, members=((self.member_id, None),)), _ignore, ticket=ticket)
 

@@ -140,6 +140,22 @@ def test_the_answer_to_a_former_heartbeat_starts_none_while_the_member_joins(err
         assert script.has_asked(SyncGroupRequest), "its coordinator is as it was"
 
 
+def test_a_former_heartbeat_that_tells_of_a_rebalance_does_not_shorten_the_backoff_of_who_joins() -> None:
+    """AbstractCoordinator.HeartbeatResponseHandler heeds REBALANCE_IN_PROGRESS while the member is STABLE only."""
+    script = joined(classic("cooperative-sticky"))
+    script.at(5_600)
+    hear(script)
+    script.answer(OffsetCommitRequest, OffsetCommitResponse((ErrorCode.REBALANCE_IN_PROGRESS,) * 2))
+    script.at(6_100)
+    request = joins(script)
+    loading = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    script.answer(JoinGroupRequest, JoinGroupResponse(ticket=request.ticket, error=loading))
+    hear(script, ErrorCode.REBALANCE_IN_PROGRESS)
+    assert not script.has_asked(JoinGroupRequest)
+    script.at(script.now_ms + 100)
+    assert script.has_asked(JoinGroupRequest)
+
+
 def test_joining_counts_as_a_poll() -> None:
     """AbstractCoordinator.initiateJoinGroup: JoinGroup's answer begins max.poll.interval.ms anew, by resetTimeouts."""
     script = joined(classic(max_poll_interval_ms=60_000))

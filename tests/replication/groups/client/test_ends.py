@@ -45,6 +45,7 @@ from tests.replication.groups.client.script import (
     hear,
     joined,
     kept,
+    leaves,
     named,
     settled,
 )
@@ -140,6 +141,27 @@ def test_a_client_without_a_coordinator_ends_without_a_word() -> None:
         assert script.client.is_over
         kinds = {type(each.request) for each in script.open}
         assert not kinds & {LeaveGroupRequest, ConsumerGroupHeartbeatRequest, FindCoordinatorRequest}
+
+
+@pytest.mark.parametrize(("error", "leave_count"), [(ErrorCode.ILLEGAL_GENERATION, 0), (ErrorCode.NONE, 1)])
+def test_a_client_that_has_lost_its_generation_leaves_without_a_word(error: ErrorCode, leave_count: int) -> None:
+    """AbstractCoordinator.shouldSendLeaveGroupRequest: an UNJOINED member has its id still, and nothing to leave."""
+    script = joined(classic())
+    script.at(5_600)
+    script.answer(OffsetCommitRequest, OffsetCommitResponse((error,) * 2))
+    script.close()
+    if error is ErrorCode.NONE:
+        script.answer(OffsetCommitRequest, NONE)
+    assert script.client.is_over
+    assert leaves(script) == leave_count
+
+
+def test_a_client_that_has_no_member_id_yet_leaves_without_a_word() -> None:
+    """Its first JoinGroup is not answered: the coordinator knows it by no name that it could tell."""
+    script = classic()
+    script.answer(FindCoordinatorRequest, FindCoordinatorResponse(BrokerId(1)))
+    script.close()
+    assert (script.client.is_over, leaves(script)) == (True, 0)
 
 
 def expired(answer: Response) -> Script:
