@@ -129,6 +129,19 @@ class Driver:
         }
         return self.send(JoinGroupRequest(ticket=OWN, client_id="c", **fields))
 
+    def joined_and_committed(self) -> MemberId:
+        """Bring one classic member into generation 1, and store a commit of its."""
+        me = self.joined()
+        self.commit(me, 1)
+        self.store()
+        return me
+
+    def beat(self, me: MemberId, count: int) -> None:
+        """Send heartbeats of a member of generation 1, each 30 s after the last thing that happened."""
+        for _ in range(count):
+            self.at(self.now_ms + 30_000)
+            self.send(HeartbeatRequest(ticket=OWN, member_id=me, generation=1))
+
     def joined(self) -> MemberId:
         """Bring one classic member into generation 1."""
         ticket = self.join(knows_two_steps=False)
@@ -200,9 +213,7 @@ def test_a_member_that_commits_needs_no_heartbeat() -> None:
 
 def test_another_coordinator_goes_on_with_the_generation_and_the_offsets() -> None:
     driver = Driver()
-    me = driver.joined()
-    driver.commit(me, 1)
-    driver.store()
+    me = driver.joined_and_committed()
     other = driver.took_over()
     assert (other.service.classic.group.state, other.service.generation) == (GroupState.STABLE, 1)
     ticket = other.send(HeartbeatRequest(ticket=OWN, member_id=me, generation=1))
@@ -331,9 +342,7 @@ def test_a_classic_group_counts_its_generations_that_of_its_end_too() -> None:
 
 def test_offsets_are_forgotten_when_the_group_has_long_been_empty_and_not_before() -> None:
     driver = Driver()
-    me = driver.joined()
-    driver.commit(me, 1)
-    driver.store()
+    me = driver.joined_and_committed()
     driver.send(LeaveGroupRequest(ticket=OWN, members=((me, None),)))
     driver.store()
     left_ms = driver.now_ms
@@ -350,12 +359,8 @@ def test_offsets_are_forgotten_when_the_group_has_long_been_empty_and_not_before
 
 def test_a_stable_group_keeps_the_offsets_of_the_topics_it_reads() -> None:
     driver = Driver()
-    me = driver.joined()
-    driver.commit(me, 1)
-    driver.store()
-    for _ in range(40):
-        driver.at(driver.now_ms + 30_000)
-        driver.send(HeartbeatRequest(ticket=OWN, member_id=me, generation=1))
+    me = driver.joined_and_committed()
+    driver.beat(me, 40)
     assert all(isinstance(entry, GroupRecord) for append in driver.appends for entry in append.entries)
     assert driver.committed() == 7
 
@@ -363,12 +368,8 @@ def test_a_stable_group_keeps_the_offsets_of_the_topics_it_reads() -> None:
 def test_offsets_of_a_group_age_from_when_its_last_member_left_and_not_from_the_commit() -> None:
     """KIP-211: the commit is older than the retention when the coordinator looks, and the group's end is not."""
     driver = Driver()
-    me = driver.joined()
-    driver.commit(me, 1)
-    driver.store()
-    for _ in range(19):
-        driver.at(driver.now_ms + 30_000)
-        driver.send(HeartbeatRequest(ticket=OWN, member_id=me, generation=1))
+    me = driver.joined_and_committed()
+    driver.beat(me, 19)
     driver.send(LeaveGroupRequest(ticket=OWN, members=((me, None),)))
     driver.store()
     driver.at(EXPIRY_CHECK_MS)

@@ -138,6 +138,24 @@ def joined_too_late() -> Talk:
     return talk
 
 
+def joined(*, stored_ms: int = 110) -> Talk:
+    """A member joins at 100 ms; its record at 8 is committed, and known to be at `stored_ms`."""
+    talk = Talk(high_watermark=8)
+    talk.ask(100, beat(0))
+    talk.log.high_watermark = 9
+    talk.produced(8, ErrorCode.NONE, stored_ms)
+    return talk
+
+
+def waiting_for_another_group() -> Talk:
+    """A member that has joined beats while the record at 9, of another group, is not committed."""
+    talk = joined()
+    talk.ask(120, beat(0), "other")
+    talk.told.clear()
+    talk.ask(130, beat(0))
+    return talk
+
+
 def test_a_heartbeat_does_not_show_what_an_append_that_timed_out_has_made_of_its_member() -> None:
     """CoordinatorRuntime.waitForPendingWrites: a former leader that hears no follower gives nobody a partition."""
     talk = joined_too_late()
@@ -176,26 +194,14 @@ def test_a_heartbeat_that_waits_is_refused_as_the_broker_ceases_to_lead() -> Non
 
 def test_a_heartbeat_waits_for_records_of_other_groups_too() -> None:
     """The records of a partition are committed in order, whichever group they are of."""
-    talk = Talk(high_watermark=8)
-    talk.ask(100, beat(0))
-    talk.log.high_watermark = 9
-    talk.produced(8, ErrorCode.NONE, 110)
-    talk.ask(120, beat(0), "other")
-    talk.told.clear()
-    talk.ask(130, beat(0))
+    talk = waiting_for_another_group()
     assert talk.told == []
     talk.log.high_watermark = 10
     assert len(talk.due(150)) == 1
 
 
 def test_what_waits_is_answered_as_the_result_of_the_append_comes_and_not_only_when_it_is_looked_for() -> None:
-    talk = Talk(high_watermark=8)
-    talk.ask(100, beat(0))
-    talk.log.high_watermark = 9
-    talk.produced(8, ErrorCode.NONE, 110)
-    talk.ask(120, beat(0), "other")
-    talk.told.clear()
-    talk.ask(130, beat(0))
+    talk = waiting_for_another_group()
     talk.log.high_watermark = 10
     talk.produced(9, ErrorCode.NONE, 140)
     assert [each.error for each in talk.told if isinstance(each, ConsumerGroupHeartbeatResponse)] == [
@@ -204,10 +210,7 @@ def test_what_waits_is_answered_as_the_result_of_the_append_comes_and_not_only_w
 
 
 def test_a_member_whose_session_is_over_as_a_result_comes_is_removed_with_it() -> None:
-    talk = Talk(high_watermark=8)
-    talk.ask(100, beat(0))
-    talk.log.high_watermark = 9
-    talk.produced(8, ErrorCode.NONE, 45_100)
+    talk = joined(stored_ms=45_100)
     assert talk.log.log_end_offset == 10
     talk.told.clear()
     talk.log.high_watermark = 10
@@ -218,10 +221,7 @@ def test_a_member_whose_session_is_over_as_a_result_comes_is_removed_with_it() -
 
 def test_a_removal_that_could_not_be_stored_is_tried_again_though_nothing_else_happens() -> None:
     """The member's session of 45 s is over; its removal is not stored, is tried again after 500 ms, and holds."""
-    talk = Talk(high_watermark=8)
-    talk.ask(100, beat(0))
-    talk.log.high_watermark = 9
-    talk.produced(8, ErrorCode.NONE, 110)
+    talk = joined()
     talk.due(45_100)
     assert talk.log.log_end_offset == 10
     talk.out.woken.clear()
@@ -284,10 +284,7 @@ def test_a_new_group_that_is_due_already_is_looked_at_in_the_same_millisecond() 
 
 
 def test_a_member_whose_session_is_over_as_a_fetch_has_waited_enough_is_removed_with_it() -> None:
-    talk = Talk(high_watermark=8)
-    talk.ask(100, beat(0))
-    talk.log.high_watermark = 9
-    talk.produced(8, ErrorCode.NONE, 110)
+    talk = joined()
     talk.ask(45_080, beat(0), "other")
     talk.ask(45_090)
     talk.told.clear()

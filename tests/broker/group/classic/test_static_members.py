@@ -49,12 +49,17 @@ def test_static_members_of_whom_none_joins_are_given_the_rebalance_timeout_again
     assert driver.joined(waiting).generation == 2
 
 
-@pytest.mark.parametrize("error", [ErrorCode.NONE, ErrorCode.NOT_ENOUGH_REPLICAS])
-def test_who_leaves_while_its_new_id_is_being_stored_is_answered_once(error: ErrorCode) -> None:
+def starting_again() -> tuple[Driver, int]:
+    """Return a coordinator that is storing the new member id of j, and the JoinGroup that waits for it."""
     driver = Driver()
     two_static(driver)
     driver.stores_at_once = False
-    again = driver.join(instance_id=InstanceId("j"))
+    return driver, driver.join(instance_id=InstanceId("j"))
+
+
+@pytest.mark.parametrize("error", [ErrorCode.NONE, ErrorCode.NOT_ENOUGH_REPLICAS])
+def test_who_leaves_while_its_new_id_is_being_stored_is_answered_once(error: ErrorCode) -> None:
+    driver, again = starting_again()
     (record,) = driver.stores[1:]
     assert driver.leave(("", "j")).member_errors == (ErrorCode.NONE,)
     assert driver.answer(JoinGroupResponse, again).error is ErrorCode.UNKNOWN_MEMBER_ID
@@ -64,10 +69,7 @@ def test_who_leaves_while_its_new_id_is_being_stored_is_answered_once(error: Err
 
 @pytest.mark.parametrize("error", [ErrorCode.NONE, ErrorCode.NOT_ENOUGH_REPLICAS])
 def test_who_starts_again_twice_before_its_new_id_is_stored_is_the_last_one(error: ErrorCode) -> None:
-    driver = Driver()
-    two_static(driver)
-    driver.stores_at_once = False
-    second = driver.join(instance_id=InstanceId("j"))
+    driver, second = starting_again()
     third = driver.join(instance_id=InstanceId("j"))
     first_record, second_record = driver.stores[1:]
     driver.stored(first_record.token, error)

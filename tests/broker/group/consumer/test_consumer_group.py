@@ -381,6 +381,20 @@ def test_a_step_towards_the_target_never_takes_what_somebody_holds() -> None:
     assert (moved.assigned, moved.state, moved.epoch) == (parts(0, 2), MemberState.UNRELEASED_PARTITIONS, 2)
 
 
+def at_its_target(owed: Partitions, *topics: str) -> tuple[ConsumerMember, TargetAssignment]:
+    """Return a member that has what its target says and may owe partitions that it gave up, and that target."""
+    member = ConsumerMember(
+        member_id=MemberId("a"),
+        epoch=2,
+        previous_epoch=1,
+        state=MemberState.UNREVOKED_PARTITIONS if owed else MemberState.STABLE,
+        assigned=parts(0),
+        revoking=owed,
+        subscribed_topics=frozenset(topics),
+    )
+    return member, TargetAssignment(partitions=parts(0), epoch=2)
+
+
 @pytest.mark.parametrize(("owed", "says"), [(parts(), True), (parts(1), True), (parts(), False)])
 @pytest.mark.parametrize(
     ("release", "has_changed", "kept", "previous_epoch"),
@@ -394,16 +408,7 @@ def test_a_member_that_stays_where_it_is_loses_what_it_reads_no_more_if_it_has_j
     Since 4.3 this is a step like any other: the member's epoch is its previous one from then on. Who does not say what
     it owns owns what it did.
     """
-    member = ConsumerMember(
-        member_id=MemberId("a"),
-        epoch=2,
-        previous_epoch=1,
-        state=MemberState.UNREVOKED_PARTITIONS if owed else MemberState.STABLE,
-        assigned=parts(0),
-        revoking=owed,
-        subscribed_topics=frozenset({"u"}),
-    )
-    target = TargetAssignment(partitions=parts(0), epoch=2)
+    member, target = at_its_target(owed, "u")
     report = HeartbeatReport(owned=parts(0) | owed if says else None, has_subscription_changed=has_changed)
     moved = reconciled(member, target, report, owner_epoch=lambda p: -1, release=Release(release))
     assert (moved.assigned, moved.revoking, moved.epoch) == (kept, owed | parts(0) - kept, 2)
@@ -412,16 +417,7 @@ def test_a_member_that_stays_where_it_is_loses_what_it_reads_no_more_if_it_has_j
 
 @pytest.mark.parametrize("owed", [parts(), parts(1)])
 def test_a_subscription_that_takes_nothing_away_is_no_step_of_a_member_that_stays_where_it_is(owed: Partitions) -> None:
-    member = ConsumerMember(
-        member_id=MemberId("a"),
-        epoch=2,
-        previous_epoch=1,
-        state=MemberState.UNREVOKED_PARTITIONS if owed else MemberState.STABLE,
-        assigned=parts(0),
-        revoking=owed,
-        subscribed_topics=frozenset({"t", "u"}),
-    )
-    target = TargetAssignment(partitions=parts(0), epoch=2)
+    member, target = at_its_target(owed, "t", "u")
     report = HeartbeatReport(owned=parts(0) | owed, has_subscription_changed=True)
     assert reconciled(member, target, report, owner_epoch=lambda p: -1) == member
 
