@@ -182,5 +182,5 @@ def _level(config: LogConfig, codec: Codec) -> int | None:
 
 
 def _has_consecutive_offsets(batch: RecordBatch) -> bool:
-    """Return whether the records of a compressed batch have the offsets 0, 1, 2, ..."""
+    """Return whether the records of a compressed batch have the relative offsets 0, 1, 2 and so on."""
     return all(record.offset == index for index, record in enumerate(batch.records()))

@@ -115,7 +115,7 @@ class LocalLog:
         return gone
 
     def flush(self, offset: Offset) -> None:
-        """Flush the segments from the recovery point to `offset`, not below it; do not move the recovery point."""
+        """Flush the segments from the recovery point up to `offset`; the recovery point stays where it is."""
         segments = self.segments.between(self.recovery_point, offset)
         for segment in segments:
             segment.flush()

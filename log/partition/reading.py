@@ -127,7 +127,7 @@ def read_log(segments: Segments, request: ReadRequest, limit: OffsetPlace, end: 
 
 
 def place_of(segments: Segments, offset: Offset, end: OffsetPlace) -> OffsetPlace:
-    """Return the segment and position of an `offset` in the log, which ends at `end`."""
+    """Return the segment and the position in bytes at which an offset of the log is read; the log ends at `end`."""
     segment = segments.floor(offset)
     while segment is not None and offset < end.offset:
         found = segment.translate_offset(offset)

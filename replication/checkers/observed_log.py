@@ -197,7 +197,7 @@ class ObservedLog:
         return offset < self.log.log.log_start_offset
 
     def has_records(self, start: int, end: int) -> bool:
-        """Return whether the log has a record from `start` to `end` (exclusive); logs that only grow have each."""
+        """Return whether the log has a record at an offset from `start` to `end`, `end` not included."""
         return start < end
 
     def agree(self, committed: list[Entry]) -> int:

@@ -159,7 +159,7 @@ class ReferenceLog:
             self.uncounted.update((broker, len(self.committed)) for broker in members)
 
     def note_copied(self) -> None:
-        """End the excuse of each ISR member that has copied again all that was committed when it lost records."""
+        """Expect all committed records again of each ISR member that has copied what it had lost."""
         for broker, count in tuple(self.incomplete.items()):
             if self.observed_logs[broker].agree(self.committed) >= count:
                 del self.incomplete[broker]
@@ -178,7 +178,7 @@ class ReferenceLog:
         return epoch in self.revived and self.is_written_again(offset, epoch)
 
     def may_follower_show(self, offset: int, value: int) -> bool:
-        """Return whether a follower may show a value at an offset though another may be committed there.
+        """Return whether a follower may answer a consumer with another record than is committed at its offset.
 
         It is of a history that ended, or stands where a leader without ELR went on in its own epoch.
         """

@@ -273,7 +273,7 @@ class RetainedObservedLog(ObservedLog):
         self._forgotten = 0
 
     def has_records(self, start: int, end: int) -> bool:
-        """Return whether the log has a record from `start` to `end` (exclusive)."""
+        """Return whether the log has a record at an offset from `start` to `end`; compaction may have left none."""
         return any(offset not in self.gaps for offset in range(start, end))
 
     def agree(self, committed: list[Entry]) -> int:

@@ -67,11 +67,11 @@ class Fetcher:
         self._question = 0
 
     def forget(self) -> None:
-        """Drop all fetched records as a new process begins; answers and timers of earlier fetches are ignored."""
+        """Drop all fetched records because the consumer starts anew; answers to earlier fetches are ignored."""
         self._fetched.clear()
 
     def end_offset(self, partition: TopicPartition, now_ms: TimeMs) -> Offset:
-        """Return the offset after the last record that has arrived of a partition that is followed."""
+        """Return the offset after the last fetched record of a partition that the consumer owns."""
         return self._fetched[self._layout.number_of(partition)].end
 
     def follow(self, reader: SubscriptionState, out: Outbox) -> None:

@@ -223,7 +223,7 @@ class Shard:
         return None
 
     def _reply_all(self, outputs: tuple[Output, ...], out: Outbox) -> None:
-        """Send responses that come without anything to append."""
+        """Send a coordinator's responses, none of which waits for an append."""
         for output in outputs:
             assert isinstance(output, Reply), output
             self._reply(output, out)

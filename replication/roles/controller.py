@@ -236,7 +236,7 @@ class ControllerRole:
         out.send(sender, BrokerHeartbeatResponse(ErrorCode.NONE, state))
 
     def _session_heard_at_ms(self, broker: BrokerId) -> TimeMs | None:
-        """Return when the last heartbeat of a broker's session came; None for a broker without a session."""
+        """Return the controller's time of the last heartbeat in a broker's session; None if it has no session."""
         session = self._sessions.get(broker)
         if session is None:
             return None

@@ -28,7 +28,7 @@ def distances(out: Path) -> list[tuple[str, str, int, float]]:
 
 
 def main(out: str) -> None:
-    """Print, by placer and quantity, how many percent the median cluster of a run would have to move."""
+    """Print for each placer what percentage of replicas, leaders or bytes the median cluster would have to move."""
     for placer, quantity, clusters, percent in distances(Path(out)):
         sys.stdout.write(f"{placer:<8} {quantity:<8} {clusters} clusters, median {percent} % to move\n")
 

@@ -47,7 +47,7 @@ def job_error(error: Exception) -> JobError:
 
 
 def _java_reason(text: str) -> str | None:
-    """Return the first line of a Java stack trace that gives a reason, without its class; None if no line does."""
+    """Return the first reason in a Java stack trace, without the exception's class; None if it gives none."""
     lines = (line.strip() for line in text.splitlines() if line.startswith((": ", "Caused by: ")))
     reason = next((line for line in lines if not line.endswith(":")), None)
     return reason and _JAVA_PREFIX.sub("", reason)

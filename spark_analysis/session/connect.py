@@ -86,7 +86,7 @@ def _reach(url: str) -> None:
 
 
 def _shake_hands(url: str, address: tuple[str, int]) -> None:
-    """Open a gRPC connection as Spark's client does, with TLS if the URL asks for it; no other server answers it."""
+    """Open and close a gRPC connection, with TLS if the URL asks for it; raise `SessionError` if nobody answers."""
     import grpc  # Comes with the extra `connect`, as the next line's module does.
     from pyspark.sql.connect.client import DefaultChannelBuilder
 

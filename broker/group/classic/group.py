@@ -98,7 +98,7 @@ class Member:
         self.join_ticket = request.ticket
 
     def take_over(self, other: Member) -> None:
-        """Copy from `other` everything that a join can change; who asked is answered already."""
+        """Copy the protocols and timeouts of `other`, which a JoinGroup request can change."""
         self.protocols = other.protocols
         self.session_timeout_ms = other.session_timeout_ms
         self.rebalance_timeout_ms = other.rebalance_timeout_ms

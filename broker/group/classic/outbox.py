@@ -33,7 +33,7 @@ class Outbox:
         return outputs
 
     def stored(self, token: int, error: ErrorCode) -> None:
-        """Run the continuation of the record `token`; ignore an unknown token."""
+        """Tell whoever had the record `token` stored what came of it; ignore an unknown token."""
         if token in self._storing:
             self._storing.pop(token)(error)
 

@@ -64,7 +64,7 @@ def handle_heartbeat(
     *,
     now_ms: TimeMs,
 ) -> HeartbeatOutcome:
-    """Return the next group and the response to a heartbeat of `member_id`, the request's or a new one."""
+    """Return the group after a heartbeat of `member_id`, and the response; the id is new if the request has none."""
     error = heartbeat_error(group, request, context)
     if error is not ErrorCode.NONE:
         return HeartbeatOutcome(

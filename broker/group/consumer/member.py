@@ -114,7 +114,7 @@ class ConsumerMember:
         return attrs.evolve(self, epoch=STATIC_LEAVING_EPOCH, revoking=NOTHING, assignment_epochs=epochs)
 
     def may_commit(self, partition: TopicPartition, epoch: int) -> bool:
-        """Return whether the member may commit an offset of `partition` in `epoch`, which is not its own."""
+        """Return whether the member may commit an offset of `partition` in a former member epoch (KIP-1251)."""
         return self.assignment_epochs.get(partition, self.epoch) <= epoch < self.epoch
 
 

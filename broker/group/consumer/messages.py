@@ -29,7 +29,7 @@ class ConsumerGroupHeartbeatRequest:
 
     @property
     def is_full(self) -> bool:
-        """Return whether the request has every field, as one that joins must have, and one after an error has."""
+        """Return whether every optional field is set, as in the first heartbeat of a member or after an error."""
         return None not in (self.rebalance_timeout_ms, self.subscribed_topics, self.owned)
 
 

@@ -157,7 +157,7 @@ def applied(group: ConsumerGroup, record: ConsumerGroupRecord, ids: TopicIds) ->
 def _read(
     group: ConsumerGroup, version: int, name: MemberId | None, reader: ByteReader, ids: TopicIds
 ) -> ConsumerGroup:
-    """Return the group after applying a value of any record but TARGET_EPOCH, read up to its tagged fields."""
+    """Return the group after a record's value up to its tagged fields; TARGET_EPOCH is read by the caller."""
     if version == EPOCH:
         return attrs.evolve(group, epoch=reader.int32())
     if version == TOPICS:

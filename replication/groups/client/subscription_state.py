@@ -55,7 +55,7 @@ class SubscriptionState:
         return tuple(one for one, position in self._positions.items() if position is None)
 
     def seek(self, partition: TopicPartition, offset: Offset) -> None:
-        """Set the position of a partition, unless it is no longer owned."""
+        """Set the offset from which a partition is read next; do nothing if it is no longer owned."""
         if partition in self._positions:
             self._positions[partition] = offset
 
