@@ -1,14 +1,13 @@
-"""What every test run shares: how hard Hypothesis tries, and in which order the tiers run.
+"""Profiles of Hypothesis, the two tiers of tests, and which process runs which tests.
 
-Two profiles. `ci`, the default, draws the same examples each time, so that a red run is red
-again. `deep`, chosen by `--hypothesis-profile=deep`, draws new ones, many more of them; what it
-finds is pinned with `@example`.
+Two profiles. `ci`, the default, draws the same examples each time, so that a red run is red again. `deep`, chosen by
+`--hypothesis-profile=deep`, draws new ones, many more of them; what it finds is pinned with `@example`.
 
-The fast tier runs first, then the tests that need Kafka's jars, a browser, Spark: a mistake in
-the pure code shows within seconds, and not after the minute that a session costs.
+Two tiers. Without a marker pytest runs the fast tier, with `-m deep` the rest. What needs Kafka's jars or a browser
+is deep.
 
-In two processes, `-n 2`, each takes a folder of tests at a time, the one of Spark before all others: it
-takes as long as the rest together. So a run still has one Spark session, and one of each JVM with Kafka's classes.
+In two processes, `-n 2`, the tests of a file stay together, and all those that share the Spark session, or Kafka's
+classes in one JVM, run in one process: a run has one Spark session.
 """
 
 from __future__ import annotations
@@ -34,35 +33,41 @@ settings.load_profile("ci")
 # A run in a shell's background inherits an ignored SIGINT, and so would each process that a test interrupts.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-SLOW_TIERS: Final = ("kafka", "browser", "spark")  # In the order in which they run, after the fast tier.
-
-SPARK_FOLDER: Final = "spark_analysis"
-
-
-def tier(item: pytest.Item) -> int:
-    """Place of a test in the run: 0 for the fast tier, else the last of its markers in `SLOW_TIERS`, from 1."""
-    return max((index for index, name in enumerate(SLOW_TIERS, 1) if item.get_closest_marker(name)), default=0)
+SHARED_PROCESS: Final = ("spark", "kafka")  # What starts a JVM; each starts once, and in one process, begun first.
+DEEP_MARKERS: Final = ("kafka", "browser")
 
 
-def folder(nodeid: str) -> str:
-    """Folder below `tests` that a test belongs to; the module for one that is in none."""
-    return nodeid.split("/")[1]
-
-
-@pytest.hookimpl(trylast=True)
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    items.sort(key=tier)  # Stable: within a tier the order stays.
-    if hasattr(config, "workerinput"):  # One of several processes.
-        items.sort(key=lambda item: folder(item.nodeid) != SPARK_FOLDER)
+    for item in items:
+        if any(item.get_closest_marker(name) for name in DEEP_MARKERS):
+            item.add_marker(pytest.mark.deep)
+    if hasattr(config, "workerinput"):  # One of several processes: what shares a JVM begins first, as it takes longest.
+        for item in items:
+            for name in SHARED_PROCESS:
+                if item.get_closest_marker(name):
+                    item._nodeid = (
+                        f"{item.nodeid}@{name}"  # All that the scheduler is told; xdist's own groups do so too.
+                    )
+        items.sort(key=lambda item: _shared_process(item.nodeid) is None)
+    else:  # A mistake in pure code shows before the minute that a session costs.
+        items.sort(key=lambda item: any(item.get_closest_marker(name) for name in SHARED_PROCESS))
+
+
+def _shared_process(nodeid: str) -> str | None:
+    """Return the name of the JVM that a test shares, which workers append to its node id."""
+    name = nodeid.rpartition("@")[2]
+    return name if name in SHARED_PROCESS else None
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
     from xdist.scheduler import LoadScopeScheduling
 
-    class ByFolder(LoadScopeScheduling):
+    class ByFile(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            return folder(nodeid)
+            """Return what shares a process: a file, or all tests that share a JVM."""
+            return _shared_process(nodeid) or nodeid.split("::")[0]
 
-    config.option.loadscopereorder = False  # Else the folder with most tests comes first.
-    return ByFolder(config, log)
+    config.option.loadscopereorder = False  # Else the file with most tests comes first.
+    return ByFile(config, log)
