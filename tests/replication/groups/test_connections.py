@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from broker.group.classic import Ticket
 from broker.group.messages import FindCoordinatorRequest, FindCoordinatorResponse
 from broker.ids import BrokerId
@@ -13,7 +11,6 @@ from replication.groups.connection_messages import GroupRequest, GroupResponse, 
 from replication.groups.connections import PROBE_MS, BrokerEnds, ClientEnds
 from replication.roles.messages import Address, NodeId
 from replication.roles.outbox import Outbox
-from tests.replication.mutants.lone_connections import connections_noticed
 
 CLIENT = Address(NodeId(2_001))
 BROKER = BrokerId(1)
@@ -126,9 +123,3 @@ def test_a_new_process_begins_with_no_request_under_way() -> None:
         told,
         ProbeResult(BROKER, 2, (Ticket(1), Ticket(7)), frozenset()),
     ]
-
-
-@pytest.mark.parametrize("first_seed", range(0, 60, 20))
-def test_over_a_network_that_loses_and_repeats_each_request_is_taken_once_and_answered(first_seed: int) -> None:
-    """Drawn losses, repetitions, deaths of brokers and of the client: both ends do what their history says."""
-    assert [told for seed in range(first_seed, first_seed + 20) if (told := connections_noticed(seed))] == []

@@ -33,24 +33,6 @@ from replication.groups.member import RESTART_MS, Member
 from replication.roles.messages import ConsumerFetchResponse, Message, MetadataResponse, NodeId
 from replication.roles.outbox import Outbox
 from tests.replication.groups.builders import LAYOUT, OPTIONS, act, member
-from tests.replication.mutants.lone_members import members_noticed
-
-
-@pytest.mark.parametrize("seed", [4, 27, 41])
-def test_no_answer_and_no_timer_of_a_former_process_reaches_the_next(seed: int) -> None:
-    """A timer of the former process had the number of a fetch of the next one (27, 41), or let it probe twice."""
-    assert members_noticed(seed) == ""
-
-
-@pytest.mark.parametrize("seed", range(50, 56))
-def test_a_member_does_what_its_plan_and_what_it_was_brought_make_due(seed: int) -> None:
-    """Drawn deaths, pauses, losses and errors: it plans, says, hears and reads what is due, and at last nearly all."""
-    assert members_noticed(seed) == ""
-
-
-def test_who_observes_a_member_is_told_what_is_due_as_its_application_is_held_up() -> None:
-    """A poll is due in the very millisecond in which the application ceases to poll."""
-    assert members_noticed(7) == ""
 
 
 class World:

@@ -30,7 +30,6 @@ from replication.roles.hosted import HostedAppend
 from replication.roles.messages import ProduceResponse
 from replication.roles.outbox import Outbox
 from tests.replication.groups.builders import LAYOUT, t
-from tests.replication.mutants.lone_shards import shards_noticed
 
 ASK = OffsetFetchRequest(partitions=(t(0),))
 KEY = OffsetKey("g", t(0).topic, t(0).partition)
@@ -353,9 +352,3 @@ def test_a_partition_counts_as_read_only_while_the_coordinator_that_read_it_is_t
     assert not hosted.has_read(read)
     hosted.on_gained(partition, LeaderEpoch(2), TimeMs(20), out)
     assert not hosted.has_read(read)
-
-
-@pytest.mark.parametrize("first_seed", range(0, 60, 10))
-def test_brokers_that_coordinate_in_turn_answer_what_their_logs_hold(first_seed: int) -> None:
-    """Drawn requests, refused appends, changes of leaders: every answer is known from the logs."""
-    assert [told for seed in range(first_seed, first_seed + 10) if (told := shards_noticed(seed))] == []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.replication.mutants.kafka_answers import (
+from tests.replication.roles.kafka_answers import (
     HISTORIES_A_RUN,
     HISTORY_COUNT,
     PROGRAM_COUNT,

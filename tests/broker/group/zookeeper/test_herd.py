@@ -13,7 +13,6 @@ from broker.group.zookeeper import Herd, HerdOptions
 from broker.group.zookeeper.herd import range_of
 from broker.units import DurationMs
 from broker.zookeeper import Session
-from tests.replication.mutants.lone_herds import herds_noticed
 
 
 def settled(**named: int) -> Herd:
@@ -119,11 +118,6 @@ def test_a_herd_begins_at_time_zero_and_who_is_woken_counts_its_attempts_anew() 
     consumer.attempt = 7
     herd._begin(consumer)
     assert consumer.attempt == 0
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_a_report_says_what_has_reached_zookeeper_and_who_is_dead_or_interrupted_goes_no_further(seed: int) -> None:
-    assert herds_noticed(seed) == ""
 
 
 def test_a_consumer_that_dies_as_it_begins_reads_nothing_and_claims_nothing() -> None:

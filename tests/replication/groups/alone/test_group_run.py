@@ -23,7 +23,6 @@ from replication.groups.alone.simulation import GroupSimulation, Watcher
 from replication.groups.client.protocols import GroupProtocol
 from replication.groups.common.events import EventKind
 from tests.replication.groups.alone.runs import CONSUMER, COOPERATIVE, EAGER, SMALL, named, seeded, watched
-from tests.replication.mutants.lone_groups import lone_group_noticed
 
 _DIGEST = """
 import hashlib
@@ -123,11 +122,6 @@ def test_a_seeded_plan_does_not_fit_into_four_minutes() -> None:
     with pytest.raises(UsageError) as error:
         seeded_scenario(1, Shape(minutes=4))
     assert str(error.value) == "4 minutes are too few for a seeded life; at least 5 are needed"
-
-
-def test_a_move_that_was_put_off_is_needed_once() -> None:
-    """A member came back to an assignment in which it had no share yet: the group settled, and then moved two."""
-    assert lone_group_noticed(5038) == ""
 
 
 class Heartbeats(Watcher):

@@ -22,7 +22,6 @@ from replication.groups.alone.simulation import GroupSimulation, Watcher
 from replication.groups.client.messages import Note, PartitionsRevoked, Read, Why
 from replication.groups.common.events import Event, EventKind
 from tests.replication.groups.alone.runs import CONSUMER, EAGER, named
-from tests.replication.mutants.lone_processes import processes_noticed
 
 S61 = SCENARIOS["S61"]
 
@@ -154,12 +153,6 @@ def test_what_comes_to_a_frozen_process_waits_and_what_comes_as_it_goes_on_does_
     assert done == [5_000]
     simulation._thaw(process)
     assert done == [5_000, 4_999]
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_processes_network_and_brokers_of_a_drawn_run_keep_their_rules(seed: int) -> None:
-    """Timers are not late, messages keep their order, the frozen and the dead do nothing, few events are idle."""
-    assert processes_noticed(seed) == ""
 
 
 def counts(run: GroupRun) -> dict[str, object]:

@@ -1,0 +1,1 @@
+"""Support of tests: what several packages of tests draw and set up."""
