@@ -26,6 +26,7 @@ from broker.workers import Advance, Work, Workers
 from log.cli.options import JOBS, NOW, PATHS, QUIET, check_out, time_ms
 from log.cli.output import folder_cost, print_error, print_lines, progress
 from log.log_config import LogConfig
+from log.tools.compactable import NotCompactableError
 from log.tools.rework_plan import (
     Plan,
     Rework,
@@ -114,34 +115,43 @@ def run_rework(rework: Rework, options: ReworkOptions) -> int:
         print_error(f"warning: {line}")
     with brokers_kept_out(plans, rework), Workers(options.jobs) as workers:
         plans = with_last_shutdowns(plans)
-        _each(partial(_planned, rework=rework), plans, "Checking", workers, quiet=options.quiet)
+        refusals = _each(partial(_planned, rework=rework), plans, "Checking", workers, quiet=options.quiet)
+        plans = [plan for plan, refusal in zip(plans, refusals, strict=True) if refusal is None]
+        refused = len(plans) < len(refusals)
+        if not plans:
+            return EXIT_REFUSED
         if options.in_place and not options.yes and not click.confirm("Change these files?", err=True):
             return EXIT_USAGE
-        damages: Sequence[CorruptDataError] | None = None
+        is_whole = False
         try:
             damages = _each(partial(_carried_out, rework=rework), plans, "Working", workers, quiet=options.quiet)
+            is_whole = not any(damages)
         finally:
-            print_lines(finish(plans, rework, is_whole=damages is not None and not damages))
-    return EXIT_REFUSED if damages else 0
+            print_lines(finish(plans, rework, is_whole=is_whole))
+    return EXIT_REFUSED if refused or not is_whole else 0
 
 
 def _each(
     work: Work[Plan, _Lines], plans: Sequence[Plan], title: str, workers: Workers, *, quiet: bool
-) -> list[CorruptDataError]:
-    """Print the lines of each plan as they come; return the damages that came instead."""
-    damages = []
+) -> list[CorruptDataError | None]:
+    """Print the lines of each plan as they come; return for each plan the damage that came instead, or None."""
+    damages: list[CorruptDataError | None] = []
     with progress(title, sum(map(_cost, plans)), quiet=quiet) as advance:
         for lines in workers.in_order(work, plans, cost=_cost, advance=advance):
             if isinstance(lines, CorruptDataError):
                 damages.append(lines)
                 print_error(str(lines))
             else:
+                damages.append(None)
                 print_lines(lines)
     return damages
 
 
-def _planned(plan: Plan, _: Advance, *, rework: Rework) -> Sequence[str]:
-    return list(plan_lines(plan, rework))
+def _planned(plan: Plan, _: Advance, *, rework: Rework) -> _Lines:
+    try:
+        return list(plan_lines(plan, rework))
+    except NotCompactableError as damage:
+        return damage
 
 
 def _carried_out(plan: Plan, advance: Advance, *, rework: Rework) -> _Lines:

@@ -23,7 +23,7 @@ from broker.workers import Advance, Workers
 from log.cli.options import JOBS, JSON, NOW, PATHS, QUIET, time_ms
 from log.cli.output import file_cost, folder_cost, print_error, print_lines, progress
 from log.compaction import CompactionEstimate
-from log.tools.compaction_savings import estimate_of_files
+from log.tools.compactable import estimate_of_files
 from log.tools.sources import SourceFile, SourceFolder, expand_all, segment_folders
 from log.tools.stats import SegmentStats, measure_segment
 from log.tools.stats_rows import compaction_json, compaction_row, segment_json, segment_rows

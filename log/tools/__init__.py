@@ -9,7 +9,7 @@ which files a path names.
 - findings: Describe damage by file, position and cause, and count the data read and skipped.
 - stats: Measure the contents of a log: codecs, keys, batches, times, transactions.
 - stats_rows: Print the figures of `brokerside log stats` as JSON, and as names and values.
-- compaction_savings: Estimate what one cleaning pass would save in the segment files of one partition.
+- compactable: Decide whether the files of a partition can be compacted, and what that would save.
 - cardinality: Count different keys, exactly up to a million and estimated above.
 - rework: Compact or recover a partition as its broker would, on a copy or in place.
 - rework_plan: Plan a compaction or recovery, print the plan, and carry it out.

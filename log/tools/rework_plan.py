@@ -29,16 +29,16 @@ from broker.ids import Offset
 from broker.units import TimeMs, format_size
 from broker.wording import counted
 from broker.workers import Advance
-from log.compaction import CleanerOptions, SourceLog, estimate_compaction
+from log.compaction import CleanerOptions
 from log.files.directory_lock import DirectoryLock
 from log.files.directory_names import DirectoryRole, parse_directory_name
 from log.files.metadata_files import CLEAN_SHUTDOWN_FILE, write_clean_shutdown
-from log.indexes.txn_index import aborted_transactions
 from log.log_config import LogConfig
 from log.log_dir import NO_BROKER_EPOCH, partition_directories
 from log.partition.recovery import LastShutdown
-from log.segments.file_names import DELETED, LOG, TXN_INDEX
+from log.segments.file_names import DELETED, LOG
 from log.storage import FileStorage, Storage, SyncPolicy
+from log.tools.compactable import estimate_of_pass
 from log.tools.rework import (
     CompactionRequest,
     Extent,
@@ -110,7 +110,10 @@ class Plan:
 
 
 def plan_lines(plan: Plan, rework: Rework) -> Iterator[str]:
-    """Yield the lines that describe the planned work and its expected result."""
+    """Yield the lines that describe the planned work and its expected result.
+
+    Raises NotCompactableError for a log to compact that cannot be read to its end.
+    """
     where = "changes these files" if rework.out is None else f"works on a copy, {rework.out / plan.name}"
     storage = FileStorage(plan.log_dir, read_only=True)
     yield f"{plan.folder.shown}: {_extent_text(extent(storage, plan.name))}; {where}"
@@ -254,23 +257,13 @@ def _extent_text(found: Extent) -> str:
 
 
 def _expected(plan: Plan, rework: Rework) -> str:
-    files = plan.folder.of_kind(LOG)
-    taken = files if rework.include_active else files[:-1]
-    try:
-        aborted = [
-            each
-            for file in files
-            if file.sibling(TXN_INDEX).exists()
-            for each in aborted_transactions(file.sibling(TXN_INDEX).view(), source=file.shown)
-        ]
-        sources = [SourceLog(file.view(), file.shown) for file in taken]
-        found = estimate_compaction(sources, now_ms=rework.now_ms, aborted=aborted)
-    except CorruptDataError as damage:
-        return f"cannot be compacted: {damage}"
+    file_count = len(plan.folder.of_kind(LOG))
+    taken_count = file_count if rework.include_active else file_count - 1
+    found = estimate_of_pass(plan.folder, include_active=rework.include_active, now_ms=rework.now_ms)
     before, after = found.stats.bytes_read, found.stats.bytes_written
     keyless = f"; {counted(found.stats.keyless_count, 'record')} without a key will be dropped"
     return (
-        f"{len(taken)} of {counted(len(files), 'segment')} cleaned: "
+        f"{taken_count} of {counted(file_count, 'segment')} cleaned: "
         f"about {format_size(before)} become {format_size(after)},"
         f" {found.stats.records_written:,} of {counted(found.stats.records_read, 'record')} stay"
         f"{keyless if found.stats.keyless_count else ''}"

@@ -8,7 +8,7 @@ segment's own fault, is the row's `fault`.
 
 Example: compaction_rows({"topic": …, "partition": …, "folder": …}, segments, now_ms)
 
-Source: log/tools/compaction_savings.py.
+Source: log/tools/compactable.py.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from broker.errors import BrokersideError, InputError
 from broker.units import TimeMs
-from log.tools.compaction_savings import estimate_of_files
+from log.tools.compactable import estimate_of_files
 from log.tools.sources import named_file
 from spark_analysis.data_sources.log_listing import MANIFEST
 from spark_analysis.tables.storage_schemas import COMPACTION

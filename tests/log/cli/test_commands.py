@@ -471,16 +471,38 @@ def test_files_that_a_broker_left_behind_are_named_before_and_after_they_are_rem
     assert what not in answer(*command, partition, "--in-place", "--yes").out
 
 
-def test_a_copy_that_cannot_be_finished_is_removed_and_damage_is_status_1(partition: Path, tmp_path: Path) -> None:
-    path = sorted(partition.glob(f"*{LOG}"))[1]
-    content = bytearray(path.read_bytes())
-    content[22] |= 7  # A codec that there is not, in bytes that the checkpoint says are flushed.
-    path.write_bytes(content)
-    (partition.parent / "recovery-point-offset-checkpoint").write_text("0\n1\ntopic 0 170\n")
-    found = answer("compact", partition, "--out", tmp_path / "out", *COMPACTED)
-    assert found.status == EXIT_REFUSED
-    assert found.err.count("\n") == 1
-    assert list((tmp_path / "out").iterdir()) == []
+@pytest.mark.parametrize("how", ["copy", "in place"])
+@pytest.mark.parametrize("damage", ["a bit", "the tail", "a codec"])
+def test_compact_refuses_a_log_that_it_cannot_read_and_changes_nothing(
+    partition: Path, tmp_path: Path, damage: str, how: str
+) -> None:
+    """Opening the log would recover it, and cut it before the damage: that is asked of `recover` only."""
+    paths = sorted(partition.glob(f"*{LOG}"))
+    path = paths[-1] if damage == "the tail" else paths[1]
+    content = path.read_bytes()
+    if damage == "the tail":
+        path.write_bytes(content[:-1])
+        what = "at byte 709, batch at offset 177: the last 196 bytes are not a whole batch"
+    elif damage == "a bit":
+        path.write_bytes(content[:300] + bytes([content[300] ^ 1]) + content[301:])
+        what = "at byte 170, batch at offset 33: Record is corrupt (stored crc = 1, computed crc = 2)"
+    else:
+        path.write_bytes(content[:22] + bytes([content[22] | 7]) + content[23:])
+        what = "at byte 0, batch at offset 30: Record is corrupt (stored crc = 1, computed crc = 2)"
+    shutil.copytree(partition, partition.parent / "other-0")
+    whole = partition.parent / "other-0" / path.name
+    whole.write_bytes(content)
+    before = contents(partition)
+    place = ("--out", tmp_path / "out") if how == "copy" else ("--in-place", "--yes")
+    found = answer("compact", partition, *place, *COMPACTED)
+    said = re.sub(r"crc = \d+, computed crc = \d+", "crc = 1, computed crc = 2", found.err)
+    rest = "; nothing is compacted, `brokerside log recover` cuts the log there\n"
+    assert (found.status, found.out, said) == (EXIT_REFUSED, "", f"{path}: {what}{rest}")
+    assert contents(partition) == before
+    assert not (tmp_path / "out").exists()
+    both = answer("compact", partition, whole.parent, *place, *COMPACTED)
+    assert (both.status, both.err, contents(partition)) == (EXIT_REFUSED, found.err, before)
+    assert "  cleaned up to offset 165" in both.lines
 
 
 def test_an_interrupt_leaves_no_half_of_a_copy(
