@@ -1,46 +1,60 @@
-"""Compile a loop over plain arrays with numba when the loop is first called.
+"""Run a loop over plain arrays: interpreted while the work is small, compiled with numba once it is worth it.
 
-What it decides: when numba is imported and where its machine code is kept. Importing numba takes half a second and
-compiling a kernel a second or more, so both wait for the first call: a command that places ten partitions never pays.
+What it decides: for each call of a kernel, whether Python interprets it or machine code runs it; and where machine code
+is kept. Importing numba takes half a second and compiling a kernel one to five, which is longer than Python needs for
+a cluster of six partitions; for a million partitions Python needs minutes.
 
-A kernel too long to read is cut into helper functions, compiled into it where they are called.
-Helpers may stand in another file. Numba's cache notices changes of the kernel's own file only, so the name under which
-such a kernel is cached has a digest of those helpers and of the constants that they read: a helper that changed is
-compiled anew. The helper `copy_block` (block_copy.py) becomes LLVM's memcpy.
+Goals, most important first: both ways give the same answer; a small input never waits for a compiler; a large one is
+never interpreted for longer than a compilation takes.
 
-A command can have itself told before its first compilation (compilation.py), so that nobody waits in silence.
+How: a kernel is interpreted until it has read and written `INTERPRETED_ACCESSES_MAX` elements of arrays, in all calls
+together. The call in which that happens begins again as machine code, on its arrays as they were; one whose arrays have
+more elements than are left is compiled at once. Interpreted, every element is a Python number (interpreted.py).
 
-The machine code is cached beside the source, or in the user's cache directory, so that
-every process compiles once in the life of an installation. Where neither can be written
-(a read-only image without a home), the kernel is compiled anew in each process instead.
-A module of an archive, as executors of Spark import it, is copied to the user's cache directory first
-(kernel_source.py): the archive's own path is new with each run, and numba caches by path.
+Machine code is cached beside the source, or in the user's cache directory, so that each installation compiles once.
+Where neither can be written (a read-only image without a home), each process compiles for itself. A module of an
+archive, as Spark's executors import it, is copied to the user's cache directory first (kernel_source.py): the archive's
+own path is new with each run, and numba caches by path. A kernel may call helper functions, which are compiled into
+it, also from other files: as numba's cache notices changes of the kernel's own file only, the name under which such
+a kernel is cached has a digest of its helpers and of the constants that they read.
+
+Example: with ten partitions `place(brokers, out)` runs as Python; with a million numba compiles it first, and
+`on_compilation(print_notice)` lets a command say so.
 
 Left out: parallel loops. Spark already keeps every core busy; kernels release the GIL.
 
-Source: numba's `njit(cache=True)`; it raises RuntimeError when it finds no place to cache.
+Source: numba's `njit(cache=True)`, which raises RuntimeError when it finds no place to cache; numba.core.event.
 """
 
 from __future__ import annotations
 
 import functools
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from types import CodeType, FunctionType
-from typing import Any, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar, cast
 
 from broker.block_copy import compiled_copy_block, copy_block
-from broker.compilation import watch_compilations
 from broker.kernel_source import lasting_source
+
+if TYPE_CHECKING:
+    from broker.interpreted import Interpreter
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 
+INTERPRETED_ACCESSES_MAX: Final = 500_000
+"""Elements that an interpreted kernel reads and writes before it is compiled: a third of a second of Python."""
+
+_accesses_max = [INTERPRETED_ACCESSES_MAX]
+_on_compilation: Final[list[Callable[[], None]]] = []
+
 
 def compiled(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-    """Return `function`, compiled at its first call; `__wrapped__` is the plain Python function.
+    """Return `function` as a kernel: interpreted or compiled, by the size of its arrays; `__wrapped__` is `function`.
 
-    It takes positional arguments only: numbers and arrays.
+    It takes positional arguments only: numbers, arrays, tuples of them.
     """
     return compiled_with()(function)
 
@@ -50,8 +64,8 @@ def compiled_with(
 ) -> Callable[[Callable[Parameters, Result]], Callable[Parameters, Result]]:
     """Return a decorator like `compiled` for a function that calls `helpers`, plain functions of any module.
 
-    They may call each other, and become one piece of machine code with it. Name them all: one that is not named is
-    unknown to the compiler, and no two may have one name. A function that makes no array can say that it never
+    Helpers may call each other, and become one piece of machine code with the kernel. Name them all: one that is not
+    named is unknown to the compiler, and no two may have one name. A function that makes no array can say that it never
     `allocates`: numba then counts no references, which costs a function of many small helpers more than half its time.
     """
 
@@ -60,35 +74,81 @@ def compiled_with(
         def machine_code() -> Callable[Parameters, Result]:
             return _compile(function, helpers, allocates)
 
+        @functools.cache
+        def interpreter() -> Interpreter:
+            from broker.interpreted import Interpreter  # Here, as it needs numpy, which this module does without.
+
+            return Interpreter(function, helpers)
+
+        accesses = 0
+
         @functools.wraps(function)
         def call(*arguments: Parameters.args, **named: Parameters.kwargs) -> Result:
-            return machine_code()(*arguments, **named)
+            nonlocal accesses
+            left = _accesses_max[0] - accesses
+            if left >= 0:
+                done = interpreter().run(arguments, accesses_max=left)
+                accesses += done.accesses
+                if done.finished:
+                    return cast("Result", done.result)
+            code = machine_code()
+            if code is function:  # Nothing may be compiled.
+                return cast("Result", interpreter().run(arguments, accesses_max=None).result)
+            return code(*arguments, **named)
 
         return call
 
     return decorate
 
 
+@contextmanager
+def interpreted_at_most(accesses: int) -> Iterator[None]:
+    """Interpret each kernel for at most so many reads and writes in the block; -1 compiles it at its first call."""
+    before = _accesses_max[0]
+    _accesses_max[0] = accesses
+    try:
+        yield
+    finally:
+        _accesses_max[0] = before
+
+
+def on_compilation(notify: Callable[[], None]) -> None:
+    """Call `notify` once, before the next kernel is compiled; loading one from numba's cache does not count."""
+    _on_compilation[:] = [notify]
+
+
+@functools.cache
+def _watch_compilations() -> None:
+    """Register for numba's compile events; numba is loaded by now."""
+    from numba.core import event
+
+    class Watch(event.Listener):
+        def on_start(self, event: object) -> None:
+            if _on_compilation:
+                _on_compilation.pop()()
+
+        def on_end(self, event: object) -> None:
+            """Ignore the end of a compilation."""
+
+    register: Any = event.register  # Has no types.
+    register("numba:compile", Watch())
+
+
 def _compile(
     function: Callable[Parameters, Result], helpers: Sequence[Callable[..., object]], allocates: bool
 ) -> Callable[Parameters, Result]:
+    """Return the compiled kernel, or `function` itself where NUMBA_DISABLE_JIT forbids to compile."""
     import numba  # Here, as it takes half a second that most commands need not wait.
 
-    watch_compilations()
+    if getattr(numba.config, "DISABLE_JIT", False):
+        return function
+    _watch_compilations()
     options: dict[str, Any] = {"nogil": True} if allocates else {"nogil": True, "_nrt": False}
-    assert len({helper.__name__ for helper in helpers}) == len(helpers), "helpers have names of their own"
-    # A copy of each module's names, in which the helpers are compiled ones; the modules themselves keep the plain ones.
-    names = dict(function.__globals__)
-    by_module = {function.__module__: names}
-    linked_helpers = {}
-    for helper in helpers:
-        if helper is copy_block:
-            linked_helpers[helper.__name__] = compiled_copy_block()
-            continue
-        own = by_module.setdefault(helper.__module__, dict(helper.__globals__))
-        linked_helpers[helper.__name__] = numba.njit(forceinline=True, **options)(FunctionType(helper.__code__, own))
-    for own in by_module.values():
-        own.update(linked_helpers)
+
+    def njit(helper: FunctionType) -> Any:
+        return compiled_copy_block() if helper is copy_block else numba.njit(forceinline=True, **options)(helper)
+
+    names = linked_names(function, helpers, njit)
     source = lasting_source(function.__code__.co_filename)
     linked = FunctionType(function.__code__ if source is None else function.__code__.replace(co_filename=source), names)
     foreign = [helper for helper in helpers if helper.__module__ != function.__module__]
@@ -102,6 +162,29 @@ def _compile(
         if "no locator available" not in str(refusal):
             raise
         return cast("Callable[Parameters, Result]", numba.njit(**options)(linked))
+
+
+def linked_names(
+    function: Callable[..., object],
+    helpers: Sequence[Callable[..., object]],
+    make: Callable[[FunctionType], Any],
+) -> dict[str, Any]:
+    """Return a copy of a kernel's global names in which each helper is what `make` returns for it.
+
+    The helpers see each other so too; the modules themselves keep the functions as they were written.
+    """
+    assert len({helper.__name__ for helper in helpers}) == len(helpers), "helpers have names of their own"
+    names = dict(function.__globals__)
+    by_module = {function.__module__: names}
+    made = {}
+    for helper in helpers:
+        own = by_module.setdefault(helper.__module__, dict(helper.__globals__))
+        made[helper.__name__] = make(
+            cast("FunctionType", helper) if helper is copy_block else FunctionType(helper.__code__, own)
+        )
+    for own in by_module.values():
+        own.update(made)
+    return names
 
 
 def _digest(helpers: Sequence[Callable[..., object]]) -> str:

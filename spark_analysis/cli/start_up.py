@@ -27,9 +27,7 @@ from typing import Final
 OBJECTS_PER_COLLECTION: Final = 10_000
 """Python's own 700 make the search a fortieth of a report's time."""
 MATRIX_THREADS: Final = "OPENBLAS_NUM_THREADS"
-COMPILING: Final = (
-    "brokerside: compiling loops to machine code; this happens once for an installation and takes up to a minute"
-)
+COMPILING: Final = "brokerside: compiling once for this installation; the next run starts at once"
 
 
 def pause_collection() -> None:
@@ -68,14 +66,14 @@ def without_pandas() -> None:
 def say_when_compiling() -> None:
     """Tell a terminal, before the first loop is compiled, that this is done once for an installation."""
     # Not at the top: an interrupt is to end in one line before anything of ours but the command's door is loaded.
-    from broker.compilation import tell_of_compilation
+    from broker.compiled import on_compilation
 
     def say() -> None:
         if sys.stderr.isatty():
             sys.stderr.write(COMPILING + "\n")
             sys.stderr.flush()
 
-    tell_of_compilation(say)
+    on_compilation(say)
 
 
 class _Hidden:

@@ -13,7 +13,9 @@ from broker.kernel_source import lasting_source
 ROOT = Path(__file__).resolve().parents[2]
 EMPTY = "broker/__init__.py"  # Of the archive; the real one imports more.
 MODULE = """
-from broker.compiled import compiled
+from broker.compiled import compiled, interpreted_at_most
+never_interpreted = interpreted_at_most(-1)
+never_interpreted.__enter__()
 FACTOR = {factor}
 @compiled
 def times(number):
