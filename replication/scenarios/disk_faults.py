@@ -1,25 +1,16 @@
-"""Define the disk faults of a scenario: a directory that fails, a bit that flips, a flush after each write.
+"""Operations on disks: a directory that fails, and a log with another topic's id.
 
-What it decides: how a disk is made to fail: by the faults of `log.storage.faults`, armed at the time of the operation.
-Everything that follows is decided by the broker.
-
-Constraints: a process ends when its last directory has failed, as Kafka's does.
+A process ends when its last directory has failed, as Kafka's does (KIP-112).
 
 Example: `DiskFault(5_000, 0, LogFault("disk-0/*.log", FaultKind.NO_SPACE), 20_000)` fills broker 0's first disk at its
 next write after 5 s; if the process ends by it, it starts again at 20 s with free space.
-
-Left out: slow disks.
-
-Source: ours; KIP-112.
 """
 
 from __future__ import annotations
 
-from typing import Final
-
 import attrs
 
-from broker.ids import BrokerId, Offset
+from broker.ids import BrokerId
 from log.files.metadata_files import PARTITION_METADATA_FILE, PartitionMetadata, write_partition_metadata
 from log.storage.faults import Fault as LogFault
 from replication.roles.messages import Message, NodeId
@@ -28,9 +19,6 @@ from replication.scenarios.operations import ScenarioContext, start_broker
 from replication.simulation.cluster import Cluster
 from replication.simulation.disks import ArmedStorage
 from replication.simulation.node import topic_id_of
-
-_VALUE_END_DISTANCE: Final = 3
-"""The distance in bytes from the end of a batch of one record to a byte of its value."""
 
 
 @attrs.frozen
@@ -66,27 +54,6 @@ class DiskFault:
 
 
 @attrs.frozen
-class BitFlip:
-    """Flip one bit of one record on a broker's disk."""
-
-    at_ms: int
-    broker: int
-    offset: int
-    partition: int = 0
-
-    def perform(self, context: ScenarioContext) -> None:
-        """Flip the bit."""
-        cluster, node = context.cluster, context.cluster.nodes[BrokerId(self.broker)]
-        log = node.logs[self.partition].log
-        end = log.read(Offset(self.offset), 1).start.position + len(log.read(Offset(self.offset), 1).records)
-        file = node.storage.open(f"{node.directory_of(self.partition)}/{log.active_segment.base_offset:020d}.log")
-        position = end - _VALUE_END_DISTANCE
-        file.write_at(position, bytes([file.read_at(position, 1)[0] ^ 1]))
-        text = f"a bit of offset {self.offset} turns over on the disk of broker {self.broker}"
-        cluster.trace.line(cluster.now_ms, text)
-
-
-@attrs.frozen
 class WrongTopicId:
     """Write the id of another topic into the partition.metadata file of a log."""
 
@@ -102,23 +69,3 @@ class WrongTopicId:
         write_partition_metadata(node.storage, path, PartitionMetadata(topic_id_of(self.topic_id)))
         text = f"on broker {self.broker} the log of partition {self.partition} now says it is of topic {self.topic_id}"
         context.cluster.trace.line(context.cluster.now_ms, text)
-
-
-@attrs.frozen
-class FlushEachWrite:
-    """Flush after each record on every broker (flush.messages=1)."""
-
-    at_ms: int = 0
-
-    def join(self, cluster: Cluster) -> None:
-        """Configure the machines."""
-        for node in cluster.nodes.values():
-            node.config = attrs.evolve(node.config, flush_messages=1)
-
-    def perform(self, context: ScenarioContext) -> None:
-        """Write one line to the trace."""
-        context.cluster.trace.line(context.cluster.now_ms, "brokers flush after each record")
-
-
-PREPARED: Final = (DiskFault, FlushEachWrite)
-"""The operations that join the cluster before it begins."""

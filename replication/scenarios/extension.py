@@ -46,10 +46,9 @@ from replication.roles.messages import (
 from replication.roles.outbox import Outbox
 from replication.roles.replica_log import ReplicaLog
 from replication.rules.produce import Fate
-from replication.scenarios.client import ScriptedClient
-from replication.scenarios.consumer import PositionConsumer, StartConsumer
-from replication.scenarios.disk_faults import PREPARED
-from replication.scenarios.operations import Operation, ScenarioContext
+from replication.scenarios.clients import PositionConsumer, ScriptedClient
+from replication.scenarios.disk_faults import DiskFault
+from replication.scenarios.operations import Operation, ScenarioContext, StartConsumer
 from replication.scenarios.zombie_controller import zombie_controller
 from replication.simulation.cluster import Cluster
 from replication.zookeeper.messages import LeaderAndIsrResponse
@@ -92,8 +91,6 @@ class ScenarioExtension:
         self.snapshots: dict[tuple[int, int], LogSnapshot] = {}
         self.responses: Counter[tuple[str, ErrorCode]] = Counter()
         self.lost_values: tuple[int, ...] = ()
-        self.delivered_values: tuple[int, ...] = ()
-        """The values that the simulation's own consumers read."""
         self._consumers: list[PositionConsumer] = []
 
     @property
@@ -107,7 +104,7 @@ class ScenarioExtension:
         former = cluster.join(lambda _: zombie_controller())
         context = ScenarioContext(cluster, client, former)
         for operation in self._operations:
-            if isinstance(operation, PREPARED):
+            if isinstance(operation, DiskFault):
                 operation.join(cluster)
             elif isinstance(operation, StartConsumer):
                 self._consumers.append(operation.join(cluster))
@@ -128,7 +125,6 @@ class ScenarioExtension:
         if leader != NO_LEADER and 0 in cluster.nodes[leader].logs:
             held.update(values_in(cluster.nodes[leader].logs[0]))
         acked = [write for write in cluster.history.writes if write.fate is Fate.ACKED and write.partition == 0]
-        self.delivered_values = tuple(seen.value for seen in cluster.history.consumed_records)
         self.lost_values = tuple(write.value for write in acked if write.value not in held)
         return ()
 

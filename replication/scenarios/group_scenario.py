@@ -14,8 +14,6 @@ Constraints: one group; one topic "t" of three partitions unless the scenario ha
 Example: `ExpectedGroup(40_000, coordinator=1, state="STABLE")` and
 `ExpectedGroupResponses("OffsetCommitResponse", ErrorCode.UNKNOWN_MEMBER_ID)`.
 
-Left out: scenarios without broker faults (`replication.groups.alone`).
-
 Source: ours; each scenario names its own.
 """
 
@@ -35,7 +33,6 @@ from replication.checkers import Finding
 from replication.groups.extension import GroupsExtension
 from replication.groups.layout import Layout
 from replication.groups.plan import GroupsPlan, MemberPlan
-from replication.roles.messages import NodeId
 from replication.roles.settings import RoleSettings
 from replication.scenarios.result import ScenarioResult
 from replication.simulation.cluster import Cluster
@@ -74,16 +71,6 @@ class ExpectedGroupResponses:
     member: str | None = None
 
 
-@attrs.frozen
-class LostResponses:
-    """Lose every message from a broker to a member from `at_ms` to `until_ms`."""
-
-    at_ms: int
-    until_ms: int
-    broker: int
-    member: str
-
-
 @attrs.frozen(kw_only=True)
 class GroupScenario:
     """Describe one scenario; `deaths` counts the members whose program must end by an error of its own."""
@@ -94,7 +81,6 @@ class GroupScenario:
     source: str
     members: tuple[MemberPlan, ...]
     faults: tuple[Fault, ...] = ()
-    lost_responses: tuple[LostResponses, ...] = ()
     expected_states: tuple[ExpectedGroup, ...] = ()
     expected_responses: tuple[ExpectedGroupResponses, ...] = ()
     deaths: int = 0
@@ -127,7 +113,7 @@ class GroupScenario:
 
 
 class _GroupExtension:
-    """Add the scenario's groups and lost responses to a run, and compare the expected states."""
+    """Add the scenario's groups to a run, and compare the expected states."""
 
     def __init__(self, scenario: GroupScenario, groups: GroupsExtension) -> None:
         self.differences: list[str] = []
@@ -139,11 +125,6 @@ class _GroupExtension:
         self._groups.join(cluster)
         for look in self._scenario.expected_states:
             cluster.at(look.at_ms, partial(self._look, cluster, look))
-        for lost in self._scenario.lost_responses:
-            node = next(each.node for each in self._groups.members if each.plan.spec.name == lost.member)
-            way = NodeId(lost.broker), node
-            cluster.at(lost.at_ms, partial(cluster.network.cut, *way))
-            cluster.at(lost.until_ms, partial(cluster.network.heal, *way))
 
     def missing(self, cluster: Cluster) -> str | None:
         """Return what the groups lack to be whole, None if nothing."""

@@ -29,10 +29,10 @@ import attrs
 from broker.ids import BrokerId, Offset
 from broker.units import MIB, TimeMs
 from log.partition.partition_log import PartitionLog
-from replication.retention import DeleteRecords, RetentionDue
+from replication.retention import DeleteRecords
 from replication.roles.messages import CONTROLLER, Address, ConsumerFetch, Message, NodeId
 from replication.rules.produce import ACKS_ALL
-from replication.scenarios.client import SendRequest, SendWrite
+from replication.scenarios.clients import PositionConsumer, SendRequest, SendWrite
 from replication.simulation.cluster import Cluster
 from replication.simulation.network import Hold
 
@@ -115,20 +115,6 @@ class DeleteBelow:
 
 
 @attrs.frozen
-class RunRetention:
-    """Run retention and the log cleaner on some brokers."""
-
-    at_ms: int
-    brokers: tuple[int, ...]
-
-    def perform(self, context: ScenarioContext) -> None:
-        """Send RetentionDue to each of the brokers."""
-        for broker in self.brokers:
-            context.cluster.trace.line(context.cluster.now_ms, f"broker {broker} looks after its logs")
-            context.cluster.deliver(NodeId(broker), RetentionDue())
-
-
-@attrs.frozen
 class AskController:
     """Send an admin request to the controller."""
 
@@ -204,6 +190,25 @@ class Crash:
             cluster.nodes[broker].kill()
             cluster.trace.line(cluster.now_ms, f"broker {broker} dies, down until {self.until_ms} ms")
         cluster.at(self.until_ms, lambda: start_broker(cluster, broker))
+
+
+@attrs.frozen
+class StartConsumer:
+    """Start a consumer of partition 0 at the beginning of the run; `checks` turns KIP-320 validation on."""
+
+    checks: bool
+    at_ms: int = 0
+
+    def join(self, cluster: Cluster) -> PositionConsumer:
+        """Add the consumer to the cluster and return it."""
+        consumer = PositionConsumer(cluster.options.brokers, checks=self.checks)
+        cluster.join(lambda _: consumer)
+        return consumer
+
+    def perform(self, context: ScenarioContext) -> None:
+        """Write one line to the trace."""
+        text = f"a consumer reads, and {'checks' if self.checks else 'does not check'} its position at a new leader"
+        context.cluster.trace.line(context.cluster.now_ms, text)
 
 
 class _Exactly:

@@ -1,15 +1,17 @@
-"""Define what every kind of scenario has in common: its description and its result.
+"""What every scenario has in common, and scenarios without a cluster: a script over one log or one search.
 
-Source: ours.
+A script calls the same functions and logs as the rest of the package and returns the facts that it observed; each is
+compared with the expected one, such as `Fact("the log ends at", 3)`.
 """
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Callable
+from typing import Protocol, TypeAlias
 
 import attrs
 
-from replication.simulation.trace import LineSink
+from replication.simulation.trace import LineSink, discard_line
 
 
 @attrs.frozen
@@ -51,3 +53,38 @@ class NamedScenario(Protocol):
     def play(self, on_line: LineSink) -> ScenarioResult:
         """Run the scenario, pass each step to `on_line`, and return the result."""
         ...
+
+
+@attrs.frozen
+class Fact:
+    """State one observation: words and a value."""
+
+    words: str
+    value: int | str | tuple[int, ...]
+
+    def __str__(self) -> str:
+        return f"{self.words} {self.value}"
+
+
+ComponentScript: TypeAlias = Callable[[LineSink], tuple[Fact, ...]]
+"""Perform the steps, print a line for each, and return the facts observed at the end."""
+
+
+@attrs.frozen(kw_only=True)
+class ComponentScenario:
+    """Describe one scenario performed by a script."""
+
+    name: str
+    title: str
+    how: str
+    source: str
+    script: ComponentScript
+    expected: tuple[Fact, ...]
+
+    def play(self, on_line: LineSink = discard_line) -> ScenarioResult:
+        """Run the script and compare its facts with the expected ones."""
+        seen = self.script(on_line)
+        differences = [
+            f"{was}, expected {wanted}" for was, wanted in zip(seen, self.expected, strict=True) if was != wanted
+        ]
+        return ScenarioResult("; ".join(map(str, seen)), tuple(differences))

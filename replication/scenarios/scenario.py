@@ -13,7 +13,7 @@ twice: without its fix, named "...-before", with the invariants that this breaks
 Example: `ExpectedState(20_000, leader=1, isr=(1, 2))`,
 `ExpectedResponses("ProduceResponse", ErrorCode.NOT_ENOUGH_REPLICAS)`.
 
-Left out: scenarios that need no cluster (`replication.scenarios.component_scenario`).
+Left out: scenarios that need no cluster (`replication.scenarios.result`).
 
 Source: each scenario names its own.
 """
@@ -89,9 +89,8 @@ class Scenario:
 
     `lost_min` and `lost_max` bound the count of lost records of acks=all, `lost_acks_one_min` that of acks=1.
     `lost_values` replaces them where a scenario fixes each write: the acknowledged values, whatever the acks, that
-    the leader lacks at the end. `read_values` are the values that each consumer among the operations reads,
-    `delivered_values` those that the simulation's own consumers read, if compared. With `retention` logs are deleted
-    and compacted while they run.
+    the leader lacks at the end. `read_values` are the values that each consumer among the operations reads. With
+    `retention` logs are deleted and compacted while they run.
     """
 
     name: str
@@ -110,7 +109,6 @@ class Scenario:
     lost_acks_one_min: int = 0
     lost_values: tuple[int, ...] | None = None
     read_values: tuple[tuple[int, ...], ...] = ()
-    delivered_values: tuple[int, ...] | None = None
     retention: Retention | None = None
     brokers: int = 3
     partitions: int = 1
@@ -182,8 +180,6 @@ def differences(scenario: Scenario, outcome: Outcome, extension: ScenarioExtensi
         yield f"lost acknowledged values are {extension.lost_values}, expected {scenario.lost_values}"
     if extension.read_values != scenario.read_values:
         yield f"the scenario's consumers read {extension.read_values}, expected {scenario.read_values}"
-    if scenario.delivered_values is not None and extension.delivered_values != scenario.delivered_values:
-        yield f"the simulation's consumers read {extension.delivered_values}, expected {scenario.delivered_values}"
 
 
 def _state_differences(look: ExpectedState, outcome: Outcome, extension: ScenarioExtension) -> Iterator[str]:

@@ -19,11 +19,9 @@ from replication.scenarios.catalogue.groups import GROUP_COORDINATORS
 from replication.scenarios.catalogue.isr_changes import ISR_CHANGES
 from replication.scenarios.catalogue.reassignment import REASSIGNMENT
 from replication.scenarios.catalogue.retention import RETENTION
-from replication.scenarios.catalogue.single_log import SINGLE_LOG
 from replication.scenarios.catalogue.stale_messages import STALE_MESSAGES
 from replication.scenarios.catalogue.storage import STORAGE
 from replication.scenarios.catalogue.truncation import TRUNCATION
-from replication.scenarios.catalogue.zookeeper import ZOOKEEPER
 from replication.scenarios.result import NamedScenario
 
 _THEMES: Final[tuple[tuple[NamedScenario, ...], ...]] = (
@@ -34,11 +32,9 @@ _THEMES: Final[tuple[tuple[NamedScenario, ...], ...]] = (
     FAILOVER,
     DURABILITY,
     REASSIGNMENT,
-    SINGLE_LOG,
     GROUP_COORDINATORS,
     STORAGE,
     CONTROLLERS,
-    ZOOKEEPER,
     RETENTION,
 )
 

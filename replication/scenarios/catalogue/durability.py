@@ -1,7 +1,4 @@
-"""Describe scenarios of lagging followers, small ISRs and clocks: S28, S29, S31, S32, S35, S44 to S47.
-
-Source: each scenario names its own.
-"""
+"""Scenarios of lagging followers and small ISRs: S28, S31, S32, S46, S47."""
 
 from __future__ import annotations
 
@@ -10,18 +7,16 @@ from typing import Final
 import attrs
 
 from broker.error_codes import ErrorCode
-from broker.units import HOUR_MS, DurationMs, SizeBytes
+from broker.units import DurationMs, SizeBytes
 from replication.rules.switches import CURRENT, without
 from replication.scenarios.catalogue.common import PATIENT, UNCLEAN, fault
-from replication.scenarios.consumer import StartConsumer
-from replication.scenarios.operations import Crash, HoldMessages, SendRecord
+from replication.scenarios.operations import Crash, HoldMessages, SendRecord, StartConsumer
 from replication.scenarios.scenario import (
     DEFAULT_PARTITION_SETTINGS,
     DEFAULT_ROLE_SETTINGS,
     ExpectedResponses,
     ExpectedState,
     Scenario,
-    no_response,
 )
 from replication.simulation import FaultKind
 
@@ -129,30 +124,6 @@ _S47: Final = Scenario(
 
 DURABILITY: Final = (
     _S28,
-    attrs.evolve(
-        _S28,
-        name="S28-before",
-        title="Follower dies during a write and the leader commits alone",
-        how="As S28, but 0 commits alone once 1 is out of the ISR: the client gets NOT_ENOUGH_REPLICAS_AFTER_APPEND.",
-        settings=attrs.evolve(DEFAULT_PARTITION_SETTINGS, rules=without(CURRENT, "elr", "strict_min_isr")),
-        expected_states=(ExpectedState(39_000, leader=0, isr=(0,), logs=((0,), (), ()), high_watermarks=(1, 0, 0)),),
-        expected_responses=(ExpectedResponses("ProduceResponse", ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND, 1, 1),),
-    ),
-    Scenario(
-        name="S29",
-        title="Follower that is always one fetch behind stays in the ISR",
-        how="Fetch responses to broker 2 take 0.4 s while records are written all the time: it never has the leader's "
-        "end offset, but always the end offset of its last fetch, and stays.",
-        source="Kafka Replica.updateFetchStateOrThrow",
-        settings=attrs.evolve(DEFAULT_PARTITION_SETTINGS, lag_ms_max=DurationMs(1_500)),
-        plan=(fault(5_000, FaultKind.SLOW, 2, 30_000, 400),),
-        consumers=0,
-        produce_ms=DurationMs(100),
-        acks=(1,),
-        duration_ms=DurationMs(36_000),
-        expected_states=(ExpectedState(34_000, leader=0, isr=(0, 1, 2)),),
-        expected_responses=(no_response("AlterPartitionResponse"),),
-    ),
     _S31,
     attrs.evolve(
         _S31,
@@ -175,59 +146,6 @@ DURABILITY: Final = (
         ),
         expected_responses=(ExpectedResponses("ProduceResponse", ErrorCode.REQUEST_TIMED_OUT),),
     ),
-    Scenario(
-        name="S35",
-        title="Follower sends fetches but receives no responses",
-        how="Broker 2's heartbeats and fetches arrive, but no response reaches it: its fetch offset does not move, "
-        "and it leaves the ISR like a follower that does not fetch.",
-        source="the asymmetric mode of TigerBeetle's VOPR; Kafka Partition.maybeShrinkIsr",
-        plan=(fault(5_000, FaultKind.DEAF, 2, 65_000),),
-        expected_states=(
-            ExpectedState(34_000, isr=(0, 1, 2)),
-            ExpectedState(52_000, leader=0, isr=(0, 1)),
-            ExpectedState(89_000, isr=(0, 1, 2)),
-        ),
-        duration_ms=DurationMs(90_000),
-    ),
-    Scenario(
-        name="S44",
-        title="Clock of a broker is an hour ahead",
-        how="Broker 1 is an hour ahead of the others. Each leader measures lag by its own clock, so no follower "
-        "leaves the ISR, under 0 as leader and then under 1.",
-        source="ours",
-        plan=(
-            fault(2_000, FaultKind.CLOCK_JUMP, 1, 0, HOUR_MS),
-            fault(40_000, FaultKind.KILL, 0, 15_000),
-        ),
-        expected_states=(
-            ExpectedState(39_000, leader=0, isr=(0, 1, 2)),
-            ExpectedState(53_000, leader=1, isr=(1, 2)),
-            ExpectedState(89_000, isr=(1, 2, 0)),
-        ),
-        duration_ms=DurationMs(90_000),
-    ),
-    Scenario(
-        name="S45",
-        title="Clock of the leader jumps",
-        how="The clock of broker 0 jumps by 40 s under load: a follower that lacks a record at that moment counts as "
-        "lagging, leaves the ISR and comes back; nothing is lost.",
-        source="ours",
-        role_settings=PATIENT,
-        producers=0,
-        consumers=0,
-        plan=(fault(14_900, FaultKind.CLOCK_JUMP, 0, 0, 40_000),),
-        operations=(
-            HoldMessages(14_800, 15_600, "Fetch", sender=1),
-            HoldMessages(14_800, 15_600, "Fetch", sender=2),
-            SendRecord(14_850, 0),
-        ),
-        expected_states=(
-            ExpectedState(14_880, leader=0, isr=(0, 1, 2), high_watermarks=(0, 0, 0)),
-            ExpectedState(15_500, leader=0, isr=(0,), elr=(1, 2), high_watermarks=(0, 0, 0)),
-            ExpectedState(59_000, leader=0, isr=(0, 2, 1), elr=(), high_watermarks=(1, 1, 1)),
-        ),
-        lost_values=(),
-    ),
     _S47,
     attrs.evolve(
         _S47,
@@ -247,4 +165,3 @@ DURABILITY: Final = (
         expected_responses=(ExpectedResponses("AlterPartitionResponse", count_max=6),),
     ),
 )
-"""S28, S29, S31, S32, S35, S44 to S47."""

@@ -1,7 +1,4 @@
-"""Describe Kafka's bugs of fencing and elections, each without and with its fix: S15 to S17, S24 to S26.
-
-Source: each scenario names its own.
-"""
+"""Kafka's bugs of fencing and elections, each without and with its fix: S15 to S17, S24."""
 
 from __future__ import annotations
 
@@ -105,49 +102,6 @@ _S24: Final = attrs.evolve(
     duration_ms=DurationMs(70_000),
 )
 
-_S25: Final = attrs.evolve(
-    QUIET_TRIO,
-    name="S25",
-    title="Two replicas lose their records at the same time, with min.insync.replicas 2",
-    how="Both replicas that hold m0 lose it with their power. That is one loss more than min.insync.replicas=2 "
-    "tolerates: the record is lost, the run names the cause, and no consumer reads two values at one offset.",
-    source="KIP-966; Vanlightly/kafka-tlaplus: f = min.insync.replicas - 1",
-    operations=(
-        Crash(4_000, 2, 45_000),
-        SendRecord(14_000, 0),
-        LosePower(16_000, 0, 30_000, record_count=1),
-        LosePower(16_000, 1, 30_000, record_count=1),
-        SendRecord(40_000, 1),
-    ),
-    expected_states=(
-        ExpectedState(15_000, leader=0, isr=(0, 1), logs=((0,), (0,), ())),
-        ExpectedState(29_000, leader=-1, isr=(), elr=(0, 1), last_known=(1,)),
-    ),
-    lost_values=(0,),
-    is_strict=False,
-)
-
-_S26: Final = attrs.evolve(
-    QUIET_TRIO,
-    name="S26",
-    title="All replicas lose power, with ELR",
-    how="Brokers 0 and 2 lose m0 and 1 keeps it, but no broker has a clean shutdown file. Kafka waits for the last "
-    "known leader, 2, and m0 is lost though 1 has it; the log comparison of KIP-966's second part is not "
-    "released.",
-    source="KIP-966; Vanlightly/kafka-tlaplus, section 5.3.3",
-    operations=(
-        SendRecord(5_000, 0),
-        LosePower(6_000, 0, 30_000, record_count=1),
-        LosePower(6_000, 1, 32_000),
-        LosePower(6_000, 2, 40_000, record_count=1),
-    ),
-    expected_states=(
-        ExpectedState(38_000, leader=-1, isr=(), elr=(2,), last_known=(2,), logs=((), (0,), ())),
-        ExpectedState(59_000, leader=2),
-    ),
-    lost_values=(0,),
-    is_strict=False,
-)
 
 ELECTIONS: Final = (
     _S15,
@@ -204,7 +158,4 @@ ELECTIONS: Final = (
         breaks=frozenset({"I6", "I7", "I9", "I16", "I25"}),
         lost_values=(0,),
     ),
-    _S25,
-    _S26,
 )
-"""S15 to S17, S24 to S26."""

@@ -1,7 +1,4 @@
-"""Describe leader failures, network partitions, rack outages and elections: S20 to S23, S27, S30 to S41, S55.
-
-Source: each scenario names its own.
-"""
+"""Scenarios of leader failures, network partitions, rack outages and unclean election: S20, S22, S27, S30 to S38."""
 
 from __future__ import annotations
 
@@ -13,7 +10,6 @@ from broker.error_codes import ErrorCode
 from broker.units import DurationMs
 from replication.rules.switches import CURRENT, without
 from replication.scenarios.catalogue.common import MANY, NO_ELR, UNCLEAN, fault
-from replication.scenarios.operations import SendRecord
 from replication.scenarios.scenario import (
     DEFAULT_PARTITION_SETTINGS,
     ExpectedResponses,
@@ -48,17 +44,6 @@ FAILOVER: Final = (
         ),
     ),
     Scenario(
-        name="S21",
-        title="acks=1 and the leader loses its disk",
-        how="The leader cannot reach its followers, acknowledges writes alone, then loses its disk; the records that "
-        "only it had are lost.",
-        source="KIP-966; allowed by acks=1",
-        acks=(1,),
-        plan=(fault(5_000, FaultKind.CUT_PEERS, 0, 20_000), fault(10_000, FaultKind.WIPE, 0, 20_000)),
-        expected_states=(ExpectedState(25_000, leader=1, isr=(1, 2)),),
-        lost_acks_one_min=1,
-    ),
-    Scenario(
         name="S22",
         title="Last replica in the ISR loses power, with ELR",
         how="Brokers 0 and 1 are cut off; 2, the last in sync, loses power and the end of its log. Broker 1 is "
@@ -81,23 +66,6 @@ FAILOVER: Final = (
         is_strict=False,
     ),
     Scenario(
-        name="S23",
-        title="ELR without the frozen high watermark loses records",
-        how="The ISR shrinks to the leader, which commits alone; an eligible replica without the records is elected.",
-        source="found by exhaustive search; the two came together in KIP-966",
-        settings=attrs.evolve(DEFAULT_PARTITION_SETTINGS, rules=without(CURRENT, "strict_min_isr")),
-        acks=(1,),
-        plan=(
-            fault(5_000, FaultKind.ISOLATE, 1, 30_000),
-            fault(5_000, FaultKind.ISOLATE, 2, 30_000),
-            fault(20_000, FaultKind.KILL, 0, 30_000),
-        ),
-        expected_states=(ExpectedState(18_000, leader=0, isr=(0,), elr=(2,)), ExpectedState(45_000, leader=2)),
-        breaks=frozenset({"I6", "I7", "I17"}),
-        lost_max=MANY,
-        lost_acks_one_min=1,
-    ),
-    Scenario(
         name="S27",
         title="ISR below min.insync.replicas",
         how="Only broker 0 is in sync: acks=all is refused, and nothing is committed until another replica joins.",
@@ -108,26 +76,6 @@ FAILOVER: Final = (
             ExpectedState(59_000, isr=(0, 1, 2), elr=()),
         ),
         expected_responses=(ExpectedResponses("ProduceResponse", ErrorCode.NOT_ENOUGH_REPLICAS),),
-    ),
-    Scenario(
-        name="S27-one",
-        title="ISR below min.insync.replicas, with acks=1",
-        how="As S27: broker 0 alone takes an acks=1 write, but no consumer reads the record until another replica has "
-        "joined.",
-        source="KIP-966, KAFKA-15583",
-        plan=_ONLY_FIRST,
-        producers=0,
-        consumers=0,
-        operations=(SendRecord(30_000, 0, acks=1), SendRecord(31_000, 0)),
-        expected_states=(
-            ExpectedState(40_000, leader=0, isr=(0,), logs=((0,), (), ()), high_watermarks=(0, 0, 0)),
-            ExpectedState(59_000, isr=(0, 2, 1), logs=((0,), (0,), (0,)), high_watermarks=(1, 1, 1)),
-        ),
-        expected_responses=(
-            ExpectedResponses("ProduceResponse", ErrorCode.NONE, 1, 1),
-            ExpectedResponses("ProduceResponse", ErrorCode.NOT_ENOUGH_REPLICAS, 1, 1),
-        ),
-        lost_values=(),
     ),
     Scenario(
         name="S30",
@@ -153,41 +101,6 @@ FAILOVER: Final = (
         expected_states=(ExpectedState(20_000, leader=1, isr=(1, 2)), ExpectedState(59_000, leader=1, isr=(1, 2, 0))),
     ),
     Scenario(
-        name="S33-one",
-        title="Writes to a leader that was replaced",
-        how="As S33: the old leader acknowledges an acks=1 write, and an acks=all write never completes. Both records "
-        "are truncated when it learns of its successor.",
-        source="Jepsen on Kafka 0.8; KIP-497",
-        plan=(fault(5_000, FaultKind.CUT_CONTROLLER, 0, 30_000),),
-        producers=0,
-        consumers=0,
-        operations=(SendRecord(20_000, 0, acks=1), SendRecord(20_100, 0)),
-        expected_states=(
-            ExpectedState(30_000, leader=1, isr=(1, 2), logs=((0, 1), (), ())),
-            ExpectedState(59_000, leader=1, isr=(1, 2, 0), logs=((), (), ())),
-        ),
-        expected_responses=(
-            ExpectedResponses("ProduceResponse", ErrorCode.NONE, 1, 1),
-            ExpectedResponses("ProduceResponse", ErrorCode.REQUEST_TIMED_OUT, 1, 1),
-        ),
-        lost_acks_one_min=1,
-        lost_values=(0,),
-    ),
-    Scenario(
-        name="S34",
-        title="Leader cut off from its followers, not from the controller",
-        how="The followers leave the ISR as they do not fetch, and stay eligible; writes are refused until they are "
-        "back.",
-        source="KIP-966",
-        plan=(fault(5_000, FaultKind.CUT_PEERS, 0, 60_000),),
-        expected_states=(
-            ExpectedState(58_000, leader=0, isr=(0,), elr=(1, 2)),
-            ExpectedState(89_000, leader=0, elr=()),
-        ),
-        expected_responses=(ExpectedResponses("ProduceResponse", ErrorCode.NOT_ENOUGH_REPLICAS),),
-        duration_ms=DurationMs(90_000),
-    ),
-    Scenario(
         name="S36",
         title="Rack outage",
         how="Replicas stand in three racks; one loses power: two replicas stay in sync and writes go on.",
@@ -195,18 +108,6 @@ FAILOVER: Final = (
         plan=(fault(5_000, FaultKind.RACK_OUTAGE, 0, 25_000),),
         expected_states=(ExpectedState(20_000, leader=1, isr=(1, 2)),),
         expected_responses=(no_response("ProduceResponse", ErrorCode.NOT_ENOUGH_REPLICAS),),
-    ),
-    Scenario(
-        name="S36-two",
-        title="Outage of two racks",
-        how="As S36, and then a second rack: one replica is left, writes are refused, and nothing is lost.",
-        source="KIP-966, motivation",
-        plan=(fault(5_000, FaultKind.RACK_OUTAGE, 0, 45_000), fault(16_000, FaultKind.RACK_OUTAGE, 1, 20_000)),
-        expected_states=(
-            ExpectedState(30_000, leader=2, isr=(2,), elr=(1,)),
-            ExpectedState(59_000, leader=2, isr=(2, 1, 0), elr=()),
-        ),
-        expected_responses=(ExpectedResponses("ProduceResponse", ErrorCode.NOT_ENOUGH_REPLICAS),),
     ),
     Scenario(
         name="S37",
@@ -240,32 +141,5 @@ FAILOVER: Final = (
             fault(20_000, FaultKind.KILL, 1, 35_000),
         ),
         expected_states=(ExpectedState(18_000, leader=0, isr=(0, 1)), ExpectedState(40_000, leader=-1)),
-    ),
-    Scenario(
-        name="S39",
-        title="Preferred leader returns",
-        how="Broker 0 comes back into the ISR; within 300 s the controller elects it again.",
-        source="Kafka auto.leader.rebalance.enable",
-        plan=(fault(5_000, FaultKind.KILL, 0, 20_000),),
-        expected_states=(ExpectedState(60_000, leader=1, isr=(1, 2, 0)), ExpectedState(305_000, leader=0)),
-        producers=1,
-        produce_ms=DurationMs(20_000),
-        duration_ms=DurationMs(310_000),
-    ),
-    Scenario(
-        name="S41",
-        title="Broker returns with an empty disk",
-        how="Broker 2 comes back with an empty disk: it copies every record before it is in sync again.",
-        source="KIP-903",
-        plan=(fault(5_000, FaultKind.WIPE, 2, 10_000),),
-        expected_states=(ExpectedState(14_500, isr=(0, 1)), ExpectedState(40_000, isr=(0, 1, 2))),
-    ),
-    Scenario(
-        name="S55",
-        title="Controller failover right after a broker died",
-        how="The controller fails over just after broker 0 died: fencing is up to 9 s later, and nothing is lost.",
-        source="Kafka QuorumController.claim",
-        plan=(fault(5_000, FaultKind.KILL, 0, 30_000), fault(12_000, FaultKind.CONTROLLER_FAILOVER)),
-        expected_states=(ExpectedState(15_000, leader=0), ExpectedState(25_000, leader=1, isr=(1, 2))),
     ),
 )

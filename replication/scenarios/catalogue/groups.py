@@ -1,11 +1,7 @@
-"""Describe scenarios of consumer groups whose coordinator fails: S61 to S73.
+"""Scenarios of consumer groups whose coordinator fails: S63 to S73.
 
 Constraints: the group's first coordinator is on broker 0. A dead broker is fenced 9 s after its last heartbeat, and the
 next in-sync replica leads. Times are in ms; members start at 3 s or later.
-
-Left out: scenarios in which the coordinator's broker does not fail (`replication.groups.alone`).
-
-Source: each scenario names its own.
 """
 
 from __future__ import annotations
@@ -27,7 +23,6 @@ from replication.scenarios.group_scenario import (
     ExpectedGroup,
     ExpectedGroupResponses,
     GroupScenario,
-    LostResponses,
 )
 from replication.simulation.faults import Fault
 from replication.simulation.options import FaultKind
@@ -71,26 +66,6 @@ def _killed(at_ms: int, broker: int, for_ms: int) -> Fault:
     return Fault(TimeMs(at_ms), FaultKind.KILL, broker, DurationMs(for_ms))
 
 
-S61: Final = GroupScenario(
-    name="S61-failover",
-    title="Coordinator dies while a member's session is running out",
-    how="Member c dies, and 5 s later broker 0. Broker 1 does not know the time of c's last heartbeat: c has a whole "
-    "session of 45 s from the failover on, and only then a and b rebalance and share the partitions of c.",
-    source="Kafka GroupMetadataManager.onLoaded (rescheduleClassicGroupMemberHeartbeat)",
-    members=(
-        _member("a", GroupProtocol.EAGER),
-        _member("b", GroupProtocol.EAGER, start_ms=3_100),
-        _member("c", GroupProtocol.EAGER, Event(TimeMs(20_000), EventKind.CRASH), start_ms=3_200),
-    ),
-    faults=(_killed(25_000, 0, 30_000),),
-    expected_states=(
-        ExpectedGroup(
-            19_000, coordinator=0, state="STABLE", generation=1, owned={"a": ("t-0",), "b": ("t-1",), "c": ("t-2",)}
-        ),
-        ExpectedGroup(77_000, coordinator=1, state="STABLE", generation=1, owned={"a": ("t-0",), "b": ("t-1",)}),
-        ExpectedGroup(90_000, coordinator=1, state="STABLE", generation=2, owned={"a": ("t-0", "t-1"), "b": ("t-2",)}),
-    ),
-)
 S63: Final = GroupScenario(
     name="S63-failover",
     title="Zombie member commits to a coordinator that has come back",
@@ -120,22 +95,6 @@ S63: Final = GroupScenario(
     ),
     role_settings=_GIVING_BACK,
     duration_ms=DurationMs(3 * MINUTE_MS),
-)
-S64: Final = GroupScenario(
-    name="S64-failover",
-    title="Coordinator dies between JoinGroup and SyncGroup",
-    how="The responses of broker 0 to the group's leader are lost, so no partition is assigned; then broker 0 dies. "
-    "Broker 1 knows no generation, and all members join again.",
-    source="Kafka GroupMetadataManager: a generation is stored with its assignment only",
-    members=(_member("a", GroupProtocol.EAGER), _member("b", GroupProtocol.EAGER, start_ms=3_100)),
-    lost_responses=(LostResponses(8_000, 20_000, 0, "a"),),
-    faults=(_killed(10_000, 0, 15_000),),
-    expected_states=(
-        ExpectedGroup(9_900, coordinator=0, state="COMPLETING_REBALANCE", generation=1, owned={"a": (), "b": ()}),
-        ExpectedGroup(60_000, coordinator=1, state="STABLE"),
-    ),
-    expected_responses=(ExpectedGroupResponses("JoinGroupResponse", ErrorCode.UNKNOWN_MEMBER_ID, 1),),
-    duration_ms=DurationMs(90_000),
 )
 S65: Final = GroupScenario(
     name="S65-failover",
@@ -209,26 +168,6 @@ S67: Final = GroupScenario(
         ExpectedGroupResponses("ConsumerGroupHeartbeatResponse", ErrorCode.UNKNOWN_MEMBER_ID, 0, 0),
     ),
 )
-S69: Final = GroupScenario(
-    name="S69-failover",
-    title="Heartbeat response is lost and the coordinator dies",
-    how="Member b leaves, and a's next heartbeat moves a to the next epoch; the response is lost, then broker 0 dies. "
-    "Broker 1 has read that a is in the new epoch; a sends the epoch before with its partitions, and is "
-    "accepted.",
-    source="Kafka GroupMetadataManager.throwIfConsumerGroupMemberEpochIsInvalid",
-    members=(
-        _member("a", GroupProtocol.CONSUMER),
-        _member("b", GroupProtocol.CONSUMER, Event(TimeMs(30_000), EventKind.CLOSE, DurationMs(0)), start_ms=3_100),
-    ),
-    lost_responses=(LostResponses(29_900, 60_000, 0, "a"),),
-    faults=(_killed(38_000, 0, 30_000),),
-    expected_states=(
-        ExpectedGroup(28_000, coordinator=0, state="STABLE"),
-        ExpectedGroup(37_000, coordinator=0, state="STABLE"),
-        ExpectedGroup(80_000, coordinator=1, state="STABLE", owned={"a": ("t-0", "t-1", "t-2")}),
-    ),
-    expected_responses=(ExpectedGroupResponses("ConsumerGroupHeartbeatResponse", ErrorCode.FENCED_MEMBER_EPOCH, 0, 0),),
-)
 S71: Final = GroupScenario(
     name="S71",
     title="Coordinator fails over in the middle of a rebalance",
@@ -252,20 +191,6 @@ S71: Final = GroupScenario(
         ExpectedGroupResponses("OffsetCommitResponse", ErrorCode.ILLEGAL_GENERATION, 0, 0),
     ),
     load_ms_max=DurationMs(10_000),
-)
-S71_COOPERATIVE: Final = attrs.evolve(
-    S71,
-    name="S71-coop",
-    how="As S71 with the cooperative protocol: a member that keeps its partitions reads on while there is no "
-    "coordinator.",
-    title="Coordinator fails over in the middle of a cooperative rebalance",
-    members=tuple(
-        _member(member.spec.name, GroupProtocol.COOPERATIVE, start_ms=member.events[0].at_ms) for member in S71.members
-    ),
-    expected_states=(
-        ExpectedGroup(29_000, coordinator=0, state="STABLE", generation=1),
-        ExpectedGroup(80_000, coordinator=1, state="STABLE"),
-    ),
 )
 SHARED_GROUP_ID: Final = GroupScenario(
     name="S73",
@@ -294,4 +219,4 @@ SHARED_GROUP_ID: Final = GroupScenario(
     deaths=1,
 )
 
-GROUP_COORDINATORS: Final = (S61, S63, S64, S65, S66, S67, S69, S71, S71_COOPERATIVE, SHARED_GROUP_ID)
+GROUP_COORDINATORS: Final = (S63, S65, S66, S67, S71, SHARED_GROUP_ID)

@@ -1,7 +1,4 @@
-"""Describe Kafka's bugs of ISR changes, each without and with its fix: S06, S09 to S12; S100 has none.
-
-Source: each scenario names its own.
-"""
+"""Kafka's bugs of ISR changes, each without and with its fix: S06, S09 to S12; S100 has none."""
 
 from __future__ import annotations
 
@@ -254,4 +251,3 @@ ISR_CHANGES: Final = (
         breaks=frozenset({"I2"}),
     ),
 )
-"""S06, S09 to S12, S100."""

@@ -1,7 +1,4 @@
-"""Describe requested elections and partition reassignments: S39-asked, S50 to S54, S99.
-
-Source: each scenario names its own.
-"""
+"""Scenarios of requested elections and reassignments: S39-asked, S50, S51, S99."""
 
 from __future__ import annotations
 
@@ -11,21 +8,15 @@ import attrs
 
 from broker.error_codes import ErrorCode
 from broker.ids import BrokerId
-from broker.units import DurationMs
 from replication.roles.messages import AlterPartitionReassignments, ElectLeaders
 from replication.rules.election import Election
 from replication.rules.switches import CURRENT, without
-from replication.scenarios.catalogue.common import PATIENT, UNCLEAN
 from replication.scenarios.operations import AskController, Crash, HoldMessages, SendRecord
 from replication.scenarios.scenario import DEFAULT_PARTITION_SETTINGS, ExpectedResponses, ExpectedState, Scenario
 
 
 def _moved(at_ms: int, *replicas: int) -> AskController:
     return AskController(at_ms, AlterPartitionReassignments(0, tuple(BrokerId(replica) for replica in replicas)))
-
-
-def _cancelled(at_ms: int) -> AskController:
-    return _moved(at_ms)
 
 
 _S51: Final = Scenario(
@@ -48,32 +39,6 @@ _S51: Final = Scenario(
     ),
 )
 
-_S53: Final = Scenario(
-    name="S53",
-    title="Reassignment that cannot be cancelled",
-    how="A move from 0, 1, 2 to 3, 4, 5 waits for 5, and only 3 and 4 are in sync when the operator cancels it: no "
-    "former replica is in sync, so the controller refuses.",
-    source="Kafka ReplicationControlManager.cancelPartitionReassignment",
-    brokers=6,
-    operations=(
-        Crash(4_000, 5, 59_000),
-        _cancelled(4_500),
-        _moved(5_000, 3, 4, 5),
-        Crash(15_000, 0, 49_000),
-        Crash(15_000, 1, 50_000),
-        Crash(15_000, 2, 50_000),
-        _cancelled(30_000),
-    ),
-    expected_states=(
-        ExpectedState(14_000, leader=0, isr=(0, 1, 2, 4, 3), replicas=(3, 4, 5, 0, 1, 2)),
-        ExpectedState(29_000, leader=3, isr=(4, 3)),
-        ExpectedState(40_000, leader=3, isr=(4, 3), replicas=(3, 4, 5, 0, 1, 2)),
-    ),
-    expected_responses=(
-        ExpectedResponses("AlterPartitionReassignmentsResponse", ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, 1, 1),
-        ExpectedResponses("AlterPartitionReassignmentsResponse", ErrorCode.INVALID_REPLICA_ASSIGNMENT, 1, 1),
-    ),
-)
 
 _S99: Final = Scenario(
     name="S99",
@@ -159,60 +124,6 @@ REASSIGNMENT: Final = (
         ),
         expected_states=(_S51.expected_states[0], ExpectedState(33_000, leader=0, isr=(0,), replicas=(0, 1, 2))),
     ),
-    Scenario(
-        name="S52",
-        title="Reassignment removes the leader",
-        how="Partition 0 moves from 0, 1, 2 to 3, 1, 2. When 3 joins, the response to the leader's own AlterPartition "
-        "says NEW_LEADER_ELECTED.",
-        source="Kafka ReplicationControlManager.alterPartition",
-        brokers=4,
-        operations=(_moved(5_000, 3, 1, 2),),
-        expected_states=(ExpectedState(30_000, replicas=(3, 1, 2), leader=3, leader_epoch=1),),
-        expected_responses=(ExpectedResponses("AlterPartitionResponse", ErrorCode.NEW_LEADER_ELECTED, 1, 1),),
-    ),
-    _S53,
-    attrs.evolve(
-        _S53,
-        name="S53-unclean",
-        title="Cancelled reassignment that loses records",
-        how="As S53 with unclean election on: the first of the former replicas counts as in sync, and leads without "
-        "the record when it is back. The loss is listed with that cause.",
-        settings=UNCLEAN,
-        producers=0,
-        consumers=0,
-        operations=(*_S53.operations, SendRecord(25_000, 3)),
-        expected_states=(
-            ExpectedState(40_000, leader=-1, isr=(0,), replicas=(0, 1, 2)),
-            ExpectedState(58_000, leader=0),
-        ),
-        expected_responses=(ExpectedResponses("AlterPartitionReassignmentsResponse", ErrorCode.NONE, 2, 2),),
-        lost_values=(0,),
-        is_strict=False,
-    ),
-    Scenario(
-        name="S54",
-        title="Replica is removed and added again in one metadata update",
-        how="Broker 2 is removed, deletes its log, and is added again with an empty one. The leader learns of both at "
-        "once and must forget the old fetch offset of 2. Until then it counts 2 in its ISR.",
-        source="Vanlightly/kafka-tlaplus, section 6.5.4",
-        role_settings=PATIENT,
-        producers=0,
-        consumers=0,
-        operations=(
-            SendRecord(5_000, 0),
-            HoldMessages(5_990, 6_500, "MetadataFetchResponse", receiver=0),
-            _moved(6_000, 0, 1),
-            HoldMessages(6_150, 20_000, "FetchResponse", receiver=2),
-            _moved(6_200, 0, 1, 2),
-        ),
-        expected_states=(
-            ExpectedState(6_100, replicas=(0, 1), isr=(0, 1), leader_epoch=1),
-            ExpectedState(15_000, replicas=(0, 1, 2), isr=(0, 1), logs=((0,), (0,), ())),
-            ExpectedState(30_000, replicas=(0, 1, 2), isr=(0, 1, 2), logs=((0,), (0,), (0,))),
-        ),
-        lost_values=(),
-        duration_ms=DurationMs(40_000),
-    ),
     _S99,
     _S99_STUCK,
     attrs.evolve(
@@ -229,4 +140,3 @@ REASSIGNMENT: Final = (
         lost_values=(),
     ),
 )
-"""S39-asked, S50 to S54, S99."""

@@ -1,4 +1,4 @@
-"""Describe logs that are deleted and compacted while brokers replicate them: S92 to S98.
+"""Scenarios of deleted records that come back: S93 to S95.
 
 Constraints: retention and cleaner run only when a scenario says so.
 
@@ -13,17 +13,14 @@ import attrs
 
 from broker.error_codes import ErrorCode
 from broker.units import HOUR_MS, DurationMs, SizeBytes
-from replication.retention import AutoOffsetReset, Retention
-from replication.roles.messages import CLIENT_FIRST
+from replication.retention import Retention
 from replication.scenarios.catalogue.common import NO_ELR, PAIR, QUIET_TRIO, UNCLEAN, fault, reassign_and_elect
-from replication.scenarios.operations import Crash, DeleteBelow, FetchFrom, HoldMessages, RunRetention, SendRecord
-from replication.scenarios.scenario import DEFAULT_ROLE_SETTINGS, ExpectedResponses, ExpectedState, no_response
+from replication.scenarios.operations import Crash, DeleteBelow, FetchFrom, HoldMessages, SendRecord
+from replication.scenarios.scenario import DEFAULT_ROLE_SETTINGS, ExpectedResponses, ExpectedState
 from replication.simulation import FaultKind
 
 _BY_ORDER: Final = Retention(segment_bytes=SizeBytes(500), check_ms=DurationMs(HOUR_MS))
 """Segments of six records; retention and cleaner run when the scenario says so."""
-_SHORT: Final = attrs.evolve(_BY_ORDER, retention_ms=DurationMs(5_000))
-_COMPACT: Final = attrs.evolve(_BY_ORDER, compacts=True, deletes=False)
 
 
 def _send_records(at_ms: int, broker: int, count: int, *keys: bytes) -> tuple[SendRecord, ...]:
@@ -32,33 +29,6 @@ def _send_records(at_ms: int, broker: int, count: int, *keys: bytes) -> tuple[Se
         SendRecord(at_ms + 100 * place, broker, key=keys[place % len(keys)] if keys else None) for place in range(count)
     )
 
-
-_S92: Final = attrs.evolve(
-    QUIET_TRIO,
-    name="S92",
-    title="Follower returns behind the leader's log start offset",
-    how="Broker 2 has m0 when it dies. m1 to m9 are written, retention deletes all of them on the others, and m10 is "
-    "written. Broker 2 asks for offset 1 and gets OFFSET_OUT_OF_RANGE: it deletes its records and starts at the "
-    "leader's log start offset.",
-    source="AbstractFetcherThread.fetchOffsetAndTruncate",
-    retention=_SHORT,
-    operations=(
-        SendRecord(3_500, 0),
-        Crash(4_000, 2, 30_000),
-        *_send_records(16_000, 0, 9),
-        RunRetention(26_000, (0, 1)),
-        SendRecord(28_000, 0),
-    ),
-    expected_states=(
-        ExpectedState(25_900, leader=0, isr=(0, 1), log_starts=(0, 0, 0)),
-        ExpectedState(29_000, log_starts=(10, 10, 0), logs=((10,), (10,), (0,))),
-        ExpectedState(59_000, isr=(0, 1, 2), log_starts=(10, 10, 10), logs=((10,), (10,), (10,))),
-    ),
-    expected_responses=(
-        ExpectedResponses("FetchResponse", ErrorCode.OFFSET_OUT_OF_RANGE, 1, 1),
-        ExpectedResponses("ListOffsetsResponse", ErrorCode.NONE, 1, 1),
-    ),
-)
 
 _S93: Final = attrs.evolve(
     QUIET_TRIO,
@@ -146,113 +116,11 @@ _S95: Final = attrs.evolve(
     is_strict=False,
 )
 
-_S96: Final = attrs.evolve(
-    QUIET_TRIO,
-    name="S96",
-    title="Compacted log and a follower that lags",
-    how="Broker 2 has m0 to m2 when it dies. More records of the keys a and b are written, and the others compact: "
-    "the last record of each key is left. Broker 2 comes back and copies the remaining records. The logs hold "
-    "different records with the same last value for each key.",
-    source="LogCleaner; KIP-58",
-    retention=_COMPACT,
-    operations=(
-        *_send_records(3_500, 0, 3, b"a", b"b", b"a"),
-        Crash(4_500, 2, 30_000),
-        *_send_records(16_000, 0, 11, b"b", b"a"),
-        RunRetention(26_000, (0, 1)),
-        SendRecord(28_000, 0, key=b"a"),
-    ),
-    expected_states=(
-        ExpectedState(25_900, leader=0, isr=(0, 1), logs=(tuple(range(14)), tuple(range(14)), (0, 1, 2))),
-        ExpectedState(29_000, logs=((10, 11, 12, 13, 14), (10, 11, 12, 13, 14), (0, 1, 2))),
-        ExpectedState(
-            59_000, isr=(0, 1, 2), logs=((10, 11, 12, 13, 14), (10, 11, 12, 13, 14), (0, 1, 2, 10, 11, 12, 13, 14))
-        ),
-    ),
-    expected_responses=(no_response("FetchResponse", ErrorCode.OFFSET_OUT_OF_RANGE),),
-)
-
-_S97: Final = attrs.evolve(
-    QUIET_TRIO,
-    name="S97-latest",
-    title="Consumer is out of range, with auto.offset.reset=latest",
-    how="m0 to m3 of m0 to m5 are deleted before a consumer reads them. It goes on at the high watermark and reads "
-    "m6, which is written later, and neither m4 nor m5.",
-    source="clients FetchCollector.handleOffsetOutOfRange, 4.0",
-    retention=_BY_ORDER,
-    consumers=1,
-    operations=(
-        HoldMessages(3_000, 20_000, "ConsumerFetch", sender=CLIENT_FIRST),
-        *_send_records(5_000, 0, 6),
-        DeleteBelow(10_000, 0, 4),
-        SendRecord(30_000, 0),
-    ),
-    expected_states=(ExpectedState(19_000, log_starts=(4, 4, 4), logs=((4, 5),) * 3),),
-    expected_responses=(ExpectedResponses("ConsumerFetchResponse", ErrorCode.OFFSET_OUT_OF_RANGE),),
-    delivered_values=(6,),
-)
-
-_S98: Final = attrs.evolve(
-    QUIET_TRIO,
-    name="S98",
-    title="DeleteRecords that is refused",
-    how="A broker refuses an offset above the high watermark, and a broker that does not lead refuses every offset. "
-    "With -1, the high watermark, everything is deleted.",
-    source="Partition.deleteRecordsOnLeader",
-    retention=_BY_ORDER,
-    operations=(
-        *_send_records(5_000, 0, 3),
-        DeleteBelow(6_000, 0, 4),
-        DeleteBelow(7_000, 1, 2),
-        DeleteBelow(8_000, 0, -1),
-    ),
-    expected_states=(
-        ExpectedState(7_900, log_starts=(0, 0, 0)),
-        ExpectedState(20_000, log_starts=(3, 3, 3), high_watermarks=(3, 3, 3)),
-    ),
-    expected_responses=(
-        ExpectedResponses("DeleteRecordsResponse", ErrorCode.OFFSET_OUT_OF_RANGE, 1, 1),
-        ExpectedResponses("DeleteRecordsResponse", ErrorCode.NOT_LEADER_OR_FOLLOWER, 1, 1),
-        ExpectedResponses("DeleteRecordsResponse", ErrorCode.NONE, 1, 1),
-    ),
-)
 
 RETENTION: Final = (
-    _S92,
     _S93,
     _S94,
     _S95,
-    _S96,
-    _S97,
-    attrs.evolve(
-        _S97,
-        name="S97-earliest",
-        title="Consumer is out of range, with auto.offset.reset=earliest",
-        how="As S97-latest with earliest: the consumer goes on at the log start offset and misses only the deleted "
-        "records.",
-        retention=attrs.evolve(_BY_ORDER, reset=AutoOffsetReset.EARLIEST),
-        delivered_values=(4, 5, 6),
-    ),
-    attrs.evolve(
-        _S97,
-        name="S97-none",
-        title="Consumer is out of range, with auto.offset.reset=none",
-        how="As S97-latest with none: the application gets the error, and the consumer reads no more.",
-        retention=attrs.evolve(_BY_ORDER, reset=AutoOffsetReset.NONE),
-        delivered_values=(),
-    ),
-    _S98,
-    attrs.evolve(
-        _S98,
-        name="S98-compact",
-        title="DeleteRecords is refused on a compacted log",
-        how="A log with cleanup.policy=compact refuses DeleteRecords.",
-        retention=_COMPACT,
-        operations=(*_send_records(5_000, 0, 3, b"a"), DeleteBelow(6_000, 0, 2)),
-        expected_states=(ExpectedState(20_000, log_starts=(0, 0, 0)),),
-        expected_responses=(ExpectedResponses("DeleteRecordsResponse", ErrorCode.POLICY_VIOLATION, 1, 1),),
-    ),
 )
-"""S92 to S98."""
 
 __all__ = ("RETENTION",)

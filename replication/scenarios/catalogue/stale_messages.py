@@ -1,7 +1,4 @@
-"""Describe Kafka's bugs of truncation by stale messages, without and with their fixes: S04, S05, S07, S08, S13, S14.
-
-Source: each scenario names its own.
-"""
+"""Kafka's bugs of truncation by stale messages, without and with their fixes: S04, S07, S08, S13, S14."""
 
 from __future__ import annotations
 
@@ -176,25 +173,6 @@ STALE_MESSAGES: Final = (
         breaks=LOSS,
         lost_values=(0,),
     ),
-    attrs.evolve(
-        _S04,
-        name="S05",
-        title="Fetches without the follower's epoch let a stale follower truncate",
-        how="As S04 with logs compared on each fetch, but without the follower's current epoch in the fetch: the "
-        "first design of KIP-320. The fetch of 2 from a former epoch counts, and the late metadata makes 2 "
-        "truncate m0.",
-        source="KIP-320, first design (Kip320FirstTry in hachikuji/kafka-specification)",
-        settings=attrs.evolve(
-            _S04.settings,
-            rules=without(CURRENT, "fetch_epoch_check", "high_watermark_epoch_check", "isr_join_epoch_check"),
-        ),
-        expected_states=(
-            ExpectedState(7_280, leader=0, logs=((0,), (), (0,))),
-            ExpectedState(20_000, leader=2, logs=((0,), (), ())),
-        ),
-        breaks=LOSS,
-        lost_values=(0,),
-    ),
     _S07,
     attrs.evolve(
         _S07,
@@ -250,4 +228,3 @@ STALE_MESSAGES: Final = (
         lost_values=(2,),
     ),
 )
-"""S04, S05, S07, S08, S13 and S14."""

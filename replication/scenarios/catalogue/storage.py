@@ -1,32 +1,41 @@
-"""Describe disk faults: failed directories, bit flips, power loss everywhere: S40, S42, S43, S84, S87 to S91.
-
-Source: each scenario names its own.
-"""
+"""Scenarios of disks: S18, S40, S42, S43, S84, S85 and S91; S18 and S85 are of one log, without a cluster."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 import attrs
 
+from broker.clock import ManualClock
 from broker.error_codes import ErrorCode
-from broker.ids import BrokerId
+from broker.ids import BrokerEpoch, BrokerId, LeaderEpoch, Offset
+from broker.units import DAY_MS, HOUR_MS, MIB, DurationMs, SizeBytes, TimeMs
+from log.batches.build import build_batch
+from log.batches.build_spec import BatchSpec
+from log.batches.in_buffer import batches_in
+from log.log_config import LogConfig
+from log.partition.partition_log import PartitionLog
+from log.partition.recovery import LastShutdown
+from log.record import Record
+from log.storage import MemoryStorage
 from log.storage.faults import Fault as LogFault
 from log.storage.faults import FaultKind as LogFaultKind
 from replication.roles.messages import CreateTopic, DeleteTopic
-from replication.rules.switches import CURRENT, without
-from replication.scenarios.catalogue.common import PATIENT, fault, reassign_and_elect
-from replication.scenarios.disk_faults import BitFlip, DiskFault, FlushEachWrite, WrongTopicId
+from replication.rules.fencing import StopProof, proof_at_stop, proof_while_loading
+from replication.rules.switches import CURRENT, Rules, without
+from replication.scenarios.catalogue.common import PATIENT, reassign_and_elect
+from replication.scenarios.disk_faults import DiskFault, WrongTopicId
 from replication.scenarios.operations import AskController, Crash, FetchFrom, HoldMessages, LosePower, SendRecord
+from replication.scenarios.result import ComponentScenario, Fact
 from replication.scenarios.scenario import (
     DEFAULT_PARTITION_SETTINGS,
     DEFAULT_ROLE_SETTINGS,
     ExpectedResponses,
     ExpectedState,
     Scenario,
-    no_response,
 )
-from replication.simulation import FaultKind
+from replication.simulation.trace import LineSink
 
 _TWO_DISKS: Final = attrs.evolve(DEFAULT_ROLE_SETTINGS, directory_count=2)
 _QUIET: Final = Scenario(name="", title="", how="", source="", producers=0, consumers=0)
@@ -90,6 +99,125 @@ _S43: Final = attrs.evolve(
     breaks=frozenset({"L"}),
     heal_ms_max=DEFAULT_ROLE_SETTINGS.session_ms,
     lost_values=(),
+)
+
+_NOW: Final = TimeMs(1)
+_DIRECTORY: Final = "topic-0"
+_TORN_BYTES: Final = 10
+
+
+def _batch(value: int, stamp_ms: int = _NOW) -> bytes:
+    return build_batch(BatchSpec(), (Record(Offset(0), TimeMs(stamp_ms), None, bytes([value])),))
+
+
+def _stopped_while_recovering(on_line: LineSink, rules: Rules) -> tuple[Fact, ...]:
+    """Tear a log's end off, stop the broker during recovery, restart it and append."""
+    storage = MemoryStorage(ManualClock())
+    log = PartitionLog.open(storage, _DIRECTORY, LogConfig(), LastShutdown(), now_ms=_NOW)
+    for value in range(3):
+        log.append_as_leader(_batch(value), leader_epoch=LeaderEpoch(0), now_ms=_NOW)
+    path = f"{_DIRECTORY}/{0:020d}.log"
+    storage.open(path).truncate(storage.size_bytes(path) - _TORN_BYTES)
+    on_line("records 0, 1 and 2 are written; power fails and tears the end of the third off")
+    found = proof_while_loading(StopProof(), rules)
+    found = proof_at_stop(BrokerEpoch(7), logs_recovered=False, rules=rules)
+    is_clean = found.epoch is not None
+    on_line(f"the broker starts and is stopped before its logs are recovered; clean shutdown file written: {is_clean}")
+    log = PartitionLog.open(storage, _DIRECTORY, LogConfig(), LastShutdown(clean=is_clean), now_ms=_NOW)
+    on_line(f"it starts again; the log ends at {log.log_end_offset}, its file at {storage.size_bytes(path)}")
+    written = log.append_as_leader(_batch(9), leader_epoch=LeaderEpoch(1), now_ms=_NOW)
+    on_line(f"another record is written at offset {written.first_offset}")
+    return (
+        Fact("clean shutdown file written:", str(is_clean)),
+        Fact("the record is written at", written.first_offset),
+        Fact("bytes sent to readers that belong to no whole batch:", _torn_size(log)),
+    )
+
+
+def _torn_size(log: PartitionLog) -> int:
+    """Return how many bytes readers receive from the log's start that belong to no whole batch."""
+    records = log.read(log.log_start_offset, MIB).records
+    return len(records) - sum(batch.size_bytes for batch in batches_in(records))
+
+
+def _kept_by_a_clock(on_line: LineSink, ahead_ms: int) -> tuple[Fact, ...]:
+    """Apply retention.ms of a day by a correct clock and by one that is ahead; one record has a future timestamp."""
+    config = LogConfig(retention_ms=DurationMs(DAY_MS), segment_size_bytes=SizeBytes(100))
+    kept = []
+    for ahead in (0, ahead_ms):
+        log = PartitionLog.open(MemoryStorage(ManualClock()), _DIRECTORY, config, LastShutdown(), now_ms=_NOW)
+        for stamp_ms in (0, 2 * HOUR_MS, 3 * DAY_MS, 4 * HOUR_MS):
+            log.append_as_leader(_batch(0, stamp_ms), leader_epoch=LeaderEpoch(0), now_ms=TimeMs(stamp_ms))
+        log.update_high_watermark(log.log_end_offset)
+        now_ms = TimeMs(DAY_MS + HOUR_MS + HOUR_MS // 2 + ahead)
+        log.delete_old_segments(now_ms=now_ms)
+        on_line(f"a clock {ahead // HOUR_MS} h ahead: the log starts at {log.log_start_offset}")
+        kept.append(log.log_start_offset)
+        log.delete_old_segments(now_ms=TimeMs(3 * DAY_MS))
+        on_line(f"on the third day it starts at {log.log_start_offset}: a future timestamp keeps every later record")
+        kept.append(log.log_start_offset)
+    return (
+        Fact("with a correct clock the log starts at", kept[0]),
+        Fact("with the other clock it starts at", kept[2]),
+        Fact("on the third day the record with the future timestamp is still at", kept[1]),
+    )
+
+
+def _recovered_beyond_its_end(on_line: LineSink) -> tuple[Fact, ...]:
+    """Lose records below the recovery point, and start."""
+    storage = MemoryStorage(ManualClock())
+    log = PartitionLog.open(storage, _DIRECTORY, LogConfig(), LastShutdown(), now_ms=_NOW)
+    for value in range(3):
+        log.append_as_leader(_batch(value), leader_epoch=LeaderEpoch(0), now_ms=_NOW)
+    path = f"{_DIRECTORY}/{0:020d}.log"
+    storage.open(path).truncate(storage.size_bytes(path) - _TORN_BYTES)
+    on_line("three records are written, the recovery point says that all are on disk, and the last one is torn")
+    last = LastShutdown(clean=False, recovery_point=Offset(3))
+    log = PartitionLog.open(storage, _DIRECTORY, LogConfig(), last, now_ms=_NOW)
+    on_line(f"the log ends at {log.log_end_offset}, the recovery point is {log.recovery_point}")
+    log.append_as_leader(_batch(9), leader_epoch=LeaderEpoch(1), now_ms=_NOW)
+    return (Fact("the recovery point is", log.recovery_point), Fact("and the log ends at", log.log_end_offset))
+
+
+_OLD: Final = without(CURRENT, "clean_marker_removed_first")
+_S18: Final = ComponentScenario(
+    name="S18",
+    title="Stop during log recovery leaves no clean shutdown file",
+    how="A broker loses power, starts, and is stopped before its logs are recovered. No clean shutdown file is "
+    "written, and the next start recovers the log.",
+    source="KAFKA-10471, KAFKA-15375",
+    script=partial(_stopped_while_recovering, rules=CURRENT),
+    expected=(
+        Fact("clean shutdown file written:", "False"),
+        Fact("the record is written at", 2),
+        Fact("bytes sent to readers that belong to no whole batch:", 0),
+    ),
+)
+
+_SINGLE_LOG: Final = (
+    _S18,
+    ComponentScenario(
+        name="S18-before",
+        title="Stop during log recovery leaves a clean shutdown file",
+        how="As S18, but the stop counts as clean and the next start skips recovery: the torn end stays in the log, "
+        "and readers receive it.",
+        source=_S18.source,
+        script=partial(_stopped_while_recovering, rules=_OLD),
+        expected=(
+            Fact("clean shutdown file written:", "True"),
+            Fact("the record is written at", 2),
+            Fact("bytes sent to readers that belong to no whole batch:", 59),
+        ),
+    ),
+    ComponentScenario(
+        name="S85",
+        title="Recovery point is beyond the log's end",
+        how="The checkpoint says that three records are on disk, and one is torn. Recovery truncates the log, lowers "
+        "the recovery point to its end, and does not raise it again for later records.",
+        source="KAFKA-10101",
+        script=_recovered_beyond_its_end,
+        expected=(Fact("the recovery point is", 2), Fact("and the log ends at", 3)),
+    ),
 )
 
 STORAGE: Final = (
@@ -166,101 +294,6 @@ STORAGE: Final = (
         ),
         lost_values=(),
     ),
-    attrs.evolve(
-        _QUIET,
-        name="S87",
-        title="Damaged batch in the middle of the log and an unclean restart",
-        how="A bit of m1 flips on the leader's disk, and the leader dies. At the restart its log is truncated at m1; "
-        "the broker follows and copies the rest; it was not elected meanwhile.",
-        source="Ganesan et al., FAST 2017; Kafka LogLoader",
-        operations=(
-            *(SendRecord(5_000 + 100 * number, 0) for number in range(3)),
-            BitFlip(6_000, 0, 1),
-            Crash(6_100, 0, 30_000),
-            HoldMessages(29_900, 45_000, "FetchResponse", receiver=0),
-        ),
-        expected_states=(
-            ExpectedState(29_900, leader=1, isr=(1, 2)),
-            ExpectedState(40_000, leader=1, isr=(1, 2), logs=((0,), (0, 1, 2), (0, 1, 2))),
-            ExpectedState(59_000, leader=1, isr=(1, 2, 0), logs=((0, 1, 2), (0, 1, 2), (0, 1, 2))),
-        ),
-        lost_values=(),
-    ),
-    attrs.evolve(
-        _QUIET,
-        name="S88",
-        title="Damaged batch that is not read by the leader",
-        how="A bit of m0 flips on the leader's disk, which now holds 256, and the leader does not notice. A follower "
-        "with an empty disk cannot copy it: it fetches again and again, other partitions go on, and the leader "
-        "stays leader.",
-        source="Kafka AbstractFetcherThread.processFetchRequest",
-        partitions=2,
-        plan=(fault(7_000, FaultKind.WIPE, 2, 15_000),),
-        operations=(SendRecord(5_000, 0), SendRecord(5_100, 1, partition=1), BitFlip(6_000, 0, 0)),
-        expected_states=(
-            ExpectedState(59_000, leader=0, isr=(0, 1), logs=((256,), (0,), ())),
-            ExpectedState(59_000, partition=1, leader=1, isr=(1, 0, 2), logs=((1,), (1,), (1,))),
-        ),
-        breaks=frozenset({"L"}),
-        lost_values=(0,),
-        heal_ms_max=DEFAULT_ROLE_SETTINGS.session_ms,
-    ),
-    Scenario(
-        name="S89",
-        title="One failed flush",
-        how="The leader epoch file cannot be flushed when broker 1 becomes leader. The next flush would succeed, but "
-        "the records of the first may be lost: the log directory goes offline at once, and with its only "
-        "directory the broker ends.",
-        source="Rebello et al., ATC 2020; KIP-112",
-        producers=0,
-        consumers=0,
-        operations=(
-            SendRecord(5_000, 0),
-            DiskFault(9_000, 1, LogFault("disk-0/*leader-epoch-checkpoint", LogFaultKind.FAILED_SYNC), 40_000),
-            *reassign_and_elect(10_000, 1, 0, 2),
-        ),
-        expected_states=(
-            ExpectedState(9_900, leader=0, isr=(0, 1, 2)),
-            ExpectedState(30_000, leader=0, isr=(0, 2), leader_epoch=2),
-            ExpectedState(59_000, isr=(0, 2, 1), logs=((0,), (0,), (0,))),
-        ),
-        lost_values=(),
-    ),
-    Scenario(
-        name="S90",
-        title="Disk is full",
-        how="Half a batch fits on the leader's disk, then it is full: the log directory goes offline and the broker "
-        "ends. When it starts again, recovery truncates the half batch.",
-        source="KIP-112, Kafka LogLoader",
-        producers=0,
-        consumers=0,
-        operations=(
-            SendRecord(5_000, 0),
-            DiskFault(6_000, 0, LogFault("disk-0/*.log", LogFaultKind.TORN_WRITE), 30_000),
-            SendRecord(7_000, 0),
-            HoldMessages(29_900, 40_000, "FetchResponse", receiver=0),
-        ),
-        expected_states=(
-            ExpectedState(20_000, leader=1, isr=(1, 2)),
-            ExpectedState(35_000, leader=1, isr=(1, 2, 0), logs=((0,), (0,), (0,))),
-            ExpectedState(59_000, leader=1, isr=(1, 2, 0)),
-        ),
-        expected_responses=(
-            ExpectedResponses("ProduceResponse", ErrorCode.KAFKA_STORAGE_ERROR, 1, 1),
-            no_response("ProduceResponse", ErrorCode.UNKNOWN_SERVER_ERROR),
-        ),
-        lost_values=(),
-    ),
     _S91,
-    attrs.evolve(
-        _S91,
-        name="S91-flushed",
-        title="Power fails everywhere and each record was flushed",
-        how="As S91 with flush.messages=1: each acknowledged record is on disk and stays.",
-        operations=(FlushEachWrite(), *_S91.operations),
-        expected_states=(_S91.expected_states[0], ExpectedState(50_000, logs=((0,), (0,), (0,)))),
-        lost_values=(),
-        is_strict=True,
-    ),
+    *_SINGLE_LOG,
 )
-"""S40, S42, S43, S84, S87 to S91."""

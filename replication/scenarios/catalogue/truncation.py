@@ -1,7 +1,4 @@
-"""Describe Kafka's bugs of truncation, each without and with its fix: S01 to S03.
-
-Source: each scenario names its own.
-"""
+"""Kafka's bugs of truncation, each without and with its fix: S01 to S03."""
 
 from __future__ import annotations
 
@@ -13,11 +10,9 @@ from broker.units import DurationMs
 from replication.rules.switches import CURRENT, Truncation, rules_of, without
 from replication.scenarios.catalogue.common import (
     ALONE,
-    COMMON_EPOCH,
     LOSS,
     PAIR,
     THREE_FAILOVERS,
-    UNCLEAN,
     reassign_and_elect,
 )
 from replication.scenarios.extension import DIVERGING
@@ -122,35 +117,6 @@ _S03B: Final = attrs.evolve(
     lost_values=(),
 )
 
-_S03C: Final = attrs.evolve(
-    PAIR,
-    name="S03c",
-    title="Logs diverge at an unclean election and are repaired",
-    how="Broker 1 led for a moment and alone has m1; then 0 leads and commits m2 alone. Broker 1 is elected uncleanly "
-    "and 0 comes back: the common epoch shows where the logs diverge.",
-    source="KIP-101, which leaves the case out; KIP-279",
-    settings=attrs.evolve(UNCLEAN, min_isr=1),
-    operations=(
-        SendRecord(5_000, 0),
-        HoldMessages(5_590, 12_000, "Fetch", sender=0),
-        HoldMessages(5_590, 12_000, "OffsetsForLeaderEpoch", sender=0),
-        *reassign_and_elect(5_600, 1, 0),
-        SendRecord(5_650, 1),
-        Crash(5_700, 1, 30_000),
-        SendRecord(16_000, 0),
-        Crash(20_000, 0, 40_000),
-    ),
-    expected_states=(
-        ExpectedState(18_000, leader=0, isr=(0,), logs=((0, 2), (0, 1))),
-        ExpectedState(35_000, leader=1, isr=(1,)),
-        ExpectedState(54_000, leader=1, logs=((0, 1), (0, 1))),
-    ),
-    lost_min=1,
-    lost_max=1,
-    lost_values=(2,),
-    duration_ms=DurationMs(55_000),
-)
-
 
 TRUNCATION: Final = (
     _S01,
@@ -200,17 +166,6 @@ TRUNCATION: Final = (
     _S03B,
     attrs.evolve(
         _S03B,
-        name="S03b-2.7",
-        how="As S03b, but broker 1 asks with OffsetsForLeaderEpoch requests instead of learning it from its fetches.",
-        title="Three fast failovers with OffsetsForLeaderEpoch, as until 2.7",
-        settings=attrs.evolve(ALONE, rules=COMMON_EPOCH),
-        expected_responses=(
-            no_response(DIVERGING),
-            ExpectedResponses("OffsetsForLeaderEpochResponse", count_min=2, count_max=2),
-        ),
-    ),
-    attrs.evolve(
-        _S03B,
         name="S03b-before",
         how="As S03b, but broker 1 asks once and truncates too little: the logs stay different.",
         title="Three fast failovers with one OffsetsForLeaderEpoch, as before KIP-279",
@@ -222,17 +177,4 @@ TRUNCATION: Final = (
         expected_responses=(ExpectedResponses("OffsetsForLeaderEpochResponse", count_min=1, count_max=1),),
         breaks=frozenset({"I4", "I5", "I29"}),
     ),
-    _S03C,
-    attrs.evolve(
-        _S03C,
-        name="S03c-before",
-        title="Logs diverge at an unclean election and stay different",
-        how="As S03c, but broker 0 asks for the end of one epoch only, which does not show where the logs diverge.",
-        settings=attrs.evolve(
-            _S03C.settings, rules=attrs.evolve(without(CURRENT, "elr"), truncation=Truncation.BY_LEADER_EPOCH)
-        ),
-        expected_states=(*_S03C.expected_states[:2], ExpectedState(54_000, leader=1, logs=((0, 2), (0, 1)))),
-        breaks=frozenset({"I4", "I5", "I6"}),
-    ),
 )
-"""S01 to S03."""

@@ -1,5 +1,4 @@
-"""What makes each scenario of groups go as it does: without it, the scenario says so. As told they are tested with
-all."""
+"""What makes each scenario of groups go as it does: without it, the scenario says so."""
 
 from __future__ import annotations
 
@@ -10,11 +9,11 @@ import pytest
 
 from broker.error_codes import ErrorCode
 from broker.group.classic import ClassicGroup
-from broker.group.consumer import ConsumerGroup, heartbeats
+from broker.group.consumer import ConsumerGroup
 from broker.group.consumer.member import NOTHING
 from replication.groups.common.journal import Journal, StoredGroup
 from replication.groups.shard import Shard
-from replication.scenarios.catalogue.groups import S63, S67, S69, S71, SHARED_GROUP_ID
+from replication.scenarios.catalogue.groups import S63, S67, S71, SHARED_GROUP_ID
 
 
 def test_a_zombie_is_refused_because_the_coordinator_fences_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -37,11 +36,6 @@ def test_nobody_owns_a_partition_twice_because_what_is_asked_back_is_stored(monk
 
     monkeypatch.setattr(Journal, "read", read)
     assert any("both own" in difference for difference in S67.play().differences)
-
-
-def test_a_lost_answer_fences_nobody_because_the_former_epoch_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(heartbeats, "_is_epoch_valid", lambda member, request, release: request.epoch == member.epoch)
-    assert any("FENCED_MEMBER_EPOCH" in difference for difference in S69.play().differences)
 
 
 def test_a_rebalance_goes_on_because_the_next_coordinator_reads_its_partition(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,8 +8,8 @@ import pytest
 from broker.error_codes import ErrorCode
 from replication.scenarios import SCENARIOS, ExpectedResponses, ExpectedState, NamedScenario, Scenario
 from replication.scenarios.catalogue import scenario_number
-from replication.scenarios.component_scenario import ComponentScenario, Fact
 from replication.scenarios.extension import ScenarioExtension
+from replication.scenarios.result import ComponentScenario, Fact
 from replication.simulation import run
 from replication.simulation.trace import discard_line
 

@@ -10,7 +10,7 @@ from broker.errors import UsageError
 from broker.units import DurationMs
 from replication.groups import GroupsExtension, with_groups
 from replication.rules.switches import rules_of
-from replication.scenarios.catalogue.zookeeper import ZOOKEEPER
+from replication.scenarios import SCENARIOS
 from replication.simulation import FaultKind, Options, harsh, quiet, run, swarm, varied
 from replication.simulation.node import Node
 
@@ -113,19 +113,8 @@ def test_groups_have_coordinators_in_a_cluster_with_zookeeper() -> None:
     assert life.counts.read_count > 0
 
 
-def test_a_topic_of_the_same_name_is_made_only_when_every_replica_of_the_former_is_deleted() -> None:
-    (scenario,) = (each for each in ZOOKEEPER if each.name == "S42-zk")
-    lines: list[str] = []
-    assert scenario.play(lines.append).is_expected
-    gone, made = (
-        next(line for line in lines if text in line) for text in ("its topic is deleted", "partition 1: leader")
-    )
-    assert 30_000 < int(gone.split()[0]) < 31_000
-    assert 45_000 < int(made.split()[0]) < 46_000
-
-
 def test_a_broker_that_stops_has_handed_over_before_its_session_ends() -> None:
-    (scenario,) = (each for each in ZOOKEEPER if each.name == "S20-zk-stop")
+    (scenario,) = (each for each in SCENARIOS if each.name == "S20-zk-stop")
     lines: list[str] = []
     assert scenario.play(lines.append).is_expected
     told = [place for place, line in enumerate(lines) if "leader 1 (epoch 1), ISR 1,2," in line]

@@ -1,11 +1,8 @@
-"""Consume a partition from its start; validate the position whenever the leader changes, if asked to.
+"""Clients of a scenario: one that sends single writes and requests on order, and a consumer that checks its position.
 
-What it decides: the order of requests: Metadata; then, once per leader epoch, OffsetsForLeaderEpoch to validate the
-position (`replication.rules.position`); then Fetch.
-
-Constraints: one request at a time; Metadata requests go to the brokers in turn.
-
-Left out: groups; the records that the simulation's own consumers note for the checkers.
+Each write is sent once, to the broker that the scenario names, leader or not; without a response its fate is unknown.
+The consumer asks for Metadata; then, once per leader epoch and if it checks, OffsetsForLeaderEpoch to validate its
+position (`replication.rules.position`); then it fetches. One request is under way at a time.
 
 Source: Kafka clients OffsetFetcher and SubscriptionState, 4.0; KIP-320.
 """
@@ -19,24 +16,87 @@ import attrs
 from broker.error_codes import ErrorCode
 from broker.ids import NO_LEADER, LeaderEpoch, Offset
 from broker.units import DurationMs, TimeMs
+from log.batches.build import build_batch
+from log.batches.build_spec import BatchSpec
 from log.batches.in_buffer import batches_in
+from log.record import Record
 from replication.roles.messages import (
     Address,
     ClientDue,
     ConsumerFetch,
     ConsumerFetchResponse,
+    HostedMessage,
     Message,
     MetadataRequest,
     MetadataResponse,
     NodeId,
     OffsetsForLeaderEpoch,
     OffsetsForLeaderEpochResponse,
+    Produce,
+    ProduceResponse,
 )
 from replication.roles.outbox import Outbox
 from replication.rules.partition import UNKNOWN_EPOCH
 from replication.rules.position import Position, check_position
-from replication.scenarios.operations import ScenarioContext
-from replication.simulation.cluster import Cluster
+from replication.rules.produce import Fate, fate
+from replication.simulation.clients import VALUE_BYTES
+from replication.simulation.history import History, Write
+from replication.simulation.options import WALL_CLOCK_MS
+
+
+@attrs.frozen
+class SendWrite(HostedMessage):
+    """Tell the client to send one record to `broker` now, with `key` if one is given."""
+
+    broker: NodeId
+    partition: int
+    acks: int
+    key: bytes | None = None
+
+
+@attrs.frozen
+class SendRequest(HostedMessage):
+    """Tell the client to send a request to `receiver` now."""
+
+    receiver: Address
+    question: Message
+
+
+class ScriptedClient:
+    """Send what the scenario orders and note the responses to writes."""
+
+    def __init__(self, history: History) -> None:
+        self._history = history
+        self._writes: dict[int, Write] = {}
+
+    def begin(self, out: Outbox) -> None:
+        """Wait for the first order."""
+
+    def handle(self, message: Message, now_ms: TimeMs, out: Outbox) -> None:
+        """Send what the scenario orders, or note the response to a write."""
+        if isinstance(message, SendWrite):
+            write = self._history.write(message.partition, message.acks, now_ms)
+            write.fate = Fate.UNKNOWN
+            self._writes[write.value] = write
+            batch = _batch(write, message.key, now_ms)
+            out.send(Address(message.broker), Produce(message.partition, write.value, message.acks, batch))
+        elif isinstance(message, SendRequest):
+            out.send(message.receiver, message.question)
+        elif isinstance(message, ProduceResponse):
+            self._note(message, now_ms)
+
+    def _note(self, response: ProduceResponse, now_ms: TimeMs) -> None:
+        write = self._writes[response.number]
+        write.fate = fate(response.error, appended=response.appended)
+        write.answered_ms = now_ms
+        if response.error is ErrorCode.NONE:
+            write.offset = response.offset
+
+
+def _batch(write: Write, key: bytes | None, now_ms: TimeMs) -> bytes:
+    value = write.value.to_bytes(VALUE_BYTES, "big")
+    return build_batch(BatchSpec(), (Record(Offset(0), TimeMs(WALL_CLOCK_MS + now_ms), key, value),))
+
 
 _POLL_MS: Final = DurationMs(500)
 
@@ -102,22 +162,3 @@ class PositionConsumer:
     def _wait(self, out: Outbox) -> None:
         self._number += 1
         out.wake(_POLL_MS, ClientDue(self._number))
-
-
-@attrs.frozen
-class StartConsumer:
-    """Start a consumer of partition 0 at the beginning of the run; `checks` turns KIP-320 validation on."""
-
-    checks: bool
-    at_ms: int = 0
-
-    def join(self, cluster: Cluster) -> PositionConsumer:
-        """Add the consumer to the cluster and return it."""
-        consumer = PositionConsumer(cluster.options.brokers, checks=self.checks)
-        cluster.join(lambda _: consumer)
-        return consumer
-
-    def perform(self, context: ScenarioContext) -> None:
-        """Write one line to the trace."""
-        text = f"a consumer reads, and {'checks' if self.checks else 'does not check'} its position at a new leader"
-        context.cluster.trace.line(context.cluster.now_ms, text)
