@@ -22,7 +22,7 @@
 
 from __future__ import annotations
 
-from replication.checkers.catalogue import INVARIANTS, Invariant
+from replication.checkers.catalogue import INVARIANTS, OF_LOSSES, Invariant
 from replication.checkers.clients import check_history
 from replication.checkers.durability import DurabilityReport, LostRecord, account, loss_lines
 from replication.checkers.finding import Finding
@@ -34,6 +34,7 @@ from replication.checkers.steps import StepChecker
 
 __all__ = (
     "INVARIANTS",
+    "OF_LOSSES",
     "DurabilityReport",
     "Finding",
     "Invariant",

@@ -57,7 +57,7 @@ INVARIANTS: Final[Mapping[str, Invariant]] = MappingProxyType(
         "I8": Invariant(
             "superset of quorums",
             "the maximal ISR holds the controller's ISR and ELR",
-            may_break="without the maximal ISR; while news of the same partition epoch has dropped a request",
+            may_break="without the maximal ISR",
         ),
         "I9": Invariant("nothing lost everywhere", "what was acknowledged is on some broker", "end", _U),
         "I10": Invariant("bound of durability", "what was acknowledged can be read at the end", "end", _U),
@@ -157,3 +157,11 @@ INVARIANTS: Final[Mapping[str, Invariant]] = MappingProxyType(
     }
 )
 """Every invariant by its code."""
+
+OF_LOSSES: Final = frozenset(
+    {
+        *("I4", "I5", "I6", "I7", "I9", "I10", "I11", "I12", "I14", "I16", "I17", "I18", "I19", "I22", "I29"),
+        *("H1", "H2", "H3", "K1", "K5", "K6", "K8"),
+    }
+)
+"""The invariants that break without ELR once a machine loses records: a member of the ISR leads on without them."""

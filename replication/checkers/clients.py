@@ -180,7 +180,6 @@ def _sequences(reference: ReferenceLog, is_expired: Allows) -> Iterator[str]:
         if entry.producer_id in last:
             sequence, before = last[entry.producer_id]
             is_next = entry.sequence == sequence + 1 or is_expired(reference.partition, before)
-            # What a leader wrote anew after it had deleted its log is older there than what comes after.
-            if not is_next and not reference.is_of_revived(before, reference.committed[before].epoch):
+            if not is_next:
                 yield f"producer {entry.producer_id} has sequence {entry.sequence} after {sequence} at offset {offset}"
         last[entry.producer_id] = entry.sequence, offset

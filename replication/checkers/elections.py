@@ -41,16 +41,6 @@ class Ground(enum.Enum):
     SETTING = "unclean.leader.election.enable=true"
     ORDER = "an ElectLeaders request of type UNCLEAN"
     CANCELLED = "a cancelled move of a partition with nobody in sync, as unclean.leader.election.enable=true lets it be"
-    NO_ELR = "the lack of KIP-966 (ELR, 4.0): a member of the ISR stays in it when it restarts without its log's end"
-    FORMER_REPLICA = "Kafka 4.0 to 4.3: the ELR keeps a replica that a move removed, and it came back with an empty log"
-    UNCOUNTED = (
-        "Partition.makeLeader (4.3.1): metadata of an epoch that a leader knows drops its pending AlterPartition, and "
-        "the follower that this adds to the ISR is not counted"
-    )
-    REVIVED = (
-        "ReplicaManager.becomeLeaderOrFollower (3.9, with ZooKeeper): LeaderAndIsr that comes again after StopReplica "
-        "has deleted a log makes the replica lead its old epoch once more, and what it writes stays on its disk"
-    )
     NONE = "no setting and no rule"
 
 

@@ -138,12 +138,6 @@ class ObservedLog:
         self.incarnation = incarnation
         self.broker = broker
         self.entries: list[Entry] = []
-        self.is_after_deletion = False
-        """Whether the broker deleted the log that it had of this partition before, in the same incarnation."""
-        self.is_after_loss = False
-        """Whether the broker lost records between the log of its former incarnation and this one."""
-        self.resumed: set[int] = set()
-        """Where it led an epoch again after such a loss, or copied on behind one; the cache dates epochs there."""
         self.agreed = 0
         """The number of first entries that are known to equal the committed records."""
         self.version = -1

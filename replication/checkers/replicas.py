@@ -21,7 +21,7 @@ from log.files.checkpoints import EpochEntry
 from replication.checkers.observed_log import LogChange, ObservedLog
 from replication.checkers.reference_log import ReferenceLog
 from replication.checkers.view import CheckedCluster, NodeView, is_known, leader_role
-from replication.rules.partition import LeaderState, PartitionState
+from replication.rules.partition import LeaderState
 from replication.rules.settings import PartitionSettings
 
 Broken = tuple[str, str]
@@ -77,7 +77,7 @@ def _check_epochs(node: NodeView, observed: ObservedLog, cached: tuple[EpochEntr
         elif start < len(entries):
             is_of_epoch = entries[start].epoch == epoch
             is_first = is_of_epoch and (start == 0 or entries[start - 1].epoch < epoch)
-            if not is_first and not (is_of_epoch and start in observed.resumed):
+            if not is_first:
                 yield "I12", f"broker {node.broker}: epoch {epoch} does not begin at {start}"
     if entries and (not starts or entries[-1].epoch > starts[-1][0]):
         yield "I12", f"broker {node.broker} does not know epoch {entries[-1].epoch} of its last record"
@@ -88,13 +88,8 @@ def check_claims(
     leader: LeaderState,
     observed: ObservedLog,
     settings: PartitionSettings,
-    *,
-    by_metadata: bool,
 ) -> Iterator[Broken]:
-    """Check a leader's state (I3, I14, I15, I27), and note the high watermark that it shows.
-
-    `by_metadata` says that the leader has just read metadata.
-    """
+    """Check a leader's state (I3, I14, I15, I27), and note the high watermark that it shows."""
     broker, epoch = observed.broker, leader.leader_epoch
     known = reference.leaders.setdefault(epoch, broker)
     if known != broker:
@@ -102,11 +97,7 @@ def check_claims(
     pending = leader.pending
     if pending is not None and (pending.leader_epoch, pending.partition_epoch) != (epoch, leader.partition_epoch):
         yield "I27", f"broker {broker} waits for an answer to a request of older epochs"
-    asked = reference.asked.get(broker)
-    if asked is not pending:
-        if asked is not None and by_metadata and asked.leader_epoch == epoch:
-            reference.dropped[broker] = asked.partition_epoch
-        reference.asked[broker] = pending
+    reference.asked[broker] = pending
     high = observed.high_watermark
     is_first_look = observed.shown_epoch != epoch
     if not is_first_look and observed.shown == high:
@@ -133,15 +124,10 @@ def check_members(cluster: CheckedCluster, reference: ReferenceLog, settings: Pa
     if state is None:
         return
     committed = len(reference.committed)
-    _note_uncounted(cluster, reference, state)
-    if reference.incomplete:
-        reference.note_copied()
     for broker in (*state.isr, *state.elr):
         observed = reference.observed_logs.get(broker)
         # Who agrees with all that is committed is complete, known or not: that is most of the time.
         if observed is None or observed.agreed >= committed or observed.agree(reference.committed) >= committed:
-            continue
-        if reference.is_excused(broker, observed.agreed, reference.committed):
             continue
         if _present(cluster, reference, cluster.nodes[broker]) is not None:
             place = "in sync" if broker in state.isr else "eligible"
@@ -169,8 +155,7 @@ def _check_shown(cluster: CheckedCluster, reference: ReferenceLog, leader: Leade
             if observed is None or observed.agreed >= shown or observed.agree(reference.committed) >= shown:
                 continue
             held = observed.agreed if shown <= len(reference.committed) else _held_of(reference, own, broker, shown)
-            known = reference.committed if held < len(reference.committed) else own.entries
-            if held >= shown or reference.is_excused(broker, held, known):
+            if held >= shown:
                 continue
             node = cluster.nodes[broker]
             if code == "I4" and (
@@ -211,7 +196,7 @@ def commit(
         if node.lossy_incarnation >= 0 or leader.partition_epoch < reference.moved_away.get(broker, 0):
             continue
         held = _held_of(reference, observed, broker, high)
-        if held < high and not reference.is_excused(broker, held, observed.entries):
+        if held < high:
             yield "I29", f"leader {leader.broker} shows {high} records, and counts {broker}, which holds {held}"
             proven = min(proven, held)
     committed.extend(observed.entries[len(committed) : proven])
@@ -255,38 +240,10 @@ def check_quorum(reference: ReferenceLog, leader: LeaderState, settings: Partiti
         return
     if len(leader.isr) < min(settings.min_isr, leader.replica_count):
         return
-    if _counts_too_few(reference, leader, state):
-        return
     proposed = () if leader.pending is None else leader.pending.members
     maximal = {*leader.isr, *proposed}
     if not maximal.issuperset((*state.isr, *state.elr)):
         yield "I8", f"leader {leader.broker} counts {sorted(maximal)}, the controller {state.isr} and {state.elr}"
-
-
-def _counts_too_few(reference: ReferenceLog, leader: LeaderState, state: PartitionState) -> bool:
-    """Return whether a leader has given up a request that the controller may have taken, and has not learned of it.
-
-    As in Kafka, metadata of the epoch that an answer has brought already drops the next request (Partition.makeLeader,
-    4.3.1). Until the leader learns that the follower has joined it waits for it only while it is caught up.
-    """
-    return (
-        leader.partition_epoch < state.partition_epoch
-        and reference.dropped.get(leader.broker) == leader.partition_epoch
-    )
-
-
-def _note_uncounted(cluster: CheckedCluster, reference: ReferenceLog, state: PartitionState) -> None:
-    """Note what a leader of the present epoch shows while it does not count a member, until the member has it."""
-    for broker, shown in list(reference.uncounted.items()):
-        if reference.observed_logs[broker].agree(reference.committed) >= shown:
-            del reference.uncounted[broker]
-    node = cluster.nodes.get(state.leader)
-    role = None if node is None else leader_role(node, reference.partition)
-    if role is None or role.state.leader_epoch != state.leader_epoch:
-        return
-    if _counts_too_few(reference, role.state, state):
-        shown = reference.observed_logs[state.leader].shown
-        reference.uncounted.update((broker, shown) for broker in state.isr if broker not in role.state.isr)
 
 
 def _present(cluster: CheckedCluster, reference: ReferenceLog, node: NodeView) -> ObservedLog | None:

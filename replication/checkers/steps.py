@@ -30,7 +30,7 @@ from broker.units import TimeMs
 from log.batches.in_buffer import OFFSET_AND_SIZE
 from replication.checkers import records, replicas
 from replication.checkers.answers import ASKED, unfounded
-from replication.checkers.elections import Occasion, UncleanElection
+from replication.checkers.elections import Occasion
 from replication.checkers.finding import Finding
 from replication.checkers.observed_log import Decoder, LogChange, ObservedLog
 from replication.checkers.orders import ORDERS, OrderChecker
@@ -184,45 +184,6 @@ class StepChecker:
         if keep < len(reference.committed):
             reference.give_up(keep, cluster.now_ms, election)
 
-    def _note_incomplete(self, reference: ReferenceLog, observed: ObservedLog, change: LogChange) -> None:
-        """Note an ISR member whose machine lost records: before ELR it stays in the ISR, and may still lead."""
-        state, committed = reference.state, reference.committed
-        if self.settings.rules.elr or not observed.is_after_loss or state is None or observed.broker not in state.isr:
-            return
-        if observed.agree(committed) < len(committed):
-            reference.incomplete[observed.broker] = len(committed)
-        if observed.broker == state.leader and state.leader_epoch in reference.leaders:
-            reference.note_reused(state.leader_epoch, _lost(observed, change))
-
-    def _note_revived(self, reference: ReferenceLog, observed: ObservedLog, change: LogChange) -> None:
-        """Note a leader of a former epoch that has deleted its log: LeaderAndIsr came again after StopReplica.
-
-        KIP-570 gives StopReplica an epoch, so that it undoes no later request. Nothing remembers the epoch of a replica
-        that was deleted, so that LeaderAndIsr of before its removal makes it anew, and it leads its epoch once more.
-        """
-        leader = observed.claim
-        if self.settings.rules.elr or leader is None or not observed.is_after_deletion:
-            return
-        is_older = leader.partition_epoch < reference.moved_away.get(observed.broker, 0)
-        if is_older and reference.leaders.get(leader.leader_epoch) == observed.broker:
-            reference.note_reused(leader.leader_epoch, _lost(observed, change))
-            reference.revived.add(leader.leader_epoch)
-
-    def _accept_incomplete(
-        self, cluster: CheckedCluster, reference: ReferenceLog, observed: ObservedLog, leader: LeaderState
-    ) -> None:
-        """Stop expecting records that a leader lacks, where Kafka counts it as complete (in ISR or ELR)."""
-        keep = observed.agree(reference.committed)
-        if leader.leader_epoch < reference.clean_from_epoch or keep == len(reference.committed):
-            return
-        # A former leader that has not heard of its successor lacks what that one commits, and ends no history.
-        if reference.is_succeeded(leader.leader_epoch):
-            return
-        if not reference.is_excused(observed.broker, keep, reference.committed):
-            return
-        ground = reference.accept(observed.broker, keep)
-        reference.give_up(keep, cluster.now_ms, UncleanElection(observed.broker, leader.leader_epoch, ground))
-
     def _after_own_message(self, cluster: CheckedCluster, node: NodeView, message: Message) -> None:
         """Check all partitions of a broker."""
         by_metadata = isinstance(message, MetadataFetchResponse)
@@ -252,10 +213,6 @@ class StepChecker:
         observed.claim = leader
         if is_changed or (leader is not claim and (claim is None or not _claims_the_same(leader, claim))):
             is_cut = is_changed and self._read_log(cluster, reference, node, observed)
-            if claim is None and observed.is_after_loss and leader.leader_epoch in reference.leaders:
-                observed.resumed.add(len(observed.entries))
-            if reference.incomplete or reference.reused or reference.returned or reference.uncounted:
-                self._accept_incomplete(cluster, reference, observed, leader)
             counts_others = claim is None or leader.isr is not claim.isr
             self._look_at_leader(
                 cluster, reference, observed, by_metadata=by_metadata, looks_at_all=is_cut or counts_others
@@ -270,10 +227,6 @@ class StepChecker:
                 self._watched.pop(observed.log, None)
             former = observed
             observed = reference.observed_logs[node.broker] = self._new_observed(reference, node, log, former)
-            if former is not None:
-                observed.is_after_deletion = former.incarnation == node.incarnation
-                observed.is_after_loss = former.incarnation <= node.lossy_incarnation < node.incarnation
-                observed.resumed = former.resumed
         self._watched[log] = reference, observed
         return reference, observed
 
@@ -292,7 +245,7 @@ class StepChecker:
         committed, shown = len(reference.committed), (observed.shown_epoch, observed.shown)
         if by_metadata:
             self._note_overtaken(reference, leader)
-        for code, what in replicas.check_claims(reference, leader, observed, self.settings, by_metadata=by_metadata):
+        for code, what in replicas.check_claims(reference, leader, observed, self.settings):
             self._find(cluster, code, partition, what)
         has_moved = shown != (observed.shown_epoch, observed.shown)
         if has_moved and self._note_high is not None:
@@ -301,8 +254,6 @@ class StepChecker:
             reference.note_ended(observed, leader.leader_epoch, shown[1] if shown[0] == observed.shown_epoch else 0)
         elif has_moved:
             self._settle(cluster, reference, observed)
-            if not self.settings.rules.elr:
-                reference.take_back(observed)
             for code, what in replicas.commit(cluster, reference, leader, observed, self.settings):
                 self._find(cluster, code, partition, what)
         if looks_at_all or committed != len(reference.committed):
@@ -324,9 +275,6 @@ class StepChecker:
         agreed_before, high_before = observed.agreed, observed.high_watermark
         change = observed.read_on(self._decoder)
         entries = observed.entries
-        if change.is_first:
-            self._note_incomplete(reference, observed, change)
-            self._note_revived(reference, observed, change)
         if change.taken:
             self._note_gone(cluster, reference, node, change)
             if not change.is_first and change.first_offset < high_before:
@@ -338,11 +286,6 @@ class StepChecker:
             if known[0] is not entry or known[1] != previous:
                 if known[0] == entry and (known[1] == previous or observed.begins_after(offset - 1)):
                     pass
-                elif reference.is_written_again(offset, entry.epoch):
-                    reference.matching[offset, entry.epoch] = known = (entry, previous)
-                elif known[0] == entry and reference.is_of_revived(offset - 1, previous):
-                    # A replica with the records of a leader that had deleted its log copies on behind them.
-                    observed.resumed.add(offset)
                 elif known[0] != entry or not reference.skips_epoch_start(offset, known[1], previous):
                     what = f"offset {offset} of epoch {entry.epoch} differs on broker {node.broker}"
                     self._find(cluster, "I11", reference.partition, what)
@@ -389,7 +332,7 @@ class StepChecker:
             leads = leader_role(cluster.nodes[BrokerId(node)], message.partition) is not None
             for offset, shown in self._shown_in(message.records):
                 # A follower shows what it has up to its own high watermark until its leader tells it to cut.
-                if leads or not reference.may_follower_show(offset, shown):
+                if leads or (offset, shown) not in reference.former:
                     self._check_shown(cluster, reference, offset, shown)
 
     # What another kind of log needs otherwise; see `kept_steps`.
@@ -457,12 +400,6 @@ def _occasion(reader: records.RecordReader, message: Message) -> Occasion:
     if isinstance(message, AlterPartition):
         return Occasion(proposed=message.request.members)
     return Occasion(by_zookeeper=isinstance(message, UpdatePartitionState))
-
-
-def _lost(observed: ObservedLog, change: LogChange) -> range:
-    """Return the offsets of the records that a log lost before its first reading."""
-    end_offset = len(observed.entries)
-    return range(end_offset, end_offset + len(change.taken))
 
 
 def _claims_the_same(now: LeaderState, before: LeaderState) -> bool:

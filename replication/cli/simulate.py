@@ -42,7 +42,7 @@ from replication.cli.retention import RetentionChoice, retention_choices
 from replication.groups import GROUP_INVARIANTS, GroupsExtension, with_groups
 from replication.groups.plan import GROUP_COUNT_MAX
 from replication.roles.states import Machine, find_machines
-from replication.rules.switches import rules_of, without
+from replication.rules.switches import rules_of, sound, without
 from replication.simulation.chart import to_svg
 from replication.simulation.coverage import Coverage, coverage_lines, run_covered
 from replication.simulation.faults import draw_plan
@@ -154,7 +154,7 @@ def simulate(
         return 0
     _check_one_run(chart, seed, seeds, shrinks=shrinks)
     followed = release or _RELEASES[has_zookeeper]
-    rules = without(rules_of(followed), *left_out)
+    rules = without(sound(rules_of(followed)), *left_out)
     duration_ms = DurationMs(int(minutes * MINUTE_MS))
     command = _command(kind, minutes, release, left_out, groups) + " --zookeeper" * has_zookeeper + choice.text
     policy = None if placer is None else load_placer(placer)

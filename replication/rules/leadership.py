@@ -87,6 +87,8 @@ def become_leader(
         return None
     led = known if isinstance(known, LeaderState) else None
     is_new_epoch = new_state.leader_epoch > known.leader_epoch
+    if rules.known_state_keeps_request and led is not None and not is_new_epoch and _is_known(led, new_state):
+        return None
     followers = []
     for broker in new_state.replicas:
         if broker != known.broker:
@@ -124,6 +126,14 @@ def become_follower(known: LeaderState | FollowerState, new_state: PartitionStat
         partition_epoch=new_state.partition_epoch,
     )
     return Following(state, restarts=new_state.leader_epoch > known.leader_epoch)
+
+
+def _is_known(led: LeaderState, new_state: PartitionState) -> bool:
+    """Return whether a leader knows the partition's new state from the answer to its own AlterPartition request."""
+    replicas = {led.broker, *(follower.broker for follower in led.followers)}
+    return (new_state.partition_epoch, new_state.isr) == (led.partition_epoch, led.isr) and replicas == {
+        *new_state.replicas
+    }
 
 
 def _reset(follower: Follower, new_state: PartitionState, log: LogState, now_ms: TimeMs, *, keep: bool) -> Follower:

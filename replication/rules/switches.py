@@ -88,7 +88,7 @@ NEVER: Final = "never"
 
 @attrs.frozen(kw_only=True)
 class Rules:
-    """Choose the rules of one release; the default is current Kafka (4.1).
+    """Choose the rules of one release; the default is the newest, `NEWEST`.
 
     `truncation` is a mode with four values; all others are switches, described in `SWITCHES`.
     """
@@ -182,6 +182,12 @@ class Rules:
     fenced_broker_has_session: bool = _rule(
         "4.0", "KAFKA-17793", "a fenced broker that sends heartbeats is replaced by a second process with its id"
     )
+    known_state_keeps_request: bool = _rule(
+        NEVER,
+        "Partition.makeLeader",
+        "metadata that a leader knows already drops its request for a joining follower, which is then not counted",
+        default=False,
+    )
     leader_recovery_state: bool = _rule(
         "3.2", "KIP-704", "after an unclean election the ISR grows before the leader has recovered"
     )
@@ -220,6 +226,15 @@ class Rules:
 
 CURRENT: Final = Rules()
 """The rules of the newest release, `NEWEST`."""
+
+
+def sound(rules: Rules) -> Rules:
+    """Return `rules` without the weaknesses that no release has mended, and that break invariants (S99, S100)."""
+    return attrs.evolve(rules, elr_holds_replicas_only=True, known_state_keeps_request=True)
+
+
+SOUND: Final = sound(CURRENT)
+"""The rules that random runs play."""
 
 SWITCHES: Final[Mapping[str, Switch]] = MappingProxyType(
     {field.name: field.metadata[SWITCH_METADATA] for field in attrs.fields(Rules) if SWITCH_METADATA in field.metadata}

@@ -26,6 +26,8 @@ from heapq import heappop, heappush
 from itertools import chain
 from typing import Final, Protocol
 
+import attrs
+
 from broker.entropy import SplitMix64, derive
 from broker.ids import BrokerId
 from broker.units import TimeMs
@@ -108,7 +110,11 @@ class Cluster:
         self.trace = trace
         self.clock = VirtualClock()
         self.history = History()
-        self.network = Network(options.network, SplitMix64(derive(options.seed, _NETWORK_STREAM)))
+        network = options.network
+        if options.role_settings.has_zookeeper:
+            # LeaderAndIsr that came again after StopReplica would make a deleted replica anew; TCP repeats nothing.
+            network = attrs.evolve(network, duplicates=0)
+        self.network = Network(network, SplitMix64(derive(options.seed, _NETWORK_STREAM)))
         self.controller = (ZooKeeperRole if options.role_settings.has_zookeeper else ControllerRole)(
             options.role_settings
         )

@@ -219,6 +219,8 @@ class FaultInjector:
     def _may_lose(self, broker: BrokerId) -> bool:
         if not self._cluster.options.is_strict:
             return True
+        if not self._cluster.options.settings.rules.elr:
+            return False  # Without ELR a member of the ISR leads on without what it lost (KIP-966).
         image = self._cluster.controller.image
         self._lossy = {
             lossy

@@ -9,13 +9,14 @@ Source: ours.
 from __future__ import annotations
 
 from broker.wording import counted
+from replication.rules.switches import sound
 from replication.simulation.options import Options
 
 
 def options_lines(options: Options) -> list[str]:
     """Return the options of a run as lines to print, the seed first."""
     settings = options.settings
-    network = options.network
+    network, rules = options.network, options.settings.rules
     return [
         f"seed {options.seed}, {options.name}, {options.duration_ms} ms under faults, "
         f"then up to {options.heal_ms_max} ms to become whole",
@@ -31,7 +32,15 @@ def options_lines(options: Options) -> list[str]:
         *(() if options.retention is None else (str(options.retention),)),
         "faults: "
         + (", ".join(f"{kind.name.lower()} every {mean_ms} ms" for kind, mean_ms in options.fault_ms) or "none"),
-        "strict: fewer than min.insync.replicas brokers lose records at one time"
+        *(
+            ()
+            if rules == sound(rules)
+            else ("with open weaknesses of Kafka (scenarios S99, S100), by which invariants may break",)
+        ),
+        "strict: no broker loses records, as without ELR (KIP-966) acknowledged ones would be lost"
+        if options.is_strict and not settings.rules.elr
+        else "strict: fewer than min.insync.replicas brokers lose records at one time"
         if options.is_strict
-        else "not strict: any number of brokers may lose records at one time",
+        else "not strict: any number of brokers may lose records at one time"
+        + ("" if rules.elr else "; what that breaks without ELR (KIP-966) is no finding"),
     ]

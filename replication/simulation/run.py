@@ -34,6 +34,7 @@ import attrs
 from broker.errors import UsageError
 from broker.units import TimeMs
 from replication.checkers import (
+    OF_LOSSES,
     DurabilityReport,
     Finding,
     Rare,
@@ -55,7 +56,7 @@ from replication.simulation.lag_watch import LagWatch
 from replication.simulation.liveness import Missing, level_partitions, settled
 from replication.simulation.options import WALL_CLOCK_MS, Options
 from replication.simulation.recording import Recording
-from replication.simulation.repair import elect_where_stuck, restart_where_replaced
+from replication.simulation.repair import restart_where_replaced
 from replication.simulation.retention import join_retention
 from replication.simulation.trace import LineSink, Trace, discard_line
 from replication.simulation.views import PartitionView, view_of
@@ -244,7 +245,6 @@ class Simulation:
         self._arrived.clear()
         missing = self._missing()
         while missing is not None and cluster.now_ms < options.duration_ms + options.heal_ms_max:
-            elect_where_stuck(cluster)
             restart_where_replaced(cluster)
             cluster.run_until(TimeMs(cluster.now_ms + HEAL_STEP_MS))
             missing = self._missing()
@@ -317,6 +317,8 @@ class Simulation:
                 findings.append(Finding(code, now_ms, lost.partition, f"acknowledged value {lost.value} is gone"))
         if self._extension is not None:
             findings += self._guarded(partial(self._extension.findings, cluster))
+        if self.fault_injector.loss_count and not (options.is_strict or options.settings.rules.elr):
+            findings = [finding for finding in findings if finding.code not in OF_LOSSES]
         for finding in findings:
             self.trace.line(finding.at_ms, str(finding))
         return Outcome(

@@ -23,7 +23,7 @@ from broker.entropy import SplitMix64, derive
 from broker.units import DurationMs
 from replication.roles.settings import RoleSettings
 from replication.rules.settings import PartitionSettings
-from replication.rules.switches import CURRENT, Rules
+from replication.rules.switches import SOUND, Rules
 from replication.simulation.options import FAULT_MS_MEAN, FaultKind, NetworkOptions, Options
 
 _STREAM: Final = 15
@@ -46,7 +46,7 @@ _LAG_MS: Final = (2_000, 10_000, 30_000, 30_000)
 _BALANCE_MS: Final = (5_000, 20_000, 300_000)
 
 
-def varied(seed: int, duration_ms: DurationMs, rules: Rules = CURRENT) -> Options:
+def varied(seed: int, duration_ms: DurationMs, rules: Rules = SOUND) -> Options:
     """Return options drawn from the seed, with every setting and every kind of fault among them."""
     entropy = SplitMix64(derive(seed, _STREAM))
 
@@ -83,7 +83,7 @@ def varied(seed: int, duration_ms: DurationMs, rules: Rules = CURRENT) -> Option
         fault_ms=tuple(
             (kind, DurationMs(mean * drawn(5, 20) // 10)) for kind, mean in _FAULT_MS_MEAN.items() if drawn(0, 1)
         ),
-        is_strict=drawn(0, 1) == 0 if min_isr == 1 else drawn(0, 3) != 0,
+        is_strict=(drawn(0, 1) == 0 if min_isr == 1 else drawn(0, 3) != 0) or not rules.elr,
         role_settings=role_settings,
         name="varied",
     )

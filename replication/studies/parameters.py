@@ -26,7 +26,7 @@ import attrs
 from broker.errors import UsageError
 from broker.releases import NEWEST, Release
 from broker.wording import nearest
-from replication.rules.switches import Rules, rules_of, without
+from replication.rules.switches import Rules, rules_of, sound, without
 from replication.simulation.options import BROKER_COUNT_MAX, MINUTES_MAX, PARTITION_COUNT_MAX
 
 REPLICATIONS: Final = ("isr", "quorum")
@@ -121,7 +121,7 @@ class Parameters:
     @property
     def rules(self) -> Rules:
         """Return the rules of the release, without ELR if it is off."""
-        rules = rules_of(self.release)
+        rules = sound(rules_of(self.release))
         return rules if self.elr else without(rules, "elr")
 
 

@@ -250,6 +250,15 @@ def a_former_replica_is_not_eligible(rules: Rules) -> None:
     assert after.elr == ()
 
 
+def metadata_that_a_leader_knows_keeps_its_request(rules: Rules) -> None:
+    pending = propose_expand(leader(isr=(1,)), ids(2)[0], BROKER_EPOCH)
+    state = partition((1,))
+    known = become_leader(pending, state, log(4), TimeMs(NOW), rules)
+    assert known is None
+    for other in (partition((1, 3)), partition((1,), replicas=(1, 2))):
+        assert become_leader(pending, other, log(4), TimeMs(NOW), rules) is not None
+
+
 def a_change_of_directories_keeps_who_is_eligible(rules: Rules) -> None:
     assert directories_assigned(partition((1,), elr=(2,)), settings(rules, min_isr=2)).elr == ids(2)
 

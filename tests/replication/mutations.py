@@ -45,6 +45,7 @@ FACTS: Final[Mapping[str, Fact]] = {
     "isr_write_ahead_refused": facts.a_controller_behind_the_leader_says_so,
     "control_request_broker_epoch": facts.an_order_for_a_former_incarnation_is_refused,
     "fenced_broker_has_session": facts.a_fenced_broker_that_reports_has_a_session,
+    "known_state_keeps_request": facts.metadata_that_a_leader_knows_keeps_its_request,
     "leader_recovery_state": facts.an_unclean_leader_recovers_alone,
     "isr_shrink_keeps_leader_epoch": facts.a_shrink_interrupts_no_follower,
     "fence_one_at_a_time": facts.of_two_fenced_together_neither_stays,

@@ -8,7 +8,7 @@ import attrs
 
 from broker.error_codes import ErrorCode
 from broker.units import DurationMs
-from replication.rules.switches import CURRENT, without
+from replication.rules.switches import CURRENT, SOUND, without
 from replication.scenarios.catalogue.common import MANY, NO_ELR, UNCLEAN, fault
 from replication.scenarios.scenario import (
     DEFAULT_PARTITION_SETTINGS,
@@ -70,6 +70,7 @@ FAILOVER: Final = (
         title="ISR below min.insync.replicas",
         how="Only broker 0 is in sync: acks=all is refused, and nothing is committed until another replica joins.",
         source="KIP-966, KAFKA-15583",
+        settings=attrs.evolve(DEFAULT_PARTITION_SETTINGS, rules=SOUND),
         plan=_ONLY_FIRST,
         expected_states=(
             ExpectedState(20_000, leader=0, isr=(0,), elr=(2,)),

@@ -63,6 +63,7 @@ _S99: Final = Scenario(
         ExpectedState(25_900, leader=3, isr=(3,), elr=(0, 1), replicas=(0, 1, 3)),
         ExpectedState(40_000, leader=0, isr=(0,), logs=((), (0,), (), (0,))),
     ),
+    breaks=frozenset({"I6", "I7", "I9"}),
     lost_values=(0,),
 )
 
@@ -74,7 +75,8 @@ _S99_STUCK: Final = attrs.evolve(
     "no replica. As the ELR is not empty, the last known leader is not elected: it takes an operator's UNCLEAN order.",
     operations=(*_S99.operations[:3], Crash(26_000, 3, 45_000), Crash(6_001, 1, 40_000)),
     expected_states=(_S99.expected_states[0], ExpectedState(59_000, leader=-1, isr=(), elr=(0,), replicas=(3, 1))),
-    lost_values=(),
+    breaks=frozenset({"L", "I10"}),
+    lost_values=(0,),
 )
 
 REASSIGNMENT: Final = (
@@ -137,6 +139,7 @@ REASSIGNMENT: Final = (
             ExpectedState(24_000, leader=3, isr=(3,), elr=(1,), replicas=(3, 1)),
             ExpectedState(40_000, leader=-1, isr=(), elr=(1, 3)),
         ),
+        breaks=frozenset(),
         lost_values=(),
     ),
 )

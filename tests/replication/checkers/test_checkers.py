@@ -374,7 +374,7 @@ def last_standing(*turned_off: str) -> Options:
 
 
 def test_a_record_that_nobody_has_any_more_is_found_in_a_whole_run() -> None:
-    outcome = run(last_standing("elr"), LAST_STANDING, expected=OPTIONS.settings)
+    outcome = run(last_standing("elr_excludes_unclean"), LAST_STANDING, expected=OPTIONS.settings)
     assert "I9" in {finding.code for finding in outcome.findings}
     assert {record.is_anywhere for record in outcome.durability.lost_for_no_reason} == {False}
     # Brokers 0 and 1 come back at the same time; the network decides which of them cuts its log last.
@@ -387,7 +387,10 @@ def test_a_record_that_only_others_have_than_the_leader_is_found_in_a_whole_run(
     # On a slow network the run ends before the others have come back and cut off what the leader has lost.
     # With this seed eight records are acknowledged before broker 2 loses its disk; with seed 1 none is, and none lost.
     options = attrs.evolve(
-        last_standing("elr"), seed=4, heal_ms_max=DurationMs(1), network=NetworkOptions(delay_ms_max=900)
+        last_standing("elr_excludes_unclean"),
+        seed=4,
+        heal_ms_max=DurationMs(1),
+        network=NetworkOptions(delay_ms_max=900),
     )
     outcome = run(options, LAST_STANDING, expected=OPTIONS.settings)
     assert outcome.durability.acked_count == 8, "the seed no longer shows a loss"

@@ -8,9 +8,7 @@ import pytest
 from broker.error_codes import ErrorCode
 from replication.scenarios import SCENARIOS, ExpectedResponses, ExpectedState, NamedScenario, Scenario
 from replication.scenarios.catalogue import scenario_number
-from replication.scenarios.extension import ScenarioExtension
 from replication.scenarios.result import ComponentScenario, Fact
-from replication.simulation import run
 from replication.simulation.trace import discard_line
 
 
@@ -23,15 +21,6 @@ def _named(name: str) -> Scenario:
     found = next(scenario for scenario in SCENARIOS if scenario.name == name)
     assert isinstance(found, Scenario)
     return found
-
-
-@pytest.mark.parametrize("name", ["S02", "S02-before", "S22-before"])
-def test_what_a_member_of_the_isr_lost_with_its_machine_is_listed_with_the_lack_of_elr(name: str) -> None:
-    scenario = _named(name)
-    extension = ScenarioExtension(scenario.operations, ())
-    lost = run(scenario.options(), scenario.plan, extension=extension).durability.lost
-    assert lost
-    assert all("allowed by the lack of KIP-966 (ELR, 4.0)" in record.cause for record in lost)
 
 
 def test_a_scenario_that_goes_otherwise_is_noticed() -> None:

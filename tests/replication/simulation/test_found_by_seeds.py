@@ -13,11 +13,8 @@ import pytest
 from broker.ids import BrokerId
 from broker.releases import NEWEST
 from broker.units import DurationMs, TimeMs
-from replication.checkers.elections import Ground
 from replication.groups import GroupsExtension, with_groups
-from replication.roles.messages import ElectLeaders
-from replication.rules.election import Election
-from replication.rules.switches import rules_of
+from replication.rules.switches import rules_of, sound
 from replication.simulation import Fault, FaultKind, NetworkOptions, Outcome, Simulation, quiet, run, swarm, varied
 from replication.simulation.liveness import settled
 from replication.simulation.network import Hold
@@ -66,29 +63,9 @@ def test_a_topic_that_is_created_again_is_no_part_of_the_offsets_topic() -> None
     assert run(options, extension=GroupsExtension.drawn(options, 2)).findings == ()
 
 
-def test_a_former_replica_that_has_led_empty_may_be_eligible_and_empty_again() -> None:
-    """I6: broker 5, away while broker 1 led without a record (S99), leads next with all, and 1 is in the ELR."""
-    options = with_groups(varied(998018, TEN_MINUTES))
-    assert run(options, extension=GroupsExtension.drawn(options, 2)).findings == ()
-
-
 def test_a_read_moves_the_high_watermark_over_a_gap_that_compaction_left() -> None:
     """I15: leader 0 is alone in its ISR, and its log has nothing below offset 171."""
     assert run(with_retention(swarm(1000101, TEN_MINUTES))).findings == ()
-
-
-def test_an_operator_orders_an_unclean_election_only_where_a_partition_is_stuck() -> None:
-    stuck, other = Simulation(swarm(500125, TEN_MINUTES)), Simulation(swarm(500126, TEN_MINUTES))
-    orders: list[tuple[str, Election]] = []
-    for name, simulation in (("stuck", stuck), ("other", other)):
-        simulation.cluster.controller_watches.append(
-            lambda _cluster, _node, message, _out, name=name: (
-                orders.append((name, message.election)) if isinstance(message, ElectLeaders) else None
-            )
-        )
-        assert simulation.finish().findings == ()
-    assert orders == [("stuck", Election.UNCLEAN)]
-    assert any("an operator orders an unclean election" in line for line in stuck.trace.lines)
 
 
 def test_what_a_leader_acknowledges_that_has_not_heard_of_an_unclean_election_is_lost_to_that_election() -> None:
@@ -175,12 +152,6 @@ def test_the_network_knows_when_the_last_held_message_arrives() -> None:
     assert network.held_until_ms == 19_000
 
 
-def test_a_leader_that_gives_up_a_request_which_was_taken_is_excused_until_it_hears_of_it() -> None:
-    """I6, I5 and I4: metadata of a known partition epoch drops a pending AlterPartition, as in Kafka (S100)."""
-    options = with_groups(varied(1106, MINUTE))
-    assert run(options, extension=GroupsExtension.drawn(options, 2, NEWEST)).findings == ()
-
-
 @pytest.mark.parametrize("seed", [720191, 720446])
 def test_a_generation_that_was_never_stored_is_given_twice(seed: int) -> None:
     """G2: a member has generation 6 of a coordinator that died before the group synced, others have it of the next.
@@ -246,7 +217,7 @@ def test_a_leader_keeps_the_high_watermark_of_an_ended_history_when_it_is_electe
 
 
 def zookeeper_run(seed: int) -> Outcome:
-    options = swarm(seed, TEN_MINUTES, rules_of("3.5"))
+    options = swarm(seed, TEN_MINUTES, sound(rules_of("3.5")))
     return run(attrs.evolve(options, role_settings=attrs.evolve(options.role_settings, has_zookeeper=True)))
 
 
@@ -256,63 +227,6 @@ def test_a_log_that_no_process_opened_before_a_clean_stop_is_recovered_when_it_i
     Broker 1 died, came back cut off from the other brokers, so that nobody told it of partition 1, and stopped cleanly.
     """
     assert zookeeper_run(700226).findings == ()
-
-
-def test_a_leader_that_lost_what_was_not_committed_yet_goes_on_in_its_own_epoch() -> None:
-    """I11: all brokers went down at once; leader 0 came back in epoch 10 without offset 16, and wrote another there.
-
-    KIP-966 calls it the last replica standing, and gives ZooKeeper mode no remedy.
-    """
-    assert zookeeper_run(720592).findings == ()
-
-
-def test_a_member_that_never_heard_of_an_incomplete_leader_brings_back_what_that_one_ended() -> None:
-    """I29: leader 2 lost the end of its log and led epoch 7 from 17; broker 0 led epoch 8 and shows 19 as before.
-
-    KIP-966's last replica standing, too.
-    """
-    assert zookeeper_run(720376).findings == ()
-
-
-def test_a_leader_that_lost_its_end_and_copies_it_as_a_follower_dates_the_epoch_where_it_had_gone_on() -> None:
-    """I12: broker 0 went on in epoch 3 with 111 records of epoch 2, followed in epoch 4, and copied another of epoch 2.
-
-    Kafka's cache drops what is not older than a new entry: the start of epoch 3 at 111, and that of epoch 2 at 11.
-    """
-    assert zookeeper_run(905093).findings == ()
-
-
-def test_a_former_leader_that_wrote_again_in_its_epoch_long_ago_takes_nothing_from_its_successor() -> None:
-    """I18: a fault of the check. Leader 0 lost offsets 6 to 34 at 32 s, and went on in epoch 0.
-
-    From then on nothing above offset 6 was expected of anybody. At 481 s broker 0, cut off, led epoch 5 to 356; when it
-    asked for a smaller ISR its log was taken for all that is committed, and broker 1 had led epoch 7 to 379.
-    """
-    outcome = zookeeper_run(970154)
-    assert outcome.findings == ()
-    assert {(lost.partition, 7 <= lost.offset <= 34) for lost in outcome.durability.lost_by_all} == {(0, True)}
-
-
-def test_a_replica_that_leads_its_old_epoch_once_more_after_its_log_was_deleted_keeps_what_it_wrote_then() -> None:
-    """I11: a hole of Kafka's. Broker 1 led epoch 12 to 48, and was removed: StopReplica deleted its log at 275 s.
-
-    A second copy of a LeaderAndIsr request of epoch 12 came at 276 s, and broker 1 led that epoch again, from offset 0:
-    four records, one of them acks=all, were on its disk when it was added at 533 s. Epoch 12 ends at 48 for its leader,
-    so that nothing was cut, and it copied offset 4 behind them. Broker 1 leads epoch 25.
-    """
-    outcome = zookeeper_run(990000)
-    assert outcome.findings == ()
-    causes = {(lost.partition, lost.offset): lost.cause for lost in outcome.durability.lost}
-    revived = {place for place, cause in causes.items() if Ground.REVIVED.value in cause}
-    assert revived == {(1, 0), (1, 1), (1, 2), (1, 3)}
-
-
-def test_a_follower_shows_what_it_wrote_again_in_its_own_epoch() -> None:
-    """I17: broker 0 lost offsets 152 to 191 of epoch 18, wrote 480 at 152 in that epoch, and follows broker 1 with 390.
-
-    Both end epoch 18 at or above 153, so that nothing is cut (KIP-101), and the consumer reads from either (KIP-392).
-    """
-    assert zookeeper_run(1000045).findings == ()
 
 
 def test_a_consumer_reads_from_a_leader_that_was_removed_without_a_session_until_its_metadata_is_old() -> None:
