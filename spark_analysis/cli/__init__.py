@@ -13,7 +13,7 @@ roll        brokerside roll
 running     what fleet and report share: their options, Spark's start, the report's end
 cluster_inputs  what the what-if commands share: one cluster in, tables, JSON and files out
 interrupts  what Ctrl-C does before, during and after a command
-start_up    what is not done while a command loads: a search for garbage, pandas; a word before loops are compiled
+start_up    what a command does not load, and the line before loops are compiled
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from __future__ import annotations
 import sys
 
 from spark_analysis.cli.interrupts import end_at_once
-from spark_analysis.cli.start_up import pause_collection, say_when_compiling, without_matrix_threads
+from spark_analysis.cli.start_up import say_when_compiling, without_matrix_threads
 
 __all__ = ("main",)
 
@@ -29,7 +29,6 @@ __all__ = ("main",)
 def main() -> None:
     """Run the command line and leave with its exit status."""
     end_at_once()
-    pause_collection()
     without_matrix_threads()
     # Not at the top: loading the rest takes a tenth of a second, in which an interrupt is to end in one line too.
     from broker.cli import run
@@ -39,5 +38,4 @@ def main() -> None:
     say_when_compiling()
     status = run(brokerside, PROGRAM)
     end_at_once()
-    pause_collection()
     sys.exit(status)

@@ -24,7 +24,7 @@ from click.shell_completion import CompletionItem, shell_complete
 
 from broker.cli import CommandGroup
 from spark_analysis.cli.interrupts import raise_in_command
-from spark_analysis.cli.start_up import resume_collection, without_pandas
+from spark_analysis.cli.start_up import without_pandas
 
 if TYPE_CHECKING:
     from log.tools.problems import Problems
@@ -34,10 +34,16 @@ PROGRAM: Final = "brokerside"
 COMPLETION_VARIABLE: Final = "_BROKERSIDE_COMPLETE"
 
 
+DUMPS: Final = "With dumps of your clusters"
+LOGS: Final = "With log files of a broker"
+NOTHING: Final = "With nothing yet: simulations, settings, placements"
+
+
 @attrs.frozen
 class Joined:
-    """Describe one command: the module that defines it, its name there, and the first sentence of its help."""
+    """One command: what it needs, the module that defines it, its name there, and the first sentence of its help."""
 
+    needs: str
     module: str
     name: str
     summary: str
@@ -51,94 +57,112 @@ class Joined:
 JOINED: Final[Mapping[str, Joined]] = MappingProxyType(
     {
         "assign": Joined(
+            NOTHING,
             "placement.cli",
             "assign",
             "Print where Kafka would place TOPICs, in the order given, as one controller would.",
         ),
         "compare": Joined(
+            DUMPS,
             "spark_analysis.cli.compare",
             "compare_command",
             "Show what changed between two dumps of one cluster, and which broker each change is about.",
         ),
         "config": Joined(
+            NOTHING,
             "broker.__main__",
             "config",
             "Print all of Kafka's broker, topic and group settings, or everything known about the setting NAME.",
         ),
         "diagram": Joined(
+            NOTHING,
             "broker.__main__",
             "diagram",
             "Print the broker's life cycle, as the controller sees it, from the model's transition table.",
         ),
         "explore": Joined(
+            NOTHING,
             "replication.explore.cli",
             "explore",
             "Search every history within bounds for one in which a committed record is lost.",
         ),
         "fleet": Joined(
+            NOTHING,
             "spark_analysis.cli.fleet",
             "fleet",
             "Simulate a fleet of clusters, place every topic as Kafka would, and report how balanced it is.",
         ),
         "groups": Joined(
+            NOTHING,
             "replication.groups.cli",
             "groups",
             "Show which member gets which partitions of a consumer group, and what rebalances cost.",
         ),
         "impact": Joined(
+            DUMPS,
             "spark_analysis.cli.impact",
             "impact_command",
             "Show what a reassignment plan does to a cluster before it is run.",
         ),
         "log": Joined(
+            LOGS,
             "log.cli.main",
             "log",
             "Read, check and rework segments, indexes and checkpoints on disk, without a broker.",
         ),
         "mirror": Joined(
+            NOTHING,
             "replication.mirror.cli",
             "mirror",
             "Copy one cluster into another as MirrorMaker 2 does, and check the copy.",
         ),
         "outage": Joined(
+            DUMPS,
             "spark_analysis.cli.outage",
             "outage_command",
             "Show what losing brokers or racks does: leaders, min-ISR, data at risk, and who takes over.",
         ),
         "plan": Joined(
+            DUMPS,
             "spark_analysis.cli.plan",
             "plan_command",
             "Make the plan that moves the least replicas or bytes to reach a goal, with its proof; or check one.",
         ),
         "recipes": Joined(
+            NOTHING,
             "spark_analysis.cli.recipes",
             "recipes",
             "List the recipes that come with the library; each is a name for `brokerside fleet`.",
         ),
         "report": Joined(
+            DUMPS,
             "spark_analysis.cli.report",
             "report",
             "Report on real clusters from the output of Kafka's tools and their peers.",
         ),
         "requests": Joined(
+            NOTHING,
             "broker.requests.cli",
             "requests_command",
             "Simulate produce, fetch and metadata requests through a broker's threads and queues, at several loads.",
         ),
         "roll": Joined(
+            DUMPS,
             "spark_analysis.cli.roll",
             "roll",
             "Schedule restarts in the fewest batches in which no partition falls under min.insync.replicas.",
         ),
         "scenario": Joined(
-            "replication.scenarios.cli", "scenario", "List and run named fault scenarios with known outcomes."
+            NOTHING, "replication.scenarios.cli", "scenario", "List and run named fault scenarios with known outcomes."
         ),
         "simulate": Joined(
+            NOTHING,
             "replication.cli.simulate",
             "simulate",
             "Run a cluster on a virtual clock under faults and check the invariants at every step.",
         ),
         "study": Joined(
+            NOTHING,
             "spark_analysis.cli.study",
             "study_command",
             "Run a study of replication: a grid of settings times seeds, a row for each run.",
@@ -159,6 +183,14 @@ class JoinedCommands(CommandGroup):
         """Load the command of this name."""
         return JOINED[cmd_name].load() if cmd_name in JOINED else None
 
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write one row per command, grouped by what the commands need."""
+        for needs in (DUMPS, LOGS, NOTHING):
+            with formatter.section(needs):
+                formatter.write_dl(
+                    [(name, JOINED[name].summary) for name in sorted(JOINED) if JOINED[name].needs == needs]
+                )
+
     def summary(self, ctx: click.Context, name: str) -> str:
         """Return the command's summary, without loading it."""
         return JOINED[name].summary
@@ -166,9 +198,8 @@ class JoinedCommands(CommandGroup):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Load the command that is called; afterwards the command handles an interrupt, and garbage is collected."""
+        """Load the command that is called; afterwards the command handles an interrupt."""
         found = super().resolve_command(ctx, args)
-        resume_collection()
         raise_in_command()
         return found
 

@@ -28,8 +28,7 @@ from spark_analysis.report.load import load_report
 from spark_analysis.report.model import Report, RunInfo
 from spark_analysis.report.terminal import summary_json, terminal_summary
 from spark_analysis.report.write import write_for_programs, write_page
-from spark_analysis.session.masters import is_submitted
-from spark_analysis.session.settings import parse_settings
+from spark_analysis.session.settings import is_submitted, parse_settings
 
 OUT_DEFAULT: Final = Path("brokerside-out")
 _QUESTIONS: Final = "; ".join(f"{name} ({about})" for name, (_, about) in QUESTIONS.items())

@@ -1,4 +1,4 @@
-"""Show what to do next with one cluster: least plans and what they gain, the worst outages, restarts, the commands.
+"""Decide what to do next with one cluster: least plans and what they gain, the worst outages, restarts, commands.
 
 What it decides: which plan is named first. Broken racks come first, then what needs replicas to move, then leaders. A
 figure has the accent where a plan brings it down and it was over the tolerance before; for racks always.
@@ -13,21 +13,30 @@ Left out: simulated fleets, which nobody can mend; plans that add or drain broke
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 import attrs
 
-from broker.drawing.element import Content, Markup, tag
 from spark_analysis.report.commands import Commands, commands_of
-from spark_analysis.report.figures import UNKNOWN, count, decimal, percent, plural, ppm, quantity
+from spark_analysis.report.figures import count, plural, quantity
 from spark_analysis.report.model import QUANTITIES, ClusterDetail, Report, Spreads
-from spark_analysis.report.parts import Cell, Header, note, table
 from spark_analysis.report.rows import LeastPlan, RestartBatches, WorstOutage
 from spark_analysis.report.states import is_uneven
-from spark_analysis.tables.limits import BYTES_TOLERANCE_PERCENT, OUTAGE_BROKERS_MAX
 
-_GOALS: Final = {
+__all__ = (
+    "GOALS",
+    "command_items",
+    "gain_heads",
+    "gain_of",
+    "gains",
+    "gains_known",
+    "outage_counts",
+    "plan_notes",
+    "restarts_in_words",
+)
+
+GOALS: Final = {
     "balance": "balance",
     "bytes": "even bytes",
     "leaders": "leaders only",
@@ -44,40 +53,12 @@ _FIRST: Final = (
 """The plan to look at first: the goal, and what it must gain."""
 _RACKS: Final = "fewer_racks_count"
 _OUTAGE_COUNTS: Final = ("leaderless_count", "under_min_isr_count", "no_replica_count", "at_risk_count")
-_NOTES: Final = (
-    "Gains are measures before → after. A plan keeps the rack rule or mends it, so where partitions are on fewer racks "
-    "than possible, or a measure is marked ≥, it may move more than the measure says. The plan leaders only "
-    "reorders replicas: leaders that have to move afterwards need replicas to move. The plan even bytes brings every "
-    f"broker within {BYTES_TOLERANCE_PERCENT} % of the bytes that racks let it reach, whatever the number of its "
-    "replicas."
-)
-_FROM: Final = "The commands are run in the folder in which the report was made."
-_STDIN: Final = "The dump came on standard input; the commands read it there again."
-
-
-def advice_part(detail: ClusterDetail, report: Report) -> Markup | None:
-    """Return the part of a cluster that says what to do next; None for a simulated cluster and for the past."""
-    if report.run.kind != "dumps" or detail.row not in report.current_rows:
-        return None
-    advice = detail.advice
-    heading = tag("h4", "What to do next")
-    if not (advice.plans or advice.outages or advice.restarts):
-        return tag("div", heading, note("Nothing can be planned: the dump does not list every partition."))
-    return tag(
-        "div",
-        heading,
-        _plans(detail, report.run.tolerance),
-        _outages(advice.outages, detail.row.facts.broker_count),
-        _restarts(advice.restarts),
-        _commands(detail, report),
-        class_="next",
-    )
 
 
 def gains(plan: LeastPlan, spreads: Spreads, tolerance: float) -> tuple[str, ...]:
     """Return what a plan brings down that is worth a word: replicas, leaders, bytes or racks."""
-    found = [name for name in QUANTITIES if _falls(plan, _FIELDS[name]) and is_uneven(spreads.of(name), tolerance)]
-    return ("racks",) * _falls(plan, _RACKS) + tuple(found)
+    found = [name for name in QUANTITIES if _falls(plan, name) and is_uneven(spreads.of(name), tolerance)]
+    return ("racks",) * _falls(plan, "racks") + tuple(found)
 
 
 def first_plan(detail: ClusterDetail, tolerance: float) -> LeastPlan | None:
@@ -156,30 +137,28 @@ def _is_left(plan: LeastPlan) -> bool:
     return plan.refused is not None and plan.refused.endswith("left to the command")
 
 
-def _falls(plan: LeastPlan, field: str) -> bool:
-    before, after = getattr(plan, f"{field}_before"), getattr(plan, f"{field}_after")
+def _falls(plan: LeastPlan, name: str) -> bool:
+    before, after = gain_of(plan, name)
     return before is not None and after is not None and after < before
 
 
-def _plans(detail: ClusterDetail, tolerance: float) -> Markup | None:
-    plans = detail.advice.plans
-    if not plans:
-        return None
-    shown = [name for name in ("racks", *QUANTITIES) if any(_before(plan, name) is not None for plan in plans)]
-    titles = {"racks": "on fewer racks", **{name: f"{name} to move" for name in QUANTITIES}}
-    headers = [
-        Header("plan", "name"),
-        Header("replicas that move (at least)", "num"),
-        Header("bytes that move (at least)", "num"),
-        Header("leaders that change (at least)", "num"),
-        *(Header(titles[name], "num") for name in shown),
-    ]
-    rows = [_plan_row(plan, shown, detail.row.over_brokers, tolerance) for plan in plans]
-    drawn = table("The least plan for each goal, and what it gains", headers, rows)
-    return tag("div", drawn, note(_NOTES), *(note(each) for each in _said(plans)))
+def gains_known(plans: Sequence[LeastPlan]) -> list[str]:
+    """Return racks and the quantities that some plan has a measure of."""
+    return [name for name in ("racks", *QUANTITIES) if any(gain_of(plan, name)[0] is not None for plan in plans)]
 
 
-def _said(plans: Sequence[LeastPlan]) -> Iterator[str]:
+def gain_heads(names: Iterable[str]) -> str:
+    """Return the heads of the columns of gains."""
+    return "".join("|#on fewer racks" if name == "racks" else f"|#{name} to move" for name in names)
+
+
+def gain_of(plan: LeastPlan, name: str) -> tuple[int | None, int | None]:
+    """Return a measure before a plan and after it."""
+    field = _FIELDS.get(name, _RACKS)
+    return getattr(plan, f"{field}_before"), getattr(plan, f"{field}_after")
+
+
+def plan_notes(plans: Sequence[LeastPlan]) -> Iterator[str]:
     """Yield what is to be known of the plans, each sentence once, with the plans that it is about."""
     about: dict[str, list[str]] = {}
     for plan in plans:
@@ -189,89 +168,14 @@ def _said(plans: Sequence[LeastPlan]) -> Iterator[str]:
         if plan.from_target and plan.refused is None:
             of_plan.append("made from where reassignments in progress will end")
         for each in (*of_plan, *plan.notes):
-            about.setdefault(each, []).append(_GOALS[plan.goal])
+            about.setdefault(each, []).append(GOALS[plan.goal])
     for sentence, goals in about.items():
         yield f"{'All plans' if len(goals) == len(plans) > 1 else ', '.join(goals).capitalize()}: {sentence}."
 
 
-def _plan_row(plan: LeastPlan, shown: list[str], spreads: Spreads, tolerance: float) -> tuple[Content | Cell, ...]:
-    name = _GOALS[plan.goal]
-    if plan.refused is not None:
-        return (name, UNKNOWN, UNKNOWN, UNKNOWN, *(UNKNOWN for _ in shown))
-    worth = gains(plan, spreads, tolerance)
-    return (
-        name,
-        count(plan.moved_count) if plan.moved_bytes_min is not None else _least(plan.moved_count, plan.moved_count_min),
-        _least_bytes(plan),
-        _least(plan.leader_change_count, plan.leader_change_count_min),
-        *(_gain(plan, each, alert=each in worth) for each in shown),
-    )
-
-
-def _least(value: int | None, least: int | None) -> Content:
-    return tag("span", count(value), tag("span", f" ({count(least)})", class_="quiet")) if value or least else "0"
-
-
-def _least_bytes(plan: LeastPlan) -> Content:
-    """Return the bytes of a plan, and the bound where one is known that is no replica's."""
-    said = quantity(plan.moved_bytes, "bytes")
-    if plan.moved_bytes_min is None:
-        return said
-    return tag("span", said, tag("span", f" ({quantity(plan.moved_bytes_min, 'bytes')})", class_="quiet"))
-
-
-def _before(plan: LeastPlan, name: str) -> int | None:
-    found: int | None = getattr(plan, f"{_FIELDS.get(name, _RACKS)}_before")
-    return found
-
-
-def _gain(plan: LeastPlan, name: str, *, alert: bool) -> Content | Cell:
-    before = _before(plan, name)
-    after = getattr(plan, f"{_FIELDS.get(name, _RACKS)}_after")
-    if before is None:
-        return UNKNOWN
-    unit = "bytes" if name == "bytes" else name
-    if before == after:
-        return f"{quantity(before, unit)}, as now" if before else quantity(before, unit)
-    return Cell(f"{quantity(before, unit)} → {quantity(after, unit)}", alert=alert)
-
-
-def _outages(outages: tuple[WorstOutage, ...], broker_count: int) -> Markup | None:
-    if not outages and broker_count > OUTAGE_BROKERS_MAX:
-        more = f"{count(broker_count)} brokers are more than {count(OUTAGE_BROKERS_MAX)}"
-        return note(f"The worst outage is not on the page: {more}. brokerside outage looks for it.")
-    if not outages:
-        return None
-    headers = (
-        Header("worst to lose", "name"), Header("leaderless (now)", "num"), Header("under min-ISR (now)", "num"),
-        Header("no replica left (now)", "num"), Header("at risk (now)", "num"), Header("bytes at risk", "num"),
-        Header("leaders lost", "num"), Header("failover concentration", "num"),
-        Header("leads most then, x mean", "num"),
-    )  # fmt: skip
-    notes = sorted({each for outage in outages for each in outage.notes})
-    return tag(
-        "div",
-        table("The worst outage of one broker and of one rack", headers, [_outage_row(each) for each in outages]),
-        note(
-            "Partitions after the outage, beside those of now. ",
-            "; ".join(notes),
-        ),
-    )
-
-
-def _outage_row(outage: WorstOutage) -> tuple[Content | Cell, ...]:
-    lost = f"broker {outage.broker_id}" if outage.scope == "broker" else f"rack {outage.rack}"
-    counts = [(getattr(outage, name), getattr(outage, f"{name}_now")) for name in _OUTAGE_COUNTS]
-    taker = "" if outage.failover_broker_id is None else f" to broker {outage.failover_broker_id}"
-    piled = UNKNOWN if outage.failover_share is None else f"{percent(ppm(outage.failover_share))}{taker}"
-    return (
-        lost,
-        *(UNKNOWN if after is None else _least(after, now) for after, now in counts),
-        quantity(outage.at_risk_bytes, "bytes"),
-        count(outage.lost_leader_count),
-        piled,
-        decimal(outage.leader_max_over_mean),
-    )
+def outage_counts(outage: WorstOutage) -> list[tuple[int | None, int | None]]:
+    """Return the partitions in each state after an outage, and now."""
+    return [(getattr(outage, name), getattr(outage, f"{name}_now")) for name in _OUTAGE_COUNTS]
 
 
 def restarts_in_words(restarts: RestartBatches) -> str:
@@ -290,26 +194,12 @@ def restarts_in_words(restarts: RestartBatches) -> str:
     return f"{said}."
 
 
-def _restarts(restarts: RestartBatches | None) -> Markup | None:
-    if restarts is None:
-        return None
-    notes = note("; ".join(restarts.notes)) if restarts.notes else None
-    return tag("div", tag("p", restarts_in_words(restarts)), notes)
-
-
-def _commands(detail: ClusterDetail, report: Report) -> Markup | None:
-    commands = commands_of(report, detail.row.facts)
-    if commands is None:
-        return note("How the dump was named on the command line is not known, so no command is shown.")
-    items = [
-        tag("li", what, *(tag("pre", tag("code", *_by_argument(line))) for line in found))
-        for what, lines in _lines(detail, report.run.tolerance, commands)
-        if (found := [line for line in lines if line is not None])
-    ]
-    if not items:
-        return note("The dump's name has characters that cannot be shown, so no command is.")
-    from_ = note(_FROM, f" {_STDIN}" if commands.reads_stdin else "")
-    return tag("div", tag("ol", *items, class_="commands"), from_)
+def command_items(detail: ClusterDetail, tolerance: float, commands: Commands) -> list[tuple[str, list[str]]]:
+    """Return what commands do, and the commands that can be shown."""
+    found = (
+        (what, [line for line in lines if line is not None]) for what, lines in _lines(detail, tolerance, commands)
+    )
+    return [(what, lines) for what, lines in found if lines]
 
 
 def _lines(detail: ClusterDetail, tolerance: float, commands: Commands) -> Iterator[tuple[str, tuple[str | None, ...]]]:
@@ -319,13 +209,6 @@ def _lines(detail: ClusterDetail, tolerance: float, commands: Commands) -> Itera
     plans = [plan for plan in detail.advice.plans if _of(commands, "plan", plan) is not None]
     for plan in sorted(plans, key=lambda plan: plan is not first):
         size = "left to the command" if plan.refused is not None else plan_in_words(plan)
-        what = f"Plan, {_GOALS[plan.goal]}: {size}. Then check it, and that the cluster is still as it was:"
+        what = f"Plan, {GOALS[plan.goal]}: {size}. Then check it, and that the cluster is still as it was:"
         yield what, (commands.plan(plan), commands.check(plan))
     yield "Schedule the restarts:", (commands.roll(),)
-
-
-def _by_argument(line: str) -> Iterator[Content]:
-    """Yield a command line in parts between which alone the page breaks it."""
-    for place, argument in enumerate(line.split(" ")):
-        yield " " if place else ""
-        yield tag("span", argument)

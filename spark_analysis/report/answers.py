@@ -1,32 +1,33 @@
-"""Show the answers to the questions of `--ask`: a section of the page each, lines for a terminal, objects in JSON.
+"""Read the answers to the questions of `--ask` from the tables of a run, for the page, a terminal and JSON.
 
-What it decides: the first table of an answer is in the terminal; the page has all tables, and what was assumed, with
-the source of each number. A column that tells shapes or placers apart stands only where there are some to tell apart:
-clusters of dumps have none. JSON has every column.
-
-Example: answer_lines(report.answers) are the lines of all answers.
-
-Left out: rows a cluster; the tables beside the page have them (answered.py reads them).
-
-Source: questions/.
+The first table of an answer is in the terminal; the page has all tables, and what was assumed. A column that tells
+shapes or placers apart stands only where there are some to tell apart. JSON has every column.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
 import attrs
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from broker.drawing.element import Markup, tag, visible
+from broker.drawing.element import visible
 from broker.units import format_size
-from spark_analysis.questions.question import Cell, Field, ShownTable
-from spark_analysis.report.answered import Answered
+from spark_analysis.questions.question import Assumption, Cell, Field, Shown, ShownTable
+from spark_analysis.questions.registry import Asked
 from spark_analysis.report.figures import UNKNOWN, count, decimal, percent, plural, ppm
-from spark_analysis.report.parts import Header, folded, note, section, table
+from spark_analysis.tables import schemas
 from spark_analysis.tables.view_rows import DUMP
+from spark_analysis.tables.write import read_table
 
+__all__ = ("answer_heads", "assumed", "assumptions_of", "faults_of", "texts_of", "told_apart")
+
+_KEY: Final = ("cluster_id", "placer")
+_NAMES: Final = ("cluster", "shape")
 _WRITERS: Final[Mapping[str, Callable[[float], str]]] = MappingProxyType(
     {
         "count": count,
@@ -38,6 +39,47 @@ _WRITERS: Final[Mapping[str, Callable[[float], str]]] = MappingProxyType(
 )
 _OF_FLEETS: Final[Mapping[str, Cell]] = MappingProxyType({"shape": None, "placer": DUMP})
 """Columns that tell simulated clusters apart, and what stands in them for a dump."""
+
+
+@attrs.frozen
+class Answered:
+    """Hold a question that was asked and what is shown of the answers; `faults` are clusters without an answer."""
+
+    asked: Asked
+    shown: Shown
+    fault_count: int
+    first_fault: str | None
+
+    @property
+    def name(self) -> str:
+        """Return the name of the question, which is that of its section."""
+        return self.asked.name
+
+    @property
+    def title(self) -> str:
+        """Return the heading of the question's section."""
+        return self.asked.question.title
+
+
+def load_answers(out: Path, asked: Sequence[Asked]) -> tuple[Answered, ...]:
+    """Return what is shown of each question, from its table under `out`; raise InputError for one that is missing."""
+    if not asked:
+        return ()
+    names = read_table(out, schemas.CLUSTERS, columns=[*_KEY, *_NAMES])
+    return tuple(_answered(one, read_table(out, one.question.run_table), names) for one in asked)
+
+
+def _answered(asked: Asked, rows: pa.Table, names: pa.Table) -> Answered:
+    named = _with_names(rows, names)
+    faults = named.filter(pc.is_valid(named["fault"]))["fault"]
+    return Answered(asked, asked.question.show(named, asked.values), len(faults), pc.min(faults).as_py())
+
+
+def _with_names(rows: pa.Table, names: pa.Table) -> pa.Table:
+    """Return the rows with the names of their clusters, in order of cluster and placer and else in their own."""
+    numbered = rows.append_column("row", pa.array(range(rows.num_rows), pa.int64()))
+    order: Any = [*((name, "ascending") for name in _KEY), ("row", "ascending")]
+    return numbered.join(names, list(_KEY)).sort_by(order).drop_columns(["row"])
 
 
 def written(value: Cell, kind: str) -> str:
@@ -66,28 +108,12 @@ def told_apart(shown: ShownTable) -> ShownTable:
     return attrs.evolve(shown, fields=kept(shown.fields), rows=tuple(kept(row) for row in shown.rows))
 
 
-def answer_sections(answers: Sequence[Answered]) -> list[Markup]:
-    """Return a section of the page for each question."""
-    return [_section(one) for one in answers]
+def answer_heads(shown: ShownTable) -> str:
+    """Return the heads of a table."""
+    return "|".join(("" if field.kind == "text" else "#") + field.title for field in shown.fields)
 
 
-def _section(one: Answered) -> Markup:
-    return section(
-        one.name,
-        one.title,
-        tag("p", one.shown.lead, class_="lead"),
-        *(_table(told_apart(each)) for each in one.shown.tables if each.rows),
-        *(note(line) for line in (*one.shown.refusals, *one.shown.notes, *_faults(one))),
-        _assumptions(one),
-    )
-
-
-def _table(shown: ShownTable) -> Markup:
-    headers = [Header(field.title, "text" if field.kind == "text" else "num") for field in shown.fields]
-    return table(shown.caption, headers, _texts(shown))
-
-
-def _texts(shown: ShownTable) -> list[list[str]]:
+def texts_of(shown: ShownTable) -> list[list[str]]:
     """Return the rows as people read them."""
     columns = zip(shown.fields, zip(*shown.rows, strict=True), strict=False)
     written_columns = [[written(value, _kind(field, values)) for value in values] for field, values in columns]
@@ -101,37 +127,20 @@ def _kind(field: Field, values: Sequence[Cell]) -> str:
     return "count" if all(float(value).is_integer() for value in values if value is not None) else "decimal"
 
 
-def _faults(one: Answered) -> list[str]:
+def faults_of(one: Answered) -> tuple[str, ...]:
+    """Return how many rows have no answer, in words; nothing if all have one."""
     if not one.fault_count:
-        return []
-    return [f"{plural(one.fault_count, 'row')} without an answer; one of them: {one.first_fault}"]
+        return ()
+    return (f"{plural(one.fault_count, 'row')} without an answer; one of them: {one.first_fault}",)
 
 
-def _assumptions(one: Answered) -> Markup | None:
-    known = [each for each in one.asked.question.assumptions if each.name in one.asked.values]
-    if not known:
-        return None
-    headers = (
-        Header("assumption", "name"),
-        Header("value", "num"),
-        Header("unit"),
-        Header("meaning", "wide"),
-        Header("default from", "wide"),
-    )
-    rows = [
-        (
-            tag("code", each.name, class_="whole"),
-            _plain(one.asked.values[each.name]),
-            each.unit,
-            each.meaning,
-            each.source,
-        )
-        for each in known
-    ]
-    return folded("What was assumed", table("Change one with --assume NAME=VALUE", headers, rows))
+def assumptions_of(one: Answered) -> list[Assumption]:
+    """Return the assumptions whose values an answer took."""
+    return [each for each in one.asked.question.assumptions if each.name in one.asked.values]
 
 
-def _plain(value: float) -> str:
+def assumed(value: float) -> str:
+    """Return the value of an assumption."""
     return count(value) if float(value).is_integer() else f"{value:g}"
 
 
@@ -139,7 +148,7 @@ def answer_lines(answers: Sequence[Answered]) -> list[str]:
     """Return the lines for a terminal: of each question the headline and its first table, in columns."""
     lines: list[str] = []
     for one in answers:
-        said = (*one.shown.refusals, *_faults(one))
+        said = (*one.shown.refusals, *faults_of(one))
         lines += ["", one.title, one.shown.lead, *_columns(told_apart(one.shown.tables[0])), *said]
     return [visible(line) for line in lines]
 
@@ -148,7 +157,7 @@ def _columns(shown: ShownTable) -> list[str]:
     if not shown.rows:
         return []
     cells = [[field.title for field in shown.fields]]
-    cells += _texts(shown)
+    cells += texts_of(shown)
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     texts = [field.kind == "text" for field in shown.fields]
     return [

@@ -1,4 +1,4 @@
-"""Draw the load of each broker of one cluster in rack order, with the best range of loads behind the bars.
+"""Show the brokers of one cluster in rack order: a chart of their loads, and a table of their numbers.
 
 What it decides: one panel each for replicas, leaders and bytes, on a common axis of brokers. The band behind spans what
 a broker of that rack holds at best, least to most; it is a line when the two differ by one. A bar is grey; the part
@@ -7,7 +7,7 @@ above the band has the accent colour if it is more than the tolerated share of i
 How: the bars of a panel are at most three paths, not an element a broker. One unseen bar a broker over all panels has
 a title with the broker's id and loads, which browsers show where the pointer rests, at any number of brokers.
 
-Left out: exact values, which stand in the table of brokers under the chart.
+The table holds at most `BROKERS_MAX` rows, the brokers furthest from an equal share; fewer on a page of many clusters.
 """
 
 from __future__ import annotations
@@ -24,8 +24,14 @@ from broker.drawing.scale import clipped, number
 from placement.balance.measures import TOLERANCE
 from spark_analysis.report.figures import plural
 from spark_analysis.report.figures import quantity as shown_quantity
+from spark_analysis.report.model import QUANTITIES, ClusterDetail
 from spark_analysis.report.rows import BrokerLoad, RackLoad, Spread
 
+__all__ = ("brokers_of", "load_of")
+
+BROKERS_MAX: Final = 120
+BROKERS_OF_MANY_MAX: Final = 30
+MANY: Final = 20
 LEFT: Final = 112
 RIGHT: Final = WIDTH - 2
 _PANEL: Final = 84
@@ -232,3 +238,59 @@ def _rack_axis(brokers: Sequence[BrokerLoad], bottom: float, step: float) -> Mar
     order = "brokers, by id" if all(broker.rack is None for broker in brokers) else "brokers, in rack order"
     drawn.append(text((LEFT + RIGHT) / 2, bottom + 50, order, anchor="middle", class_="quiet"))
     return tag("g", *drawn)
+
+
+@attrs.frozen
+class ShownBrokers:
+    """What the page shows of the brokers of one cluster; `more` says which ones are in the table, if not all."""
+
+    chart: Markup | None
+    brokers: Sequence[BrokerLoad]
+    known: Sequence[str]
+    bands: Mapping[str, Bands]
+    missing: bool
+    states: Sequence[str]
+    more: str
+
+    @property
+    def heads(self) -> str:
+        """Return the heads of the table."""
+        state = self.states[0] if len(self.states) == 1 else "state"
+        missing = "|#missing from ISRs" if self.missing else ""
+        loads = "".join(f"|#{name}" for name in self.known)
+        return f"#broker|rack{loads}{missing}" + (f"|{state}" if self.states else "")
+
+
+def brokers_of(detail: ClusterDetail, shown_count: int, tolerance: float) -> ShownBrokers:
+    """Return what to show of the brokers; the more clusters are shown in full, `shown_count`, the shorter the table."""
+    found = {spread.quantity: spread for spread in detail.spreads if spread.scope == "broker"}
+    spreads = [found[name] for name in QUANTITIES if name in found]
+    rows_max = BROKERS_MAX if shown_count <= MANY else BROKERS_OF_MANY_MAX
+    bands = {spread.quantity: Bands.of(spread, detail.racks, tolerance) for spread in spreads}
+    brokers = shown = detail.brokers
+    if len(brokers) > rows_max:
+        means = [(spread.quantity, max(spread.mean, 1e-9)) for spread in spreads]
+        furthest = sorted(brokers, key=lambda broker: (_order(broker, means, bands), broker.broker_id))[:rows_max]
+        chosen = {broker.broker_id for broker in furthest}
+        shown = tuple(broker for broker in brokers if broker.broker_id in chosen)
+    missing = any(broker.missing_from_isr_count for broker in brokers)
+    first = "missing from most ISRs or furthest" if missing else "furthest"
+    return ShownBrokers(
+        chart=broker_chart(detail.row.anchor, brokers, spreads, detail.racks, tolerance),
+        brokers=shown,
+        known=[name for name in QUANTITIES if any(load_of(broker, name) is not None for broker in brokers)],
+        bands=bands,
+        missing=missing,
+        states=sorted({state for broker in brokers for state in broker.states}),
+        more=f"; the {rows_max} {first} from their share" if len(shown) < len(brokers) else "",
+    )
+
+
+def _deviation(broker: BrokerLoad, means: Sequence[tuple[str, float]]) -> float:
+    return max((abs((load_of(broker, name) or 0) - mean) / mean for name, mean in means), default=0.0)
+
+
+def _order(broker: BrokerLoad, means: Sequence[tuple[str, float]], bands: Mapping[str, Bands]) -> tuple[float, ...]:
+    """Return what sorts brokers: missing from most ISRs first, then furthest from their best, then from the mean."""
+    outside = max((bands[name].distance(broker, load_of(broker, name) or 0) / mean for name, mean in means), default=0)
+    return -(broker.missing_from_isr_count or 0), -outside, -_deviation(broker, means)

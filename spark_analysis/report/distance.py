@@ -1,4 +1,4 @@
-"""Show how far the clusters are from the best possible spread, one chart each for replicas, leaders and bytes.
+"""Group the clusters by how far they are from the best possible spread of replicas, leaders and bytes.
 
 What it decides: the distance of a cluster is what has to move, no less, until the spread over its live brokers is the
 most even that the rack rule allows, divided by the total. 0 is the optimum whatever the size and the racks of the
@@ -13,83 +13,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from broker.drawing.element import Content, Markup, tag
-from spark_analysis.report.distribution_chart import Group, distribution
-from spark_analysis.report.figures import count, percent, ppm
-from spark_analysis.report.model import QUANTITIES, ClusterRow, Report
-from spark_analysis.report.parts import Header, chart_box, definition_link, folded, note, section, table
+from spark_analysis.report.distribution_chart import Group
+from spark_analysis.report.figures import ppm
+from spark_analysis.report.model import ClusterRow, Report
+
+__all__ = ("groups_of", "quantile")
 
 SINGLE_MAX: Final = 12  # Up to so many clusters each has a row of its own.
 GROUPS_MAX: Final = 16
 _MOMENT: Final = " at offset "  # What sources/moments.py puts between a cluster's name and its moment.
-
-
-def distance_section(report: Report) -> Markup:
-    """Return the section with one distribution for each quantity known of at least one cluster."""
-    parts: list[Content] = []
-    for quantity in QUANTITIES:
-        groups = groups_of(report, quantity)
-        if groups:
-            parts.append(tag("h3", quantity.capitalize()))
-            parts.append(_chart(quantity, groups))
-            parts.append(_numbers(quantity, groups))
-        else:
-            missing = "not simulated" if report.run.kind == "fleet" else "not in the dump"
-            parts.append(tag("p", f"{quantity.capitalize()}: {missing}.", class_="note"))
-    return section(
-        "distance",
-        "How far from the best possible?",
-        note(
-            "For each cluster, the ",
-            definition_link("moves_share", "share that must move"),
-            " until the load of the brokers is the most even that can be reached: no rack rule broken, nothing new on "
-            "fenced brokers. 0 is the best possible; the further to the right, the more there is to move. For bytes "
-            "the best is a bound, as partitions move whole.",
-        ),
-        *parts,
-    )
-
-
-def _chart(quantity: str, groups: Sequence[Group]) -> Markup:
-    drawn = distribution(f"distance-{quantity}", quantity, groups)
-    if all(len(group.values) == 1 for group in groups):
-        under = None
-    else:
-        under = note(
-            "Height: share of the row's clusters, the same scale in every row. A cluster at the optimum falls "
-            "into the first bar."
-        )
-    return tag(
-        "figure",
-        chart_box(drawn, f"Chart of {quantity} to move"),
-        under,
-    )
-
-
-def _numbers(quantity: str, groups: Sequence[Group]) -> Markup | None:
-    if all(len(group.values) == 1 for group in groups):
-        return None
-    headers = (
-        Header("group"),
-        Header("clusters", "num"),
-        Header("at the optimum", "num"),
-        Header("median", "num"),
-        Header("9 in 10 are below", "num"),
-        Header("worst", "num"),
-    )
-    rows = [
-        (
-            f"{group.label} {group.sublabel}".strip(),
-            count(len(group.values)),
-            count(group.at_optimum_count),
-            percent(group.median),
-            percent(quantile(group.values, 90)),
-            percent(group.values[-1]),
-        )
-        for group in groups
-    ]
-    caption = f"{quantity.capitalize()} to move, % of all {quantity} of the cluster"
-    return folded("In numbers", table(caption, headers, rows))
 
 
 def quantile(values: Sequence[int], hundredths: int) -> int:

@@ -1,18 +1,12 @@
-"""Define every number on the page: formula, unit, range, optimum and source.
-
-How: the definitions are those of `placement.balance.definitions`, written once for the library and the page; heads of
-columns and tiles link here. The quantities and the words that the page adds have one sentence each.
-"""
+"""Define the words of the page, and the titles of the measures that `placement.balance.definitions` defines."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from broker.drawing.element import Markup, tag
-from placement.balance.definitions import DEFINITIONS, Definition
-from placement.balance.measures import TOLERANCE
-from spark_analysis.report.parts import Header, note, section, table
 from spark_analysis.report.states import STATES
+
+__all__ = ("TITLES", "WORDS")
 
 WORDS: Final = (
     ("replicas", "how many replicas a broker, a rack or a topic holds"),
@@ -44,7 +38,7 @@ WORDS: Final = (
 )  # fmt: skip
 
 
-_TITLES: Final = {
+TITLES: Final = {
     "group_count": "groups",
     "min": "least",
     "max": "most",
@@ -60,48 +54,3 @@ _TITLES: Final = {
     "best_gini": "Gini, best",
     "moves_exact": "moves are enough",
 } | {state.key: state.title for state in STATES}
-
-
-def glossary_section(tolerance: float = TOLERANCE) -> Markup:
-    """Return the section of definitions; `tolerance`, 0 to 1, is where accents begin."""
-    headers = (
-        Header("measure", "name"),
-        Header("formula"),
-        Header("unit"),
-        Header("range"),
-        Header("optimum"),
-        Header("source"),
-    )
-    rows = [
-        (
-            _named(definition),
-            definition.formula,
-            definition.unit,
-            definition.range,
-            definition.optimum,
-            definition.source,
-        )
-        for definition in DEFINITIONS
-    ]
-    words = [
-        part
-        for word, meaning in WORDS
-        for part in (tag("dt", word), tag("dd", meaning.format(tolerance=100 * tolerance)))
-    ]
-    return section(
-        "definitions",
-        "Definitions",
-        note(
-            "x are the shares, n the groups, T their sum; best is the best possible, and a block of it the groups that "
-            "are as even as whole numbers allow, low and high being the floor and the ceiling of their mean."
-        ),
-        note("In small print: the column of the Parquet tables, where counts of states end in _count."),
-        table("Every measure and state on this page", headers, rows),
-        tag("h3", "Words"),
-        tag("dl", *words, class_="facts"),
-    )
-
-
-def _named(definition: Definition) -> Markup:
-    name = definition.name
-    return tag("span", _TITLES.get(name, name), tag("br"), tag("code", name, class_="quiet"), id=f"def-{name}")

@@ -33,7 +33,6 @@ from broker.drawing.palette import LIGHT
 from broker.drawing.scale import clipped, number
 from spark_analysis.report.figures import count, decimal, plural
 from spark_analysis.report.model import PairCounts
-from spark_analysis.report.parts import chart_box
 from spark_analysis.report.rows import BrokerLoad
 
 Float64Array = NDArray[np.float64]
@@ -149,7 +148,8 @@ def _picture(identifier: str, brokers: Sequence[BrokerLoad], matrix: Float64Arra
         8 + side + 50,
         *drawn,
     )
-    return chart_box(drawn_figure, "Picture of the shared partitions")
+    label = "Picture of the shared partitions"
+    return tag("div", drawn_figure, class_="scroll", role="region", tabindex=0, aria_label=label)
 
 
 def _binned(matrix: Float64Array, per_cell: int) -> Float64Array:

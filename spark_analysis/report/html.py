@@ -1,97 +1,131 @@
-"""Write the page: sections in the order of a reader's questions, in one file that loads nothing.
+"""Render the page from the templates beside this module: one file that loads nothing.
 
 Goals, most important first: nothing is loaded from outside, and nothing in the tables can run (a content security
-policy allows exactly this file's one style and one script, by hash, and pictures written into the page); the page is
-readable without the script; equal reports give equal bytes.
-
-Left out: the date. The file system knows it, and the same input gives the same file.
+policy allows exactly this file's one style and one script, by hash); every text is escaped, with control characters
+written as escapes; the page reads without the script; equal reports give equal bytes.
 
 Source: W3C Content Security Policy Level 3; WCAG 2.2 (skip link, headings, contrast).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import cache
 from importlib.resources import files
-from typing import Final
+from typing import Any, Final
 
-from broker.drawing.element import Markup, asset, content_hash, page, tag
+import jinja2
+import markupsafe
+
+from broker.drawing import element
 from broker.drawing.palette import filled
-from spark_analysis.report.answers import answer_sections
-from spark_analysis.report.changes import changes_section
-from spark_analysis.report.detail import clusters_section
-from spark_analysis.report.distance import distance_section
-from spark_analysis.report.glossary import glossary_section
-from spark_analysis.report.model import Report
-from spark_analysis.report.now import now_section
-from spark_analysis.report.overview import what_section
-from spark_analysis.report.ranking import ranking_section
-
-_CONTENTS: Final = (
-    ("what", "What is this"),
-    ("now", "Wrong now"),
-    ("changes", "What changed"),
-    ("distance", "How far from the best"),
-    ("ranking", "Which first"),
-    ("clusters", "One cluster"),
-    ("definitions", "Definitions"),
+from placement.balance.definitions import DEFINITIONS
+from spark_analysis.report import (
+    advice,
+    answers,
+    broker_chart,
+    changes,
+    detail,
+    distance,
+    figures,
+    glossary,
+    moments,
+    now,
+    overview,
+    ranking,
+    states,
 )
+from spark_analysis.report.commands import commands_of
+from spark_analysis.report.distribution_chart import distribution
+from spark_analysis.report.heat_map import heat_map
+from spark_analysis.report.model import QUANTITIES, Report
+from spark_analysis.tables.limits import BYTES_TOLERANCE_PERCENT, OUTAGE_BROKERS_MAX, ROWS_MAX
+
+_KINDS: Final = {"#": "num", "!": "name", "~": "wide"}
+_FORMATS: Final = (figures.count, figures.decimal, figures.percent, figures.plural, figures.ppm, figures.quantity)
+_MODULES: Final = (advice, answers, broker_chart, changes, detail, distance, glossary, moments, now, overview, ranking)
 
 
 def report_html(report: Report) -> str:
     """Return the whole page as text."""
-    style, script = filled(_asset("report.css")), _asset("report.js")
-    changes = changes_section(report)
-    contents = [(name, title) for name, title in _CONTENTS if name != "changes" or changes is not None]
-    contents[-2:-2] = [(one.name, one.name.capitalize()) for one in report.answers]
-    return page(
-        tag(
-            "html",
-            _head(report, style, script),
-            tag(
-                "body",
-                tag("a", "Skip to the content", href="#main", class_="skip"),
-                tag("header", tag("h1", report.run.title), _navigation(contents)),
-                tag(
-                    "main",
-                    what_section(report),
-                    now_section(report),
-                    changes,
-                    distance_section(report),
-                    ranking_section(report),
-                    *answer_sections(report.answers),
-                    clusters_section(report),
-                    glossary_section(report.run.tolerance),
-                    id="main",
-                ),
-                asset("script", script),
-            ),
-            lang="en",
-        )
+    style, script = filled(_text("assets", "report.css")), _text("assets", "report.js")
+    return _templates().get_template("page.html").render(report=report, style=style, script=script)
+
+
+@cache
+def _templates() -> jinja2.Environment:
+    environment = jinja2.Environment(
+        loader=jinja2.FunctionLoader(lambda name: _text("templates", name)),
+        autoescape=True,
+        finalize=_escaped,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
-
-
-def _asset(name: str) -> str:
-    return (files("spark_analysis.report") / "assets" / name).read_text(encoding="utf-8")
-
-
-def _head(report: Report, style: str, script: str) -> Markup:
-    policy = (
-        f"default-src 'none'; style-src {content_hash(style)}; script-src {content_hash(script)}; "
-        "img-src data:; base-uri 'none'; form-action 'none'"
+    # What the modules of the sections export is what their templates use.
+    for module in _MODULES:
+        environment.globals.update({name: getattr(module, name) for name in module.__all__})
+    environment.globals.update({function.__name__: function for function in (*_FORMATS, figures.share_of)})
+    environment.globals.update(
+        asset=element.asset,
+        json_data=element.json_data,
+        content_hash=element.content_hash,
+        commands_of=commands_of,
+        distribution=distribution,
+        heat_map=heat_map,
+        is_uneven=states.is_uneven,
+        heads=heads,
+        th=_cell("th", ' scope="row"'),
+        td=_cell("td", ""),
+        num=_cell("td", "", "num"),
+        BYTES_TOLERANCE_PERCENT=BYTES_TOLERANCE_PERCENT,
+        DEFINITIONS=DEFINITIONS,
+        OUTAGE_BROKERS_MAX=OUTAGE_BROKERS_MAX,
+        QUANTITIES=QUANTITIES,
+        ROWS_MAX=ROWS_MAX,
     )
-    return tag(
-        "head",
-        tag("meta", charset="utf-8"),
-        tag("meta", http_equiv="Content-Security-Policy", content=policy),
-        tag("meta", name_="viewport", content="width=device-width, initial-scale=1"),
-        tag("meta", name_="color-scheme", content="light dark"),
-        tag("meta", name_="referrer", content="no-referrer"),
-        tag("title", f"{report.run.title} · brokerside"),
-        tag("link", rel="icon", href="data:,"),
-        asset("style", style),
-    )
+    return environment
 
 
-def _navigation(contents: list[tuple[str, str]]) -> Markup:
-    links = [tag("li", tag("a", title, href=f"#{name}")) for name, title in contents]
-    return tag("nav", tag("ol", *links), aria_label="Sections")
+def _text(folder: str, name: str) -> str:
+    return (files("spark_analysis.report") / folder / name).read_text(encoding="utf-8")
+
+
+def _escaped(value: Any) -> Any:
+    """Return what an expression of a template writes: our markup as it is, any other text escaped and visible."""
+    if isinstance(value, element.Markup):
+        return markupsafe.Markup(value.text)
+    if value is None or hasattr(value, "__html__"):
+        return "" if value is None else value
+    return markupsafe.Markup(element.escape(str(value)))
+
+
+def heads(columns: str) -> list[tuple[str, str, str]]:
+    """Return title, kind and definition of each column of a table.
+
+    >>> heads("cluster|#CV (best)@cv")
+    [('cluster', '', ''), ('CV (best)', 'num', 'cv')]
+    """
+    found = []
+    for column in columns.split("|"):
+        title, _, definition = column.partition("@")
+        kind = _KINDS.get(title[0], "")
+        found.append((title[1:] if kind else title, kind, definition))
+    return found
+
+
+def _cell(tag: str, attributes: str, kind: str = "") -> Callable[..., markupsafe.Markup]:
+    """Return a function that writes a cell of a table.
+
+    `order` is a number to sort by; a cell with `alert` has the accent colour.
+    """
+    unknown = f'<span class="unknown">{figures.UNKNOWN}</span>'
+
+    def cell(shown: Any, order: float | None = None, alert: object = False, kind: str = kind) -> markupsafe.Markup:
+        classes = " ".join(filter(None, (kind, "alert" if alert else "")))
+        text = unknown if shown == figures.UNKNOWN else _escaped(shown)
+        class_ = f' class="{classes}"' if classes else ""
+        value = "" if order is None else f' data-v="{order:.10g}"'
+        return markupsafe.Markup(f"<{tag}{attributes}{class_}{value}>{text}</{tag}>")
+
+    return cell

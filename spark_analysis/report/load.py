@@ -29,7 +29,7 @@ import pyarrow.compute as pc
 
 from broker.cluster import Int64Array
 from broker.errors import InputError
-from spark_analysis.report.answered import load_answers
+from spark_analysis.report.answers import load_answers
 from spark_analysis.report.model import (
     QUANTITIES,
     Advice,

@@ -1,28 +1,24 @@
-"""Show all clusters in one table, worst first, to sort, filter and page through.
+"""List the columns of the table of all clusters: those with a value for some cluster, and states that some are in.
 
-How: the first hundred rows are a table in the page, readable without any script. The first `ROWS_MAX` rows are in the
-page as data: its script sorts and filters them and shows a hundred at a time; the page says so where that is not all.
-Shares travel as whole parts per million and are printed by the same rule on both sides.
-
-Left out: columns without a value for any cluster, and states that no partition is in.
+Shares travel as whole parts per million, which the page and its script print by the same rule.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 import attrs
 
-from broker.drawing.element import Content, Markup, json_data, tag, visible
-from spark_analysis.report.figures import count, percent, plural, ppm
+from broker.drawing.element import visible
+from spark_analysis.report.figures import ppm
 from spark_analysis.report.model import QUANTITIES, ClusterRow, Report
-from spark_analysis.report.parts import Cell, Header, cluster_link, note, section, table
 from spark_analysis.report.states import STATES, State
-from spark_analysis.tables.limits import ROWS_MAX
+
+__all__ = ("NAME_LENGTH_MAX", "SERVED_MAX", "columns_of", "filters", "ranking_data", "ranking_heads")
 
 SERVED_MAX: Final = 100
-_NAME_LENGTH_MAX: Final = 120
+NAME_LENGTH_MAX: Final = 120
 
 
 @attrs.frozen
@@ -34,60 +30,6 @@ class Column:
     value: Callable[[ClusterRow], Any]
     definition: str | None = None
     look: bool = False
-
-
-def ranking_section(report: Report) -> Markup:
-    """Return the section with the table of all clusters."""
-    columns = columns_of(report)
-    full_count = len(report.details)
-    served = report.rows[:SERVED_MAX]
-    listed, whole = report.rows[:ROWS_MAX], report.row_count
-    caption = f"{plural(whole, 'row')}, the cluster to look at first on top"
-    if len(listed) < whole:
-        caption = f"The first {count(len(listed))} of {caption}"
-    headers = [Header(column.title, _kind(column), column.definition) for column in columns]
-    rows = [[_cell(column, row, full_count) for column in columns] for row in served]
-    data = {
-        "full": full_count,
-        "columns": [{"kind": column.kind, "look": column.look, "title": column.title} for column in columns],
-        "rows": [[_datum(column, row) for column in columns] for row in listed],
-    }
-    more = None
-    if whole > len(served):
-        more = tag("noscript", note(f"The first {len(served)} are shown; tables/clusters has all of them."))
-    in_full = f"The first {full_count} are shown in full below. " if full_count < whole else ""
-    return section(
-        "ranking",
-        "Which clusters first?",
-        note(
-            in_full,
-            _beyond(len(listed), whole),
-            "Shares are of all replicas, leaders or bytes of the cluster; an en dash means that the input "
-            "does not say. Heads of columns sort, and links lead to definitions.",
-        ),
-        _controls(report),
-        tag("div", table(caption, headers, rows, label="All clusters"), id="ranking-table"),
-        tag(
-            "p",
-            tag("button", "Previous", type="button", id="page-back"),
-            " ",
-            tag("button", "Next", type="button", id="page-on"),
-            id="pager",
-            hidden=True,
-        ),
-        more,
-        json_data("ranking-data", data),
-    )
-
-
-def _beyond(listed_count: int, whole_count: int) -> str:
-    """Return where the clusters are that have no row on the page; nothing if all have one."""
-    if listed_count == whole_count:
-        return ""
-    return (
-        f"The table has the first {count(listed_count)} of {count(whole_count)} rows; tables/clusters has all of them, "
-        "in the order of its column rank. Every other number of this page is over all of them. "
-    )
 
 
 def columns_of(report: Report) -> tuple[Column, ...]:
@@ -125,10 +67,11 @@ def _state_column(state: State) -> Column:
     return Column(state.short, "int", lambda row: state.of(row.facts), state.key, look=state.alarm)
 
 
-def _kind(column: Column) -> str:
-    if column.kind != "text":
-        return "num"
-    return {"worst thing": "wide", "cluster": "name"}.get(column.title, "text")
+def ranking_heads(columns: Iterable[Column]) -> str:
+    """Return the heads of the columns."""
+    kinds = {"worst thing": "~", "cluster": "!"}
+    marked = ((kinds.get(one.title, "") if one.kind == "text" else "#", one) for one in columns)
+    return "|".join(f"{kind}{one.title}" + (f"@{one.definition}" if one.definition else "") for kind, one in marked)
 
 
 def _moves_column(name: str) -> Column:
@@ -139,57 +82,21 @@ def _moves_column(name: str) -> Column:
     return Column(f"{name} to move", "ppm", value, "moves_share")
 
 
+def ranking_data(columns: Sequence[Column], rows: Sequence[ClusterRow], full: int) -> dict[str, Any]:
+    """Return what the script sorts and filters."""
+    return {
+        "full": full,
+        "columns": [{"kind": column.kind, "look": column.look, "title": column.title} for column in columns],
+        "rows": [[_datum(column, row) for column in columns] for row in rows],
+    }
+
+
 def _datum(column: Column, row: ClusterRow) -> Any:
     value = column.value(row)
-    return visible(value[:_NAME_LENGTH_MAX]) if isinstance(value, str) else value
+    return visible(value[:NAME_LENGTH_MAX]) if isinstance(value, str) else value
 
 
-def _cell(column: Column, row: ClusterRow, full_count: int) -> Cell | Content:
-    value = column.value(row)
-    if column.kind == "text":
-        shown = value[:_NAME_LENGTH_MAX]
-        return (
-            cluster_link(row.anchor if row.place <= full_count else None, shown) if column.title == "cluster" else shown
-        )
-    shown = percent(value) if column.kind == "ppm" else count(value)
-    return Cell(shown, alert=column.look and bool(value))
-
-
-def _controls(report: Report) -> Markup:
-    chosen = [
-        ("filter-placer", "placer", report.placers),
-        ("filter-shape", "shape", tuple(sorted({shape or "" for shape in report.shapes}))),
-    ]
-    selects = [
-        tag(
-            "label",
-            f"{name.capitalize()} ",
-            tag(
-                "select",
-                tag("option", f"every {name}", value=""),
-                *(tag("option", value or "none", value=value) for value in values),
-                id=identifier,
-                data_column=name,
-            ),
-        )
-        for identifier, name, values in chosen
-        if len(values) > 1
-    ]
-    return tag(
-        "form",
-        tag(
-            "label",
-            "Filter ",
-            tag(
-                "input",
-                type="search",
-                id="filter-text",
-                autocomplete="off",
-                placeholder="part of a name or of the worst thing",
-            ),
-        ),
-        *selects,
-        tag("output", id="ranking-status", role="status"),
-        id="ranking-controls",
-        hidden=True,
-    )
+def filters(report: Report) -> list[tuple[str, tuple[str, ...]]]:
+    """Return the columns to choose a value of, where there are several."""
+    shapes = tuple(sorted({shape or "" for shape in report.shapes}))
+    return [(name, values) for name, values in (("placer", report.placers), ("shape", shapes)) if len(values) > 1]

@@ -26,8 +26,7 @@ from spark_analysis.report.distance import quantile
 from spark_analysis.report.figures import count, percent, plural, ppm, share_of
 from spark_analysis.report.model import QUANTITIES, ClusterDetail, ClusterRow, Report
 from spark_analysis.report.moments import moments_json
-from spark_analysis.report.now import rackless_count, state_count
-from spark_analysis.report.out_of_sync import missing_most
+from spark_analysis.report.now import missing_most, rackless_count, state_count
 from spark_analysis.report.overview import total_of, what_in_words
 from spark_analysis.report.states import STATES, is_at_best, nearly_even
 

@@ -1,14 +1,7 @@
 """Pack our packages into the archive that executors import them from.
 
-What it decides: the archive's name and bytes. The name has a digest of what is inside, so that equal packages are one
-file on every machine, and other packages never take its place.
-
-Constraints: equal packages give equal bytes, whenever and wherever they are packed.
-
-Example: write_archive(Path("/var/tmp")) writes brokerside-1f6a0c29d43b.zip there.
-
-Left out: third-party packages; executors have numpy, numba and pyarrow installed, or get them in an archive of the
-user's (`--conf spark.archives=...`).
+Equal packages give an archive of equal name and bytes, whenever and wherever they are packed. Third-party packages are
+left to the executors, or to an archive of the user's (`--conf spark.archives=...`).
 """
 
 from __future__ import annotations

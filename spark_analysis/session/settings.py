@@ -1,15 +1,7 @@
 """List the settings that a Spark session starts with, each with its reason.
 
-What it decides: what is set where neither the caller nor the user's spark-defaults.conf says anything. A session that
-spark-submit has started, or that a Spark Connect server holds, gets the settings of queries alone.
-
-Goals, most important first: the same rows on every master; nothing on the terminal and in the working folder that the
-user did not ask for; fast enough for a billion replicas on a laptop.
-
-How: jobs send one row per broker, not per replica, through the JVM, and numpy holds one cluster at a time in each
-worker, so the JVM gets a quarter of the memory that this process may use, at least 1 and at most 8 GiB: 2 GiB on a
-laptop of 8 GiB, 6 GiB on one of 24. Workers run the interpreter of this process, unless the user names one, or sends
-archives to another machine, in which an environment with an interpreter may be.
+What the caller gives wins over PYSPARK_SUBMIT_ARGS, this over spark-defaults.conf, and this over ours. A session that
+spark-submit has started, or that a Spark Connect server holds, gets our settings of queries alone.
 
 Source: Spark 4.3.0 docs/configuration.md; java.util.Properties for the syntax of spark-defaults.conf.
 """
@@ -19,29 +11,39 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import sys
+import shlex
 from collections.abc import Iterable, Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
 import attrs
 
 from broker.errors import InputError, UsageError, shorten
-from spark_analysis.session.masters import is_local
 
+MASTER_DEFAULT: Final = "local[*]"
+MASTER: Final = "spark.master"
+ARCHIVES: Final = ("spark.archives", "spark.yarn.dist.archives")  # In which an interpreter may be.
+PYTHON: Final = "spark.pyspark.python"
 HEAP_BYTES_MIN: Final = 1 << 30  # Below this the JVM itself, its class data and Arrow's buffers do not fit.
 HEAP_BYTES_MAX: Final = 8 << 30  # A larger heap has nothing to hold and lengthens the pauses of its collector.
-PYTHON: Final = "spark.pyspark.python"
-ARCHIVES: Final = ("spark.archives", "spark.yarn.dist.archives")
 
 _KEY: Final = re.compile(r"spark\.[A-Za-z0-9_.-]+")
 _PROPERTY: Final = re.compile(r"(?P<key>[^\s=:]+)(?:\s*[=:]\s*|\s+|$)(?P<value>.*)")
-_OWN_OPTIONS: Final = {"spark.master": "--master", "spark.remote": "--master"}
+_OWN_OPTIONS: Final = {MASTER: "--master", "spark.remote": "--master"}
+_LOCAL: Final = re.compile(r"local(\[(\d+|\*)(, *\d+)?\])?")
+_CONNECT: Final = re.compile(r"sc://[^/\s;:]+(:\d{1,4}|:[1-5]\d{4})?(/(;[^;=\s]+=[^;\s]*)*;?)?")
+_MASTER: Final = re.compile(
+    rf"{_LOCAL.pattern}|{_CONNECT.pattern}|local-cluster\[\d+, *\d+, *\d+\]|(spark|k8s)://\S+|yarn"
+)
+_ALLOWED: Final = (
+    "local, local[N], local[*], local-cluster[N,CORES,MIB], spark://HOST:PORT, k8s://URL, yarn or sc://HOST:PORT"
+)
 
 
 @attrs.frozen
 class Option:
-    """Define one Spark setting: its key, its value and the reason for the value."""
+    """One Spark setting: its key, its value and the reason for the value."""
 
     key: str
     value: str
@@ -69,11 +71,10 @@ OPTIONS: Final = (
 )
 
 LOCAL_ONLY: Final = frozenset({"spark.driver.bindAddress", "spark.driver.host"})
-STATIC: Final = frozenset({"spark.sql.catalogImplementation"})  # Fixed once a JVM has started.
-
-
 OF_QUERIES: Final = tuple(
-    option for option in OPTIONS if option.key.startswith("spark.sql.") and option.key not in STATIC
+    option
+    for option in OPTIONS
+    if option.key.startswith("spark.sql.") and option.key != "spark.sql.catalogImplementation"
 )
 """What is set, too, in a session whose JVM somebody else has started."""
 
@@ -103,8 +104,15 @@ def parse_settings(given: Iterable[str]) -> dict[str, str]:
     return settings
 
 
-def read_defaults(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the settings of spark-defaults.conf in the folder SPARK_CONF_DIR; none where either is missing."""
+def environment_settings(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the settings of spark-defaults.conf in SPARK_CONF_DIR, with those of PYSPARK_SUBMIT_ARGS above them."""
+    words = shlex.split(environment.get("PYSPARK_SUBMIT_ARGS", "").replace("--master=", "--master "))
+    named = {"--conf": "", "--master": f"{MASTER}="}
+    given = [f"{named[word]}{value}".partition("=") for word, value in pairwise(words) if word in named]
+    return {**_defaults(environment), **{key: value for key, _, value in given}}
+
+
+def _defaults(environment: Mapping[str, str]) -> dict[str, str]:
     folder = environment.get("SPARK_CONF_DIR")
     path = Path(folder) / "spark-defaults.conf" if folder else None
     if path is None or not path.is_file():
@@ -117,38 +125,50 @@ def read_defaults(environment: Mapping[str, str]) -> dict[str, str]:
     return {match["key"]: match["value"] for match in found if match is not None}
 
 
-def workers_python(master: str, settings: Mapping[str, str], environment: Mapping[str, str]) -> str | None:
-    """Return the interpreter of Python workers, or None to leave it to Spark: the one of an archive, or python3."""
-    named = settings.get(PYTHON) or environment.get("PYSPARK_PYTHON")
-    sends_archives = not is_local(master) and any(settings.get(key) for key in ARCHIVES)
-    return named or (None if sends_archives else sys.executable)
+def chosen_master(given: str | None, environment: Mapping[str, str], settings: Mapping[str, str]) -> str:
+    """Return the master: the `given` one, SPARK_REMOTE, the one of the environment's settings, or `local[*]`.
 
-
-def session_options(
-    folder: Path, master: str, options: Mapping[str, str], defaults: Mapping[str, str] | None = None
-) -> dict[str, str]:
-    """Return all settings of a session that keeps its files in `folder`.
-
-    The caller's `options` win over `defaults`, those of spark-defaults.conf, and these over ours.
+    Raises `UsageError` for a master that Spark does not know.
     """
-    given = {**(defaults or {}), **options}
-    table = {option.key: option.value for option in OPTIONS if is_local(master) or option.key not in LOCAL_ONLY}
-    places = {
+    named = (given, environment.get("SPARK_REMOTE"), settings.get(MASTER))
+    master = next((one for one in named if one is not None), MASTER_DEFAULT)
+    if not _MASTER.fullmatch(master):
+        raise UsageError(f"a Spark master is {_ALLOWED}, not {shorten(master)!r}")
+    return master
+
+
+def is_local(master: str) -> bool:
+    """Return whether `master` runs executors inside the driver's own JVM, on this machine."""
+    return _LOCAL.fullmatch(master) is not None
+
+
+def is_connect(master: str) -> bool:
+    """Return whether `master` is the connection string of a Spark Connect server."""
+    return master.startswith("sc://")
+
+
+def is_submitted(environment: Mapping[str, str]) -> bool:
+    """Return whether spark-submit has started this program, beside a JVM with the settings of the submission."""
+    return "PYSPARK_GATEWAY_PORT" in environment
+
+
+def session_options(folder: Path, master: str, given: Mapping[str, str]) -> dict[str, str]:
+    """Return all settings of a session that keeps its files in `folder`; those `given` win over ours."""
+    options = {option.key: option.value for option in OPTIONS if is_local(master) or option.key not in LOCAL_ONLY}
+    options |= {
+        MASTER: master,
         "spark.sql.warehouse.dir": (folder / "warehouse").as_uri(),
         "spark.local.dir": str(folder / "local"),
         "spark.driver.memory": f"{heap_bytes(memory_bytes()) >> 20}m",
+        **given,
     }
-    python = workers_python(master, given, os.environ)
-    if python is not None:
-        places |= {PYTHON: python, "spark.pyspark.driver.python": sys.executable}
-    merged = table | places | given
-    quiet = f"-Dlog4j2.configurationFile={(folder / 'log4j2.properties').as_uri()} -XX:-UsePerfData"
-    merged["spark.driver.extraJavaOptions"] = f"{quiet} {merged.get('spark.driver.extraJavaOptions', '')}".strip()
-    return merged
+    log_rules = f"-Dlog4j2.configurationFile={(folder / 'log4j2.properties').as_uri()} -XX:-UsePerfData"
+    options["spark.driver.extraJavaOptions"] = f"{log_rules} {options['spark.driver.extraJavaOptions']}"
+    return options
 
 
 def heap_bytes(memory_bytes: int) -> int:
-    """Return the size of the JVM's heap on a machine of `memory_bytes`: a quarter, at least 1 and at most 8 GiB.
+    """Return the size of the JVM's heap: a quarter of the memory, at least 1 and at most 8 GiB.
 
     >>> heap_bytes(24 << 30) >> 30
     6

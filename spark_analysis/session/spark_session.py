@@ -1,17 +1,9 @@
-"""Start the one Spark session of a run, and end it without leaving anything behind.
+"""Start the Spark session of a run with `SparkSession.builder`, and end it with its JVM and its files.
 
-What it decides: whose JVM the session uses. As a rule it is one of its own; under spark-submit the session joins the
-JVM that is there, with all settings of the submission; a Spark Connect server has its own (connect.py).
-
-Goals, most important first: the same rows on every master; it starts on a machine that has only Python; nothing on the
-terminal and in the working folder that the user did not ask for.
-
-How: a folder of the session's own (mode 0700, removed at the end) holds all that Spark wants to have on disk: the
-launcher that serves as JAVA_HOME, the logging rules, the packages as a zip, the warehouse, the shuffle files. The
-environment is changed only while the JVM starts, since that is when it is read, and put back at once. With a `local`
-master the folder that holds our packages goes on the workers' PYTHONPATH, so that numba's compiled code stays cached
-beside the sources; with every other master the packages are sent as a zip (archive.py), so that executors run this very
-version whatever is installed over there.
+A session starts a JVM on a Java found here, joins the JVM of spark-submit with the settings of the submission, or
+connects to a Spark Connect server. A folder of its own, removed at the end, holds what Spark keeps on disk. Executors
+on other machines get our packages as a zip, so that they run this very version; those of this machine import them from
+where they are, beside numba's cache.
 
 Example:
     with spark_session(app_name="fleet", master="local[2]") as spark:
@@ -19,57 +11,53 @@ Example:
 
 Left out: a second session in one process, as Spark has one JVM per process.
 
-Source: Spark 4.3.0 pyspark/java_gateway.py, pyspark/core/context.py; org.apache.spark.deploy.PythonRunner.
+Source: Spark 4.3.0 pyspark/java_gateway.py, pyspark/core/context.py, pyspark/sql/connect/session.py.
 """
 
 from __future__ import annotations
 
 import contextlib
-import logging
 import os
+import re
 import shlex
+import signal
+import socket
+import subprocess
 import sys
 import tempfile
-import warnings
-from collections.abc import Callable, Iterator, Mapping
-from functools import partial
+import threading
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import pyspark
 from py4j.protocol import Py4JError
 from pyspark import SparkConf, SparkContext
-from pyspark.errors import PySparkException
+from pyspark.errors import PySparkException, PythonException
 from pyspark.sql import SparkSession
 
-from broker.errors import UsageError, shorten
+from broker.errors import BrokersideError, UsageError, shorten
 from spark_analysis.session.archive import ROOT, write_archive
-from spark_analysis.session.cancel import cancel_jobs, interrupt_behind, job_error, own_logging
-from spark_analysis.session.connect import connect_session
-from spark_analysis.session.environment import changed_environment
 from spark_analysis.session.java import SessionError, find_java, write_launcher
-from spark_analysis.session.jvm import Jvm
-from spark_analysis.session.masters import (
-    MASTER_DEFAULT,
-    chosen_master,
-    is_connect,
-    is_local,
-    is_submitted,
-    standalone_addresses,
-)
-from spark_analysis.session.reach import reach
 from spark_analysis.session.settings import (
+    ARCHIVES,
+    MASTER,
     OF_QUERIES,
     OF_THE_JVM,
     PYTHON,
-    read_defaults,
+    chosen_master,
+    environment_settings,
+    is_connect,
+    is_local,
+    is_submitted,
     session_options,
-    workers_python,
 )
-from spark_analysis.session.signals import held_signals, hurried_signals
 
-SPARK_HOME: Final = Path(pyspark.__file__).parent
-
+REACH_SECONDS_MAX: Final = 10  # Spark's own clients try for minutes.
+STOP_SECONDS_MAX: Final = 20  # A JVM that has not stopped by then is killed.
+INTERRUPT_SECONDS_MAX: Final = 3  # The same after an interrupt.
+_ALWAYS_ARROW: Final = "spark.sql.execution.arrow.pyspark."
+_JAVA_PREFIX: Final = re.compile(r"^(Caused by)?: (org\.apache\.spark\.\w+: )?")
 _LOG_RULES: Final = """\
 rootLogger.level = error
 rootLogger.appenderRef.stderr.ref = stderr
@@ -94,175 +82,161 @@ appender.stderr.layout.pattern = spark: %p %c{1}: %m%n%ex{short}
 """
 
 
+class JobError(BrokersideError):
+    """Report that a Spark job failed, neither by its input nor by the model; a note holds Spark's trace."""
+
+    definite = False  # Other jobs of the session have done their work.
+
+
 @contextlib.contextmanager
 def spark_session(
     *, app_name: str, master: str | None = None, options: Mapping[str, str] | None = None
 ) -> Iterator[SparkSession]:
     """Start Spark, and stop it and its JVM when the block ends, however it ends.
 
-    `master` is a Spark master URL; without it the environment's counts, and at last `local[*]`
-    (masters.py). `options` are Spark settings and win over those of settings.py. Raises `SessionError`
-    when Java or Spark cannot be started, `UsageError` for a master that Spark does not know, for a
-    setting that cannot be given here or when this process has a session already, and `JobError` in
-    place of an error of Spark's that leaves the block.
+    `master` is a Spark master URL; without it the environment's counts, and at last `local[*]`. `options` are Spark
+    settings and win over all others. Raises `SessionError` when Java or Spark cannot be started, `UsageError` for a
+    master that Spark does not know, for a setting that cannot be given here or when this process has a session already,
+    and `JobError` in place of an error of Spark's that leaves the block.
     """
     if SparkContext._active_spark_context is not None:
         raise UsageError("this process has a Spark session already; stop it first, or use it")
     given = dict(options or {})
-    with tempfile.TemporaryDirectory(prefix="brokerside-", ignore_cleanup_errors=True) as name, own_logging():
-        jvm, folder = Jvm(), Path(name)
-        if is_submitted(os.environ):
-            session = _classic(jvm, partial(_join, folder, master, given))
-        else:
-            defaults = read_defaults(os.environ)
-            chosen = chosen_master(master, os.environ, defaults)
-            if is_connect(chosen):
-                session = connect_session(chosen, app_name, given, folder)
-            else:
-                session = _classic(jvm, partial(_start, jvm, folder, app_name, chosen, given, defaults))
+    seconds_max = STOP_SECONDS_MAX
+    with tempfile.TemporaryDirectory(prefix="brokerside-", ignore_cleanup_errors=True) as name, _environment():
+        spark = None
         try:
-            with session as spark:
-                yield spark
-        except Exception as error:
-            # On Ctrl-C the jobs are cancelled, and what then comes out is often a Java error.
-            if interrupt := interrupt_behind(error):
-                raise interrupt.with_traceback(None) from None
-            raise
-
-
-@contextlib.contextmanager
-def _classic(jvm: Jvm, start: Callable[[], SparkSession]) -> Iterator[SparkSession]:
-    """Start a session that talks to a JVM; stop it, and the JVM if it is our own, when the block ends."""
-    spark = None
-    try:
-        spark = start()
-        with hurried_signals(partial(cancel_jobs, spark.sparkContext.cancelAllJobs, jvm.kill)):
+            with _held_signals():
+                spark = _started(Path(name), app_name, master, given)
             yield spark
-    except Exception as error:
-        if interrupt_behind(error) is not None:
-            raise
-        if jvm.was_killed:
-            raise KeyboardInterrupt from None
-        # Spark's errors ask the JVM for their text, which is about to end.
-        if isinstance(error, PySparkException | Py4JError):
+        except (PySparkException, Py4JError) as error:  # Read now: these ask the JVM for their text.
             raise job_error(error) from None
-        raise
-    finally:
-        with held_signals(jvm.kill):
-            _stop(jvm, spark)
+        except (KeyboardInterrupt, GeneratorExit, SystemExit):
+            seconds_max = INTERRUPT_SECONDS_MAX
+            raise
+        finally:
+            with _held_signals():
+                _stop(spark, seconds_max)
 
 
-def _start(
-    jvm: Jvm, folder: Path, app_name: str, master: str, options: Mapping[str, str], defaults: Mapping[str, str]
-) -> SparkSession:
-    """Start a JVM of our own on `master`, and a session on it."""
-    if addresses := standalone_addresses(master):
-        reach("Spark master", addresses)
+def _started(folder: Path, app_name: str, master: str | None, given: Mapping[str, str]) -> SparkSession:
+    if is_submitted(os.environ):
+        return _joined(folder, master, given)
+    settings = environment_settings(os.environ)
+    chosen = chosen_master(master, os.environ, settings)
+    if is_connect(chosen):
+        return _connected(chosen, app_name, given, folder)
+    return _launched(folder, app_name, chosen, {**settings, **given})
+
+
+def _launched(folder: Path, app_name: str, master: str, given: Mapping[str, str]) -> SparkSession:
+    """Start a JVM on `master`, and a session on it."""
+    if match := re.fullmatch(r"spark://([^:,]+):(\d{1,5})", master):
+        _reach("Spark master", match[1], int(match[2]))
     java = find_java(os.environ)
-    home = write_launcher(java, folder / "java")
     (folder / "log4j2.properties").write_text(_LOG_RULES, encoding="utf-8")
     (folder / "local").mkdir()
-    settings = {"spark.app.name": app_name, **session_options(folder, master, options, defaults)}
-
-    def hurry() -> None:
-        logging.disable(logging.CRITICAL)  # Py4J logs the call that was cut short, with its trace.
-        jvm.kill()
-
-    python = workers_python(master, settings, os.environ)
+    settings: dict[str, Any] = session_options(folder, master, given)
+    python = given.get(PYTHON) or os.environ.get("PYSPARK_PYTHON")
+    if python is None and (is_local(master) or not any(given.get(key) for key in ARCHIVES)):
+        python = sys.executable
+    if python is not None:
+        settings[PYTHON] = os.environ["PYSPARK_PYTHON"] = python
+    if is_local(master):
+        settings.setdefault("spark.executorEnv.PYTHONPATH", _python_path())
+    os.environ |= {
+        "JAVA_HOME": str(write_launcher(java, folder / "java")),
+        "PYSPARK_DRIVER_PYTHON": sys.executable,
+        "SPARK_HOME": str(Path(pyspark.__file__).parent),  # Another Spark's jars would not understand this pyspark.
+    }
+    os.environ.pop("SPARK_REMOTE", None)  # Would make the builder start a Connect client instead.
+    words = shlex.split(os.environ.get("PYSPARK_SUBMIT_ARGS", "")) or ["pyspark-shell"]
+    os.environ["PYSPARK_SUBMIT_ARGS"] = shlex.join([*words[:-1], "--master", master, words[-1]])
     try:
-        with held_signals(hurry) as hold_again, changed_environment(_launch_environment(home, master, python, options)):
-            with changed_environment(jvm.start(SPARK_HOME, settings, folder)):
-                context = _context({})
-                hold_again()
-            spark = SparkSession.builder.getOrCreate()
+        spark = SparkSession.builder.appName(app_name).config(map=settings).getOrCreate()
     except Exception as error:
         what = f"Spark did not start on {master} with Java {java.major} ({java.program})"
         raise SessionError(f"{what}: {shorten(_reason(error), 300)}") from error
-    return _with_packages(spark, context, folder)
+    return _with_packages(spark, folder)
 
 
-def _join(folder: Path, master: str | None, options: Mapping[str, str]) -> SparkSession:
+def _joined(folder: Path, master: str | None, given: Mapping[str, str]) -> SparkSession:
     """Start a session in the JVM of the spark-submit that has started this program."""
     SparkContext._ensure_initialized()
     submitted = SparkConf()
-    own = submitted.get("spark.master") or MASTER_DEFAULT
+    own = str(submitted.get(MASTER))
     if master not in (None, own):
         raise UsageError(f"spark-submit runs this program on {own}; leave --master out, or give it to spark-submit")
-    late = sorted(key for key in options if key in OF_THE_JVM)
-    if late:
+    if late := sorted(key for key in given if key in OF_THE_JVM):
         raise UsageError(f"the JVM of spark-submit has started without {late[0]}; give it to spark-submit")
-    ours = {option.key: option.value for option in OF_QUERIES if not submitted.contains(option.key)}
+    settings = {option.key: option.value for option in OF_QUERIES if not submitted.contains(option.key)}
     if is_local(own):
-        ours["spark.executorEnv.PYTHONPATH"] = _python_path()
-    python = options.get(PYTHON)
+        settings["spark.executorEnv.PYTHONPATH"] = _python_path()
+    if python := given.get(PYTHON):
+        os.environ["PYSPARK_PYTHON"] = python
     try:
-        with (
-            held_signals(lambda: None) as hold_again,
-            changed_environment({} if python is None else {"PYSPARK_PYTHON": python}),
-        ):
-            context = _context({"spark.master": own, **ours, **options})
-            hold_again()
-            spark = SparkSession.builder.getOrCreate()
+        spark = SparkSession.builder.config(map={**settings, **given}).getOrCreate()
     except Exception as error:
         raise SessionError(f"Spark did not start on {own}: {shorten(_reason(error), 300)}") from error
-    return _with_packages(spark, context, folder)
+    return _with_packages(spark, folder)
 
 
-def _context(settings: Mapping[str, str]) -> SparkContext:
-    """Return a new context with the settings of the JVM, and `settings` above them."""
-    SparkContext._ensure_initialized()
-    return SparkContext(conf=SparkConf().setAll(list(settings.items())))
+def _connected(url: str, app_name: str, given: Mapping[str, str], folder: Path) -> SparkSession:
+    """Open a session on a Spark Connect server, which has its JVM, its executors and their Python already."""
+    try:
+        import grpc
+        from pyspark.sql.connect.client import DefaultChannelBuilder
+        from pyspark.sql.connect.session import SparkSession as ConnectSession
+    except ImportError as error:
+        missing = shorten(str(error).split("\n")[0])
+        raise SessionError(
+            f"{url} needs Spark Connect's client: pip install 'brokerside[connect]' ({missing})"
+        ) from None
+    builder = DefaultChannelBuilder(url)
+    host, _, port = str(builder.endpoint).rpartition(":")
+    _reach("Spark Connect server", host, int(port))
+    with contextlib.closing(builder.toChannel()) as channel:
+        try:
+            grpc.channel_ready_future(channel).result(timeout=REACH_SECONDS_MAX)
+        except grpc.FutureTimeoutError:
+            raise SessionError(
+                f"what listens at {builder.endpoint} is no Spark Connect server, or wants other parameters in its URL: "
+                f"no gRPC connection within {REACH_SECONDS_MAX} s"
+            ) from None
+    os.environ["SPARK_CONNECT_MODE_ENABLED"] = "1"  # By this pyspark's functions know that columns are for a server.
+    ours = {option.key: option.value for option in OF_QUERIES if not option.key.startswith(_ALWAYS_ARROW)}
+    try:
+        spark = cast("SparkSession", ConnectSession.builder.remote(url).appName(app_name).create())
+    except PySparkException as error:
+        raise SessionError(f"Spark did not start on {url}: {shorten(_reason(error), 300)}") from error
+    for key, value in {**ours, **given}.items():
+        try:
+            spark.conf.set(key, value)
+        except PySparkException as error:
+            spark.stop()
+            raise UsageError(f"{url} does not take {key}={shorten(value)}: {shorten(_reason(error), 200)}") from None
+    spark.addArtifacts(str(write_archive(folder)), pyfile=True)
+    return spark
 
 
-def _with_packages(spark: SparkSession, context: SparkContext, folder: Path) -> SparkSession:
+def _reach(what: str, host: str, port: int) -> None:
+    """Raise `SessionError` if nobody listens there."""
+    try:
+        socket.create_connection((host, port), timeout=REACH_SECONDS_MAX).close()
+    except OSError as error:
+        reason = (error.strerror or f"no answer within {REACH_SECONDS_MAX} s").lower()
+        raise SessionError(f"no {what} can be reached at {host}:{port}: {reason}") from None
+
+
+def _with_packages(spark: SparkSession, folder: Path) -> SparkSession:
+    context = spark.sparkContext
     if not is_local(str(context.master)):
         context.addPyFile(str(write_archive(folder)))
-    # A JVM that a signal ended cuts its connection, of which socketserver would print a traceback.
+    # A JVM that was killed cuts its connection, of which socketserver would print a traceback.
     server: Any = getattr(context, "_accumulatorServer", None)
     if server is not None:
         server.handle_error = lambda *_: None
     return spark
-
-
-@contextlib.contextmanager
-def _no_warning_of_the_end() -> Iterator[None]:
-    """Keep pyspark from warning of a JVM that is gone when it stops; an interrupt kills one that hangs."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Unable to cleanly shutdown Spark JVM process", RuntimeWarning)
-        yield
-
-
-def _reason(error: Exception) -> str:
-    """Return the line of an error that says why: of Java's errors the second, behind the name of the call."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
-    return lines[1].removeprefix(": ") if isinstance(error, Py4JError) and len(lines) > 1 else lines[0]
-
-
-def _launch_environment(
-    java_home: Path, master: str, python: str | None, options: Mapping[str, str]
-) -> dict[str, str | None]:
-    return {
-        "JAVA_HOME": str(java_home),
-        "PYSPARK_PYTHON": python,
-        "PYSPARK_DRIVER_PYTHON": sys.executable,
-        # Another Spark's jars would not understand this pyspark.
-        "SPARK_HOME": str(SPARK_HOME),
-        # Would make the builder start a Connect client instead.
-        "SPARK_REMOTE": None,
-        "PYTHONPATH": _python_path() if is_local(master) else os.environ.get("PYTHONPATH"),
-        "PYSPARK_SUBMIT_ARGS": submit_arguments(os.environ.get("PYSPARK_SUBMIT_ARGS", ""), master, options),
-    }
-
-
-def submit_arguments(arguments: str, master: str, options: Mapping[str, str]) -> str:
-    """Return spark-submit's arguments of the environment with `master` and `options` above them.
-
-    >>> submit_arguments("--jars a.jar pyspark-shell", "yarn", {"spark.executor.memory": "4g"})
-    '--jars a.jar --master yarn --conf spark.executor.memory=4g pyspark-shell'
-    """
-    words = shlex.split(arguments) or ["pyspark-shell"]
-    confs = (word for key, value in options.items() for word in ("--conf", f"{key}={value}"))
-    return shlex.join([*words[:-1], "--master", master, *confs, words[-1]])
 
 
 def _python_path() -> str:
@@ -270,19 +244,84 @@ def _python_path() -> str:
     return f"{ROOT}{os.pathsep}{path}" if path else str(ROOT)
 
 
-def _stop(jvm: Jvm, spark: SparkSession | None) -> None:
-    """Stop the session, if it came to be, and see its own JVM end; with it goes all that Spark keeps on disk."""
-    started = spark or SparkContext._active_spark_context
+@contextlib.contextmanager
+def _environment() -> Iterator[None]:
+    """Put back the environment of this process when the block ends."""
+    before = dict(os.environ)
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+
+
+@contextlib.contextmanager
+def _held_signals() -> Iterator[None]:
+    """Hold SIGINT and SIGTERM until the block ends: half a session would be left of an interrupted start or stop.
+
+    The former handlers are put back, also in the place of the one that pyspark sets.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    arrived: list[int] = []
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    for number, handler in before.items():
+        if callable(handler):
+            signal.signal(number, lambda number, _: arrived.append(number))
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    if arrived:
+        signal.raise_signal(arrived[0])
+
+
+def _stop(spark: SparkSession | None, seconds_max: float) -> None:
+    """Stop the session and see its own JVM end; kill a JVM that does not end in time.
+
+    Another thread asks the JVM, on its own connection: an interrupted call has left this thread's in the middle.
+    """
     gateway: Any = SparkContext._gateway
-    # A JVM that died cannot be asked to stop; what is left to do is on this side.
-    with contextlib.suppress(Exception), _no_warning_of_the_end():
-        if started is not None:
-            started.stop()
-    if is_submitted(os.environ):
-        return  # The JVM ends after this program; another session may follow in it.
-    with contextlib.suppress(Exception):
-        if gateway is not None:
-            gateway.shutdown()
-    jvm.end()
-    SparkContext._gateway = None
-    SparkContext._jvm = None
+    process: subprocess.Popen[bytes] | None = getattr(gateway, "proc", None)
+
+    def ask() -> None:
+        with contextlib.suppress(Exception):  # A JVM that died cannot be asked to stop.
+            started = spark or SparkContext._active_spark_context
+            if started is not None:
+                started.stop()
+
+    thread = threading.Thread(target=ask, daemon=True)
+    thread.start()
+    thread.join(seconds_max)
+    if process is None:
+        return  # The JVM is spark-submit's, or the server's.
+    with contextlib.suppress(OSError):
+        cast("Any", process.stdin).close()  # The JVM ends when its parent's pipe does.
+    try:
+        process.wait(timeout=seconds_max)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
+
+
+def job_error(error: Exception) -> JobError:
+    """Return a JobError with one line of Spark's error; the whole error is a note, which a traceback shows."""
+    text = str(error)
+    lines = [line.strip() for line in text.split("JVM stacktrace:")[0].splitlines() if line.strip()] or [repr(error)]
+    # An error of our own function stands at the end of the worker's trace, any other in the first line.
+    line = lines[-1 if isinstance(error, PythonException) else 0]
+    if isinstance(error, Py4JError) or line.endswith(":"):
+        reasons = (each.strip() for each in text.splitlines() if each.startswith((": ", "Caused by: ")))
+        line = _JAVA_PREFIX.sub("", next((each for each in reasons if not each.endswith(":")), line))
+    failure = JobError(f"a Spark job failed: {shorten(line, 300)}")
+    failure.add_note(text)
+    return failure
+
+
+def _reason(error: Exception) -> str:
+    """Return the line of an error that says why: of Java's errors the second, behind the name of the call."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
+    return lines[1].removeprefix(": ") if isinstance(error, Py4JError) and len(lines) > 1 else lines[0]

@@ -75,7 +75,7 @@ THIRD_PARTY_BY_FILE: Final[tuple[tuple[str, frozenset[str]], ...]] = (
     # Shows how another engine reads the tables.
     ("spark_analysis/examples/with_duckdb.py", frozenset({"duckdb"})),
     # Asks whether a Connect server answers, by the library that pyspark's client brings.
-    ("spark_analysis/session/connect.py", frozenset({"grpc"})),
+    ("spark_analysis/session/spark_session.py", frozenset({"grpc"})),
 )
 
 IO_MODULES: Final = frozenset(

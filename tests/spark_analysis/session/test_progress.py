@@ -8,7 +8,6 @@ import threading
 from collections.abc import Callable
 
 import pytest
-from pyspark.sql import SparkSession
 
 from spark_analysis.session import progress as module
 from spark_analysis.session.progress import Bar, progress
@@ -43,34 +42,16 @@ def times(count: int) -> tuple[Callable[[], int], threading.Event]:
     return done, asked
 
 
-def test_a_bar_never_goes_back() -> None:
-    bar = Bar("Placing", 10, "clusters")
+def test_a_bar_never_goes_back_and_a_repeated_task_does_not_exceed_the_total() -> None:
+    bar = Bar("Placing", 1_000, "clusters")
     bar.reach(6)
     bar.reach(4)
     assert bar.done == 6
-
-
-def test_a_repeated_task_does_not_exceed_the_total() -> None:
-    bar = Bar("Placing", 1_000, "clusters")
     bar.reach(1_200)
-    assert bar.done == 1_000
     assert str(bar) == "Placing: 1,000 of 1,000 clusters"
-
-
-def test_without_a_total_the_line_tells_what_is_done() -> None:
     bar = Bar("Reading", None, "lines")
     bar.advance(1_234_567)
     assert str(bar) == "Reading: 1,234,567 lines"
-
-
-def test_threads_lose_no_advance() -> None:
-    bar = Bar("Reading", None, "lines")
-    threads = [threading.Thread(target=lambda: [bar.advance() for _ in range(5_000)]) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert bar.done == 20_000
 
 
 def test_short_work_says_nothing_in_a_log() -> None:
@@ -81,8 +62,11 @@ def test_short_work_says_nothing_in_a_log() -> None:
 
 
 @pytest.mark.usefixtures("fast")
-def test_long_work_writes_plain_lines_in_a_log() -> None:
-    stream = io.StringIO()
+@pytest.mark.parametrize("stream", [io.StringIO(), Terminal()])
+def test_long_work_writes_lines_in_a_log_and_on_a_dumb_terminal(
+    monkeypatch: pytest.MonkeyPatch, stream: io.StringIO
+) -> None:
+    monkeypatch.setenv("TERM", "dumb")
     done, asked = times(5)
     with progress("Placing", total=9_999, unit="clusters", done=done, stream=stream):
         assert asked.wait(30)
@@ -96,25 +80,6 @@ def test_quiet_shows_nothing_even_on_a_terminal() -> None:
     with progress("Placing", total=9, unit="clusters", done=done, quiet=True, stream=stream):
         assert asked.wait(30)
     assert stream.getvalue() == ""
-
-
-@pytest.mark.usefixtures("fast")
-def test_a_dumb_terminal_gets_plain_lines(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TERM", "dumb")
-    stream = Terminal()
-    done, asked = times(5)
-    with progress("Placing", total=9_999, unit="clusters", done=done, stream=stream):
-        assert asked.wait(30)
-    assert stream.getvalue().splitlines()[:2] == ["Placing: 2 of 9,999 clusters", "Placing: 4 of 9,999 clusters"]
-
-
-@pytest.mark.usefixtures("fast")
-def test_a_terminal_without_a_name_sees_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("TERM")
-    stream = Terminal()
-    with progress("Placing", total=1_000, unit="clusters", stream=stream) as bar:
-        bar.advance(1_000)
-    assert "1,000 of 1,000 clusters" in stream.getvalue()
 
 
 @pytest.mark.usefixtures("fast")
@@ -148,16 +113,3 @@ def test_a_source_that_fails_does_not_disturb_the_work() -> None:
         assert asked.wait(30)
         bar.advance(3)
     assert bar.done == 3
-
-
-def test_an_accumulator_feeds_the_bar(spark: SparkSession) -> None:
-    clusters = spark.sparkContext.accumulator(0)
-
-    def count(batches):
-        for batch in batches:
-            clusters.add(batch.num_rows)
-            yield batch
-
-    with progress("Placing", total=50, unit="clusters", done=lambda: clusters.value, quiet=True) as bar:
-        spark.range(0, 50, 1, 5).mapInArrow(count, "id long").toArrow()
-    assert bar.done == 50

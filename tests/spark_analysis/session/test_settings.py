@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-import sys
+import os
+import zipfile
 from pathlib import Path
 
 import pytest
 
 from broker.errors import InputError, UsageError
 from spark_analysis.session.archive import write_archive
-from spark_analysis.session.masters import chosen_master, connect_address, is_connect, is_submitted, submit_master
-from spark_analysis.session.settings import parse_settings, read_defaults, session_options, workers_python
-from spark_analysis.session.spark_session import submit_arguments
+from spark_analysis.session.settings import (
+    OPTIONS,
+    chosen_master,
+    environment_settings,
+    heap_bytes,
+    is_connect,
+    is_local,
+    is_submitted,
+    memory_bytes,
+    parse_settings,
+    session_options,
+)
 
+GIB = 1 << 30
 DEFAULTS = """\
 # A comment
 spark.executor.memory   3g
@@ -24,121 +35,102 @@ spark.empty
 
 
 @pytest.mark.parametrize(
-    ("given", "environment", "defaults", "expected"),
+    ("given", "environment", "expected"),
     [
-        (None, {}, {}, "local[*]"),
-        (None, {}, {"spark.master": "yarn"}, "yarn"),
-        (None, {"PYSPARK_SUBMIT_ARGS": "--master spark://h:1 pyspark-shell"}, {"spark.master": "yarn"}, "spark://h:1"),
-        (None, {"SPARK_REMOTE": "sc://h", "PYSPARK_SUBMIT_ARGS": "--master yarn pyspark-shell"}, {}, "sc://h"),
-        ("local[2]", {"SPARK_REMOTE": "sc://h"}, {"spark.master": "yarn"}, "local[2]"),
+        (None, {}, "local[*]"),
+        (None, {"PYSPARK_SUBMIT_ARGS": "pyspark-shell"}, "local[*]"),
+        (None, {"PYSPARK_SUBMIT_ARGS": "--master spark://h:1 pyspark-shell"}, "spark://h:1"),
+        (None, {"PYSPARK_SUBMIT_ARGS": "--master=local[2] pyspark-shell"}, "local[2]"),
+        (None, {"PYSPARK_SUBMIT_ARGS": "--conf spark.master=yarn pyspark-shell"}, "yarn"),
+        (None, {"SPARK_REMOTE": "sc://h", "PYSPARK_SUBMIT_ARGS": "--master yarn pyspark-shell"}, "sc://h"),
+        ("local[2]", {"SPARK_REMOTE": "sc://h"}, "local[2]"),
+        ("sc://h:15002/;token=abc;use_ssl=true", {}, "sc://h:15002/;token=abc;use_ssl=true"),
     ],
 )
 def test_the_callers_master_comes_first_then_the_environments(
-    given: str | None, environment: dict[str, str], defaults: dict[str, str], expected: str
+    given: str | None, environment: dict[str, str], expected: str
 ) -> None:
-    assert chosen_master(given, environment, defaults) == expected
-
-
-def test_a_master_of_the_environment_is_checked_too() -> None:
-    with pytest.raises(UsageError, match="not 'mesos://h'"):
-        chosen_master(None, {"SPARK_REMOTE": "mesos://h"}, {})
+    assert chosen_master(given, environment, environment_settings(environment)) == expected
+    assert is_connect(expected) == expected.startswith("sc:")
 
 
 @pytest.mark.parametrize(
-    ("arguments", "master"),
-    [
-        ("", None),
-        ("pyspark-shell", None),
-        ("--master yarn pyspark-shell", "yarn"),
-        ("--master=local[2] pyspark-shell", "local[2]"),
-        ("--conf spark.ui.enabled=true --conf spark.master=yarn pyspark-shell", "yarn"),
-        ("--conf spark.master=yarn --master 'spark://h:1' pyspark-shell", "spark://h:1"),
-    ],
+    "master", ["", "local[]", "local[two]", "mesos://host", "spark://", "sc://", "sc://host:99999", "sc://host/db"]
 )
-def test_spark_submits_master_is_found_among_its_arguments(arguments: str, master: str | None) -> None:
-    assert submit_master(arguments) == master
-
-
-def test_an_address_of_connect_has_a_port_and_may_have_parameters() -> None:
-    assert connect_address("sc://host") == ("host", 15002)
-    assert connect_address("sc://host:1/;use_ssl=true;token=a+b") == ("host", 1)
-    assert is_connect("sc://host:1/;use_ssl=true;token=a+b")
-
-
-def test_a_program_of_spark_submit_is_known_by_its_gateway() -> None:
-    assert is_submitted({"PYSPARK_GATEWAY_PORT": "1"})
-    assert not is_submitted({"PYSPARK_SUBMIT_ARGS": "pyspark-shell"})
-
-
-def test_the_callers_options_stand_behind_those_of_the_environment_where_the_last_counts() -> None:
-    found = submit_arguments(
-        "--master yarn --conf spark.a=1 pyspark-shell", "local[2]", {"spark.a": "2", "spark.b": "x y"}
-    )
-    assert (
-        found
-        == "--master yarn --conf spark.a=1 --master 'local[2]' --conf spark.a=2 --conf 'spark.b=x y' pyspark-shell"
+def test_an_unknown_master_is_refused_in_one_sentence(master: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        chosen_master(None, {"SPARK_REMOTE": master}, {})
+    assert str(caught.value) == (
+        "a Spark master is local, local[N], local[*], local-cluster[N,CORES,MIB], spark://HOST:PORT, "
+        f"k8s://URL, yarn or sc://HOST:PORT, not {master!r}"
     )
 
 
-def test_the_defaults_of_the_users_folder_win_over_ours_and_the_callers_over_them(tmp_path: Path) -> None:
+def test_the_callers_settings_win_over_the_users_folder_and_this_over_ours(tmp_path: Path) -> None:
     (tmp_path / "spark-defaults.conf").write_text(DEFAULTS, encoding="utf-8")
-    defaults = read_defaults({"SPARK_CONF_DIR": str(tmp_path)})
-    assert defaults == {
-        "spark.executor.memory": "3g",
+    environment = {
+        "SPARK_CONF_DIR": str(tmp_path),
+        "PYSPARK_SUBMIT_ARGS": "--conf spark.executor.memory=4g pyspark-shell",
+    }
+    found = environment_settings(environment)
+    assert found == {
+        "spark.executor.memory": "4g",
         "spark.executor.cores": "2",
         "spark.sql.session.timeZone": "Europe/Paris",
         "spark.empty": "",
     }
-    options = session_options(tmp_path, "local", {"spark.executor.cores": "1"}, defaults)
-    assert options["spark.sql.session.timeZone"] == "Europe/Paris"
-    assert (options["spark.executor.memory"], options["spark.executor.cores"]) == ("3g", "1")
+    given = {**found, "spark.executor.cores": "1", "spark.driver.extraJavaOptions": "-Xint"}
+    options = session_options(tmp_path, "local", given)
+    assert {key: options[key] for key in found} == {**found, "spark.executor.cores": "1"}
+    rules = f"-Dlog4j2.configurationFile={(tmp_path / 'log4j2.properties').as_uri()}"
+    assert options["spark.driver.extraJavaOptions"] == f"{rules} -XX:-UsePerfData -Xint"
 
 
-def test_without_a_folder_or_a_file_there_are_no_defaults(tmp_path: Path) -> None:
-    assert read_defaults({}) == read_defaults({"SPARK_CONF_DIR": str(tmp_path)}) == {}
-
-
-def test_defaults_that_are_no_text_are_refused_in_one_sentence(tmp_path: Path) -> None:
+def test_settings_of_the_environment_are_none_or_refused_where_they_cannot_be_read(tmp_path: Path) -> None:
+    environment = {"SPARK_CONF_DIR": str(tmp_path)}
+    assert environment_settings({}) == environment_settings(environment) == {}
     path = tmp_path / "spark-defaults.conf"
     path.write_bytes(b"spark.a \xff")
     with pytest.raises(InputError) as caught:
-        read_defaults({"SPARK_CONF_DIR": str(tmp_path)})
+        environment_settings(environment)
     assert str(caught.value).startswith(f"{path}: cannot be read: ")
 
 
 @pytest.mark.parametrize(
-    ("master", "settings", "environment", "expected"),
-    [
-        ("local[2]", {}, {}, sys.executable),
-        ("spark://h:1", {}, {}, sys.executable),
-        ("spark://h:1", {}, {"PYSPARK_PYTHON": "/opt/python"}, "/opt/python"),
-        ("spark://h:1", {"spark.pyspark.python": "./env/bin/python"}, {"PYSPARK_PYTHON": "/o"}, "./env/bin/python"),
-        ("spark://h:1", {"spark.archives": "env.tgz#env"}, {}, None),
-        ("spark://h:1", {"spark.archives": "env.tgz#env"}, {"PYSPARK_PYTHON": "./env/bin/python"}, "./env/bin/python"),
-        ("local[2]", {"spark.archives": "data.zip"}, {}, sys.executable),
-    ],
+    ("master", "local"),
+    [("local", True), ("local[2]", True), ("local[*]", True), ("local[2,3]", True)]
+    + [(master, False) for master in ("local-cluster[2,1,1024]", "spark://host:7077", "yarn", "k8s://https://host")],
 )
-def test_the_workers_python_is_forced_only_where_the_user_says_nothing(
-    master: str, settings: dict[str, str], environment: dict[str, str], expected: str | None
-) -> None:
-    assert workers_python(master, settings, environment) == expected
+def test_a_local_master_alone_binds_to_this_machine(tmp_path: Path, master: str, local: bool) -> None:
+    assert is_local(master) == local
+    assert ("spark.driver.bindAddress" in session_options(tmp_path, master, {})) == local
 
 
-def test_no_python_is_set_beside_an_archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
-    options = session_options(tmp_path, "spark://h:1", {"spark.archives": "env.tgz#env", "spark.executor.memory": "4g"})
-    assert "spark.pyspark.python" not in options
-    assert options["spark.executor.memory"] == "4g"
+@pytest.mark.parametrize(("memory", "heap"), [(2, 1), (8, 2), (24, 6), (256, 8)])
+def test_the_heap_is_a_quarter_of_the_memory_within_bounds(memory: int, heap: int) -> None:
+    assert heap_bytes(memory * GIB) == heap * GIB
+    assert 0 < memory_bytes() <= os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
-def test_a_setting_given_twice_alike_is_one(tmp_path: Path) -> None:
+def test_every_option_is_set_once_and_has_a_reason() -> None:
+    assert len({option.key for option in OPTIONS}) == len(OPTIONS)
+    assert all(option.value and option.reason.endswith(".") for option in OPTIONS)
+
+
+def test_a_setting_given_twice_alike_is_one_and_a_submitted_program_is_known() -> None:
     assert parse_settings(["spark.a=1=2", "spark.a=1=2"]) == {"spark.a": "1=2"}
+    assert is_submitted({"PYSPARK_GATEWAY_PORT": "1"})
+    assert not is_submitted({"PYSPARK_SUBMIT_ARGS": "pyspark-shell"})
 
 
 def test_equal_packages_are_an_archive_of_one_name_and_equal_bytes(tmp_path: Path) -> None:
+
     places = [tmp_path / "one", tmp_path / "two"]
     for place in places:
         place.mkdir()
     first, second = map(write_archive, places)
-    assert first.name == second.name
-    assert first.read_bytes() == second.read_bytes()
+    assert (first.name, first.read_bytes()) == (second.name, second.read_bytes())
+    names = zipfile.ZipFile(first).namelist()
+    assert {name.split("/")[0] for name in names} == {"broker", "log", "placement", "replication", "spark_analysis"}
+    assert {"broker/py.typed", "spark_analysis/session/spark_session.py"} <= set(names)
+    assert not [name for name in names if "__pycache__" in name]
