@@ -3,20 +3,12 @@
     session/       Find a Java, start Spark on it and stop it, and show the progress of a job.
     sources/       Read dumps and metadata logs, as the command line names them.
     tables/        List every column that jobs write, and write and read the tables.
-    questions/     Define the questions that --ask and the DataFrame functions put to each cluster.
+    answers/       Answer questions about one cluster, for --ask and the DataFrame functions.
     fleet/         Read a recipe, and make, place and count each of its clusters.
     functions      Compute the partition of a key, as functions of SQL.
     data_sources/  Give Spark its data sources: dumps, metadata logs, segments, fleets.
     frames/        Turn DataFrames of partitions into DataFrames of answers, a cluster at a time.
-    balance        Measure how evenly each cluster of a DataFrame is loaded.
-    violations     List what is wrong in each cluster of a DataFrame.
-    outages        Show what losing each broker and each rack does to each cluster of a DataFrame.
-    movement       Compute how little each cluster of a DataFrame must move.
-    availability   Compute the chance that partitions of each cluster are leaderless, under min-ISR or lost.
-    durability     Compute how often each cluster of a DataFrame loses data, and count its copysets.
-    storage        Measure what logs and replicas take: codecs, keys, compaction, topics on brokers.
-    groups         Assign the partitions of consumer groups as Kafka would, with balance, moves and lag.
-    traffic        Count what clusters and groups send across zones, and what changes save.
+    questions/     Ask a question about every cluster of a DataFrame, a module a question.
     sinks          Append answers to tables of a catalog, with their run and time, a partition a day.
     studies        Make the runs of a study of replication on Spark: a row for each run.
     tasks          Turn numbers of clusters or dumps into files of rows, wherever tasks run.

@@ -27,10 +27,10 @@ from broker.errors import InputError, UsageError
 from placement.formats.member_zones import MemberZones
 from placement.formats.racks import Racks
 from placement.placers.registry import load_placer
+from spark_analysis.answers.registry import QUESTIONS, Asked
 from spark_analysis.engines.engine import Engine
 from spark_analysis.fleet.generate import Fleet
 from spark_analysis.fleet.recipe import Recipe
-from spark_analysis.questions.registry import QUESTIONS, Asked
 from spark_analysis.session.progress import Bar
 from spark_analysis.session.progress import progress as show_progress
 from spark_analysis.sources.dumps import DumpInput, size_bytes

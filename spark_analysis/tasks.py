@@ -37,13 +37,13 @@ from placement.consumer.described_groups import described_groups
 from placement.formats.member_zones import MemberZones
 from placement.formats.parsed import ParsedDump
 from placement.formats.racks import Racks
+from spark_analysis.answers.question import Groups
+from spark_analysis.answers.registry import Asked
 from spark_analysis.fleet.count import Placed, count_placed
 from spark_analysis.fleet.describe import describe_placed
 from spark_analysis.fleet.generate import Fleet, make_cluster, make_clusters
 from spark_analysis.fleet.place import place_cluster
 from spark_analysis.fleet.views import view_of
-from spark_analysis.questions.question import Groups
-from spark_analysis.questions.registry import Asked
 from spark_analysis.sources.dumps import LAST, DumpInput, read_named, with_min_isr, with_racks, with_sizes
 from spark_analysis.sources.groups import read_groups
 from spark_analysis.sources.series import is_later_moment, with_series_note

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING
 import attrs
 
 from broker.errors import UsageError
+from spark_analysis.answers.registry import Asked
 from spark_analysis.engines.engine import Engine
-from spark_analysis.questions.registry import Asked
 from spark_analysis.tables.columns import Table
 from spark_analysis.tables.schemas import TABLES
 from spark_analysis.tables.write import table_path

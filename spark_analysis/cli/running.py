@@ -18,12 +18,12 @@ from rich.console import Console
 from broker.cli import printable
 from broker.cli_options import idle_without
 from broker.errors import UsageError
+from spark_analysis.answers.registry import QUESTIONS, Asked, asked_of
 from spark_analysis.cli.commands import PROGRAM
 from spark_analysis.cli.engines import AUTO, LOCAL, SPARK, is_local, started_engine
 from spark_analysis.cli.interrupts import ending_at_once
 from spark_analysis.cli.into import Sink, append_tables, check_sink, instant
 from spark_analysis.engines.engine import Engine
-from spark_analysis.questions.registry import QUESTIONS, Asked, asked_of
 from spark_analysis.report.load import load_report
 from spark_analysis.report.model import Report, RunInfo
 from spark_analysis.report.terminal import summary_json, terminal_summary

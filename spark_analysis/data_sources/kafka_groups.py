@@ -1,8 +1,12 @@
 """Read what kafka-consumer-groups --describe printed as `spark.read.format("kafka_groups")`.
 
-What it decides: options, and which files are of one cluster. A file is a cluster by itself, called as the file without
+A file is a cluster by itself, called as the file without
 folder and ending, so that groups and partitions meet under one name; the option `cluster` puts files of one cluster
 together: all of them with a name, those of a folder with `{folder}`.
+
+Options: `table` (members, offsets, states, rejects, inputs); `mode`; `cluster`; `zones`, a file of lines host,zone or
+client id,zone, or these after a cluster, where a name that ends in * stands for all that begin so;
+`recursiveFileLookup`; `task_bytes`. Members are taken to subscribe to what their group holds.
 
 Constraints: the driver lists files and opens none. The files of one cluster are read in one task. Faults are rows
 (group_batches.py).

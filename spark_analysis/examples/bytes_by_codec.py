@@ -8,8 +8,9 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from spark_analysis import register, storage
+from spark_analysis import register
 from spark_analysis.examples.usage import run
+from spark_analysis.questions import storage
 
 
 def savings(batches: DataFrame, segments: DataFrame, now_ms: int) -> DataFrame:

@@ -9,8 +9,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spark_analysis import register
-from spark_analysis.durability import durability
 from spark_analysis.examples.usage import run
+from spark_analysis.questions.durability import durability
 
 
 def compared(spark: SparkSession, recipe: str, clusters: int) -> DataFrame:

@@ -10,8 +10,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from spark_analysis import register
-from spark_analysis.availability import availability
 from spark_analysis.examples.usage import run
+from spark_analysis.questions.availability import availability
 
 
 def riskiest(spark: SparkSession, dumps: str, lost_percent: float) -> DataFrame:

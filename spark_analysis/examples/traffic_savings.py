@@ -11,8 +11,9 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from spark_analysis import register, traffic
+from spark_analysis import register
 from spark_analysis.examples.usage import run
+from spark_analysis.questions import traffic
 
 
 def savings(members: DataFrame, partitions: DataFrame) -> DataFrame:

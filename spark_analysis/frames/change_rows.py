@@ -23,9 +23,9 @@ from placement.traffic.consumers import NOW
 from placement.traffic.crossing import Crossing, even_shares
 from placement.traffic.savings import LEAST, changes_of, no_readers
 from placement.traffic.zones import ZonedPartitions
+from spark_analysis.answers.group_rows import ELSEWHERE, change_rows
 from spark_analysis.frames.answering import REJECTED, is_named, shown_name
 from spark_analysis.frames.views import usable_partitions, view_of
-from spark_analysis.questions.group_rows import ELSEWHERE, change_rows
 from spark_analysis.tables.columns import Table
 
 

@@ -31,12 +31,12 @@ from broker.ids import PartitionId, TopicPartition
 from placement.consumer.group import Member
 from placement.traffic.consumers import Consumers
 from placement.traffic.zones import ZonedPartitions
+from spark_analysis.answers.group_rows import GroupKernel, GroupsAsked
 from spark_analysis.data_sources.spark_types import spark_schema_of
 from spark_analysis.frames.answering import REJECTED, is_named, shown_name
 from spark_analysis.frames.inputs import CLUSTER, KEYS, chosen, quoted, refuse_missing, refuse_other
 from spark_analysis.frames.matrices import INT_MAX
 from spark_analysis.frames.views import PARTITION_NEEDED, PARTITION_OPTIONAL, usable, usable_partitions, view_of
-from spark_analysis.questions.group_rows import GroupKernel, GroupsAsked
 from spark_analysis.tables.columns import Table
 from spark_analysis.tables.source_schemas import FAULT
 

@@ -1,16 +1,14 @@
-"""Define the questions that `--ask` and the DataFrame functions put to each cluster. Nothing here imports pyspark.
+"""Ask a question about every cluster of a DataFrame: partitions in, a DataFrame of answers out.
 
-- question: Define a question: its table, its assumptions, its answer for one cluster, and what is shown of many.
-- registry: List the questions by name, and read `--ask` and `--assume`.
-- sums: Sum up answers over clusters: means and quantiles of groups of rows, in a fixed order.
-- availability: Ask for the chance that a partition is leaderless, under min-ISR or lost.
-- durability: Ask how often each cluster loses data, and for its copysets beside the fewest possible.
-- movement: Plan what changing the brokers of each cluster moves: brokers that join, one that leaves, a rack that joins.
-- held_rows: Count what each broker holds of each topic of a cluster: replicas, leaders, bytes.
-- storage: Ask what topics take on brokers: replicas, bytes, and the broker with most bytes of a topic.
-- group_rows: Answer questions about consumer groups, with the assignors and the model of traffic.
-- traffic: Ask what produce, replication and consume send across zones, and what changes save.
-- consumers: Ask how each of Kafka's assignors would serve consumer groups.
+- balance: Measure how evenly each cluster is loaded, beside the best that it can reach.
+- violations: List what is wrong in each cluster.
+- outages: Show what losing each broker and each rack does.
+- movement: Compute how little each cluster must move, and what changing its brokers costs.
+- availability: Compute the chance that partitions are leaderless, under min-ISR or lost.
+- durability: Compute how often each cluster loses data, and count its copysets.
+- storage: Measure what logs and replicas take: codecs, keys, compaction, topics on brokers.
+- groups: Assign the partitions of consumer groups as Kafka would, with balance, moves and lag.
+- traffic: Count what clusters and groups send across zones, and what changes save.
 """
 
 __all__: tuple[str, ...] = ()

@@ -1,94 +1,170 @@
-"""Ask what topics take on brokers: replicas, bytes, and the broker with most bytes of a topic.
+"""Measure what logs and replicas take: bytes by topic, codec and broker, keys, and what a compaction would drop.
 
-What it decides: the table `storage`: a row per cluster and topic; and what is shown of many clusters: the means of each
-shape and placer, and the largest topics.
+What it decides:
+- `codecs`: batches, records, stored and unpacked bytes and the span of time, by topic, codec and magic, of the table
+  `batches` of the data source kafka_log.
+- `keys`: distinct and missing keys, tombstones, bytes of keys and values by topic, of its table `records`.
+- `compaction`: what one cleaning pass would leave of each partition, to the byte, of its table `segments`; the last
+  segment of each counts, or does not.
+- `held`: bytes of each topic on each broker, of rows of kafka_cluster that say sizes.
+The figures are those of `brokerside log stats` and of `brokerside report --sizes`.
 
-Constraints: bytes are null where the input does not say them (`--sizes`).
+Constraints: a row with a `fault` counts in `rejected_count` of the answer's row, so that rows in = rows analysed + rows
+rejected. Control records are no user's: they count as records, but not among keys and values.
 
-How: `held_rows` counts what each broker holds of each topic.
+How: `codecs` and `keys` are Spark's own aggregates; `compaction` reads the segments of a partition in one task, where
+the cleaner's own code builds what it would write and throws it away; `held` is as balance.py.
 
-Example: QUESTION.rows(view, {}) is the Arrow table of one cluster.
+Example: codecs(batches).groupBy("topic").agg(F.sum("stored_bytes"), F.sum("unpacked_bytes"))
 
-Left out: what segment files say, which storage.py of this package has.
+Left out: compaction of tiered segments in chunks, which have a `fault`; no cleaner touches them.
 
-Source: placement/balance/loads.py.
+Source: log/tools/stats.py, log/compaction/estimate.py, placement/balance/loads.py.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 from broker.cluster import ClusterView
-from broker.units import format_size
-from spark_analysis.questions.held_rows import held_rows
-from spark_analysis.questions.question import Field, Question, Shown, ShownTable, Values
-from spark_analysis.questions.sums import means
-from spark_analysis.tables.columns import KEY, Column, Table
-
-_BYTES: Final = "bytes"
-STORAGE: Final = Table(
-    "storage",
-    "one row per cluster and topic that holds replicas",
-    (
-        *KEY,
-        Column("topic", "string", "Topic"),
-        Column("broker_count", "long", "Brokers that hold some of it", "brokers"),
-        Column("replica_count", "long", "Replicas", "replicas"),
-        Column("size_bytes", "long", "Bytes of all its replicas", _BYTES, nullable=True),
-        Column("size_bytes_max", "long", "Most of these bytes on one broker", _BYTES, nullable=True),
-    ),
+from broker.errors import UsageError
+from broker.units import TimeMs
+from spark_analysis.answers.held_rows import held_rows
+from spark_analysis.frames.compaction_rows import FOLDER, compaction_rows
+from spark_analysis.frames.inputs import chosen
+from spark_analysis.frames.log_inputs import (
+    answer_schema,
+    as_documented,
+    checked,
+    is_good,
+    log_keys,
+    rejected,
+    with_fault,
 )
-LARGEST_SHOWN: Final = 20
-_COUNTED: Final = (Field("broker_count", "brokers", "mean"), Field("replica_count", "replicas", "mean"))
-_SIZES: Final = (Field("size_bytes", "bytes", "bytes"), Field("size_bytes_max", "most on one broker", "bytes"))
+from spark_analysis.frames.per_cluster import Rows, per_cluster
+from spark_analysis.tables.log_schemas import LOG_BATCHES, LOG_RECORDS, LOG_SEGMENTS
+from spark_analysis.tables.storage_schemas import CODECS, COMPACTION, HELD, KEYS
+
+__all__ = ("CODECS", "COMPACTION", "HELD", "KEYS", "codecs", "compaction", "held", "keys")
+_BATCHES: Final = ("topic", "partition", "record_count", "magic", "codec", "size_bytes")
+_BATCHES_TOO: Final = ("unpacked_bytes", "min_timestamp_ms", "max_timestamp_ms", "fault")
+_RECORDS: Final = ("topic", "key")
+_RECORDS_TOO: Final = ("is_control", "timestamp_ms", "value_size_bytes", "value", "fault")
+_SEGMENTS: Final = ("topic", "partition", "base_offset", "source")
 
 
-def storage_table(view: ClusterView) -> pa.Table:
-    """Return the topics of one cluster, a row each, in order of name."""
-    held = held_rows(view)
-    has_bytes = "size_bytes" in held.column_names
-    sums: list[Any] = [("broker_id", "count"), ("replica_count", "sum")]
-    sums += [("size_bytes", "sum"), ("size_bytes", "max")] if has_bytes else []
-    found = held.group_by("topic").aggregate(sums).sort_by("topic")
-    columns: dict[str, Any] = {"topic": found["topic"], "broker_count": found["broker_id_count"]}
-    columns |= {"replica_count": found["replica_count_sum"]}
-    if has_bytes:
-        columns |= {"size_bytes": found["size_bytes_sum"], "size_bytes_max": found["size_bytes_max"]}
-    return pa.table(columns)
+def codecs(batches: DataFrame, *, by: Sequence[str] | None = None) -> DataFrame:
+    """Return one row per topic, codec and magic: batches, records, bytes stored and unpacked, span of time.
 
-
-def _answer(view: ClusterView, _: Values) -> pa.Table:
-    return storage_table(view)
-
-
-def _show(rows: pa.Table, _: Values) -> Shown:
-    fields = (*_COUNTED, *_SIZES)
-    by_placer = ShownTable(
-        "by_placer",
-        "Means over topics",
-        (Field("shape", "shape"), Field("placer", "placer"), *fields),
-        means(rows, ("shape", "placer"), [field.key for field in fields]),
+    Damage that was passed over is counted in rows without a codec. Raises UsageError for columns that do not fit.
+    """
+    of = log_keys(batches, "batches", by)
+    rows = with_fault(chosen(batches, "batches", _BATCHES, _BATCHES_TOO, of))
+    needed = {"record_count": 0, "magic": 0, "size_bytes": 0}
+    rows = checked(rows, LOG_BATCHES, needed, {"partition": 0, "unpacked_bytes": 0})
+    for name in _BATCHES_TOO[:-1]:
+        rows = rows if name in rows.columns else rows.withColumn(name, F.lit(None).cast("long"))
+    good = rows.groupBy(*of, "topic", "codec", "magic").agg(
+        F.count_distinct("partition").alias("partition_count"),
+        F.count_if(is_good()).alias("batch_count"),
+        *(_sum_where(is_good(), F.col(name)).alias(to) for name, to in _SUMS_OF_BATCHES.items()),
+        F.sum(F.when(is_good(), F.col("unpacked_bytes"))).alias("unpacked_bytes"),
+        _least_time("min_timestamp_ms").alias("min_timestamp_ms"),
+        _most_time("max_timestamp_ms").alias("max_timestamp_ms"),
+        *rejected(),
     )
-    named = (Field("cluster", "cluster"), Field("placer", "placer"), Field("topic", "topic"), *fields)
-    sized = rows.filter(pc.is_valid(rows["size_bytes"]))
-    order: list[Any] = [("size_bytes", "descending"), *((name, "ascending") for name in ("cluster", "placer", "topic"))]
-    first = sized.sort_by(order).slice(0, LARGEST_SHOWN).to_pylist()
-    largest = ShownTable(
-        "largest", "The topics with most bytes", named, tuple(tuple(row[field.key] for field in named) for row in first)
+    return as_documented(good, of, CODECS)
+
+
+_SUMS_OF_BATCHES: Final = {"record_count": "record_count", "size_bytes": "stored_bytes"}
+
+
+def keys(records: DataFrame, *, by: Sequence[str] | None = None) -> DataFrame:
+    """Return one row per topic: records with and without a key, distinct keys, tombstones, bytes of keys and values.
+
+    Values may be left out (`values=false`) where `value_size_bytes` is there. Raises UsageError as `codecs` does.
+    """
+    of = log_keys(records, "records", by)
+    rows = with_fault(chosen(records, "records", _RECORDS, _RECORDS_TOO, of))
+    if "value_size_bytes" not in rows.columns:
+        if "value" not in rows.columns:
+            raise UsageError(
+                "the DataFrame of records has no column 'value_size_bytes', nor 'value' to compute it from"
+            )
+        rows = rows.withColumn("value_size_bytes", F.coalesce(F.octet_length("value"), F.lit(-1)))
+    rows = checked(rows, LOG_RECORDS, {"value_size_bytes": -1})
+    is_control = F.col("is_control") if "is_control" in rows.columns else F.lit(False)
+    is_user = is_good() & ~F.coalesce(is_control, F.lit(False))
+    keyed = is_user & F.col("key").isNotNull()
+    size = F.col("value_size_bytes")
+    time = "timestamp_ms" if "timestamp_ms" in rows.columns else None
+    found = rows.groupBy(*of, "topic").agg(
+        F.count_if(is_good()).alias("record_count"),
+        F.count_if(is_good() & F.coalesce(is_control, F.lit(False))).alias("control_record_count"),
+        F.count_if(is_user & F.col("key").isNull()).alias("null_key_count"),
+        F.count_distinct(F.when(keyed, F.col("key"))).alias("distinct_key_count"),
+        F.count_if(keyed & (size < 0)).alias("tombstone_count"),
+        _sum_where(keyed, F.octet_length("key")).alias("key_bytes"),
+        _sum_where(is_user & (size >= 0), size).alias("value_bytes"),
+        (F.lit(None) if time is None else _least_time(time)).alias("min_timestamp_ms"),
+        (F.lit(None) if time is None else _most_time(time)).alias("max_timestamp_ms"),
+        *rejected(),
     )
-    return Shown(_lead(sized), (by_placer, largest) if first else (by_placer,))
+    return as_documented(found, of, KEYS)
 
 
-def _lead(sized: pa.Table) -> str:
-    """Return how much the topics hold: the most of any placer, as each places the same topics."""
-    placed = sized.group_by("placer").aggregate([("size_bytes", "sum")])
-    if not placed.num_rows:
-        return "The input does not say sizes; --sizes gives them."
-    again = ", as each placer places them" if placed.num_rows > 1 else ""
-    return f"The topics hold {format_size(pc.max(placed['size_bytes_sum']).as_py())} in all replicas{again}."
+def compaction(
+    segments: DataFrame, *, now_ms: int, include_active: bool = True, by: Sequence[str] | None = None
+) -> DataFrame:
+    """Return one row per partition: bytes and records before and after one cleaning pass over its segments.
+
+    The last segment of a folder counts, as in `brokerside log stats`: what is dropped is what a pass could drop at the
+    most, if that segment were rolled first. A broker appends to it, and its cleaner leaves it alone, as
+    `brokerside log compact` does: with `include_active=False` it does not count.
+
+    `now_ms` decides which tombstones have expired. Files are read where tasks run. A partition that cannot be cleaned
+    has a `fault`. Raises UsageError as `codecs` does.
+    """
+    if now_ms < 0:
+        raise UsageError(f"now_ms is {now_ms}; allowed are ms since 1970, 0 or more")
+    of = log_keys(segments, "segments", by)
+    rows = with_fault(chosen(segments, "segments", _SEGMENTS, ("fault",), of))
+    rows = checked(rows, LOG_SEGMENTS, {"source": None, "base_offset": 0}, {"partition": 0})
+    rows = rows.withColumn(FOLDER, F.coalesce(F.regexp_extract("source", r"^(.*)/[^/]*$", 1), F.lit("")))
+    keys_of_partition, moment = (*of, "topic", "partition", FOLDER), TimeMs(now_ms)
+    # Spark reads a function's annotations; without any, a table goes in and a table comes out.
+    return rows.groupBy(*keys_of_partition).applyInArrow(
+        lambda values, found: compaction_rows(
+            dict(zip(keys_of_partition, values, strict=True)), found, moment, include_active=include_active
+        ),
+        answer_schema(rows, of, COMPACTION),
+    )
 
 
-QUESTION: Final = Question(table=STORAGE, title="What do topics take?", answer=_answer, show=_show)
+def held(partitions: DataFrame, brokers: DataFrame | None = None, *, by: Sequence[str] | None = None) -> DataFrame:
+    """Return one row per cluster, topic and broker that holds some of it: replicas, leaders and bytes.
+
+    Raises UsageError for a column that is missing or of another type.
+    """
+
+    def kernel(view: ClusterView) -> pa.Table:
+        return held_rows(view)
+
+    return per_cluster(Rows(partitions, brokers, by), HELD, kernel)
+
+
+def _sum_where(condition: Any, value: Any) -> Any:
+    return F.coalesce(F.sum(F.when(condition, value)), F.lit(0))
+
+
+def _least_time(name: str) -> Any:
+    return F.min(F.when(is_good() & (F.col(name) >= 0), F.col(name)))
+
+
+def _most_time(name: str) -> Any:
+    return F.max(F.when(is_good() & (F.col(name) >= 0), F.col(name)))

@@ -39,7 +39,7 @@ from spark_analysis.report.commands import commands_of
 from spark_analysis.report.distribution_chart import distribution
 from spark_analysis.report.heat_map import heat_map
 from spark_analysis.report.model import QUANTITIES, Report
-from spark_analysis.tables.limits import BYTES_TOLERANCE_PERCENT, OUTAGE_BROKERS_MAX, ROWS_MAX
+from spark_analysis.tables.limits import BYTES_TOLERANCE_PERCENT, OUTAGE_BROKERS_MAX
 
 _KINDS: Final = {"#": "num", "!": "name", "~": "wide"}
 _FORMATS: Final = (figures.count, figures.decimal, figures.percent, figures.plural, figures.ppm, figures.quantity)
@@ -82,7 +82,6 @@ def _templates() -> jinja2.Environment:
         DEFINITIONS=DEFINITIONS,
         OUTAGE_BROKERS_MAX=OUTAGE_BROKERS_MAX,
         QUANTITIES=QUANTITIES,
-        ROWS_MAX=ROWS_MAX,
     )
     return environment
 

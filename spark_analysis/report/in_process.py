@@ -20,9 +20,9 @@ from tempfile import TemporaryDirectory
 import pyarrow as pa
 
 from broker.errors import UsageError
+from spark_analysis.answers.registry import asked_of
 from spark_analysis.engines.local import LocalEngine
 from spark_analysis.jobs import analyse_dumps
-from spark_analysis.questions.registry import asked_of
 from spark_analysis.session.progress import progress
 from spark_analysis.sources.groups import read_zones
 from spark_analysis.sources.inputs import check_inputs, dump_inputs, moment, racks_in, with_groups_of, with_sizes_of

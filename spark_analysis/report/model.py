@@ -18,7 +18,7 @@ import numpy as np
 
 from broker.cluster import Int32Array, Int64Array
 from placement.balance.measures import TOLERANCE
-from spark_analysis.questions.registry import Asked
+from spark_analysis.answers.registry import Asked
 from spark_analysis.report.answers import Answered
 from spark_analysis.report.rest import Rest
 from spark_analysis.report.rows import (

@@ -14,8 +14,9 @@ from broker.drawing.element import visible
 from spark_analysis.report.figures import ppm
 from spark_analysis.report.model import QUANTITIES, ClusterRow, Report
 from spark_analysis.report.states import STATES, State
+from spark_analysis.tables.limits import ROWS_MAX
 
-__all__ = ("NAME_LENGTH_MAX", "SERVED_MAX", "columns_of", "filters", "ranking_data", "ranking_heads")
+__all__ = ("NAME_LENGTH_MAX", "SERVED_MAX", "columns_of", "filters", "listed_rows", "ranking_data", "ranking_heads")
 
 SERVED_MAX: Final = 100
 NAME_LENGTH_MAX: Final = 120
@@ -30,6 +31,11 @@ class Column:
     value: Callable[[ClusterRow], Any]
     definition: str | None = None
     look: bool = False
+
+
+def listed_rows(report: Report) -> tuple[ClusterRow, ...]:
+    """Return the rows that the script has."""
+    return report.rows[:ROWS_MAX]
 
 
 def columns_of(report: Report) -> tuple[Column, ...]:

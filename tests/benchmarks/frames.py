@@ -19,7 +19,7 @@ from typing import Final
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from spark_analysis import availability, balance, durability, movement, outages, storage, violations
+from spark_analysis.questions import availability, balance, durability, movement, outages, storage, violations
 from spark_analysis.session.spark_session import spark_session
 from tests.benchmarks.process_tree import tree_cpu_seconds
 

@@ -27,9 +27,9 @@ from placement.traffic.crossing import NOTHING, PRICE_PER_GIB, even_shares
 from placement.traffic.group_traffic import group_traffic
 from placement.traffic.least import least_fetched
 from placement.traffic.savings import add_readers, changes_of, no_readers
-from spark_analysis import traffic
-from spark_analysis.groups import ASSIGNORS
-from spark_analysis.questions.group_rows import GroupsAsked, traffic_rows
+from spark_analysis.answers.group_rows import GroupsAsked, traffic_rows
+from spark_analysis.questions import traffic
+from spark_analysis.questions.groups import ASSIGNORS
 from spark_analysis.session.spark_session import spark_session
 from tests.benchmarks.process_tree import tree_cpu_seconds
 

@@ -1,25 +1,20 @@
-"""Write down the columns of every DataFrame function's answer: `python -m tests.spark_analysis.answer_columns`.
-
-A test holds the document equal to what the functions return.
-"""
+"""Print the columns of every DataFrame function's answer: `python -m tests.spark_analysis.answer_columns`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Final
 
-from spark_analysis import balance, movement, outages, storage, violations
+from spark_analysis.answers.availability import AVAILABILITY
+from spark_analysis.answers.durability import COPYSETS, DURABILITY
 from spark_analysis.frames.answering import answer_table
 from spark_analysis.frames.hit_rows import HIT
 from spark_analysis.frames.move_rows import MOVED
 from spark_analysis.frames.per_group import answer_columns
-from spark_analysis.questions.availability import AVAILABILITY
-from spark_analysis.questions.durability import COPYSETS, DURABILITY
+from spark_analysis.questions import balance, movement, outages, storage, violations
 from spark_analysis.tables import group_schemas
 from spark_analysis.tables.columns import Column, Table
 
-DOCUMENT: Final = Path("spark_analysis/COLUMNS.md")
 _TYPES: Final = {"ints": r"array\<int>", "longs": r"array\<long>", "strings": r"array\<string>"}
 OF_CLUSTERS: Final[dict[str, Table]] = {
     "balance.measures": balance.MEASURES,
@@ -66,7 +61,7 @@ def answers() -> dict[str, Table]:
 
 
 def document() -> str:
-    """The document: a section for each function, a line for each column."""
+    """Return the document: a section for each function, a line for each column."""
     return "\n".join([_INTRODUCTION, *(line for name, table in answers().items() for line in _section(name, table))])
 
 
@@ -83,4 +78,4 @@ def _line(column: Column) -> str:
 
 
 if __name__ == "__main__":
-    DOCUMENT.write_text(document(), encoding="utf-8")
+    print(document())

@@ -32,7 +32,8 @@ POM = f"""<project>
 PROGRAM = """
 import datetime, sys
 from pyspark.sql import SparkSession
-from spark_analysis import balance, sinks
+from spark_analysis import sinks
+from spark_analysis.questions import balance
 from tests.spark_analysis.frames.test_balance import ONE, ONE_SCHEMA
 
 folder, jars = sys.argv[1:]

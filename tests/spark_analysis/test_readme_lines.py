@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import ast
-import inspect
-import re
-from collections.abc import Callable
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from spark_analysis import groups, storage
 from spark_analysis.data_sources.registry import register
 from tests.architecture.house import ROOT
 from tests.architecture.readme import blocks
@@ -48,22 +44,3 @@ def test_a_line_of_the_readme_answers(
 ) -> None:
     exec(f"{statements()[0]}\n{line}", dict(frames))
     assert capsys.readouterr().out.startswith("+-")  # A table, as `show` prints it.
-
-
-@pytest.mark.parametrize(
-    ("name", "function"),
-    [
-        ("groups.assignments", groups.assignments),
-        ("groups.moves", groups.moves),
-        ("storage.compaction", storage.compaction),
-    ],
-)
-def test_the_table_of_functions_shows_the_keywords_that_are_required(
-    name: str, function: Callable[..., DataFrame]
-) -> None:
-    given = inspect.signature(function).parameters.values()
-    needed = [one.name for one in given if one.kind is one.KEYWORD_ONLY and one.default is one.empty]
-    shown = re.search(rf"^\| `{re.escape(name)}\((.*?)\)`", TEXT, re.MULTILINE)
-    assert needed
-    assert shown is not None, name
-    assert all(f"{one}=…" in shown[1] for one in needed), shown[1]

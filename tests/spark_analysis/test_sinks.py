@@ -13,13 +13,14 @@ from pyspark.sql import functions as F
 
 from broker.cli import run
 from broker.errors import InputError, UsageError
-from spark_analysis import balance, sinks
+from spark_analysis import sinks
+from spark_analysis.answers.registry import asked_of
 from spark_analysis.cli.commands import brokerside
 from spark_analysis.cli.into import Sink, append_tables, check_sink
 from spark_analysis.engines.local import LocalEngine
 from spark_analysis.engines.spark import SparkEngine
 from spark_analysis.jobs import analyse_dumps
-from spark_analysis.questions.registry import asked_of
+from spark_analysis.questions import balance
 from spark_analysis.sources.dumps import DumpInput
 from spark_analysis.tables.schemas import TABLES
 from spark_analysis.tables.write import read_table

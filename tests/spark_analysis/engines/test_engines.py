@@ -16,20 +16,20 @@ from broker.cli import run
 from broker.errors import InputError
 from placement.formats.member_zones import read_member_zones
 from placement.formats.racks import read_racks
+from spark_analysis.answers.registry import QUESTIONS, asked_of
 from spark_analysis.cli.commands import brokerside
 from spark_analysis.cli.engines import LOCAL_BYTES_MAX, is_local
 from spark_analysis.engines.engine import Engine
 from spark_analysis.engines.local import LocalEngine
 from spark_analysis.engines.spark import SparkEngine
 from spark_analysis.jobs import analyse_dumps, analyse_fleet
-from spark_analysis.questions.registry import QUESTIONS, asked_of
 from spark_analysis.sources.dumps import DumpInput
 from spark_analysis.tables import schemas
 from spark_analysis.tables.write import read_table
 from tests.placement.formats.test_group_tables import printed
+from tests.spark_analysis.answers.test_given_groups import dump
 from tests.spark_analysis.bad_inputs import UNUSABLE
 from tests.spark_analysis.fleet.test_fleet import recipe
-from tests.spark_analysis.questions.test_given_groups import dump
 from tests.spark_analysis.test_jobs import MULTIREGION, QUIET, files
 
 RACKS = MULTIREGION.parent / "multiregion-racks.csv"

@@ -9,13 +9,13 @@ from pyspark.sql import DataFrame, SparkSession
 
 from broker.errors import UsageError
 from placement.formats.racks import read_racks
-from spark_analysis import availability, durability
+from spark_analysis.answers.availability import AVAILABILITY
+from spark_analysis.answers.durability import DURABILITY
+from spark_analysis.answers.registry import asked_of
 from spark_analysis.engines.local import LocalEngine
 from spark_analysis.frames.answering import answer_table
 from spark_analysis.jobs import analyse_dumps
-from spark_analysis.questions.availability import AVAILABILITY
-from spark_analysis.questions.durability import DURABILITY
-from spark_analysis.questions.registry import asked_of
+from spark_analysis.questions import availability, durability
 from spark_analysis.sources.dumps import DumpInput
 from tests.spark_analysis.frames.test_balance import DUMPS, ONE, ONE_SCHEMA, RACKS, expected, found
 from tests.spark_analysis.frames.test_questions import frames as frames

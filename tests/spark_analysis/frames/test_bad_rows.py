@@ -10,7 +10,17 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from broker.errors import UsageError
-from spark_analysis import availability, balance, durability, groups, movement, outages, storage, traffic, violations
+from spark_analysis.questions import (
+    availability,
+    balance,
+    durability,
+    groups,
+    movement,
+    outages,
+    storage,
+    traffic,
+    violations,
+)
 from tests.spark_analysis.frames.test_balance import found
 
 Ask: TypeAlias = Callable[..., DataFrame]

@@ -12,10 +12,11 @@ from pyspark.sql import functions as F
 
 from broker.errors import UsageError
 from placement.formats.racks import read_racks
-from spark_analysis import balance, register
+from spark_analysis import register
 from spark_analysis.data_sources.spark_types import spark_schema_of
 from spark_analysis.engines.local import LocalEngine
 from spark_analysis.jobs import analyse_dumps, analyse_fleet
+from spark_analysis.questions import balance
 from spark_analysis.sources.dumps import DumpInput
 from spark_analysis.tables import schemas
 from spark_analysis.tables.source_schemas import CLUSTER_PARTITIONS

@@ -13,10 +13,20 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StringType
 
 from broker.errors import UsageError
-from spark_analysis import availability, balance, durability, groups, movement, outages, storage, traffic, violations
 from spark_analysis.data_sources.spark_types import spark_schema_of
 from spark_analysis.frames.per_group import MEMBER_NEEDED, MEMBER_OPTIONAL
 from spark_analysis.frames.views import BROKER_NEEDED, BROKER_OPTIONAL, PARTITION_NEEDED, PARTITION_OPTIONAL
+from spark_analysis.questions import (
+    availability,
+    balance,
+    durability,
+    groups,
+    movement,
+    outages,
+    storage,
+    traffic,
+    violations,
+)
 from spark_analysis.tables import group_schemas, log_schemas, source_schemas
 from tests.spark_analysis.answer_columns import answers
 

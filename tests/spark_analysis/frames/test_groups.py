@@ -24,7 +24,7 @@ from placement.traffic.consumers import NOW
 from placement.traffic.crossing import NOTHING, even_shares
 from placement.traffic.least import least_fetched, least_of
 from placement.traffic.savings import add_readers, changes_of, no_readers
-from spark_analysis import groups, traffic
+from spark_analysis.questions import groups, traffic
 from spark_analysis.tables import group_schemas
 from tests.placement.traffic.naive import cluster
 from tests.spark_analysis.frames.test_balance import found

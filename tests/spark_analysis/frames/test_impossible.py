@@ -8,11 +8,11 @@ import pyarrow as pa
 import pytest
 
 from placement.formats.checks import PARTITION_ID_MAX, fault_of_number, fault_of_row
-from spark_analysis import balance
 from spark_analysis.frames.answering import Work, answer_table
 from spark_analysis.frames.impossible import impossible
 from spark_analysis.frames.many import measures_of
 from spark_analysis.frames.views import usable_partitions, view_of
+from spark_analysis.questions import balance
 from spark_analysis.tables.source_schemas import CLUSTER_PARTITIONS
 
 SCHEMA = CLUSTER_PARTITIONS.arrow_schema()

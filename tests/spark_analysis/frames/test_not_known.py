@@ -9,9 +9,7 @@ import pytest
 
 from broker.releases import NEWEST
 from placement.traffic.consumers import HELD_NOT_KNOWN
-from spark_analysis.frames.change_rows import changes_table
-from spark_analysis.frames.per_group import BUCKET, _GroupWork, answer_columns
-from spark_analysis.questions.group_rows import (
+from spark_analysis.answers.group_rows import (
     GroupKernel,
     GroupsAsked,
     balance_rows,
@@ -19,10 +17,12 @@ from spark_analysis.questions.group_rows import (
     reader_rows,
     traffic_rows,
 )
+from spark_analysis.frames.change_rows import changes_table
+from spark_analysis.frames.per_group import BUCKET, _GroupWork, answer_columns
+from spark_analysis.questions.traffic import _REJECTED, _beside
 from spark_analysis.tables import group_schemas
 from spark_analysis.tables.columns import Table
 from spark_analysis.tables.source_schemas import FAULT
-from spark_analysis.traffic import _REJECTED, _beside
 
 KEYS = ("cluster",)
 ASSIGNORS = ("now", "range", "sticky")

@@ -16,12 +16,13 @@ from broker.errors import UsageError
 from placement.formats.racks import read_racks
 from placement.outages import copysets as counted
 from placement.outages.look_ahead import look_ahead
-from spark_analysis import durability, movement, outages, register, violations
+from spark_analysis import register
+from spark_analysis.answers.movement import cost_table
 from spark_analysis.engines.local import LocalEngine
 from spark_analysis.frames.answering import answer_table
 from spark_analysis.frames.move_rows import MOVED
 from spark_analysis.jobs import analyse_dumps
-from spark_analysis.questions.movement import cost_table
+from spark_analysis.questions import durability, movement, outages, violations
 from spark_analysis.sources.dumps import DumpInput, read_input
 from spark_analysis.tables import advice_schemas, schemas
 from tests.spark_analysis.data_sources.dumps import MULTIREGION

@@ -13,7 +13,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from broker.errors import UsageError
-from spark_analysis import register, storage
+from spark_analysis import register
+from spark_analysis.questions import storage
 from spark_analysis.sources.dumps import read_input
 from spark_analysis.tables.storage_schemas import STORAGE_TABLES
 from tests.log.cli.test_commands import answer

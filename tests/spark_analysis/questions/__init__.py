@@ -1,1 +1,1 @@
-"""Tests of spark_analysis.questions."""
+"""Tests of spark_analysis.answers."""

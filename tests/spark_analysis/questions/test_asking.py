@@ -13,13 +13,13 @@ import pytest
 
 from broker.cluster import ClusterView
 from broker.errors import UsageError
+from spark_analysis.answers.question import Assumption, Question
+from spark_analysis.answers.registry import QUESTIONS, Asked, asked_of, load_question
 from spark_analysis.engines.local import LocalEngine
 from spark_analysis.fleet.generate import Fleet, make_clusters
 from spark_analysis.fleet.place import place_cluster
 from spark_analysis.fleet.views import view_of
 from spark_analysis.jobs import analyse_dumps, analyse_fleet
-from spark_analysis.questions.question import Assumption, Question
-from spark_analysis.questions.registry import QUESTIONS, Asked, asked_of, load_question
 from spark_analysis.report import RunInfo, load_report, report_html, summary_json
 from spark_analysis.report.answers import answer_lines
 from spark_analysis.session.progress import progress

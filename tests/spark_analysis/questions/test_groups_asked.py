@@ -13,10 +13,10 @@ from broker.cluster import ClusterView
 from broker.units import GIB, format_size
 from placement.consumer.registry import KAFKAS
 from placement.traffic import Consumers, GroupPlan, ZonedPartitions, sample_groups
-from spark_analysis.questions.consumers import _counted
-from spark_analysis.questions.question import Shown
-from spark_analysis.questions.registry import load_question
-from spark_analysis.questions.traffic import _changed
+from spark_analysis.answers.consumers import _counted
+from spark_analysis.answers.question import Shown
+from spark_analysis.answers.registry import load_question
+from spark_analysis.answers.traffic import _changed
 from spark_analysis.report.answers import written
 from tests.placement.traffic.naive import Plain, cluster
 

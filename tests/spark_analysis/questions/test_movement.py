@@ -11,11 +11,11 @@ from broker.cluster import BrokerView, ClusterView
 from broker.errors import UsageError
 from broker.ids import BrokerId
 from placement.formats.read import read_dump
+from spark_analysis.answers import movement
+from spark_analysis.answers.movement import QUESTION, cost_table
 from spark_analysis.fleet.generate import Fleet, make_clusters
 from spark_analysis.fleet.place import place_cluster
 from spark_analysis.fleet.views import view_of
-from spark_analysis.questions import movement
-from spark_analysis.questions.movement import QUESTION, cost_table
 from tests.spark_analysis.fleet.test_fleet import recipe
 
 

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from broker.cli import run
+from spark_analysis.answers.question import Field, ShownTable
+from spark_analysis.answers.registry import QUESTIONS
 from spark_analysis.cli.commands import brokerside
-from spark_analysis.questions.question import Field, ShownTable
-from spark_analysis.questions.registry import QUESTIONS
 from spark_analysis.report.answers import told_apart
 from tests.architecture.house import ROOT
-from tests.spark_analysis.questions.test_asking import COMMANDS
+from tests.spark_analysis.answers.test_asking import COMMANDS
 
 REAL = ROOT / "tests" / "real_data"
 DUMPS = (str(REAL / "multiregion" / "1-baseline.txt"), str(REAL / "kraft-4.3"))

@@ -12,13 +12,13 @@ import pytest
 from broker.cli import run
 from broker.errors import InputError, UsageError
 from spark_analysis import tasks
+from spark_analysis.answers.registry import asked_of
 from spark_analysis.cli.commands import brokerside
-from spark_analysis.questions.registry import asked_of
 from spark_analysis.report.in_process import report_tables
 from spark_analysis.tables.schemas import TABLES
 from spark_analysis.tables.write import read_table
 from tests.placement.formats.test_group_tables import printed
-from tests.spark_analysis.questions.test_given_groups import dump
+from tests.spark_analysis.answers.test_given_groups import dump
 
 REAL_DATA = Path(__file__).parents[2] / "real_data"
 DUMPS = [str(path) for path in sorted((REAL_DATA / "multiregion").glob("?-*.txt"))[:3]]

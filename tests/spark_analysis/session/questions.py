@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from pyspark.sql import DataFrame, SparkSession
 
-from spark_analysis import balance, durability, movement, outages, violations
+from spark_analysis.questions import balance, durability, movement, outages, violations
 
 
 def answers(spark: SparkSession, dumps: Sequence[str]) -> dict[str, list[str]]:

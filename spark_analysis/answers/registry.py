@@ -26,19 +26,19 @@ from typing import Final
 import attrs
 
 from broker.errors import UsageError
-from spark_analysis.questions.question import Question
+from spark_analysis.answers.question import Question
 
 QUESTIONS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
     {
         "availability": (
-            "spark_analysis.questions.availability",
+            "spark_analysis.answers.availability",
             "chances of partitions lost, leaderless, under min-ISR",
         ),
-        "durability": ("spark_analysis.questions.durability", "copysets, scatter widths, losses a year"),
-        "movement": ("spark_analysis.questions.movement", "what brokers that join or leave, and a new rack, move"),
-        "storage": ("spark_analysis.questions.storage", "what topics take on brokers"),
-        "consumers": ("spark_analysis.questions.consumers", "what each assignor makes of consumer groups"),
-        "traffic": ("spark_analysis.questions.traffic", "what crosses zones, and what would save it"),
+        "durability": ("spark_analysis.answers.durability", "copysets, scatter widths, losses a year"),
+        "movement": ("spark_analysis.answers.movement", "what brokers that join or leave, and a new rack, move"),
+        "storage": ("spark_analysis.answers.storage", "what topics take on brokers"),
+        "consumers": ("spark_analysis.answers.consumers", "what each assignor makes of consumer groups"),
+        "traffic": ("spark_analysis.answers.traffic", "what crosses zones, and what would save it"),
     }
 )
 """Every question by name: the module that defines it, and what it answers."""

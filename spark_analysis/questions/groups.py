@@ -30,10 +30,10 @@ from broker.releases import NEWEST, Release
 from placement.consumer.registry import KAFKAS, load_assignor
 from placement.traffic.consumers import NOW
 from placement.traffic.crossing import PRICE_PER_GIB
+from spark_analysis.answers.group_rows import GroupsAsked, assignment_rows, balance_rows, move_rows
 from spark_analysis.frames.inputs import chosen
 from spark_analysis.frames.log_inputs import as_documented, checked, is_good, log_keys, rejected, with_fault
 from spark_analysis.frames.per_group import per_group
-from spark_analysis.questions.group_rows import GroupsAsked, assignment_rows, balance_rows, move_rows
 from spark_analysis.tables.group_schemas import ASSIGNMENTS, BALANCE, LAG, MOVES, OFFSETS
 
 ASSIGNORS: Final = (NOW, *KAFKAS)

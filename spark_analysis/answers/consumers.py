@@ -29,10 +29,10 @@ from placement.consumer.registry import KAFKAS
 from placement.traffic import Consumers, GroupTraffic, ZonedPartitions
 from placement.traffic.consumers import NOW
 from placement.traffic.least import least_fetched
-from spark_analysis.questions.group_rows import traffic_or_refusal
-from spark_analysis.questions.question import Field, Groups, Question, Shown, ShownTable, Values
-from spark_analysis.questions.sums import groups, is_of_one_placer, means
-from spark_analysis.questions.traffic import CLASSIC, DRAWN, GROUPS, SUBSCRIBED, answered, drawn_groups
+from spark_analysis.answers.group_rows import traffic_or_refusal
+from spark_analysis.answers.question import Field, Groups, Question, Shown, ShownTable, Values
+from spark_analysis.answers.sums import groups, is_of_one_placer, means
+from spark_analysis.answers.traffic import CLASSIC, DRAWN, GROUPS, SUBSCRIBED, answered, drawn_groups
 from spark_analysis.tables.columns import KEY, Column, Table
 from spark_analysis.tables.source_schemas import FAULT
 

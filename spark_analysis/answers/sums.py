@@ -19,7 +19,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from spark_analysis.questions.question import Cell
+from spark_analysis.answers.question import Cell
 
 
 def groups(rows: pa.Table, by: Sequence[str]) -> list[tuple[tuple[Cell, ...], pa.Table]]:
