@@ -4,9 +4,9 @@ A cluster is called as its file
 without folder and ending, or by its path where two would be alike; with the option `cluster` as that says, {file} and
 {folder} in it being those of the input.
 
-Options: `table` (partitions, brokers, clusters, rejects, inputs); `mode`; `format` instead of guessing; `cluster`;
-`racks`, `sizes` and `min_isr` as of a report, sizes of several clusters as {"NAME": "FILE"}; `recursiveFileLookup`;
-`task_bytes`, about so many bytes of input a task (64 MiB), a compressed file counting 16 times.
+It takes the options `table` (partitions, brokers, clusters, rejects, inputs); `mode`; `format` instead of guessing;
+`cluster`; `racks`, `sizes` and `min_isr` as of a report, sizes of several clusters as {"NAME": "FILE"};
+`recursiveFileLookup`; `task_bytes`, about so many bytes of input a task (64 MiB), a compressed file counting 16 times.
 
 Constraints: the driver lists files and opens none; each input is parsed once, on an executor. Faults are rows
 (dump_rows.py).

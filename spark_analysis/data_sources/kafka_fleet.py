@@ -1,6 +1,6 @@
 """Simulate a fleet as `spark.read.format("kafka_fleet")`: a recipe's clusters, as each of their placers places them.
 
-Options: `table` (partitions, brokers, clusters); `clusters` and `seed` instead of the recipe's.
+It takes the options `table` (partitions, brokers, clusters); `clusters` and `seed` instead of the recipe's.
 
 Constraints: the driver reads the recipe; clusters are made and placed on executors.
 

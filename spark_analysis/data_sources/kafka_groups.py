@@ -4,8 +4,8 @@ A file is a cluster by itself, called as the file without
 folder and ending, so that groups and partitions meet under one name; the option `cluster` puts files of one cluster
 together: all of them with a name, those of a folder with `{folder}`.
 
-Options: `table` (members, offsets, states, rejects, inputs); `mode`; `cluster`; `zones`, a file of lines host,zone or
-client id,zone, or these after a cluster, where a name that ends in * stands for all that begin so;
+It takes the options `table` (members, offsets, states, rejects, inputs); `mode`; `cluster`; `zones`, a file of lines
+host,zone or client id,zone, or these after a cluster, where a name that ends in * stands for all that begin so;
 `recursiveFileLookup`; `task_bytes`. Members are taken to subscribe to what their group holds.
 
 Constraints: the driver lists files and opens none. The files of one cluster are read in one task. Faults are rows

@@ -2,10 +2,10 @@
 
 A segment of 64 MiB or more is a task of its own; small ones share a task.
 
-Options: `table` (records, batches, damage, segments); `mode`; `topics`, `partitions`, with commas: other segments are
-not opened; `start_offset`, `end_offset`, `start_time`, `end_time`, ranges without their end, times in UTC or ms since 1970;
-`values` = false leaves `value` and `headers` null; `read_committed` gives what a consumer of that isolation level gets;
-`pushdown`; `task_bytes`.
+It takes the options `table` (records, batches, damage, segments); `mode`; `topics`, `partitions`, with commas: other
+segments are not opened; `start_offset`, `end_offset`, `start_time`, `end_time`, ranges without their end, times in UTC
+or ms since 1970; `values` = false leaves `value` and `headers` null; `read_committed` gives what a consumer of that
+isolation level gets; `pushdown`; `task_bytes`.
 
 Constraints: a query's filters are taken only with the option `pushdown`, and then Spark wants the session's setting
 `spark.sql.python.filterPushdown.enabled`. Spark 4.3.0 keeps what was planned for one use of a DataFrame and gives it to

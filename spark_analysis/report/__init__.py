@@ -8,7 +8,7 @@
 - answers: Read the answers to the questions of `--ask`, for the page, a terminal and JSON.
 - load: Read the Parquet tables of one run, without Spark, into the values of the report.
 - commands: Build the commands that a report names for one cluster.
-- overview: What was read, in words and totals.
+- overview: Say what was read, in words and totals.
 - moments: The moments of clusters that were dumped several times.
 - now: Count the partitions in each bad state now, and list them.
 - changes: Order the changes between two dumps.
@@ -16,7 +16,7 @@
 - ranking: List the columns of the table of all clusters.
 - advice: Decide what to do next with one cluster.
 - broker_chart: Show the brokers of one cluster: a chart of their loads, and a table of their numbers.
-- detail: What the page says of one cluster beside its tables.
+- detail: Text of the page about one cluster, beside its tables.
 - heat_map: Show which brokers share partitions, broker by broker in rack order.
 - distribution_chart: Draw the distribution over clusters of the share that would have to move.
 - glossary: Define the words of the page.

@@ -242,7 +242,7 @@ def _rack_axis(brokers: Sequence[BrokerLoad], bottom: float, step: float) -> Mar
 
 @attrs.frozen
 class ShownBrokers:
-    """What the page shows of the brokers of one cluster; `more` says which ones are in the table, if not all."""
+    """The brokers of one cluster as the page shows them; `more` says which ones are in the table, if not all."""
 
     chart: Markup | None
     brokers: Sequence[BrokerLoad]

@@ -1,4 +1,4 @@
-"""What the page says of one cluster beside its tables: facts, cause, spreads, racks, violations."""
+"""Text of the page about one cluster, beside its tables: facts, cause, spreads, racks, violations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was read, in words and totals.
+"""Say what was read, in words and totals.
 
 Example: "A simulated fleet of 500 clusters, each placed by classic and by striped."
 """

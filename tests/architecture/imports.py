@@ -76,6 +76,8 @@ THIRD_PARTY_BY_FILE: Final[tuple[tuple[str, frozenset[str]], ...]] = (
     ("spark_analysis/examples/with_duckdb.py", frozenset({"duckdb"})),
     # Asks whether a Connect server answers, by the library that pyspark's client brings.
     ("spark_analysis/session/spark_session.py", frozenset({"grpc"})),
+    # The page of a report is rendered from templates.
+    ("spark_analysis/report/html.py", frozenset({"jinja2", "markupsafe"})),
 )
 
 IO_MODULES: Final = frozenset(
