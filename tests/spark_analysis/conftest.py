@@ -37,8 +37,33 @@ def spark() -> Iterator[SparkSession]:
         yield session
 
 
+IN_FAST_TIER: Final = frozenset(
+    {
+        "session/test_session.py::test_the_session_runs_in_utc_with_the_options_of_the_table",
+        "session/test_session.py::test_a_kernels_error_is_told_in_one_line_and_its_trace_in_a_note",
+        "session/test_session.py::test_a_second_session_in_one_process_is_refused_and_harms_nothing",
+        "session/test_session.py::test_starting_leaves_the_environment_as_it_was",
+        "data_sources/test_registry.py::test_unclean_elections_are_found_by_sql",
+        "data_sources/test_kafka_cluster.py::test_two_clusters_of_one_name_stay_apart",
+        "data_sources/test_kafka_cluster.py::test_a_path_that_is_not_there_is_one_sentence",
+        "data_sources/test_kafka_log.py::test_a_schema_of_the_user_reads_no_more_than_it_names",
+        "data_sources/test_kafka_groups.py::test_lag_is_summed_from_offsets",
+        "frames/test_balance.py::test_rows_that_cannot_be_used_are_counted_in_a_fault",
+        "frames/test_balance.py::test_brokers_add_those_that_hold_nothing_and_racks",
+        "frames/test_storage.py::test_codecs_are_those_of_log_stats",
+        "test_functions.py::test_sql_has_both_functions",
+        "test_sinks.py::test_a_run_is_appended_once",
+        "engines/test_engines.py::test_the_files_of_both_engines_are_the_same_bytes[damaged]",
+    }
+)
+"""The Spark tests of the fast tier; every other one is deep."""
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.spark)
+            name = item.nodeid.removeprefix("tests/spark_analysis/")
+            if not {name, name.partition("[")[0]} & IN_FAST_TIER:
+                item.add_marker(pytest.mark.deep)

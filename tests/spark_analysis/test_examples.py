@@ -15,14 +15,10 @@ from spark_analysis.cli.into import Sink, append_tables
 from spark_analysis.engines.local import LocalEngine
 from spark_analysis.engines.spark import SparkEngine
 from spark_analysis.examples import (
-    bytes_by_codec,
     bytes_by_key,
     dumps_to_table,
     got_worse,
     nightly_history,
-    placers_compared,
-    riskiest_clusters,
-    traffic_savings,
 )
 from spark_analysis.examples.with_duckdb import distances
 from spark_analysis.examples.with_pandas import first_clusters
@@ -91,38 +87,6 @@ def test_bytes_by_key_prefix_and_day_need_no_broker(
 
 
 @pytest.mark.spark
-def test_bytes_that_codecs_and_a_compaction_save_need_no_broker(
-    tmp_path: Path, spark: SparkSession, capsys: pytest.CaptureFixture[str]
-) -> None:
-    write_sample("zstd", tmp_path)
-    size = sum(path.stat().st_size for path in tmp_path.rglob("*.log"))
-    bytes_by_codec.main(str(tmp_path), "1700000050000")
-    lines = [line.split("|")[1:-1] for line in capsys.readouterr().out.splitlines() if line.startswith("|")]
-    row = dict(zip((cell.strip() for cell in lines[0]), (cell.strip() for cell in lines[1]), strict=True))
-    assert (row["topic"], int(row["stored_bytes"])) == ("topic", size)
-    assert int(row["unpacked_bytes"]) > size > int(row["dropped"]) > 0
-
-
-@pytest.mark.spark
-def test_changes_that_save_traffic_are_printed_from_dumps_and_a_table_of_members(
-    tmp_path: Path, spark: SparkSession, capsys: pytest.CaptureFixture[str]
-) -> None:
-    register(spark)
-    dump = next(MULTIREGION.glob("1-*.txt"))
-    (topic, *_) = [row["topic"] for row in spark.read.format("kafka_cluster").load(str(dump)).limit(1).collect()]
-    held: tuple[list[str], ...] = ([f"{topic}-0"], [])
-    rows = [(dump.stem, "g", f"m{one}", [topic], zone, held[one]) for one, zone in enumerate(("west", "east"))]
-    members = spark.createDataFrame(
-        rows, "cluster string, group string, member_id string, topics array<string>, rack string, held array<string>"
-    )
-    members.write.parquet(str(tmp_path / "members"))
-    traffic_savings.main(str(tmp_path / "members"), str(dump), str(MULTIREGION.parent / "multiregion-racks.csv"))
-    printed = capsys.readouterr().out
-    assert f"|{dump.stem}|closest replica" in printed
-    assert f"|{dump.stem}|least" in printed
-
-
-@pytest.mark.spark
 def test_two_nights_of_dumps_tell_which_clusters_got_worse(
     tmp_path: Path, spark: SparkSession, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -167,44 +131,11 @@ def test_two_nights_of_reports_into_a_catalog_tell_which_clusters_got_worse(
         spark.sql("drop schema nights cascade")
 
 
-@pytest.mark.spark
-def test_the_riskiest_cluster_comes_first(
-    tmp_path: Path, spark: SparkSession, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The same four brokers: with partitions in sync on two alone, and with the one that is in sync on all four."""
-    first = next(MULTIREGION.glob("1-*.txt")).read_text(encoding="utf-8")
-    write(tmp_path / "prod.txt", first)
-    wide = [line for line in first.splitlines() if "multi-region-sync" in line]
-    write(tmp_path / "test.txt", "\n".join(wide) + "\n")
-    register(spark)
-    rows = riskiest_clusters.riskiest(spark, str(tmp_path), 20.0).collect()
-    assert [row["cluster"] for row in rows] == ["prod", "test"]
-    assert 0 < rows[1]["loss_chance"] < rows[0]["loss_chance"] < 1
-    assert rows[0]["leaderless_after_mean"] > rows[0]["leaderless_now_mean"] > 0
-    riskiest_clusters.main(str(tmp_path), "20")
-    assert "|prod" in capsys.readouterr().out
-
-
-@pytest.mark.spark
-def test_the_placer_with_fewer_copysets_loses_data_more_rarely(
-    spark: SparkSession, capsys: pytest.CaptureFixture[str]
-) -> None:
-    register(spark)
-    rows = placers_compared.compared(spark, "uneven-racks", 3).collect()
-    assert [(row["placer"], row["cluster_count"]) for row in rows] == [("classic", 3), ("striped", 3)]
-    assert 0 < rows[0]["copyset_count"] < rows[1]["copyset_count"]
-    assert 0 < rows[0]["losses_per_year"] < rows[1]["losses_per_year"]
-    placers_compared.main("uneven-racks", "2")
-    assert "|striped" in capsys.readouterr().out
-
-
 @pytest.mark.parametrize(
     ("name", "words", "usage"),
     [
         ("dumps_to_table", ["dumps"], "DUMPS OUT"),
         ("nightly_history", [], "DUMPS OBSERVED_AT HISTORY"),
-        ("placers_compared", ["demo", "20", "more"], "[RECIPE] [CLUSTERS]"),
-        ("riskiest_clusters", [], "DUMPS [LOST_PERCENT]"),
         ("with_duckdb", [], "OUT"),
         ("with_pandas", [], "OUT"),
         ("with_spark", [], "OUT"),

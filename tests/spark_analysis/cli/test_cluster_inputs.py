@@ -128,6 +128,7 @@ def test_names_are_flush_left_and_numbers_flush_right(capsys: pytest.CaptureFixt
     ]
 
 
+@pytest.mark.deep
 def test_nothing_here_loads_pyspark() -> None:
     program = "import sys, spark_analysis.cli.cluster_inputs; assert 'pyspark' not in sys.modules"
     subprocess.run([sys.executable, "-c", program], check=True)

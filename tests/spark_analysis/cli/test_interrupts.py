@@ -14,6 +14,8 @@ from spark_analysis.cli.interrupts import end_at_once, raise_in_command
 from tests.architecture.house import ROOT
 from tests.spark_analysis.processes import SECONDS_MAX, processes_of, wait_until
 
+pytestmark = pytest.mark.deep
+
 MAIN = "from spark_analysis.cli import main; main()"
 
 # The interpreter looks for a module, and at that moment the signal arrives.

@@ -19,7 +19,7 @@ from spark_analysis.cli.commands import brokerside
 from tests.architecture.house import ROOT
 from tests.spark_analysis.processes import SECONDS_MAX
 
-pytestmark = pytest.mark.spark
+pytestmark = pytest.mark.deep
 
 REAL = Path(__file__).parents[2] / "real_data"
 

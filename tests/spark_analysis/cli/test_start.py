@@ -73,6 +73,7 @@ def test_a_summary_is_the_first_sentence_of_the_command_itself(name: str) -> Non
     assert JOINED[name].summary == summary_of(JOINED[name].load())
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("words", [(), *((name,) for name in ("groups", "log", "scenario"))])
 def test_no_summary_is_cut_off(words: tuple[str, ...]) -> None:
     group = JOINED[words[0]].load() if words else brokerside
@@ -84,6 +85,7 @@ def test_no_summary_is_cut_off(words: tuple[str, ...]) -> None:
     assert "..." not in shown.replace("[ARGS]...", "")
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_a_shell_gets_its_completion_script(shell: str) -> None:
     done = brokerside_process(environment={"_BROKERSIDE_COMPLETE": f"{shell}_source"})
@@ -92,6 +94,7 @@ def test_a_shell_gets_its_completion_script(shell: str) -> None:
     assert "_BROKERSIDE_COMPLETE" in done.stdout
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     ("line", "word", "answers"),
     [

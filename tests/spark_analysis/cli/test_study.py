@@ -84,6 +84,7 @@ def test_a_stopped_study_goes_on(toml: Path, tmp_path: Path, capsys: pytest.Capt
     assert (out / "rows.parquet").read_bytes() == whole
 
 
+@pytest.mark.deep
 def test_an_interrupted_study_keeps_the_rows_that_are_done_and_goes_on(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -132,6 +132,7 @@ def test_what_cannot_be_used_is_the_same_error_on_both_engines(
     assert errors[0] == errors[1]
 
 
+@pytest.mark.deep
 def test_a_command_in_this_process_imports_neither_pyspark_nor_pandas(tmp_path: Path) -> None:
     program = (
         "import sys; from broker.cli import run; from spark_analysis.cli.commands import brokerside\n"

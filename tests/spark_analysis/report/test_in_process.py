@@ -76,6 +76,7 @@ def test_a_metadata_log_is_read_at_the_moments_asked_for() -> None:
     assert report_tables([log], at=["168", "234"])["clusters"]["leaderless_count"].to_pylist() == [2, 0]
 
 
+@pytest.mark.deep
 def test_nothing_is_left_on_disk_and_spark_is_not_imported(tmp_path: Path) -> None:
     program = (
         "import sys; from spark_analysis import report_tables\n"

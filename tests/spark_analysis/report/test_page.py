@@ -307,6 +307,7 @@ def test_a_hundred_brokers_are_drawn_and_the_furthest_listed(tmp_path: Path) -> 
     assert "data:image/png" in page
 
 
+@pytest.mark.deep
 def test_the_bytes_do_not_depend_on_the_process(fleet_out: Path, fleet_page: str) -> None:
     code = (
         "import sys; from pathlib import Path; from tests.spark_analysis.report import samples\n"
@@ -320,6 +321,7 @@ def test_the_bytes_do_not_depend_on_the_process(fleet_out: Path, fleet_page: str
     assert made.stdout.decode() == fleet_page
 
 
+@pytest.mark.deep
 def test_the_report_is_made_without_spark() -> None:
     code = "import sys, spark_analysis.report.write, spark_analysis.report.terminal; print('pyspark' in sys.modules)"
     result = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)

@@ -30,6 +30,7 @@ from tests.spark_analysis.test_jobs import MULTIREGION, QUIET, files
 
 pytestmark = [
     pytest.mark.spark,
+    pytest.mark.deep,
     pytest.mark.skipif(shutil.which("java") is None, reason="Spark's own scripts need a Java on the path"),
 ]
 

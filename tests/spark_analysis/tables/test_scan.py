@@ -63,6 +63,7 @@ def test_equals_keep_their_order() -> None:
     assert sorted_rows(rows, ["a"])["b"].to_pylist() == [1, 3, 0, 2]
 
 
+@pytest.mark.deep
 def test_a_report_in_this_process_imports_no_data_sets(tmp_path: Path) -> None:
     program = (
         "import sys; from broker.cli import run; from spark_analysis.cli.commands import brokerside\n"
