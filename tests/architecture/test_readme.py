@@ -34,11 +34,28 @@ def check_console(block: Block, folder: Path) -> None:
             assert printed.rstrip() == command.output.rstrip(), f"line {command.line}: {command.text}"
 
 
+FIRST = {name: next((block for document, block in RUN if document == name), None) for name in TEXTS}
+"""The first block that each document runs; it belongs to the fast tier, as all of the front page does."""
+
+
+def marks(document: str, block: Block) -> list[pytest.MarkDecorator]:
+    return [] if document == "README.md" or block is FIRST[document] else [pytest.mark.deep]
+
+
 def cases(spark: bool) -> list[object]:
-    return [pytest.param(block, id=f"{name}:{block.line}") for name, block in CONSOLE if block.spark is spark]
+    return [
+        pytest.param(block, id=f"{name}:{block.line}", marks=marks(name, block))
+        for name, block in CONSOLE
+        if block.spark is spark
+    ]
 
 
-@pytest.mark.parametrize(("document", "section"), SECTIONS)
+def sections() -> list[object]:
+    firsts = {pair: block for name, block in reversed(RUN) if (pair := (name, block.section)) in set(SECTIONS)}
+    return [pytest.param(*pair, marks=marks(pair[0], firsts[pair])) for pair in SECTIONS]
+
+
+@pytest.mark.parametrize(("document", "section"), sections())
 def test_python_examples_print_what_is_shown(
     document: str, section: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -53,6 +70,7 @@ def test_commands_print_what_is_shown(block: Block, tmp_path: Path) -> None:
     check_console(block, tmp_path)
 
 
+@pytest.mark.deep
 @pytest.mark.spark
 @pytest.mark.parametrize("block", cases(spark=True))
 def test_commands_with_spark_print_what_is_shown(block: Block, tmp_path: Path) -> None:
@@ -77,13 +95,20 @@ def test_subcommands_that_a_document_names_are_there(document: str, tmp_path: Pa
         assert [name for name in named if not re.search(rf"^\W*{name}\b", shown, flags=re.MULTILINE)] == []
 
 
-OBEYED = ("README.md",)
-"""Documents that are held to their number of words."""
-
-
-@pytest.mark.parametrize("document", OBEYED)
+@pytest.mark.parametrize("document", readme.WORDS_MAX)
 def test_a_document_is_short_enough_to_be_read(document: str) -> None:
     assert readme.word_count(TEXTS[document]) <= readme.WORDS_MAX[document]
+
+
+def test_all_documents_together_can_be_read_in_an_hour() -> None:
+    assert sum(readme.word_count(path.read_text("utf-8")) for path in ROOT.rglob("README.md") if is_ours(path)) <= (
+        readme.WORDS_MAX_TOGETHER
+    )
+
+
+def is_ours(path: Path) -> bool:
+    """Whether a file stands in the repository, not in a virtual environment or other hidden folder."""
+    return not any(part.startswith(".") for part in path.relative_to(ROOT).parts)
 
 
 EXAMPLE = """# One

@@ -32,6 +32,7 @@ def builds() -> bool:
 
 
 pytestmark = [
+    pytest.mark.deep,
     pytest.mark.spark,  # The main job starts Spark, in a process of its own.
     pytest.mark.skipif(not builds(), reason="no builder of wheels; it comes with the extra build"),
 ]
