@@ -46,9 +46,11 @@ from broker.broker_rows import broker_rows
 from broker.errors import UsageError
 from broker.ids import BrokerId
 from broker.java.string_hash import java_string_key
+from broker.liveness import Liveness, liveness
 
 Int32Array: TypeAlias = NDArray[np.int32]
 Int64Array: TypeAlias = NDArray[np.int64]
+BoolArray: TypeAlias = NDArray[np.bool_]
 
 PAD: Final = -1
 """Fills the rows of a replica matrix that are shorter than the widest one."""
@@ -74,7 +76,14 @@ class BrokerView:
     @property
     def is_active(self) -> bool:
         """Return whether the broker may lead and join an ISR: it is neither fenced nor in controlled shutdown."""
-        return not (self.fenced or self.in_controlled_shutdown)
+        return self.registered is None
+
+    @property
+    def registered(self) -> Liveness | None:
+        """Return why the registration says that the broker is down; None if it does not."""
+        if self.fenced:
+            return Liveness.FENCED
+        return Liveness.STOPPING if self.in_controlled_shutdown else None
 
 
 @attrs.frozen(kw_only=True)
@@ -279,6 +288,43 @@ class ClusterView:
     def replica_rows(self) -> Int32Array:
         """Return the replicas as indexes into `brokers`, int32[P, W] padded with -1; do not change it."""
         return broker_rows(self.broker_ids, self.partitions.replicas).astype(np.int32)
+
+    @cached_property
+    def liveness(self) -> tuple[Liveness, ...]:
+        """Return what is known of each broker, in the order of `brokers`: alive, or why it is taken to be down."""
+        table = self.partitions
+
+        def rows(column: Int32Array | None) -> Int64Array | None:
+            return None if column is None else broker_rows(self.broker_ids, column)
+
+        leader = rows(table.leader)
+        if leader is not None and table.leader is not None:
+            leader = np.where(table.leader < PAD, table.leader, leader)
+        besides = [each for each in (rows(table.observers), rows(table.adding)) if each is not None]
+        return liveness(
+            [broker.registered for broker in self.brokers],
+            self.replica_rows.astype(np.int64),
+            leader=leader,
+            isr=rows(table.isr),
+            offline=rows(table.offline),
+            unjudged=besides,
+        )
+
+    @cached_property
+    def alive(self) -> BoolArray:
+        """Return which brokers are alive, bool[B] in the order of `brokers`; see broker/liveness.py."""
+        return np.array([each is Liveness.ALIVE for each in self.liveness], dtype=np.bool_)
+
+    @cached_property
+    def known_down(self) -> BoolArray:
+        """Return which brokers are certainly down, bool[B]: not those that are in no ISR, which may be catching up."""
+        return np.array([each not in (Liveness.ALIVE, Liveness.IN_NO_ISR) for each in self.liveness], dtype=np.bool_)
+
+    @cached_property
+    def seen_down(self) -> dict[BrokerId, Liveness]:
+        """Return the brokers that the partitions show to be down, and how, ascending by id."""
+        pairs = zip(self.brokers, self.liveness, strict=True)
+        return {broker.id: found for broker, found in pairs if found.is_inferred}
 
     @property
     def racks(self) -> tuple[str, ...]:

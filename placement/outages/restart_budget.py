@@ -12,8 +12,8 @@ loses its margin) whenever one of its brokers restarts. It is listed as `stuck`,
 replicas but observers still restart one at a time: a batch begins when they are in sync, so that it then keeps a leader
 where two of them are live, and min.insync.replicas where too few were in sync only for now. Where replicas out of sync
 are why it is stuck, no schedule is given at all unless the caller asks for one (restart_stuck.py). Other out-of-sync
-replicas do not count: each that comes back into sync raises its partition's budget by one. A fenced broker is in
-nobody's way: it is down already.
+replicas do not count: each that comes back into sync raises its partition's budget by one. A broker known
+to be down (broker/liveness.py) is in nobody's way, and is not restarted.
 
 How: partitions with equal brokers and equal budgets are one constraint, with the number of partitions behind it. Where
 a set of brokers has several budgets the smallest holds. Where min.insync.replicas is not shown, Kafka's default, 1, is
@@ -156,7 +156,7 @@ def restart_limits(
         in_sync_count=found.in_sync_count,
         allowed=np.maximum(budget, 1).astype(np.int32),
         stuck=stuck,
-        fenced=tuple(broker.id for broker in view.brokers if not broker.is_active),
+        fenced=tuple(view.brokers[row].id for row in np.flatnonzero(view.known_down).tolist()),
         notes=(*found.isr_notes, *_unknown(found), *notes),
     )
 
@@ -190,7 +190,7 @@ def _quorum(
     if unknown:
         raise UsageError(f"controller {unknown[0]} is not one of the brokers of {view.name}")
     voters = sorted(set(controllers))
-    down = [each for each in voters if not view.brokers[rows[each]].is_active]
+    down = [each for each in voters if view.known_down[rows[each]]]
     spare = (len(voters) - 1) // 2 - len(down)
     members = [int(place[rows[each]]) for each in voters if each not in down]
     if spare < 1:

@@ -5,8 +5,8 @@ min.insync.replicas, or loses its margin, whenever one of its in-sync replicas r
 sync, waiting helps: such a partition *forbids a restart*, as the next broker to go may be its last leader.
 
 Constraints: observers are out of sync by design and forbid nothing, nor does a partition whose brokers are all
-fenced: no restart can make it worse. A describe does not show fenced brokers, so dead
-brokers look live, with every replica out of sync; that is why a schedule is refused unless the caller asks for one.
+known to be down: no restart can make it worse. Brokers in no ISR may be dead, and a describe does not show it; that is
+why a schedule is refused unless the caller asks for one.
 
 Example: broker 2 is gone, so that broker 1 alone holds what is committed.
 
@@ -34,10 +34,12 @@ import numpy as np
 from broker.cluster import PAD, ClusterView, Int32Array, Int64Array
 from broker.errors import RefusedError
 from broker.ids import BrokerId
+from broker.liveness import Liveness
 from broker.wording import counted
 from placement.outages.succession import BoolArray, Successions, rows_of
 
 _BROKERS_NAMED_MAX: Final = 5
+_NAMED: Final = (Liveness.FENCED, Liveness.OFFLINE, Liveness.IN_NO_ISR)
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -79,9 +81,9 @@ def check_in_sync(view: ClusterView, stuck: Stuck, *, margin: int) -> None:
     if not stuck.forbidding.size:
         return
     count = stuck.forbidding.size
-    fenced = {broker.id for broker in view.brokers if broker.fenced}
+    down = {one.id: f", {how.value}" for one, how in zip(view.brokers, view.liveness, strict=True) if how in _NAMED}
     named = [
-        f"{broker} ({counted(replicas, 'replica')}{', fenced' if broker in fenced else ''})"
+        f"{broker} ({counted(replicas, 'replica')}{down.get(broker, '')})"
         for broker, replicas in stuck.replica_count_by_broker[:_BROKERS_NAMED_MAX]
     ]
     more = len(stuck.replica_count_by_broker) - len(named)

@@ -15,13 +15,13 @@ So for any set of lost brokers, the leader is the first broker of the row that i
     under min-ISR   leaderless, or fewer than min_isr of the first in_sync_count are left
     no replica      all of the first live_count are lost
 
-Constraints: a replica is live if its broker is neither fenced nor in controlled shutdown (from which the controller
-takes leaders and ISR memberships at once) and the view does not list it as offline. A cordoned broker leads as any
-other: cordoning is about new replicas (KIP-1066). Where the view says that a partition has no leader, those that could
-lead it are down too, though a dump of topics fences nobody: the controller would have elected one. The result does not
-depend on the order in which the lost brokers are fenced; what depends on it is in returning.py. min.insync.replicas is
-bounded by the partition's replicas, as the leader bounds it since 3.7 (kafka-topics does not, so it counts a partition
-of one replica with min.insync.replicas 2 as under min-ISR for ever).
+Constraints: a replica is live if its broker is not known to be down (broker/liveness.py) and the view does not list
+it as offline. A cordoned broker leads as any other: cordoning is about new replicas (KIP-1066). Where the view says
+that a partition has no leader, those that could lead it are down too, though a dump of topics fences nobody: the
+controller would have elected one. The result does not depend on the order in which the lost brokers are fenced; what
+depends on it is in returning.py. min.insync.replicas is bounded by the partition's replicas, as the leader bounds it
+since 3.7 (kafka-topics does not, so it counts a partition of one replica with min.insync.replicas 2 as under min-ISR
+for ever).
 
 How: where the view has no ISR, every live replica but an observer is taken to be in sync, and a note says so; where it
 has no leader, the first of the order.
@@ -90,7 +90,7 @@ def successions(view: ClusterView) -> Successions:
     """Return the order of succession of every partition of `view`. Cost: O(replicas)."""
     table = view.partitions
     rows = view.replica_rows
-    live = np.array([broker.is_active for broker in view.brokers], dtype=np.bool_)
+    live = ~view.known_down
     isr, notes = _isr(table)
     leader = np.full(table.count, LEADER_NOT_SAID, dtype=np.int32) if table.leader is None else table.leader
     order = np.full(rows.shape, PAD, dtype=np.int32)

@@ -43,7 +43,7 @@ class Input:
         """Return what a goal makes of a view that has the added brokers."""
         rows = view.replica_rows
         removed = np.array([b.id in set(goal.remove) for b in view.brokers], dtype=np.bool_)
-        down = np.array([not b.is_active for b in view.brokers], dtype=np.bool_)
+        down = ~view.alive
         fenced = down & ~removed
         changes = ~excluded_rows(view, goal)
         stay = count_in_row((rows >= 0) & np.append(fenced, False)[rows])

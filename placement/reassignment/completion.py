@@ -76,7 +76,7 @@ def completion(reassignment: Reassignment, release: Release = NEWEST) -> Complet
     target, added = reassignment.replicas, reassignment.added
     in_sync = _in_sync(reassignment)
     waits = _waits_for(reassignment, release, in_sync)
-    gone = _on(target, _fenced_ids(reassignment.view)) | _offline(reassignment)
+    gone = _on(target, _down_ids(reassignment.view)) | _offline(reassignment)
     leaderless = _leaderless(reassignment)
     blocked = _moves(reassignment) & (~any_in_row(in_sync) | any_in_row(added & gone))
     stuck = blocked | (leaderless & any_in_row(added))
@@ -135,7 +135,7 @@ def drifted_rows(reassignment: Reassignment) -> Int64Array:
     if table.leader is None or not table.replicas.shape[1]:
         return np.empty(0, dtype=np.int64)
     first = table.replicas[:, 0]
-    drifted = (table.leader >= 0) & (table.leader != first) & ~_on(first, _fenced_ids(view))
+    drifted = (table.leader >= 0) & (table.leader != first) & ~_on(first, _down_ids(view))
     drifted[reassignment.rows] = False
     return np.flatnonzero(drifted)
 
@@ -201,8 +201,8 @@ def _offline(reassignment: Reassignment) -> BoolMatrix:
     return members(reassignment.replicas, offline[reassignment.rows]) & (reassignment.replicas >= 0)
 
 
-def _fenced_ids(view: ClusterView) -> Int32Array:
-    return np.array([broker.id for broker in view.brokers if not broker.is_active], dtype=np.int32)
+def _down_ids(view: ClusterView) -> Int32Array:
+    return view.broker_ids[view.known_down]
 
 
 def _on(matrix: Int32Array, ids: Int32Array) -> BoolMatrix:

@@ -24,7 +24,7 @@ ReplicationControlManager.validateManualPartitionAssignment; KAFKA-19975.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 import attrs
@@ -32,6 +32,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from broker.cluster import ClusterView, Int64Array
+from broker.ids import BrokerId
+from broker.liveness import Liveness
 from broker.releases import Release
 from broker.row_flags import any_in_row, count_in_row
 from broker.units import format_size
@@ -81,24 +83,56 @@ def _refusals(impact: Impact) -> Iterator[Finding]:
             sentence=f"Being reassigned now: {counted(running, 'partition')}. kafka-reassign-partitions --execute "
             "refuses without --additional, and their new replicas are among the replicas of this dump already.",
         )
-    named = sorted({broker for batch in impact.batches for broker in fenced_targets(batch.plan)})
-    if named:
-        yield Finding(
-            name="broker-not-live",
-            is_bad=True,
-            count=len(named),
-            sentence=f"Targets name fenced {_brokers(named)}; kafka-reassign-partitions --execute refuses the whole "
-            f'file ("Unknown broker id {named[0]}"), as it knows live brokers only.',
-        )
+    yield from _down(impact)
 
     if impact.release >= CORDONING_SINCE:
         yield from _cordons(impact)
 
 
-def fenced_targets(plan: Reassignment) -> list[int]:
-    """Return the fenced brokers that a plan's targets name, ascending."""
+def _down(impact: Impact) -> Iterator[Finding]:
+    """Yield the brokers that are down and that targets name: the tool refuses the file, and no copy there completes.
+
+    A broker that is in no ISR may still be catching up, so that only what is new on it is bad news.
+    """
+    view = impact.before
+    found = {number: how for batch in impact.batches for number, how in down_targets(batch.plan, view).items()}
+    if not found:
+        return
+    lagging = [number for number, how in found.items() if how is Liveness.IN_NO_ISR]
+    is_new = any(
+        bool(np.isin(plan.replicas, lagging)[plan.added].any() or np.isin(_new_first(plan), lagging).any())
+        for plan in (batch.plan for batch in impact.batches)
+    )
+    yield Finding(
+        name="broker-not-live",
+        is_bad=is_new or len(lagging) < len(found),
+        count=len(found),
+        sentence=f"Targets name {named_down(dict(sorted(found.items())))}; kafka-reassign-partitions --execute refuses "
+        f'the whole file ("Unknown broker id {min(found)}"), as it knows live brokers only.',
+    )
+
+
+def _new_first(plan: Reassignment) -> NDArray[np.int32]:
+    """Return the preferred leaders that a plan makes anew."""
+    first = plan.replicas[:, 0]
+    return first[first != plan.current[:, 0]] if plan.current.shape[1] else first
+
+
+def down_targets(plan: Reassignment, view: ClusterView | None = None) -> dict[BrokerId, Liveness]:
+    """Return the brokers that a plan's targets name and that are down, ascending, as `view` or the plan's own shows."""
     named = set(np.unique(plan.replicas).tolist())
-    return sorted(int(one.id) for one in plan.view.brokers if one.fenced and int(one.id) in named)
+    view = plan.view if view is None else view
+    pairs = zip(view.brokers, view.liveness, strict=True)
+    down = {one.id: how for one, how in pairs if how not in (Liveness.ALIVE, Liveness.STOPPING)}
+    return {number: how for number, how in down.items() if int(number) in named}
+
+
+def named_down(found: Mapping[BrokerId, Liveness]) -> str:
+    """Return brokers that are down in words, such as "fenced broker 3" or "broker 3 (in no ISR), 5 (fenced)"."""
+    if set(found.values()) == {Liveness.FENCED}:
+        return f"fenced {_brokers([int(number) for number in found])}"
+    shown = listed([f"{number} ({how.value})" for number, how in list(found.items())[:NAMES_MAX]], len(found))
+    return f"broker{'s' * (len(found) > 1)} {shown}"
 
 
 def naming_cordoned(plan: Reassignment) -> NDArray[np.bool_]:
@@ -184,8 +218,8 @@ def _held_up(batch: BatchImpact, release: Release) -> Iterator[Finding]:
             name="stuck",
             is_bad=True,
             count=int(stuck.size),
-            sentence="Cannot complete, as a new replica is on a fenced broker, no member of the ISR stays, or nobody "
-            f"leads: {counted(int(stuck.size), 'partition')}, {named(batch.plan, stuck)}.",
+            sentence="Cannot complete, as a new replica is on a broker that is down, no member of the ISR stays, or "
+            f"nobody leads: {counted(int(stuck.size), 'partition')}, {named(batch.plan, stuck)}.",
         )
 
 

@@ -9,8 +9,8 @@ should have.
     drain    brokers give up all they hold; the loads of the others become no more uneven
     racks    violations of the rack rule end; loads become no more uneven
 
-Constraints: a goal that contradicts itself is refused; refusals.py refuses what a cluster cannot reach. A fenced broker
-keeps what it holds and receives nothing; a broker that is removed keeps nothing.
+Constraints: a goal that contradicts itself is refused; refusals.py refuses what a cluster cannot reach. A broker
+that is down (broker/liveness.py) keeps what it holds and receives nothing; one that is removed keeps nothing.
 
 Example: `Goal(kind="drain", remove=(BrokerId(5),))`.
 
@@ -29,10 +29,10 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from broker.cluster import PAD, SIZE_UNKNOWN, BrokerView, ClusterView, Int64Array
+from broker.cluster import PAD, SIZE_UNKNOWN, BrokerView, ClusterView, Int32Array, Int64Array, PartitionTable
 from broker.errors import RefusedError, UsageError
 from broker.ids import BrokerId
-from placement.reassignment.reassignment import Reassignment
+from placement.reassignment.reassignment import Reassignment, members
 
 MEASURES: Final = ("replicas", "bytes")
 """What a plan moves the least of."""
@@ -165,6 +165,11 @@ def with_added(view: ClusterView, goal: Goal) -> ClusterView:
             raise PlanRefusedError(
                 f"broker {number} is to be added, but all its log directories are cordoned; uncordon one first"
             )
+        if number in view.seen_down:
+            raise PlanRefusedError(
+                f"broker {number} is to be added, but looks down ({view.seen_down[number].value}): a new replica there "
+                "would never catch up; start it first"
+            )
         known[number] = BrokerView(id=number, rack=rack) if old is None else attrs.evolve(old, rack=rack or old.rack)
     return attrs.evolve(view, brokers=tuple(known[number] for number in sorted(known)), totals=None)
 
@@ -185,10 +190,20 @@ def as_targeted(view: ClusterView) -> ClusterView:
         table,
         replicas=replicas,
         replica_size_bytes=None if sizes is None else np.take_along_axis(sizes, order, axis=1),
+        isr=_isr_at_target(table, replicas),
         adding=None,
         removing=None,
     )
     return attrs.evolve(view, partitions=after)
+
+
+def _isr_at_target(table: PartitionTable, replicas: Int32Array) -> Int32Array | None:
+    """Return the ISR once the replicas that are being added have joined it, and the removed ones have left."""
+    if table.isr is None or table.adding is None:
+        return table.isr
+    isr = np.concatenate([table.isr, np.where(members(table.adding, table.isr), PAD, table.adding)], axis=1)
+    isr = np.where(members(isr, replicas), isr, PAD)
+    return np.take_along_axis(isr, np.argsort(isr < 0, axis=1, kind="stable"), axis=1)
 
 
 def shares(view: ClusterView, goal: Goal) -> Int64Array:

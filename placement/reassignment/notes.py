@@ -24,7 +24,7 @@ from broker.units import format_size
 from broker.wording import counted
 from placement.reassignment.certificate import GAP_MAX
 from placement.reassignment.completion import Completion, completion, drifted_rows, unblocked_by_newer_release
-from placement.reassignment.findings import fenced_targets, named, naming_cordoned
+from placement.reassignment.findings import down_targets, named, named_down, naming_cordoned
 from placement.reassignment.goal import copy_sizes, excluded_rows
 from placement.reassignment.plan import Plan
 from placement.reassignment.reassignment import Reassignment
@@ -45,6 +45,7 @@ def _notes(plan: Plan, done: Completion) -> Iterator[str]:
     cordoned = _cordoned(plan)
     if cordoned:
         yield f"{cordoned} cordoned: no plan gives a replica there, and what is there may stay"
+    yield from _down(plan)
     yield from _held_already(plan)
     idle = _idle(plan)
     if idle:
@@ -59,11 +60,11 @@ def _notes(plan: Plan, done: Completion) -> Iterator[str]:
     if not moved.count:
         yield "no replica has to move" if drifted else "nothing has to change"
         return
-    fenced = _named_fenced(plan)
-    if fenced:
+    down = down_targets(plan.reassignment)
+    if down:
         yield (
-            f"the plan names {fenced}: kafka-reassign-partitions --execute knows live brokers only and refuses the "
-            "whole file until they are back"
+            f"the plan names {named_down(down)}: kafka-reassign-partitions --execute knows live brokers only and "
+            "refuses the whole file until they are back"
         )
     kept = naming_cordoned(moved)
     if kept.any():
@@ -122,6 +123,18 @@ def _unproven(plan: Plan) -> Iterator[str]:
     )
 
 
+def _down(plan: Plan) -> Iterator[str]:
+    """Yield which brokers look down, and that they receive nothing."""
+    down = {number: how for number, how in plan.view.seen_down.items() if number not in plan.goal.remove}
+    if down:
+        is_one = len(down) == 1
+        first = ",".join(map(str, list(down)[:_SHOWN_MAX]))
+        yield (
+            f"{named_down(down)} {'looks' if is_one else 'look'} down: no replica and no leader goes there, and what "
+            f"is there stays; if {'it is' if is_one else 'they are'} gone for good: --goal drain --remove {first}"
+        )
+
+
 def _held_already(plan: Plan) -> Iterator[str]:
     """Yield that brokers are added which hold replicas: perhaps other ones were meant."""
     if not plan.goal.add:
@@ -152,14 +165,9 @@ def _idle(plan: Plan) -> list[int]:
 
 def _cordoned(plan: Plan) -> str:
     """Return which brokers are cordoned, in words; nothing if none is."""
-    found = [int(one.id) for one in plan.view.brokers if one.cordoned and one.is_active]
+    able = zip(plan.view.brokers, plan.view.alive.tolist(), strict=True)
+    found = [int(one.id) for one, is_alive in able if one.cordoned and is_alive]
     return f"broker{'s' * (len(found) > 1)} {_ids(found)} {'are' if len(found) > 1 else 'is'}" if found else ""
-
-
-def _named_fenced(plan: Plan) -> str:
-    """Return which fenced brokers the plan's rows name, in words; nothing if none."""
-    found = fenced_targets(plan.reassignment)
-    return f"fenced broker{'s' * (len(found) > 1)} {_ids(found)}" if found else ""
 
 
 def _ids(brokers: Sequence[int]) -> str:

@@ -62,7 +62,7 @@ def write_order(
                 size += 1
         if leader[row] < 0 or size == 0 or target[row, 0] == leader[row]:
             continue
-        if fenced[target[row, 0]] and leader[row] == former[row]:
+        if fenced[target[row, 0]] and target[row, 0] == before[row, 0] and leader[row] == former[row]:
             continue
         for column in range(size):
             if target[row, column] == leader[row]:

@@ -46,13 +46,15 @@ def faults_of_rows(view: ClusterView, goal: Goal, given: Input, target: Int32Arr
     same = (_widened(target, width) == _widened(given.rows, width)).all(axis=1)
     stays = (given.rows >= 0) & np.append(given.fenced, False)[given.rows]
     added = np.array([b.id in {number for number, _ in goal.add} for b in view.brokers] + [False], dtype=np.bool_)
+    turned = _first_of(target) != _first_of(given.rows)
     rules = [
         ("a broker holds two replicas", twice),
         ("an excluded topic changes", ~given.changes & ~same),
         ("a replica stands on a broker that is removed", given.changes & any_in_row(held & ~live & ~fenced)),
-        ("a fenced broker receives or loses a replica", any_in_row(new & fenced)),
+        ("a broker that is down receives a replica", any_in_row(new & fenced)),
         ("a cordoned broker receives a replica", any_in_row(new & np.append(given.cordoned, False)[target])),
-        ("a fenced broker loses its replica", given.changes & any_in_row(stays & ~among(given.rows, target))),
+        ("a broker that is down becomes the preferred leader", turned & _first_is(target, given.fenced)),
+        ("a broker that is down loses its replica", given.changes & any_in_row(stays & ~among(given.rows, target))),
         ("the number of replicas is not that asked", given.changes & ((held & live).sum(axis=1) != given.wanted)),
     ]
     if goal.only_leaders:
@@ -70,6 +72,16 @@ def faults_of_rows(view: ClusterView, goal: Goal, given: Input, target: Int32Arr
             name = f"{view.topics[int(table.topic_index[row])].name}-{int(table.partition_ids[row])}"
             found.append(f"{what}: {counted(int(broken.sum()), 'partition')}, such as {name}")
     return found
+
+
+def _first_of(rows: Int32Array) -> Int32Array:
+    """Return the preferred leader of each row, int32[P], -1 for a row without replicas."""
+    return rows[:, 0] if rows.shape[1] else np.full(rows.shape[0], PAD, dtype=np.int32)
+
+
+def _first_is(rows: Int32Array, flags: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return which rows have a flagged broker as their preferred leader, bool[P]."""
+    return np.append(flags, False)[_first_of(rows)]
 
 
 def _widened(rows: Int32Array, width: int) -> Int32Array:

@@ -6,9 +6,9 @@ stays where it is, and who led before.
 Constraints, as in placement/balance/reachable.py: a partition stands on as many racks as it can; a broker without a
 rack is a rack of its own; without any rack there is no rule. Replicas on fenced brokers stay, and their racks are
 barred to the partition's other replicas; a removed broker bars nothing. Replicas of excluded topics stay and count.
-A broker in controlled shutdown is as a fenced one. A cordoned broker receives nothing, though released Kafka would let
-a reassignment do so; it keeps what it has or gives it away, and leads. A rack whose live brokers are all cordoned is
-barred to the partitions that have no replica there.
+A broker that is down in any other way (broker/liveness.py) is as a fenced one. A cordoned broker receives nothing,
+though released Kafka would let a reassignment do so; it keeps what it has or gives it away, and leads. A rack whose
+live brokers are all cordoned is barred to the partitions that have no replica there.
 
 How: with f replicas for a open groups, f <= a: at most one in an open group, none in a barred one; f > a: at least one
 in every open group. Groups of one broker each, which no partition bars, are one group where every f <= a: no broker
@@ -68,7 +68,7 @@ class Standing:
         ids = view.broker_ids
         rows = view.replica_rows
         removed = np.isin(ids, np.array(goal.remove, dtype=np.int32))
-        fenced = np.array([not one.is_active for one in view.brokers], dtype=np.bool_) & ~removed
+        fenced = ~view.alive & ~removed
         live = ~removed & ~fenced
         changes = ~excluded_rows(view, goal)
         held = rows >= 0
@@ -97,7 +97,7 @@ def leading(view: ClusterView, rows: Int32Array, live: NDArray[np.bool_]) -> Int
 
     A broker that is to be removed leads too; a fenced one does not.
     """
-    able = np.append(np.array([one.is_active for one in view.brokers], dtype=np.bool_), False)
+    able = np.append(view.alive, False)
     if not rows.shape[1]:
         return np.full(rows.shape[0], PAD, dtype=np.int32)
     first = np.where(able[rows[:, 0]], rows[:, 0], PAD)

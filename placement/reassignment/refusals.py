@@ -38,7 +38,7 @@ from placement.reassignment.goal import (
 def _check_capacity(view: ClusterView, goal: Goal) -> None:
     """Refuse capacities that leave out a broker that holds replicas afterwards."""
     known = {number for number, _ in goal.capacity}
-    stay = {one.id for one in view.brokers if one.is_active} | {number for number, _ in goal.add}
+    stay = set(view.broker_ids[view.alive].tolist()) | {number for number, _ in goal.add}
     unknown = sorted(stay - known - set(goal.remove))
     if goal.capacity and unknown:
         raise MissingInputError(
@@ -185,7 +185,8 @@ def refuse_row(view: ClusterView, goal: Goal, row: int) -> PlanRefusedError:
     if goal.new_only_receives:
         return _refuse_new_only(view, goal, row)
     remedy = "add brokers"
-    cordoned = [int(one.id) for one in view.brokers if one.cordoned and one.is_active and one.id not in goal.remove]
+    able = zip(view.brokers, view.alive.tolist(), strict=True)
+    cordoned = [int(one.id) for one, is_alive in able if one.cordoned and is_alive and one.id not in goal.remove]
     if cordoned:
         remedy = (
             f"{brokers_named(cordoned)} may receive nothing (all log directories cordoned): uncordon one, or {remedy}"
@@ -220,7 +221,7 @@ def check_sources(view: ClusterView, goal: Goal) -> None:
     if isr is None or not goal.remove:
         return
     ids = view.broker_ids
-    dead = ids[np.array([not one.is_active for one in view.brokers], dtype=np.bool_)]
+    dead = ids[~view.alive]
     gone = np.isin(isr, np.intersect1d(dead, np.array(goal.remove, dtype=np.int32)))
     alive = (isr >= 0) & ~np.isin(isr, dead)
     lost = any_in_row(gone) & ~any_in_row(alive) & ~excluded_rows(view, goal)

@@ -125,7 +125,7 @@ def _goals(view: ClusterView, joining: int, excluded: tuple[str, ...]) -> Iterat
     yield ADD, Goal(kind="add", add=joined, exclude_topics=excluded)
     held = broker_loads(view).replica_count
     assert held is not None, "every partition is listed"
-    live = [place for place, one in enumerate(view.brokers) if one.is_active]
+    live = np.flatnonzero(view.alive).tolist()
     if live:
         fullest = view.brokers[live[int(np.argmax(held[live]))]].id
         yield DRAIN, Goal(kind="drain", remove=(fullest,), exclude_topics=excluded)

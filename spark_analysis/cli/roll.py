@@ -193,7 +193,9 @@ def _shown(
     if found.limits.stuck.forbidding.size:
         yield Text(printable(f"  WARNING: {_warning(found)}"), style="bold red")
     if found.limits.fenced:
-        yield Text(f"  left out, as they are fenced or stopping: {', '.join(map(str, found.limits.fenced))}")
+        how = {one.id: each.value for one, each in zip(view.brokers, view.liveness, strict=True)}
+        shown = ", ".join(f"{broker} ({how[broker]})" for broker in found.limits.fenced)
+        yield Text(f"  left out, as they are down: {shown}")
     yield Text()
     rows = [(str(number), str(len(batch)), _listed(batch, view)) for number, batch in enumerate(found.batches, start=1)]
     yield shown_table(_heading(found), ("batch", "size", "brokers"), rows, left_count=3)
@@ -276,6 +278,7 @@ def _listed(batch: tuple[int, ...], view: ClusterView) -> str:
     """Return the brokers of a batch, and its racks if it is made of whole racks."""
     shown = ", ".join(map(str, batch[:_BROKERS_SHOWN_MAX])) + (", …" if len(batch) > _BROKERS_SHOWN_MAX else "")
     inside = {broker.rack for broker in view.brokers if broker.id in batch}
-    whole = all(broker.id in batch for broker in view.brokers if broker.rack in inside and broker.is_active)
+    down = set(view.broker_ids[view.known_down].tolist())
+    whole = all(broker.id in batch for broker in view.brokers if broker.rack in inside and broker.id not in down)
     racks = [each for each in inside if each is not None]
     return f"{shown} (all of {', '.join(sorted(racks))})" if whole and racks and len(racks) == len(inside) else shown

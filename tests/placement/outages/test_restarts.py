@@ -152,7 +152,7 @@ def test_a_cluster_whose_last_replicas_in_sync_would_restart_is_refused() -> Non
     gone = racked([[0, 1, 2], [1, 2, 0], [0, 3, 4]], "abcde", isr=[[0, -1, -1], [0, -1, -1], [0, 3, 4]])
     with pytest.raises(RefusedError) as refused:
         restart_schedule(gone)
-    where = OUT_OF_SYNC.format("s", "1 (2 replicas), 2 (2 replicas)", "each of these partitions")
+    where = OUT_OF_SYNC.format("s", "1 (2 replicas, in no ISR), 2 (2 replicas, in no ISR)", "each of these partitions")
     assert str(refused.value) == f"2 of 3 partitions are {where}"
     fenced = attrs.evolve(
         racked([[0, 1, 2], [1, 0, -1]], "abc", isr=[[0, 1, -1], [1, 0, -1]]),
@@ -193,7 +193,10 @@ def test_despite_replicas_out_of_sync_the_brokers_of_their_partitions_restart_on
 
 def test_the_brokers_of_a_partition_without_a_leader_forbid_restarts_unless_all_are_fenced() -> None:
     view = racked([[0, 1], [2, 3]], "abcd", isr=[[-1, -1], [2, 3]], leader=[-1, 2])
-    with pytest.raises(RefusedError, match=r"1 of 2 partitions is .* on brokers 0 \(1 replica\), 1 \(1 replica\); "):
+    with pytest.raises(
+        RefusedError,
+        match=r"1 of 2 partitions is .* on brokers 0 \(1 replica, in no ISR\), 1 \(1 replica, in no ISR\); ",
+    ):
         restart_schedule(view)
     batches = restart_schedule(view, despite_out_of_sync=True).batches
     assert len(batches) == 2

@@ -103,8 +103,9 @@ def test_brokers_gone_are_refused_with_what_would_do(tmp_path: Path, capsys: pyt
     assert not (tmp_path / "out").exists()
     assert printed.err == (
         "brokerside: 25 of 26 partitions are at or under min.insync.replicas because replicas are out of sync, on "
-        "brokers 2 (23 replicas), 3 (18 replicas); bring these brokers back and wait until every replica is in sync, "
-        "or give --despite-out-of-sync, which restarts the brokers of each of these partitions one at a time\n"
+        "brokers 2 (23 replicas, in no ISR), 3 (18 replicas, in no ISR); bring these brokers back and wait until every "
+        "replica is in sync, or give --despite-out-of-sync, which restarts the brokers of each of these partitions one "
+        "at a time\n"
     )
 
 

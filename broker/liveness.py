@@ -1,0 +1,117 @@
+"""Decide from one moment of a cluster which brokers are alive.
+
+What it decides: for each broker, in this order of evidence:
+
+- `FENCED`, `STOPPING`: its registration says that it is fenced, or in controlled shutdown;
+- `OFFLINE`: every replica that it holds is listed as offline;
+- `IN_NO_ISR`: it holds replicas, leads none and is in the ISR of none;
+- `ALIVE` otherwise, so also a broker that holds nothing, and every broker where no ISR is shown.
+
+A describe shows no registrations at all, so the last two are all that tells of a dead broker there. A broker that has
+just started and still catches up in all its partitions looks like `IN_NO_ISR` too: nothing should move onto it yet, but
+it may restart and lead.
+
+Constraints: the ISR of a partition without a leader is no evidence of life: the controller elects a live member of the
+ISR at once, so none of them is live. An observer is out of the ISR by design, and a replica that is being added is not
+in it yet, so neither is evidence of death. A partition that is led and shows an empty ISR does not show its ISR.
+
+Example: replicas 1, 2 and 1, 3; broker 3 is in no ISR.
+
+    >>> found = liveness(
+    ...     [None, None, None],
+    ...     np.array([[0, 1], [0, 2]]),
+    ...     leader=np.array([0, 0]),
+    ...     isr=np.array([[0, 1], [0, -1]]),
+    ... )
+    >>> [each.value for each in found]
+    ['alive', 'alive', 'in no ISR']
+
+Left out: what an operator knows better; a disk that failed alone, which makes some replicas of a broker offline.
+
+Source: Kafka metadata PartitionChangeBuilder.electAnyLeader, ClusterControlManager.isActive, 4.4.0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from broker.ids import NO_LEADER
+
+_Matrix = NDArray[np.int64]
+
+
+class Liveness(Enum):
+    """Name what is known of a broker: alive, or why it is taken to be down."""
+
+    ALIVE = "alive"
+    FENCED = "fenced"
+    STOPPING = "in controlled shutdown"
+    OFFLINE = "every replica offline"
+    IN_NO_ISR = "in no ISR"
+
+    @property
+    def is_inferred(self) -> bool:
+        """Return whether the partitions show it, and no registration."""
+        return self in (Liveness.OFFLINE, Liveness.IN_NO_ISR)
+
+
+def liveness(
+    registered: Sequence[Liveness | None],
+    replicas: _Matrix,
+    *,
+    leader: NDArray[np.int64] | None = None,
+    isr: _Matrix | None = None,
+    offline: _Matrix | None = None,
+    unjudged: Sequence[_Matrix] = (),
+) -> tuple[Liveness, ...]:
+    """Return what is known of each of B brokers; brokers are positions 0..B-1, and -1 pads.
+
+    `registered` is what the registration of each says, None for nothing; `replicas` int[P, W], `leader` int[P] with -1
+    for none and less for not shown, `isr` and `offline` int[P, any width]; the replicas in `unjudged` (observers,
+    those being added) need not be in the ISR. Cost: O(replicas).
+    """
+    count = len(registered)
+    down = np.zeros(count, dtype=np.bool_)
+    if offline is not None:
+        held = _counts(replicas, count)
+        down = (held > 0) & (_counts(np.where(_among(offline, replicas), offline, -1), count) >= held)
+    lagging = np.zeros(count, dtype=np.bool_)
+    if isr is not None:
+        lagging = _in_no_isr(count, replicas, leader, isr, unjudged)
+    return tuple(
+        known or (Liveness.OFFLINE if is_down else Liveness.IN_NO_ISR if is_lagging else Liveness.ALIVE)
+        for known, is_down, is_lagging in zip(registered, down.tolist(), lagging.tolist(), strict=True)
+    )
+
+
+def _in_no_isr(
+    count: int, replicas: _Matrix, leader: NDArray[np.int64] | None, isr: _Matrix, unjudged: Sequence[_Matrix]
+) -> NDArray[np.bool_]:
+    """Return which brokers hold replicas, lead none and are in the ISR of none, bool[count]."""
+    judged = replicas
+    for besides in unjudged:
+        judged = np.where(_among(judged, besides), -1, judged)
+    led = np.ones(replicas.shape[0], dtype=np.bool_) if leader is None else leader != NO_LEADER
+    seen = _counts(np.where(led[:, None], isr, -1), count) > 0
+    if leader is not None:
+        seen |= _counts(leader, count) > 0
+    not_shown = led & ~(isr >= 0).any(axis=1)
+    seen |= _counts(replicas[not_shown], count) > 0
+    return np.asarray((_counts(judged, count) > 0) & ~seen)
+
+
+def _among(values: _Matrix, of: _Matrix) -> NDArray[np.bool_]:
+    """Return which of `values` [P, V] stand in the same row of `of` [P, W], bool[P, V]."""
+    found = np.zeros(values.shape, dtype=np.bool_)
+    for column in range(of.shape[1]):
+        found |= values == of[:, column, None]
+    return found
+
+
+def _counts(values: NDArray[np.int64], count: int) -> NDArray[np.int64]:
+    """Return how often each of 0..count-1 is among `values`."""
+    return np.bincount(values[values >= 0], minlength=count).astype(np.int64)

@@ -1,0 +1,134 @@
+"""Dumps with a broker that is dead, through every command that asks who is alive: none of them takes it for alive."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from broker.cli import run
+from spark_analysis.cli.commands import brokerside
+from spark_analysis.sources.dumps import DumpInput, read_named
+from spark_analysis.tables.advice_rows import BALANCE, LEADERS, plan_rows
+
+DEAD = Path(__file__).parents[2] / "real_data" / "dead"
+DOWN = {"no-isr": (3, "in no ISR"), "offline": (5, "every replica offline"), "sole-in-sync": (34, "in no ISR")}
+LIVE = {"no-isr": 2, "offline": 2, "sole-in-sync": 32}
+PLANS = {
+    "balance": (),
+    "leaders": ("--only-leaders",),
+    "drain": ("--goal", "drain", "--remove", "LIVE"),
+    "add": ("--goal", "add", "--add", "40"),
+    "factor": ("--goal", "factor", "--factor", "3"),
+}
+
+
+def brokerside_of(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    status = run(brokerside, "brokerside", list(arguments))
+    out, err = capsys.readouterr()
+    return status, out, err
+
+
+def plan_json(name: str, capsys: pytest.CaptureFixture[str], *arguments: str, out: Path) -> tuple[int, list[str]]:
+    given = [each.replace("LIVE", str(LIVE[name])) for each in arguments]
+    status, shown, err = brokerside_of(capsys, "plan", str(DEAD / f"{name}.txt"), *given, "--json", "--out", str(out))
+    return status, json.loads(shown)["notes"] if status == 0 else [err]
+
+
+@pytest.mark.parametrize("name", DOWN)
+@pytest.mark.parametrize("goal", PLANS)
+def test_a_plan_places_nothing_there_and_names_the_broker(
+    name: str, goal: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    down, how = DOWN[name]
+    status, notes = plan_json(name, capsys, *PLANS[goal], out=tmp_path)
+    if status:  # Too few live brokers are left: the refusal counts them.
+        assert (name, goal) in {("sole-in-sync", "drain")}
+        assert "live brokers" in notes[0]
+        return
+    assert any(
+        note.startswith(f"broker {down} ({how}) looks down: no replica and no leader goes there") for note in notes
+    )
+    before = {(row["topic"], row["partition"]): row["replicas"] for row in _rows(tmp_path / "rollback.json")}
+    for row in _rows(tmp_path / "plan.json"):
+        held = before[row["topic"], row["partition"]]
+        assert (down in row["replicas"]) == (down in held)
+        assert row["replicas"][0] != down or held[0] == down
+    assert brokerside_of(capsys, "plan", "--check", str(tmp_path))[0] == 0
+
+
+def _rows(path: Path) -> list[dict[str, list[int]]]:
+    return json.loads(path.read_text())["partitions"]
+
+
+@pytest.mark.parametrize("name", DOWN)
+def test_check_and_impact_say_that_a_plan_goes_there(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    down, how = DOWN[name]
+    dump = str(DEAD / f"{name}.txt")
+    assert plan_json(name, capsys, "--only-leaders", out=tmp_path)[0] == 0
+    topic, number, replicas = _without(dump, down)
+    bad = {"topic": topic, "partition": number, "replicas": [down, *replicas[1:]], "log_dirs": ["any"] * len(replicas)}
+    path = tmp_path / "plan.json"
+    path.write_text(json.dumps({"version": 1, "partitions": [bad]}))
+    status, _, err = brokerside_of(capsys, "plan", "--check", str(tmp_path))
+    assert status == 1
+    assert f"a broker that is down receives a replica: 1 partition, such as {topic}-{number}" in err
+    assert f"a broker that is down becomes the preferred leader: 1 partition, such as {topic}-{number}" in err
+    status, _, err = brokerside_of(capsys, "impact", dump, str(path), "--json")
+    assert status == 1
+    assert f"Targets name broker {down} ({how}); kafka-reassign-partitions --execute refuses" in err
+
+
+def _without(dump: str, down: int) -> tuple[str, int, list[int]]:
+    """Return a partition of a dump that the broker does not hold: topic, number and replicas."""
+    for line in Path(dump).read_text().splitlines():
+        fields = dict(part.split(": ", 1) for part in line.strip().split("\t") if ": " in part)
+        if "Partition" in fields:
+            replicas = [int(each) for each in fields["Replicas"].split(",")]
+            if down not in replicas:
+                return fields["Topic"], int(fields["Partition"]), replicas
+    raise AssertionError(dump)
+
+
+@pytest.mark.parametrize("name", DOWN)
+def test_roll_names_it_and_leaves_it_out_where_it_is_known_to_be_down(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    down, how = DOWN[name]
+    dump = str(DEAD / f"{name}.txt")
+    status, _, err = brokerside_of(capsys, "roll", dump)
+    assert status == 1
+    assert f", {how}" in err
+    status, shown, _ = brokerside_of(capsys, "roll", dump, "--despite-out-of-sync")
+    assert status == 0
+    found = json.loads(brokerside_of(capsys, "roll", dump, "--despite-out-of-sync", "--json")[1])
+    is_known = name == "offline"
+    assert (f"left out, as they are down: {down} ({how})" in shown) == is_known
+    assert found["fenced_broker_ids"] == [down] * is_known
+    assert (down in [broker for batch in found["batches"] for broker in batch]) != is_known
+
+
+@pytest.mark.parametrize("name", DOWN)
+def test_outage_lets_it_lead_nothing(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    down, _ = DOWN[name]
+    dump = str(DEAD / f"{name}.txt")
+    found = json.loads(brokerside_of(capsys, "outage", dump, "--lose", str(down), "--json")[1])
+    assert found["affected_count"] == 0, "it is lost already"
+    for lost in (1, 2, 31, 32):
+        status, shown, _ = brokerside_of(capsys, "outage", dump, "--lose", str(lost), "--json")
+        if status == 0:
+            assert json.loads(shown)["pile_up"]["failover_broker"] != down
+
+
+@pytest.mark.parametrize("name", DOWN)
+def test_the_report_advises_nothing_onto_it(name: str) -> None:
+    down, how = DOWN[name]
+    path = str(DEAD / f"{name}.txt")
+    (view,) = read_named(DumpInput(path, name)).clusters
+    rows = list(plan_rows(view, [BALANCE, LEADERS]))
+    assert rows
+    for row in rows:
+        assert any(note.startswith(f"broker {down} ({how}) looks down") for note in row["notes"])
