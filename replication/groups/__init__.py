@@ -2,7 +2,7 @@
 
     client/         Model a consumer of each group protocol as a machine without I/O.
     common/         Share events, coordinator settings, stored records, checks and counts.
-    alone/          Run one group and its coordinator without a cluster.
+    alone/          Run one group on a cluster of one broker, and count what its rebalances cost.
 
 The modules beside these rooms run groups in the cluster: coordinators on brokers, members as clients, and checks.
 """

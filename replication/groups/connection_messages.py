@@ -11,11 +11,14 @@ Source: ours; the probe stands for TCP's detection of broken connections.
 
 from __future__ import annotations
 
+import enum
+
 import attrs
 
 from broker.group.classic import Ticket
 from broker.ids import BrokerId
-from replication.groups.client.messages import Request, Response
+from replication.groups.client.messages import Request, Response, Send
+from replication.groups.common.events import Event
 from replication.roles.messages import HostedMessage, NodeId
 
 
@@ -89,11 +92,26 @@ class ProbeDue(HostedMessage):
     session: int
 
 
+class Due(enum.Enum):
+    """Name what is due at a member's process beside the events of its plan."""
+
+    FREEZE_ENDS = enum.auto()
+    RESTART = enum.auto()
+
+
 @attrs.frozen
 class EventDue(HostedMessage):
-    """Tell a member that the event at this index of its plan happens."""
+    """Tell a member that an event happens now."""
 
-    place: int
+    what: Event | Due
+
+
+@attrs.frozen
+class HeldCommitDue(HostedMessage):
+    """Tell a member to send a commit that was held back."""
+
+    session: int
+    send: Send
 
 
 @attrs.frozen

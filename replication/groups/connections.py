@@ -115,6 +115,7 @@ class ClientEnds:
         self._group_id = group_id
         self._silence_ms_max = silence_ms_max
         self._under_way: dict[Ticket, _UnderWay] = {}
+        self._held: set[Ticket] = set()
         self._silent_since: dict[BrokerId, TimeMs] = {}
         """When a broker was first probed without a sign of it since."""
 
@@ -123,10 +124,15 @@ class ClientEnds:
         """Return whether no request is under way."""
         return not self._under_way
 
+    def hold(self, ticket: Ticket) -> None:
+        """Keep the broker from taking a request that is sent later for one that was taken before."""
+        self._held.add(ticket)
+
     def send(self, send: Send, broker: BrokerId, now_ms: TimeMs, out: Outbox) -> None:
         """Send a request to a broker."""
         self._under_way[send.ticket] = _UnderWay(broker, now_ms, send.timeout_ms)
-        floor = min(self._under_way)
+        self._held.discard(send.ticket)
+        floor = min(*self._under_way, *self._held) if self._held else min(self._under_way)
         asked = GroupRequest(self._node, self.session, send.ticket, floor, self._group_id, send.request)
         out.send(Address(NodeId(broker)), asked)
 

@@ -29,7 +29,7 @@ from broker.error_codes import ErrorCode
 from broker.group.classic import Ticket
 from broker.group.consumer import ConsumerGroupHeartbeatRequest
 from broker.group.messages import OffsetCommitRequest, OffsetCommitResponse, OffsetFetchRequest, OffsetFetchResponse
-from broker.group.service import GroupService
+from broker.group.service import GroupService, ServiceOptions
 from broker.ids import BrokerId, TopicPartition, partition_id
 from broker.releases import NEWEST, Release
 from broker.units import TimeMs
@@ -139,8 +139,12 @@ class GroupsExtension:
             self.history.commits += made
         elif isinstance(request, OffsetFetchRequest):
             self._fetches[asked] = request, now_ms
-        elif isinstance(request, ConsumerGroupHeartbeatRequest) and request.owned is not None:
-            self.checker.reported(member, request.owned)
+        self.note_report(member, send)
+
+    def note_report(self, member: Member, send: Send) -> None:
+        """Pass a member's report of what it owns to the checker."""
+        if isinstance(send.request, ConsumerGroupHeartbeatRequest) and send.request.owned is not None:
+            self.checker.reported(member, send.request.owned)
 
     def heard(self, member: Member, answer: GroupResponse, now_ms: TimeMs) -> None:
         """Add the response to a commit or an offset fetch to the history."""
@@ -171,15 +175,20 @@ class GroupsExtension:
         """Return the coordinator of a broker that starts, with its own random generator."""
         self._hosted_role_count += 1
         entropy = SplitMix64(derive(self._options.seed, _HOSTED_STREAM, self._hosted_role_count))
-        assignor, seed = DEFAULT_ASSIGNORS[GroupProtocol.CONSUMER], derive(self._options.seed, _ASSIGNOR_STREAM)
         options = HostedRoleOptions(
             layout=self.plan.layout,
-            service=service_options(assignor, self.plan.layout.counts, seed, release=self.plan.release),
+            service=self._service_options(),
             load_ms_max=self.plan.load_ms_max,
             wall_clock_ms=WALL_CLOCK_MS,
         )
         hosted = self.hosted_roles[host.broker] = HostedCoordinator(host, options, clock, entropy)
         return hosted
+
+    def _service_options(self) -> ServiceOptions:
+        if self.plan.coordinator is not None:
+            return self.plan.coordinator
+        assignor, seed = DEFAULT_ASSIGNORS[GroupProtocol.CONSUMER], derive(self._options.seed, _ASSIGNOR_STREAM)
+        return service_options(assignor, self.plan.layout.counts, seed, release=self.plan.release)
 
     def _new_member(self, plan: MemberPlan, node: NodeId) -> Member:
         entropy = SplitMix64(derive(self._options.seed, _MEMBER_STREAM, node))

@@ -95,7 +95,8 @@ class HostedCoordinator:
             return
         self._shard_count += 1
         number = self._shard_count
-        options, topics = self._options, self._options.layout.counts
+        options = self._options
+        topics = options.service.context.topics
         self.shards[partition] = Shard(partition, number, options.service, topics, self._entropy, self._ends.answer)
         delay_ms = 1 + self._entropy.next_int_bound(options.load_ms_max)
         out.wake(DurationMs(delay_ms), ShardRead(partition, number))
@@ -141,5 +142,5 @@ class HostedCoordinator:
         return FindCoordinatorResponse(known.leader)
 
     def _topics(self, ask: TopicMetadataRequest) -> Response:
-        counts = self._options.layout.counts
+        counts = self._options.service.context.topics
         return TopicMetadataResponse({topic: counts[topic] for topic in ask.topics if topic in counts})

@@ -13,17 +13,28 @@ Source: ours; the consumer is that of `replication.groups.client`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, Protocol
+from typing import Protocol
 
 from broker.entropy import RandomSource
-from broker.group.classic import Ticket
+from broker.group.classic import HeartbeatRequest, JoinGroupResponse, Ticket
+from broker.group.consumer import ConsumerGroupHeartbeatRequest
+from broker.group.messages import OffsetCommitRequest
 from broker.ids import BrokerId
 from broker.units import DurationMs, TimeMs
 from replication.groups.client.client import Client
-from replication.groups.client.messages import Died, Note, Output, Send
+from replication.groups.client.messages import Died, Note, Output, PartitionsRevoked, Request, Send, Why
 from replication.groups.client.protocols import new_client
 from replication.groups.common.events import Event, EventKind
-from replication.groups.connection_messages import EventDue, FetchNext, GroupResponse, MemberDue, ProbeDue, ProbeResult
+from replication.groups.connection_messages import (
+    Due,
+    EventDue,
+    FetchNext,
+    GroupResponse,
+    HeldCommitDue,
+    MemberDue,
+    ProbeDue,
+    ProbeResult,
+)
 from replication.groups.connections import LOST, PROBE_MS, ClientEnds
 from replication.groups.fetching import Fetcher
 from replication.groups.layout import Layout
@@ -31,12 +42,6 @@ from replication.groups.plan import TRACE_TEXTS, MemberPlan
 from replication.roles.messages import ConsumerFetchResponse, Message, MetadataResponse, NodeId
 from replication.roles.outbox import Outbox
 from replication.simulation.options import Options
-
-RESTART_MS: Final = DurationMs(5_000)
-"""The time after which a supervisor restarts a process that ended by itself."""
-
-_THAW: Final = -1
-_RESTART: Final = -2
 
 
 class Observer(Protocol):
@@ -73,6 +78,8 @@ class Member:
         self._entropy = entropy
         self._eye = eye
         self._fetcher = Fetcher(self._options, self._layout, entropy)
+        self._feed = self._fetcher if plan.feed is None else plan.feed
+        self._commits_held_until_ms = 0
         self._inbox: list[Message] = []
         self._wakes_ms: TimeMs | None = None
         self._number = 0
@@ -86,7 +93,9 @@ class Member:
         self._inbox.clear()
         self._wakes_ms = None
         self._number += 1
-        self.is_frozen = self._is_probing = False
+        self._frozen_until_ms = 0
+        self._lost_ticket: Ticket | None = None
+        self.is_frozen = self._is_probing = self._loses_answer = self._dies_leading = False
 
     @property
     def is_alive(self) -> bool:
@@ -95,13 +104,13 @@ class Member:
 
     def begin(self, out: Outbox) -> None:
         """Plan the member's events."""
-        for place, event in enumerate(self.plan.events):
-            out.wake(DurationMs(event.at_ms), EventDue(place))
+        for event in self.plan.events:
+            out.wake(DurationMs(event.at_ms), EventDue(event))
 
     def handle(self, message: Message, now_ms: TimeMs, out: Outbox) -> None:
-        """Take a response, a timer, or an event of the plan."""
+        """Take a response, a timer, or an event."""
         if isinstance(message, EventDue):
-            self._on_event_due(message.place, now_ms, out)
+            self._on_event_due(message, now_ms, out)
         elif self.is_frozen:
             self._inbox.append(message)
         else:
@@ -115,8 +124,7 @@ class Member:
                 self._do(lambda client: client.advance(now_ms), now_ms, out)
         elif isinstance(message, GroupResponse):
             if self._ends.hear(message):
-                self._eye.heard(self, message, now_ms)
-                self._do(lambda client: client.handle(message.ticket, message.response, now_ms), now_ms, out)
+                self._hear(message, now_ms, out)
         elif isinstance(message, ProbeResult):
             for ticket in list(self._ends.hear_probed(message)):
                 self._lose(ticket, now_ms, out)
@@ -131,6 +139,20 @@ class Member:
             self._fetcher.on_leader(message, out)
         elif isinstance(message, ConsumerFetchResponse):
             self._fetcher.on_consumed(message, out)
+        elif isinstance(message, EventDue):
+            self._on_event_due(message, now_ms, out)
+        elif isinstance(message, HeldCommitDue) and message.session == self.session:
+            self._ends.send(message.send, self._receiver(message.send), now_ms, out)
+
+    def _hear(self, answer: GroupResponse, now_ms: TimeMs, out: Outbox) -> None:
+        response = answer.response
+        if answer.ticket == self._lost_ticket:
+            self._lose(answer.ticket, now_ms, out)
+        elif self._dies_leading and isinstance(response, JoinGroupResponse) and response.members:
+            self._crash(now_ms)
+        else:
+            self._eye.heard(self, answer, now_ms)
+            self._do(lambda client: client.handle(answer.ticket, response, now_ms), now_ms, out)
 
     def _lose(self, ticket: Ticket, now_ms: TimeMs, out: Outbox) -> None:
         self._do(lambda client: client.handle(ticket, LOST, now_ms), now_ms, out)
@@ -141,13 +163,23 @@ class Member:
         assert client is not None, "nothing is under way while no process runs"
         for output in action(client):
             if isinstance(output, Send):
-                self._eye.sent(self, output, now_ms)
-                self._ends.send(output, self._receiver(output), now_ms, out)
+                self._send(output, now_ms, out)
             else:
                 self._eye.noted(self, output, now_ms)
-                if isinstance(output, Died):
-                    out.wake(RESTART_MS, EventDue(_RESTART))
-        self._fetcher.follow(client.subscriptions, out)
+                if isinstance(output, Died) and self.plan.restart_ms is not None:
+                    out.wake(self.plan.restart_ms, EventDue(Due.RESTART))
+        if self.plan.feed is None:
+            self._fetcher.follow(client.subscriptions, out)
+
+    def _send(self, send: Send, now_ms: TimeMs, out: Outbox) -> None:
+        self._eye.sent(self, send, now_ms)
+        if self._loses_answer and _reports(send.request):
+            self._loses_answer, self._lost_ticket = False, send.ticket
+        if isinstance(send.request, OffsetCommitRequest) and now_ms < self._commits_held_until_ms:
+            self._ends.hold(send.ticket)
+            out.wake(DurationMs(self._commits_held_until_ms - now_ms), HeldCommitDue(self.session, send))
+        else:
+            self._ends.send(send, self._receiver(send), now_ms, out)
 
     def _receiver(self, send: Send) -> BrokerId:
         if send.broker is not None:
@@ -170,44 +202,60 @@ class Member:
 
     # What befalls it.
 
-    def _on_event_due(self, place: int, now_ms: TimeMs, out: Outbox) -> None:
-        if place == _THAW:
+    def _on_event_due(self, due: EventDue, now_ms: TimeMs, out: Outbox) -> None:
+        if due.what is Due.FREEZE_ENDS:
             self._thaw(now_ms, out)
-        elif place == _RESTART:
+        elif due.what is Due.RESTART:
             if self.client is not None and self.client.is_over:
                 self._start(now_ms, out)
-        else:
-            self._happen(self.plan.events[place], now_ms, out)
+        elif due.what.kind is EventKind.START:
+            self._start(now_ms, out)
+        elif self.is_frozen and due.what.kind in (EventKind.CLOSE, EventKind.STALL):
+            self._inbox.append(due)
+        elif self.is_alive:
+            self._happen(due.what, now_ms, out)
 
     def _happen(self, event: Event, now_ms: TimeMs, out: Outbox) -> None:
+        """Let an event strike the running process."""
         kind = event.kind
-        if kind is EventKind.START:
-            self._start(now_ms, out)
-            return
-        if not self.is_alive:
-            return
         lasting = f" for {event.for_ms} ms" if kind in (EventKind.STALL, EventKind.FREEZE) else ""
         self._eye.acted(self, f"{TRACE_TEXTS[kind]}{lasting}", now_ms)
-        if kind is EventKind.CRASH:
-            self.client = None
-            self._begin_session()
-        elif kind is EventKind.CLOSE:
-            self._do(lambda client: client.close(now_ms), now_ms, out)
-        elif kind is EventKind.STALL:
-            self._do(lambda client: client.stall(event.for_ms, now_ms), now_ms, out)
-        else:
-            self.is_frozen = True
-            out.wake(event.for_ms, EventDue(_THAW))
+        match kind:
+            case EventKind.CRASH:
+                self._crash(now_ms)
+            case EventKind.CLOSE:
+                self._do(lambda client: client.close(now_ms), now_ms, out)
+            case EventKind.STALL:
+                self._do(lambda client: client.stall(event.for_ms, now_ms), now_ms, out)
+            case EventKind.FREEZE:
+                self.is_frozen, self._frozen_until_ms = True, now_ms + event.for_ms
+                out.wake(event.for_ms, EventDue(Due.FREEZE_ENDS))
+            case EventKind.CRASH_LEADING:
+                self._dies_leading = True
+            case EventKind.HOLD_COMMITS:
+                self._commits_held_until_ms = now_ms + event.for_ms
+            case EventKind.LOSE_ANSWER:
+                self._loses_answer = True
+            case _:
+                raise AssertionError(kind)
+
+    def _crash(self, now_ms: TimeMs) -> None:
+        assert self.client is not None
+        owned = self.client.subscriptions.owned
+        self.client = None
+        self._begin_session()
+        if owned:
+            self._eye.noted(self, PartitionsRevoked(owned, Why.CRASHED), now_ms)
 
     def _start(self, now_ms: TimeMs, out: Outbox) -> None:
         self._begin_session()
-        self.client = new_client(self.plan.spec, self.plan.protocol, self._fetcher, self._entropy)
+        self.client = new_client(self.plan.spec, self.plan.protocol, self._feed, self._entropy)
         self._eye.acted(self, TRACE_TEXTS[EventKind.START], now_ms)
         self._do(lambda client: client.start(now_ms), now_ms, out)
 
     def _thaw(self, now_ms: TimeMs, out: Outbox) -> None:
         """End a freeze: run the timers that are due, then take the messages that have come."""
-        if not self.is_frozen:
+        if not self.is_frozen or now_ms < self._frozen_until_ms:
             return
         self.is_frozen = False
         self._eye.acted(self, "goes on", now_ms)
@@ -215,3 +263,10 @@ class Member:
         inbox, self._inbox = self._inbox, []
         for message in inbox:
             self._take_message(message, now_ms, out)
+
+
+def _reports(request: Request) -> bool:
+    """Return whether a request is a heartbeat; in a consumer group, one that reports the owned partitions."""
+    return isinstance(request, HeartbeatRequest) or (
+        isinstance(request, ConsumerGroupHeartbeatRequest) and request.owned is not None
+    )

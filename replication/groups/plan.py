@@ -22,11 +22,13 @@ from broker.draws import exponential
 from broker.entropy import RandomSource, SplitMix64, derive
 from broker.errors import UsageError
 from broker.group.members import InstanceId
+from broker.group.service import ServiceOptions
 from broker.releases import NEWEST, Release
 from broker.units import DurationMs, TimeMs
 from broker.wording import counted
 from replication.groups.client.options import ClientOptions, ClientSpec
 from replication.groups.client.protocols import DEFAULT_ASSIGNORS, GroupProtocol
+from replication.groups.client.subscription_state import Feed
 from replication.groups.common.events import CLUSTER_KINDS, Event, EventKind
 from replication.groups.layout import Layout
 from replication.simulation.options import Options
@@ -44,7 +46,8 @@ _STATIC_ONE_IN: Final = 4
 _MAX_POLL_MS: Final = DurationMs(30_000)
 """Less than members may dawdle, so that some of them are too late."""
 
-
+RESTART_MS: Final = DurationMs(5_000)
+"""The time after which a supervisor restarts a process that ended by itself."""
 TRACE_TEXTS: Final[Mapping[EventKind, str]] = MappingProxyType(
     {
         EventKind.START: "starts",
@@ -52,6 +55,9 @@ TRACE_TEXTS: Final[Mapping[EventKind, str]] = MappingProxyType(
         EventKind.CLOSE: "leaves",
         EventKind.STALL: "does not poll",
         EventKind.FREEZE: "stands still",
+        EventKind.CRASH_LEADING: "dies once it leads",
+        EventKind.HOLD_COMMITS: "commits late",
+        EventKind.LOSE_ANSWER: "misses its next heartbeat's response",
     }
 )
 """What a run's trace says of each kind of event of a member."""
@@ -64,6 +70,10 @@ class MemberPlan:
     spec: ClientSpec
     protocol: GroupProtocol
     events: tuple[Event, ...]
+    feed: Feed | None = None
+    """The records that it reads; None for those of the cluster."""
+    restart_ms: DurationMs | None = RESTART_MS
+    """The time after which a supervisor restarts a process that ended by itself; None for never."""
 
     @property
     def stays(self) -> bool:
@@ -82,6 +92,8 @@ class GroupsPlan:
     members: tuple[MemberPlan, ...]
     load_ms_max: DurationMs = attrs.field(default=DurationMs(1_500))
     release: Release = NEWEST
+    coordinator: ServiceOptions | None = None
+    """The coordinators' settings; None for Kafka's defaults."""
 
     @property
     def group_ids(self) -> tuple[str, ...]:

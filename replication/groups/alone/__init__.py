@@ -1,4 +1,4 @@
-"""Run one consumer group and its coordinator on a virtual clock, without a cluster.
+"""Run one consumer group on a cluster of one broker, and count what its rebalances cost.
 
 `run_group(scenario, protocol, seed)` runs a `SingleGroupScenario`, named (`SCENARIOS`) or drawn (`seeded_scenario`),
 and returns a `GroupRun`: its counts, its history, and the invariants that were broken.

@@ -13,12 +13,11 @@ from typing import Any
 import attrs
 
 from broker.releases import NEWEST, Release
-from replication.groups.alone.checker import Checker, GroupFinding
-from replication.groups.alone.ledger import Ledger, Mark, OwnershipSpan
+from replication.checkers import Finding
+from replication.groups.alone.ledger import Mark, OwnershipSpan
 from replication.groups.alone.scenario import SingleGroupScenario
 from replication.groups.alone.simulation import GroupSimulation
 from replication.groups.client.protocols import GroupProtocol
-from replication.groups.common.invariants import Broken
 
 
 @attrs.frozen(kw_only=True)
@@ -48,7 +47,7 @@ class GroupRun:
     departures: Mapping[str, int]
     deaths: tuple[Mark, ...]
     settled_ms: int | None
-    findings: tuple[GroupFinding, ...]
+    findings: tuple[Finding, ...]
     spans: tuple[OwnershipSpan, ...]
     marks: tuple[Mark, ...]
     generations_ms: tuple[int, ...]
@@ -66,8 +65,13 @@ class GroupRun:
             "protocol": self.protocol.value,
             **{name: getattr(self, name) for name in names},
             "deaths": [attrs.asdict(death) for death in self.deaths],
-            "findings": [str(finding) for finding in self.findings],
+            "findings": [text_of(finding) for finding in self.findings],
         }
+
+
+def text_of(finding: Finding) -> str:
+    """Return a finding as the command prints it."""
+    return f"at {finding.at_ms:,} ms {finding.code}: {finding.what}"
 
 
 def run_group(scenario: SingleGroupScenario, protocol: GroupProtocol, seed: int, release: Release = NEWEST) -> GroupRun:
@@ -76,16 +80,13 @@ def run_group(scenario: SingleGroupScenario, protocol: GroupProtocol, seed: int,
     Raises UsageError for a scenario that cannot be run, and for an assignor that the protocol does not take.
     """
     simulation = GroupSimulation(scenario, protocol, seed, release)
-    ledger, checker = Ledger(), Checker()
-    simulation.watchers += [ledger, checker]
     simulation.run()
-    ledger.finish(simulation)
-    counts = ledger.counts
+    ledger, counts = simulation.ledger, simulation.counts
     return GroupRun(
         scenario=scenario,
         protocol=protocol,
         assignor=scenario.assignor_of(protocol),
-        event_count=simulation.event_count,
+        event_count=simulation.cluster.event_count,
         rebalance_count=ledger.generation_count,
         rebalance_latency_avg=round(counts.rebalance_ms / max(1, counts.rebalance_count), 1),
         rebalance_latency_max=counts.rebalance_ms_max,
@@ -105,7 +106,7 @@ def run_group(scenario: SingleGroupScenario, protocol: GroupProtocol, seed: int,
         departures=dict(sorted(ledger.departures.items())),
         deaths=tuple(ledger.deaths),
         settled_ms=ledger.settled_ms,
-        findings=(*checker.findings, *(GroupFinding(mark.at_ms, Broken("GS", mark.text)) for mark in ledger.skipped)),
+        findings=simulation.found(),
         spans=tuple(ledger.spans),
         marks=tuple(ledger.marks),
         generations_ms=tuple(ledger.generations_ms),

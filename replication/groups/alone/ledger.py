@@ -1,42 +1,33 @@
-"""Count what a group's rebalances cost: owners over time, records read twice, commits refused, latencies.
-
-What it decides: what is counted. The ledger observes clients and the coordinator; the run does not depend on it.
+"""Count what a group's rebalances cost: owners over time, moves, departures, generations.
 
 Constraints:
 - A partition is unowned while no living process owns it, counted from its first owner on.
-- A duplicate is a record that is handed to an application when it was handed to one before.
 - A move is a partition whose next owner is another member than its last one. A return is a partition that its owner
   gave up and got again, with no owner between: the owner could have kept it.
 - The least number of moves is counted between two moments at which the group was settled (every partition owned, by
   living members): the partitions that the most even assignment at the second moment cannot leave where they were.
 
-Source: ours; latencies are those of Java's rebalance-latency-avg, -max and rebalance-total.
+Source: ours.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import attrs
 
+from broker.group.service import GroupService
 from broker.ids import TopicPartition
-from placement.consumer.group import Group, Member, Topic
+from placement.consumer.group import Group, Topic
+from placement.consumer.group import Member as GroupMember
 from placement.consumer.optimum import optimum_of
-from replication.groups.alone.processes import Process
-from replication.groups.alone.simulation import GROUP_ID, GroupSimulation, Watcher
-from replication.groups.client.messages import (
-    Died,
-    Note,
-    PartitionsAssigned,
-    PartitionsRevoked,
-    PollExpired,
-)
-from replication.groups.common.counts import GroupCounts
+from replication.groups.client.messages import Died, Note, PartitionsAssigned, PartitionsRevoked, PollExpired
 from replication.groups.common.events import Event
 from replication.groups.common.views import fingerprint, is_settled
+from replication.groups.member import Member
 
-_SAMPLE_MS: Final = 1_000
 _POLL: Final = "max.poll.interval.ms"
 """The reason of a departure by a client whose application did not poll."""
 
@@ -59,20 +50,17 @@ class Mark:
     text: str
 
 
-class Ledger(Watcher):
-    """Count what rebalances cost in one simulation."""
+class Ledger:
+    """Count what rebalances cost in one run; times are those of the scenario, in ms."""
 
     def __init__(self) -> None:
         self.spans: list[OwnershipSpan] = []
         self.marks: list[Mark] = []
-        self.counts = GroupCounts()
-        self.skipped: list[Mark] = []
-        """The records that no member was handed though the group went past them."""
+        self.deaths: list[Mark] = []
         self.move_count = 0
         self.return_count = 0
         self.least_move_count = 0
         self.departures: Counter[str] = Counter()
-        self.deaths: list[Mark] = []
         self.generation_count = 0
         self.generations_ms: list[int] = []
         self.unowned_ms: Counter[TopicPartition] = Counter()
@@ -85,63 +73,50 @@ class Ledger(Watcher):
         self._seen: object = None
         self._generation = 0
         self._settled: dict[TopicPartition, str] = {}
-        self._sampled_ms = 0
         self._has_changed = True
 
-    # What the simulation shows.
-
-    def noted(self, simulation: GroupSimulation, process: Process, note: Note) -> None:
-        """Count one note of a client, and follow the owners of partitions."""
-        skipped = self.counts.note(GROUP_ID, note)
-        if skipped:
-            self.skipped.append(Mark(simulation.now_ms, skipped))
+    def noted(self, name: str, note: Note, now_ms: int) -> None:
+        """Follow the owners of partitions by one note of a member."""
         match note:
             case PartitionsAssigned():
                 self._has_changed = True
                 for partition in sorted(note.partitions):
-                    self._give(partition, process.name, simulation.now_ms)
+                    self._give(partition, name, now_ms)
             case PartitionsRevoked():
                 self._has_changed = True
                 for partition in sorted(note.partitions):
-                    self._take(partition, process.name, simulation.now_ms)
+                    self._take(partition, name, now_ms)
             case PollExpired():
-                self._expired.add(process.name)
+                self._expired.add(name)
             case Died():
-                self.deaths.append(Mark(simulation.now_ms, f"{process.name}: {note.reason}"))
+                self.deaths.append(Mark(now_ms, f"{name}: {note.reason}"))
 
-    def happened(self, simulation: GroupSimulation, event: Event) -> None:
+    def happened(self, event: Event, now_ms: int) -> None:
         """Record an event of the scenario as a mark."""
-        self.marks.append(Mark(simulation.now_ms, str(event)))
+        self.marks.append(Mark(now_ms, str(event)))
 
-    def stepped(self, simulation: GroupSimulation) -> None:
-        """Record lag, generation and owners after an event."""
-        if simulation.now_ms - self._sampled_ms >= _SAMPLE_MS:
-            self._sampled_ms = simulation.now_ms
-            self._sample_lag(simulation)
-        service = simulation.hosting.service
-        if service is None:
-            return
+    def stepped(self, service: GroupService, alive: Sequence[Member], topics: Mapping[str, int], now_ms: int) -> None:
+        """Record departures, generation and settled owners after an event."""
         for name, why in service.take_departed():
             self.departures[_POLL if name in self._expired else why.value] += 1
             self._expired.discard(name)
         generation = service.rebalance_count
         if generation > self._generation:
             self.generation_count += generation - self._generation
-            self.generations_ms.append(simulation.now_ms)
+            self.generations_ms.append(now_ms)
         self._generation = generation
         seen = fingerprint(service)
         if self._has_changed or seen != self._seen:
             self._has_changed, self._seen = False, seen
-            clients = [process.client for process in simulation.alive()]
-            if is_settled(service, clients, simulation.topics):
-                self._settle(simulation)
+            if is_settled(service, [member.client for member in alive if member.client is not None], topics):
+                self._settle(alive, topics, now_ms)
 
-    def finish(self, simulation: GroupSimulation) -> None:
+    def finish(self, now_ms: int) -> None:
         """Close the spans that are open at the end of the scenario."""
         for partition, holders in sorted(self._holders.items()):
-            self._account(partition, simulation.now_ms)
+            self._account(partition, now_ms)
             for name, start_ms in sorted(holders.items()):
-                self.spans.append(OwnershipSpan(partition, name, start_ms, simulation.now_ms))
+                self.spans.append(OwnershipSpan(partition, name, start_ms, now_ms))
         self.spans.sort(key=lambda span: (span.partition, span.start_ms, span.member))
 
     # Ownership.
@@ -173,38 +148,28 @@ class Ledger(Watcher):
         elif count > 1:
             self.shared_ms[partition] += elapsed_ms
 
-    def _sample_lag(self, simulation: GroupSimulation) -> None:
-        lag = sum(
-            simulation.records.end_offset(partition, simulation.now_ms)
-            - self.counts.highs.get((GROUP_ID, partition), 0)
-            for partition in simulation.records.made_ms
-        )
-        self.counts.lag_max = max(self.counts.lag_max, lag)
-
-    # Membership, and what a settled group holds.
-
-    def _settle(self, simulation: GroupSimulation) -> None:
+    def _settle(self, alive: Sequence[Member], topics: Mapping[str, int], now_ms: int) -> None:
         """Count the moves that were needed since the group was last settled, of those that were made.
 
         A group may settle before it is balanced: what it puts off is needed when it is made.
         """
         held = {
-            partition: process.name
-            for process in simulation.alive()
-            for partition in process.client.subscriptions.owned
+            partition: member.plan.spec.name
+            for member in alive
+            if member.client is not None
+            for partition in member.client.subscriptions.owned
         }
-        self.settled_ms = simulation.now_ms
-        subscriptions = {process.name: process.client.spec.topics for process in simulation.alive()}
-        topics = [Topic(name=name, partition_count=count) for name, count in sorted(simulation.topics.items())]
+        self.settled_ms = now_ms
         members = [
-            Member(
-                id=name,
-                topics=subscribed,
-                owned=tuple(sorted(one for one, owner in self._settled.items() if owner == name)),
+            GroupMember(
+                id=member.plan.spec.name,
+                topics=member.plan.spec.topics,
+                owned=tuple(sorted(one for one, owner in self._settled.items() if owner == member.plan.spec.name)),
             )
-            for name, subscribed in sorted(subscriptions.items())
+            for member in alive
         ]
-        optimum = optimum_of(Group.of(members, topics)) if members else None
+        counts = [Topic(name=name, partition_count=count) for name, count in sorted(topics.items())]
+        optimum = optimum_of(Group.of(members, counts)) if members else None
         if optimum is not None:
             there = [one for one in self._settled if one in held]
             moved_count = sum(held[one] != self._settled[one] for one in there)

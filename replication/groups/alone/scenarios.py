@@ -220,7 +220,7 @@ INCIDENT: Final = SingleGroupScenario(
 FAILOVER: Final = attrs.evolve(
     _scenario(
         "failover",
-        "the coordinator dies, and another one reads its records",
+        "the coordinator dies, and the next one reads its records",
         _members(*_THREE),
         (*_starts(*_THREE), _event(MINUTE_MS, EventKind.FAILOVER, for_ms=8 * SECOND_MS)),
         minutes=3,

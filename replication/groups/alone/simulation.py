@@ -1,95 +1,72 @@
-"""Simulate one group on a virtual clock: clients, their network, the coordinator, and the events of a scenario.
+"""Run a scenario's group on a cluster of one broker without faults.
 
-What it decides: the order of events: by time, and among equal times by when they were planned.
+What it decides: how events of a scenario reach the cluster's members, and when its coordinator's broker is down.
 
-Goals, most important first:
-1. The same scenario, protocol and seed give the same run, on any machine.
-2. Clients and coordinator know of each other only through messages.
+Constraints: scenario time 0 is START_MS of the cluster, when its partitions have a leader. Members read a feed of a
+constant rate instead of partitions, so that a long run costs no logs. ELR is off: a broker that was killed may lead its
+only replica again.
 
-Constraints: messages between a process and a broker keep their order, as on a connection; messages from and to a
-process that has ended are dropped. A frozen process runs its due timers when it goes on, then takes its messages.
-
-How: a heap of (time, number, action). After each event the watchers are called: ledger and checker.
-
-Left out: broken networks, several groups; the replicated cluster (package replication) has these.
-
-Source: ours; discrete-event simulation.
+Source: ours.
 """
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from broker.draws import exponential
 from broker.entropy import SplitMix64, derive
-from broker.error_codes import ErrorCode
-from broker.group.classic import HeartbeatRequest, JoinGroupResponse, Ticket
-from broker.group.consumer import ConsumerGroupHeartbeatRequest
 from broker.group.members import InstanceId
-from broker.group.messages import FindCoordinatorRequest, FindCoordinatorResponse, OffsetCommitRequest
-from broker.group.service import GroupEntry
-from broker.group.service import Request as ServiceRequest
-from broker.group.service import Response as ServiceResponse
-from broker.ids import PartitionId, TopicPartition
+from broker.group.service import GroupService
+from broker.ids import BrokerId, Offset, PartitionId, TopicPartition
 from broker.releases import NEWEST, Release
-from broker.units import DurationMs, TimeMs
-from replication.groups.alone.hosting import Hosting
-from replication.groups.alone.processes import Process, Records
-from replication.groups.alone.scenario import SingleGroupScenario
-from replication.groups.client.messages import (
-    Died,
-    Disconnected,
-    Note,
-    Output,
-    PartitionsRevoked,
-    Response,
-    Send,
-    TopicMetadataRequest,
-    TopicMetadataResponse,
-    Why,
-)
+from broker.units import SECOND_MS, DurationMs, TimeMs
+from replication.checkers import Finding
+from replication.groups.alone.ledger import Ledger
+from replication.groups.alone.scenario import MemberSpec, SingleGroupScenario
+from replication.groups.client.messages import Note, Send
 from replication.groups.client.options import ClientSpec
-from replication.groups.client.protocols import GroupProtocol, new_client
+from replication.groups.client.protocols import GroupProtocol
+from replication.groups.common import invariants
 from replication.groups.common.coordinator import service_options
 from replication.groups.common.events import Event, EventKind
+from replication.groups.common.journal import Journal
+from replication.groups.connection_messages import EventDue, GroupResponse
+from replication.groups.extension import GroupsExtension
+from replication.groups.layout import Layout
+from replication.groups.member import Member
+from replication.groups.offsets_log import read_groups
+from replication.groups.plan import GroupsPlan, MemberPlan
+from replication.roles.messages import Message, NodeId
+from replication.roles.outbox import Outbox
+from replication.roles.settings import RoleSettings
+from replication.rules.settings import PartitionSettings
+from replication.rules.switches import CURRENT, without
+from replication.simulation.cluster import Cluster
+from replication.simulation.options import Options
+from replication.simulation.trace import Trace
 
 GROUP_ID: Final = "group"
-_NETWORK_STREAM: Final = 1
-_COORDINATOR_STREAM: Final = 2
-_CLIENT_STREAM: Final = 3
-_WAY_MS_MEAN: Final = 2
+START_MS: Final = 5_000
+_BROKER: Final = BrokerId(0)
+_LAYOUT: Final = Layout((("unread", 1),), 1)
+_ASSIGNOR_STREAM: Final = 2
 _TWIN: Final = "+"
+_AT_ONCE: Final = DurationMs(0)
 
 
-class Watcher:
-    """Observe a simulation; a subclass overrides the calls that it needs."""
+class Records:
+    """Hold the records of each partition, which arrive at a constant rate from the partition's creation."""
 
-    def noted(self, simulation: GroupSimulation, process: Process, note: Note) -> None:
-        """Observe a note of a client."""
+    def __init__(self, records_per_second: int) -> None:
+        self._rate = records_per_second
+        self.created_ms: dict[TopicPartition, int] = {}
 
-    def happened(self, simulation: GroupSimulation, event: Event) -> None:
-        """Observe an event of the scenario."""
-
-    def asked(self, simulation: GroupSimulation, ticket: Ticket, request: ServiceRequest) -> None:
-        """Observe a request that has reached the coordinator's broker, before the broker handles it."""
-
-    def answered(self, simulation: GroupSimulation, ticket: Ticket, response: ServiceResponse) -> None:
-        """Observe a response of the coordinator."""
-
-    def appended(self, simulation: GroupSimulation, entries: tuple[GroupEntry, ...]) -> None:
-        """Observe the entries that the coordinator asks to store."""
-
-    def stored(self, simulation: GroupSimulation, entries: tuple[GroupEntry, ...]) -> None:
-        """Observe stored entries, before the coordinator learns that they are stored."""
-
-    def stepped(self, simulation: GroupSimulation) -> None:
-        """Observe clients and coordinator after an event."""
+    def end_offset(self, partition: TopicPartition, now_ms: TimeMs) -> Offset:
+        """Return the number of records that have arrived by `now_ms`."""
+        return Offset((now_ms - self.created_ms[partition]) * self._rate // SECOND_MS)
 
 
-class GroupSimulation:
+class GroupSimulation(GroupsExtension):
     """Simulate one scenario with one protocol and a coordinator of one release."""
 
     def __init__(
@@ -97,280 +74,174 @@ class GroupSimulation:
     ) -> None:
         scenario.check()
         self.scenario = scenario
-        self.protocol = protocol
-        self.now_ms = TimeMs(0)
-        self.event_count = 0
-        self.watchers: list[Watcher] = []
-        self.processes: dict[str, Process] = {}
         self.topics: dict[str, int] = {}
         self.records = Records(scenario.records_per_second)
-        self._seed = seed
-        self._members = {member.name: member for member in scenario.members}
-        """By the name of a process: a twin's is its member's with a mark behind it."""
-        self._agenda: list[tuple[int, int, Callable[[], None]]] = []
-        self._count = 0
-        self._asked: dict[Ticket, tuple[Process, Ticket]] = {}
-        self._network = SplitMix64(derive(seed, _NETWORK_STREAM))
-        for topic, count in scenario.topics:
-            self._grow(topic, count)
-        options = service_options(
+        self.ledger = Ledger()
+        self._service_settings = service_options(
             scenario.server_assignor(protocol),
             self.topics,
-            derive(seed, _COORDINATOR_STREAM),
+            derive(seed, _ASSIGNOR_STREAM),
             offsets_retention_ms=scenario.offsets_retention_ms,
             assignment_interval_ms=scenario.assignment_interval_ms,
             release=release,
         )
-        entropy = SplitMix64(derive(seed, _COORDINATOR_STREAM))
-        self.hosting = Hosting(options, entropy, self)
-        self._host_wakes_ms: int | None = None
+        twins = {event.target for event in scenario.events if event.kind is EventKind.TWIN}
+        plans = [self._plan(member, protocol, mark) for member in scenario.members for mark in ("", _TWIN)]
+        plan = GroupsPlan(
+            layout=_LAYOUT,
+            members=tuple(each for each in plans if each.spec.name.removesuffix(_TWIN) in twins or each in plans[::2]),
+            load_ms_max=DurationMs(1),
+            coordinator=self._service_settings,
+        )
+        super().__init__(_options(seed, scenario.duration_ms), plan)
+        self.cluster = Cluster(self._options, Trace())
+        self.join(self.cluster)
+        self._by_name = {member.plan.spec.name: member for member in self.members}
+
+    @property
+    def now_ms(self) -> TimeMs:
+        """Return the time of the scenario in ms."""
+        return TimeMs(self.cluster.now_ms - START_MS)
+
+    @property
+    def service(self) -> GroupService | None:
+        """Return the group's coordinator; None while there is none."""
+        return self.checker.authority(self.cluster, GROUP_ID)
 
     def run(self) -> None:
         """Run all events up to the end of the scenario."""
+        self.cluster.begin()
+        self.cluster.run_until(TimeMs(START_MS - 1))
+        for topic, count in self.scenario.topics:
+            self._grow(topic, count, START_MS)
         for event in self.scenario.events:
-            self._at(event.at_ms, partial(self._happen, event))
-        while self._agenda and self._agenda[0][0] <= self.scenario.duration_ms:
-            at_ms, _, action = heapq.heappop(self._agenda)
-            assert at_ms >= self.now_ms, (at_ms, self.now_ms)
-            self.now_ms = TimeMs(at_ms)
-            action()
-            self.event_count += 1
-            self._await_host()
-            for watcher in self.watchers:
-                watcher.stepped(self)
-        self.now_ms = TimeMs(self.scenario.duration_ms)
+            self.cluster.at(START_MS + event.at_ms, partial(self._happen, event))
+        self.cluster.run_until(TimeMs(START_MS + self.scenario.duration_ms))
+        self._check_stored()
+        self.ledger.finish(self.now_ms)
 
-    def alive(self) -> list[Process]:
-        """Return the running processes in order of name."""
-        return [process for _, process in sorted(self.processes.items()) if process.is_alive]
+    def alive(self) -> list[Member]:
+        """Return the members whose process runs, by name."""
+        return [member for _, member in sorted(self._by_name.items()) if member.is_alive]
 
-    # What the brokers ask of their surroundings.
+    def found(self) -> tuple[Finding, ...]:
+        """Return the broken invariants, by the time of the scenario."""
+        return tuple(Finding(each.code, TimeMs(each.at_ms - START_MS), -1, each.what) for each in self.checker.findings)
 
-    def later(self, delay_ms: DurationMs, action: Callable[[TimeMs], None]) -> None:
-        """Call `action` with the time, in ms, after a delay."""
-        self._at(self.now_ms + delay_ms, lambda: action(self.now_ms))
+    # What the cluster's members and events show. Commits of a day are too many for an order that explains each fetch.
 
-    def tell(self, ticket: Ticket, response: ServiceResponse) -> None:
-        """Send a response to the process that sent the request, unless its connection is gone."""
-        for watcher in self.watchers:
-            watcher.answered(self, ticket, response)
-        self._answer(ticket, response)
+    def sent(self, member: Member, send: Send, now_ms: TimeMs) -> None:
+        """Take a member's report of what it owns."""
+        self.note_report(member, send)
 
-    def appended(self, entries: tuple[GroupEntry, ...]) -> None:
-        """Pass the entries that the coordinator asks to store to the watchers."""
-        for watcher in self.watchers:
-            watcher.appended(self, entries)
+    def heard(self, member: Member, answer: GroupResponse, now_ms: TimeMs) -> None:
+        """Count a response."""
+        self.counts.hear(member.plan.spec.name, answer.response)
 
-    def stored(self, entries: tuple[GroupEntry, ...]) -> None:
-        """Pass stored entries to the watchers."""
-        for watcher in self.watchers:
-            watcher.stored(self, entries)
+    def noted(self, member: Member, note: Note, now_ms: TimeMs) -> None:
+        """Count one note of a consumer."""
+        super().noted(member, note, now_ms)
+        self.ledger.noted(member.plan.spec.name, note, self.now_ms)
 
-    # The clock.
+    def _after(self, cluster: Cluster, node: NodeId, message: Message, out: Outbox) -> None:
+        super()._after(cluster, node, message, out)
+        service = self.service
+        if service is not None:
+            self.ledger.stepped(service, self.alive(), self.topics, self.now_ms)
 
-    def _at(self, at_ms: int, action: Callable[[], None]) -> None:
-        self._count += 1
-        heapq.heappush(self._agenda, (max(at_ms, self.now_ms), self._count, action))
+    def _whole_lag(self, cluster: Cluster) -> int:
+        return sum(
+            self.records.end_offset(partition, cluster.now_ms) - self.counts.highs.get((GROUP_ID, partition), 0)
+            for partition in self.records.created_ms
+        )
 
-    def _await_host(self) -> None:
-        next_ms = self.hosting.next_ms()
-        if next_ms is not None and (self._host_wakes_ms is None or next_ms < self._host_wakes_ms):
-            self._host_wakes_ms = next_ms
-            self._at(next_ms, self._wake_host)
+    def _check_stored(self) -> None:
+        """Check G10, unless an append is under way."""
+        service, hosted = self.service, self.hosted_roles.get(_BROKER)
+        if service is None or hosted is None:
+            return
+        shard = hosted.shards[_LAYOUT.of_group(GROUP_ID)]
+        led = hosted.host.led_log(shard.partition)
+        if led is None or shard.is_waiting:
+            return
+        reader = GroupService(GROUP_ID, self._service_settings, SplitMix64(0))
+        stored = read_groups(Journal(self.topics), led.log).get(GROUP_ID)
+        reader.load(() if stored is None else stored.entries(), service.classic.now_ms)
+        self.checker.note(self.cluster.now_ms, invariants.stored_is_known(service, reader), GROUP_ID)
 
-    def _wake_host(self) -> None:
-        self._host_wakes_ms = None
-        self.hosting.advance(self.now_ms)
+    # The scenario.
 
-    # Clients.
-
-    def _start(self, name: str) -> None:
-        member = self._members[name]
+    def _plan(self, member: MemberSpec, protocol: GroupProtocol, mark: str) -> MemberPlan:
+        scenario = self.scenario
         spec = ClientSpec(
-            name=name,
+            name=member.name + mark,
             group_id=GROUP_ID,
             topics=member.topics,
-            assignors=self.scenario.client_assignors(self.protocol),
+            assignors=scenario.client_assignors(protocol),
             instance_id=None if member.instance_id is None else InstanceId(member.instance_id),
             rack=member.rack,
             revoke_ms=member.revoke_ms,
             remembers_partitions=member.remembers_partitions,
-            options=member.options(self.scenario.client),
+            options=member.options(scenario.client),
         )
-        entropy = SplitMix64(derive(self._seed, _CLIENT_STREAM, self._count))
-        client = new_client(spec, self.protocol, self.records, entropy)
-        process = self.processes[name] = Process(name, client)
-        self._take(process, client.start(self.now_ms))
+        return MemberPlan(spec, protocol, (), self.records, scenario.restart_ms)
 
-    def _take(self, process: Process, outputs: tuple[Output, ...]) -> None:
-        """Carry out a client's outputs, and plan its next timer."""
-        for output in outputs:
-            if isinstance(output, Send):
-                self._send(process, output)
-            else:
-                for watcher in self.watchers:
-                    watcher.noted(self, process, output)
-                if isinstance(output, Died) and self.scenario.restart_ms is not None:
-                    self._at(self.now_ms + self.scenario.restart_ms, partial(self._start_if_gone, process.name))
-        if process.client.is_over:
-            process.is_alive = False
-        self._await(process)
-
-    def _await(self, process: Process) -> None:
-        next_ms = process.client.next_ms()
-        if next_ms is not None and (process.wakes_ms is None or next_ms < process.wakes_ms):
-            process.wakes_ms = next_ms
-            self._at(next_ms, partial(self._wake, process, next_ms))
-
-    def _wake(self, process: Process, at_ms: int) -> None:
-        if process.wakes_ms == at_ms:
-            process.wakes_ms = None
-            self._when_awake(process, lambda: self._take(process, process.client.advance(self.now_ms)))
-
-    def _when_awake(self, process: Process, action: Callable[[], None]) -> None:
-        """Run an action of a process, later if it is frozen, never if it has ended."""
-        if not process.is_alive:
-            return
-        if self.now_ms < process.frozen_until_ms:
-            process.inbox.append(action)
-        else:
-            action()
-
-    def _thaw(self, process: Process) -> None:
-        if not process.is_alive or self.now_ms < process.frozen_until_ms:
-            return
-        self._take(process, process.client.advance(self.now_ms))
-        inbox, process.inbox = process.inbox, []
-        for action in inbox:
-            self._when_awake(process, action)
-
-    # The network.
-
-    def _way(self, process: Process, *, is_out: bool, extra_ms: int = 0) -> int:
-        """Return the arrival time of a message sent now: not before the message sent before it."""
-        at_ms = self.now_ms + extra_ms + 1 + exponential(self._network, _WAY_MS_MEAN)
-        if extra_ms == 0:
-            at_ms = process.clear_ms[is_out] = max(at_ms, process.clear_ms[is_out])
-        return at_ms
-
-    def _send(self, process: Process, send: Send) -> None:
-        extra_ms = 0
-        if isinstance(send.request, OffsetCommitRequest):
-            extra_ms = max(process.commits_held_until_ms - self.now_ms, 0)
-        at_ms = self._way(process, is_out=True, extra_ms=extra_ms)
-        self._at(at_ms, partial(self._arrive, process, send))
-
-    def _arrive(self, process: Process, send: Send) -> None:
-        request = send.request
-        if isinstance(request, FindCoordinatorRequest):
-            self._reply(process, send.ticket, self._found())
-        elif isinstance(request, TopicMetadataRequest):
-            known = {topic: self.topics[topic] for topic in request.topics if topic in self.topics}
-            self._reply(process, send.ticket, TopicMetadataResponse(known))
-        else:
-            assert send.broker is not None
-            ticket = Ticket(self._count)
-            self._count += 1
-            self._asked[ticket] = (process, send.ticket)
-            if process.loses_answer and _tells(request):
-                process.loses_answer = False
-                self._answer(ticket, Disconnected())
-            for watcher in self.watchers:
-                watcher.asked(self, ticket, request)
-            if not self.hosting.handle(send.broker, ticket, request, self.now_ms):
-                self._answer(ticket, Disconnected())
-
-    def _found(self) -> FindCoordinatorResponse:
-        if self.hosting.service is None:
-            return FindCoordinatorResponse(error=ErrorCode.COORDINATOR_NOT_AVAILABLE)
-        return FindCoordinatorResponse(self.hosting.coordinator)
-
-    def _answer(self, ticket: Ticket, response: Response) -> None:
-        """Send a response, or the end of the connection, to the process that sent a request and still waits."""
-        asked = self._asked.pop(ticket, None)
-        if asked is not None:
-            process, own = asked
-            self._reply(process, own, response)
-
-    def _reply(self, process: Process, ticket: Ticket, response: Response) -> None:
-        at_ms = self._way(process, is_out=False)
-        self._at(at_ms, lambda: self._when_awake(process, lambda: self._hear(process, ticket, response)))
-
-    def _hear(self, process: Process, ticket: Ticket, response: Response) -> None:
-        if process.dies_leading and isinstance(response, JoinGroupResponse) and response.members:
-            self._end(process)
-        else:
-            self._take(process, process.client.handle(ticket, response, self.now_ms))
-
-    # The scenario.
-
-    def _grow(self, topic: str, count: int) -> None:
+    def _grow(self, topic: str, count: int, now_ms: int) -> None:
         from_count = self.topics.get(topic, 0)
         self.topics[topic] = max(count, from_count)
         for number in range(from_count, count):
-            self.records.made_ms[TopicPartition(topic, PartitionId(number))] = self.now_ms
+            self.records.created_ms[TopicPartition(topic, PartitionId(number))] = now_ms
 
     def _happen(self, event: Event) -> None:
-        for watcher in self.watchers:
-            watcher.happened(self, event)
+        now_ms = self.cluster.now_ms
+        self.ledger.happened(event, self.now_ms)
         match event.kind:
             case EventKind.ADD_PARTITIONS:
-                self._grow(event.target, event.count)
+                self._grow(event.target, event.count, now_ms)
             case EventKind.FAILOVER:
                 self._fail_over(event.for_ms)
             case EventKind.START:
-                self._start_if_gone(event.target)
+                self.cluster.at(now_ms, partial(self._start_if_gone, event.target))
             case EventKind.TWIN:
-                twin = event.target + _TWIN
-                self._members[twin] = self._members[event.target]
-                self._start(twin)
+                self.cluster.at(now_ms, partial(self._start_if_gone, event.target + _TWIN))
+            case EventKind.BOUNCE:
+                if self._by_name[event.target].is_alive:
+                    self._strike(event.target, EventKind.CLOSE)
+                    self.cluster.at(now_ms + event.for_ms, partial(self._start_if_gone, event.target))
             case _:
-                process = self.processes.get(event.target)
-                if process is not None and process.is_alive:
-                    self._befall(process, event)
+                self._strike(event.target, event.kind, event.for_ms)
+
+    def _strike(self, name: str, kind: EventKind, for_ms: DurationMs = _AT_ONCE) -> None:
+        self.cluster.deliver(self._by_name[name].node, EventDue(Event(self.cluster.now_ms, kind, for_ms)))
 
     def _start_if_gone(self, name: str) -> None:
-        process = self.processes.get(name)
-        if process is None or not process.is_alive:
-            self._start(name)
-
-    def _befall(self, process: Process, event: Event) -> None:
-        match event.kind:
-            case EventKind.CLOSE | EventKind.BOUNCE:
-                self._when_awake(process, lambda: self._take(process, process.client.close(self.now_ms)))
-                if event.kind is EventKind.BOUNCE:
-                    self._at(self.now_ms + event.for_ms, partial(self._start_if_gone, process.name))
-            case EventKind.CRASH:
-                self._end(process)
-            case EventKind.STALL:
-                self._when_awake(process, lambda: self._take(process, process.client.stall(event.for_ms, self.now_ms)))
-            case EventKind.FREEZE:
-                process.frozen_until_ms = self.now_ms + event.for_ms
-                self._at(process.frozen_until_ms, partial(self._thaw, process))
-            case EventKind.HOLD_COMMITS:
-                process.commits_held_until_ms = self.now_ms + event.for_ms
-            case EventKind.LOSE_ANSWER:
-                process.loses_answer = True
-            case EventKind.CRASH_LEADING:
-                process.dies_leading = True
-
-    def _end(self, process: Process) -> None:
-        process.is_alive = False
-        owned = process.client.subscriptions.owned
-        if owned:
-            for watcher in self.watchers:
-                watcher.noted(self, process, PartitionsRevoked(owned, Why.CRASHED))
+        if not self._by_name[name].is_alive:
+            self._strike(name, EventKind.START)
 
     def _fail_over(self, for_ms: DurationMs) -> None:
-        """Kill the coordinator: its connections break, and the next one takes over after `for_ms`."""
-        self.hosting.die()
-        for ticket in sorted(self._asked):
-            self._answer(ticket, Disconnected())
-        self.later(for_ms, self.hosting.take_over)
+        """Kill the coordinator's broker, and start it again after `for_ms`."""
+        node = self.cluster.nodes[_BROKER]
+        if node.role is not None:
+            self._check_stored()
+            node.kill()
+        self.cluster.at(self.cluster.now_ms + for_ms, self._start_broker)
+
+    def _start_broker(self) -> None:
+        if self.cluster.nodes[_BROKER].role is None:
+            self.cluster.start_broker(_BROKER)
 
 
-def _tells(request: ServiceRequest) -> bool:
-    """Return whether a request is a heartbeat; in a consumer group, one that reports the owned partitions."""
-    return isinstance(request, HeartbeatRequest) or (
-        isinstance(request, ConsumerGroupHeartbeatRequest) and request.owned is not None
+def _options(seed: int, duration_ms: DurationMs) -> Options:
+    settings = PartitionSettings(rules=without(CURRENT, "elr"), min_isr=1)
+    return Options(
+        seed=seed,
+        brokers=1,
+        racks=1,
+        partitions=1,
+        internal_partitions=1,
+        replication_factor=1,
+        producers=0,
+        consumers=0,
+        duration_ms=duration_ms,
+        role_settings=RoleSettings(settings=settings),
     )

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 from broker.printable import printable
-from replication.groups.alone.group_run import GroupRun
+from replication.groups.alone.group_run import GroupRun, text_of
 
 
 def figures(group_runs: Sequence[GroupRun]) -> Iterator[tuple[str, tuple[str, ...]]]:
@@ -33,7 +33,7 @@ def lines(group_runs: Sequence[GroupRun]) -> Iterator[str]:
             yield f"{group_run.protocol.value}: at {death.at_ms:,} ms {printable(death.text)}"
     for group_run in group_runs:
         for finding in group_run.findings:
-            yield f"{group_run.protocol.value}: BROKEN {printable(str(finding))}"
+            yield f"{group_run.protocol.value}: BROKEN {printable(text_of(finding))}"
     if all(group_run.is_clean for group_run in group_runs):
         yield "G1 to G9 hold"
 

@@ -1,1 +1,1 @@
-"""Share the parts of a group alone and in the cluster: events, settings, stored records, checks, counts."""
+"""Events, coordinator settings, stored records, checks and counts of groups."""

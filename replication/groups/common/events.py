@@ -1,7 +1,5 @@
 """List the kinds of events of a group, its members, its topics and its coordinator.
 
-What it decides: the kinds of events, with the same names for a group alone and for groups in the cluster.
-
 Constraints: an event has no expected result; clients and coordinator decide how they react.
 
 Source: ours.
@@ -54,11 +52,11 @@ class EventKind(enum.Enum):
     """A topic has `count` partitions from now on."""
 
     FAILOVER = "failover"
-    """The coordinator's broker dies; after `for_ms` another one has read its records."""
+    """The coordinator's broker dies, and starts again after `for_ms`."""
 
 
 CLUSTER_KINDS: Final = (EventKind.START, EventKind.CRASH, EventKind.CLOSE, EventKind.STALL, EventKind.FREEZE)
-"""The kinds that a member in the cluster can meet; brokers and network have faults of their own there."""
+"""The kinds that are drawn for members in a cluster under faults."""
 
 
 @attrs.frozen

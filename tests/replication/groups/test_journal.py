@@ -17,7 +17,6 @@ from log.partition.partition_log import PartitionLog
 from log.partition.recovery import LastShutdown
 from log.storage import MemoryStorage
 from replication.groups import GroupsExtension
-from replication.groups.alone.stored_records import StoredRecords
 from replication.groups.client.protocols import GroupProtocol
 from replication.groups.common.events import EventKind
 from replication.groups.common.journal import Journal, StoredGroup
@@ -119,8 +118,3 @@ def test_an_offset_that_has_expired_is_written_without_a_value_and_read_as_delet
     assert [Journal().read(numbered[:count], Offset(2))["g"].offsets for count in (1, 2)] == [
         {key: each} for each in entries
     ]
-    stored = StoredRecords()
-    stored.append(entries[:1])
-    assert list(stored.entries()) == [entries[0]]
-    stored.append(entries[1:])
-    assert list(stored.entries()) == []

@@ -29,7 +29,8 @@ from replication.groups.connection_messages import (
     RequestProbe,
 )
 from replication.groups.connections import PROBE_MS
-from replication.groups.member import RESTART_MS, Member
+from replication.groups.member import Member
+from replication.groups.plan import RESTART_MS
 from replication.roles.messages import ConsumerFetchResponse, Message, MetadataResponse, NodeId
 from replication.roles.outbox import Outbox
 from tests.replication.groups.builders import LAYOUT, OPTIONS, act, member
@@ -129,7 +130,7 @@ def test_a_supervisor_starts_nobody_whose_next_process_was_started_meanwhile(has
     plan = member("a", GroupProtocol.EAGER, act(1_000, EventKind.START), act(2_000, EventKind.CRASH), start_ms=0)
     subject = Member(NodeId(7), plan, (OPTIONS, LAYOUT), SplitMix64(1), Mock())
     out = Outbox()
-    subject.handle(EventDue(0), TimeMs(0), out)
+    subject.handle(EventDue(plan.events[0]), TimeMs(0), out)
     client = subject.client
     assert client is not None
     died = Outbox()
@@ -137,11 +138,11 @@ def test_a_supervisor_starts_nobody_whose_next_process_was_started_meanwhile(has
     client.is_over = True
     ((delay_ms, restart),) = [each for each in died.woken if isinstance(each[1], EventDue)]
     assert delay_ms == RESTART_MS == DurationMs(5_000)
-    subject.handle(EventDue(1), TimeMs(1_000), out)
+    subject.handle(EventDue(plan.events[1]), TimeMs(1_000), out)
     second = subject.client
     assert second not in (None, client)
     if has_crashed:
-        subject.handle(EventDue(2), TimeMs(2_000), out)
+        subject.handle(EventDue(plan.events[2]), TimeMs(2_000), out)
     subject.handle(restart, TimeMs(5_500), out)
     assert subject.client is (None if has_crashed else second)
 

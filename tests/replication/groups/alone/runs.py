@@ -1,15 +1,16 @@
-"""Lives that several tests look at, each played once."""
+"""Runs of one group that several tests look at, each made once."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 
-from replication.groups.alone.checker import Checker, GroupFinding
 from replication.groups.alone.group_run import GroupRun, run_group
 from replication.groups.alone.scenarios import SCENARIOS
 from replication.groups.alone.seeded_scenario import Shape, seeded_scenario
-from replication.groups.alone.simulation import GroupSimulation, Watcher
+from replication.groups.alone.simulation import GroupSimulation
 from replication.groups.client.protocols import GroupProtocol
+from replication.roles.messages import Message
 
 EAGER, COOPERATIVE, CONSUMER = GroupProtocol.EAGER, GroupProtocol.COOPERATIVE, GroupProtocol.CONSUMER
 SMALL = Shape(members=4, partitions=8, minutes=10)
@@ -27,21 +28,18 @@ def seeded(seed: int, protocol: GroupProtocol) -> GroupRun:
     return run_group(seeded_scenario(seed, SMALL), protocol, seed)
 
 
-def watched(name: str, protocol: GroupProtocol, *watchers: Watcher) -> GroupSimulation:
-    """Play a named scenario with somebody who looks."""
+def watched(
+    name: str,
+    protocol: GroupProtocol,
+    look: Callable[[GroupSimulation, Message], None] = lambda simulation, message: None,
+) -> GroupSimulation:
+    """Run a named scenario and call `look` after each event."""
     simulation = GroupSimulation(SCENARIOS[name], protocol, 1)
-    simulation.watchers += watchers
+    simulation.cluster.watches.append(lambda cluster, node, message, out: look(simulation, message))
     simulation.run()
     return simulation
 
 
-def findings(name: str, protocol: GroupProtocol) -> list[GroupFinding]:
-    """Return what the checker finds, of a simulation that a test may have broken on purpose."""
-    checker = Checker()
-    watched(name, protocol, checker)
-    return checker.findings
-
-
 def codes(name: str, protocol: GroupProtocol) -> set[str]:
-    """Return the codes of the invariants that are broken."""
-    return {finding.broken.code for finding in findings(name, protocol)}
+    """Return the codes of the invariants that are broken in a run that a test may have broken on purpose."""
+    return {finding.code for finding in watched(name, protocol).found()}

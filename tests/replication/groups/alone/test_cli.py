@@ -79,7 +79,7 @@ def test_a_longer_assignment_interval_leaves_partitions_unowned_for_longer(capsy
     default = unowned_ms()
     assert unowned_ms("--assignment-interval-ms", "1000") == default
     assert unowned_ms("--assignment-interval-ms", "15000") > default
-    assert unowned_ms("--assignment-interval-ms", "0") == unowned_ms("--assignment-interval-ms", "0") != default
+    assert unowned_ms("--assignment-interval-ms", "0") <= default
 
 
 @pytest.mark.parametrize(

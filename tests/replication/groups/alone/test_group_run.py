@@ -1,51 +1,34 @@
-"""Whole runs: the same for the same seed, sound for any, and comparable between protocols."""
+"""Whole runs: the same for the same seed, sound for any, comparable between protocols; and the events of a scenario."""
 
 from __future__ import annotations
-
-import subprocess
-import sys
-from itertools import pairwise
-from unittest.mock import Mock
 
 import attrs
 import pytest
 
 from broker.errors import UsageError
-from broker.group.classic import Ticket
-from broker.group.consumer import ConsumerGroupHeartbeatRequest
-from broker.group.service import Request as ServiceRequest
-from broker.units import DurationMs
+from broker.units import DurationMs, TimeMs
 from replication.groups.alone.group_run import run_group
-from replication.groups.alone.processes import Process
+from replication.groups.alone.scenario import SingleGroupScenario
 from replication.groups.alone.scenarios import SCENARIOS
 from replication.groups.alone.seeded_scenario import Shape, seeded_scenario
-from replication.groups.alone.simulation import GroupSimulation, Watcher
+from replication.groups.alone.simulation import GroupSimulation
+from replication.groups.client.messages import Note
 from replication.groups.client.protocols import GroupProtocol
-from replication.groups.common.events import EventKind
-from tests.replication.groups.alone.runs import CONSUMER, COOPERATIVE, EAGER, SMALL, named, seeded, watched
+from replication.groups.common.events import Event, EventKind
+from replication.groups.member import Member
+from tests.replication.groups.alone.runs import CONSUMER, COOPERATIVE, EAGER, SMALL, named, seeded
 
-_DIGEST = """
-import hashlib
-from replication.groups.alone.group_run import run_group
-from replication.groups.alone.seeded_scenario import Shape, seeded_scenario
-from replication.groups.client.protocols import GroupProtocol
-scenario = seeded_scenario(5, Shape(members=3, partitions=5, minutes=6))
-runs = [run_group(scenario, protocol, 5) for protocol in GroupProtocol]
-print(hashlib.sha256(repr([(run.figures(), run.spans, run.generations_ms) for run in runs]).encode()).hexdigest())
-"""
+S61 = SCENARIOS["S61"]
 
 
-def test_the_same_seed_gives_the_same_run_whatever_the_hash_seed() -> None:
-    def digest(hash_seed: str) -> str:
-        return subprocess.run(
-            [sys.executable, "-c", _DIGEST],
-            env={"PYTHONHASHSEED": hash_seed, "PYTHONPATH": "."},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
+def event(at_ms: int, kind: EventKind, target: str = "", for_ms: int = 0) -> Event:
+    return Event(TimeMs(at_ms), kind, DurationMs(for_ms), target)
 
-    assert digest("1") == digest("2") != ""
+
+def with_events(scenario: SingleGroupScenario, *events: Event) -> SingleGroupScenario:
+    """Return the scenario with further events."""
+    every = sorted((*scenario.events, *events), key=lambda each: each.at_ms)
+    return attrs.evolve(scenario, events=tuple(every))
 
 
 @pytest.mark.parametrize("protocol", GroupProtocol)
@@ -124,26 +107,6 @@ def test_a_seeded_plan_does_not_fit_into_four_minutes() -> None:
     assert str(error.value) == "4 minutes are too few for a seeded life; at least 5 are needed"
 
 
-class Heartbeats(Watcher):
-    """When each member's heartbeats arrived at the coordinator."""
-
-    def __init__(self) -> None:
-        self.at_ms: dict[str, list[int]] = {}
-
-    def asked(self, simulation: GroupSimulation, ticket: Ticket, request: ServiceRequest) -> None:
-        if isinstance(request, ConsumerGroupHeartbeatRequest) and request.member_id:
-            self.at_ms.setdefault(request.member_id, []).append(simulation.now_ms)
-
-
-def test_a_member_whose_answer_is_lost_hears_of_it_at_once() -> None:
-    """The connection breaks, so that nobody waits for request.timeout.ms (30 s)."""
-    heartbeats = Heartbeats()
-    watched("S69", CONSUMER, heartbeats)
-    assert len(heartbeats.at_ms) == 2
-    for times in heartbeats.at_ms.values():
-        assert max(later - earlier for earlier, later in pairwise(times)) < 10_000
-
-
 @pytest.mark.parametrize(("protocol", "fenced"), [(EAGER, {"b", "b+"}), (COOPERATIVE, {"b", "b+"}), (CONSUMER, {"b+"})])
 def test_a_twin_that_ended_by_itself_is_started_again(protocol: GroupProtocol, fenced: set[str]) -> None:
     """Classic processes of one group.instance.id fence each other for good; of KIP-848's the first one stays."""
@@ -153,18 +116,87 @@ def test_a_twin_that_ended_by_itself_is_started_again(protocol: GroupProtocol, f
     assert len(deaths) > 20
 
 
-def test_messages_of_one_connection_arrive_in_their_order_but_for_a_commit_that_is_held() -> None:
-    simulation = GroupSimulation(SCENARIOS["S69"], CONSUMER, 1)
-    process = Process("a", Mock())
-    for is_out in (True, False):
-        times = [simulation._way(process, is_out=is_out) for _ in range(200)]
-        assert times == sorted(times)
-    held_ms = simulation._way(process, is_out=True, extra_ms=60_000)
-    assert simulation._way(process, is_out=True) < held_ms, "what comes after a held commit does not wait for it"
-
-
 def test_a_run_in_which_nobody_ever_came_has_no_time_without_an_owner() -> None:
     """A partition counts from its first owner on."""
     scenario = attrs.evolve(SCENARIOS["S60"], events=(), duration_ms=DurationMs(20_000))
     group_run = run_group(scenario, GroupProtocol.EAGER, 1)
     assert (group_run.unowned_ms, group_run.unowned_ms_max, group_run.spans) == (0, 0, ())
+
+
+def test_a_scenario_that_names_an_absent_member_is_refused() -> None:
+    with pytest.raises(UsageError) as error:
+        run_group(with_events(S61, event(1, EventKind.START, "z")), EAGER, 1)
+    assert str(error.value) == "scenario 'S61': there is no member 'z' for start"
+
+
+def test_a_run_includes_the_last_millisecond_of_its_scenario() -> None:
+    end_ms = int(S61.duration_ms)
+    last = event(end_ms, EventKind.CRASH, "c")
+    run = run_group(with_events(S61, last, event(end_ms + 1, EventKind.CRASH, "a")), EAGER, 1)
+    assert (run.marks[-1].at_ms, run.marks[-1].text) == (end_ms, "crash c")
+    assert max(span.end_ms for span in run.spans) == end_ms
+
+
+def test_events_of_a_member_that_does_not_run_change_nothing() -> None:
+    early = (event(0, kind, "c", for_ms=500) for kind in (EventKind.CLOSE, EventKind.FREEZE, EventKind.STALL))
+    assert run_group(with_events(SCENARIOS["S66"], *early), EAGER, 1).spans == named("S66", EAGER).spans
+    late = event(70_000, EventKind.CRASH, "b"), event(80_000, EventKind.BOUNCE, "b", 1_000)
+    assert run_group(with_events(S61, *late), EAGER, 1).spans == named("S61", EAGER).spans
+
+
+def test_crash_leading_waits_for_a_join_response_that_names_the_member_as_leader() -> None:
+    starts = tuple(each for each in S61.events if each.kind is EventKind.START and each.target != "c")
+    scenario = with_events(attrs.evolve(S61, events=starts), event(1_001, EventKind.CRASH_LEADING, "b"))
+    simulation = GroupSimulation(scenario, EAGER, 1)
+    simulation.run()
+    assert [member.plan.spec.name for member in simulation.alive()] == ["a", "b"], "a leads"
+    simulation = GroupSimulation(with_events(scenario, event(60_000, EventKind.CLOSE, "a")), EAGER, 1)
+    simulation.run()
+    assert simulation.alive() == []
+    assert simulation.ledger.departures["left"] == 1
+
+
+def polls_of_b(*events: Event) -> list[int]:
+    """Return the times at which b did something in S61 with further events."""
+    times: list[int] = []
+    simulation = GroupSimulation(with_events(S61, *events), EAGER, 1)
+    noted = simulation.noted
+
+    def note(member: Member, note: Note, now_ms: TimeMs) -> None:
+        if member.plan.spec.name == "b":
+            times.append(simulation.now_ms)
+        noted(member, note, now_ms)
+
+    simulation.noted = note  # type: ignore[method-assign]  # Looks at what passes.
+    simulation.run()
+    return times
+
+
+def test_a_frozen_process_does_nothing_until_the_later_of_two_freezes_ends() -> None:
+    times = polls_of_b(event(50_000, EventKind.FREEZE, "b", 5_000), event(52_000, EventKind.FREEZE, "b", 7_900))
+    assert max(at_ms for at_ms in times if at_ms < 59_900) <= 50_000
+    assert 59_900 in times
+    assert polls_of_b(event(55_000, EventKind.FREEZE, "b", 20_000))[-1] == 60_000, "b dies while it is frozen"
+
+
+@pytest.mark.parametrize("protocol", GroupProtocol)
+def test_held_commits_reach_the_coordinator_late_and_are_accepted(protocol: GroupProtocol) -> None:
+    held = run_group(with_events(S61, event(20_000, EventKind.HOLD_COMMITS, "a", 12_000)), protocol, 1)
+    assert held.commits["NONE"] >= named("S61", protocol).commits["NONE"] - 4
+    assert held.findings == ()
+
+
+def test_the_figures_are_every_count_of_a_run() -> None:
+    run = named("S65-twin", EAGER)
+    kinds = (int, float, str, dict, type(None))
+    counts = {name: each for name, each in attrs.asdict(run, recurse=False).items() if isinstance(each, kinds)}
+    figures = run.figures()
+    assert {name: figures[name] for name in counts} == counts
+    assert figures.keys() - counts.keys() == {"protocol", "deaths", "findings"}
+    assert figures["deaths"] == [{"at_ms": death.at_ms, "text": death.text} for death in run.deaths] != []
+
+
+@pytest.mark.parametrize("name", ["S60", "S65-twin"])
+def test_the_mean_latency_is_rounded_to_a_tenth(name: str) -> None:
+    run = named(name, EAGER)
+    assert run.rebalance_latency_avg == round(run.rebalance_latency_total / run.rebalance_total, 1)

@@ -1,16 +1,16 @@
-"""The named scenarios, through clients, network and coordinator, and what is known to come of each."""
+"""The named scenarios and their known outcomes."""
 
 from __future__ import annotations
 
 import pytest
 
-from broker.group.classic import GroupState, Ticket
 from broker.group.consumer import ConsumerGroupHeartbeatRequest, MemberState
-from broker.group.service import GroupEntry, OffsetRecord, Request
 from replication.groups.alone.group_run import GroupRun, run_group
 from replication.groups.alone.scenarios import SCENARIOS
-from replication.groups.alone.simulation import GroupSimulation, Watcher
+from replication.groups.alone.simulation import GroupSimulation
 from replication.groups.client.protocols import GroupProtocol
+from replication.groups.connection_messages import GroupRequest
+from replication.roles.messages import Message
 from tests.replication.groups.alone.runs import CONSUMER, COOPERATIVE, EAGER, named, watched
 
 CLASSIC = (EAGER, COOPERATIVE)
@@ -134,50 +134,44 @@ def test_s66_an_eager_group_gives_up_everything_for_the_same_move() -> None:
     assert group_run.move_count > group_run.least_move_count
 
 
-class _Seen(Watcher):
-    """Notes how far the members of a consumer group are at each moment."""
+class _Seen:
+    """The states of a consumer group's members in a run."""
 
-    def __init__(self) -> None:
+    def __init__(self, name: str) -> None:
         self.states: set[tuple[tuple[str, str], ...]] = set()
         self.given_back = False
         self.former_epochs = 0
+        watched(name, CONSUMER, self._look)
 
-    def asked(self, simulation: GroupSimulation, ticket: Ticket, request: Request) -> None:
-        service = simulation.hosting.service
-        assert service is not None
-        if isinstance(request, ConsumerGroupHeartbeatRequest):
-            member = service.consumer.group.members.get(request.member_id)
-            if member is not None and request.epoch == member.previous_epoch and 0 < request.epoch < member.epoch:
-                self.former_epochs += 1
-
-    def stepped(self, simulation: GroupSimulation) -> None:
-        service = simulation.hosting.service
-        assert service is not None
-        group = service.consumer.group
+    def _look(self, simulation: GroupSimulation, message: Message) -> None:
+        if simulation.service is None:
+            return
+        group = simulation.service.consumer.group
         self.states.add(tuple(sorted((one.client_id, one.state.name) for one in group.members.values())))
         for member in group.members.values():
             is_revoking = member.state is MemberState.UNREVOKED_PARTITIONS
             if is_revoking and member.revoking & group.target.get(member.member_id, frozenset()):
                 self.given_back = True
+        if isinstance(message, GroupRequest) and isinstance(message.request, ConsumerGroupHeartbeatRequest):
+            request, known = message.request, group.members.get(message.request.member_id)
+            if known is not None and request.epoch == known.previous_epoch and 0 < request.epoch < known.epoch:
+                self.former_epochs += request.owned is not None
 
 
 def test_s67_a_member_waits_unreleased_for_what_another_has_not_yet_given_back() -> None:
-    seen = _Seen()
-    watched("S67", CONSUMER, seen)
+    seen = _Seen("S67")
     assert (("a", "UNREVOKED_PARTITIONS"), ("b", "UNRELEASED_PARTITIONS")) in seen.states
     assert named("S67", CONSUMER).shared_ms == 0
 
 
 def test_s68_a_partition_that_comes_back_while_it_is_still_being_given_up_is_never_owned_twice() -> None:
-    seen = _Seen()
-    watched("S68", CONSUMER, seen)
+    seen = _Seen("S68")
     assert seen.given_back, "the scenario leads there"
     assert named("S68", CONSUMER).shared_ms == 0
 
 
 def test_s69_a_member_that_missed_its_new_epoch_is_heard_in_its_former_one() -> None:
-    seen = _Seen()
-    watched("S69", CONSUMER, seen)
+    seen = _Seen("S69")
     assert seen.former_epochs > 0
     group_run = named("S69", CONSUMER)
     assert group_run.departures == {}
@@ -192,24 +186,10 @@ def test_s70_a_member_too_slow_to_let_go_is_fenced_after_the_rebalance_timeout_a
     assert len(held_by(group_run, "a", 700_000)) == 3
 
 
-class _Forgotten(Watcher):
-    """Notes in which states offsets were to be forgotten, and in which they were looked at long after retention."""
-
-    def __init__(self) -> None:
-        self.states: list[GroupState] = []
-
-    def appended(self, simulation: GroupSimulation, entries: tuple[GroupEntry, ...]) -> None:
-        assert simulation.hosting.service is not None
-        if any(isinstance(entry, OffsetRecord) and entry.value is None for entry in entries):
-            self.states.append(simulation.hosting.service.classic.group.state)
-
-
 def test_s72_no_offset_is_forgotten_while_the_group_rebalances_for_longer_than_offsets_are_kept() -> None:
-    forgotten = _Forgotten()
-    simulation = watched("S72", EAGER, forgotten)
-    assert forgotten.states == []
-    assert simulation.hosting.service is not None
-    assert len(simulation.hosting.service.offsets.of_group("group")) == 6
+    simulation = watched("S72", EAGER)
+    assert simulation.service is not None
+    assert len(simulation.service.offsets.of_group("group")) == 6
     assert named("S72", EAGER).rebalance_latency_max > 14 * 60_000
 
 
