@@ -46,7 +46,6 @@ from replication.rules.switches import rules_of, sound, without
 from replication.simulation.chart import to_svg
 from replication.simulation.coverage import Coverage, coverage_lines, run_covered
 from replication.simulation.faults import draw_plan
-from replication.simulation.lacking import lacking_line, lacking_rules
 from replication.simulation.options import MINUTES_MAX, Options, harsh, quiet, swarm
 from replication.simulation.options_text import options_lines
 from replication.simulation.page import to_html
@@ -55,7 +54,7 @@ from replication.simulation.run import Outcome, Simulation, run
 from replication.simulation.shrink import shrink
 from replication.simulation.trace import discard_line
 from replication.simulation.varied import varied
-from replication.simulation.verdict import verdict_line
+from replication.simulation.verdict import lacking_line, lacking_rules, verdict_line
 
 _KINDS: Final = {"quiet": quiet, "swarm": swarm, "harsh": harsh, "varied": varied}
 _RELEASES: Final = {False: NEWEST.name, True: "3.5"}

@@ -2,9 +2,9 @@
 
 - liveness: Say what a cluster still owes after all faults are over: whole again, new writes, readers, stops.
 - lag_watch: Watch that a follower that lags leaves the ISR in time, also while faults last (L15).
-- former_members: Find leaders whose high watermark waits for a former member of the ISR, which L16 excuses.
+- former_members: Find leaders whose high watermark waits for a former member of the ISR, for whom L16 waits.
 - write_watch: Watch that a partition takes and commits writes under faults that do not concern it (L16).
-- repair: Do what an operator must do after the faults where Kafka alone never becomes whole again.
+- repair: Restart brokers that stay fenced for good after the faults.
 - run: Run a simulation from its seed to its verdict: a safety phase under faults, then a liveness phase without.
 - cluster: Run a whole cluster in one thread: nodes, controller and clients on a virtual clock.
 - options: Define the options of a simulation: the cluster, its clients, the network, and the rate of each fault.
@@ -17,23 +17,21 @@
 - wider_faults: Apply the faults that are of no single broker's process: splits, controllers, late metadata, clocks.
 - topic_deletion: Delete topics while they are written, and create others of the same name.
 - former_controller: Model a controller that was replaced and does not know it: some brokers still ask it.
-- coverage: Measure what runs pass through: states, branches of rules, error codes, and which fault struck whom.
+- coverage: Measure what runs pass through: transitions, error codes, rare states, and which fault struck whom.
 - clients: Run producers and consumers that find leaders, write, read, and note the responses.
 - history: Hold what the clients of a run wrote and read, for the checkers.
 - placing: Place the partitions of a simulated cluster by a placement policy.
 - electing: Let a policy of somebody's own elect the leaders of a simulated cluster.
 - retention: Run retention and compaction in a simulation: their settings, their intervals and their faults.
 - shrink: Shrink the plan of a failing run to the fewest faults that still break the same invariant.
-- lacking: Find the rules of later releases without which a run is broken.
 - trace: Write one line per state change of a run, and compute a digest of everything that happened.
 - views: Show one partition of a running simulation: its state, its replicas' logs, and its replicas out of sync.
 - recording: Record each state of each partition, each high watermark of a leader, and each ISR shrink over time.
 - record_text: Format metadata records as lines of text.
 - options_text: Format the options of a run as lines.
-- chart: Draw one simulated run: planned faults, leaders, ISR sizes and high watermarks on one axis of time.
-- chart_faults: Draw the planned faults above a run's chart: one row per broker, each fault as long as it lasts.
-- verdict: Say in one line what came of a run: what is broken, and what acknowledged records are lost.
-- page: Write one simulated run as an HTML page: verdict, command, chart, partitions, planned faults, glossary.
+- chart: Draw one simulated run: planned faults and leaders on one axis of time.
+- verdict: The verdict of a run in one line, and the rule of a later release that would have kept it whole.
+- page: Write one simulated run as an HTML page: verdict, command, chart, partitions and planned faults.
 """
 
 from __future__ import annotations

@@ -1,21 +1,21 @@
-"""Say in one line what came of a run: what is broken, and what acknowledged records are lost.
+"""The verdict of a run in one line, and the rule of a later release that would have kept a broken run from breaking.
 
-What it decides: the words. A run that lost records acknowledged with acks=all is never called clean: the line says how
-many of how many, and names each election that lost some, with the setting or rule that allowed it.
-
-Constraints: acks=1 promises the leader's log alone; what is lost of it is counted apart, and only beside the other.
-
-Example: nothing is broken, but 12 of 340 records acknowledged by all are lost: 12 to the unclean election of broker 2
-at 4200 ms (epoch 5), allowed by unclean.leader.election.enable=true.
-
-Source: ours.
+A run that lost records acknowledged with acks=all is never called clean: the line says how many of how many, and names
+each election that lost some, with the setting or rule that allowed it. acks=1 promises the leader's log alone.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
+from typing import Any
 
+import attrs
+
+from broker.errors import UsageError
 from broker.wording import counted
+from replication.rules.switches import CURRENT, SWITCHES
+from replication.simulation.options import Options, with_partition_settings
 from replication.simulation.run import Outcome
 
 UNEXPLAINED = "with the ends of their logs, which too many replicas lost"
@@ -40,3 +40,27 @@ def lost_text(outcome: Outcome) -> str:
     verb = "is" if len(lost) == 1 else "are"
     text = f"{len(lost):,} of {counted(report.acked_count, 'record')} acknowledged by all {verb} lost"
     return f"{text}: {'; '.join(parts)}"
+
+
+def lacking_rules(options: Options, again: Callable[[Options], Outcome]) -> tuple[str, ...]:
+    """Return each switch of a later release that mends a broken run by itself; `again` repeats a run."""
+    rules = options.settings.rules
+    missing = [name for name in SWITCHES if getattr(CURRENT, name) and not getattr(rules, name)]
+    return tuple(name for name in missing if _holds(options, name, again))
+
+
+def _holds(options: Options, name: str, again: Callable[[Options], Outcome]) -> bool:
+    """Return whether a run is not broken with one more switch on."""
+    on: dict[str, Any] = {name: True}
+    settings = options.settings
+    try:
+        changed = with_partition_settings(options, attrs.evolve(settings, rules=attrs.evolve(settings.rules, **on)))
+    except UsageError:
+        return False  # A rule that ZooKeeper mode never had.
+    return not again(changed).is_broken
+
+
+def lacking_line(release: str, name: str) -> str:
+    """Return one line: the rule that a release lacks, its KIP or KAFKA number, and the release that has it."""
+    switch = SWITCHES[name]
+    return f"Kafka {release} lacks {name} ({switch.source}, {switch.since}): {switch.without}; with it this seed holds"

@@ -15,8 +15,7 @@ from broker.drawing.time_axis import TimeAxis
 from broker.units import DurationMs, TimeMs
 from replication.checkers import Finding
 from replication.cli.simulate import simulate
-from replication.simulation.chart import BAND_COUNT_MAX, PANEL_COUNT_MAX, to_svg
-from replication.simulation.chart_faults import LEFT, WIDTH, rows_of
+from replication.simulation.chart import LEFT, ROW_COUNT_MAX, WIDTH, rows_of, to_svg
 from replication.simulation.faults import Fault
 from replication.simulation.options import FaultKind, Options, quiet
 from replication.simulation.page import to_html
@@ -43,13 +42,15 @@ def texts(svg: str) -> list[str]:
     return ["".join(element.itertext()) for element in ElementTree.fromstring(svg).iter(f"{SVG}text")]
 
 
-def test_every_partition_has_a_panel_and_every_broker_a_row_and_a_colour(outcome: Outcome) -> None:
+def test_every_partition_and_every_broker_has_a_row_and_every_broker_a_colour(outcome: Outcome) -> None:
     shown = texts(to_svg(outcome))
     assert shown[0].startswith("seed 1, quiet, ")
     assert [text for text in shown if text.startswith("partition ")] == ["partition 0", "partition 1"]
-    # Once in the key of colours and once at a row of faults.
-    assert [shown.count(f"broker {broker}") for broker in range(3)] == [2, 2, 2]
-    assert shown.count("min 2") == 2
+    assert [shown.count(f"broker {broker}") for broker in range(3)] == [1, 1, 1]
+    assert [text for text in shown if text.startswith("faults, ")] == [
+        *(f"faults, broker {broker}" for broker in range(3)),
+        "faults, cluster",
+    ]
 
 
 def test_the_picture_brings_everything_along_and_is_the_same_each_time(outcome: Outcome) -> None:
@@ -60,20 +61,24 @@ def test_the_picture_brings_everything_along_and_is_the_same_each_time(outcome: 
 
 
 def test_each_fault_has_a_mark_as_long_as_it_lasts(outcome: Outcome) -> None:
-    marks = {
-        kind: [element for element in ElementTree.fromstring(to_svg(outcome)).iter() if element.get("class") == kind]
-        for kind in ("gone", "cut", "slow", "once")
-    }
-    # The first of each is the one in the key.
-    assert {kind: len(found) - 1 for kind, found in marks.items()} == {"gone": 1, "cut": 1, "slow": 0, "once": 1}
+    found = [each for each in ElementTree.fromstring(to_svg(outcome)).iter() if each.get("class") == "fault"]
+    assert len(found) == len(PLAN)
     axis = TimeAxis(int(outcome.simulated_ms), left=LEFT, width=WIDTH)
-    assert float(marks["gone"][1].get("x", "")) == axis.x(5_000)
-    width = float(marks["gone"][1].get("width", ""))
+    assert float(found[0].get("x", "")) == axis.x(5_000)
+    width = float(found[0].get("width", ""))
     assert width == pytest.approx(axis.x(14_000) - axis.x(5_000), abs=0.11)
+    assert "".join(found[0].itertext()).startswith("kill: the process dies")
+
+
+def test_a_time_with_too_few_in_sync_has_a_stripe() -> None:
+    plan = tuple(Fault(TimeMs(5_000), FaultKind.KILL, broker, DurationMs(15_000)) for broker in (1, 2))
+    svg = to_svg(run(small(1, 30_000), plan))
+    assert svg.count('class="low"') > 1  # The legend has one.
+    assert to_svg(run(small(1), ())).count('class="low"') == 1
 
 
 def test_a_run_without_faults_has_no_rows_for_them() -> None:
-    assert "faults planned" not in texts(to_svg(run(small(), ())))
+    assert "faults, cluster" not in texts(to_svg(run(small(), ())))
 
 
 def test_a_fault_of_a_rack_stands_at_each_of_its_brokers_and_one_of_nobody_in_a_row_of_its_own() -> None:
@@ -93,15 +98,10 @@ def test_what_is_broken_is_a_line_across_and_the_first_thing_told(outcome: Outco
     assert page.index("I7 broken at") < page.index("<figure>")
 
 
-def test_many_partitions_are_bands_and_very_many_are_left_out() -> None:
-    many = run(small(partitions=PANEL_COUNT_MAX + 1, duration_ms=4_000), ())
-    shown = texts(to_svg(many))
-    assert [text for text in shown if text.startswith("partition ")] == [f"partition {each}" for each in range(9)]
-    assert "fewer in sync than min.insync.replicas" in shown
-    count = BAND_COUNT_MAX + 30
-    most = attrs.evolve(many, options=attrs.evolve(many.options, partitions=count))
+def test_very_many_partitions_are_left_out(outcome: Outcome) -> None:
+    most = attrs.evolve(outcome, options=attrs.evolve(outcome.options, partitions=ROW_COUNT_MAX + 30))
     shown = texts(to_svg(most))
-    assert sum(text.startswith("partition ") for text in shown) == BAND_COUNT_MAX
+    assert sum(text.startswith("partition ") for text in shown) == ROW_COUNT_MAX
     assert "30 partitions that changed less are not shown" in shown
 
 

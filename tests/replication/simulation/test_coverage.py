@@ -15,7 +15,7 @@ from replication.checkers import Rare
 from replication.cli.simulate import simulate
 from replication.roles.states import MACHINES
 from replication.simulation import FaultKind, Options, Simulation, harsh, run, varied
-from replication.simulation.coverage import Coverage, coverage_lines, rule_lines, run_covered
+from replication.simulation.coverage import Coverage, coverage_lines, run_covered
 from replication.simulation.faults import OF_BROKERS
 from replication.simulation.retention import RETENTION_KINDS
 
@@ -26,21 +26,6 @@ CAMPAIGN: Final[tuple[Options, ...]] = (
 )
 TRANSITIONS: Final = {"registration": 12, "lifecycle": 9, "replica": 15, "partition": 10, "reassignment": 4, "write": 7}
 """How many transitions of each machine of current Kafka the campaign takes at least."""
-LINES: Final = {
-    "alter_partition": 40,
-    "controller_events": 36,
-    "election": 22,
-    "elr": 11,
-    "fetch": 83,
-    "high_watermark": 19,
-    "isr": 48,
-    "leadership": 44,
-    "min_isr": 2,
-    "partition_change": 42,
-    "produce": 17,
-    "reassign": 24,
-}
-"""How many lines of each module of rules."""
 ERRORS: Final = {
     ("AlterPartitionResponse", "INVALID_UPDATE_VERSION"),
     ("AlterPartitionResponse", "NEW_LEADER_ELECTED"),
@@ -72,11 +57,6 @@ def missing(coverage: Coverage) -> list[str]:
         taken = sum(machine == name for machine, _, _ in coverage.transitions)
         if taken < least:
             found.append(f"{name}: {taken} of {least} transitions")
-    known = rule_lines()
-    for module, least in LINES.items():
-        reached = len({line for name, line in coverage.lines if name == module} & known[module])
-        if reached < least:
-            found.append(f"{module}: {reached} of {least} lines")
     found += [f"{answer} {error}" for answer, error in sorted(ERRORS) if not coverage.errors[answer, error]]
     found += [state.value for state in Rare if state not in SELDOM and not coverage.rare[state]]
     for kind in FaultKind:
@@ -100,7 +80,7 @@ def test_a_small_campaign_reaches_the_floor() -> None:
 
 
 def test_a_campaign_without_faults_does_not_reach_it() -> None:
-    assert len(missing(Coverage())) > 60
+    assert len(missing(Coverage())) > 50
     calm = attrs.evolve(varied(3, DurationMs(10_000)), fault_ms=())
     _, coverage = run_covered(Simulation(calm))
     assert "POWER_LOSS struck nobody" in missing(coverage)
@@ -120,7 +100,6 @@ def test_coverage_adds_up() -> None:
     one, other = (run_covered(Simulation(varied(seed, DurationMs(10_000))))[1] for seed in (2, 4))
     total = one + other
     assert total.transitions.total() == one.transitions.total() + other.transitions.total()
-    assert set(total.lines) == set(one.lines) | set(other.lines)
 
 
 def test_a_fault_is_counted_by_whom_it_strikes() -> None:
