@@ -95,7 +95,7 @@ _NUMPY: Final = _Numpy()
 
 @frozen
 class Run:
-    """What came of a run: its result, if it finished, and how many elements it read and wrote."""
+    """The result of a run, if it finished, and how many elements it read and wrote."""
 
     finished: bool
     accesses: int

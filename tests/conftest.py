@@ -13,10 +13,13 @@ classes in one JVM, run in one process: a run has one Spark session.
 from __future__ import annotations
 
 import signal
+from collections.abc import Iterator
 from typing import Any, Final
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from broker.compiled import INTERPRETED_ACCESSES_MAX, interpreted_at_most
 
 # No deadlines: the machines that run this are shared, and time is measured in tests/benchmarks.
 settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True)
@@ -32,6 +35,14 @@ settings.load_profile("ci")
 
 # A run in a shell's background inherits an ignored SIGINT, and so would each process that a test interrupts.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(params=["interpreted", pytest.param("compiled", marks=pytest.mark.deep)])
+def kernels(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Run a test of kernels with small inputs, which are interpreted, and in the deep tier as machine code too."""
+    with interpreted_at_most(-1 if request.param == "compiled" else INTERPRETED_ACCESSES_MAX):
+        yield
+
 
 SHARED_PROCESS: Final = ("spark", "kafka")  # What starts a JVM; each starts once, and in one process, begun first.
 DEEP_MARKERS: Final = ("kafka", "browser")
