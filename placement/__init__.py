@@ -20,7 +20,6 @@ Constraints: `strategies` needs hypothesis, so this root does not import it.
 from __future__ import annotations
 
 from placement.balance.audit import PartitionStates, RackAudit, partition_states, rack_audit
-from placement.balance.broker_share import CLASSIC_SHARE, STRIPED_SHARE, ShareBound, broker_share
 from placement.balance.changes import ClusterChange, changes
 from placement.balance.comparison import Comparison, compare
 from placement.balance.constraints import (
@@ -39,7 +38,8 @@ from placement.balance.constraints import (
 )
 from placement.balance.definitions import DEFINITIONS, Definition
 from placement.balance.loads import Loads, loads
-from placement.balance.measures import Distribution, Measure, distribution, measures
+from placement.balance.measures import Distribution, distribution
+from placement.balance.shares import Measure, measures
 from placement.balance.topic_spread import TopicSpread, topic_spread
 from placement.outages.look_ahead import LookAhead, look_ahead
 from placement.outages.lost import Outage, outage
@@ -63,7 +63,6 @@ from placement.reassignment.schedule import Limits, Schedule, ScheduleError, sch
 from placement.spec import Assignment, PlacementSpec, ReplicaPlacer, concatenate
 
 __all__ = (
-    "CLASSIC_SHARE",
     "DEFINITIONS",
     "DISTINCT_BROKERS",
     "FACTOR_MET",
@@ -72,7 +71,6 @@ __all__ = (
     "RACK_SPREAD",
     "REGISTERED_BROKERS",
     "STANDARD",
-    "STRIPED_SHARE",
     "Assignment",
     "ClassicPlacer",
     "ClusterChange",
@@ -102,12 +100,10 @@ __all__ = (
     "Rolling",
     "Schedule",
     "ScheduleError",
-    "ShareBound",
     "StripedPlacer",
     "TopicSpread",
     "Violation",
     "Violations",
-    "broker_share",
     "changes",
     "check",
     "compare",

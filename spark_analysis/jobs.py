@@ -37,10 +37,10 @@ from spark_analysis.sources.dumps import DumpInput, size_bytes
 from spark_analysis.sources.files import check_readable
 from spark_analysis.sources.unusable import none_usable
 from spark_analysis.tables import schemas
-from spark_analysis.tables.advice_schemas import ADVICE
+from spark_analysis.tables.cluster_rows import ranked
 from spark_analysis.tables.columns import Table
 from spark_analysis.tables.limits import DETAILED_CLUSTERS_MAX
-from spark_analysis.tables.sums import ranked
+from spark_analysis.tables.schemas import ADVICE
 from spark_analysis.tables.write import StagedRun, Written, arrow_to_table, read_table, remove_table, staged_run
 from spark_analysis.tasks import Task, dumps_task, error_of, even_parts, fleet_task, pairs_task, parts_by_size
 

@@ -39,8 +39,7 @@ from placement.formats.parsed import ParsedDump
 from placement.formats.racks import Racks
 from spark_analysis.answers.question import Groups
 from spark_analysis.answers.registry import Asked
-from spark_analysis.fleet.count import Placed, count_placed
-from spark_analysis.fleet.describe import describe_placed
+from spark_analysis.fleet.count import Placed, count_placed, describe_placed
 from spark_analysis.fleet.generate import Fleet, make_cluster, make_clusters
 from spark_analysis.fleet.place import place_cluster
 from spark_analysis.fleet.views import view_of
@@ -50,7 +49,7 @@ from spark_analysis.sources.series import is_later_moment, with_series_note
 from spark_analysis.sources.unusable import as_input_error, fault_of, unusable
 from spark_analysis.tables import schemas
 from spark_analysis.tables.advice_rows import advice_of
-from spark_analysis.tables.advice_schemas import ADVICE
+from spark_analysis.tables.schemas import ADVICE
 from spark_analysis.tables.staging import TaskWriter
 from spark_analysis.tables.view_rows import DUMP, PAIR_BROKER_COUNT_MAX, count_pairs, describe_view, every_partition
 

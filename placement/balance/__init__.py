@@ -1,19 +1,15 @@
 """Measure how even and how safe a placement is: loads, measures, constraints, audits, changes.
 
 - loads: Count which brokers, racks and topics there are, and how much of each quantity stands on each.
+- reachable_kernel: Split units of alike brokers into blocks of equal reachable load, compiled.
 - reachable: Compute the most even load of brokers that can be reached without breaking a rule of Kafka.
-- reachable_cordoned: Split brokers into blocks of equal reachable load where some of them are cordoned.
 - measures: Measure how evenly whole units are spread over groups, beside the most even spread possible.
+- shares: Gather what brokers, racks and topics of many clusters hold, and the best spread of each.
 - definitions: Define each measure and state in the words that reports print: formula, unit, range, optimum and source.
 - constraints: Decide which partitions break a named constraint of a placement.
-- broker_share: Define the constraint broker-share: two brokers' shares of one call differ by no more than promised.
 - audit: Find the partitions and racks of a cluster that need attention.
 - topic_spread: Measure how each topic spreads over live brokers, beside the best spread of it that can be reached.
 - out_of_sync: Name the brokers that are missing from ISRs, and the few that explain the under-replicated partitions.
 - changes: Compare two moments of one cluster and list what happened to each partition.
 - comparison: Compare two dumps of one cluster: topics, brokers, settings, and who gained or lost what.
-- counts_kernel: Mark partitions on too few racks, in one compiled pass.
-- topic_kernel: Count how each topic spreads over brokers, beside its optimum, compiled.
-- topic_keys_kernel: Find topics that have the same optimum, compiled.
-- reachable_kernel: Split the groups of a cluster into blocks of equal reachable load, and count classes, compiled.
 """

@@ -1,11 +1,5 @@
 """Find the partitions and racks of a cluster that need attention.
 
-What it decides: for one cluster at one moment:
-
-- `rack_audit`: which partitions stand on fewer racks than they could, whether racks are uneven, and
-  which brokers have none. Rack spread is the constraint of that name; nothing is judged without racks.
-- `partition_states`: leaderless, under and at min-ISR, under-replicated, not led by the preferred replica.
-
 States, as `kafka-topics --describe` filters them (`leader` is none when the partition has no leader):
 
     leaderless            leader is none                                  --unavailable-partitions
@@ -14,22 +8,10 @@ States, as `kafka-topics --describe` filters them (`leader` is none when the par
     under_replicated      ISR size < replicas, less those being added by a reassignment
     not_preferred_leader  there is a leader, and it is not the first replica
 
-Confluent's observers are replicas that stay out of the ISR on purpose: they count on neither side of
-"under_replicated". `--unavailable-partitions` also lists a leader that is not live; in a dump of the
-cluster's own metadata that cannot be told from the partition's row.
+Confluent's observers stay out of the ISR on purpose: they count on neither side of "under_replicated". What is not
+known is None, never zero; in a view that lists only some partitions, none found is None, too.
 
-What is not known is None, never zero. A row that does not say, or a topic whose min.insync.replicas is
-not shown, is not counted; if no row says, the state is None. In a view that lists only some partitions
-a count is of those listed, and none found becomes None, as it says nothing about the others.
-
-How: numpy columns. Cost: O(R), R replicas.
-
-Example: partition t-0 of replicas 1, 2 and the ISR 1 is under-replicated, and at min-ISR where that is 1.
-
-Left out: how topics spread (topic_spread.py); what would happen if a broker left, which is a what-if on a view.
-
-Source: Kafka 4.0 tools TopicCommand.PartitionDescription (isUnderReplicated, isUnderMinIsr,
-isAtMinIsrPartitions, hasUnavailablePartitions, getReplicationFactor).
+Source: Kafka 4.0 tools TopicCommand.PartitionDescription.
 """
 
 from __future__ import annotations

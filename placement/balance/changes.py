@@ -1,35 +1,16 @@
 """Compare two moments of one cluster and list what happened to each partition.
 
-What it decides: for every topic-partition of two successive views, which of these took place.
-
-    partition appeared, partition gone
-    leader lost         it had a leader and has none
-    leader elected      it had none, and a member of its former ISR or ELR may have led first
-    unclean election    see below
-    leader moved        another leads
-    ISR shrunk, ISR grown, ISR changed
-    replicas changed    other brokers, or another order (the first is the preferred leader)
-
-Unclean election. Let S be the earlier ISR and ELR together: the replicas that certainly held every
-committed record. A new leader outside S is no proof, as two dumps may be hours apart: a member of S may
-have led, the new leader caught up, and leadership moved to it. So a change is an "unclean election" when
+Unclean election. Let S be the earlier ISR and ELR together: the replicas that certainly held every committed record. A
+new leader outside S is no proof, as two dumps may be hours apart: a member of S may have led, the new leader caught up,
+and leadership moved to it. So a change is an "unclean election" when
 
 1. the new leader is not in S, and no member of S is in sync in the later view, and
 2. there was no leader earlier, or all of S is offline in the later view, or the later view does not say and
    still has all of S as replicas: one that is no replica any more may have handed over and been reassigned away.
 
-Otherwise the change is "leader moved" or "leader elected", and its detail says that the new leader
-was not in sync before. It is still evidence and not proof; the leader epochs would settle it, and
-no tool's dump prints them.
-
-How: partitions are matched by topic name and number; columns are compared whole; words are made for
-the rows that differ. Only what both views know is compared.
-
-Example: of a real cluster: before, no leader, in sync 1, offline 1 and 2; after, leader 3, in sync 3 and 4: an unclean
-election. Two brokers and a region restored later: leader 3, in sync 3 and 4, to leader 2, in sync 1 and 2, nobody
-offline: leader moved.
-
-Left out: sizes, settings and brokers that came or went, which placement/balance/comparison.py compares.
+Otherwise the change is "leader moved" or "leader elected", and its detail says that the new leader was not in sync
+before. It is evidence and not proof: the leader epochs would settle it, and no tool's dump prints them. Only what both
+views know is compared.
 
 Source: ours; ELR: KIP-966. Kafka itself counts UncleanLeaderElectionsPerSec on the controller.
 """

@@ -1,21 +1,8 @@
 """Compare two dumps of one cluster: topics, brokers, settings, and which broker each change is about.
 
-What it decides: what came, went and changed between two moments, and for every broker in how many partitions it gained
-or lost leadership, a place in the ISR, or a replica. `changes` lists the partitions one by one.
-
-Constraints: only what both views say is compared: of a topic's own settings beside the effective ones, which count
-those of the brokers too, the own ones alone; a topic is new or gone only if the other view lists every partition.
-Views without a topic in common are refused: they are not one cluster.
-
-How: partitions are matched by topic name and number, columns are compared whole. A topic of equal name whose id
-differs was deleted and made again.
-
-Example: before, leader 1 and ISR 1, 2; after, leader 2 and ISR 2: broker 1 lost a leader and left an ISR, broker 2
-gained a leader.
-
-Left out: what happened in between; two dumps show the ends alone.
-
-Source: ours.
+Only what both views say is compared: of a topic's own settings beside the effective ones, which count those of the
+brokers too, the own ones alone; a topic is new or gone only if the other view lists every partition. A topic of equal
+name whose id differs was deleted and made again. Views without a topic in common are refused: they are not one cluster.
 """
 
 from __future__ import annotations

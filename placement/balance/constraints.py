@@ -1,32 +1,15 @@
 """Define named constraints of a placement, once for validating, explaining and testing.
 
-What it decides: which partitions (or brokers) of an assignment break which rule, and how to say it.
-
     registered-brokers  hard  every replica stands on a registered broker
     distinct-brokers    hard  the replicas of a partition stand on different brokers
     factor-met          hard  a partition has as many replicas as asked, or as its topic's widest one
     leader-unfenced     hard  the preferred leader is not fenced
     rack-spread         soft  a partition stands on as many racks as it can: min(its replicas, racks)
-    broker-share        soft  what one call gives two brokers differs by no more than the placer promises
 
-*Hard*: no correct placer ever breaks it. *Soft*: Kafka's placers keep it where they say so, and a
-user's own policy may choose otherwise.
+No correct placer ever breaks a hard one; Kafka's placers keep the soft one where they say so. A replica on a broker
+without a rack neither fills a rack nor needs one. Words are made only for the subjects that are asked for.
 
-Rack spread judges what is known. A replica on a broker without a rack neither fills a rack nor
-needs one: a partition needs min(its replicas on racked brokers, racks of the cluster) racks.
-Nothing is asked when no broker has a rack.
-
-How: `find` gives the subjects (rows of the assignment, or places in the list of brokers) with a few
-numpy passes; words are made only for those asked for, so a million broken partitions cost no more
-than a hundred.
-
-Example: `DISTINCT_BROKERS.violations(Assignment.of_topic("t", [[1, 1]]), brokers).explain()[0].detail`
-is "broker 1 holds more than one replica".
-
-Left out: capacity, and rules about several clusters.
-
-Source: placers' rules: Kafka 4.0 AdminUtils and StripedReplicaPlacer (org.apache.kafka.admin,
-org.apache.kafka.metadata.placement); the shape hard/soft: Redpanda's and Cruise Control's goals.
+Source: Kafka 4.0 AdminUtils and StripedReplicaPlacer; the shape hard/soft: Redpanda's and Cruise Control's goals.
 """
 
 from __future__ import annotations
@@ -40,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from broker.cluster import BrokerView, Int32Array, Int64Array
-from broker.row_flags import any_in_row, count_in_row
+from broker.row_flags import any_in_row, count_in_row, distinct_in_row
 from placement.spec import Assignment
 
 BrokerRows: TypeAlias = Sequence[BrokerView]
@@ -279,12 +262,13 @@ def _racks_had_and_needed(assignment: Assignment, brokers: BrokerRows) -> tuple[
         nothing = np.zeros(replicas.shape[0], dtype=np.int64)
         return nothing, nothing
     places = np.minimum(np.searchsorted(ids, replicas), ids.size - 1)
-    racks = np.where(ids[places] == replicas, numbers[places], -1)
-    racks.sort(axis=1)
-    racked = racks >= 0
-    # Ascending, with -1 first: every step up is to one more rack.
-    had = racked[:, 0].astype(np.int64) + count_in_row(racks[:, 1:] != racks[:, :-1])
-    return had, np.minimum(count_in_row(racked), rack_count)
+    return racks_had_and_needed(np.where(ids[places] == replicas, numbers[places], -1), rack_count)
+
+
+def racks_had_and_needed(racks: Int32Array | Int64Array, rack_count: int | Int64Array) -> tuple[Int64Array, Int64Array]:
+    """Return on how many racks each partition is and could be, from the racks of its replicas, -1 for none."""
+    needed = np.minimum(count_in_row(racks >= 0), rack_count)
+    return distinct_in_row(racks), needed.astype(np.int64)
 
 
 def _crowded(assignment: Assignment, brokers: BrokerRows) -> NDArray[np.bool_]:
@@ -316,4 +300,4 @@ HARD: Final = (REGISTERED_BROKERS, DISTINCT_BROKERS, FACTOR_MET, LEADER_UNFENCED
 """What no correct placer ever breaks."""
 
 STANDARD: Final = (*HARD, RACK_SPREAD)
-"""What `check` looks at unless told otherwise; broker-share is asked of single calls only."""
+"""What `check` looks at by default."""

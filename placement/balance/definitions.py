@@ -1,16 +1,7 @@
-"""Define each measure and state in the words that reports print.
+"""Define each measure and state in the words that reports print: formula, unit, range, optimum and source.
 
-One table for the measures of `placement.balance.measures` and one for the states and audits of
-`placement.balance.audit`: formula, unit, range, optimum and source, so that every number on a page can be
-traced to a definition on the same page. x are the shares, n the groups, T their sum, fenced brokers and what they hold
-left out; best is the most even spread that can be reached (placement/balance/reachable.py), low and high what it
-gives a group.
-
-Example: MEASURES["moves"].optimum == "0".
-
-Left out: how the figures are computed; the modules named in `source` say that.
-
-Source: ours, and kafka-topics --describe (tools TopicCommand, Kafka 4.0) for the states.
+x are the shares, n the groups, T their sum, fenced brokers and what they hold left out; best is the most even spread
+that can be reached (placement/balance/reachable.py), low and high what it gives a group.
 """
 
 from __future__ import annotations

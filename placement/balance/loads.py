@@ -1,27 +1,11 @@
 """Count what each broker, rack and topic of a cluster holds: replicas, leaders, bytes.
 
-What it decides: which brokers, racks and topics there are (those that hold nothing included)
-and how much of each quantity stands on each, or that the dump does not say.
+What is not known is None: leaders are known when every partition's row names its leader or says that it has none, bytes
+when every partition's size is; a sum over the known rows alone would be read as the load. Counts come from the
+partitions when the view lists all of them, else from the totals. A leaderless partition is led by nobody, and a broker
+in the ISR but not among the replicas holds nothing. Sums are int64, as floats lose bytes above 2**53.
 
-Constraints:
-
-1. What is not known is None. Leaders are known when every partition's row names its leader
-   or says that it has none; bytes are known when every partition's size is. A sum over the
-   known rows alone would understate a broker and be read as its load.
-2. Counts come from the partitions when the view lists all of them, else from the totals.
-3. Sums of bytes are sums of int64: floats lose bytes above 2**53.
-4. A leaderless partition is led by nobody; a broker in the ISR but not among the replicas holds nothing.
-
-How: broker ids become rows by binary search, then one `bincount` per quantity.
-Cost: O(R log B) time and 8 bytes a replica, R replicas on B brokers.
-
-Example: partitions [[1, 2], [2, 1], [2, 3]] on brokers 1, 2, 3 and 4, leaders as preferred:
-replicas 2, 3, 1, 0 and leaders 1, 2, 0, 0.
-
-Left out: network and processor load, which no dump that we read has by partition; moves between log directories.
-
-Source: ours. Which broker leads a placement that has not run yet is Kafka's preferred-replica
-rule: the first of the replicas (kafka.controller, KIP-460).
+Source: ours; who leads a placement that has not run yet is Kafka's preferred replica, the first (KIP-460).
 """
 
 from __future__ import annotations

@@ -1,21 +1,17 @@
 """Measure how evenly whole units are spread over groups, beside the most even spread that can be reached.
 
-What it decides: for shares x[0] … x[n-1] of a total T (replicas, leaders or bytes over brokers,
-racks or topics), the figures of `Distribution`, each beside its best value.
+What it decides: for shares x[0] … x[n-1] of a total T (replicas, leaders or bytes over brokers, racks or topics), the
+figures of `Distribution`, each beside its best value. One function, `spreads`, does it for any number of clusters at
+once; a single cluster is a batch of one.
 
 Brokers count that are not fenced, and what they hold. A fenced broker can be given nothing, so the mean does not
 count it; a rack without a live broker is no group either.
 
 The best spread over brokers and racks is that of placement/balance/reachable.py: the most even one without breaking the
 rack rule; for bytes a bound, which may be out of reach. Where nothing stands in the way, and over topics, it is that of
-whole shares: with q, r = divmod(T, n), r of them are q + 1 and n - r are q, so that
-
-    best max          = q + (r > 0)
-    best stdev        = sqrt(r (n - r)) / n     the shares less q are 0 or 1, r of them 1
-    best Gini         = r (n - r) / (n T)       of all pairs, r (n - r) differ, by one
-
-Every figure is then least, as each is Schur-convex and the best spread is majorised by every other within reach.
-A placement that breaks the rack rule may be more even than the best; then nothing is to be gained, and moves is 0.
+whole shares: with q, r = divmod(T, n), r of them are q + 1 and n - r are q. Every figure is then least, as each is
+Schur-convex and the best spread is majorised by every other within reach. A placement that breaks the rack rule may be
+more even than the best; then nothing is to be gained, and moves is 0.
 
 Moves. With low and high the floor and ceiling of the mean of a broker's block (without racks: of T / n), at least
 
@@ -27,20 +23,17 @@ units move until the spread is at its best: a move lowers one share by one and r
 move always goes from A to B with count(A) > count(B), and if every partition on A were on B too, B would hold at least
 as many. So some partition on A is not on B, and its replica moves. Under the rack rule that holds for moves within a
 rack; `moves_exact` tells whether they suffice. Otherwise the number is a lower bound.
-*For leaders*, a move is a partition led by B instead of A: by handing over the lead when B has a
-replica, else by moving a replica too. In that sense the figure is exact; where only the lead may
-be handed over it is a lower bound. *For bytes* it is a lower bound, as partitions move whole.
-*Over topics* there is no such move, since a partition cannot change its topic: `moves`, `moves_share` and `moves_exact`
-are None, and the best values are those of equal shares, for comparison only.
+*For leaders*, a move is a partition led by B instead of A: by handing over the lead when B has a replica, else by
+moving a replica too. *For bytes* it is a lower bound, as partitions move whole. *Over topics* there is no such move:
+`moves`, `moves_share` and `moves_exact` are None, and the best values are those of equal shares, for comparison only.
 
-Exactness. Sums are whole numbers of any size: with y = x - q, whose sum is r,
+How: with y = x - q, whose sum is r, and i the rank of a share, 1 holding most,
 
-    n² variance       = n Σ y² - r²
-    n T Gini          = Σ (2 i - n - 1) y_i     y ascending, i from 1
+    n² variance = n Σ y² - r²        n T Gini = (n + 1) r - 2 Σ i y
 
-so nothing cancels, however large the shares (the second because the weights sum to 0), and each
-float is one rounding or two away from the exact value. In Spark SQL: a first pass for n and T, then
-SUM(y * y) as DECIMAL(38, 0) and SUM((2 * row_number - n - 1) * y); ties in the row number do not matter.
+and the same of the best shares, whose y sum to r too. Σ y² and Σ i y are sums of doubles, from the largest share to the
+smallest, so that they do not depend on what else is in the batch. They do not cancel: either the y are small and the
+sums are whole numbers below 2^53, or the terms taken away are small beside the rest.
 
 Nothing to spread (no groups, or T = 0): max_over_mean 1; stdev, cv, Gini, moves, moves_share 0.
 
@@ -55,20 +48,27 @@ Source: ours. Net imbalance as distance from the achievable remainder: Yelp kafk
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Sequence
-from typing import Final
+from collections.abc import Sequence
+from typing import Any, Final, TypeAlias
 
 import attrs
 import numpy as np
+from numpy.typing import NDArray
 
-from broker.cluster import ClusterView, Int64Array
+from broker.cluster import Int64Array
 from broker.errors import UsageError
-from placement.balance.loads import GroupLoads, loads
-from placement.balance.reachable import Classes, Groups, Reach, reach
+from placement.balance.reachable import BOUND, FREE
+
+Float64Array: TypeAlias = NDArray[np.float64]
+BoolArray: TypeAlias = NDArray[np.bool_]
 
 TOLERANCE: Final = 0.01
 """Share of a quantity that has to move before its spread is worth a word: 1 %. Below it, nothing is called uneven."""
+QUANTITIES: Final = ("replicas", "leaders", "bytes")
+NOT_KNOWN: Final = -1
+GIVEN: Final = 1
+"""The best spread is given; else it is that of whole shares. Kinds are sums of this, `FREE` and `BOUND`."""
+_CELLS_MAX: Final = 1 << 20  # Shares that are sorted at once: 8 MB.
 
 
 @attrs.frozen(kw_only=True)
@@ -98,165 +98,253 @@ class Distribution:
     moves_exact: bool | None
 
 
-@attrs.frozen(kw_only=True)
-class Measure:
-    """Hold one distribution of a cluster: `quantity` (replicas, leaders, bytes) over `scope` (broker, rack, topic)."""
+@attrs.frozen(eq=False)
+class Best:
+    """Hold the best spread of one quantity of some clusters, one cluster after another.
+
+    `kinds` int64[clusters] adds up `GIVEN`, `FREE` and `BOUND`. The rest is int64[groups], as in `Reach`; `block` and
+    `target` are not read of a cluster that is not `GIVEN`.
+    """
+
+    kinds: Int64Array
+    group: Int64Array
+    block: Int64Array
+    target: Int64Array
+
+    @classmethod
+    def whole(cls, kinds: Int64Array, group: Int64Array) -> Best:
+        """Return the best spreads of whole shares."""
+        return cls(kinds, group, np.zeros_like(group), np.zeros_like(group))
+
+    def levels(self, counts: Int64Array, total: Int64Array) -> tuple[Int64Array, Int64Array, Int64Array]:
+        """Return the target of each group, and floor and ceiling of its block; `total` is what each cluster shares."""
+        firsts = np.cumsum(counts) - counts
+        floor, rest = np.divmod(total, counts)
+        inside = np.arange(self.group.size) - np.repeat(firsts, counts)
+        low, high = np.repeat(floor, counts), np.repeat(floor + (rest > 0), counts)
+        target = low + (inside < np.repeat(rest, counts))
+        given = np.repeat(self.kinds & GIVEN > 0, counts)
+        if given.any():
+            code = np.repeat(firsts, counts)[given] + self.block[given]
+            target[given] = self.target[given]
+            least, most = np.full(self.group.size, np.iinfo(np.int64).max), np.zeros(self.group.size, np.int64)
+            np.minimum.at(least, code, target[given])
+            np.maximum.at(most, code, target[given])
+            low[given], high[given] = least[code], most[code]
+        return target, low, high
+
+    def taken(self, clusters: Int64Array, groups: BoolArray) -> Best:
+        """Return the best spreads of these clusters alone, whose groups are marked."""
+        return Best(self.kinds[clusters], self.group[groups], self.block[groups], self.target[groups])
+
+
+@attrs.frozen(eq=False)
+class Shares:
+    """Hold the shares of the groups of one scope, one cluster after another.
+
+    `counts` int64[clusters] cuts the groups; `names` are the groups' names or numbers, in the order in which equals are
+    taken. `quantities` are replicas, leaders and bytes, int64[groups] each; None, or -1 in all groups of a cluster,
+    where not known. `bests` are their best spreads; without them nothing can move.
+    """
+
+    scope: str
+    counts: Int64Array
+    names: Any
+    quantities: tuple[Int64Array | None, ...]
+    bests: tuple[Best | None, ...] = ()
+
+
+@attrs.frozen(eq=False, kw_only=True)
+class Spread:
+    """Measure one quantity over one scope in columns: the clusters of which it is known, and fields of `Distribution`.
+
+    `moves`, `moves_share` and `moves_exact` are None where units cannot move; `max_group` is taken from the names.
+    """
 
     scope: str
     quantity: str
-    distribution: Distribution
+    cluster: Int64Array
+    group_count: Int64Array
+    total: Int64Array
+    min: Int64Array
+    mean: Float64Array
+    max: Int64Array
+    max_group: Any
+    max_over_mean: Float64Array
+    stdev: Float64Array
+    cv: Float64Array
+    gini: Float64Array
+    moves: Int64Array | None
+    moves_share: Float64Array | None
+    best_max_over_mean: Float64Array
+    best_stdev: Float64Array
+    best_cv: Float64Array
+    best_gini: Float64Array
+    moves_exact: BoolArray | None
+
+    def row(self, place: int) -> Distribution:
+        """Return one row."""
+        columns = {field.name: getattr(self, field.name) for field in attrs.fields(Distribution)}
+        values: dict[str, Any] = {name: None if one is None else one[place] for name, one in columns.items()}
+        values = {name: one.item() if isinstance(one, np.generic) else one for name, one in values.items()}
+        return Distribution(**values | {"max_group": str(values["max_group"])})
+
+
+def spreads(shares: Shares) -> tuple[Spread, ...]:
+    """Return the spread of each quantity that is known of a cluster: replicas, leaders, bytes.
+
+    Cost: O(n log n) for n groups in all, in numpy.
+    """
+    bests = shares.bests or (None,) * len(QUANTITIES)
+    found = []
+    for quantity, held, best in zip(QUANTITIES, shares.quantities, bests, strict=True):
+        if held is None:
+            continue
+        firsts = np.cumsum(shares.counts) - shares.counts
+        clusters = np.flatnonzero(shares.counts)
+        clusters = clusters[held[firsts[clusters]] != NOT_KNOWN]
+        if not clusters.size:
+            continue
+        counts, places = shares.counts[clusters], None
+        if clusters.size < shares.counts.size:
+            is_known = np.zeros(shares.counts.size, dtype=np.bool_)
+            is_known[clusters] = True
+            marked = np.repeat(is_known, shares.counts)
+            places, held = np.flatnonzero(marked), held[marked]
+            best = None if best is None else best.taken(clusters, marked)
+        figures, first = _figures(held, counts, best)
+        first = first if places is None else places[first]
+        names = np.array(shares.names, dtype=object) if isinstance(shares.names, list | tuple) else shares.names
+        found.append(
+            Spread(scope=shares.scope, quantity=quantity, cluster=clusters, max_group=names.take(first), **figures)
+        )
+    return tuple(found)
 
 
 def distribution(
-    shares: Int64Array, *, names: Sequence[str] | None = None, movable: bool = True, best: Reach | None = None
+    shares: Int64Array, *, names: Sequence[str] | None = None, movable: bool = True, best: Best | None = None
 ) -> Distribution:
     """Return the distribution of `shares`, int64[groups], each 0 or more; without `names`, groups are named by index.
 
     `movable` is False where units cannot change groups. `best` is the best spread; without it, whole shares are even.
-    Raises UsageError for a negative share or wrong names. Cost: O(n log n).
+    Raises UsageError for a negative share or wrong names.
     """
     if names is not None and len(names) != shares.size:
         raise UsageError(f"{shares.size} shares need as many names; there are {len(names)}")
     if shares.size and int(shares.min()) < 0:
         raise UsageError(f"a share is {int(shares.min())}; allowed are whole numbers from 0")
-    group_count = int(shares.size)
-    total = sum(shares.tolist())  # Python's whole numbers: the bytes of a cluster may pass an int64's range.
-    floor, rest = divmod(total, group_count) if group_count else (0, 0)
-    reached = even_reach(shares) if best is None else best
-    moves, exact = _moves(shares, reached) if movable else (None, None)
-    top = int(shares.argmax()) if group_count else 0
-    spread = math.sqrt(_scaled_variance(shares, floor, rest))
-    best_spread = math.sqrt(_scaled_variance(reached.target, floor, rest))
-    return Distribution(
-        group_count=group_count,
-        total=total,
-        min=int(shares.min()) if group_count else 0,
-        mean=_ratio(total, group_count),
-        max=int(shares[top]) if group_count else 0,
-        max_group=(str(top) if names is None else names[top]) if group_count else "",
-        max_over_mean=_ratio(int(shares[top]) * group_count, total, empty=1.0) if total else 1.0,
-        stdev=_ratio(spread, group_count),
-        cv=_ratio(spread, total),
-        gini=_ratio(_rank_weighted(shares, floor), group_count * total),
-        moves=moves,
-        moves_share=None if moves is None else _ratio(moves, total),
-        best_max_over_mean=_ratio(int(reached.target.max(initial=0)) * group_count, total, empty=1.0),
-        best_stdev=_ratio(best_spread, group_count),
-        best_cv=_ratio(best_spread, total),
-        best_gini=_ratio(_rank_weighted(reached.target, floor), group_count * total),
-        moves_exact=exact,
-    )
+    place = np.arange(shares.size)
+    whole = Best.whole(np.array([FREE]), place) if best is None else best
+    listed = place if names is None else list(names)
+    bests = (whole, None, None) if movable else ()
+    found = spreads(Shares("", np.array([shares.size]), listed, (shares, None, None), bests))
+    return found[0].row(0) if found else _nothing(movable=movable)
 
 
-def even_reach(shares: Int64Array, *, free: bool = True, is_bound: bool = False) -> Reach:
-    """Return the best spread of these shares when nothing stands in its way: whole shares, as even as can be."""
-    total, count = sum(shares.tolist()), int(shares.size)
-    floor, rest = divmod(total, count) if count else (0, 0)
-    target = np.full(count, floor, dtype=np.int64)
-    target[:rest] += 1
-    return Reach(np.zeros(count, dtype=np.int64), target, np.arange(count), free, is_bound)
+def _nothing(*, movable: bool) -> Distribution:
+    """Return the distribution over no groups."""
+    values: dict[str, Any] = {field.name: 0.0 for field in attrs.fields(Distribution)}
+    values |= dict.fromkeys(("group_count", "total", "min", "max", "moves"), 0)
+    values |= {"max_group": "", "max_over_mean": 1.0, "best_max_over_mean": 1.0, "moves_exact": True}
+    stays = () if movable else ("moves", "moves_share", "moves_exact")
+    return Distribution(**values | dict.fromkeys(stays))
 
 
-def measures(view: ClusterView, *, assume_preferred: bool = False) -> tuple[Measure, ...]:
-    """Return each known quantity's distribution over live brokers, then racks, then topics.
+def _figures(held: Int64Array, counts: Int64Array, best: Best | None) -> tuple[dict[str, Any], Int64Array]:
+    """Return the columns of `Spread` for runs of shares, none of them empty, and the place of the first largest."""
+    firsts = np.cumsum(counts) - counts
+    total, most = np.add.reduceat(held, firsts), np.maximum.reduceat(held, firsts)
+    floor, rest = np.divmod(total, counts)
+    largest = np.flatnonzero(held == np.repeat(most, counts))
+    squares, weighted = _differences(held, counts, floor)
+    share, whole, groups = rest.astype(np.float64), total.astype(np.float64), counts.astype(np.float64)
+    best_most, best_squares, best_weighted = floor + (rest > 0), share, share * (share + 1) / 2
+    moves = exact = None
+    if best is not None:
+        target, low, high = best.levels(counts, total)
+        if (best.kinds & GIVEN).any():
+            best_most = np.maximum.reduceat(target, firsts)
+            best_squares, best_weighted = _differences(target, counts, floor)
+        moves, exact = _moves(held, counts, best, target, (low, high))
+        gains = squares > best_squares
+        moves, exact = np.where(gains, moves, 0), exact | ~gains
 
-    Over racks, brokers without a rack are left out: they are no place of their own; no racks, no such
-    measure. Racks and topics stand in order of name, so that the first of equals is the same in Spark.
-    `assume_preferred`: see `loads`.
-    """
-    held = loads(view, assume_preferred=assume_preferred)
-    groups = Groups.of_view(view)
-    classes = Classes.of_view(view, groups, assume_preferred=assume_preferred)
-    found = [*_over_brokers(held.brokers, groups, classes), *_over_racks(view, held.brokers, groups, classes)]
-    return (*found, *([] if held.topics is None else _over_topics(held.topics)))
+    def over_total(value: Any, empty: float = 0.0) -> Float64Array:
+        return np.asarray(np.divide(value, whole, out=np.full(total.size, empty), where=total > 0))
 
+    def root(squared: Float64Array) -> Float64Array:
+        return np.asarray(np.sqrt(groups * squared - share * share))
 
-def best_over_brokers(groups: Groups, classes: Classes | None, quantity: str, shares: Int64Array) -> Reach:
-    """Return the best spread over live brokers of `quantity`, now `shares`.
+    def gini(ranked: Float64Array) -> Float64Array:
+        return over_total((groups + 1) * share - 2 * ranked) / groups
 
-    Where not every partition is known it is that of whole shares, which the rack rule may forbid.
-    """
-    found = None if classes is None else reach(groups, classes, quantity)
-    if found is not None and int(found.target.sum()) == int(shares.sum()):
-        return found
-    return even_reach(shares, free=not groups.is_ruled and quantity != "bytes", is_bound=quantity == "bytes")
-
-
-def best_over_racks(groups: Groups, classes: Classes | None, quantity: str, shares: Int64Array) -> Reach:
-    """Return the best spread over racks; whole shares, as a bound, where a live broker has no rack."""
-    partly = groups.rack_count < groups.sizes.size
-    found = None if classes is None or partly else reach(groups, classes, quantity, over_racks=True)
-    if found is not None and int(found.target.sum()) == int(shares.sum()):
-        return found
-    return even_reach(shares, free=False, is_bound=True)
-
-
-def _over_brokers(brokers: GroupLoads, groups: Groups, classes: Classes | None) -> Iterator[Measure]:
-    live = np.flatnonzero(groups.of >= 0)
-    names = [brokers.names[row] or "" for row in live.tolist()]
-    if live.size or not brokers.names:
-        for quantity, shares in brokers.quantities():
-            best = best_over_brokers(groups, classes, quantity, shares[live])
-            yield _measure("broker", quantity, distribution(shares[live], names=names, best=best))
-
-
-def _over_racks(view: ClusterView, brokers: GroupLoads, groups: Groups, classes: Classes | None) -> Iterator[Measure]:
-    count = groups.rack_count
-    names = sorted({broker.rack for broker in view.brokers if broker.rack is not None and not broker.fenced})
-    racked = np.flatnonzero((groups.of >= 0) & (groups.of < count))
-    for quantity, shares in brokers.quantities() if count else ():
-        held = np.zeros(count, dtype=np.int64)
-        np.add.at(held, groups.of[racked], shares[racked])
-        yield _measure(
-            "rack", quantity, distribution(held, names=names, best=best_over_racks(groups, classes, quantity, held))
-        )
+    figures = {
+        "group_count": counts,
+        "total": total,
+        "min": np.minimum.reduceat(held, firsts),
+        "mean": whole / groups,
+        "max": most,
+        "max_over_mean": over_total(most * groups, 1.0),
+        "stdev": root(squares) / groups,
+        "cv": over_total(root(squares)),
+        "gini": gini(weighted),
+        "moves": moves,
+        "moves_share": None if moves is None else over_total(moves.astype(np.float64)),
+        "best_max_over_mean": over_total(best_most * groups, 1.0),
+        "best_stdev": root(best_squares) / groups,
+        "best_cv": over_total(root(best_squares)),
+        "best_gini": gini(best_weighted),
+        "moves_exact": exact,
+    }
+    return figures, largest[np.searchsorted(largest, firsts)]
 
 
-def _over_topics(topics: GroupLoads) -> Iterator[Measure]:
-    named = sorted((name or "", row) for row, name in enumerate(topics.names))
-    rows = np.array([row for _, row in named], dtype=np.int64)
-    for quantity, shares in topics.quantities():
-        yield _measure("topic", quantity, distribution(shares[rows], names=[name for name, _ in named], movable=False))
+def _differences(values: Int64Array, counts: Int64Array, floor: Int64Array) -> tuple[Float64Array, Float64Array]:
+    """Return Σ y² and Σ i y of each run, summed up from its largest value to its smallest."""
+    squares, weighted = np.zeros(counts.size), np.zeros(counts.size)
+    firsts = np.cumsum(counts) - counts
+    widths = np.frexp(counts - 1)[1]  # Runs of about one length are sorted as the rows of one matrix.
+    for width in np.unique(widths).tolist():
+        rows = np.flatnonzero(widths == width)
+        step = max(1, _CELLS_MAX >> width)
+        for part in (rows[start : start + step] for start in range(0, rows.size, step)):
+            place = np.arange(int(counts[part].max()))
+            inside = place < counts[part, None]
+            cells = np.minimum(firsts[part, None] + place, values.size - 1)
+            below = np.where(inside, floor[part, None] - values[cells], np.iinfo(np.int64).max)
+            below.sort(axis=1)
+            above = np.where(inside, -below, 0).astype(np.float64)
+            squares[part] = np.add.accumulate(above * above, axis=1)[:, -1]  # `sum` would add in pairs.
+            weighted[part] = np.add.accumulate(above * (place + 1), axis=1)[:, -1]
+    return squares, weighted
 
 
-def _measure(scope: str, quantity: str, found: Distribution) -> Measure:
-    return Measure(scope=scope, quantity=quantity, distribution=found)
+def _moves(
+    held: Int64Array, counts: Int64Array, best: Best, target: Int64Array, ends: tuple[Int64Array, Int64Array]
+) -> tuple[Int64Array, BoolArray]:
+    """Return the least units to move in each run, and whether so many are enough."""
+    firsts = np.cumsum(counts) - counts
+    first = np.repeat(firsts, counts)
+    low, high = ends
+    excess, lack = np.maximum(held - high, 0), np.maximum(low - held, 0)
+    is_settled = np.ones(counts.size, dtype=np.bool_)
+    if (best.kinds & GIVEN).any():
+        block = first + np.where(np.repeat(best.kinds & GIVEN > 0, counts), best.block, 0)
+        surplus = _summed(block, held - target)
+        moves = np.add.reduceat(np.maximum(_summed(block, excess), _summed(block, lack) + surplus), firsts)
+        is_settled = np.logical_and.reduceat(surplus == 0, firsts)
+    else:
+        moves = np.maximum(np.add.reduceat(excess, firsts), np.add.reduceat(lack, firsts))
+    is_bound, exact = best.kinds & BOUND > 0, best.kinds & FREE > 0
+    if not (is_bound | exact).all():
+        group = first + best.group
+        inside = np.add.reduceat(np.maximum(_summed(group, excess), _summed(group, lack)), firsts)
+        fits = (_summed(group, held - high) <= 0) & (_summed(group, low - held) <= 0)
+        exact |= np.logical_and.reduceat(fits, firsts) & is_settled & (inside == moves)
+    return moves, exact & ~is_bound
 
 
-def _moves(shares: Int64Array, best: Reach) -> tuple[int, bool]:
-    """Return the least units to move, and whether so many are enough."""
-    now: list[int] = shares.tolist()
-    target: list[int] = best.target.tolist()
-    if sum(one * one for one in now) <= sum(one * one for one in target):
-        return 0, True
-    low, high = best.ranges()
-    excess, lack = np.maximum(shares - high, 0), np.maximum(low - shares, 0)
-    surplus = _sums(best.block, shares - best.target)
-    moves = sum(np.maximum(_sums(best.block, excess), _sums(best.block, lack) + surplus).tolist())
-    if best.free or best.is_bound:
-        return moves, not best.is_bound
-    inside = np.maximum(_sums(best.group, excess), _sums(best.group, lack))
-    held, brokers = _sums(best.group, shares), np.bincount(best.group)
-    fits = (_sums(best.group, low) <= held) & (held <= _sums(best.group, high)) | (brokers == 0)
-    return moves, bool(not surplus.any() and fits.all() and sum(inside.tolist()) == moves)
-
-
-def _sums(places: Int64Array, values: Int64Array) -> Int64Array:
-    sums = np.zeros(int(places.max(initial=-1)) + 1, dtype=np.int64)
+def _summed(places: Int64Array, values: Int64Array) -> Int64Array:
+    sums = np.zeros(values.size, dtype=np.int64)
     np.add.at(sums, places, values)
     return sums
-
-
-def _scaled_variance(shares: Int64Array, floor: int, rest: int) -> int:
-    centred: list[int] = (shares - floor).tolist()
-    return len(centred) * sum(value * value for value in centred) - rest * rest
-
-
-def _rank_weighted(shares: Int64Array, floor: int) -> int:
-    centred: list[int] = np.sort(shares - floor).tolist()
-    first_weight = 1 - len(centred)
-    return sum((first_weight + 2 * index) * value for index, value in enumerate(centred))
-
-
-def _ratio(numerator: float, denominator: int, *, empty: float = 0.0) -> float:
-    return numerator / denominator if denominator else empty

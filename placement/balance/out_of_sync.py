@@ -1,16 +1,9 @@
 """Name the brokers that are missing from ISRs, and the few that explain the under-replicated partitions.
 
-What it decides: a broker is missing from an ISR when it holds a replica of the partition and is out of the ISR.
-Replicas that a reassignment is adding are not expected there yet, and Confluent's observers never are: neither is
-missing.
-
-An under-replicated partition is explained by brokers that are all of those missing from its ISR. Brokers are taken by
-the number of under-replicated partitions that they are missing from, most first, until `EXPLAINED_MIN` of these
-partitions are explained. Where that needs several brokers and those of one rack do it, they are the rack's.
-
-Example: of 120 under-replicated partitions 118 lack broker 4 alone, and two lack 7 or 9: broker 4 explains 118 of 120.
-
-Left out: why a broker is missing; a dump shows states, not events.
+A broker is missing from an ISR when it holds a replica of the partition and is out of the ISR, unless a reassignment is
+adding it or it is an observer. Brokers are taken by the number of under-replicated partitions that they are missing
+from, most first, until `EXPLAINED_MIN` of these partitions miss nobody but brokers taken. Where that needs several
+brokers and those of one rack do it, they are the rack's.
 
 Source: Kafka 4.3 TopicCommand.PartitionDescription.isUnderReplicated for what is expected; the explanation is ours.
 """

@@ -1,7 +1,7 @@
-"""Split the groups of a cluster into blocks of equal reachable load, and count classes of partitions, compiled.
+"""Split the units of a cluster, groups of alike brokers, into blocks of equal reachable load, compiled.
 
 What it decides: which brokers can share evenly under the rack rule; placement/balance/reachable.py explains the rule,
-the classes and the groups.
+the classes and the units, which are called groups here.
 
 How: a set A of groups can hold at most g(A) units: each class gives it the smaller of what it has and what A can take.
 Let λ be the units of a block per broker. If a flow from classes to groups fills every group to λ a broker, the block
@@ -28,13 +28,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from broker.cluster import Int32Array, Int64Array
-from broker.compiled import compiled, compiled_with
+from broker.compiled import compiled_with
 
 BoolArray: TypeAlias = NDArray[np.bool_]
 
 FLOW_MAX: Final = 1 << 61
-FACTOR_BITS: Final = 8
-BARRED_MAX: Final = 54  # Groups that can be barred, and a factor, in one non-negative int64.
 
 
 def held_by(supply: np.int64, caps: Int64Array, block: Int64Array, last: int) -> np.int64:
@@ -160,7 +158,7 @@ def is_split(
 def pour(
     supply: Int64Array, caps: Int64Array, base: Int64Array, weights: Int64Array, block: Int64Array, totals: Int64Array
 ) -> int:
-    """Do what `fill_blocks` says."""
+    """Fill block int64[G], lowest load a broker first, and totals int64[G], the units of each; return their number."""
     block[:] = 0
     count, now = 1, 0
     while now < count:
@@ -192,56 +190,6 @@ def pour(
     return count
 
 
-def pour_classes(
-    classes: Int32Array,
-    counts: Int64Array,
-    rules: tuple[Int64Array, BoolArray, Int64Array],
-    weights: Int64Array,
-    block: Int64Array,
-    totals: Int64Array,
-) -> int:
-    """Do what `fill_blocks` says for these classes, counts[i] partitions of classes[i]."""
-    factors, barred, sizes = rules
-    supply, caps = np.empty(classes.size, np.int64), np.empty((classes.size, sizes.size), np.int64)
-    base = np.zeros(sizes.size, np.int64)
-    for place in range(classes.size):
-        one = classes[place]
-        open_count = more = np.int64(0)
-        for group in range(sizes.size):
-            is_open = np.int64(not barred[one, group])
-            open_count += is_open
-            more += min(sizes[group] - is_open, factors[one])  # What a partition can add to a group.
-        if factors[one] <= open_count:
-            supply[place] = factors[one] * counts[place]
-        else:
-            supply[place] = min(factors[one] - open_count, more) * counts[place]
-        for group in range(sizes.size):
-            is_open = np.int64(not barred[one, group])
-            if factors[one] <= open_count:
-                caps[place, group] = is_open * counts[place]
-            else:
-                caps[place, group] = min(sizes[group] - is_open, factors[one]) * counts[place]
-                base[group] += is_open * counts[place]
-    return pour(supply, caps, base, weights, block, totals)
-
-
-@compiled_with(held_by, fill_first, find_path, push, unfilled, is_split, pour, pour_classes)
-def fill_blocks(
-    classes: Int32Array,
-    counts: Int64Array,
-    rules: tuple[Int64Array, BoolArray, Int64Array],
-    weights: Int64Array,
-    block: Int64Array,
-    totals: Int64Array,
-) -> int:
-    """Fill block int64[G], lowest load a broker first, and totals int64[G], the units of each; return their number.
-
-    There are counts[i] partitions of classes[i], or bytes. `rules` are the factor of each class int64[C], the groups
-    barred to it bool[C, G], and the live brokers of each group; `weights` int64[G] are what a group counts for.
-    """
-    return pour_classes(classes, counts, rules, weights, block, totals)
-
-
 def level(block: Int64Array, totals: Int64Array, count: int, weights: Int64Array, levels: Int64Array) -> None:
     """Fill the levels of one key from its blocks, lowest load a broker first; those of the same floor become one."""
     levels[:] = 0
@@ -262,60 +210,34 @@ def level(block: Int64Array, totals: Int64Array, count: int, weights: Int64Array
                 levels[0, group] = last
 
 
-@compiled_with(held_by, fill_first, find_path, push, unfilled, is_split, pour, pour_classes, level)
+@compiled_with(held_by, fill_first, find_path, push, unfilled, is_split, pour, level)
 def fill_levels(
-    keys: tuple[Int64Array, Int32Array, Int64Array], rules: tuple[Int64Array, BoolArray, Int64Array], levels: Int64Array
+    ends: Int64Array,
+    classes: Int32Array,
+    counts: Int64Array,
+    supply: Int64Array,
+    caps: Int64Array,
+    base: Int64Array,
+    weights: Int64Array,
+    levels: Int64Array,
 ) -> None:
-    """Fill levels int64[K, 4, G] of each key: the block of each group, then each block's floor, rest and brokers.
+    """Fill levels int64[K, 4, U] of each key: the block of each unit, then each block's floor, rest and brokers.
 
-    A key is some partitions: `keys` are the end of each key's entries, int64[K], and the class and the partitions of
-    each entry. `rules` are those of `fill_blocks`. Blocks that a key has not hold no brokers.
+    A key is some partitions, or bytes: the entries up to ends[key], int64[K], counts[e] of classes[e] each. What one
+    of a class gives is `supply`, `caps` and `base` of `Rules`; `weights` int64[U] are the brokers of a unit, 1 or more.
+    Blocks that a key has not hold no brokers.
     """
-    ends, classes, counts = keys
-    sizes = rules[2]
-    block, totals = np.empty(sizes.size, np.int64), np.empty(sizes.size, np.int64)
+    block, totals = np.empty(weights.size, np.int64), np.empty(weights.size, np.int64)
     first = np.int64(0)
     for key in range(ends.size):
         end = ends[key]
-        count = pour_classes(classes[first:end], counts[first:end], rules, sizes, block, totals)
-        level(block, totals, count, sizes, levels[key])
+        given, room = np.empty(end - first, np.int64), np.empty((end - first, weights.size), np.int64)
+        always = np.zeros(weights.size, np.int64)
+        for place in range(end - first):
+            one, count = classes[first + place], counts[first + place]
+            given[place] = supply[one] * count
+            for unit in range(weights.size):
+                room[place, unit] = caps[one, unit] * count
+                always[unit] += base[one, unit] * count
+        level(block, totals, pour(given, room, always, weights, block, totals), weights, levels[key])
         first = end
-
-
-@compiled
-def count_classes(
-    rows: Int32Array, group_of: Int64Array, bar_of: Int64Array, keys: Int64Array, class_of: Int32Array
-) -> int:
-    """Number the partitions by class: replicas on live brokers, and barred groups; return the number of classes.
-
-    Rows are positions of brokers, -1 pads. `group_of` int64[B] is -1 for a fenced broker, `bar_of` int64[B] the place
-    (0..53) of its rack among those it can bar, or that of a cordoned broker, -1 for none. Fills class_of int32[P] and
-    keys[class]: places as bits above the factor's eight. Returns -1 when there are more classes than `keys` has room
-    for.
-    """
-    size = 64
-    while size < 4 * keys.size:
-        size *= 2
-    slots = np.full(size, -1, np.int64)
-    count = 0
-    for row in range(rows.shape[0]):
-        key = np.int64(0)
-        for column in range(rows.shape[1]):
-            position = rows[row, column]
-            if position < 0:
-                continue
-            if group_of[position] >= 0:
-                key += 1
-            if bar_of[position] >= 0:
-                key |= np.int64(1) << (bar_of[position] + FACTOR_BITS)
-        slot = (key * np.int64(0x9E3779B97F4A7C1) >> 20) & (size - 1)
-        while slots[slot] >= 0 and keys[slots[slot]] != key:
-            slot = (slot + 1) & (size - 1)
-        if slots[slot] < 0:
-            if count == keys.size:
-                return -1
-            slots[slot] = count
-            keys[count] = key
-            count += 1
-        class_of[row] = slots[slot]
-    return count

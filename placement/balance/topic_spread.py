@@ -9,14 +9,11 @@ and 1 brokers has a replica of every partition on the lone broker, and nothing i
 they are enough (`…_moves_exact`), are as in placement/balance/measures.py. Each topic is taken by itself: that all are
 at their best does not make the cluster even, nor the other way round.
 
-How: where all groups of brokers are alike, the best is that of whole shares. Elsewhere topics with equal counts of
-partitions of each class have one best spread, found once. Cost: O(R), R replicas, and O(C G) a path of a flow for each
-different topic, of C classes over G groups.
+How: a matrix of topics and brokers, some topics at a time, in numpy. Where all groups of brokers are alike, the best is
+that of whole shares. Elsewhere topics with equal counts of partitions of each class have one best spread, found once.
+Cost: O(R + T B) for R replicas of T topics on B brokers, and a flow for each different topic.
 
 Example: topic "t" with leaders 1, 1, 2 on brokers 1, 2, 3: leader_max 2, leader_best_max 1, leader_moves 1.
-
-A cordoned broker (KIP-1066) keeps or gives what it has of a topic. With more of them than a class of partitions can
-tell apart, the best is found without this rule and moves are not called enough.
 
 Left out: bytes, whose sizes a topic's partitions share out unevenly.
 
@@ -25,6 +22,7 @@ Source: ours.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final, TypeAlias
 
 import attrs
@@ -35,24 +33,10 @@ from broker.broker_rows import broker_rows
 from broker.cluster import ClusterView, Int32Array, Int64Array
 from broker.row_flags import count_in_row
 from placement.balance.loads import leaders, partition_bytes
-from placement.balance.reachable import Classes, Groups, reach
-from placement.balance.reachable_kernel import fill_levels
-from placement.balance.topic_kernel import BOUND, RULED, ByteArray, spread_topics
-from placement.balance.topic_keys_kernel import number_keys
+from placement.balance.reachable import BOUND, FREE, Classes, Groups, Rules
 
-CELLS_MAX: Final = 1 << 20  # Levels of so many keys times groups are held at once: 32 MiB.
-DENSE_MAX: Final = 128  # Up to so many brokers it is faster to look at all of them than to list those of a topic.
-
-Bests: TypeAlias = tuple[Int32Array, Int64Array, ByteArray]
-"""The key of each topic, the levels of each key, and whether no rule forbids a move, as `spread_topics` reads them."""
-
-TopicBests: TypeAlias = tuple[Bests, Bests]
-"""The best spreads of replicas and of leaders."""
-
-_WHOLE_SHARES: Final[dict[bool, Bests]] = {
-    free: (np.empty(0, dtype=np.int32), np.empty((0, 4, 0), dtype=np.int64), np.array([free], dtype=np.uint8))
-    for free in (False, True)
-}
+CELLS_MAX: Final = 1 << 20  # Topics times brokers that are held at once: some 8 MB a matrix.
+BoolArray: TypeAlias = NDArray[np.bool_]
 
 
 @attrs.frozen(eq=False, kw_only=True)
@@ -73,26 +57,31 @@ class TopicSpread:
     replica_max: Int64Array
     replica_best_max: Int64Array
     replica_moves: Int64Array
-    replica_moves_exact: NDArray[np.bool_]
+    replica_moves_exact: BoolArray
     leader_max: Int64Array | None
     leader_best_max: Int64Array | None
     leader_moves: Int64Array | None
-    leader_moves_exact: NDArray[np.bool_] | None
+    leader_moves_exact: BoolArray | None
 
 
 @attrs.frozen(eq=False)
 class TopicRows:
     """Hold the partitions of topics, one topic after another.
 
-    `replicas` int32[P, W] are positions of brokers, -1 for none; `leader` int32[P] too, or int32[0] where the first
-    replica on a live broker leads; `ends` int64[T] are the rows after each topic's last; `size_bytes` int64[T] the size
-    of one replica.
+    `replicas` int32[P, W] are positions of brokers, -1 for none; `leader` int32[P] too, or None where the first replica
+    on a live broker leads; `ends` int64[T] are the rows after each topic's last.
     """
 
     replicas: Int32Array
-    leader: Int32Array
+    leader: Int32Array | None
     ends: Int64Array
-    size_bytes: Int64Array
+
+    def parts(self, broker_count: int) -> Iterator[tuple[slice, slice]]:
+        """Yield topics whose matrices are small enough, and their rows."""
+        step = max(1, CELLS_MAX // max(broker_count, 1))
+        for start in range(0, self.ends.size, step):
+            stop = min(start + step, self.ends.size)
+            yield slice(start, stop), slice(int(self.ends[start - 1]) if start else 0, int(self.ends[stop - 1]))
 
 
 @attrs.frozen(eq=False)
@@ -110,16 +99,58 @@ class TopicClasses:
     led: Int32Array
 
     @classmethod
-    def of_rows(cls, classes: Classes, ends: Int64Array, led: NDArray[np.bool_]) -> TopicClasses:
+    def of_rows(cls, classes: Classes, ends: Int64Array, led: BoolArray) -> TopicClasses:
         """Return the classes of topics whose partitions, made `classes` of, end at `ends`."""
-        assert classes.of_row is not None
         return cls(classes, ends, classes.of_row, np.ones(led.size, dtype=np.int32), led.astype(np.int32))
 
     @classmethod
     def of_topics(cls, classes: Classes, counts: Int32Array) -> TopicClasses:
         """Return the classes of topics whose partitions are all led and alike: `classes` has a row for each topic."""
-        assert classes.of_row is not None
         return cls(classes, np.arange(1, counts.size + 1), classes.of_row, counts, counts)
+
+
+@attrs.frozen(eq=False)
+class Best:
+    """Hold the best spreads of one quantity: levels int64[K, 4, U] of `Rules.levels` for the key of each topic.
+
+    `kinds` int64[K] adds up `FREE` and `BOUND`.
+    """
+
+    key_of: Int64Array
+    levels: Int64Array
+    kinds: Int64Array
+
+    @classmethod
+    def of(cls, groups: Groups, topics: TopicClasses, quantity: str) -> Best:
+        """Return the best spreads of replicas or leaders: topics of equal counts of each class have one key."""
+        rules = Rules.of(groups, topics.classes, quantity)
+        weights = topics.led if quantity == "leaders" else topics.counts
+        topic = np.repeat(np.arange(topics.ends.size), np.diff(topics.ends, prepend=0))
+        code = topic * topics.classes.factors.size + topics.class_of
+        codes, place = np.unique(code, return_inverse=True)
+        counts = np.zeros(codes.size, dtype=np.int64)
+        np.add.at(counts, place.ravel(), weights)
+        codes, counts = codes[counts > 0], counts[counts > 0]
+        topic, class_of = np.divmod(codes, max(topics.classes.factors.size, 1))
+        starts = np.searchsorted(topic, np.arange(topics.ends.size + 1))
+        entries = np.column_stack((class_of, counts))
+        keys: dict[bytes, int] = {}
+        runs = zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True)
+        key_of = np.array([keys.setdefault(entries[a:b].tobytes(), len(keys)) for a, b in runs], dtype=np.int64)
+        firsts = np.unique(key_of, return_index=True)[1]
+        sizes = np.diff(starts)[firsts]
+        ends = np.cumsum(sizes)
+        chosen = np.arange(int(sizes.sum())) + np.repeat(starts[:-1][firsts] - (ends - sizes), sizes)
+        levels = rules.levels(groups.unit_sizes, ends, class_of[chosen].astype(np.int32), counts[chosen])
+        kinds = np.full(ends.size, BOUND if groups.cordoned.size else 0)
+        unfree = np.bincount(np.repeat(np.arange(ends.size), sizes), rules.kinds[class_of[chosen]] & FREE == 0)
+        ruled = groups.is_ruled and quantity != "leaders"
+        unfree = np.append(unfree, np.zeros(ends.size - unfree.size))
+        return cls(key_of, levels, np.asarray(kinds | np.where((unfree > 0) | ruled, 0, FREE), dtype=np.int64))
+
+
+TopicBests: TypeAlias = tuple[Best, Best | None]
+"""The best spreads of replicas and of leaders; of leaders None for whole shares."""
 
 
 def topic_spread(view: ClusterView, *, assume_preferred: bool = False) -> TopicSpread:
@@ -128,14 +159,12 @@ def topic_spread(view: ClusterView, *, assume_preferred: bool = False) -> TopicS
     order = None if (np.diff(table.topic_index) >= 0).all() else np.argsort(table.topic_index, kind="stable")
     counts = np.bincount(table.topic_index, minlength=count).astype(np.int64)
     groups = Groups.of_view(view)
-    replicas = _sorted(view.replica_rows, order)
     leader = leaders(table, assume_preferred=assume_preferred)
     who = np.full(table.count, -1, np.int32)
     if leader is not None:
         who = broker_rows(ids, _sorted(leader, order)).astype(np.int32)
-    rows = TopicRows(replicas, who, np.cumsum(counts), np.zeros(count, np.int64))
-    loads, found = np.zeros((3, ids.size), np.int64), np.zeros((11, count), np.int64)
-    fill_spread(rows, groups, classes_of_topics(rows, groups), loads, found)
+    rows = TopicRows(_sorted(view.replica_rows, order), who, np.cumsum(counts))
+    found, _ = spread_topics(rows, groups, best_of_topics(groups, classes_of_topics(rows, groups)))
     sizes = partition_bytes(table)
     widest = np.zeros(count, dtype=np.int64)
     np.maximum.at(widest, table.topic_index, count_in_row(table.replicas >= 0))
@@ -160,140 +189,150 @@ def topic_spread(view: ClusterView, *, assume_preferred: bool = False) -> TopicS
 
 def classes_of_topics(rows: TopicRows, groups: Groups) -> TopicClasses | None:
     """Return the classes of these partitions; None where every topic's best is that of whole shares."""
-    if groups.is_even and not (groups.barred_by >= 0).any() and not groups.cordoned.size:
+    if groups.is_even or rows.leader is None:
         return None
     led = (rows.leader >= 0) & (groups.of[rows.leader] >= 0)
-    classes = Classes.of_rows(rows.replicas, groups, None, None)
-    return TopicClasses.of_rows(classes, rows.ends, led)
-
-
-def fill_spread(
-    rows: TopicRows,
-    groups: Groups,
-    classes: TopicClasses | None,
-    brokers: Int64Array,
-    topics: Int64Array,
-    bests: TopicBests | None = None,
-) -> None:
-    """Add the load of brokers to int64[3, B] and fill topics int64[11, T], as `spread_topics` does.
-
-    `bests` are those of `best_of_topics`, if they are at hand.
-    """
-    found = best_of_topics(groups, classes) if bests is None else bests
-    if found is None:
-        half = rows.ends.size // 2
-        for part in (slice(0, half), slice(half, rows.ends.size)):
-            filled = np.zeros((topics.shape[0], part.stop - part.start), dtype=np.int64)
-            fill_spread(_rows_of(rows, part), groups, _classes_of(classes, part), brokers, filled)
-            topics[:, part] = filled
-        return
-    units = groups.units if groups.cordoned.size else (groups.of, groups.sizes)
-    size = groups.of.size
-    scratch = np.zeros((5, size), dtype=np.int32), np.zeros((8, max(size, units[1].size)), dtype=np.int64)
-    columns = rows.replicas, rows.leader, rows.ends, rows.size_bytes
-    spread_topics(columns, units, found, DENSE_MAX, scratch, brokers, topics)
+    return TopicClasses.of_rows(Classes.of_rows(rows.replicas, groups, None, None), rows.ends, led)
 
 
 def best_of_topics(groups: Groups, classes: TopicClasses | None) -> TopicBests | None:
-    """Return the best spreads of topics, of replicas and of leaders; None where they are too many to hold at once.
-
-    Without `classes` they are those of whole shares.
-    """
-    ruled = groups.is_ruled
+    """Return the best spreads of replicas and of leaders, None where they are those of whole shares."""
     if classes is None:
-        return _WHOLE_SHARES[not ruled], _WHOLE_SHARES[True]
-    replicas = _bests(groups, classes, "replicas", free=not ruled)
-    leads = None if replicas is None else _bests(groups, classes, "leaders", free=True)
-    return None if replicas is None or leads is None else (replicas, leads)
-
-
-def _bests(groups: Groups, topics: TopicClasses, quantity: str, *, free: bool) -> Bests | None:
-    """Return the best spreads of one quantity; `free` tells whether no rule forbids a move where no group is barred."""
-    factors, barred = topics.classes.rule(quantity, groups)
-    is_barred: NDArray[np.bool_] = np.asarray(barred.any(axis=1))
-    unit_count = groups.sizes.size + groups.cordoned.size
-    if not is_barred.any() and (quantity == "leaders" or groups.is_even) and not groups.cordoned.size:
-        return _WHOLE_SHARES[free]
-    count = topics.ends.size
-    key_of = np.empty(count, dtype=np.int32)
-    room = min(topics.class_of.size, count * factors.size) + factors.size
-    ends, entry_class, entry_count = np.empty(count, np.int64), np.empty(room, np.int32), np.empty(room, np.int64)
-    weights = topics.led if quantity == "leaders" else topics.counts
-    keys = number_keys(topics.ends, topics.class_of, weights, factors.size, key_of, (ends, entry_class, entry_count))
-    if keys * unit_count > CELLS_MAX and count > 1:
         return None
-    ends, kinds = ends[:keys], np.full(keys + 1, free, dtype=np.uint8)
-    kinds[-1] = not groups.is_ruled
-    levels = np.zeros((keys, 4, unit_count), dtype=np.int64)
-    if groups.cordoned.size and _tells_cordoned(topics.classes):
-        _fill_cordoned(groups, topics.classes, quantity, (ends, entry_class, entry_count), levels)
-        kinds[:-1] = RULED
-        return key_of, levels, kinds
-    of_groups = levels if not groups.cordoned.size else np.zeros((keys, 4, groups.sizes.size), dtype=np.int64)
-    fill_levels((ends, entry_class, entry_count), (factors, barred, groups.sizes), of_groups)
-    if groups.cordoned.size:
-        levels[:, :, : groups.sizes.size] = of_groups
-        levels[:, 0, groups.sizes.size :] = levels[:, 0, groups.of[groups.cordoned]]
-        kinds[:-1] = BOUND
-    elif is_barred.any():
-        until = np.append(0, np.cumsum(is_barred[entry_class[: ends[-1] if keys else 0]])).astype(np.int64)
-        kinds[:-1] &= np.diff(until[np.append(0, ends)]) == 0
-    return key_of, levels, kinds
+    is_open = not classes.classes.barred.any() and not groups.cordoned.size
+    leads = None if is_open else Best.of(groups, classes, "leaders")
+    return Best.of(groups, classes, "replicas"), leads
 
 
-def _tells_cordoned(classes: Classes) -> bool:
-    """Return whether the partitions of each class stand on the same cordoned brokers."""
-    on = classes.on_cordoned["replicas"]
-    return bool(((on == 0) | (on == classes.replicas[:, None])).all())
-
-
-def _fill_cordoned(
+def spread_topics(
+    rows: TopicRows,
     groups: Groups,
-    classes: Classes,
-    quantity: str,
-    keys: tuple[Int64Array, Int32Array, Int64Array],
-    levels: Int64Array,
-) -> None:
-    """Fill the levels of each key where brokers are cordoned, one key at a time."""
-    ends, entry_class, entry_count = keys
-    on = classes.on_cordoned["replicas"] > 0
-    first = 0
-    for key, end in enumerate(ends.tolist()):
-        which, counts = entry_class[first:end], entry_count[first:end]
-        there = {quantity: counts[:, None] * on[which]}
-        found = reach(
-            groups, Classes(classes.factors[which], classes.barred[which], counts, counts, None, there), quantity
-        )
-        first = end
-        if found is None or not found.block.size:
-            continue
-        levels[key, 0, found.group] = found.block
-        brokers = np.bincount(found.block)
-        low = np.full(brokers.size, np.iinfo(np.int64).max)
-        np.minimum.at(low, found.block, found.target)
-        levels[key, 1, : brokers.size], levels[key, 3, : brokers.size] = low, brokers
-        np.add.at(levels[key, 2], found.block, found.target - low[found.block])
+    bests: TopicBests | None,
+    size_bytes: Int64Array | None = None,
+) -> tuple[Int64Array, Int64Array]:
+    """Return int64[11, T] of each topic, and the replicas, leaders and bytes of each broker, int64[3, B].
+
+    Of a topic: replicas, brokers that hold one; most replicas on one live broker, at best, moves, 1 if they are enough;
+    partitions led; and those four of leaders. `bests` are those of `best_of_topics`; `size_bytes` int64[T] is the size
+    of one replica.
+    """
+    found = np.zeros((11, rows.ends.size), dtype=np.int64)
+    held = np.zeros((3, groups.of.size), dtype=np.int64)
+    units = groups.unit_of
+    live = np.argsort(units, kind="stable")[np.count_nonzero(units < 0) :]
+    starts = np.flatnonzero(np.diff(units[live], prepend=-1))
+    for topics, part in rows.parts(groups.of.size):
+        for kind, counts in enumerate(_counted(rows, groups, topics, part)):
+            found[6 * kind, topics] = counts.sum(axis=0, dtype=np.int32)
+            held[kind] += counts.sum(axis=1)
+            if kind == 0:
+                found[1, topics] = np.count_nonzero(counts, axis=0)
+                if size_bytes is not None:
+                    held[2] += counts @ size_bytes[topics]
+            best = None if bests is None else bests[kind]
+            columns = _Units(counts[live], units[live], starts)
+            is_free = not groups.is_ruled or (kind == 1 and best is None)
+            spread = columns.whole(is_free=is_free) if best is None else columns.of(best, topics, is_free=is_free)
+            found[2 + 5 * kind : 6 + 5 * kind, topics] = spread
+    return found, held
 
 
-def _rows_of(rows: TopicRows, part: slice) -> TopicRows:
-    first, ends = _cut(rows.ends, part)
-    run = slice(first, first + int(ends[-1]) if ends.size else first)
-    leader = rows.leader[run] if rows.leader.size else rows.leader
-    return TopicRows(rows.replicas[run], leader, ends, rows.size_bytes[part])
+def _counted(rows: TopicRows, groups: Groups, topics: slice, part: slice) -> Iterator[Int32Array]:
+    """Yield the replicas, then the leaders of these topics on each broker, int32[B, T]."""
+    count, replicas = topics.stop - topics.start, rows.replicas[part]
+    topic = np.repeat(np.arange(count), np.diff(rows.ends[topics], prepend=part.start))
+    shape = groups.of.size, count
+
+    def counted(brokers: Int32Array, of_topic: Int64Array) -> Int32Array:
+        return np.bincount(brokers * count + of_topic, minlength=shape[0] * count).astype(np.int32).reshape(shape)
+
+    held = replicas >= 0
+    wide = np.broadcast_to(topic[:, None], replicas.shape)
+    yield counted(replicas.ravel(), wide.ravel()) if held.all() else counted(replicas[held], wide[held])
+    leader = rows.leader
+    if leader is not None:
+        leader = leader[part]
+    elif groups.of.min(initial=0) >= 0 and replicas.size:
+        leader = replicas[:, 0]
+    else:
+        live = np.append(groups.of >= 0, np.False_)[replicas]
+        first = np.append(replicas, np.full((topic.size, 1), -1, replicas.dtype), axis=1)
+        leader = first[
+            np.arange(topic.size), np.append(live, np.ones((topic.size, 1), np.bool_), axis=1).argmax(axis=1)
+        ]
+    led = leader >= 0
+    yield counted(leader, topic) if led.all() else counted(leader[led], topic[led])
 
 
-def _classes_of(topics: TopicClasses | None, part: slice) -> TopicClasses | None:
-    if topics is None:
-        return None
-    first, ends = _cut(topics.ends, part)
-    run = slice(first, first + int(ends[-1]) if ends.size else first)
-    return TopicClasses(topics.classes, ends, topics.class_of[run], topics.counts[run], topics.led[run])
+@attrs.frozen(eq=False)
+class _Units:
+    """Hold what live brokers hold of topics, int32[L, T], in order of their units int64[L], which begin at `starts`."""
 
+    held: Int32Array
+    unit: Int64Array
+    starts: Int64Array
 
-def _cut(ends: Int64Array, part: slice) -> tuple[int, Int64Array]:
-    """Return where these topics begin, and where each of them ends from there."""
-    first = int(ends[part.start - 1]) if part.start else 0
-    return first, ends[part] - first
+    def _sums(self, values: Int32Array) -> Int64Array:
+        """Return the sums of each unit that has brokers."""
+        if not self.starts.size:
+            return np.zeros((0, values.shape[1]), dtype=np.int64)
+        return np.asarray(np.add.reduceat(values, self.starts, axis=0, dtype=np.int64))
+
+    def whole(self, *, is_free: bool) -> Int64Array:
+        """Return int64[4, T] beside whole shares: most on one broker, at best, moves, 1 if they are enough."""
+        held, count = self.held, np.int32(self.unit.size)
+        floor, rest = np.divmod(held.sum(axis=0, dtype=np.int32), max(count, np.int32(1)))
+        high = floor + (rest > 0)
+        excess = np.maximum(held, high).sum(axis=0, dtype=np.int32) - count * high
+        lack = count * floor - np.minimum(held, floor).sum(axis=0, dtype=np.int32)
+        moves = np.maximum(excess, lack)
+        exact = moves == 0
+        if is_free:
+            exact[:] = True
+        elif not exact.all():
+            exact |= self._stay_inside(floor, high, moves)
+        return np.stack((held.max(axis=0, initial=0), high, moves, exact))
+
+    def of(self, best: Best, topics: slice, *, is_free: bool) -> Int64Array:
+        """Return the same beside the best spreads; beside whole shares where these are of other units than are held."""
+        key = best.key_of[topics]
+        levels, kinds = best.levels[key].astype(np.int32), best.kinds[key]
+        present, sizes = self.unit[self.starts], np.diff(self.starts, append=self.unit.size)
+        block, floor, rest, brokers = (np.ascontiguousarray(levels[:, row].T) for row in range(4))
+        block = block[present]
+        low = np.take_along_axis(floor, block, axis=0)
+        high = low + (np.take_along_axis(rest, block, axis=0) > 0)
+        low_each, high_each = np.repeat(low, sizes, axis=0), np.repeat(high, sizes, axis=0)
+        excess = self._sums(np.maximum(self.held - high_each, 0))
+        lack = self._sums(np.maximum(low_each - self.held, 0))
+        held = self._sums(self.held)
+        code = (block * key.size + np.arange(key.size)).ravel()
+
+        def by_block(values: Int64Array) -> Int64Array:
+            return np.bincount(code, values.ravel(), minlength=floor.size).astype(np.int64).reshape(floor.shape)
+
+        surplus = by_block(held) - floor * brokers - rest
+        moves = np.maximum(by_block(excess), by_block(lack) + surplus).sum(axis=0)
+        least = (brokers * floor * floor + rest * (2 * floor + 1)).sum(axis=0)
+        moves = np.where((self.held * self.held).sum(axis=0) > least, moves, 0)
+        inside = np.maximum(excess, lack).sum(axis=0) == moves
+        fits = (sizes[:, None] * low <= held) & (held <= sizes[:, None] * high)
+        stays = ~surplus.any(axis=0) & inside & fits.all(axis=0)
+        exact = (moves == 0) | ((kinds & BOUND == 0) & ((kinds & FREE > 0) | stays))
+        most = (floor + (rest > 0)).max(axis=0, initial=0)
+        found = np.stack((self.held.max(axis=0, initial=0), most, moves, exact))
+        others = surplus.sum(axis=0) != 0
+        if others.any():
+            found[:, others] = _Units(self.held[:, others], self.unit, self.starts).whole(is_free=is_free)
+        return found
+
+    def _stay_inside(self, low: Int32Array, high: Int32Array, moves: Int64Array) -> BoolArray:
+        """Return whether so many moves are enough without one between units, if all have this floor and ceiling."""
+        sizes, held = np.diff(self.starts, append=self.unit.size)[:, None], self._sums(self.held)
+        above = self._sums(np.maximum(self.held - high, 0))
+        below = self._sums(np.maximum(low - self.held, 0))
+        inside = np.maximum(above, below).sum(axis=0) == moves
+        return np.asarray(inside & ((sizes * low <= held) & (held <= sizes * high)).all(axis=0))
 
 
 def _sorted(column: Int32Array, order: Int64Array | None) -> Int32Array:

@@ -34,7 +34,7 @@ from spark_analysis.answers.question import Field, Groups, Question, Shown, Show
 from spark_analysis.answers.sums import groups, is_of_one_placer, means
 from spark_analysis.answers.traffic import CLASSIC, DRAWN, GROUPS, SUBSCRIBED, answered, drawn_groups
 from spark_analysis.tables.columns import KEY, Column, Table
-from spark_analysis.tables.source_schemas import FAULT
+from spark_analysis.tables.schemas import FAULT
 
 _FETCHES: Final = "fetches"
 CONSUMERS: Final = Table(

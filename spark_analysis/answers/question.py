@@ -30,7 +30,7 @@ from broker.cluster import ClusterView
 from broker.errors import BrokersideError, UsageError
 from placement.consumer.group import Member
 from spark_analysis.tables.columns import KEY, Column, Table
-from spark_analysis.tables.source_schemas import FAULT
+from spark_analysis.tables.schemas import FAULT
 
 Values: TypeAlias = Mapping[str, float]
 """The value of each assumption of a question, by name."""

@@ -40,14 +40,15 @@ from spark_analysis.answers.group_rows import change_rows, traffic_or_refusal
 from spark_analysis.answers.question import Assumption, Cell, Field, Groups, Question, Shown, ShownTable, Values
 from spark_analysis.answers.sums import groups, is_of_one_placer, mean, means
 from spark_analysis.tables.columns import KEY, Table
-from spark_analysis.tables.group_schemas import CHANGES
-from spark_analysis.tables.source_schemas import FAULT
+from spark_analysis.tables.schemas import FAULT, TRAFFIC_CHANGES
 
 MONTH_DAYS: Final = 30
 CLASSIC: Final = "range"
 ASSIGNORS: Final = ("cooperative-sticky", "uniform")
 """The other assignors that groups are asked to use: what clients and coordinators would take instead."""
-TRAFFIC: Final = Table("traffic", CHANGES.grain, (*KEY, *(one for one in CHANGES.columns if one != FAULT)))
+TRAFFIC: Final = Table(
+    "traffic", TRAFFIC_CHANGES.grain, (*KEY, *(one for one in TRAFFIC_CHANGES.columns if one != FAULT))
+)
 GROUPS: Final = (
     Assumption("groups", 10, "Consumer groups of a cluster", "groups", high=GROUP_COUNT_MAX, whole=True),
     Assumption(

@@ -29,7 +29,7 @@ from spark_analysis.data_sources.options import DROP, FAILFAST
 from spark_analysis.sources.dumps import DumpInput, read_named, with_racks, with_sizes
 from spark_analysis.sources.files import read_small_file
 from spark_analysis.sources.unusable import fault_of, unusable
-from spark_analysis.tables import source_schemas as tables
+from spark_analysis.tables import schemas as tables
 from spark_analysis.tables.columns import Table
 from spark_analysis.tables.view_columns import ColumnRows, Constants, broker_columns, cluster_columns, partition_columns
 

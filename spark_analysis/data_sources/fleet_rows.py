@@ -22,7 +22,7 @@ from spark_analysis.fleet.place import place_cluster
 from spark_analysis.fleet.recipe import Recipe
 from spark_analysis.fleet.views import view_of
 from spark_analysis.tables.columns import Table
-from spark_analysis.tables.source_schemas import FLEET_PARTITIONS
+from spark_analysis.tables.schemas import FLEET_PARTITIONS
 from spark_analysis.tables.view_columns import Constants
 
 TASK_COUNT_MIN: Final = 8  # Work for as many cores, however small the fleet.

@@ -31,7 +31,7 @@ from spark_analysis.sources.files import check_readable
 from spark_analysis.sources.groups import read_groups, read_zones
 from spark_analysis.sources.unusable import fault_of, unusable
 from spark_analysis.tables.columns import Table
-from spark_analysis.tables.group_schemas import DESCRIBED_MEMBERS, DESCRIBED_OFFSETS, DESCRIBED_STATES
+from spark_analysis.tables.schemas import DESCRIBED_MEMBERS, DESCRIBED_OFFSETS, DESCRIBED_STATES
 from spark_analysis.tables.view_columns import BATCH_ROWS, ColumnRows, Constants
 
 _FORMS: Final = {

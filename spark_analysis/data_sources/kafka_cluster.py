@@ -43,7 +43,7 @@ from spark_analysis.data_sources.spark_types import chosen_columns, spark_schema
 from spark_analysis.sources.dumps import FORMATS, DumpInput
 from spark_analysis.sources.inputs import name_of
 from spark_analysis.tables.columns import Table
-from spark_analysis.tables.source_schemas import CLUSTER_TABLES
+from spark_analysis.tables.schemas import CLUSTER_TABLES
 
 NAME: Final = "kafka_cluster"
 OPTIONS: Final = (

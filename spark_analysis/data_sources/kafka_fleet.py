@@ -27,7 +27,7 @@ from spark_analysis.data_sources.options import GivenOptions, local_path
 from spark_analysis.data_sources.spark_types import chosen_columns, spark_schema_of
 from spark_analysis.fleet.reading import load_recipe
 from spark_analysis.fleet.recipe import CLUSTER_COUNT_MAX, SEED_MAX, Recipe
-from spark_analysis.tables.source_schemas import FLEET_TABLES
+from spark_analysis.tables.schemas import FLEET_TABLES
 
 NAME: Final = "kafka_fleet"
 OPTIONS: Final = ("table", "clusters", "seed")

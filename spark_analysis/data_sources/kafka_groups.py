@@ -32,7 +32,7 @@ from spark_analysis.data_sources.kafka_cluster import TASK_BYTES_MAX, chosen_tab
 from spark_analysis.data_sources.listing import TASK_BYTES, InputFile, grouped, input_files
 from spark_analysis.data_sources.options import MODES, GivenOptions, absolute_path
 from spark_analysis.data_sources.spark_types import chosen_columns, spark_schema_of
-from spark_analysis.tables.group_schemas import GROUP_TABLES
+from spark_analysis.tables.schemas import GROUP_TABLES
 
 NAME: Final = "kafka_groups"
 OPTIONS: Final = ("table", "mode", "cluster", "zones", "recursiveFileLookup", "task_bytes")

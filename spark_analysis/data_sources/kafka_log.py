@@ -38,7 +38,7 @@ from spark_analysis.data_sources.log_listing import LogSegment, log_segments
 from spark_analysis.data_sources.log_rows import LogRequest, segment_batches
 from spark_analysis.data_sources.options import MODES, GivenOptions
 from spark_analysis.data_sources.spark_types import chosen_columns, spark_schema_of
-from spark_analysis.tables.log_schemas import LOG_RECORDS, LOG_TABLES
+from spark_analysis.tables.schemas import LOG_RECORDS, LOG_TABLES
 
 NAME: Final = "kafka_log"
 OPTIONS: Final = ("table", "mode", *FILTER_OPTIONS, "values", "read_committed", "pushdown", "task_bytes")

@@ -28,7 +28,7 @@ from spark_analysis.data_sources.metadata_rows import MetadataRequest, metadata_
 from spark_analysis.data_sources.options import MODES, GivenOptions
 from spark_analysis.data_sources.spark_types import chosen_columns, spark_schema_of
 from spark_analysis.sources.dumps import DumpInput
-from spark_analysis.tables.source_schemas import METADATA_TABLES
+from spark_analysis.tables.schemas import METADATA_TABLES
 
 NAME: Final = "kafka_metadata"
 OPTIONS: Final = ("table", "mode", "at", "by_brokers", "cluster", "recursiveFileLookup", "task_bytes")

@@ -41,7 +41,7 @@ from spark_analysis.data_sources.log_listing import LogSegment
 from spark_analysis.data_sources.options import DROP, FAILFAST
 from spark_analysis.data_sources.tiered import chunks_of, read_manifest
 from spark_analysis.tables.columns import Table
-from spark_analysis.tables.log_schemas import LOG_BATCHES, LOG_DAMAGE, LOG_RECORDS, LOG_SEGMENTS
+from spark_analysis.tables.schemas import LOG_BATCHES, LOG_DAMAGE, LOG_RECORDS, LOG_SEGMENTS
 from spark_analysis.tables.view_columns import ColumnRows, Constants
 
 WINDOW_BYTES: Final = 32 * MIB

@@ -44,7 +44,7 @@ from spark_analysis.sources.dumps import DumpInput
 from spark_analysis.sources.moments import MomentView, that_differ, what_changed
 from spark_analysis.sources.unusable import fault_of, unusable
 from spark_analysis.tables.columns import Table
-from spark_analysis.tables.source_schemas import CLUSTER_INPUTS, CLUSTER_REJECTS, METADATA_EVENTS
+from spark_analysis.tables.schemas import CLUSTER_INPUTS, CLUSTER_REJECTS, METADATA_EVENTS
 from spark_analysis.tables.view_columns import ColumnRows, Constants
 
 EVENTS_PER_BATCH: Final = 1 << 13

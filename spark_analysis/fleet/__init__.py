@@ -5,11 +5,7 @@
 - generate: Make cluster k of a fleet from the fleet's seed and k alone; this decides what the cluster is.
 - place: Place every topic of a simulated cluster, created in order and then grown in order, on one generator.
 - views: Turn a simulated cluster and its replicas into a `ClusterView`, as a dump of it would be read.
-- count: Count replicas, leaders and bytes of a simulated cluster by broker, rack and topic, beside their best spread.
-- shares: Join the counts of brokers and racks of many simulated clusters, and the best spread of each cluster.
-- describe: Turn the counts of many simulated clusters into rows of the tables.
-- sizes: Draw sizes from a distribution, the same bytes on every machine.
-- loops: Compile the loops over every topic and replica of a simulated cluster.
+- count: Count replicas, leaders and bytes of a simulated cluster, and describe many counted clusters as rows.
 """
 
 __all__: tuple[str, ...] = ()

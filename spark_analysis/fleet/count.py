@@ -1,9 +1,8 @@
-"""Count replicas, leaders and bytes of a simulated cluster by broker, rack and topic, beside their best spread.
+"""Count replicas, leaders and bytes of a simulated cluster by broker, and describe many counted clusters as rows.
 
-How: compiled loops count the replicas, leaders and bytes of brokers and topics straight from the matrix of replicas,
-which is then released. Their counts equal those of `placement` for `view_of` the cluster; a test holds both equal.
-Constraints are checked only where one can be broken: not where Kafka's own placer and the settings of the shape rule it
-out.
+How: the matrix of replicas of one placed cluster becomes counts at once and is released. Constraints are checked only
+where one can be broken: not where Kafka's own placer and the settings of the shape rule it out. The counts of many
+clusters become the rows of the tables in columns; figures are those of `placement` for `view_of` the cluster.
 
 Source: ours.
 """
@@ -11,73 +10,72 @@ Source: ours.
 from __future__ import annotations
 
 import functools
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Any
 
 import attrs
 import numpy as np
+import pyarrow as pa
 
 from broker.cluster import Int32Array, Int64Array
 from placement.balance.audit import PartitionStates
-from placement.balance.counts_kernel import rack_spread_shortfall
-from placement.balance.measures import best_over_brokers, best_over_racks
-from placement.balance.reachable import Classes, Groups, Reach
-from placement.balance.topic_spread import TopicBests, TopicClasses, TopicRows, best_of_topics, fill_spread
+from placement.balance.constraints import racks_had_and_needed
+from placement.balance.measures import NOT_KNOWN
+from placement.balance.reachable import Classes, Groups, Optimum
+from placement.balance.shares import Held, Quantities
+from placement.balance.topic_spread import TopicBests, TopicClasses, TopicRows, best_of_topics, spread_topics
 from placement.placers.registry import KAFKAS
-from spark_analysis.fleet.generate import SimulatedCluster
-from spark_analysis.fleet.loops import count_brokers
+from spark_analysis.fleet.generate import NO_RACK, SimulatedCluster
 from spark_analysis.fleet.place import topic_ends
-from spark_analysis.fleet.views import view_of
-from spark_analysis.tables.cluster_rows import NOT_KNOWN
-from spark_analysis.tables.view_rows import Broken, broken_of, rack_sums, reached
-
-_FIRST_LEADS: Final = np.empty(0, dtype=np.int32)
+from spark_analysis.fleet.views import SIMULATED, cluster_name, topic_names, view_of
+from spark_analysis.tables import schemas
+from spark_analysis.tables.cluster_rows import ClusterRows, Rows, rack_rows
+from spark_analysis.tables.columns import Part
+from spark_analysis.tables.view_rows import Broken, broken_of, violation_rows
 
 
 @attrs.frozen(eq=False)
 class Layout:
-    """Hold the groups of a cluster whose brokers are not all alike, the classes of its topics, and their best spreads.
+    """Hold the optimum of a cluster whose brokers are not all alike, and the best spreads of its topics.
 
     With `of_cluster` they follow from the cluster's topics, as no fenced broker holds a replica: every placer has them.
     """
 
     of_cluster: bool
-    groups: Groups
-    topics: TopicClasses
+    optimum: Optimum
     bests: TopicBests | None
 
     @classmethod
-    def of(cls, groups: Groups, topics: TopicClasses, *, of_cluster: bool, by_topic: bool) -> Layout:
-        """Return the layout with the best spreads of topics, if they are wanted and not too many to hold at once."""
-        return cls(of_cluster, groups, topics, best_of_topics(groups, topics) if by_topic else None)
-
-
-@attrs.frozen(eq=False)
-class Uneven:
-    """Hold the best spreads over brokers and racks of a cluster whose brokers are not all alike."""
-
-    layout: Layout
-    over_brokers: tuple[Reach | None, ...]
-    over_racks: tuple[Reach | None, ...]
+    def of(cls, cluster: SimulatedCluster, rows: Int32Array, *, of_cluster: bool, by_topic: bool) -> Layout:
+        """Return the layout, with the best spreads of topics if they are wanted."""
+        groups, counts = Groups.make(cluster.rack_index, cluster.fenced), cluster.grown_counts
+        if of_cluster:
+            classes = Classes.of_factors(cluster.factors, counts, groups, size_bytes=cluster.size_bytes)
+            topics = TopicClasses.of_topics(classes, counts)
+        else:
+            led = np.asarray(((rows >= 0) & ~cluster.fenced[rows]).any(axis=1))
+            sizes = None if cluster.size_bytes is None else np.repeat(cluster.size_bytes, counts)
+            classes = Classes.of_rows(rows, groups, led, sizes)
+            topics = TopicClasses.of_rows(classes, topic_ends(cluster), led)
+        return cls(of_cluster, Optimum(groups, classes), best_of_topics(groups, topics) if by_topic else None)
 
 
 @attrs.frozen(eq=False, kw_only=True)
 class Placed:
     """Hold the counts of one cluster as placed by one placer.
 
-    Shapes: `held` int64[3, B]: replicas, leaders and bytes of each broker, bytes -1 where the shape has none; `racks`
-    int64[4, R]: brokers, replicas, leaders, bytes of each rack, the brokers without a rack last; `spread` int64[11, T]
-    as `fill_spread` does, or None when topics are not listed. `uneven` is None where all groups of brokers are
-    alike, so that the best spread is that of whole shares.
+    Shapes: `held` int64[3, B]: replicas, leaders and bytes of each broker, bytes -1 where the shape has none; `spread`
+    int64[11, T] as `spread_topics` gives it, or None when topics are not listed. `layout` is None where all groups of
+    brokers are alike, so that the best spread is that of whole shares.
     """
 
     cluster: SimulatedCluster
     placer: str
     partition_count: int
     held: Int64Array
-    racks: Int64Array
     spread: Int64Array | None
     broken: Broken
-    uneven: Uneven | None
+    layout: Layout | None
 
     @property
     def row_count(self) -> int:
@@ -98,90 +96,74 @@ def count_placed(
 
     `other` is the same cluster as placed by another placer, whose best spreads may be the same.
     """
-    layout = _layout(cluster, rows, None if other is None else other.uneven, by_topic=by_topic)
-    held, spread = _counted(cluster, rows, layout, by_topic=by_topic)
+    layout = _layout(cluster, rows, None if other is None else other.layout, by_topic=by_topic)
+    if by_topic:
+        groups = Groups.make(cluster.rack_index, cluster.fenced) if layout is None else layout.optimum.groups
+        topics = TopicRows(rows, None, topic_ends(cluster))
+        spread, held = spread_topics(topics, groups, None if layout is None else layout.bests, cluster.size_bytes)
+    else:
+        spread, held = None, _held(cluster, rows)
     if cluster.size_bytes is None:
         held[2] = NOT_KNOWN
+    unbroken = _cannot_break(cluster, rows, placer)
     return Placed(
         cluster=cluster,
         placer=placer,
         partition_count=rows.shape[0],
         held=held,
-        racks=_racks(cluster, held),
         spread=spread,
-        uneven=_uneven(cluster, held, layout, None if other is None else other.uneven),
-        broken=_calm(len(cluster.rack_names)) if _is_calm(cluster, rows, placer) else _broken(cluster, rows, source),
+        layout=layout,
+        broken=_unbroken(len(cluster.rack_names)) if unbroken else broken_of(view_of(cluster, rows, source), None),
     )
 
 
-def _layout(cluster: SimulatedCluster, rows: Int32Array, other: Uneven | None, *, by_topic: bool) -> Layout | None:
-    """Return the groups and classes of a cluster with fenced brokers, or with racks uneven or not everywhere."""
-    fenced, racks, counts = cluster.fenced, cluster.rack_index, cluster.grown_counts
+def _layout(cluster: SimulatedCluster, rows: Int32Array, other: Layout | None, *, by_topic: bool) -> Layout | None:
+    """Return the layout of a cluster with fenced brokers, or with racks uneven or not everywhere; `other` may fit."""
+    fenced = cluster.fenced
     of_cluster = not fenced.any() or not (fenced[rows] & (rows >= 0)).any()
-    if of_cluster and other is not None and other.layout.of_cluster:
-        return other.layout
+    if of_cluster and other is not None and other.of_cluster:
+        return other
     if not fenced.any():
-        sizes = np.bincount(racks + 1)
+        sizes = np.bincount(cluster.rack_index + 1)
         if not cluster.rack_names or (not sizes[0] and (sizes[1:] == sizes[1]).all()):
             return None
-    groups = Groups.make(racks, fenced)
-    if of_cluster:
-        classes = Classes.of_factors(cluster.factors, counts, size_bytes=cluster.size_bytes)
-        return Layout.of(groups, TopicClasses.of_topics(classes, counts), of_cluster=True, by_topic=by_topic)
-    led = np.asarray(((rows >= 0) & ~fenced[rows]).any(axis=1))
-    size_bytes = None if cluster.size_bytes is None else np.repeat(cluster.size_bytes, counts)
-    classes = Classes.of_rows(rows, groups, led, size_bytes)
-    topics = TopicClasses.of_rows(classes, topic_ends(cluster), led)
-    return Layout.of(groups, topics, of_cluster=False, by_topic=by_topic)
+    return Layout.of(cluster, rows, of_cluster=of_cluster, by_topic=by_topic)
 
 
-def _counted(
-    cluster: SimulatedCluster, rows: Int32Array, layout: Layout | None, *, by_topic: bool
-) -> tuple[Int64Array, Int64Array | None]:
-    """Return what brokers hold, int64[3, B], and the spread of topics, int64[11, T], or None if not `by_topic`."""
-    sizes = np.zeros(cluster.topic_count, dtype=np.int64) if cluster.size_bytes is None else cluster.size_bytes
-    held = np.zeros((3, cluster.broker_count), dtype=np.int64)
-    if not by_topic:
-        count_brokers(rows, cluster.fenced, cluster.grown_counts, sizes, held)
-        return held, None
-    spread = np.empty((11, cluster.topic_count), dtype=np.int64)
-    topics = TopicRows(rows, _FIRST_LEADS, topic_ends(cluster), sizes)
-    if layout is None:
-        fill_spread(topics, Groups.alike(cluster.rack_index), None, held, spread)
-    else:
-        fill_spread(topics, layout.groups, layout.topics, held, spread, layout.bests)
-    return held, spread
+def _held(cluster: SimulatedCluster, rows: Int32Array) -> Int64Array:
+    """Return replicas, leaders and bytes of each broker, int64[3, B]; the first unfenced replica leads."""
+    count = cluster.broker_count
+    held = np.zeros((3, count), dtype=np.int64)
+    has_pads = len(cluster.shape.topics.factors) > 1
+    for column in rows.T:
+        held[0] += np.bincount(column[column >= 0] if has_pads else column, minlength=count)
+    leader = rows[:, 0]
+    if cluster.fenced.any():
+        live = (rows >= 0) & ~cluster.fenced[rows]
+        leads = live.any(axis=1)
+        leader = rows[leads, live.argmax(axis=1)[leads]]
+    held[1] = np.bincount(leader, minlength=count)
+    if cluster.size_bytes is not None:
+        size_bytes = np.repeat(cluster.size_bytes, cluster.grown_counts)
+        for column in rows.T:
+            here = column >= 0
+            np.add.at(held[2], column[here], size_bytes[here])
+    return held
 
 
-def _uneven(cluster: SimulatedCluster, held: Int64Array, layout: Layout | None, other: Uneven | None) -> Uneven | None:
-    """Return the best spreads of a cluster with this layout, those of `other` where it has the same."""
-    if layout is None or (other is not None and other.layout is layout):
-        return other if layout is not None else None
-    groups, classes = layout.groups, layout.topics.classes
-    known = [None if not one.size or one[0] == NOT_KNOWN else one for one in held]
-    by_rack = [None if one is None else rack_sums(groups, one) for one in known]
-    live = [None if one is None else one[~cluster.fenced] for one in known]
-    return Uneven(
-        layout,
-        reached(best_over_brokers, groups, classes, live),
-        reached(best_over_racks, groups, classes, by_rack),
-    )
-
-
-def _broken(cluster: SimulatedCluster, rows: Int32Array, source: str) -> Broken:
-    return broken_of(view_of(cluster, rows, source), None)
-
-
-def _is_calm(cluster: SimulatedCluster, rows: Int32Array, placer: str) -> bool:
+def _cannot_break(cluster: SimulatedCluster, rows: Int32Array, placer: str) -> bool:
     """Return whether no constraint can be broken: no broker is fenced, and Kafka's own placer placed them."""
     shape = cluster.shape
     if placer not in KAFKAS or cluster.fenced.any() or shape.topics.factor_min <= shape.min_insync_replicas:
         return False
-    return not cluster.rack_names or not rack_spread_shortfall(rows, cluster.rack_index, len(cluster.rack_names)).any()
+    if not cluster.rack_names:
+        return True
+    had, needed = racks_had_and_needed(np.append(cluster.rack_index, NO_RACK)[rows], len(cluster.rack_names))
+    return not (had < needed).any()
 
 
 @functools.cache
-def _calm(rack_count: int) -> Broken:
+def _unbroken(rack_count: int) -> Broken:
     """Return the counts of violations of a cluster that has none, with `rack_count` racks."""
     states = [field.name for field in attrs.fields(PartitionStates)]
     counts: dict[str, Any] = dict.fromkeys((*(f"{state}_count" for state in states), "violation_count"), 0)
@@ -189,14 +171,112 @@ def _calm(rack_count: int) -> Broken:
     return Broken(counts | nobody | {"fewer_racks_count": 0 if rack_count else None}, ())
 
 
-def _racks(cluster: SimulatedCluster, held: Int64Array) -> Int64Array:
-    """Return the racks in the order of their numbers, that of their names; brokers without a rack come last."""
-    if not cluster.rack_names:
-        return np.empty((4, 0), dtype=np.int64)
-    codes = cluster.rack_index % (len(cluster.rack_names) + 1)
-    rack_count = int(codes.max()) + 1
-    sums = np.zeros((4, rack_count), dtype=np.int64)
-    sums[0] = np.bincount(codes, minlength=rack_count)
-    for quantity in range(3):
-        np.add.at(sums[quantity + 1], codes, held[quantity])
-    return sums
+def describe_placed(placed: Sequence[Placed], source: str) -> ClusterRows:
+    """Return the rows of the tables for these counted clusters of the recipe named `source`."""
+    clusters = [one.cluster for one in placed]
+    held = _all_held(placed)
+    fenced, of_brokers = held.fenced, held.brokers
+    tables = {}
+    if any(one.spread is not None for one in placed):
+        tables[schemas.TOPICS], topics = _topics(placed)
+        held = attrs.evolve(held, topic_counts=np.asarray(tables[schemas.TOPICS].counts), topics=topics)
+    shares = held.shares()
+    missing = np.where(fenced, of_brokers[0], 0)  # type: ignore[arg-type]  # Replicas are always known.
+    columns = (held.broker_names, _racks_of_brokers(held), fenced, *of_brokers, missing, held.cordoned, held.cordoned)
+    tables[schemas.BROKERS] = Rows(held.broker_counts, columns)
+    tables[schemas.RACKS] = rack_rows(held, shares[0])
+    tables[schemas.VIOLATIONS] = violation_rows([one.broken.listed for one in placed])
+    names = {
+        "cluster": [cluster_name(cluster) for cluster in clusters],
+        "source": [source] * len(clusters),
+        "format": [SIMULATED] * len(clusters),
+        "shape": [cluster.shape.name for cluster in clusters],
+    }
+    broken = {name: [one.broken.counts[name] for one in placed] for name in placed[0].broken.counts}
+    return ClusterRows([one.placer for one in placed], names | _counts(placed, held) | broken, tables, shares)
+
+
+def _all_held(placed: Sequence[Placed]) -> Held:
+    """Return what the brokers of all these clusters hold."""
+    clusters = [one.cluster for one in placed]
+    counts = np.array([cluster.broker_count for cluster in clusters])
+    fenced = np.concatenate([cluster.fenced for cluster in clusters])
+    replicas, leaders, sizes = np.concatenate([one.held for one in placed], axis=1)
+    named = [topic_names(0 if one.spread is None else one.cluster.topic_count) for one in placed]
+
+    def optimum(place: int) -> Optimum:
+        layout = placed[place].layout
+        assert layout is not None, "clusters whose brokers are alike have no layout"
+        return layout.optimum
+
+    return Held(
+        broker_counts=counts,
+        broker_names=np.arange(fenced.size) - np.repeat(np.cumsum(counts) - counts, counts),
+        rack=np.concatenate([cluster.rack_index for cluster in clusters]).astype(np.int64),
+        fenced=fenced,
+        cordoned=np.zeros(fenced.size, dtype=np.bool_),  # No recipe cordons or stops brokers.
+        brokers=(replicas, leaders, sizes),
+        rack_counts=np.array([len(cluster.rack_names) for cluster in clusters]),
+        rack_names=[name for cluster in clusters for name in cluster.rack_names],
+        topic_counts=np.zeros(counts.size, dtype=np.int64),
+        topic_names=pa.concat_arrays(named),
+        topics=(None, None, None),
+        widest=np.array([cluster.factors.max(initial=0) for cluster in clusters]),
+        optimum=optimum,
+    )
+
+
+def _counts(placed: Sequence[Placed], held: Held) -> dict[str, Part]:
+    """Return the facts of each cluster that are counts."""
+    replicas, _, sizes = held.brokers
+    assert replicas is not None
+    assert sizes is not None
+    count, of = held.broker_counts.size, held.cluster_of
+    of_rack = np.bincount(held.rack_of[held.rack >= 0], minlength=int(held.rack_counts.sum()))
+    least, most = np.full(count, np.iinfo(np.int64).max), np.full(count, NOT_KNOWN)
+    cluster = np.repeat(np.arange(count), held.rack_counts)
+    np.minimum.at(least, cluster, of_rack)
+    np.maximum.at(most, cluster, of_rack)
+    firsts = np.cumsum(held.broker_counts) - held.broker_counts
+    return {
+        "broker_count": held.broker_counts,
+        "fenced_broker_count": np.bincount(of[held.fenced], minlength=count),
+        "unracked_broker_count": np.bincount(of[held.rack < 0], minlength=count),
+        "rack_count": held.rack_counts,
+        "rack_broker_count_min": np.where(held.rack_counts > 0, least, NOT_KNOWN),
+        "rack_broker_count_max": most,
+        "topic_count": np.array([one.cluster.topic_count for one in placed]),
+        "partition_count": np.array([one.partition_count for one in placed]),
+        "replica_count": np.add.reduceat(replicas, firsts),
+        "size_bytes": np.add.reduceat(sizes, firsts),
+    }
+
+
+def _racks_of_brokers(held: Held) -> Part:
+    """Return the name of each broker's rack, null where it has none."""
+    if not held.rack_names:
+        return None
+    places: Any = pa.array(held.rack_of, mask=held.rack < 0)
+    return pa.array(held.rack_names, type=pa.string()).take(places)
+
+
+def _topics(placed: Sequence[Placed]) -> tuple[Rows, Quantities]:
+    """Return the rows of topics, and what topics hold."""
+    clusters = [one.cluster for one in placed if one.spread is not None]
+    counts = np.array([0 if one.spread is None else one.cluster.topic_count for one in placed])
+    spread = np.concatenate([one.spread for one in placed if one.spread is not None], axis=1)
+    replicas, holders, *of_replicas, led = spread[:7]
+    unknown = [np.full(cluster.topic_count, NOT_KNOWN, dtype=np.int64) for cluster in clusters]
+    known = zip(clusters, unknown, strict=True)
+    size_bytes = np.concatenate([none if one.size_bytes is None else one.size_bytes for one, none in known])
+    size_bytes = np.where(size_bytes >= 0, size_bytes * replicas, NOT_KNOWN)
+    names = pa.concat_arrays([topic_names(cluster.topic_count) for cluster in clusters])
+    least = [cluster.shape.min_insync_replicas for cluster in clusters]
+    settings = (
+        np.concatenate([cluster.grown_counts for cluster in clusters]),
+        np.concatenate([cluster.factors for cluster in clusters]),
+        np.repeat(least, [cluster.topic_count for cluster in clusters]),
+    )
+    of_replicas[-1], of_leaders = of_replicas[-1] > 0, [*spread[7:10], spread[10] > 0]
+    rows = Rows(counts, (names, *settings, replicas, size_bytes, holders, *of_replicas, *of_leaders))
+    return rows, (replicas, led, size_bytes)

@@ -12,6 +12,15 @@ rack that would get none takes one from the largest. A share of brokers (fenced,
 up with the chance of its fraction. At least as many brokers stay unfenced as the largest factor
 needs, and one broker a rack keeps its rack.
 
+Sizes are drawn from 4,096 parts of equal chance by twelve bits of a word, so that no platform's exp or log makes two
+machines differ. The quantile at its middle stands for each part, rounded to six digits and whole bytes; it is computed
+in decimal arithmetic, which is correctly rounded everywhere; only the normal quantile itself is the C library's,
+rounded to nine digits before use.
+
+    fixed       every size is the median
+    lognormal   median · exp(sigma · z), z the normal quantile: at most z = ±3.67
+    pareto      median · (2 · (1 - u))^(-1 / alpha): the smallest is median / 2^(1 / alpha)
+
 Example:
     >>> from spark_analysis.fleet.reading import load_recipe
     >>> cluster = make_cluster(Fleet.of(load_recipe("uneven-racks")), 7)
@@ -26,20 +35,28 @@ Source: `broker.entropy` for the generator.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final
+from decimal import ROUND_HALF_EVEN, Context, Decimal
+from statistics import NormalDist
+from typing import Final, TypeAlias
 
 import attrs
 import numpy as np
 from numpy.typing import NDArray
 
 from broker.cluster import Int32Array, Int64Array
-from spark_analysis.fleet.loops import WordArray, draw_topics, fill_seeds, fill_words
-from spark_analysis.fleet.recipe import RackPlan, Recipe, Shape, Span
-from spark_analysis.fleet.sizes import quantiles
+from spark_analysis.fleet.recipe import RackPlan, Recipe, Shape, SizeLaw, Span
+
+WordArray: TypeAlias = NDArray[np.uint64]
 
 NO_RACK: Final = -1
 _HEAD_WORD_COUNT: Final = 5
 _BODY_STREAM: Final = 1
+PART_COUNT: Final = 4_096
+PART_BITS: Final = 12
+_EXACT: Final = Context(prec=20, rounding=ROUND_HALF_EVEN)
+_SIX_DIGITS: Final = Context(prec=6, rounding=ROUND_HALF_EVEN)
+GAMMA: Final = np.uint64(0x9E3779B97F4A7C15)
+"""What SplitMix64 adds to its state for each word."""
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -135,18 +152,24 @@ def _choices(span: Span) -> tuple[int, int]:
     return span.low, span.high - span.low + 1
 
 
+def _mixed(states: WordArray) -> WordArray:
+    """Return the output words of SplitMix64 in these states."""
+    states = (states ^ (states >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    states = (states ^ (states >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return states ^ (states >> np.uint64(31))
+
+
 def seeds_of(seed: int, numbers: Int64Array, *keys: int) -> WordArray:
-    """Return derive(seed, number, *keys) for each number, uint64[n]."""
-    seeds = np.empty(numbers.size, dtype=np.uint64)
-    fill_seeds(seed, numbers, np.array(keys, dtype=np.int64), seeds)
-    return seeds
+    """Return derive(seed, number, *keys) of broker.entropy for each number, uint64[n]."""
+    word = _mixed(np.array([seed], dtype=np.uint64) + GAMMA)
+    for key in (numbers, *(np.array([key]) for key in keys)):
+        word = _mixed((word + GAMMA) ^ _mixed(key.astype(np.uint64) + GAMMA))
+    return word >> np.uint64(1)
 
 
 def words(seeds: WordArray, count: int) -> WordArray:
     """Return the first `count` 64-bit words of SplitMix64 for each of n seeds, uint64[n, count]."""
-    drawn = np.empty((seeds.size, count), dtype=np.uint64)
-    fill_words(seeds, drawn)
-    return drawn
+    return _mixed(seeds[:, None] + GAMMA * np.arange(1, count + 1, dtype=np.uint64))
 
 
 def choose(drawn: WordArray, bound: int | Int64Array) -> Int64Array:
@@ -195,12 +218,16 @@ def make_clusters(fleet: Fleet, numbers: Sequence[int]) -> Iterator[SimulatedClu
 
 
 def _topics(plan: ShapePlan, drawn: WordArray) -> tuple[Int32Array, Int64Array]:
-    """Return partition counts, grown counts and factors, int32[3, T], and sizes, int64[T] if there are any."""
-    counts = np.empty((3, drawn.shape[0]), dtype=np.int32)
-    size_bytes = np.empty(drawn.shape[0] if plan.sizes.size else 0, dtype=np.int64)
-    chances = plan.growth_chance, plan.growth_times
-    draw_topics(drawn, plan.partitions, plan.factors, plan.factor_edges, plan.sizes, *chances, counts, size_bytes)
-    return counts, size_bytes
+    """Return partition counts, grown counts and factors, int32[3, T], and sizes, int64[T] if there are any.
+
+    Partition counts are equally likely; sizes are quantiles. Each topic has four words, uint64[T, 4].
+    """
+    counts = plan.partitions[choose(drawn[:, 0], plan.partitions.size)]
+    chosen = np.searchsorted(plan.factor_edges, choose(drawn[:, 1], int(plan.factor_edges[-1])), side="right")
+    grows = drawn[:, 3] >> np.uint64(11) < plan.growth_chance
+    found = np.stack((counts, np.where(grows, counts * plan.growth_times, counts), plan.factors[chosen]))
+    sizes = plan.sizes[drawn[:, 2] >> np.uint64(64 - PART_BITS)] if plan.sizes.size else plan.sizes
+    return found.astype(np.int32), sizes
 
 
 def _fenced(shape: Shape, drawn: WordArray, word: int) -> NDArray[np.bool_]:
@@ -251,3 +278,22 @@ def share_out(count: int, sizes: tuple[int, ...]) -> tuple[int, ...]:
             parts[rack] = 1
     assert sum(parts) == count, (count, sizes)
     return tuple(parts)
+
+
+def quantiles(law: SizeLaw) -> Int64Array:
+    """Return the sizes in bytes of the 4,096 equally likely parts of the distribution, ascending, int64[4096]."""
+    return np.array([_quantile(law, 2 * part + 1) for part in range(PART_COUNT)], dtype=np.int64)
+
+
+def _quantile(law: SizeLaw, odd: int) -> int:
+    """Return the size at chance odd / 8192."""
+    median = Decimal(law.median_bytes)
+    if law.law == "fixed":
+        return law.median_bytes
+    if law.law == "lognormal":
+        z = Decimal(f"{NormalDist().inv_cdf(odd / (2 * PART_COUNT)):.9f}")
+        factor = _EXACT.exp(_EXACT.multiply(Decimal(str(law.spread)), z))
+    else:
+        left = _EXACT.divide(Decimal(2 * PART_COUNT - odd), Decimal(PART_COUNT))
+        factor = _EXACT.power(left, _EXACT.divide(Decimal(-1), Decimal(str(law.spread))))
+    return int(_SIX_DIGITS.multiply(median, factor).to_integral_value(ROUND_HALF_EVEN))

@@ -22,11 +22,13 @@ Source: kafka.zk.AdminZkClient.addPartitions; org.apache.kafka.controller.Replic
 
 from __future__ import annotations
 
+import functools
 import zlib
 from typing import Final
 
 import attrs
 import numpy as np
+from numpy.typing import NDArray
 
 from broker.cluster import PAD, BrokerView, Int32Array, Int64Array
 from broker.entropy import JavaRandom
@@ -38,10 +40,10 @@ from placement.placers.registry import load_placer
 from placement.placers.striped import Stripes, striped_topics
 from placement.spec import PlacementSpec, ReplicaPlacer, rows_placed
 from spark_analysis.fleet.generate import NO_RACK, SimulatedCluster, seeds_of
-from spark_analysis.fleet.loops import java_draws
 
 CLASSIC: Final = "classic"
 STRIPED: Final = "striped"
+_JAVA_MASK: Final = np.uint64((1 << 48) - 1)
 _PLACER_STREAM: Final = 2
 
 
@@ -124,9 +126,39 @@ def _interleaved(cluster: SimulatedCluster, created: Int32Array, grown: Int32Arr
 
 def classic_starts(cluster: SimulatedCluster, random: JavaRandom) -> Int32Array:
     """Return the start index and the first shift of each topic's creation, int32[T, 2], as Kafka draws them."""
-    drawn = np.empty((cluster.topic_count, 2), dtype=np.int32)
-    random.state = int(java_draws(random.state, int(np.count_nonzero(~cluster.fenced)), drawn))
-    return drawn
+    return java_draws(random, int(np.count_nonzero(~cluster.fenced)), 2 * cluster.topic_count).reshape(-1, 2)
+
+
+def java_draws(random: JavaRandom, bound: int, count: int) -> Int32Array:
+    """Return what java.util.Random.nextInt(bound) gives `count` times.
+
+    The k-th state from now on is a linear function of the present one; a state whose number is refused is passed over.
+    """
+    found = np.empty(0, dtype=np.int64)
+    while found.size < count:
+        wanted = count - found.size + 8
+        factors, terms = _jumps(wanted.bit_length())
+        states = (factors[:wanted] * np.uint64(random.state) + terms[:wanted]) & _JAVA_MASK
+        bits = (states >> np.uint64(17)).astype(np.int64)
+        if bound & (bound - 1) == 0:
+            values, is_taken = (bound * bits) >> 31, np.ones(bits.size, dtype=np.bool_)
+        else:
+            values = bits % bound
+            is_taken = bits - values + (bound - 1) < 1 << 31
+        taken = np.flatnonzero(is_taken)[: count - found.size]
+        random.state = int(states[taken[-1] if found.size + taken.size == count else -1])
+        found = np.concatenate((found, values[taken]))
+    return found.astype(np.int32)
+
+
+@functools.cache
+def _jumps(bits: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    """Return factor and term that lead from a state of java.util.Random to each of the next 2^bits, modulo 2^64."""
+    factors, terms = np.array([0x5DEECE66D], dtype=np.uint64), np.array([0xB], dtype=np.uint64)
+    for _ in range(bits):
+        terms = np.concatenate((terms, factors * terms[-1] + terms))
+        factors = np.concatenate((factors, factors * factors[-1]))
+    return factors, terms
 
 
 def _place_classic(cluster: SimulatedCluster, random: JavaRandom) -> Int32Array:

@@ -1,8 +1,7 @@
 """Turn a simulated cluster and its replicas into a `ClusterView`, as a dump of it would be read.
 
-What it decides: the state of a simulated cluster is the one that KRaft's topic creation leaves: the replicas on
-unfenced brokers are in sync, and the first of them leads. So a fenced broker leads nothing, and partitions on it are
-under-replicated from the start.
+Its state is the one that KRaft's topic creation leaves: the replicas on unfenced brokers are in sync, and the first of
+them leads. So a fenced broker leads nothing, and partitions on it are under-replicated from the start.
 
 Source: org.apache.kafka.controller.ReplicationControlManager.createTopic, 4.0.
 """

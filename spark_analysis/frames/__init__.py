@@ -7,9 +7,9 @@
 - log_inputs: Check and group DataFrames of batches, records and segments, and count the rows that cannot be used.
 - whole_clusters: Cut a stream of sorted rows into whole clusters, many at a time.
 - listed_brokers: Tell rows of brokers from the rows of partitions among which they stand.
-- chunks: Hold many plain clusters as columns.
-- many: Answer questions about all plain clusters of a chunk at once.
-- many_outages: Show what losing each broker and each rack does to all plain clusters at once.
+- chunks: Hold many regular clusters as columns.
+- many: Answer questions about all regular clusters of a chunk at once.
+- many_outages: Show what losing each broker and each rack does to all regular clusters at once.
 - hit_rows: List the partitions that losing each rack, or each broker, brings into a bad state.
 - move_rows: List the partitions that the least plan of a cluster changes: their replicas and leaders before and after.
 - answering: Answer a question about many clusters in a task, from their sorted rows.

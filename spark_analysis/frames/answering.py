@@ -31,7 +31,7 @@ from spark_analysis.frames.matrices import whole
 from spark_analysis.frames.views import BROKER_NEEDED, Usable, usable, usable_partitions, view_of
 from spark_analysis.frames.whole_clusters import codes_of, whole_clusters
 from spark_analysis.tables.columns import KEY, Column, Table
-from spark_analysis.tables.source_schemas import FAULT
+from spark_analysis.tables.schemas import FAULT
 
 Kernel: TypeAlias = Callable[[ClusterView], pa.Table]
 """Return the rows of an answer on one cluster, their columns by name; columns left out are null."""
@@ -103,7 +103,7 @@ class Work:
             done = np.zeros(ends.size, np.bool_)
             if self.many is not None and ends.size >= MANY_MIN and len(self.shared) == len(self.keys):
                 chunk = Chunk.of(rows, ends)
-                done, answers = self.many(chunk) if chunk.is_plain.any() else (done, None)
+                done, answers = self.many(chunk) if chunk.is_regular.any() else (done, None)
                 if answers is not None and answers.num_rows:
                     yield from self._keyed(rows, chunk.key_rows[answers[IN_CHUNK].to_numpy()], answers)
             found = _Answers()

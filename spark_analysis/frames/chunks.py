@@ -1,13 +1,13 @@
-"""Hold many plain clusters as columns, so that one call answers a question about all of them.
+"""Hold many regular clusters as columns, so that one call answers a question about all of them.
 
-What it decides: a cluster is plain if all of its rows can be used and agree, every partition has replicas, a leader and
-an ISR among them (or no row says these), sizes are not said, nothing is reassigned, offline, observed or in an ELR, and
-brokers have no racks or racks of one size. Its rows of brokers, if there are any, are plain as listed_brokers.py says.
-Any other cluster is answered by itself, as a ClusterView: here only what is common is fast, and nothing is explained.
+What it decides: a cluster is regular if all of its rows can be used and agree, every partition has replicas, a leader
+and an ISR among them (or no row has these), sizes are not known, nothing is reassigned, offline, observed or in an ELR,
+and brokers have no racks or racks of one size. Its rows of brokers, if there are any, are regular as listed_brokers.py
+says. Any other cluster is answered by itself, as a ClusterView, which also explains what is wrong with it.
 
 How: rows are in order of cluster, topic and partition; brokers and topics are numbered through all clusters.
 
-Example: Chunk.of(rows, ends).is_plain
+Example: Chunk.of(rows, ends).is_regular
 
 Source: views.py, which decides what a row means.
 """
@@ -38,16 +38,16 @@ UNKNOWN: Final = -1
 
 @attrs.frozen(eq=False, kw_only=True)
 class Chunk:
-    """Hold the columns of K clusters; the plain ones have n partitions, T topics and B brokers.
+    """Hold the columns of K clusters; the regular ones have n partitions, T topics and B brokers.
 
-    `is_plain` bool[K] and `key_rows` int64[K], the place of a row with the keys. `cluster` int64[n], `topic` int64[n],
-    `partition` int64[n]; `replicas` int32[n, W] and `isr` int32[n, V] number brokers, -1 pads; `leader` int32[n]
+    `is_regular` bool[K]; `key_rows` int64[K], the place of a row with the keys. `cluster`, `topic` and `partition` are
+    int64[n]; `replicas` int32[n, W] and `isr` int32[n, V] number brokers, -1 pads; `leader` int32[n]
     likewise, -1 where no row of the cluster says leaders; `knows_isr` bool[K]; `min_isr` int64[T], -1 where not said.
     `broker_ids` int32[B], `broker_cluster` int64[B], `rack` int64[B], its place among the racks of the cluster, -1 for
     none; `rack_names` are those of all clusters, `rack_counts` int64[K].
     """
 
-    is_plain: BoolArray
+    is_regular: BoolArray
     key_rows: Int64Array
     cluster: Int64Array
     topic: Int64Array
@@ -69,11 +69,11 @@ class Chunk:
     @property
     def count(self) -> int:
         """Return the number of clusters."""
-        return int(self.is_plain.size)
+        return int(self.is_regular.size)
 
     @property
     def broker_counts(self) -> Int64Array:
-        """Return the number of brokers of each cluster, 0 of one that is not plain."""
+        """Return the number of brokers of each cluster, 0 of one that is not regular."""
         return np.bincount(self.broker_cluster, minlength=self.count).astype(np.int64)
 
     @classmethod
@@ -90,24 +90,24 @@ class Chunk:
             of_listed = np.delete(cluster, places)
             names = [name for name in rows.column_names if name != OF_BROKER and not name.startswith(BROKER_PREFIX)]
             rows, cluster = rows.select(names).take(places), cluster[places]
-        is_plain = _readable(rows, cluster, ends.size)
+        is_regular = _readable(rows, cluster, ends.size)
         brokers = ListedBrokers.none()
         if listed is not None:
             replica_counts = np.zeros(ends.size, np.int64)
             np.add.at(replica_counts, cluster, list_counts(whole(rows["replicas"])))
-            brokers = ListedBrokers.of(listed, of_listed, replica_counts, is_plain)
+            brokers = ListedBrokers.of(listed, of_listed, replica_counts, is_regular)
         while True:  # What is wrong with a cluster may be seen late; the others are then put together anew.
-            found = cls._made(rows, cluster, starts, brokers.kept(is_plain), is_plain.copy())
-            if (found.is_plain == is_plain).all():
+            found = cls._made(rows, cluster, starts, brokers.kept(is_regular), is_regular.copy())
+            if (found.is_regular == is_regular).all():
                 return found
-            is_plain = found.is_plain  # There are fewer each time.
+            is_regular = found.is_regular  # There are fewer each time.
 
     @classmethod
     def _made(
-        cls, rows: pa.Table, cluster: Int64Array, starts: Int64Array, listed: ListedBrokers, is_plain: BoolArray
+        cls, rows: pa.Table, cluster: Int64Array, starts: Int64Array, listed: ListedBrokers, is_regular: BoolArray
     ) -> Chunk:
-        """Return the clusters that are plain so far; `is_plain` is narrowed."""
-        kept = np.flatnonzero(is_plain[cluster])
+        """Return the clusters that are regular so far; `is_regular` is narrowed."""
+        kept = np.flatnonzero(is_regular[cluster])
         rows, cluster = rows.take(kept), cluster[kept]
         ranks, names = _ranked(whole(rows["topic"]))
         partition = _numbers(rows, "partition")
@@ -115,14 +115,14 @@ class Chunk:
         rows, cluster = rows.take(order).combine_chunks(), cluster[order]
         ranks, partition = ranks[order], partition[order]
         same = (cluster[1:] == cluster[:-1]) & (ranks[1:] == ranks[:-1])
-        _spoil(is_plain, cluster[1:], same & (partition[1:] == partition[:-1]))
+        _exclude(is_regular, cluster[1:], same & (partition[1:] == partition[:-1]))
         firsts = np.flatnonzero(np.concatenate((np.ones(min(1, cluster.size), np.bool_), ~same)))
-        brokers = _Brokers.of(rows, cluster, listed, is_plain)
-        racks = _Racks.of(rows, cluster, brokers, listed, is_plain)
+        brokers = _Brokers.of(rows, cluster, listed, is_regular)
+        racks = _Racks.of(rows, cluster, brokers, listed, is_regular)
         replicas = brokers.matrix("replicas")
-        leader, knows_leader = _leaders(rows, cluster, brokers, replicas, is_plain)
+        leader, knows_leader = _leaders(rows, cluster, brokers, replicas, is_regular)
         return cls(
-            is_plain=is_plain,
+            is_regular=is_regular,
             key_rows=starts,
             cluster=cluster,
             topic=np.cumsum(np.concatenate((np.zeros(min(1, cluster.size), np.int64), (~same).astype(np.int64)))),
@@ -131,7 +131,7 @@ class Chunk:
             isr=brokers.matrix("isr"),
             leader=leader,
             knows_leader=knows_leader,
-            knows_isr=_known(rows, "isr", cluster, is_plain.size),
+            knows_isr=_known(rows, "isr", cluster, is_regular.size),
             topic_names=names.take(pa.array(ranks[firsts])),
             topic_cluster=cluster[firsts],
             min_isr=_numbers(rows, "min_insync_replicas", UNKNOWN)[firsts],
@@ -197,8 +197,8 @@ def _ranked(column: Any) -> tuple[Int64Array, Any]:
     return np.asarray(places, np.int64), names
 
 
-def _spoil(is_plain: BoolArray, cluster: Int64Array, wrong: BoolArray) -> None:
-    is_plain[cluster[wrong]] = False
+def _exclude(is_regular: BoolArray, cluster: Int64Array, wrong: BoolArray) -> None:
+    is_regular[cluster[wrong]] = False
 
 
 @attrs.frozen(eq=False)
@@ -210,7 +210,7 @@ class _Brokers:
     places: dict[str, Int32Array]
 
     @classmethod
-    def of(cls, rows: pa.Table, cluster: Int64Array, listed: ListedBrokers, is_plain: BoolArray) -> _Brokers:
+    def of(cls, rows: pa.Table, cluster: Int64Array, listed: ListedBrokers, is_regular: BoolArray) -> _Brokers:
         counts: dict[str, Int64Array] = {}
         codes: dict[str, Int64Array] = {}
         for name in ("replicas", "isr"):
@@ -224,9 +224,9 @@ class _Brokers:
             row = np.repeat(np.arange(rows.num_rows), counts[name])
             cells = np.lexsort((of, row))
             twice = (row[cells][1:] == row[cells][:-1]) & (of[cells][1:] == of[cells][:-1])
-            _spoil(is_plain, cluster[row[cells][1:]], twice)
+            _exclude(is_regular, cluster[row[cells][1:]], twice)
             of_rows[name] = (row << ID_BITS) | (of & INT_MAX)
-        _spoil(is_plain, cluster[of_rows["isr"] >> ID_BITS], ~np.isin(of_rows["isr"], of_rows["replicas"]))
+        _exclude(is_regular, cluster[of_rows["isr"] >> ID_BITS], ~np.isin(of_rows["isr"], of_rows["replicas"]))
         places = {name: np.searchsorted(every, of).astype(np.int32) for name, of in codes.items()}
         return cls(every, counts, places)
 
@@ -239,15 +239,15 @@ class _Brokers:
 
 
 def _leaders(
-    rows: pa.Table, cluster: Int64Array, brokers: _Brokers, replicas: Int32Array, is_plain: BoolArray
+    rows: pa.Table, cluster: Int64Array, brokers: _Brokers, replicas: Int32Array, is_regular: BoolArray
 ) -> tuple[Int32Array, BoolArray]:
     """Return the number of each leader, -1 where not said, and the clusters that say leaders."""
-    knows = _known(rows, "leader", cluster, is_plain.size)
+    knows = _known(rows, "leader", cluster, is_regular.size)
     said = knows[cluster]
     ids = _numbers(rows, "leader", UNKNOWN)
     codes = (cluster << ID_BITS) | np.clip(ids, 0, INT_MAX)
     places = np.searchsorted(brokers.codes, codes).astype(np.int32)
-    _spoil(is_plain, cluster, said & ((ids < 0) | (ids > INT_MAX) | ~(replicas == places[:, None]).any(axis=1)))
+    _exclude(is_regular, cluster, said & ((ids < 0) | (ids > INT_MAX) | ~(replicas == places[:, None]).any(axis=1)))
     return np.where(said, places, UNKNOWN).astype(np.int32), knows
 
 
@@ -261,16 +261,16 @@ class _Racks:
 
     @classmethod
     def of(
-        cls, rows: pa.Table, cluster: Int64Array, brokers: _Brokers, listed: ListedBrokers, is_plain: BoolArray
+        cls, rows: pa.Table, cluster: Int64Array, brokers: _Brokers, listed: ListedBrokers, is_regular: BoolArray
     ) -> _Racks:
         of_broker = np.full(brokers.codes.size, UNKNOWN, np.int64)
         column = whole(rows["racks"]) if "racks" in rows.column_names else pa.nulls(rows.num_rows, _NAMES)
         lengths, held = list_counts(column), brokers.counts["replicas"]
         said = mask_of(pc.is_valid(column))
-        _spoil(is_plain, cluster, (lengths != held) & said)
+        _exclude(is_regular, cluster, (lengths != held) & said)
         if not np.array_equal(lengths, np.where(said, held, 0)):
-            # Such a cluster is not plain, and no cluster of the chunk is then.
-            return cls(of_broker, (), np.zeros(is_plain.size, np.int64))
+            # Such a cluster is not regular, and no cluster of the chunk is then.
+            return cls(of_broker, (), np.zeros(is_regular.size, np.int64))
         cells: Any = column.flatten()
         in_rows = pc.fill_null(cells.cast(pa.string()), "")
         ranks, names = _ranked(whole(pa.chunked_array([in_rows, listed.racks])))
@@ -282,26 +282,28 @@ class _Racks:
         pairs = np.unique(cell_broker[named].astype(np.int64) * width + ranks[in_cells][named])
         broker, rank = pairs // width, pairs % width
         of_cluster = brokers.codes >> ID_BITS
-        _spoil(is_plain, of_cluster[broker[1:]], broker[1:] == broker[:-1])
+        _exclude(is_regular, of_cluster[broker[1:]], broker[1:] == broker[:-1])
         of_broker[broker] = rank
         named = is_named[~in_cells]  # The rack in a row of brokers is the one that counts.
         of_broker[np.searchsorted(brokers.codes, listed.codes[named])] = ranks[~in_cells][named]
-        return cls._numbered(of_broker, of_cluster, names_listed, is_plain)
+        return cls._numbered(of_broker, of_cluster, names_listed, is_regular)
 
     @classmethod
-    def _numbered(cls, of_broker: Int64Array, of_cluster: Int64Array, names: list[str], is_plain: BoolArray) -> _Racks:
-        """Return the racks by cluster; clusters whose racks are uneven, or not of all brokers, are spoiled."""
+    def _numbered(
+        cls, of_broker: Int64Array, of_cluster: Int64Array, names: list[str], is_regular: BoolArray
+    ) -> _Racks:
+        """Return the racks by cluster; clusters whose racks are uneven, or not of all brokers, are excluded."""
         has = np.flatnonzero(of_broker >= 0)
         width = max(len(names), 1)
         pairs = of_cluster[has] * width + of_broker[has]
         codes, place, sizes = np.unique(pairs, return_inverse=True, return_counts=True)
         rack_cluster = codes // width
-        counts = np.bincount(rack_cluster, minlength=is_plain.size).astype(np.int64)
+        counts = np.bincount(rack_cluster, minlength=is_regular.size).astype(np.int64)
         firsts = np.cumsum(counts) - counts
         numbered = np.full(of_broker.size, UNKNOWN, np.int64)
         numbered[has] = place.ravel() - firsts[of_cluster[has]]
-        _spoil(is_plain, of_cluster, (numbered < 0) & (counts[of_cluster] > 0))
-        largest = np.zeros(is_plain.size, np.int64)
+        _exclude(is_regular, of_cluster, (numbered < 0) & (counts[of_cluster] > 0))
+        largest = np.zeros(is_regular.size, np.int64)
         np.maximum.at(largest, rack_cluster, sizes)
-        _spoil(is_plain, rack_cluster, sizes != largest[rack_cluster])
+        _exclude(is_regular, rack_cluster, sizes != largest[rack_cluster])
         return cls(numbered, tuple(names[code % width] for code in codes.tolist()), counts)

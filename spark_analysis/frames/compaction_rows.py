@@ -1,12 +1,7 @@
 """Estimate on executors what one cleaning pass would leave of a partition, from rows that name its segments.
 
-What it decides: which files are one log: the segments of one folder, in order of their base offsets. The last of them
-is the active one.
-
-Constraints: files are mapped, not read into memory, and none is written. What stands in the way, such as damage or a
-segment's own fault, is the row's `fault`.
-
-Example: compaction_rows({"topic": …, "partition": …, "folder": …}, segments, now_ms)
+One log is the segments of one folder, in order of their base offsets; the last is the active one. Files are mapped, and
+none is written. What stands in the way, such as damage or a segment's own fault, is the row's `fault`.
 
 Source: log/tools/compactable.py.
 """
@@ -24,7 +19,7 @@ from broker.units import TimeMs
 from log.tools.compactable import estimate_of_files
 from log.tools.sources import named_file
 from spark_analysis.data_sources.log_listing import MANIFEST
-from spark_analysis.tables.storage_schemas import COMPACTION
+from spark_analysis.tables.schemas import COMPACTION
 
 FOLDER: Final = "folder"
 

@@ -1,14 +1,7 @@
 """List the partitions that losing each rack, or each broker, brings into a bad state.
 
-What it decides: a partition is hit by a loss if it is without a leader, under min-ISR, without a live replica or at
-risk after it, and was not before. The row says in which of these states it then is.
-
-Constraints: states of a partition are those that `brokerside outage` counts; a test holds their sums equal to the table
-of outages. A cluster of which no rack is known is refused for the scope `rack`.
-
-Example: hit_table(view, "rack").num_rows
-
-Left out: partitions that a loss leaves as bad as they are.
+A partition is hit by a loss if it is without a leader, under min-ISR, without a live replica or at risk after it, and
+was not before. States are those that `brokerside outage` counts.
 
 Source: placement/outages/lost.py.
 """
@@ -24,9 +17,9 @@ from broker.cluster import ClusterView, Int32Array
 from broker.errors import UsageError
 from placement.outages.lost import After, after_loss
 from placement.outages.succession import BoolArray, Successions, successions
-from spark_analysis.tables.advice_schemas import LOST
 from spark_analysis.tables.columns import KEY, Column, Table
 from spark_analysis.tables.limits import OUTAGE_BROKERS_MAX, check_listed
+from spark_analysis.tables.schemas import LOST
 
 SCOPES: Final = ("rack", "broker")
 _STATES: Final = ("is_leaderless", "is_under_min_isr", "has_no_replica", "is_at_risk")

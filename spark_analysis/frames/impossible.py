@@ -1,19 +1,13 @@
 """Find the rows of partitions that no cluster can have, as the readers of dumps do.
 
-What it decides: a partition's number is 0 to `PARTITION_ID_MAX`, and its leader and the members of its ISR hold
-replicas. Any other row is put aside: it would add brokers to the cluster that it does not have, or let one number
-decide how much memory is taken.
+A partition's number is 0 to `PARTITION_ID_MAX`, and its leader and the members of its ISR hold replicas; any other row
+is put aside. Rows that lack something or have a fault already, and lists with a null or a number that is no broker's id
+in them, are faults of the cluster (views.py).
 
-Constraints: no Python object per partition. Rows that lack something, or have a fault already, are not judged here, nor
-are lists that have a null or a number in them that is no broker's id: these are faults of the cluster (views.py).
-
-Example:
     >>> lists = pa.array([[1, 2], [1, 2]], pa.list_(pa.int32()))
     >>> rows = pa.table({"topic": ["t", "t"], "partition": [0, 1], "replicas": lists, "leader": [1, 99]})
     >>> impossible(rows).tolist(), why_impossible(rows.slice(1))
     ([False, True], "partition 1 of topic 't': Leader 99 is no replica (1,2)")
-
-Left out: empty lists of replicas, and lists that name a broker twice.
 
 Source: placement/formats/checks.py.
 """

@@ -1,16 +1,9 @@
 """Check and choose the columns of the DataFrames that a question takes, before any job runs.
 
-What it decides: which columns tell one cluster at one moment from another: those of `KEYS` that the DataFrame has, or
-the columns that the caller gives as `by`. Two clusters of one name that were read from two files are thus two clusters,
-and the nights of a history that was written with `with_run` are moments.
-
-Constraints: a missing column, one of another type, and one that Spark cannot tell from another is a UsageError that
-names it. Whole numbers and lists of them may be of any width: Spark casts narrower ones, and those that are too large
-are found where the rows are read (views.py, log_inputs.py). Other columns than those needed are not shuffled.
-
-Example: chosen(frame, "partitions", PARTITION_NEEDED, PARTITION_OPTIONAL, cluster_keys(frame, None))
-
-Source: source_schemas.py, for the names and the types.
+One cluster at one moment is told from another by those of `KEYS` that the DataFrame has, or the columns that the caller
+gives as `by`. A missing column, one of another type, and one that Spark cannot tell from another is a UsageError that
+names it. Whole numbers and lists of them may be of any width: those that are too large are found where the rows are
+read (views.py, log_inputs.py). Other columns than those needed are not shuffled.
 """
 
 from __future__ import annotations
@@ -35,7 +28,7 @@ from pyspark.sql.types import (
 
 from broker.errors import UsageError
 from spark_analysis.data_sources.spark_types import spark_schema_of
-from spark_analysis.tables import group_schemas, log_schemas, source_schemas
+from spark_analysis.tables import schemas
 from spark_analysis.tables.columns import Table
 
 CLUSTER: Final = "cluster"
@@ -44,13 +37,13 @@ _CHECKED_LATER: Final = ("partitions", "brokers", "records", "batches", "segment
 """Of these, numbers may be wide: a cast that overflows would end the job, without naming the column."""
 KEYS: Final = ("run_id", "observed_at", "cluster_id", "placer", CLUSTER, "offset", "time_ms", "source")
 _TABLES: Final = {
-    "partitions": source_schemas.CLUSTER_PARTITIONS,
-    "brokers": source_schemas.CLUSTER_BROKERS,
-    "members": group_schemas.MEMBERS,
-    "offsets": group_schemas.OFFSETS,
-    "records": log_schemas.LOG_RECORDS,
-    "batches": log_schemas.LOG_BATCHES,
-    "segments": log_schemas.LOG_SEGMENTS,
+    "partitions": schemas.CLUSTER_PARTITIONS,
+    "brokers": schemas.CLUSTER_BROKERS,
+    "members": schemas.MEMBERS,
+    "offsets": schemas.OFFSETS,
+    "records": schemas.LOG_RECORDS,
+    "batches": schemas.LOG_BATCHES,
+    "segments": schemas.LOG_SEGMENTS,
 }
 
 

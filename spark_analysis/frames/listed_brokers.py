@@ -1,10 +1,10 @@
 """Tell rows of brokers from the rows of partitions among which they stand, and hold those of many clusters.
 
 What it decides: a row of brokers is marked by `OF_BROKER`, and its columns have names that begin with `BROKER_PREFIX`.
-The brokers of a cluster are plain if each is listed once and can be used, nobody is fenced, cordoned or shutting down,
+The brokers of a cluster are regular if each is listed once and can be used, none is fenced, cordoned or shutting down,
 and they hold no more replicas than the partitions that are listed.
 
-Example: ListedBrokers.of(split(rows)[1], cluster, partition_replica_counts, is_plain)
+Example: ListedBrokers.of(split(rows)[1], cluster, partition_replica_counts, is_regular)
 
 Source: views.py, which decides what a row of brokers means.
 """
@@ -41,7 +41,7 @@ def of_partitions(rows: pa.Table) -> Int64Array:
 
 @attrs.frozen(eq=False)
 class ListedBrokers:
-    """Hold the brokers that rows list of plain clusters: `codes` int64[B], clusters and ids, ascending.
+    """Hold the brokers that rows list of regular clusters: `codes` int64[B], clusters and ids, ascending.
 
     `racks` are their names, "" for none.
     """
@@ -56,9 +56,9 @@ class ListedBrokers:
 
     @classmethod
     def of(
-        cls, rows: pa.Table, cluster: Int64Array, replica_counts: Int64Array, is_plain: NDArray[np.bool_]
+        cls, rows: pa.Table, cluster: Int64Array, replica_counts: Int64Array, is_regular: NDArray[np.bool_]
     ) -> ListedBrokers:
-        """Return the brokers in rows, each of the cluster of this number; `is_plain` is narrowed.
+        """Return the brokers in rows, each of the cluster of this number; `is_regular` is narrowed.
 
         `replica_counts` int64[K] are the replicas of the partitions that are listed.
         """
@@ -71,31 +71,31 @@ class ListedBrokers:
                 bad |= mask_of(pc.fill_null(flags, False))
         ids = pc.fill_null(whole(rows["broker_id"]).cast(pa.int64()), -1).to_numpy(zero_copy_only=False)
         bad |= (ids < 0) | (ids > INT_MAX)
-        is_plain[cluster[bad]] = False
-        _refuse_totals(rows, cluster, replica_counts, is_plain)
-        kept = np.flatnonzero(is_plain[cluster])
+        is_regular[cluster[bad]] = False
+        _refuse_totals(rows, cluster, replica_counts, is_regular)
+        kept = np.flatnonzero(is_regular[cluster])
         codes = (cluster[kept] << ID_BITS) | ids[kept]
         order = np.argsort(codes, kind="stable")
         codes, places = codes[order], pa.array(kept[order])
-        is_plain[codes[1:][codes[1:] == codes[:-1]] >> ID_BITS] = False
+        is_regular[codes[1:][codes[1:] == codes[:-1]] >> ID_BITS] = False
         has_racks = "rack" in rows.column_names
         racks: Any = whole(rows["rack"]).take(places) if has_racks else pa.nulls(codes.size, pa.string())
         return cls(codes, pc.fill_null(racks.cast(pa.string()), ""))
 
-    def kept(self, is_plain: NDArray[np.bool_]) -> ListedBrokers:
-        """Return the brokers of the clusters that are still plain."""
-        places = np.flatnonzero(is_plain[self.codes >> ID_BITS])
+    def kept(self, is_regular: NDArray[np.bool_]) -> ListedBrokers:
+        """Return the brokers of the clusters that are still regular."""
+        places = np.flatnonzero(is_regular[self.codes >> ID_BITS])
         return ListedBrokers(self.codes[places], self.racks.take(pa.array(places)))
 
 
 def _refuse_totals(
-    rows: pa.Table, cluster: Int64Array, replica_counts: Int64Array, is_plain: NDArray[np.bool_]
+    rows: pa.Table, cluster: Int64Array, replica_counts: Int64Array, is_regular: NDArray[np.bool_]
 ) -> None:
-    """Spoil the clusters whose brokers all say what they hold, and hold more than is listed."""
+    """Exclude clusters whose brokers report more replicas than the rows list."""
     if "replica_count" not in rows.column_names:
         return
     said = whole(rows["replica_count"])
-    knows = np.bincount(cluster[mask_of(pc.is_null(said))], minlength=is_plain.size) == 0
-    held = np.zeros(is_plain.size, np.int64)
+    knows = np.bincount(cluster[mask_of(pc.is_null(said))], minlength=is_regular.size) == 0
+    held = np.zeros(is_regular.size, np.int64)
     np.add.at(held, cluster, pc.fill_null(said.cast(pa.int64()), 0).to_numpy(zero_copy_only=False))
-    is_plain &= ~(knows & (held > replica_counts))
+    is_regular &= ~(knows & (held > replica_counts))

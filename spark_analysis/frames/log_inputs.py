@@ -1,14 +1,7 @@
 """Check and group DataFrames of batches, records and segments, and count the rows that cannot be used.
 
-What it decides: which columns tell one log from another: those of `LOG_KEYS` that the DataFrame has, or the columns
-that the caller gives as `by`. kafka_log itself names no cluster: a DataFrame of several has a column for it.
-
-Constraints: as inputs.py; a row with a `fault`, and one with a value that cannot be, is counted as rejected, never left
-out in silence.
-
-Example: log_keys(batches, "batches", None)
-
-Source: log_schemas.py, for the names and the types.
+Logs are told apart by those of `LOG_KEYS` that the DataFrame has, or the columns that the caller gives as `by`. A row
+with a `fault`, and one with a value that cannot be, is counted as rejected, never left out in silence.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Show what losing each broker and each rack does to all plain clusters of a chunk at once.
+"""Show what losing each broker and each rack does to all regular clusters of a chunk at once.
 
 Constraints: answers are those of outages.py for each ClusterView, value by value; a test holds them equal. Clusters
 that do not show their ISR, or that have more than `BROKERS_MAX` brokers, are answered one by one.
@@ -33,8 +33,8 @@ _NEVER: Final = np.iinfo(np.int32).max
 
 
 def outages_of(chunk: Chunk, min_insync_replicas: int | None) -> Answered:
-    """Return the losses of every broker and rack of the plain clusters that show their ISR."""
-    answered = chunk.is_plain & chunk.knows_isr & (chunk.broker_counts <= BROKERS_MAX)
+    """Return the losses of every broker and rack of the regular clusters that show their ISR."""
+    answered = chunk.is_regular & chunk.knows_isr & (chunk.broker_counts <= BROKERS_MAX)
     kept = _kept(chunk, answered)
     if not kept.cluster.size:
         return np.zeros_like(answered), NO_ROWS
@@ -49,7 +49,7 @@ def _kept(chunk: Chunk, answered: BoolArray) -> Chunk:
         return chunk
     rows = np.flatnonzero(answered[chunk.cluster])
     names = ("cluster", "topic", "partition", "replicas", "isr", "leader")
-    return attrs.evolve(chunk, is_plain=answered, **{name: getattr(chunk, name)[rows] for name in names})
+    return attrs.evolve(chunk, is_regular=answered, **{name: getattr(chunk, name)[rows] for name in names})
 
 
 @attrs.frozen(eq=False, kw_only=True)
@@ -107,7 +107,7 @@ class _Found:
     def of_brokers(self) -> pa.Table:
         """Return the rows of the loss of each broker."""
         chunk, count = self.chunk, self.chunk.broker_ids.size
-        lost = np.flatnonzero(chunk.is_plain[chunk.broker_cluster])
+        lost = np.flatnonzero(chunk.is_regular[chunk.broker_cluster])
         swept = {}
         for name, (members, need) in self.states.items():
             falls = (self._places < members[:, None]) & (need == 1)[:, None]
@@ -133,7 +133,7 @@ class _Found:
         """Return the rows of the loss of each rack."""
         chunk, count = self.chunk, len(self.chunk.rack_names)
         of_cluster = np.repeat(np.arange(chunk.count), chunk.rack_counts)
-        lost = np.flatnonzero(chunk.is_plain[of_cluster])
+        lost = np.flatnonzero(chunk.is_regular[of_cluster])
         starts = np.cumsum(chunk.rack_counts) - chunk.rack_counts
         racks = np.where(chunk.rack >= 0, starts[chunk.broker_cluster] + chunk.rack, PAD)
         held = np.append(racks, PAD)[self.order]

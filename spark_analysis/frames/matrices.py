@@ -1,15 +1,10 @@
 """Turn Arrow lists of broker ids into padded matrices, without a Python object per partition.
 
-Constraints: a list has at most `LIST_LENGTH_MAX` values, and a matrix at most `CELLS_MAX` cells: one absurd row must
-not take the memory of an executor.
+A list has at most `LIST_LENGTH_MAX` values, and a matrix at most `CELLS_MAX` cells: one absurd row must not take the
+memory of an executor.
 
-Example:
     >>> padded(pa.array([[1, 2], [3]], pa.list_(pa.int32())), "replicas").tolist()
     [[1, 2], [3, -1]]
-
-Left out: lists of names (views.py).
-
-Source: Arrow's layout of variable-size lists; lists.py, which is the way back.
 """
 
 from __future__ import annotations

@@ -1,17 +1,8 @@
 """List the partitions that the least plan of a cluster changes: their replicas and leaders before and after.
 
-What it decides: the plan is the one that `movement.plans` counts, so the goal, the topics left alone and the state that
-it starts from are the same. A partition is listed if its replicas or their order change.
-
-Constraints: with reassignments in progress the plan starts from where they will end, and `replicas` are those. A goal
-that a rule forbids, or a cluster of more than `PLANNED_PARTITIONS_MAX` partitions, is one row that says so, `refused`.
-
-Example: move_table(view, "leaders") lists the partitions to reorder.
-
-Left out: partitions that only an election brings back to their preferred leader; batches, throttles and files for
-kafka-reassign-partitions, which `brokerside plan` writes.
-
-Source: placement/reassignment.
+The plan is the one that `movement.plans` counts. With reassignments in progress it starts from where they will end, and
+`replicas` are those. A goal that a rule forbids, or a cluster of more than `PLANNED_PARTITIONS_MAX` partitions, is one
+row that says so, `refused`.
 """
 
 from __future__ import annotations

@@ -1,17 +1,10 @@
 """Answer a question about each cluster of a DataFrame, many clusters a task, with the code that the commands call.
 
-What it decides: rows of one cluster meet in one task. Rows of brokers meet them by the keys that both DataFrames have;
-a key that tells moments apart may be missing from the brokers, which are then those of every moment.
-
-Constraints: a task holds the rows of one cluster, of all its moments where brokers are given without their key, and a
-batch of Arrow besides. Nothing is collected, and nothing of the session is configured.
-
-How: rows are spread by their keys and sorted by them, so that a batch of Arrow holds many small clusters and Python is
-called once a batch, not once a cluster (answering.py).
+Rows of one cluster meet in one task, spread by their keys and sorted by them, so that Python is called once a batch of
+Arrow. Rows of brokers meet them by the keys that both DataFrames have; a key that tells moments apart may be missing
+from the brokers, which are then those of every moment. A task holds the rows of one cluster and a batch besides.
 
 Example: per_cluster(Rows(partitions), MEASURES, measure_rows)
-
-Source: Spark 4.3 DataFrame.repartition, sortWithinPartitions and mapInArrow.
 """
 
 from __future__ import annotations

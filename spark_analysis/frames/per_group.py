@@ -38,7 +38,7 @@ from spark_analysis.frames.inputs import CLUSTER, KEYS, chosen, quoted, refuse_m
 from spark_analysis.frames.matrices import INT_MAX
 from spark_analysis.frames.views import PARTITION_NEEDED, PARTITION_OPTIONAL, usable, usable_partitions, view_of
 from spark_analysis.tables.columns import Table
-from spark_analysis.tables.source_schemas import FAULT
+from spark_analysis.tables.schemas import FAULT
 
 GROUP_REJECTED: Final = attrs.evolve(
     REJECTED, comment="Rows of members that are in no answer because of the fault; null in a good row"

@@ -1,13 +1,9 @@
 """Give every row of a DataFrame the run that made it and the time of what it says.
 
-What it decides: the two columns of a history, `run_id` and `observed_at`, come first; questions take them as keys, so
-that each night is a moment of a cluster. Sinks are Spark's own: `with_run(rows, "night-7", when).write.mode("append")`.
-
-Constraints: time and run come from the caller; a time without a zone is refused, as it would depend on the session.
+`run_id` and `observed_at` come first; questions take them as keys, so that each night is a moment of a cluster. Both
+come from the caller; a time without a zone is refused, as it would depend on the session.
 
 Example: with_run(measures(partitions), "night-7", datetime(2026, 11, 21, tzinfo=UTC))
-
-Source: Spark's TimestampType, an instant.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ Example: view_of("prod", partition_rows, None).partitions.count
 
 Left out: declared partition counts, log directories, settings but min.insync.replicas: rows of partitions have none.
 
-Source: source_schemas.py, for the meaning of the columns.
+Source: schemas.txt, for the meaning of the columns.
 """
 
 from __future__ import annotations

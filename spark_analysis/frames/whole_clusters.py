@@ -1,18 +1,8 @@
-"""Cut a stream of sorted rows into whole clusters, many at a time.
+"""Cut a stream of sorted rows into whole clusters, many at a time; no more is held than one cluster and the last batch.
 
-What it decides: rows of one cluster stand together, as Spark sorted them by the keys; a batch holds the rows of many
-tiny clusters, or a part of a large one. What is yielded holds all rows of each of its clusters.
-
-Constraints: no more is held than the rows of one cluster and of the batch that arrived last.
-
-Example:
-    >>> batch = pa.RecordBatch.from_pydict({"cluster": ["a", "a", "b"], "partition": [0, 1, 0]})
-    >>> [(rows.num_rows, ends.tolist()) for rows, ends in whole_clusters([batch, batch.slice(2)], ("cluster",))]
-    [(2, [2]), (2, [2])]
-
-Left out: keys that are lists, maps or structs (inputs.py refuses them).
-
-Source: Spark 4.3 DataFrame.mapInArrow, which hands over each partition's rows in order.
+>>> batch = pa.RecordBatch.from_pydict({"cluster": ["a", "a", "b"], "partition": [0, 1, 0]})
+>>> [(rows.num_rows, ends.tolist()) for rows, ends in whole_clusters([batch, batch.slice(2)], ("cluster",))]
+[(2, [2]), (2, [2])]
 """
 
 from __future__ import annotations

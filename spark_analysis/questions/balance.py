@@ -33,9 +33,8 @@ from broker.cluster import ClusterView
 from spark_analysis.frames.many import measures_of
 from spark_analysis.frames.per_cluster import Rows, columns_of, per_cluster
 from spark_analysis.tables import schemas
-from spark_analysis.tables.batches import batch_of
-from spark_analysis.tables.columns import Table
-from spark_analysis.tables.spreads import measured
+from spark_analysis.tables.cluster_rows import measure_rows as measured
+from spark_analysis.tables.columns import Table, batch_of
 from spark_analysis.tables.view_rows import describe_view
 
 _FIRST: Final = np.zeros(1, dtype=np.int64)

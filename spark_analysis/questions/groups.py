@@ -34,7 +34,7 @@ from spark_analysis.answers.group_rows import GroupsAsked, assignment_rows, bala
 from spark_analysis.frames.inputs import chosen
 from spark_analysis.frames.log_inputs import as_documented, checked, is_good, log_keys, rejected, with_fault
 from spark_analysis.frames.per_group import per_group
-from spark_analysis.tables.group_schemas import ASSIGNMENTS, BALANCE, LAG, MOVES, OFFSETS
+from spark_analysis.tables.schemas import ASSIGNMENTS, BALANCE, LAG, MOVES, OFFSETS
 
 ASSIGNORS: Final = (NOW, *KAFKAS)
 _OFFSETS: Final = ("group", "topic", "partition", "current_offset", "log_end_offset")

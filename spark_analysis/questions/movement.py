@@ -34,11 +34,11 @@ from broker.errors import UsageError
 from spark_analysis.answers.movement import COSTS, JOINING, cost_table
 from spark_analysis.frames.move_rows import MOVED, move_table
 from spark_analysis.frames.per_cluster import Rows, per_cluster
-from spark_analysis.tables import advice_schemas
+from spark_analysis.tables import schemas
 from spark_analysis.tables.advice_rows import BALANCE, GOALS, plan_rows
 from spark_analysis.tables.limits import check_listed
 
-PLANS: Final = attrs.evolve(advice_schemas.PLANS, grain="one row per cluster and goal: balance, bytes, leaders, racks")
+PLANS: Final = attrs.evolve(schemas.PLANS, grain="one row per cluster and goal: balance, bytes, leaders, racks")
 
 
 def plans(

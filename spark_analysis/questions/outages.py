@@ -34,15 +34,15 @@ from spark_analysis.frames.many import Answered
 from spark_analysis.frames.many_outages import outages_of
 from spark_analysis.frames.per_cluster import Rows, per_cluster
 from spark_analysis.sources.dumps import with_min_isr
-from spark_analysis.tables import advice_schemas
+from spark_analysis.tables import schemas
 from spark_analysis.tables.advice_rows import outage_rows
 from spark_analysis.tables.columns import Column
 
 OUTAGES: Final = attrs.evolve(
-    advice_schemas.OUTAGES,
+    schemas.OUTAGES,
     grain="one row per cluster and broker or rack that is lost",
     columns=(
-        *advice_schemas.OUTAGES.columns,
+        *schemas.OUTAGES.columns,
         Column("severity_rank", "int", "1 is the worst loss of the cluster and scope"),
     ),
 )

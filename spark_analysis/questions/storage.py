@@ -47,8 +47,7 @@ from spark_analysis.frames.log_inputs import (
     with_fault,
 )
 from spark_analysis.frames.per_cluster import Rows, per_cluster
-from spark_analysis.tables.log_schemas import LOG_BATCHES, LOG_RECORDS, LOG_SEGMENTS
-from spark_analysis.tables.storage_schemas import CODECS, COMPACTION, HELD, KEYS
+from spark_analysis.tables.schemas import CODECS, COMPACTION, HELD, KEYS, LOG_BATCHES, LOG_RECORDS, LOG_SEGMENTS
 
 __all__ = ("CODECS", "COMPACTION", "HELD", "KEYS", "codecs", "compaction", "held", "keys")
 _BATCHES: Final = ("topic", "partition", "record_count", "magic", "codec", "size_bytes")

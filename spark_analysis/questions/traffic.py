@@ -41,8 +41,7 @@ from spark_analysis.frames.per_group import per_group, shared_keys
 from spark_analysis.frames.views import PARTITION_NEEDED, PARTITION_OPTIONAL
 from spark_analysis.questions.groups import groups_asked
 from spark_analysis.tables.columns import Column
-from spark_analysis.tables.group_schemas import CHANGES, GROUP_TRAFFIC, READERS
-from spark_analysis.tables.source_schemas import FAULT
+from spark_analysis.tables.schemas import FAULT, GROUP_TRAFFIC, READERS, TRAFFIC_CHANGES
 
 ASSIGNORS: Final = (NOW, *KAFKAS)
 PRODUCED: Final = "produced_bytes"
@@ -89,7 +88,7 @@ def clusters(
     places = (*keys, "assignor", "topic", "partition", "zone")
     sums = read.groupBy(*places, "fault").agg(*(F.sum(name).alias(name) for name in (*_SUMS, REJECTED.name)))
     listed = chosen(sized, "partitions", PARTITION_NEEDED, PARTITION_OPTIONAL, keys)
-    documented = attrs.evolve(CHANGES, columns=(*_beside(keys), _REJECTED, FAULT))
+    documented = attrs.evolve(TRAFFIC_CHANGES, columns=(*_beside(keys), _REJECTED, FAULT))
     types = {field.name: field for field in listed.schema.fields}
     fields = [StructField(key, types[key].dataType, True, types[key].metadata) for key in keys]
     schema = StructType(fields + list(spark_schema_of(documented).fields))
@@ -104,8 +103,8 @@ def clusters(
 
 
 def _beside(keys: Sequence[str]) -> tuple[Column, ...]:
-    """Return the columns of the table `CHANGES` beside the keys."""
-    return tuple(column for column in CHANGES.columns if column.name not in keys and column != FAULT)
+    """Return the columns of the table `TRAFFIC_CHANGES` beside the keys."""
+    return tuple(column for column in TRAFFIC_CHANGES.columns if column.name not in keys and column != FAULT)
 
 
 def _produced(partitions: DataFrame) -> DataFrame:

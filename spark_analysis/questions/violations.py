@@ -26,11 +26,10 @@ from pyspark.sql import DataFrame
 
 from broker.cluster import ClusterView
 from spark_analysis.frames.chunks import Chunk
-from spark_analysis.frames.many import Answered, calm
+from spark_analysis.frames.many import Answered, unbroken
 from spark_analysis.frames.per_cluster import Rows, columns_of, per_cluster
 from spark_analysis.tables import schemas
-from spark_analysis.tables.batches import batch_of
-from spark_analysis.tables.columns import Column, Table
+from spark_analysis.tables.columns import Column, Table, batch_of
 from spark_analysis.tables.limits import VIOLATIONS_MAX
 from spark_analysis.tables.partition_rows import partition_rows
 from spark_analysis.tables.view_rows import broken_of, violation_rows
@@ -58,7 +57,7 @@ def violations(
         return violation_table(view, min_insync_replicas)
 
     def many(chunk: Chunk) -> Answered:
-        return calm(chunk, min_insync_replicas)
+        return unbroken(chunk, min_insync_replicas)
 
     return per_cluster(Rows(partitions, brokers, by), VIOLATIONS, kernel, many)
 

@@ -59,7 +59,7 @@ from spark_analysis.report.rows import (
     WorstOutage,
 )
 from spark_analysis.report.states import calm_in_words, worst_in_words
-from spark_analysis.tables import advice_schemas, schemas
+from spark_analysis.tables import schemas
 from spark_analysis.tables.columns import Table
 from spark_analysis.tables.limits import DETAILED_CLUSTERS_MAX, ROWS_MAX, VIOLATIONS_MAX
 from spark_analysis.tables.scan import row_count, scan_batches, scan_table, sorted_rows
@@ -273,9 +273,9 @@ def _details(out: Path, shown: tuple[ClusterRow, ...]) -> tuple[ClusterDetail, .
 
 def _advice(scan: Callable[[Table, type[Any]], Iterator[Any]]) -> dict[Key, Advice]:
     """Return what to do next with each cluster that is shown in full."""
-    plans = _by_key(scan(advice_schemas.PLANS, LeastPlan))
-    outages = _by_key(scan(advice_schemas.OUTAGES, WorstOutage))
-    restarts = _by_key(scan(advice_schemas.RESTARTS, RestartBatches))
+    plans = _by_key(scan(schemas.PLANS, LeastPlan))
+    outages = _by_key(scan(schemas.OUTAGES, WorstOutage))
+    restarts = _by_key(scan(schemas.RESTARTS, RestartBatches))
     return {
         key: Advice(tuple(plans.get(key, ())), tuple(outages.get(key, ())), next(iter(restarts.get(key, ())), None))
         for key in sorted({*plans, *outages, *restarts})

@@ -23,8 +23,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from broker.cluster import Int64Array
+from placement.balance.measures import Float64Array
 from spark_analysis.report.figures import PPM
-from spark_analysis.tables.sums import Float64Array
 
 SHARE_COLUMNS: Final = ("cluster_id", "placer", "quantity", "moves_share")
 """Columns of the table of measures that the shares to move are read from."""

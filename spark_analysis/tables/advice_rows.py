@@ -1,23 +1,9 @@
 """Turn the cluster of a dump into rows that say what to do next: the least plans, the worst outages, the restarts.
 
-What it decides: four plans, each for its goal: `balance` moves the fewest replicas and leaders; `bytes`, where sizes
-are known, brings the bytes of every broker within `BYTES_TOLERANCE_PERCENT` of the reachable mean and copies few;
-`leaders` reorders replicas only and copies no byte; `racks` mends the rack rule and leaves loads as they are where it
-can.
-The worst outage of one broker, and of one rack where racks are known, in the order of `placement.outages`.
-
-Constraints: nothing is advised that a rule forbids: a plan that is refused becomes a row that says why. Topics with
-observers are left alone, and a plan begins where reassignments in progress will end; the row says both. The effort is
-bounded by sizes and steps, never by a clock: above `tables/limits.py` a row says so instead.
-
-How: plans are those of `placement.reassignment`, outages and restarts those of `placement.outages`; what a plan gains
-is measured before it and on the view after it, as `placement.balance.measures` does.
-
-Example: three brokers, of which the first leads everything: the plan `leaders` changes two of three leaders.
-
-Left out: plans that add, drain or grow: they need a wish of the user.
-
-Source: ours.
+Four plans: `balance` moves the fewest replicas and leaders; `bytes`, where sizes are known, brings the bytes of every
+broker within `BYTES_TOLERANCE_PERCENT` of the reachable mean; `leaders` reorders replicas only; `racks` restores the
+rack rule. A plan that is refused becomes a row that says why. Topics with observers are left alone, and a plan begins
+where reassignments in progress will end; the row says both. The effort is bounded by sizes, never by a clock.
 """
 
 from __future__ import annotations
@@ -34,8 +20,9 @@ from broker.row_flags import any_in_row
 from placement.balance.audit import assignment_of
 from placement.balance.constraints import RACK_SPREAD
 from placement.balance.loads import broker_loads
-from placement.balance.measures import best_over_brokers, distribution
-from placement.balance.reachable import Classes, Groups, Reach
+from placement.balance.measures import QUANTITIES, distribution
+from placement.balance.reachable import Classes, Groups, Optimum
+from placement.balance.shares import best_over_brokers
 from placement.outages.look_ahead import RACK, SINGLE, LookAhead, Sweep, look_ahead, sweep_table, worst
 from placement.outages.restarts import restart_schedule
 from placement.reassignment.completion import completed_view, completion
@@ -43,8 +30,7 @@ from placement.reassignment.goal import Goal, as_targeted, copy_sizes
 from placement.reassignment.moves import Moves
 from placement.reassignment.notes import notes_of
 from placement.reassignment.plan import Plan, make_plan
-from spark_analysis.tables.advice_schemas import ADVICE, OUTAGES, PLANS, RESTARTS
-from spark_analysis.tables.cluster_rows import QUANTITIES, Rows
+from spark_analysis.tables.cluster_rows import Rows
 from spark_analysis.tables.columns import Table
 from spark_analysis.tables.limits import (
     BYTES_TOLERANCE_PERCENT,
@@ -53,6 +39,7 @@ from spark_analysis.tables.limits import (
     SCHEDULED_BROKERS_MAX,
     UNPLANNED,
 )
+from spark_analysis.tables.schemas import ADVICE, OUTAGES, PLANS, RESTARTS
 
 BALANCE: Final = "balance"
 LEADERS: Final = "leaders"
@@ -72,7 +59,7 @@ Row = dict[str, Any]
 
 
 def advice_rows(view: ClusterView) -> dict[Table, Rows]:
-    """Return the rows of the tables `advice_schemas.ADVICE`; none for a view that does not list every partition."""
+    """Return the rows of the tables `schemas.ADVICE`; none for a view that does not list every partition."""
     found = {table: advice_of(table, view) for table in ADVICE}
     return {table: rows for table, rows in found.items() if rows is not None}
 
@@ -162,44 +149,36 @@ def _of_plan(plan: Plan, before: _Measured) -> Row:
 
 @attrs.frozen(eq=False)
 class _Measured:
-    """Hold what would have to move until the brokers of a view are even, and what the best spreads are made of."""
+    """Hold what would have to move until the brokers of a view are even, and the optimum that they are held against."""
 
     to_move: dict[str, int | None]
-    groups: Groups
-    classes: Classes | None
-    best: dict[str, Reach]
+    optimum: Optimum
 
     @classmethod
     def of(cls, view: ClusterView, before: _Measured | None = None) -> _Measured:
-        """Measure a view; `before` is measured of the same brokers, and its best spreads hold where classes do."""
+        """Measure a view; `before` is measured of the same brokers, and its optimum holds where classes do."""
         held = broker_loads(view)
-        groups = Groups.of_view(view) if before is None else before.groups
-        classes = Classes.of_view(view, groups)
-        known = before.best if before is not None and _are_alike(before.classes, classes) else {}
-        live = np.flatnonzero(groups.of >= 0)
+        groups = Groups.of_view(view) if before is None else before.optimum.groups
+        optimum = Optimum(groups, Classes.of_view(view, groups))
+        if before is not None and _are_alike(before.optimum.classes, optimum.classes):
+            optimum = before.optimum
+        live = groups.of >= 0
         found: dict[str, int | None] = {}
-        bests: dict[str, Reach] = {}
         columns = (held.replica_count, held.leader_count, held.size_bytes)
         for quantity, column in zip(QUANTITIES, columns, strict=True):
-            name = f"{quantity.removesuffix('s')}_moves"
-            found[name] = None
-            if column is None:
-                continue
-            shares = column[live]
-            best = known.get(quantity)
-            if best is None or int(best.target.sum()) != int(shares.sum()):
-                best = best_over_brokers(groups, classes, quantity, shares)
-            bests[quantity] = best
-            found[name] = distribution(shares, best=best).moves
+            moves = None
+            if column is not None:
+                moves = distribution(column[live], best=best_over_brokers(optimum, quantity, column[live])).moves
+            found[f"{quantity.removesuffix('s')}_moves"] = moves
         broken = RACK_SPREAD.violations(assignment_of(view), view.brokers).count if view.racks else None
-        return cls(found | {"fewer_racks_count": broken}, groups, classes, bests)
+        return cls(found | {"fewer_racks_count": broken}, optimum)
 
 
 def _are_alike(one: Classes | None, other: Classes | None) -> bool:
-    """Return whether the best spreads of both are the same: as many partitions of each class, no broker cordoned."""
-    if one is None or other is None or one.on_cordoned or other.on_cordoned:
+    """Return whether the best spreads of both are the same: as many partitions of each class."""
+    if one is None or other is None:
         return False
-    columns = ("factors", "barred", "replicas", "leaders", "bytes")
+    columns = ("factors", "barred", "stands", "replicas", "leaders", "bytes")
     return all(np.array_equal(getattr(one, name), getattr(other, name)) for name in columns)
 
 

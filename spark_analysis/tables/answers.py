@@ -1,17 +1,8 @@
 """Write the files of one answer, Parquet tables and texts, into a folder: each file whole, earlier answers replaced.
 
-Goals, most important first: a file is whole or not there; a file that no earlier answer wrote is never replaced; equal
-answers give equal bytes.
-
-Constraints: nothing here imports pyspark, so that commands without Spark start at once.
-
-How: files are written in a hidden folder beside their places and then renamed into them, `answer.json` last, which
-lists them. A folder is written into if it is new, empty, or holds an `answer.json` of an earlier answer; the files that
-the earlier answer lists and this one does not write are removed.
-
-Example: write_answer(Path("out"), "outage", {"outages.parquet": table, "outage.json": "{…}"}) returns both paths.
-
-Left out: file systems that are not mounted.
+A file that no earlier answer wrote is never replaced. Files are written in a hidden folder beside their places and then
+renamed into them, `answer.json` last, which lists them; files that the earlier answer lists and this one does not write
+are removed. Nothing here imports pyspark.
 """
 
 from __future__ import annotations

@@ -1,40 +1,30 @@
-"""Hold the results of several clusters as columns, from where they are computed to where they are written.
+"""Hold the results of several clusters as columns, measure them, and rank clusters.
 
-What it decides: how what is found of clusters passes from those that count to those that write: as columns of many
-clusters, so that numpy and Arrow are called per column, not per cluster.
-
-The best spread that can be reached is that of placement/balance/reachable.py. A `Best` carries it where groups differ;
-where they do not (no racks, or even ones, and nobody fenced) it is that of whole shares, which spreads.py makes.
+What is found of clusters passes from those that count to those that write as columns of many clusters, so that numpy
+and Arrow are called per column, not per cluster; the keys are left out, which the whole run numbers.
 
 Example: Rows([2, 1], (broker_ids, racks)) are two rows of the first cluster and one of the second.
-
-Left out: the keys of the rows, which the whole run numbers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import chain
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import attrs
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from broker.cluster import Int64Array
-from placement.balance.reachable import Reach
-from spark_analysis.tables.columns import Table
+from placement.balance.measures import NOT_KNOWN, TOLERANCE, Float64Array, Shares, Spread, spreads
+from placement.balance.shares import Held, best_of_racks
+from spark_analysis.tables import schemas
+from spark_analysis.tables.columns import Part, Table, batch_of
+from spark_analysis.tables.scan import sorted_rows
 
-Part: TypeAlias = Any
-"""The values of one column: a numpy array, an Arrow array, a list, or None for all null."""
-
-NOT_KNOWN: Final = -1
-QUANTITIES: Final = ("replicas", "leaders", "bytes")
-GIVEN: Final = 1
-"""The best spread is given; else it is that of whole shares."""
-FREE: Final = 2
-"""No rule forbids a move."""
-BOUND: Final = 4
-"""The best spread is a bound, so moves are one too."""
+WORST_FIRST: Final = ("leaderless_count", "under_min_isr_count", "fewer_racks_count", "uneven")
+"""What ranks compare, the first that differs; more is worse, and unknown counts as none."""
 
 
 @attrs.frozen(eq=False)
@@ -43,46 +33,6 @@ class Rows:
 
     counts: Sequence[int] | Int64Array
     parts: tuple[Part, ...]
-
-
-@attrs.frozen(eq=False)
-class Shares:
-    """Hold the shares of the groups of one scope, one cluster after another.
-
-    `counts` int64[clusters] cuts the groups; `names` are the groups' names or numbers, in the order in which equals are
-    taken. `quantities` are replicas, leaders and bytes, int64[groups] each; None, or -1 in all groups of a cluster,
-    where not known. `bests` are their best spreads; without them nothing can move.
-    """
-
-    scope: str
-    counts: Int64Array
-    names: Any
-    quantities: tuple[Int64Array | None, ...]
-    bests: tuple[Best | None, ...] = ()
-
-
-@attrs.frozen(eq=False)
-class Best:
-    """Hold the best spread of one quantity of some clusters, one cluster after another.
-
-    `kinds` int64[clusters] adds up `GIVEN`, `FREE` and `BOUND`. The rest is int64[groups], as in `Reach`; `block` and
-    `target` are not read of a cluster that is not `GIVEN`.
-    """
-
-    kinds: Int64Array
-    group: Int64Array
-    block: Int64Array
-    target: Int64Array
-
-    @classmethod
-    def of(cls, reached: Reach) -> Best:
-        """Return the best spread of one cluster."""
-        return cls(np.array([kind_of(reached)]), reached.group, reached.block, reached.target)
-
-
-def kind_of(reached: Reach) -> int:
-    """Return the sum of `GIVEN`, `FREE` and `BOUND` for a best spread."""
-    return GIVEN + FREE * reached.free + BOUND * reached.is_bound
 
 
 @attrs.frozen(eq=False)
@@ -100,50 +50,85 @@ class ClusterRows:
     further: Iterable[tuple[Table, Rows]] = ()
 
 
-def joined_shares(clusters: Sequence[ClusterRows]) -> tuple[Shares, ...]:
-    """Return the shares of all these clusters, one after another; a scope that a cluster lacks has no groups there."""
-    held = [({each.scope: each for each in one.shares}, len(one.placers)) for one in clusters]
-    scopes = dict.fromkeys(scope for of_scope, _ in held for scope in of_scope)
-    return tuple(
-        _joined_scope([each.get(scope) or _no_groups(scope, count) for each, count in held]) for scope in scopes
-    )
+def measure_rows(
+    cluster_ids: Int64Array, placers: Sequence[str], of_scopes: Iterable[Shares]
+) -> tuple[pa.RecordBatch | None, Float64Array]:
+    """Return the measures, and of each cluster the share of replicas plus that of leaders to move.
+
+    The rows of a cluster stand together, in order of scope and quantity; without any there is no batch.
+    """
+    found = sorted((one for shares in of_scopes for one in spreads(shares)), key=lambda one: (one.scope, one.quantity))
+    uneven = np.zeros(cluster_ids.size)
+    for one in found:
+        if one.scope == "broker" and one.quantity != "bytes" and one.moves_share is not None:
+            uneven[one.cluster] += np.where(one.moves_share > TOLERANCE, one.moves_share, 0)
+    if not found:
+        return None, uneven
+    clusters = np.concatenate([one.cluster for one in found])
+    keys = (cluster_ids[clusters], [placers[row] for row in clusters.tolist()])
+    columns = (_joined(name, found) for name in schemas.MEASURES.column_names[2:])
+    order: Any = pa.array(np.argsort(clusters, kind="stable"))
+    return batch_of(schemas.MEASURES, (*keys, *columns)).take(order), uneven
 
 
-def _no_groups(scope: str, count: int) -> Shares:
-    return Shares(scope, np.zeros(count, dtype=np.int64), (), (None,) * len(QUANTITIES))
+def _joined(name: str, found: Sequence[Spread]) -> Part:
+    values = [getattr(one, name) for one in found]
+    if name in ("scope", "quantity"):
+        return [value for value, one in zip(values, found, strict=True) for _ in range(one.cluster.size)]
+    kind: Any = schemas.MEASURES.arrow_schema().field(name).type
+    arrays: list[Any] = [
+        pa.nulls(one.cluster.size, kind) if value is None else pa.array(value).cast(kind)
+        for value, one in zip(values, found, strict=True)
+    ]
+    return pa.concat_arrays(arrays)
 
 
-def _joined_scope(parts: Sequence[Shares]) -> Shares:
-    places = range(len(QUANTITIES))
-    return Shares(
-        parts[0].scope,
-        np.concatenate([one.counts for one in parts]),
-        list(chain.from_iterable(one.names for one in parts)),
-        tuple(_joined_quantity(parts, place) for place in places),
-        tuple(_joined_bests(parts, place) for place in places),
-    )
+def rack_rows(held: Held, over_brokers: Shares) -> Rows:
+    """Return the rows of the table of racks: a cluster's racks, then its brokers without one, if it has any racks."""
+    slots = held.rack_counts + 1
+    last = np.cumsum(slots) - 1
+    of_cluster = held.cluster_of
+    place = (last + 1 - slots)[of_cluster] + np.where(held.rack >= 0, held.rack, held.rack_counts[of_cluster])
+    count = int(slots.sum())
+    brokers = np.bincount(place, minlength=count)
+    is_last = np.zeros(count, dtype=np.bool_)
+    is_last[last] = True
+    kept = np.repeat(held.rack_counts > 0, slots) & (~is_last | (brokers > 0))
+    names = np.full(count, None, dtype=object)
+    names[~is_last] = list(held.rack_names)
+    columns = [_summed(column, place, count, kept) for column in held.brokers]
+    cluster = np.repeat(np.arange(slots.size), slots)
+    counts = np.bincount(cluster[kept], minlength=slots.size)
+    best = best_of_racks(held, over_brokers)[:, kept]
+    return Rows(counts, (names[kept].tolist(), brokers[kept], *columns, *best))
 
 
-def _joined_quantity(parts: Sequence[Shares], place: int) -> Int64Array | None:
-    if all(one.quantities[place] is None for one in parts):
+def _summed(column: Int64Array | None, place: Int64Array, count: int, kept: Any) -> Part:
+    if column is None:
         return None
-    return np.concatenate([_known(one.quantities[place], one) for one in parts])
+    sums = np.zeros(count, dtype=np.int64)
+    np.add.at(sums, place, column)
+    is_unknown = np.zeros(count, dtype=np.bool_)
+    is_unknown[place[column == NOT_KNOWN]] = True
+    sums[is_unknown] = NOT_KNOWN
+    return sums[kept]
 
 
-def _known(held: Int64Array | None, shares: Shares) -> Int64Array:
-    return np.full(len(shares.names), NOT_KNOWN, dtype=np.int64) if held is None else held
+def ranked(facts: pa.Table) -> pa.Table:
+    """Return the rows in order of cluster and placer, with the rank that says where to look first.
+
+    Clusters are compared by: partitions without a leader; under min-ISR; on fewer racks than possible; then the share
+    of replicas plus the share of leaders to move until brokers are at their best, shares up to
+    `placement.balance.measures.TOLERANCE` counting as none. More is worse, unknown counts as none, and
+    equals stand in order of number and placer.
+    """
+    rows = sorted_rows(facts, schemas.FACTS.column_names[:2])
+    worst_first = np.lexsort([-_known(rows[name]) for name in reversed(WORST_FIRST)])
+    rank = np.empty(rows.num_rows, dtype=np.int32)
+    rank[worst_first] = np.arange(1, rows.num_rows + 1, dtype=np.int32)
+    return rows.append_column("rank", pa.array(rank))
 
 
-def _joined_bests(parts: Sequence[Shares], place: int) -> Best | None:
-    """Return the best spreads of one quantity; where shares are unknown, or of no groups, so is their best."""
-    bests = [one.bests[place] if one.bests else None for one in parts]
-    if all(best is None for best in bests):
-        return None
-    filled = [_no_best(one, place) if best is None else best for best, one in zip(bests, parts, strict=True)]
-    return Best(*(np.concatenate([getattr(best, name) for best in filled]) for name in attrs.fields_dict(Best)))
-
-
-def _no_best(shares: Shares, place: int) -> Best:
-    assert shares.quantities[place] is None, "known shares have a best spread in all clusters, or in none"
-    groups = np.zeros(len(shares.names), dtype=np.int64)
-    return Best(np.zeros_like(shares.counts), groups, groups, groups)
+def _known(column: Any) -> Any:
+    """Return the values of a column of numbers, 0 where it is null."""
+    return pc.fill_null(column, 0).to_numpy()

@@ -1,12 +1,9 @@
 """Turn padded matrices of broker ids into Arrow lists, without a Python object per partition.
 
-How: a list column is the numbers that are no pads, one row after another, and where each row of them begins.
+A list column is the numbers that are no pads, one row after another, and where each row of them begins:
 
-Example:
     >>> id_lists(np.array([[1, 2], [3, -1]], dtype=np.int32)).to_pylist()
     [[1, 2], [3]]
-
-Source: Arrow's layout of variable-size lists.
 """
 
 from __future__ import annotations
@@ -22,7 +19,6 @@ from broker.broker_rows import broker_rows
 from broker.cluster import ClusterView, Int32Array, Int64Array
 from broker.row_flags import count_in_row
 from placement.balance.loads import LEADER_NOT_SAID
-from spark_analysis.tables.repeated import repeated
 
 
 def leader_column(leader: Int32Array | None) -> Any:
@@ -77,3 +73,15 @@ class RackLists:
         else:
             names = self.names.take(pa.array(self.places[broker_rows(self.ids, replicas[held])]))
         return pa.ListArray.from_arrays(list_offsets(held), names)
+
+
+def repeated(text: str, count: int) -> Any:
+    """Return a column of the same text so many times, in a tenth of the time of pyarrow's `repeat`.
+
+    >>> repeated("abc", 2).to_pylist()
+    ['abc', 'abc']
+    """
+    octets = text.encode()
+    assert len(octets) * count <= np.iinfo(np.int32).max, (len(octets), count)
+    offsets = np.arange(count + 1, dtype=np.int32) * np.int32(len(octets))
+    return pa.Array.from_buffers(pa.string(), count, [None, pa.py_buffer(offsets.data), pa.py_buffer(octets * count)])

@@ -1,23 +1,11 @@
-"""Write log files as Parquet tables, for `brokerside log dump --out`.
+"""Write log files as Parquet tables, for `brokerside log dump --out`: batches, records, and bytes that were not read.
 
-What it decides: the columns of three tables: batches, records, and bytes that could not be read.
-
-Goals, most important first: (1) columns all the way: the arrays of a scan go to Parquet without a Python object a
-record; (2) bounded memory: a row group is one chunk of the scan or several small ones; (3) a file explains its columns:
-the comments are field metadata.
-
-Constraints: the folder must be empty or new, and is so again if the tables cannot be finished. Damage is stepped over
-and stands in the table `damages`, which may be empty. A name that is not UTF-8 has its other bytes escaped.
-
-How: keys, values and headers are gathered by a compiled loop (log/batches/arrow_columns.py); values are bytes, nulls
-null. Headers of records are a list of name and value. Values are most of the bytes: Snappy takes half of Zstandard's
-CPU time for them, and they get no dictionary, which none of them would fill; offsets and timestamps are differences.
+The arrays of a scan go to Parquet without a Python object a record; a row group is one chunk of the scan or several
+small ones. The folder must be empty or new, and is so again if the tables cannot be finished. Damage is passed over, to
+the table `damages`. Values are most of the bytes: Snappy takes half of Zstandard's CPU time for them, and they get no
+dictionary, which none of them would fill; offsets and timestamps are differences.
 
 Example: in DuckDB, select decode(key), count(*) from 'tables/records.parquet' group by 1 order by 2 desc
-
-Left out: Spark's own column metadata; Spark reads the files all the same.
-
-Source: Kafka's record batch, for the fields.
 """
 
 from __future__ import annotations
@@ -44,63 +32,15 @@ from log.record import CONTROL_BIT, TIMESTAMP_TYPE_BIT, TRANSACTIONAL_BIT
 from log.segments.file_names import LOG
 from log.tools.problems import Problems
 from log.tools.sources import SourceFile, SourceFolder
-from spark_analysis.tables.repeated import repeated
+from spark_analysis.tables.lists import repeated
+from spark_analysis.tables.schemas import FILE_BATCHES, FILE_DAMAGES, FILE_RECORDS
 
 ROW_GROUP_ROWS: Final = 1 << 17
 _HEADER_NAMES: Final = ("name", "value")
-_HEADERS: Final = pa.list_(pa.struct([("name", pa.string()), ("value", pa.binary())]))
 _CODECS: Final = np.array([Codec(code).name.lower() if code < len(Codec) else None for code in range(CODEC_MASK + 1)])
 
 
-def _field(name: str, kind: pa.DataType, comment: str, *, nullable: bool = False) -> pa.Field[Any]:
-    return pa.field(name, kind, nullable=nullable, metadata={"comment": comment})
-
-
-_FILE: Final = _field("file", pa.string(), "Name of the file, as it was given")
-BATCHES: Final = pa.schema(
-    [
-        _FILE,
-        _field("position", pa.int64(), "Where the batch begins in its file, in bytes"),
-        _field("size_bytes", pa.int32(), "Bytes of the batch, header and all"),
-        _field("base_offset", pa.int64(), "First offset; of a message before magic 2 its own, of a wrapper the last"),
-        _field("last_offset", pa.int64(), "Last offset"),
-        _field("magic", pa.int8(), "Format: 0, 1 or 2"),
-        _field("codec", pa.string(), "Compression; null where the code is unknown", nullable=True),
-        _field("is_log_append_time", pa.bool_(), "Whether the leader, not the producer, set the timestamps"),
-        _field("is_transactional", pa.bool_(), "Whether the batch is part of a transaction"),
-        _field("is_control", pa.bool_(), "Whether its record is a control record"),
-        _field("crc", pa.uint32(), "Checksum as stored"),
-        _field("partition_leader_epoch", pa.int32(), "Leader epoch; -1 for none"),
-        _field("max_timestamp", pa.int64(), "Largest timestamp, ms since 1970; -1 for none"),
-        _field("producer_id", pa.int64(), "Producer; -1 for none"),
-        _field("producer_epoch", pa.int16(), "Epoch of the producer; -1 for none"),
-        _field("base_sequence", pa.int32(), "Sequence of the first record; -1 for none"),
-        _field("record_count", pa.int32(), "Records; 1 for a message before magic 2"),
-    ]
-)
-RECORDS: Final = pa.schema(
-    [
-        _FILE,
-        _field("batch_position", pa.int64(), "Where the record's batch begins in its file"),
-        _field("offset", pa.int64(), "Offset"),
-        _field("timestamp", pa.int64(), "ms since 1970; -1 for none"),
-        _field("is_control", pa.bool_(), "Whether this is a control record"),
-        _field("key", pa.binary(), "Key, null for none", nullable=True),
-        _field("value", pa.binary(), "Value, null for none", nullable=True),
-        _field("headers", _HEADERS, "Headers, in order"),
-    ]
-)
-DAMAGES: Final = pa.schema(
-    [
-        _FILE,
-        _field("position", pa.int64(), "Where reading stopped"),
-        _field("size_bytes", pa.int64(), "Bytes that were passed over"),
-        _field("base_offset", pa.int64(), "Offset that the damaged batch claims", nullable=True),
-        _field("what", pa.string(), "What is wrong"),
-    ]
-)
-
-
+BATCHES, RECORDS, DAMAGES = (table.arrow_schema() for table in (FILE_BATCHES, FILE_RECORDS, FILE_DAMAGES))
 _LEAVES: Final = (*(name for name in RECORDS.names if name != "headers"), *(
     f"headers.list.element.{name}" for name in _HEADER_NAMES
 ))  # fmt: skip

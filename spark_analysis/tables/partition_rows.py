@@ -1,17 +1,7 @@
 """Turn the partitions of one cluster into rows of the table of partitions, a batch at a time.
 
-What it decides: each partition has a row, whatever is wrong with it, with every constraint and state that it breaks.
-The table of violations explains the first of each kind; this one has all of them.
-
-Constraints: memory holds one batch of rows; what the input does not say is null.
-
-How: matrices become Arrow lists without a Python object per partition: the numbers that are not pads, and where each
-row of them begins.
-
-Example: in DuckDB, all partitions that broker 4 is missing from
-    select topic, partition, isr from 'tables/partitions/*.parquet' where list_contains(missing_from_isr, 4)
-
-Left out: why a partition is in a state.
+Each partition has a row, whatever is wrong with it, with every constraint and state that it breaks; the table of
+violations explains the first of each kind. What the input does not say is null.
 """
 
 from __future__ import annotations
@@ -30,10 +20,9 @@ from placement.balance.constraints import RACK_SPREAD, Violations
 from placement.balance.loads import LEADER_NOT_SAID, partition_bytes
 from placement.balance.out_of_sync import missing_replicas
 from spark_analysis.tables import schemas
-from spark_analysis.tables.cluster_rows import Part, Rows
-from spark_analysis.tables.columns import Table
-from spark_analysis.tables.lists import RackLists, id_lists, leader_column, list_offsets
-from spark_analysis.tables.repeated import repeated
+from spark_analysis.tables.cluster_rows import Rows
+from spark_analysis.tables.columns import Part, Table
+from spark_analysis.tables.lists import RackLists, id_lists, leader_column, list_offsets, repeated
 
 BATCH_ROWS: Final = 1 << 16  # Some ten megabytes.
 _LEADER_STATES: Final = ("leaderless", "not_preferred_leader")

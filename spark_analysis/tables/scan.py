@@ -1,14 +1,7 @@
 """Read the rows of a table's files in batches, those of chosen clusters alone.
 
-Goals, most important first: bounded memory; a row group that holds none of the clusters is not read; nothing but
-numpy and pyarrow's core is imported.
-
-How: a row group's least and largest `cluster_id` stand in its footer. pyarrow's own data sets, joins and `sort_by`
-would do the same, but import the file systems of clouds and much else, 0.15 of 2.4 CPU s of a report on one small dump.
-
-Example: scan_batches(Path("out/tables/brokers"), schemas.BROKERS, clusters=np.array([3, 7]))
-
-Source: Parquet's Statistics; pyarrow 26 ParquetFile.iter_batches and compute.sort_indices, a stable sort.
+A row group's least and largest `cluster_id` stand in its footer; one that holds none of the clusters is not read.
+pyarrow's own data sets would do the same, but import much else, 0.15 of 2.4 CPU s of a report on one small dump.
 """
 
 from __future__ import annotations

@@ -1,16 +1,8 @@
 """Write the rows of each task into one Parquet file per table; Spark receives only the file names.
 
-Goals, most important first: a dump is parsed once and a cluster is placed once, for any number of tables; rows stand in
-order of cluster and placer without being sorted; no row per replica anywhere, and no row per broker through the JVM.
-
-How: a `TaskWriter` puts the keys before the rows of clusters and appends them to the task's file of each table
-(tables/write.py). It holds the columns of many clusters, some thousands of rows, before it makes one Arrow batch of
-them: a small cluster has a few rows of a dozen tables, and a batch costs the same for one row as for a thousand. Shares
-of many clusters become measures at once, too (spreads.py).
-
-Example: two calls of `append` of one row each become one batch of two rows when the writer closes.
-
-Left out: the placement itself, which never leaves the executor; the columns (cluster_rows.py, batches.py).
+A dump is parsed once and a cluster is placed once, for any number of tables. A `TaskWriter` puts the keys before the
+rows of clusters and holds the columns of many clusters before it makes one Arrow batch of them: a small cluster has a
+few rows of a dozen tables, and a batch costs the same for one row as for a thousand.
 """
 
 from __future__ import annotations
@@ -26,15 +18,12 @@ import pyarrow as pa
 
 from broker.cluster import Int64Array
 from spark_analysis.tables import schemas
-from spark_analysis.tables.batches import joined_batch
-from spark_analysis.tables.cluster_rows import ClusterRows, Part, Rows, joined_shares
-from spark_analysis.tables.columns import Table
-from spark_analysis.tables.repeated import repeated
-from spark_analysis.tables.spreads import measured
+from spark_analysis.tables.cluster_rows import ClusterRows, Rows, measure_rows
+from spark_analysis.tables.columns import Part, Table, joined_batch
+from spark_analysis.tables.lists import repeated
 from spark_analysis.tables.write import COUNT_FOLDER, ROW_GROUP_ROWS, PartFile, Written
 
 HELD_ROWS_MAX: Final = 1 << 14  # A megabyte or two of each table.
-HELD_CLUSTERS_MAX: Final = 128
 
 
 @attrs.define(eq=False)
@@ -67,8 +56,6 @@ class TaskWriter:
         self._root = root
         self._name = name
         self._held: dict[str, _Held] = {}
-        self._described: list[tuple[Int64Array, ClusterRows]] = []
-        self._described_count = 0
         self._count_file = (root / COUNT_FOLDER / name).open("wb", buffering=0)
 
     def __enter__(self) -> TaskWriter:
@@ -85,10 +72,11 @@ class TaskWriter:
         """Write the rows of these clusters, which arrive in order of number and placer; raise as `append` does."""
         for table, rows in chain(clusters.tables.items(), clusters.further):
             self.append(table, (*_keys(cluster_ids, clusters.placers, rows.counts), *rows.parts))
-        self._described.append((cluster_ids, attrs.evolve(clusters, tables={}, further=())))
-        self._described_count += cluster_ids.size
-        if self._described_count >= HELD_CLUSTERS_MAX:
-            self._measure()
+        measured, uneven = measure_rows(cluster_ids, clusters.placers, clusters.shares)
+        if measured is not None:
+            self._held_of(schemas.MEASURES).append(measured.columns)
+        facts = clusters.facts | {"placer": clusters.placers, "uneven": uneven}
+        self.append(schemas.FACTS, (cluster_ids, *(facts.get(name) for name in schemas.FACTS.column_names[1:])))
 
     def add_further(self, cluster_id: int, placer: str, batches: Iterable[tuple[Table, Rows]]) -> None:
         """Write rows of one cluster that come in batches, beside those that `add` writes; raise as `append` does."""
@@ -105,27 +93,9 @@ class TaskWriter:
 
     def close(self) -> list[Written]:
         """Close all files and return what was written."""
-        self._measure()
         for held in self._held.values():
             held.flush()
         return [held.file.close() for held in self._held.values()]
-
-    def _measure(self) -> None:
-        """Write the facts and measures of the clusters that were added since the last call."""
-        if not self._described:
-            return
-        ids = np.concatenate([each for each, _ in self._described])
-        clusters = [each for _, each in self._described]
-        placers = list(chain.from_iterable(each.placers for each in clusters))
-        shares = clusters[0].shares if len(clusters) == 1 else joined_shares(clusters)
-        measure_rows, uneven = measured(ids, placers, shares)
-        if measure_rows is not None:
-            self._held_of(schemas.MEASURES).append(measure_rows.columns)
-        ends = np.cumsum([each.size for each, _ in self._described])
-        for (own_ids, own), end in zip(self._described, ends.tolist(), strict=True):
-            facts = own.facts | {"placer": own.placers, "uneven": uneven[end - own_ids.size : end]}
-            self.append(schemas.FACTS, (own_ids, *(facts.get(name) for name in schemas.FACTS.column_names[1:])))
-        self._described, self._described_count = [], 0
 
     def _held_of(self, table: Table) -> _Held:
         if table.name not in self._held:

@@ -1,14 +1,6 @@
 """Turn a ClusterView into the columns that data sources give to Spark, a batch at a time.
 
-What it decides: the values of each column of source_schemas.py. A column that is left out is null.
-
-Constraints: no Python object per partition; a batch has at most `BATCH_ROWS` rows. What the input does not say is null.
-
-Example: next(partition_columns(view, None)).values["leader"]
-
-Left out: judgements on partitions (partition_rows.py).
-
-Source: schemas.py, for the meaning of each column.
+No Python object per partition is made; a batch has at most `BATCH_ROWS` rows. What the input does not say is null.
 """
 
 from __future__ import annotations

@@ -1,28 +1,17 @@
 """Write and read result tables: Parquet folders that Spark, pyarrow and DuckDB read alike.
 
-What it decides: how a table of `schemas.py` lies on disk.
-
-Goals, most important first: a table is whole or not there; its columns are those of the schema, names, types, order and
-nulls; equal rows give equal bytes; every file holds the meaning and unit of each column.
-
-Constraints: a folder that this module did not write is never replaced.
-
-How: tasks write with pyarrow, into a hidden folder beside the table's place, under names of their own attempt; the
-driver gives the files of the attempts that counted their final names, in the order of tasks, and renames the folder.
-Files of a lost or repeated task go with the hidden folder. A task that makes rows of many tables appends them to a
-`PartFile` of each, inside a `StagedRun`: large tables never pass through the JVM. Comments and units are in the file
-three times: as Arrow field metadata, as Spark column metadata under `comment` and `unit`, and, for other readers, as
-the JSON in the file's key `brokerside.columns`. A row group of a task holds whole batches, so what is appended together
-stays together; those of a table written whole depend on its rows alone.
+A table is whole or not there; equal rows give equal bytes; a folder that this module did not write is never replaced.
+Tasks write with pyarrow, into a hidden folder beside the table's place, under names of their own attempt; the driver
+gives the files of the attempts that counted their final names, in the order of tasks, and renames the folder. Comments
+and units are in the file three times: as Arrow field metadata, as Spark column metadata under `comment` and `unit`,
+and, for other readers, as the JSON in the file's key `brokerside.columns`.
 
 Example: `arrow_to_table(rows, RACKS, Path("out"))` writes out/tables/racks/part-00000.parquet; in DuckDB
     select decode(value) from parquet_kv_metadata('out/tables/racks/*.parquet') where decode(key) = 'brokerside.columns'
 
-Left out: DataFrames, which engines/frames.py writes; file systems that are not mounted. With executors on several
-machines `out` must be a folder that all of them see.
+Left out: file systems that are not mounted. With executors on several machines all of them must see `out`.
 
-Source: Spark 4.3.0 ParquetReadSupport and DataType.json for the key of Spark's own schema; the Parquet format's
-key_value_metadata.
+Source: Spark 4.3.0 ParquetReadSupport and DataType.json for the key of Spark's own schema.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """How many replicas a CPU-second of the fleet job places, counts and measures; DuckDB and Polars beside it.
 
-`python -m tests.benchmarks.fleet` makes clusters of 100 brokers and 200 topics of 50 partitions, factor 3 (no
+`python -m tests.benchmarks.fleet engines` makes clusters of 100 brokers and 200 topics of 50 partitions, factor 3 (no
 multiple of the brokers, or round robin would come out even by itself), of 30, 100 and 300 million replicas;
 `--replicas 1B` is a billion. No row per replica exists anywhere in the Spark job.
 
@@ -11,17 +11,21 @@ this process, are charged what it uses, and write counts per broker and six figu
 start index and shift of every topic as an input table, made outside the timing, which the Spark job draws
 itself; their measures must come out equal. Figures are medians of the rounds; memory is the most that was
 seen at once, every fifth of a second: of JVM and workers, or of this process beyond what it held before.
+
+`python -m tests.benchmarks.fleet tail` makes fleets of clusters of 3 brokers and 20 partitions, from the recipe to the
+written page, and shows what cannot be shared out: the driver (ranking, reading, drawing), the JVM, the workers.
+
+`python -m tests.benchmarks.fleet topics` makes, places, counts and writes clusters with their topics in this process,
+and one cluster of a million partitions: CPU milliseconds. Run it on two trees to compare them.
 """
 
 from __future__ import annotations
 
 import argparse
 import functools
-import json
 import os
 import resource
 import statistics
-import sys
 import tempfile
 import threading
 import time
@@ -40,19 +44,25 @@ from spark_analysis.engines.spark import SparkEngine
 from spark_analysis.fleet.generate import Fleet, make_clusters
 from spark_analysis.fleet.place import classic_starts, placer_random
 from spark_analysis.fleet.reading import load_recipe
-from spark_analysis.fleet.recipe import Recipe
+from spark_analysis.fleet.recipe import RackPlan, Recipe, Shape, Span, TopicPlan
 from spark_analysis.jobs import analyse_fleet
+from spark_analysis.report.load import load_report
+from spark_analysis.report.model import RunInfo
+from spark_analysis.report.write import write_for_programs, write_page
 from spark_analysis.session.progress import progress
 from spark_analysis.session.spark_session import spark_session
 from spark_analysis.tables import schemas
-from spark_analysis.tables.write import read_table
-from tests.benchmarks.process_tree import jvm_of, tree_cpu_seconds, tree_memory_bytes
+from spark_analysis.tables.write import COUNT_FOLDER, read_table
+from spark_analysis.tasks import fleet_task
+from tests.benchmarks.process_tree import jvm_of, process_cpu_seconds, tree_cpu_seconds, tree_memory_bytes
+from tests.benchmarks.report import describe_machine, show
 
 REPLICAS_PER_CLUSTER = 30_000
 BROKERS, PARTITIONS = 100, 50
 COLUMNS = ("total", "min", "max", "stdev", "gini", "moves")
 QUIET = functools.partial(progress, quiet=True)
 WARM_UP_ROUNDS = 3
+CLUSTERS = 60
 
 
 @attrs.frozen
@@ -220,76 +230,129 @@ def check_equal(expected: pl.DataFrame, found: pl.DataFrame) -> None:
         assert np.allclose(one[column], other[column], rtol=1e-9, atol=1e-9), column
 
 
-def count(text: str) -> int:
-    """Read 300M, 1B or a plain number."""
-    scale = {"k": 10**3, "m": 10**6, "b": 10**9}.get(text[-1].lower())
-    return int(text) if scale is None else int(float(text[:-1]) * scale)
-
-
 def median(costs: list[Cost]) -> Cost:
     """The median of each figure."""
     return Cost(*(statistics.median(column) for column in zip(*map(attrs.astuple, costs), strict=True)))
 
 
-def report(name: str, replica_count: int, cost: Cost, spark_cost: Cost) -> dict[str, Any]:
-    """Print one line; return it for --json."""
-    rate = replica_count / cost.cpu_seconds
-    ratio = cost.cpu_seconds / spark_cost.cpu_seconds
-    print(
-        f"{name:8} {replica_count / 1e6:6.0f} M replicas {cost.wall_seconds:7.2f} s wall {cost.cpu_seconds:7.2f} s cpu "
-        f"{rate / 1e6:6.1f} M/cpu-s {replica_count / cost.wall_seconds / 1e6:6.1f} M/s "
-        f"{cost.memory_bytes / 1e9:5.2f} GB {ratio:5.2f} x Spark's cpu",
-        file=sys.stderr,
-        flush=True,
-    )
-    figures = {"replicas": replica_count, "replicas_per_cpu_second": rate, "cpu_ratio_to_spark": ratio}
-    return {"engine": name} | figures | attrs.asdict(cost)
+def report(name: str, replica_count: int, cost: Cost, spark_cost: Cost) -> dict[str, object]:
+    """The row of one engine."""
+    return {
+        "engine": name,
+        "M replicas": replica_count / 1e6,
+        "CPU s": round(cost.cpu_seconds, 2),
+        "M a CPU s": round(replica_count / cost.cpu_seconds / 1e6, 1),
+        "GB": round(cost.memory_bytes / 1e9, 2),
+        "times Spark's CPU": round(cost.cpu_seconds / spark_cost.cpu_seconds, 2),
+    }
 
 
-def compared(spark: SparkSession, recipe: Recipe, out: Path, arguments: argparse.Namespace) -> list[dict[str, Any]]:
-    """Run one size on every engine."""
-    whole = recipe.cluster_count * REPLICAS_PER_CLUSTER
-    jvm = jvm_of(os.getpid())
-    account = Account(lambda: tree_cpu_seconds(jvm), lambda: tree_memory_bytes(jvm))
-    job = functools.partial(run_spark, spark, recipe, out / "spark", by_topic=arguments.by_topic)
-    ours_cost = median([measured(job, account) for _ in range(arguments.rounds)])
-    rows = [report("Spark", whole, ours_cost, ours_cost)]
-    if arguments.only_spark:
-        return rows
-    given, expected = draws(recipe), ours(out / "spark")
-    for title, run in (("DuckDB", run_duckdb), ("Polars", run_polars)):
-        (out / title).mkdir(exist_ok=True)
-        account = Account(own_cpu_seconds, functools.partial(own_memory_bytes, own_memory_bytes()))
-        costs = [measured(functools.partial(run, given, out / title), account) for _ in range(arguments.rounds)]
-        check_equal(expected, pl.read_parquet(out / title / "measures.parquet"))
-        rows.append(report(title, whole, median(costs), ours_cost))
+def engines(rounds: int, sizes_millions: list[int]) -> list[dict[str, object]]:
+    """Run each size on every engine."""
+    base, rows = load_recipe("three-hundred-million"), []
+    with tempfile.TemporaryDirectory() as name, spark_session(app_name="benchmark", master="local[2]") as spark:
+        out = Path(name)
+        for _ in range(WARM_UP_ROUNDS):
+            run_spark(spark, attrs.evolve(base, cluster_count=1_000), out / "warm")
+        jvm = jvm_of(os.getpid())
+        for millions in sizes_millions:
+            recipe = attrs.evolve(base, cluster_count=max(1, millions * 10**6 // REPLICAS_PER_CLUSTER))
+            whole = recipe.cluster_count * REPLICAS_PER_CLUSTER
+            account = Account(lambda: tree_cpu_seconds(jvm), lambda: tree_memory_bytes(jvm))
+            job = functools.partial(run_spark, spark, recipe, out / "spark")
+            spent = median([measured(job, account) for _ in range(rounds)])
+            rows.append(report("Spark", whole, spent, spent))
+            given, expected = draws(recipe), ours(out / "spark")
+            for title, run in (("DuckDB", run_duckdb), ("Polars", run_polars)):
+                (out / title).mkdir(exist_ok=True)
+                account = Account(own_cpu_seconds, functools.partial(own_memory_bytes, own_memory_bytes()))
+                costs = [measured(functools.partial(run, given, out / title), account) for _ in range(rounds)]
+                check_equal(expected, pl.read_parquet(out / title / "measures.parquet"))
+                rows.append(report(title, whole, median(costs), spent))
     return rows
+
+
+def tail(cluster_counts: list[int]) -> list[dict[str, object]]:
+    """Make fleets of clusters of 3 brokers, with tables and page, after one that warms the session."""
+    rows = []
+    with tempfile.TemporaryDirectory() as name, spark_session(app_name="tail", master="local[2]") as spark:
+        for number in (8_000, *cluster_counts):
+            out, jvm = Path(name) / str(number), jvm_of(os.getpid())
+            before = process_cpu_seconds(jvm), tree_cpu_seconds(jvm)
+            work = functools.partial(small_clusters, spark, number, out)
+            cost = measured(work, Account(own_cpu_seconds, own_memory_bytes))
+            jvm_s, tree_s = process_cpu_seconds(jvm) - before[0], tree_cpu_seconds(jvm) - before[1]
+            rows.append(
+                {
+                    "clusters": number,
+                    "driver CPU s": round(cost.cpu_seconds, 2),
+                    "JVM CPU s": round(jvm_s, 2),
+                    "workers CPU s": round(tree_s - jvm_s, 2),
+                    "driver GB": round(cost.memory_bytes / 1e9, 2),
+                    "page MB": round((out / "report.html").stat().st_size / 1e6, 1),
+                }
+            )
+    return rows[1:]
+
+
+def small_clusters(spark: SparkSession, cluster_count: int, out: Path) -> None:
+    """Make a fleet of clusters of 3 brokers, its tables, its page and the files for programs."""
+    topics = TopicPlan(Span(4, 4), (5,), ((3, 1),))
+    shape = Shape(name="3 brokers", brokers=Span(3, 3), racks=RackPlan(()), topics=topics)
+    recipe = Recipe(name="small clusters", cluster_count=cluster_count, seed=1, shapes=(shape,))
+    run_spark(spark, recipe, out, by_topic=True)
+    info = RunInfo(kind="fleet", title="small clusters", command="benchmark", version="0")
+    loaded = load_report(out, info)
+    write_page(out, loaded)
+    write_for_programs(out, loaded)
+
+
+def topics(rounds: int) -> list[dict[str, object]]:
+    """Make, place, count and write clusters with topics in this process, and one of a million partitions."""
+    rows = []
+    for recipe, fenced, brokers in (
+        ("demo", 0.0, None),
+        ("uneven-racks", 0.0, None),
+        ("uneven-racks", 0.05, None),
+        ("three-hundred-million", 0.0, None),
+        ("uneven-racks", 0.0, 100_000),
+    ):
+        loaded = load_recipe(recipe)
+        shapes = tuple(attrs.evolve(one, fenced=fenced) for one in loaded.shapes)
+        if brokers is not None:  # One cluster of so many topics of ten partitions.
+            shapes = (attrs.evolve(shapes[0], topics=TopicPlan(Span(brokers, brokers), (10,), ((3, 1),))),)
+        loaded, count = attrs.evolve(loaded, shapes=shapes), CLUSTERS if brokers is None else 1
+        times = [own_cost(loaded, count) for _ in range(rounds + 1)]
+        name = f"{recipe}, {fenced:.0%} fenced" + ("" if brokers is None else f", {brokers:,} topics")
+        rows.append({"clusters": count, "of": name, "CPU ms": round(1e3 * statistics.median(times[1:]), 1)})
+    return rows
+
+
+def own_cost(recipe: Recipe, cluster_count: int) -> float:
+    """CPU seconds of one task of a fleet."""
+    with tempfile.TemporaryDirectory() as name:
+        for folder in (*(table.name for table in (*schemas.TABLES, *schemas.WORK)), COUNT_FOLDER):
+            (Path(name) / folder).mkdir()
+        task = fleet_task(Fleet.of(recipe), Path(name))
+        started = time.process_time()
+        task(range(cluster_count), "00000")
+        return time.process_time() - started
 
 
 def main() -> None:
     """Run what the arguments ask for."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--replicas", nargs="+", default=["30M", "100M", "300M"])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("part", choices=("engines", "tail", "topics"))
+    parser.add_argument("--millions", type=int, nargs="+", default=[30, 100, 300], help="replicas of the engines")
+    parser.add_argument("--clusters", type=int, nargs="+", default=[1_000, 10_000, 100_000], help="of the tail")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--master", default="local[2]")
-    parser.add_argument("--only-spark", action="store_true")
-    parser.add_argument("--by-topic", action="store_true", help="Let the Spark job list topics too.")
-    parser.add_argument("--json", action="store_true", help="Print the figures as JSON.")
-    arguments = parser.parse_args()
-    base = load_recipe("three-hundred-million")
-    with (
-        tempfile.TemporaryDirectory() as name,
-        spark_session(app_name="benchmark", master=arguments.master) as spark,
-    ):
-        out = Path(name)
-        for _ in range(WARM_UP_ROUNDS):
-            run_spark(spark, attrs.evolve(base, cluster_count=1_000), out / "warm", by_topic=arguments.by_topic)
-        rows: list[dict[str, Any]] = []
-        for replicas in map(count, arguments.replicas):
-            recipe = attrs.evolve(base, cluster_count=max(1, replicas // REPLICAS_PER_CLUSTER))
-            rows += compared(spark, recipe, out, arguments)
-    if arguments.json:
-        print(json.dumps(rows, indent=1))
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    if options.part == "engines":
+        rows = engines(options.rounds, options.millions)
+    else:
+        rows = tail(options.clusters) if options.part == "tail" else topics(options.rounds)
+    show(f"Fleets: {options.part}", describe_machine("numpy", "pyarrow", "pyspark"), rows, as_json=options.json)
 
 
 if __name__ == "__main__":

@@ -35,9 +35,8 @@ from log.batches.build_spec import BatchSpec
 from log.codecs.compression import Codec
 from log.segments.file_names import LOG, file_name
 from tests.architecture.house import ROOT
-from tests.benchmarks.engines import MAIN, POLL_SECONDS
 from tests.benchmarks.log_files import RECORDS_AT_ONCE, RECORDS_PER_BATCH, Case, columns, write_segment_file
-from tests.benchmarks.process_tree import TICKS, processes_below
+from tests.benchmarks.process_tree import MAIN, POLL_SECONDS, TICKS, processes_below
 from tests.benchmarks.report import describe_machine, show
 from tests.log.samples import DIRECTORY, write_sample
 

@@ -9,6 +9,10 @@ from typing import Final
 
 TICKS: Final = os.sysconf("SC_CLK_TCK")
 
+MAIN: Final = "from spark_analysis.cli import main; main()"
+"""What a Python process runs as `brokerside`."""
+POLL_SECONDS: Final = 0.05
+
 
 def processes_below(root: int) -> dict[int, list[str]]:
     """The fields of /proc/PID/stat, from the state on, of a process and all below it."""

@@ -12,7 +12,7 @@ from spark_analysis.frames.hit_rows import HIT
 from spark_analysis.frames.move_rows import MOVED
 from spark_analysis.frames.per_group import answer_columns
 from spark_analysis.questions import balance, movement, outages, storage, violations
-from spark_analysis.tables import group_schemas
+from spark_analysis.tables import schemas
 from spark_analysis.tables.columns import Column, Table
 
 _TYPES: Final = {"ints": r"array\<int>", "longs": r"array\<long>", "strings": r"array\<string>"}
@@ -32,14 +32,14 @@ OF_CLUSTERS: Final[dict[str, Table]] = {
     "storage.held": storage.HELD,
 }
 OF_GROUPS: Final[dict[str, Table]] = {
-    "groups.assignments": group_schemas.ASSIGNMENTS,
-    "groups.balance": group_schemas.BALANCE,
-    "groups.moves": group_schemas.MOVES,
-    "traffic.groups": group_schemas.GROUP_TRAFFIC,
-    "traffic.clusters": group_schemas.CHANGES,
+    "groups.assignments": schemas.ASSIGNMENTS,
+    "groups.balance": schemas.BALANCE,
+    "groups.moves": schemas.MOVES,
+    "traffic.groups": schemas.GROUP_TRAFFIC,
+    "traffic.clusters": schemas.TRAFFIC_CHANGES,
 }
 OF_LOGS: Final[dict[str, Table]] = {
-    "groups.lag": group_schemas.LAG,
+    "groups.lag": schemas.LAG,
     "storage.codecs": storage.CODECS,
     "storage.keys": storage.KEYS,
     "storage.compaction": storage.COMPACTION,

@@ -18,18 +18,19 @@ from hypothesis import strategies as st
 from broker.errors import UsageError
 from placement.balance.audit import partition_states, rack_audit
 from placement.balance.loads import loads
+from placement.balance.measures import Best, Shares
+from placement.balance.reachable import FREE
 from placement.balance.topic_spread import topic_spread
 from placement.formats.racks import read_racks
 from spark_analysis import tasks
-from spark_analysis.fleet.count import count_placed
-from spark_analysis.fleet.describe import describe_placed
+from spark_analysis.fleet.count import count_placed, describe_placed
 from spark_analysis.fleet.generate import Fleet, SimulatedCluster, make_cluster
 from spark_analysis.fleet.place import place_cluster
 from spark_analysis.fleet.recipe import RackPlan
 from spark_analysis.fleet.views import view_of
 from spark_analysis.sources.dumps import DumpInput
 from spark_analysis.tables import partition_rows, schemas
-from spark_analysis.tables.cluster_rows import FREE, Best, ClusterRows, Shares
+from spark_analysis.tables.cluster_rows import ClusterRows
 from spark_analysis.tables.columns import Table
 from spark_analysis.tables.limits import VIOLATIONS_MAX
 from spark_analysis.tables.staging import TaskWriter

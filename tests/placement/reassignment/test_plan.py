@@ -13,7 +13,7 @@ import pytest
 from broker.cluster import BrokerView, ClusterView, PartitionTable, TopicView
 from broker.ids import BrokerId
 from placement.balance.constraints import RACK_SPREAD
-from placement.balance.measures import measures
+from placement.balance.shares import measures
 from placement.reassignment.certificate import TopicProof
 from placement.reassignment.check import faults
 from placement.reassignment.goal import Goal, MissingInputError, PlanRefusedError, with_added

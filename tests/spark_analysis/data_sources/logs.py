@@ -17,7 +17,7 @@ from log.record import ControlType, EndTransactionMarker, TimestampType
 from spark_analysis.data_sources.log_listing import log_segments
 from spark_analysis.data_sources.log_rows import LogRequest, segment_batches
 from spark_analysis.data_sources.options import PERMISSIVE
-from spark_analysis.tables.log_schemas import LOG_TABLES
+from spark_analysis.tables.schemas import LOG_TABLES
 
 TOPIC_ID: Final = "lZ6vvmajTWKDBUTV6SQAtQ"
 SEGMENT_ID: Final = "adh9f8BMS4anaUnD8KWfWg"

@@ -14,7 +14,7 @@ from broker.errors import InputError
 from spark_analysis.data_sources.dump_rows import DumpRequest, table_batches
 from spark_analysis.data_sources.options import DROP, FAILFAST, PERMISSIVE
 from spark_analysis.sources.dumps import DumpInput
-from spark_analysis.tables.source_schemas import CLUSTER_TABLES
+from spark_analysis.tables.schemas import CLUSTER_TABLES
 from tests.spark_analysis.data_sources.dumps import MULTIREGION, describe, write
 
 

@@ -17,7 +17,7 @@ from spark_analysis.fleet.place import place_cluster
 from spark_analysis.fleet.reading import load_recipe
 from spark_analysis.fleet.views import view_of
 from spark_analysis.tables import schemas
-from spark_analysis.tables.source_schemas import FLEET_PARTITIONS, FLEET_TABLES
+from spark_analysis.tables.schemas import FLEET_PARTITIONS, FLEET_TABLES
 from spark_analysis.tables.view_rows import every_partition
 
 

@@ -13,7 +13,7 @@ import pytest
 from broker.errors import InputError
 from spark_analysis.data_sources.group_batches import ClusterFiles, GroupRequest, group_batches
 from spark_analysis.data_sources.options import DROP, FAILFAST, PERMISSIVE
-from spark_analysis.tables.group_schemas import GROUP_TABLES
+from spark_analysis.tables.schemas import GROUP_TABLES
 from tests.placement.formats.test_group_tables import printed, rows_of
 
 DAMAGED = {

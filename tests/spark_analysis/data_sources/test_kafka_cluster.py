@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 
 from spark_analysis import register
 from spark_analysis.data_sources.spark_types import spark_schema_of
-from spark_analysis.tables.source_schemas import CLUSTER_TABLES
+from spark_analysis.tables.schemas import CLUSTER_TABLES
 from tests.spark_analysis.data_sources.dumps import KRAFT, MULTIREGION, describe, write
 
 FILES = 300

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from spark_analysis import register
 from spark_analysis.data_sources.spark_types import spark_schema_of
 from spark_analysis.questions import groups, traffic
-from spark_analysis.tables.group_schemas import GROUP_TABLES
+from spark_analysis.tables.schemas import GROUP_TABLES
 from tests.placement.formats.test_group_tables import printed, rows_of
 
 TOPICS = {"orders": 6, "eu-west-1.payments": 3}

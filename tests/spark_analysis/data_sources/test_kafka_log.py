@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 from spark_analysis import register
 from spark_analysis.data_sources.spark_types import spark_schema_of
-from spark_analysis.tables.log_schemas import LOG_TABLES
+from spark_analysis.tables.schemas import LOG_TABLES
 from tests.log.samples import DIRECTORY, write_sample
 from tests.spark_analysis.data_sources.logs import rows, tier
 

@@ -16,7 +16,7 @@ from spark_analysis.data_sources.log_batches import BatchRows
 from spark_analysis.data_sources.log_filter import LogFilter
 from spark_analysis.data_sources.log_rows import LogRequest, segment_batches
 from spark_analysis.data_sources.options import DROP, PERMISSIVE
-from spark_analysis.tables.log_schemas import LOG_BATCHES
+from spark_analysis.tables.schemas import LOG_BATCHES
 from spark_analysis.tables.view_columns import Constants
 from tests.log.samples import DIRECTORY, SAMPLES, write_sample
 from tests.spark_analysis.data_sources.logs import batches_of, rows, tier

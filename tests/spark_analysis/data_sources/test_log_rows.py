@@ -27,7 +27,7 @@ from spark_analysis.data_sources.log_filter import LogFilter
 from spark_analysis.data_sources.log_listing import log_segments
 from spark_analysis.data_sources.log_rows import LogRequest, segment_batches
 from spark_analysis.data_sources.options import DROP, FAILFAST, PERMISSIVE
-from spark_analysis.tables.log_schemas import LOG_RECORDS
+from spark_analysis.tables.schemas import LOG_RECORDS
 from tests.log.samples import CONFIG, DIRECTORY, SAMPLES, START_MS, append, write_sample
 from tests.spark_analysis.data_sources.logs import batches_of, committed, expected, rows, tier
 

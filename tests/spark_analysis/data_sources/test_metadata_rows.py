@@ -19,7 +19,7 @@ from spark_analysis.data_sources.dump_rows import DumpRequest, table_batches
 from spark_analysis.data_sources.metadata_rows import MetadataRequest, metadata_batches
 from spark_analysis.data_sources.options import FAILFAST, PERMISSIVE
 from spark_analysis.sources.dumps import DumpInput
-from spark_analysis.tables.source_schemas import CLUSTER_PARTITIONS, METADATA_TABLES
+from spark_analysis.tables.schemas import CLUSTER_PARTITIONS, METADATA_TABLES
 from tests.spark_analysis.data_sources.dumps import KRAFT
 
 LOG = KRAFT / "__cluster_metadata-0"

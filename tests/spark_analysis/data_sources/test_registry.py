@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 
 from spark_analysis import register
 from spark_analysis.data_sources.spark_types import spark_schema_of
-from spark_analysis.tables.source_schemas import FLEET_TABLES, METADATA_TABLES
+from spark_analysis.tables.schemas import FLEET_TABLES, METADATA_TABLES
 from tests.spark_analysis.data_sources.dumps import KRAFT
 
 LOG = str(KRAFT / "__cluster_metadata-0")

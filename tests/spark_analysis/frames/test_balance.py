@@ -19,7 +19,7 @@ from spark_analysis.jobs import analyse_dumps, analyse_fleet
 from spark_analysis.questions import balance
 from spark_analysis.sources.dumps import DumpInput
 from spark_analysis.tables import schemas
-from spark_analysis.tables.source_schemas import CLUSTER_PARTITIONS
+from spark_analysis.tables.schemas import CLUSTER_PARTITIONS
 from spark_analysis.tables.write import read_table
 from tests.spark_analysis.data_sources.dumps import MULTIREGION, REAL, describe, write
 from tests.spark_analysis.fleet.test_fleet import recipe

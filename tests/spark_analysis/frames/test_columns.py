@@ -27,18 +27,18 @@ from spark_analysis.questions import (
     traffic,
     violations,
 )
-from spark_analysis.tables import group_schemas, log_schemas, source_schemas
+from spark_analysis.tables import schemas
 from tests.spark_analysis.answer_columns import answers
 
 MODULES: Final = (availability, balance, durability, groups, movement, outages, storage, traffic, violations)
 TABLES: Final = {
-    "partitions": source_schemas.CLUSTER_PARTITIONS,
-    "brokers": source_schemas.CLUSTER_BROKERS,
-    "members": group_schemas.MEMBERS,
-    "offsets": group_schemas.OFFSETS,
-    "batches": log_schemas.LOG_BATCHES,
-    "records": log_schemas.LOG_RECORDS,
-    "segments": log_schemas.LOG_SEGMENTS,
+    "partitions": schemas.CLUSTER_PARTITIONS,
+    "brokers": schemas.CLUSTER_BROKERS,
+    "members": schemas.MEMBERS,
+    "offsets": schemas.OFFSETS,
+    "batches": schemas.LOG_BATCHES,
+    "records": schemas.LOG_RECORDS,
+    "segments": schemas.LOG_SEGMENTS,
 }
 """The table of each DataFrame that a function takes, by the name of its parameter."""
 NEEDED: Final = {

@@ -13,7 +13,7 @@ from spark_analysis.frames.impossible import impossible
 from spark_analysis.frames.many import measures_of
 from spark_analysis.frames.views import usable_partitions, view_of
 from spark_analysis.questions import balance
-from spark_analysis.tables.source_schemas import CLUSTER_PARTITIONS
+from spark_analysis.tables.schemas import CLUSTER_PARTITIONS
 
 SCHEMA = CLUSTER_PARTITIONS.arrow_schema()
 NAMES = ("cluster", "topic", "partition", "leader", "replicas", "isr")

@@ -14,11 +14,11 @@ import pytest
 from spark_analysis.frames.answering import Kernel, Work, answer_table
 from spark_analysis.frames.chunks import Chunk
 from spark_analysis.frames.listed_brokers import BROKER_PREFIX, OF_BROKER
-from spark_analysis.frames.many import Many, calm, measures_of
+from spark_analysis.frames.many import Many, measures_of, unbroken
 from spark_analysis.frames.many_outages import outages_of
 from spark_analysis.questions import balance, outages, violations
 from spark_analysis.sources.dumps import with_min_isr
-from spark_analysis.tables.source_schemas import CLUSTER_BROKERS, CLUSTER_PARTITIONS
+from spark_analysis.tables.schemas import CLUSTER_BROKERS, CLUSTER_PARTITIONS
 
 KEYS = ("cluster",)
 SCHEMA = CLUSTER_PARTITIONS.arrow_schema()
@@ -66,17 +66,17 @@ def drawn_cluster(name: str, drawn: random.Random) -> list[dict[str, Any]]:
     ids = sorted(drawn.sample(range(20), broker_count))
     rack_count = drawn.choice((0, 0, 1, 2, 3))
     racks = {broker: f"r{place % rack_count}" if rack_count else "" for place, broker in enumerate(ids)}
-    is_calm, says_leaders, says_isr = (drawn.random() < 0.7 for _ in range(3))
+    is_healthy, says_leaders, says_isr = (drawn.random() < 0.7 for _ in range(3))
     rows = []
     for topic in range(drawn.randint(1, 3)):
         factor, least = drawn.randint(1, min(3, broker_count)), drawn.choice((None, 1, 2))
         for partition in range(drawn.randint(1, 5)):
             replicas = drawn.sample(ids, factor)
-            isr = replicas if is_calm else drawn.sample(replicas, drawn.randint(1, factor))
+            isr = replicas if is_healthy else drawn.sample(replicas, drawn.randint(1, factor))
             rows.append(
                 {
                     "cluster": name, "topic": f"t{topic}", "partition": partition, "replicas": replicas,
-                    "leader": (replicas[0] if is_calm else drawn.choice(replicas)) if says_leaders else None,
+                    "leader": (replicas[0] if is_healthy else drawn.choice(replicas)) if says_leaders else None,
                     "isr": isr if says_isr else None, "racks": [racks[broker] for broker in replicas],
                     "min_insync_replicas": least, "elr": [], "offline": None,
                 }
@@ -150,7 +150,7 @@ def answered(rows: pa.Table, table: Any, kernel: Kernel, many: Many | None) -> l
     return sorted((row for batch in found for row in batch.to_pylist()), key=str)
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(10))
 def test_many_clusters_have_the_answers_of_each(seed: int) -> None:
     drawn = random.Random(seed)
     rows = table_of([row for number in range(40) for row in drawn_cluster(f"c{number:02d}", drawn)])
@@ -159,7 +159,7 @@ def test_many_clusters_have_the_answers_of_each(seed: int) -> None:
     )
     for least in (None, 1, 2):
         kernel = partial(violations.violation_table, min_insync_replicas=least)
-        assert answered(rows, violations.VIOLATIONS, kernel, partial(calm, min_insync_replicas=least)) == answered(
+        assert answered(rows, violations.VIOLATIONS, kernel, partial(unbroken, min_insync_replicas=least)) == answered(
             rows, violations.VIOLATIONS, kernel, None
         )
 
@@ -170,7 +170,7 @@ def outages_with(least: int | None) -> Kernel:
 
 
 @pytest.mark.parametrize("least", [None, 1, 2])
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", range(4))
 def test_many_clusters_have_the_outages_of_each(seed: int, least: int | None) -> None:
     drawn = random.Random(seed)
     rows = table_of([row for number in range(40) for row in drawn_cluster(f"c{number:02d}", drawn)])
@@ -180,14 +180,14 @@ def test_many_clusters_have_the_outages_of_each(seed: int, least: int | None) ->
     )
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(10))
 def test_many_clusters_with_their_brokers_have_the_answers_of_each(seed: int) -> None:
     drawn = random.Random(1000 + seed)
     rows = both([drawn_cluster(f"c{number:02d}", drawn) for number in range(40)], drawn)
     asked: list[tuple[Any, Kernel, Many]] = [(balance.MEASURES, balance.measure_rows, measures_of)]
     for least in (None, 2):
         broken = partial(violations.violation_table, min_insync_replicas=least)
-        asked.append((violations.VIOLATIONS, broken, partial(calm, min_insync_replicas=least)))
+        asked.append((violations.VIOLATIONS, broken, partial(unbroken, min_insync_replicas=least)))
         asked.append((outages.OUTAGES, outages_with(least), partial(outages_of, min_insync_replicas=least)))
     for table, kernel, many in asked:
         assert answered(rows, table, kernel, many) == answered(rows, table, kernel, None)
@@ -203,8 +203,8 @@ def test_a_cluster_with_something_rare_is_not_plain_and_others_are(kind: str) ->
     row = {"topic": "t0", "partition": 0, "replicas": [1, 2], "leader": 1, "isr": [1, 2], "racks": ["a", "b"]}
     rows = [row | {"cluster": name, "partition": number} for name in "abc" for number in (0, 1)]
     RARE[kind](drawn, rows[3])
-    is_plain = chunk_of(table_of(rows)).is_plain.tolist()
-    assert is_plain == [True, False, True]
+    is_regular = chunk_of(table_of(rows)).is_regular.tolist()
+    assert is_regular == [True, False, True]
 
 
 def test_a_cluster_with_an_isr_on_other_brokers_than_the_replicas_is_not_plain() -> None:
@@ -216,7 +216,7 @@ def test_a_cluster_with_an_isr_on_other_brokers_than_the_replicas_is_not_plain()
         for number, replicas in enumerate(([1, 2], [2, 3]))
     ]
     rows[2]["isr"] = [2, 3]
-    assert chunk_of(table_of(rows)).is_plain.tolist() == [True, False]
+    assert chunk_of(table_of(rows)).is_regular.tolist() == [True, False]
 
 
 @pytest.mark.parametrize("kind", RARE_BROKERS)
@@ -236,20 +236,20 @@ def test_a_cluster_with_a_rare_broker_is_not_plain_and_others_are(kind: str) -> 
     schema = pa.schema([*((name, SCHEMA.field(name).type) for name in COLUMNS), *fields, (OF_BROKER, pa.bool_())])
     table = pa.Table.from_pylist(sorted(rows, key=lambda one: one["cluster"]), schema=schema)
     chunk = Chunk.of(table, np.array([5, 10, 15]))
-    assert chunk.is_plain.tolist() == [True, kind == "another rack", True]
+    assert chunk.is_regular.tolist() == [True, kind == "another rack", True]
     assert chunk.broker_counts.tolist()[0] == chunk.rack_counts.tolist()[0] == 3
 
 
-def test_most_drawn_clusters_are_plain_and_many_of_them_calm() -> None:
+def test_most_drawn_clusters_are_plain_and_many_of_them_unbroken() -> None:
     """The comparison above would be none if few clusters went that way."""
     drawn = random.Random(5)
     chunk = chunk_of(table_of([row for number in range(400) for row in drawn_cluster(f"c{number:03d}", drawn)]))
-    assert 0.5 < chunk.is_plain.mean() < 0.95
-    assert 0.1 < calm(chunk, None)[0].mean() < chunk.is_plain.mean()
+    assert 0.5 < chunk.is_regular.mean() < 0.95
+    assert 0.1 < unbroken(chunk, None)[0].mean() < chunk.is_regular.mean()
     with_racks = np.flatnonzero(chunk.rack_counts > 1)
     assert with_racks.size > 20
     shown, found = outages_of(chunk, None)
-    assert 0.3 < shown.mean() < chunk.is_plain.mean()
+    assert 0.3 < shown.mean() < chunk.is_regular.mean()
     assert set(found["scope"].to_pylist()) == {"broker", "rack"}
 
 
@@ -257,7 +257,7 @@ def test_most_drawn_clusters_with_brokers_are_plain_too() -> None:
     drawn = random.Random(6)
     rows = both([drawn_cluster(f"c{number:03d}", drawn) for number in range(400)], drawn)
     chunk = chunk_of(rows)
-    assert 0.3 < chunk.is_plain.mean() < 0.9
-    assert calm(chunk, None)[0].mean() > 0.05
+    assert 0.3 < chunk.is_regular.mean() < 0.9
+    assert unbroken(chunk, None)[0].mean() > 0.05
     held = np.unique(chunk.replicas[chunk.replicas >= 0]).size
     assert chunk.broker_ids.size > held > 0

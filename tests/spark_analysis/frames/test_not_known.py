@@ -20,9 +20,9 @@ from spark_analysis.answers.group_rows import (
 from spark_analysis.frames.change_rows import changes_table
 from spark_analysis.frames.per_group import BUCKET, _GroupWork, answer_columns
 from spark_analysis.questions.traffic import _REJECTED, _beside
-from spark_analysis.tables import group_schemas
+from spark_analysis.tables import schemas
 from spark_analysis.tables.columns import Table
-from spark_analysis.tables.source_schemas import FAULT
+from spark_analysis.tables.schemas import FAULT
 
 KEYS = ("cluster",)
 ASSIGNORS = ("now", "range", "sticky")
@@ -65,7 +65,7 @@ def asked(kernel: GroupKernel, table: Table, rows: pa.Table, *assignors: str) ->
 
 
 def changes(rows: pa.Table) -> dict[str, dict[str, Any]]:
-    readers = asked(reader_rows, group_schemas.READERS, rows)
+    readers = asked(reader_rows, schemas.READERS, rows)
     documented = Table("changes", "", (*_beside(KEYS), _REJECTED, FAULT))
     found = changes_table(KEYS, (pa.scalar("c"),), partitions(), readers, documented, 0.02).to_pylist()
     assert len({row["change"] for row in found}) == len(found)
@@ -73,22 +73,20 @@ def changes(rows: pa.Table) -> dict[str, dict[str, Any]]:
 
 
 @pytest.mark.parametrize("held", MISSING.values(), ids=MISSING)
-@pytest.mark.parametrize(
-    ("kernel", "table"), [(balance_rows, group_schemas.BALANCE), (traffic_rows, group_schemas.GROUP_TRAFFIC)]
-)
+@pytest.mark.parametrize(("kernel", "table"), [(balance_rows, schemas.BALANCE), (traffic_rows, schemas.GROUP_TRAFFIC)])
 def test_now_is_a_fault_and_what_moves_is_null(kernel: GroupKernel, table: Table, held: list[Any] | None) -> None:
     rows = {row["assignor"]: row for row in asked(kernel, table, members(held)).to_pylist()}
     now = rows.pop("now")
     assert now.pop("fault") == HELD_NOT_KNOWN == "what the members hold is not known: a member has no held"
     assert {value for name, value in now.items() if name not in ("cluster", "group", "assignor")} == {None}
     assert [(row["fault"], row["moved_count"]) for row in rows.values()] == [(None, None)] * 2
-    counted = "assigned_count" if table is group_schemas.BALANCE else "fetched_count"
+    counted = "assigned_count" if table is schemas.BALANCE else "fetched_count"
     assert [row[counted] for row in rows.values()] == [4, 4]
 
 
 @pytest.mark.parametrize("held", MISSING.values(), ids=MISSING)
 def test_moves_from_what_is_not_known_are_one_fault_that_rejects_the_members(held: list[Any] | None) -> None:
-    (row,) = asked(move_rows, group_schemas.MOVES, members(held), "range").to_pylist()
+    (row,) = asked(move_rows, schemas.MOVES, members(held), "range").to_pylist()
     assert (row["group"], row["why"], row["fault"], row["rejected_count"]) == ("g", None, HELD_NOT_KNOWN, 2)
 
 
@@ -114,12 +112,12 @@ def test_one_group_that_is_not_known_leaves_its_cluster_without_a_now() -> None:
 @pytest.mark.parametrize("held", KNOWN.values(), ids=KNOWN)
 def test_members_that_hold_nothing_are_a_zero(held: list[Any]) -> None:
     count = sum(map(len, held))
-    rows = {row["assignor"]: row for row in asked(balance_rows, group_schemas.BALANCE, members(held)).to_pylist()}
+    rows = {row["assignor"]: row for row in asked(balance_rows, schemas.BALANCE, members(held)).to_pylist()}
     assert (rows["now"]["assigned_count"], rows["now"]["moved_count"], rows["now"]["fault"]) == (count, 0, None)
-    fetched = asked(traffic_rows, group_schemas.GROUP_TRAFFIC, members(held)).to_pylist()[0]
+    fetched = asked(traffic_rows, schemas.GROUP_TRAFFIC, members(held)).to_pylist()[0]
     assert (fetched["fetched_count"], fetched["fetched_bytes"]) == (count, 100 * count)
     found = changes(members(held))
     assert found["now"]["saved_bytes"] == 0
     assert found["range"]["saved_bytes"] == found["now"]["crossing_bytes"] - found["range"]["crossing_bytes"]
-    moves = asked(move_rows, group_schemas.MOVES, members(held), "range").to_pylist()
+    moves = asked(move_rows, schemas.MOVES, members(held), "range").to_pylist()
     assert {row["fault"] for row in moves} == {None}

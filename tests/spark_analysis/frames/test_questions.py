@@ -24,7 +24,7 @@ from spark_analysis.frames.move_rows import MOVED
 from spark_analysis.jobs import analyse_dumps
 from spark_analysis.questions import durability, movement, outages, violations
 from spark_analysis.sources.dumps import DumpInput, read_input
-from spark_analysis.tables import advice_schemas, schemas
+from spark_analysis.tables import schemas
 from tests.spark_analysis.data_sources.dumps import MULTIREGION
 from tests.spark_analysis.frames.test_balance import DUMPS, ONE, ONE_SCHEMA, RACKS, expected, found
 from tests.spark_analysis.test_jobs import QUIET
@@ -79,7 +79,7 @@ def test_the_worst_outages_are_those_of_a_report_and_the_others_those_of_the_com
         for row in rows
         if row["severity_rank"] == 1
     ]
-    assert worst == expected(report, advice_schemas.OUTAGES, list(worst[0]))
+    assert worst == expected(report, schemas.OUTAGES, list(worst[0]))
     for name, view in views():
         sweep = look_ahead(attrs.evolve(view, topics=tuple(with_default(view))), pairs=False).brokers
         of = {row["broker_id"]: row for row in rows if row["cluster"] == name and row["scope"] == "broker"}
@@ -124,7 +124,7 @@ def with_default(view: ClusterView) -> Iterator[Any]:
 
 def test_plans_are_those_of_a_report_and_only_the_goals_asked_for(frames: Frames, report: Path) -> None:
     rows = found(movement.plans(*frames), "source", "fault")
-    assert rows == expected(report, advice_schemas.PLANS, list(rows[0]))
+    assert rows == expected(report, schemas.PLANS, list(rows[0]))
     assert {row["goal"] for row in rows} == {"balance", "leaders", "racks"}
     assert any(row["moved_count"] for row in rows)
     one = found(movement.plans(*frames, goals=["leaders"]), "source", "fault")

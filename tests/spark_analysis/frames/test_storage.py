@@ -16,7 +16,7 @@ from broker.errors import UsageError
 from spark_analysis import register
 from spark_analysis.questions import storage
 from spark_analysis.sources.dumps import read_input
-from spark_analysis.tables.storage_schemas import STORAGE_TABLES
+from spark_analysis.tables.schemas import STORAGE_TABLES
 from tests.log.cli.test_commands import answer
 from tests.log.samples import DIRECTORY, SAMPLES, START_MS, write_sample
 from tests.spark_analysis.data_sources.dumps import MULTIREGION

@@ -16,7 +16,7 @@ from spark_analysis.fleet.views import view_of as view_of_fleet
 from spark_analysis.frames.views import BROKER_NEEDED, BROKER_OPTIONAL, PARTITION_NEEDED, PARTITION_OPTIONAL, view_of
 from spark_analysis.questions.movement import plan_table
 from spark_analysis.tables.advice_rows import plan_rows
-from spark_analysis.tables.source_schemas import CLUSTER_BROKERS, CLUSTER_PARTITIONS
+from spark_analysis.tables.schemas import CLUSTER_BROKERS, CLUSTER_PARTITIONS
 from spark_analysis.tables.view_columns import Constants, broker_columns, partition_columns
 from tests.spark_analysis.fleet.test_fleet import recipe
 

@@ -14,7 +14,7 @@ from spark_analysis.report.gates import failures
 from spark_analysis.report.html import report_html
 from spark_analysis.report.load import load_report
 from spark_analysis.report.model import Report, ShortenedList
-from spark_analysis.tables import advice_schemas, schemas
+from spark_analysis.tables import schemas
 from spark_analysis.tables.columns import Table
 from spark_analysis.tables.limits import DETAILED_CLUSTERS_MAX
 from tests.spark_analysis.report import samples
@@ -29,9 +29,9 @@ CLASSES: tuple[tuple[Table, Any], ...] = (
     (schemas.REJECTS, rows.Reject),
     (schemas.INPUTS, rows.InputCount),
     (schemas.CHANGES, rows.PartitionChange),
-    (advice_schemas.PLANS, rows.LeastPlan),
-    (advice_schemas.OUTAGES, rows.WorstOutage),
-    (advice_schemas.RESTARTS, rows.RestartBatches),
+    (schemas.PLANS, rows.LeastPlan),
+    (schemas.OUTAGES, rows.WorstOutage),
+    (schemas.RESTARTS, rows.RestartBatches),
 )
 
 

@@ -12,8 +12,9 @@ import pytest
 
 from broker.cluster import BrokerView, ClusterView, PartitionTable, TopicView
 from broker.ids import BrokerId
-from placement.balance.measures import Distribution, measures
+from placement.balance.measures import Distribution
 from placement.balance.reachable import Classes
+from placement.balance.shares import measures
 from placement.formats.racks import read_racks
 from spark_analysis.sources.dumps import read_input
 from spark_analysis.tables import advice_rows as advice

@@ -1,4 +1,4 @@
-"""The measures of sums are those of placement/balance/measures.py; ranks are in the order documented."""
+"""The measures of many clusters are those of each alone and of an oracle; ranks are in the order documented."""
 
 from __future__ import annotations
 
@@ -12,14 +12,13 @@ import pytest
 from broker.cluster import BrokerView, ClusterView, PartitionTable, TopicView
 from broker.entropy import SplitMix64
 from broker.ids import BrokerId
-from placement.balance import measures as measured
-from placement.balance.measures import measures
+from placement.balance.measures import TOLERANCE
 from spark_analysis.tables import schemas
-from spark_analysis.tables.sums import ranked
+from spark_analysis.tables.cluster_rows import ranked
 from spark_analysis.tables.view_rows import describe_view
+from tests.oracles import spread
 from tests.spark_analysis.test_tasks import tables_of
 
-TOLERANCE = 1e-12
 CLUSTER_COUNT = 40
 
 
@@ -79,7 +78,7 @@ def facts(views: list[ClusterView], **columns: list[Any]) -> pa.Table:
 
 
 def close(found: float, expected: float) -> bool:
-    return math.isclose(found, expected, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
+    return math.isclose(found, expected, rel_tol=1e-12, abs_tol=1e-12)
 
 
 def test_clusters_that_are_written_together_have_the_unevenness_of_each_alone() -> None:
@@ -89,43 +88,31 @@ def test_clusters_that_are_written_together_have_the_unevenness_of_each_alone() 
     assert len(set(together)) > 2
 
 
-def test_the_measures_are_the_oracles_on_random_clusters() -> None:
+def test_clusters_that_are_measured_together_have_the_measures_of_each_alone() -> None:
     views = [random_view(seed) for seed in range(CLUSTER_COUNT)]
-    found = {(row["cluster_id"], row["scope"], row["quantity"]): row for row in measured_rows(views)}
-    expected = {
-        (number, measure.scope, measure.quantity): measure.distribution
-        for number, view in enumerate(views)
-        for measure in measures(view)
-    }
-    assert sorted(found) == sorted(expected)
-    assert {quantity for _, _, quantity in found} == {"replicas", "leaders", "bytes"}
-    for key, distribution in expected.items():
-        for name in schemas.MEASURES.column_names[4:]:
-            value, oracle = found[key][name], getattr(distribution, name)
-            same = close(value, oracle) if isinstance(oracle, float) and value is not None else value == oracle
-            assert same, (key, name, value, oracle)
+    found = [{**row, "cluster_id": 0} for row in measured_rows(views)]
+    assert found == [row for view in views for row in measured_rows([view])]
+    assert {row["quantity"] for row in found} == {"replicas", "leaders", "bytes"}
 
 
-def test_the_measures_of_shares_whose_squares_lose_digits() -> None:
-    """Nearly equal shares of 10^15 bytes: a naive sum of squares would lose every digit."""
-    brokers = tuple(BrokerView(id=BrokerId(number)) for number in range(3))
-    view = ClusterView(
-        name="c",
-        source="test",
-        format="test",
-        brokers=brokers,
-        topics=(TopicView("t"),),
-        partitions=PartitionTable(
-            topic_index=[0, 0, 0],
-            partition_ids=[0, 1, 2],
-            replicas=[[0], [1], [2]],
-            size_bytes=[10**15, 10**15 + 1, 10**15 + 3],
-        ),
-    )
-    (row,) = [row for row in measured_rows([view]) if (row["scope"], row["quantity"]) == ("broker", "bytes")]
-    assert close(row["stdev"], math.sqrt(14) / 3)
-    assert row["moves"] == 1
-    assert row["max_group"] == "2"
+def test_the_measures_are_those_of_the_oracle_on_random_clusters() -> None:
+    for view in map(random_view, range(CLUSTER_COUNT)):
+        live = [broker for broker in view.brokers if not broker.fenced]
+        table = view.partitions
+        shares = {"replicas": [np.count_nonzero(table.replicas == one.id) for one in live]}
+        if table.leader is not None:
+            shares["leaders"] = [np.count_nonzero(table.leader == one.id) for one in live]
+        if table.size_bytes is not None:
+            shares["bytes"] = [table.size_bytes[(table.replicas == one.id).any(axis=1)].sum() for one in live]
+        found = {row["quantity"]: row for row in measured_rows([view]) if row["scope"] == "broker"}
+        assert found.keys() == (shares.keys() if live else set())
+        for quantity, row in found.items():
+            held = [int(share) for share in shares[quantity]]
+            assert (row["total"], row["min"], row["max"]) == (sum(held), min(held), max(held))
+            assert row["max_group"] == str(live[held.index(max(held))].id)
+            assert close(row["stdev"], spread.stdev(held))
+            assert close(row["gini"], float(spread.gini(held)))
+            assert row["best_stdev"] <= row["stdev"] or not row["moves"]
 
 
 def test_the_rows_of_a_cluster_stand_together_in_order_of_scope_and_quantity() -> None:
@@ -168,16 +155,9 @@ def test_no_clusters_have_no_ranks() -> None:
 
 def test_the_shares_to_move_are_those_of_the_measures() -> None:
     views = [random_view(seed) for seed in range(CLUSTER_COUNT)]
-    found = facts(views)["uneven"].to_pylist()
-    expected = [
-        sum(
-            share
-            for measure in measures(view)
-            if measure.scope == "broker"
-            and measure.quantity != "bytes"
-            and (share := measure.distribution.moves_share or 0.0) > measured.TOLERANCE
-        )
-        for view in views
-    ]
-    assert found == expected
-    assert max(found) > 0
+    expected = [0.0] * CLUSTER_COUNT
+    for row in measured_rows(views):
+        if row["scope"] == "broker" and row["quantity"] != "bytes" and row["moves_share"] > TOLERANCE:
+            expected[row["cluster_id"]] += row["moves_share"]
+    assert facts(views)["uneven"].to_pylist() == expected
+    assert max(expected) > 0

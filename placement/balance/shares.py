@@ -1,0 +1,263 @@
+"""Gather what brokers, racks and topics of many clusters hold, and the best spread of each, for measures.py.
+
+What it decides: which groups are measured, and which best spread counts. `Held` are columns of brokers and topics, one
+cluster after another; a single cluster is a batch of one.
+
+How: a cluster is even if nobody is fenced or cordoned, it has no racks or racks of one size, every partition is listed
+and no factor exceeds its brokers. Its best spreads are those of whole shares, which follow from counts for all clusters
+at once. Any other cluster is asked for its optimum (placement/balance/reachable.py). Where that is not known, or is of
+other units than are held (bytes of a partition that its replicas share unequally), the best is whole shares, a bound.
+
+Example: brokers 1 and 2 in rack a, 3 in rack b: not even, as b has to take a replica of each partition of factor 2.
+
+Left out: what the groups hold, which loads.py counts of a ClusterView.
+
+Source: ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import attrs
+import numpy as np
+
+from broker.cluster import ClusterView, Int64Array
+from broker.row_flags import count_in_row
+from placement.balance.loads import GroupLoads, loads
+from placement.balance.measures import (
+    GIVEN,
+    NOT_KNOWN,
+    QUANTITIES,
+    Best,
+    BoolArray,
+    Distribution,
+    Shares,
+    spreads,
+)
+from placement.balance.reachable import BOUND, FREE, Classes, Groups, Optimum
+
+Quantities = tuple[Int64Array | None, Int64Array | None, Int64Array | None]
+"""Replicas, leaders and bytes; None, or -1 in all groups of a cluster, where not known."""
+
+
+@attrs.frozen(kw_only=True)
+class Measure:
+    """Hold one distribution of a cluster: `quantity` (replicas, leaders, bytes) over `scope` (broker, rack, topic)."""
+
+    scope: str
+    quantity: str
+    distribution: Distribution
+
+
+@attrs.frozen(eq=False, kw_only=True)
+class Held:
+    """Hold what the brokers and topics of K clusters hold, one cluster after another.
+
+    `broker_counts`, `rack_counts` and `topic_counts` int64[K] cut the brokers, racks and topics, the last two in the
+    order in which equals are taken. `rack` int64[B] is the place of a broker's rack in its cluster, -1 for none.
+    `widest` int64[K] are the replicas of the widest partition, -1 where not every partition is listed. `optimum` gives
+    the optimum of a cluster by its place; it is asked about clusters that are not even alone.
+    """
+
+    broker_counts: Int64Array
+    broker_names: Any
+    rack: Int64Array
+    fenced: BoolArray
+    cordoned: BoolArray
+    brokers: Quantities
+    rack_counts: Int64Array
+    rack_names: Any
+    topic_counts: Int64Array
+    topic_names: Any
+    topics: Quantities
+    widest: Int64Array
+    optimum: Callable[[int], Optimum]
+
+    @classmethod
+    def of_view(cls, view: ClusterView, *, assume_preferred: bool = False) -> Held:
+        """Return what one cluster holds; `assume_preferred` as in `loads`."""
+        found = loads(view, assume_preferred=assume_preferred)
+        number = {name: place for place, name in enumerate(sorted(view.racks))}
+        listed = view.partitions_complete
+        by_name = sorted(range(len(view.topics)), key=lambda row: view.topics[row].name) if listed else []
+        rows = np.array(by_name, dtype=np.int64)
+        factors, groups = count_in_row(view.partitions.replicas >= 0), Groups.of_view(view)
+        return cls(
+            broker_counts=np.array([len(view.brokers)]),
+            broker_names=view.broker_ids,
+            rack=np.array([-1 if one.rack is None else number[one.rack] for one in view.brokers], dtype=np.int64),
+            fenced=np.array([one.fenced for one in view.brokers], dtype=np.bool_),
+            cordoned=np.array([one.cordoned for one in view.brokers], dtype=np.bool_),
+            brokers=_columns(found.brokers),
+            rack_counts=np.array([len(number)]),
+            rack_names=sorted(number),
+            topic_counts=np.array([rows.size]),
+            topic_names=[view.topics[row].name for row in by_name],
+            topics=_columns(found.topics, rows),
+            widest=np.array([int(factors.max(initial=0)) if listed else NOT_KNOWN]),
+            optimum=lambda _: Optimum(groups, Classes.of_view(view, groups, assume_preferred=assume_preferred)),
+        )
+
+    @property
+    def cluster_of(self) -> Int64Array:
+        """Return the cluster of each broker."""
+        return np.repeat(np.arange(self.broker_counts.size), self.broker_counts)
+
+    @property
+    def rack_of(self) -> Int64Array:
+        """Return the place of each broker's rack among those of all clusters; -1 for none."""
+        firsts = np.cumsum(self.rack_counts) - self.rack_counts
+        return np.where(self.rack >= 0, firsts[self.cluster_of] + self.rack, -1)
+
+    def shares(self) -> tuple[Shares, ...]:
+        """Return the shares of live brokers, of racks with a live broker, and of topics."""
+        even, found = _are_even(self), {}
+        for place in np.flatnonzero(~even).tolist():
+            found[place] = self.optimum(place)
+        topics = Shares("topic", self.topic_counts, self.topic_names, self.topics)
+        return _over_brokers(self, even, found), _over_racks(self, even, found), topics
+
+
+def _columns(groups: GroupLoads | None, rows: Int64Array | None = None) -> Quantities:
+    if groups is None:
+        return None, None, None
+    replicas, leaders, sizes = (
+        None if one is None else one if rows is None else one[rows]
+        for one in (groups.replica_count, groups.leader_count, groups.size_bytes)
+    )
+    return replicas, leaders, sizes
+
+
+def measures(view: ClusterView, *, assume_preferred: bool = False) -> tuple[Measure, ...]:
+    """Return each known quantity's distribution over live brokers, then racks, then topics.
+
+    Over racks, brokers without a rack are left out: they are no place of their own; no racks, no such
+    measure. Racks and topics stand in order of name, so that the first of equals is the same in Spark.
+    `assume_preferred`: see `loads`.
+    """
+    held = Held.of_view(view, assume_preferred=assume_preferred).shares()
+    found = (one for shares in held for one in spreads(shares))
+    return tuple(Measure(scope=one.scope, quantity=one.quantity, distribution=one.row(0)) for one in found)
+
+
+def best_of_racks(held: Held, over_brokers: Shares) -> Int64Array:
+    """Return int64[6, R + K]: floor and ceiling of a broker of each rack at best, of replicas, leaders and bytes.
+
+    The racks of a cluster are followed by its brokers without a rack; -1 where not known or none of them is live.
+    """
+    live = ~held.fenced
+    rack_counts = held.rack_counts + 1
+    ends = np.cumsum(rack_counts)
+    of_rack = np.where(held.rack >= 0, held.rack, held.rack_counts[held.cluster_of])
+    place = ((ends - rack_counts)[held.cluster_of] + of_rack)[live]
+    first = np.flatnonzero(~held.cordoned[live])[::-1]  # A cordoned broker is no measure of its rack.
+    found = np.full((6, int(rack_counts.sum())), NOT_KNOWN, dtype=np.int64)
+    counts = over_brokers.counts
+    some = np.flatnonzero(counts)
+    firsts = np.cumsum(counts[some]) - counts[some]
+    for row, (shares, best) in enumerate(zip(over_brokers.quantities, over_brokers.bests, strict=True)):
+        if shares is None or best is None or not some.size:
+            continue
+        known = best.taken(some, np.ones(shares.size, dtype=np.bool_))
+        _, *levels = known.levels(counts[some], np.add.reduceat(shares, firsts))
+        is_known = np.repeat(shares[firsts] != NOT_KNOWN, counts[some])
+        for end, level in enumerate(levels):
+            found[2 * row + end, place[first]] = np.where(is_known, level, NOT_KNOWN)[first]
+    return found
+
+
+def _are_even(held: Held) -> BoolArray:
+    """Return which clusters have best spreads that follow from counts."""
+    count, of = held.broker_counts.size, held.cluster_of
+    odd = np.bincount(of[held.fenced | held.cordoned], minlength=count) > 0
+    racked = np.bincount(of[held.rack >= 0], minlength=count)
+    odd |= (racked > 0) & (racked < held.broker_counts)
+    odd |= (held.widest < 0) | (held.widest > held.broker_counts)
+    sizes = np.bincount(held.rack_of[held.rack >= 0], minlength=int(held.rack_counts.sum()))
+    of_rack = np.repeat(np.arange(count), held.rack_counts)
+    largest = np.zeros(count, dtype=np.int64)
+    np.maximum.at(largest, of_rack, sizes)
+    odd |= np.bincount(of_rack[sizes != largest[of_rack]], minlength=count) > 0
+    return np.asarray(~odd)
+
+
+def _over_brokers(held: Held, even: BoolArray, optima: dict[int, Optimum]) -> Shares:
+    of, live = held.cluster_of, ~held.fenced
+    firsts = np.cumsum(held.broker_counts) - held.broker_counts
+    inside = np.arange(of.size) - firsts[of]
+    ruled = (held.rack_counts > 1) & (held.rack_counts < held.broker_counts)
+    kinds = np.where(even & ~ruled, FREE, 0), np.full(even.size, FREE), np.full(even.size, BOUND)
+    group = np.where(even[of] & (held.rack >= 0), held.rack, inside)[live]
+    counts = np.bincount(of[live], minlength=even.size).astype(np.int64)
+    for place, optimum in optima.items():
+        kinds[0][place] = 0 if optimum.groups.is_ruled else FREE
+        kinds[1][place] = kinds[0][place]
+        run = slice(int(counts[:place].sum()), int(counts[: place + 1].sum()))
+        group[run] = np.arange(run.stop - run.start)
+    quantities = tuple(None if one is None else one[live] for one in held.brokers)
+    names = held.broker_names[live] if isinstance(held.broker_names, np.ndarray) else held.broker_names
+    bests = _bests(quantities, counts, (group, kinds), optima, over_racks=False)
+    return Shares("broker", counts, names, quantities, bests)
+
+
+def _over_racks(held: Held, even: BoolArray, optima: dict[int, Optimum]) -> Shares:
+    count, of_broker = int(held.rack_counts.sum()), held.rack_of
+    live = np.flatnonzero(~held.fenced & (held.rack >= 0))
+    kept = np.bincount(of_broker[live], minlength=count) > 0
+    of_rack = np.repeat(np.arange(even.size), held.rack_counts)
+    counts = np.bincount(of_rack[kept], minlength=even.size).astype(np.int64)
+    quantities = []
+    for column in held.brokers:
+        sums = np.zeros(count, dtype=np.int64)
+        if column is not None:
+            np.add.at(sums, of_broker[live], column[live])
+            sums[np.isin(of_rack, np.unique(held.cluster_of[column == NOT_KNOWN]))] = NOT_KNOWN
+        quantities.append(None if column is None else sums[kept])
+    names = [name for name, is_kept in zip(held.rack_names, kept.tolist(), strict=True) if is_kept]
+    narrow = np.where(held.widest <= held.rack_counts, FREE, 0)
+    kinds = np.where(even, narrow, BOUND), np.where(even, FREE, BOUND), np.full(even.size, BOUND)
+    group = np.arange(len(names)) - np.repeat(np.cumsum(counts) - counts, counts)
+    bests = _bests(tuple(quantities), counts, (group, kinds), optima, over_racks=True)
+    return Shares("rack", counts, names, tuple(quantities), bests)
+
+
+def _bests(
+    shares: tuple[Int64Array | None, ...],
+    counts: Int64Array,
+    whole: tuple[Int64Array, tuple[Int64Array, ...]],
+    optima: dict[int, Optimum],
+    *,
+    over_racks: bool,
+) -> tuple[Best | None, ...]:
+    """Return the best spreads: those of whole shares, and where they are known the optima of the others."""
+    group, kinds = whole
+    ends = np.cumsum(counts)
+    bests: list[Best | None] = []
+    for quantity, held, kind in zip(QUANTITIES, shares, kinds, strict=True):
+        if held is None:
+            bests.append(None)
+            continue
+        best = Best.whole(kind.astype(np.int64), group.copy())
+        for place, optimum in optima.items():
+            run = slice(int(ends[place] - counts[place]), int(ends[place]))
+            if run.start == run.stop or held[run.start] == NOT_KNOWN:
+                continue
+            found = optimum.reach(quantity, over_racks=over_racks)
+            if found is not None and int(found.target.sum()) == int(held[run].sum()):
+                best.kinds[place] = GIVEN | found.kind
+                best.group[run], best.block[run], best.target[run] = found.group, found.block, found.target
+        bests.append(best)
+    return tuple(bests)
+
+
+def best_over_brokers(optimum: Optimum, quantity: str, held: Int64Array) -> Best:
+    """Return the best spread of what the live brokers of one cluster hold."""
+    kind = BOUND if quantity == "bytes" else 0 if optimum.groups.is_ruled else FREE
+    place = QUANTITIES.index(quantity)
+    shares = tuple(held if row == place else None for row in range(3))
+    whole = np.arange(held.size), (np.array([kind]),) * 3
+    found = _bests(shares, np.array([held.size]), whole, {0: optimum}, over_racks=False)[place]
+    assert found is not None
+    return found
