@@ -4,8 +4,9 @@
 - parsed: Hold the result of reading one input: clusters, rejects, and row counts that must add up.
 - checks: Decide whether one partition of a dump is possible, once for every format.
 - describe: Read `kafka-topics --describe` text of any length into one ClusterView, in one pass.
+- describe_block: Read the common lines of a block of `kafka-topics --describe` with one regular expression.
 - describe_line: Parse one line of `kafka-topics --describe` with every check.
-- describe_declared: Hold the topic lines of one cluster in columns, and make TopicViews of them.
+- describe_declared: Collect the topic lines of one cluster, and make TopicViews of them.
 - reassign: Read and write the JSON of kafka-reassign-partitions.
 - plans: Read a reassignment plan over a view: kafka-reassign-partitions JSON, topicmappr's maps, or proposals.
 - plan_columns: Read the JSON of kafka-reassign-partitions in columns, without a Python object for each entry.
@@ -31,8 +32,6 @@
 - entries: Turn the entries of JSON formats into partition rows, with the checks that all of them share.
 - rows: Gather partitions in columns while a dump is read, and close them into one PartitionTable.
 - text: Split bytes of any origin into blocks of whole UTF-8 lines.
-- describe_block: Read the common lines of a block of `kafka-topics --describe` into columns with compiled code.
-- describe_kernel: Parse the common lines of `kafka-topics --describe` from bytes, in one compiled pass.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ Goals, most important first: every line accounted for; a million partitions at t
 bounded memory. Constraints: rows = topic lines + partition lines; each is analysed or rejected with its line; all other
 lines are skipped and counted.
 
-How: blocks of lines go through describe_block, compiled; the lines that it leaves go one by one through describe_line,
-which would read all others alike and has words for every fault. When the text ends, duplicates are rejected (the first
+How: describe_block reads the common lines of a block with one regular expression; describe_line, which would read
+those alike, reads the others one by one and names every fault. When the text ends, duplicates are rejected (the first
 stays), and what the topic lines declare is compared with the partitions seen.
 
 `partitions_complete` is False when no topic line was seen: Kafka prints none when a
@@ -15,7 +15,7 @@ Example: "Topic: a\\tPartitionCount: 1\\tReplicationFactor: 2\\tConfigs: min.ins
 "\\tTopic: a\\tPartition: 0\\tLeader: 1\\tReplicas: 1,2\\tIsr: 1" give a view of two brokers and one partition.
 
 Left out: racks and brokers that hold nothing, which a describe does not print.
-Source: Kafka TopicCommand, 0.8 to 4.1.
+Source: Kafka TopicCommand, 0.8 to 4.3.
 """
 
 from __future__ import annotations
@@ -54,11 +54,10 @@ class _DescribeParser:
         if block.overlong:
             self._read_overlong(block)
             return
-        rest = read_block(block.data, block.first_line, self.rows, self.declared)
-        self.row_counts.rows_analysed += rest.taken_count
-        self.row_counts.lines_passed_over += rest.blank_count
-        for index, begin, end in rest.left.tolist():
-            self._read_line(block.first_line + index, block.data[begin:end])
+        taken_count, left = read_block(block.data, block.first_line, self.rows, self.declared)
+        self.row_counts.rows_analysed += taken_count
+        for line, data in left:
+            self._read_line(line, data)
 
     def _read_overlong(self, block: Block) -> None:
         text = escaped(block.data)
@@ -79,9 +78,17 @@ class _DescribeParser:
         elif isinstance(parsed, PartitionLine):
             self._read_partition(line, parsed)
         else:
+            topic = parsed.topic
             if parsed.marked_for_deletion:
-                self.marked.append(parsed.topic.name)
-            self.declared.add(line, self.rows.topic_index(parsed.topic.name), parsed.topic)
+                self.marked.append(topic.name)
+            self.declared.add(
+                line,
+                self.rows.topic_index(topic.name),
+                topic.partition_count,
+                topic.replication_factor,
+                topic.topic_id,
+                (topic.min_insync_replicas, topic.configs),
+            )
             self.row_counts.rows_analysed += 1
 
     def _read_partition(self, line: int, parsed: PartitionLine) -> None:
@@ -109,7 +116,7 @@ class _DescribeParser:
         """Finish the tables and reject duplicate and oversized rows."""
         declared = self.declared.close()
         names = list(self.rows.topics)
-        for again in declared.again:
+        for again in declared.repeated:
             what = f"topic {names[again.topic_index]}"
             self._put_aside(f"{what} is already described in line {again.first_line}", again.line, what)
         closed = self.rows.close()
@@ -188,7 +195,7 @@ def _view(reader: _DescribeParser, declared: Declared, closed: Closed, name: str
         source=reader.source,
         format=FORMAT,
         partitions=attrs.evolve(closed.table, topic_index=rank[closed.table.topic_index]),
-        topics=declared.views(names, order, reader.min_insync_replicas_default),
+        topics=reader.declared.views(names, order.tolist(), reader.min_insync_replicas_default),
         partitions_complete=bool(declared.line.size) and not _lists_topics_alone(declared, closed),
         settings_shown=SettingsShown.EFFECTIVE,
         notes=tuple(notes),

@@ -17,6 +17,7 @@ Source: ours.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import attrs
@@ -205,7 +206,7 @@ def _packed(rows: list[Row]) -> Chunk:
     for name in MATRIX_COLUMNS:
         lists = [getattr(row, name) for row in rows]
         if any(ids is not None for ids in lists):
-            matrices[name] = _matrix([ids or () for ids in lists])
+            matrices[name] = padded([ids or () for ids in lists])
     leaders = [row.leader for row in rows]
     said = any(leader is not None for leader in leaders)
     return Chunk(
@@ -217,7 +218,8 @@ def _packed(rows: list[Row]) -> Chunk:
     )
 
 
-def _matrix(lists: list[tuple[int, ...]]) -> Int32Array:
+def padded(lists: Sequence[tuple[int, ...]]) -> Int32Array:
+    """Return lists of ids as a matrix padded by -1."""
     matrix = np.full((len(lists), max(map(len, lists), default=0)), PAD, dtype=np.int32)
     for row, ids in enumerate(lists):
         matrix[row, : len(ids)] = ids
