@@ -47,12 +47,6 @@ class PartitionIndexError(RefusedError):
     kafka_class = "java.lang.ArrayIndexOutOfBoundsException"
 
 
-class NoSuchElementError(RefusedError):
-    """Report that Kafka's uniform assignor of 3.9 asks an empty set for its first member; Kafka's has no message."""
-
-    kafka_class = "java.util.NoSuchElementException"
-
-
 class EndlessBalancingError(RefusedError):
     """Report that Kafka's sticky assignor would move partitions in a cycle and never return; Kafka throws nothing."""
 

@@ -173,13 +173,18 @@ class Group:
     @cached_property
     def owned(self) -> Ragged:
         """Return the ids of the partitions that each member claims, in the order given, topics with metadata only."""
-        topics, numbers = self.owned_topics.values, self.owned_numbers
+        ids = self.ids_of(self.owned_topics.values, self.owned_numbers)
+        return Ragged(self.owned_topics.starts, ids).where(self._owned_counts >= 0)
+
+    def ids_of(self, topics: Int32Array, numbers: Int32Array) -> Int32Array:
+        """Return the ids of claimed partitions; for topics without metadata they mean nothing."""
         ids = (self.partition_starts[topics] + numbers).astype(np.int32)
-        beyond = (self._owned_counts >= 0) & (numbers >= self._owned_counts)
+        counts = self.partition_counts[topics]
+        beyond = (counts >= 0) & (numbers >= counts)
         if beyond.any():
             places = np.searchsorted(self._phantom_codes, _code(topics[beyond], numbers[beyond]))
             ids[beyond] = self.partition_count + places
-        return Ragged(self.owned_topics.starts, ids).where(self._owned_counts >= 0)
+        return ids
 
     @cached_property
     def same_lists(self) -> bool:

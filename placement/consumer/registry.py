@@ -4,8 +4,8 @@ What it decides: which policy `--assignor NAME` means. A package offers one by n
 the entry point `brokerside.assignors`.
 
 Constraints: Kafka's names cannot be taken over. Client and server both have a `range`; the server's is `server-range`
-here. Every call makes a new assignor, as some remember what they saw. Kafka's assignors are those of 3.9 to 4.3, among
-which only `uniform` differs.
+here. Every call makes a new assignor, as some remember what they saw. Kafka's assignors are alike in 4.0
+to 4.3.
 
 Example:
 
@@ -31,8 +31,11 @@ from placement.consumer.client_range import RangeAssignor
 from placement.consumer.round_robin import RoundRobinAssignor
 from placement.consumer.server_range import ServerRangeAssignor
 from placement.consumer.sticky.assignor import CooperativeStickyAssignor, StickyAssignor
-from placement.consumer.uniform.assignor import OLDEST, UniformAssignor
+from placement.consumer.uniform.assignor import UniformAssignor
 from placement.placers.registry import load_offered
+
+OLDEST: Final = Release("4.0")
+"""The first release of today's assignors."""
 
 ASSIGNOR_GROUP: Final = "brokerside.assignors"
 KAFKAS: Final[Mapping[str, Callable[[], ConsumerAssignor]]] = MappingProxyType(
@@ -57,15 +60,13 @@ CORRECTED: Final[Mapping[str, Callable[[], ConsumerAssignor]]] = MappingProxyTyp
 def load_assignor(name: str, *, corrected: bool = False, release: Release = NEWEST) -> ConsumerAssignor:
     """Return a new assignor of this name, as of `release`.
 
-    Raises UsageError if the name is unknown or names no assignor, and for a release older than 3.9. With
+    Raises UsageError if the name is unknown or names no assignor, and for a release older than 4.0. With
     `corrected`, one without the defects that Kafka's of this name is known to have; others have none.
     """
     if release < OLDEST:
         raise UsageError(f"the assignors of Kafka {release} are not known; allowed are {OLDEST} to {NEWEST}")
     if corrected and name in CORRECTED:
         return CORRECTED[name]()
-    if name == "uniform":
-        return UniformAssignor(release)
     if name in KAFKAS:
         return KAFKAS[name]()
     assignor = load_offered("assignor", name, ASSIGNOR_GROUP, KAFKAS)

@@ -11,7 +11,6 @@ from typing import Any, Final, TypeAlias
 from broker.entropy import SplitMix64
 from broker.ids import PartitionId, TopicPartition
 from broker.java.hash_order import uuid_key
-from broker.releases import Release
 from placement.consumer.assignment import GroupAssignment
 from placement.consumer.assignor import ConsumerAssignor
 from placement.consumer.client_range import RangeAssignor
@@ -21,7 +20,6 @@ from placement.consumer.server_range import ServerRangeAssignor
 from placement.consumer.sticky.assignor import CooperativeStickyAssignor, StickyAssignor
 from placement.consumer.topic_ids import topic_id
 from placement.consumer.uniform.assignor import UniformAssignor
-from tests.golden.between_releases import UniformBetweenReleases
 
 Json: TypeAlias = Any
 
@@ -135,13 +133,8 @@ def run_server_range(given: Mapping[str, Json]) -> Json:
 
 
 def run_server_uniform(given: Mapping[str, Json]) -> Json:
-    """Answer the steps of a case of UniformAssignor, as it was before its first release."""
-    return _run_server(UniformBetweenReleases(), given)
-
-
-def run_released_uniform(given: Mapping[str, Json], *, release: Release) -> Json:
-    """Answer the steps of a case of the UniformAssignor of a release."""
-    return _run_server(UniformAssignor(release), given)
+    """Answer the steps of a case of the group coordinator's UniformAssignor."""
+    return _run_server(UniformAssignor(), given)
 
 
 ASSIGNOR_RUNNERS: Final[Mapping[str, Callable[[Mapping[str, Json]], Json]]] = {

@@ -1,8 +1,8 @@
 """Read which Kafka printed golden vectors, and choose what answers as that Kafka.
 
 How: the `source` of a file begins with "Apache Kafka" and a version. A released version is answered as its release.
-Vectors of one commit between two releases are known too: `between_releases` answers where no release answers so, and
-4.0 answers the rest. A log case may name the version alone; one that names nothing was printed by that commit.
+Vectors of one commit between two releases are known too, and answered as 4.0. A log case may name the version alone;
+one that names nothing was printed by that commit.
 
 Example:
 
@@ -23,9 +23,10 @@ import attrs
 
 from broker.errors import UsageError, shorten
 from broker.releases import Release
-from tests.golden.between_releases import COMMIT
-from tests.golden.consumers import run_released_uniform
 from tests.golden.runners import RUNNERS, Runner, run_striped
+
+COMMIT: Final = "1eb7644349cb07139d6a3c1ad1986979647cac99"
+"""The known commit between two releases; its vectors of logs name no source."""
 
 _KAFKA: Final = re.compile(r"Apache Kafka (\S+?)(?: ([0-9a-f]{40}))?(?:,.*)?", re.ASCII)
 
@@ -72,10 +73,4 @@ def source_of_case(case: Mapping[str, Any]) -> Source:
 def runners_of(source: Source) -> Mapping[str, Runner]:
     """Return by algorithm what answers as `source` did."""
     striped = partial(run_striped, release=source.release)
-    if source.between:
-        return {**RUNNERS, "striped_replica_placer": striped}
-    return {
-        **RUNNERS,
-        "striped_replica_placer": striped,
-        "server_uniform": partial(run_released_uniform, release=source.release),
-    }
+    return {**RUNNERS, "striped_replica_placer": striped}

@@ -28,12 +28,8 @@ from broker.entropy import SplitMix64
 from broker.errors import RefusedError
 from broker.releases import Release
 from placement.consumer.assignor import ConsumerAssignor
-from placement.consumer.errors import NoSuchElementError
 from placement.consumer.group import Group, Member, Topic
 from placement.consumer.registry import KAFKAS, load_assignor
-from placement.consumer.subscribers import same_sets
-from placement.consumer.uniform.assignor import BALANCED_SINCE
-from placement.consumer.uniform.greedy_order import crowded
 from tests.kafka.assignor_jvm import ENDLESS, Answer, AssignorJvm
 from tests.kafka.assignor_lives import Life
 from tests.kafka.jvm import KafkaError
@@ -120,8 +116,6 @@ def compare_life(
     kafka.begin(assignor)
     step_count = 1 + chance.randrange(STEP_COUNT_MAX)
     for step in range(step_count):
-        if assignor == "uniform" and release < BALANCED_SINCE and is_by_address(life.members, life.topics):
-            return None, step
         answers = both(ours, kafka, assignor, life.members, life.topics)
         if answers[0] != answers[1]:
             shown = Difference(assignor, seed, case, step, tuple(life.members), tuple(life.topics), *answers)
@@ -146,19 +140,11 @@ def both(
         assignment = ours.assign(group, SplitMix64(0))
         named = () if assignment.silent else group.members
         answer = {name: [(one.topic, one.partition) for one in assignment.of(name)] for name in named}
-    except NoSuchElementError as refusal:
-        answer = KafkaError(refusal.kafka_class, None)
     except RefusedError as refusal:
         answer = KafkaError(refusal.kafka_class, str(refusal))
     if assignor not in CLIENTS:
         return _sets(answer), _sets(theirs)
     return answer, theirs
-
-
-def is_by_address(members: Sequence[Member], topics: Sequence[Topic]) -> bool:
-    """Return whether the order of equal hashes in a tree, which is that of addresses, may reach Kafka 3.9's answer."""
-    group = Group.of(members, topics)
-    return bool(len(group.subscribed.values)) and not same_sets(group) and crowded(group)
 
 
 def _sets(answer: Answer) -> Answer:

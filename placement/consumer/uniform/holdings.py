@@ -27,7 +27,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import attrs
 import numpy as np
 from numpy.typing import NDArray
 
@@ -37,7 +36,6 @@ from broker.java.hash_order import string_places, uuid_hashes, uuid_key, uuid_pl
 from broker.java.hash_table import TABLE_SIZE_MIN, HashTable
 from broker.java.tree_bin import TreeKey
 from placement.consumer.group import Group
-from placement.consumer.ragged import Ragged
 
 
 def topic_order(group: Group, ids: Sequence[bytes]) -> Int64Array:
@@ -51,14 +49,13 @@ def topic_order(group: Group, ids: Sequence[bytes]) -> Int64Array:
     return first[uuid_places([ids[topic] for topic in first.tolist()], copied=True)]
 
 
-def walked(group: Group, topics: Int64Array, ids: Sequence[bytes]) -> Group:
-    """Return the group with each partition that a member holds listed once, in the order in which Kafka meets it.
+def walk_order(group: Group, topics: Int64Array, ids: Sequence[bytes]) -> Int64Array:
+    """Return the places of the claims, int64, row by row, each row in the order in which Kafka meets its partitions.
 
-    `topics` are those subscribed, in the order of `topic_order`; `ids` are those of all topics.
+    Each member's claims are sorted by (topic, number), each once; `topics` are those subscribed, in the order of
+    `topic_order`; `ids` are those of all topics.
     """
-    claimed, numbers = _listed_once(group)
-    if not len(numbers):
-        return group
+    claimed, numbers = group.owned_topics, group.owned_numbers
     ranks = len(topics) + np.arange(len(group.topics), dtype=np.int64)
     ranks[topics] = np.arange(len(topics))
     spread = uuid_hashes(ids)
@@ -70,22 +67,7 @@ def walked(group: Group, topics: Int64Array, ids: Sequence[bytes]) -> Group:
         begin, end = claimed.starts[member : member + 2].tolist()
         row = claimed.values[begin:end].tolist(), numbers[begin:end].tolist()
         order[begin:end] = begin + np.array(readable_row(*row, ranks.tolist(), ids, spread.view(np.int32).tolist()))
-    return attrs.evolve(group, owned_topics=Ragged(claimed.starts, claimed.values[order]), owned_numbers=numbers[order])
-
-
-def _listed_once(group: Group) -> tuple[Ragged, Int32Array]:
-    """Return the claims with each member's sorted by (topic, number), without repetitions."""
-    topics, numbers = group.owned_topics, group.owned_numbers
-    order = np.empty(len(numbers), np.int64)
-    if sort_claims(group.partition_counts, group.partition_starts, topics.starts, topics.values, numbers, order):
-        return Ragged(topics.starts, topics.values[order]), numbers[order]
-    members, values = topics.rows, topics.values
-    order = np.lexsort((numbers, values, members))
-    members, values, numbers = members[order], values[order], numbers[order]
-    fresh = np.ones(len(order), np.bool_)
-    fresh[1:] = (np.diff(numbers) != 0) | (np.diff(values) != 0) | (np.diff(members) != 0)
-    lengths = np.bincount(members[fresh], minlength=len(topics.starts) - 1)
-    return Ragged(np.concatenate([[0], lengths.cumsum()]), values[fresh]), numbers[fresh]
+    return order
 
 
 def readable_row(
@@ -117,37 +99,6 @@ def walked_numbers(numbers: Sequence[int]) -> list[int]:
         table.add((number ^ number >> 16, True, b""))
     # A number below 2^31 comes back from its spread hash as it came.
     return [spread ^ spread >> 16 for spread, _, _ in table]
-
-
-@compiled
-def sort_claims(
-    counts: Int32Array,
-    partition_starts: Int64Array,
-    starts: Int64Array,
-    topics: Int32Array,
-    numbers: Int32Array,
-    order: Int64Array,
-) -> bool:
-    """Fill `order` int64[N] with the places of the claims, row by row, sorted by (topic, number).
-
-    Return False when a partition is claimed twice or does not exist: then `order` means nothing. The readable twin is
-    numpy's `lexsort((numbers, topics, rows))`.
-    """
-    places = np.full(partition_starts[-1], -1, np.int64)
-    rows = np.empty(len(numbers), np.int32)
-    for row in range(len(starts) - 1):
-        for place in range(starts[row], starts[row + 1]):
-            topic, number = topics[place], numbers[place]
-            if number < 0 or number >= counts[topic] or places[partition_starts[topic] + number] >= 0:
-                return False
-            places[partition_starts[topic] + number] = place
-            rows[place] = row
-    ends = starts[:-1].copy()
-    for place in places:
-        if place >= 0:
-            order[ends[rows[place]]] = place
-            ends[rows[place]] += 1
-    return True
 
 
 @compiled

@@ -15,7 +15,7 @@ from broker.entropy import SplitMix64
 from broker.errors import UsageError
 from broker.java.hash_order import uuid_key
 from broker.java.string_hash import java_string_key
-from broker.releases import NEWEST, Release
+from broker.releases import Release
 from placement.consumer.client_range import RangeAssignor, range_rows
 from placement.consumer.errors import EmptyGroupError, PartitionAssignorError, PartitionIndexError
 from placement.consumer.group import Group
@@ -30,8 +30,7 @@ from placement.consumer.strategies import check_assignor, groups
 from placement.consumer.subscribers import same_sets, subscribers_of
 from placement.consumer.topic_ids import id_text, topic_id
 from placement.consumer.uniform.assignor import UniformAssignor
-from placement.consumer.uniform.levels import Levels
-from tests.placement.consumer.groups import answer, group, rows, sizes
+from tests.placement.consumer.groups import answer, group, rows
 
 ENTROPY = SplitMix64(0)
 
@@ -59,13 +58,12 @@ def test_round_robin_deals_as_one_who_goes_round_and_skips(asked: Group) -> None
 
 @given(groups(equal=True))
 def test_uniform_sizes_differ_by_one_at_most_and_what_fits_the_quota_stays(asked: Group) -> None:
-    for release in (Release("3.9"), NEWEST):
-        assigned = UniformAssignor(release).assign(asked, ENTROPY)
-        assert check_assignment(assigned, balanced=True) == []
-        least = min(map(len, rows(assigned)))
-        for held, kept in zip(asked.owned.lists(), rows(assigned), strict=True):
-            subscribed = [one for one in held if asked.partition_topics[one] in asked.subscribed.row(0)]
-            assert set(subscribed) <= set(kept) or len(set(subscribed) & set(kept)) >= least
+    assigned = UniformAssignor().assign(asked, ENTROPY)
+    assert check_assignment(assigned, balanced=True) == []
+    least = min(map(len, rows(assigned)))
+    for held, kept in zip(asked.owned.lists(), rows(assigned), strict=True):
+        subscribed = [one for one in held if asked.partition_topics[one] in asked.subscribed.row(0)]
+        assert set(subscribed) <= set(kept) or len(set(subscribed) & set(kept)) >= least
 
 
 @pytest.mark.parametrize("make", [RangeAssignor, RoundRobinAssignor, ServerRangeAssignor, UniformAssignor])
@@ -117,24 +115,19 @@ def test_uniform_names_no_member_when_nothing_is_subscribed() -> None:
     assert rows(silent) == [[], []]
 
 
-def test_uniform_gives_a_partition_more_to_the_first_of_javas_order_in_3_9_and_to_who_holds_it_since() -> None:
+def test_uniform_gives_a_partition_more_to_who_holds_it() -> None:
     # "b" comes before "c" in Java's order; "c" holds both that there are for it, and one is one too many.
     asked = group({"t": 3}, {"b": "t", "c": "t"}, {"c": "t-0 t-1", "b": ""})
     assert asked.member_hash_order.tolist() == [0, 1]
-    assert sizes(answer(UniformAssignor(Release("3.9")), asked)) == [2, 1]
-    for name in ("4.0", "4.1", "4.2", "4.3"):
-        assert answer(UniformAssignor(Release(name)), asked) == {"b": "t-2", "c": "t-0 t-1"}
+    assert answer(UniformAssignor(), asked) == {"b": "t-2", "c": "t-0 t-1"}
     # What 4.0.1, 4.1.2, 4.2.2 and 4.3.1 answer, and nobody holds anything.
     assert answer(UniformAssignor(), group({"t": 5}, {"a": "t", "b": "t"})) == {"a": "t-0 t-1", "b": "t-2 t-3 t-4"}
 
 
-def test_uniform_of_a_release_before_3_9_is_refused() -> None:
+def test_the_assignors_of_a_release_before_4_0_are_refused() -> None:
     with pytest.raises(UsageError) as refusal:
-        UniformAssignor(Release("3.8"))
-    assert str(refusal.value) == "the uniform assignor of Kafka 3.8 is not known; allowed are 3.9 to 4.3"
-    with pytest.raises(UsageError) as refusal:
-        load_assignor("sticky", release=Release("2.8"))
-    assert str(refusal.value) == "the assignors of Kafka 2.8 are not known; allowed are 3.9 to 4.3"
+        load_assignor("uniform", release=Release("3.9"))
+    assert str(refusal.value) == "the assignors of Kafka 3.9 are not known; allowed are 4.0 to 4.3"
 
 
 @pytest.mark.parametrize("others", ["t u", "u t", "u"])
@@ -199,18 +192,6 @@ def test_a_partition_that_two_members_hold_is_lost_to_the_one_that_gives_it_up_i
         "consumer-76": " ".join(f"{t}-{k}" for k in range(0, 16, 2)),
         "consumer-141": " ".join(f"{small}-{k}" for k in range(3)),
     }
-
-
-def test_levels_are_filled_from_the_left_round_by_round() -> None:
-    levels = Levels.of([1, 1, 3], [0, 1, 2])
-    assert [levels.next_least_loaded() for _ in range(7)] == [0, 1, 0, 1, 0, 1, 2]
-
-
-def test_levels_are_unloaded_from_the_right_and_who_has_nothing_is_left_out() -> None:
-    levels = Levels.of([1, 3, 3], [0, 1, 2])
-    assert levels.next_most_loaded() == 2
-    levels.leave_out()
-    assert [levels.next_most_loaded() for _ in range(3)] == [1, 1, 1]
 
 
 def test_ids_of_topics_are_given_or_read_from_the_name_or_made_from_it() -> None:

@@ -158,14 +158,12 @@ def test_defects_are_kafkas_unless_the_corrected_answer_is_asked_for(typed: Any)
     assert "a           0\n" in typed(asked, "--assignor", "sticky", "--corrected")[1]
 
 
-def test_uniform_is_the_newest_releases_unless_another_is_asked_for(typed: Any) -> None:
+def test_uniform_gives_the_last_of_javas_order_one_more(typed: Any) -> None:
     asked = {
         "topics": [{"topic": "t", "partitions": 5}],
         "members": [{"member_id": "a", "topics": ["t"]}, {"member_id": "b", "topics": ["t"]}],
     }
     assert "a           2  t-0 t-1\nb           3  t-2 t-3 t-4\n" in typed(asked, "--assignor", "uniform")[1]
-    older = typed(asked, "--assignor", "uniform", "--kafka", "3.9")[1]
-    assert "a           3  t-0 t-1 t-2\nb           2  t-3 t-4\n" in older
 
 
 def test_the_order_in_which_a_former_assignment_is_listed_does_not_matter_to_uniform(typed: Any) -> None:

@@ -10,7 +10,6 @@ from hypothesis import given, settings
 
 from broker.entropy import SplitMix64
 from broker.errors import UsageError
-from broker.releases import Release
 from placement.consumer import optimum, registry
 from placement.consumer.assignment import GroupAssignment
 from placement.consumer.client_range import RangeAssignor
@@ -157,7 +156,7 @@ def test_kafkas_assignors_go_by_kafkas_names_and_each_call_makes_a_new_one() -> 
     assert load_assignor("sticky", corrected=True) == StickyAssignor(corrected=True)
     corrected = CooperativeStickyAssignor(StickyAssignor(corrected=True))
     assert load_assignor("cooperative-sticky", corrected=True) == corrected
-    assert load_assignor("uniform", corrected=True, release=Release("3.9")) == UniformAssignor(Release("3.9"))
+    assert load_assignor("uniform", corrected=True) == UniformAssignor()
     assert load_assignor("range", corrected=True) == RangeAssignor()
 
 
