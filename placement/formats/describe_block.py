@@ -126,7 +126,7 @@ def _narrowed(matrix: Int32Array) -> Int32Array:
 
 def _are_possible(leader: Int32Array, replicas: Int32Array, isr: Int32Array) -> NDArray[np.bool_]:
     """Return, for each row, whether these lists pass `checks.fault_of_ids` and `checks.fault_of_row`."""
-    possible = (leader == NO_LEADER) | (replicas == leader[:, None]).any(axis=1)
+    possible: NDArray[np.bool_] = (leader == NO_LEADER) | (replicas == leader[:, None]).any(axis=1)
     for matrix in (replicas, isr):
         ordered = np.sort(matrix, axis=1)
         possible &= ~((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] >= 0)).any(axis=1)
