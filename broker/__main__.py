@@ -8,7 +8,7 @@ import click
 
 from broker.cli import CommandGroup, kafka_option, run
 from broker.config import catalog, find
-from broker.config.table import render_json, render_one, render_table
+from broker.config.render import render_json, render_one, render_table
 from broker.diagrams import FORMS, drawn
 from broker.registration import BROKER_TRANSITIONS, ZOOKEEPER_TRANSITIONS
 from broker.releases import Release

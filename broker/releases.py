@@ -1,8 +1,7 @@
 """Name the releases of Kafka whose behaviour this library reproduces, and order them by age.
 
-Rules, settings and printed forms differ between releases. Whoever asks says which one is
-meant; who says nothing gets `NEWEST`, the newest release whose jars and tools are all on
-Maven Central. A patch number may be given and is dropped: 4.3.1 is an answer of 4.3.
+Rules, settings and printed forms differ between releases; callers pass the one they mean, `NEWEST` by default. A patch
+number may be given and is dropped: 4.3.1 is an answer of 4.3. Of 4.4 the settings are known; all else answers as 4.3.
 
 Example:
 
@@ -13,7 +12,7 @@ Example:
     >>> Release("4.9")
     Traceback (most recent call last):
         ...
-    broker.errors.UsageError: release '4.9' of Kafka is not known; allowed are 0.10.2 to 4.3
+    broker.errors.UsageError: release '4.9' of Kafka is not known; allowed are 0.10.2 to 4.4
 
 Source: the directories of org.apache.kafka:kafka-clients on Maven Central.
 """
@@ -29,7 +28,7 @@ from broker.errors import UsageError, shorten
 
 KNOWN: Final = (
     *("0.10.2", "0.11", "1.0", "1.1", "2.0", "2.1", "2.2", "2.3", "2.4", "2.5", "2.6", "2.7", "2.8"),
-    *("3.0", "3.1", "3.2", "3.3", "3.4", "3.5", "3.6", "3.7", "3.8", "3.9", "4.0", "4.1", "4.2", "4.3"),
+    *("3.0", "3.1", "3.2", "3.3", "3.4", "3.5", "3.6", "3.7", "3.8", "3.9", "4.0", "4.1", "4.2", "4.3", "4.4"),
 )
 """The names of the known releases, oldest first; before 1.0 a release has three numbers, since then two."""
 
@@ -56,4 +55,4 @@ class Release:
 
 
 NEWEST: Final = Release("4.3")
-"""The newest release whose jars and tools are all on Maven Central: 4.3.1."""
+"""The release that is answered for by default: 4.3.1."""

@@ -1,15 +1,15 @@
-"""Hold Kafka's broker, topic and group settings as data, and the effective values of one broker, topic or group.
+"""Hold Kafka's broker, topic and group settings, and the effective values of one broker, topic or group.
 
-`setting` says what one setting is and reads its texts, `durations` those that are times; `servers`, `logs`, `groups`,
-`share_groups` and `streams_groups` are the tables of the newest release, `changes` says what was otherwise before,
-`removed` what is gone; `updates` what a running broker takes, `left_out` what no model reads; `catalog` joins them and
-finds a row; `settings` joins given values, synonyms and defaults; `table` prints.
+durations       Check texts that Java's Duration.parse reads.
+setting         Describe one setting; parse and check its values.
+catalog         Read settings.tsv; list the settings of a release and find one by name.
+settings        Combine given values, synonyms and defaults into effective settings.
+render          Print settings as a table, one in full, or JSON.
 """
 
 from __future__ import annotations
 
-from broker.config.catalog import CATALOG, catalog, find, lookup, names
-from broker.config.changes import OLDEST_SETTINGS
+from broker.config.catalog import OLDEST_SETTINGS, catalog, find, lookup, names
 from broker.config.setting import (
     INT_MAX,
     LONG_MAX,
@@ -26,7 +26,6 @@ from broker.config.setting import (
 from broker.config.settings import PAIR_RULES, UNLIMITED_MS, PairRule, Settings
 
 __all__ = (
-    "CATALOG",
     "INT_MAX",
     "LONG_MAX",
     "OLDEST_SETTINGS",

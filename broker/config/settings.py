@@ -30,8 +30,7 @@ from typing import Final
 
 import attrs
 
-from broker.config.catalog import lookup, names
-from broker.config.changes import OLDEST_SETTINGS
+from broker.config.catalog import OLDEST_SETTINGS, lookup, names
 from broker.config.setting import UNIT_MS, Scope, Setting, Unit, Value, ValueType, check, parse
 from broker.errors import UsageError
 from broker.releases import NEWEST, Release

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
+from collections import defaultdict
 
 import pytest
 from click.testing import CliRunner
@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from broker.__main__ import cli
 from broker.config import (
-    CATALOG,
     INT_MAX,
     LONG_MAX,
     PAIR_RULES,
@@ -33,27 +32,19 @@ from broker.config import (
     names,
     parse,
 )
-from broker.config.build import unit_of
-from broker.config.changes import CHANGES, Change
-from broker.config.left_out import LEFT_OUT, reason_of
+from broker.config.catalog import Change, Row, changes_of, left_out_because, rows, unit_of
+from broker.config.render import render_json, render_one, render_table
 from broker.config.setting import UNIT_MS
-from broker.config.table import render_json, render_one, render_table
 from broker.errors import UsageError
 from broker.releases import KNOWN, Release
-from tests.kafka.settings import KafkaSetting, read
+from tests.kafka.settings import KafkaSetting, printed_settings
 
-KAFKA = read(Path(__file__).with_name("kafka_settings.tsv").read_text(encoding="utf-8"))
-"""What the released classes print, by release, scope and name; `python -m tests.kafka.settings` writes it anew."""
-
-EVERY = [(release, setting) for release in KAFKA for setting in catalog(release)]
+CATALOG = catalog()
+RELEASES = [release for release in map(Release, KNOWN) if release >= Release("3.9")]
 
 
 def by_name(setting: Setting) -> str:
     return f"{setting.scope.value}-{setting.name}"
-
-
-def by_release(value: Release | Setting) -> str:
-    return str(value) if isinstance(value, Release) else by_name(value)
 
 
 def printed_by(setting: Setting) -> KafkaSetting:
@@ -88,66 +79,64 @@ def validator_of(setting: Setting) -> str:
     return f"[{setting.minimum},...{'' if setting.maximum is None else f',{setting.maximum}'}]{besides}"
 
 
+def forms() -> dict[tuple[str, str], list[Row]]:
+    found = defaultdict(list)
+    for row in rows():
+        found[row.scope, row.name].append(row)
+    return found
+
+
 def test_the_releases_of_the_table_are_those_whose_settings_are_known() -> None:
-    assert list(KAFKA) == [release for release in map(Release, KNOWN) if release >= Release("3.9")]
-    assert min(map(len, KAFKA.values())) > 300
-    with pytest.raises(UsageError, match=r"^the settings of Kafka 3\.8 are not known; allowed are 3\.9 to 4\.3$"):
+    kafka = printed_settings(rows())
+    assert list(kafka) == RELEASES
+    assert min(map(len, kafka.values())) > 300
+    with pytest.raises(UsageError, match=r"^the settings of Kafka 3\.8 are not known; allowed are 3\.9 to 4\.4$"):
         catalog(Release("3.8"))
 
 
-@pytest.mark.parametrize("release", KAFKA, ids=str)
-def test_every_setting_of_kafka_stands_once_in_the_catalog_or_is_left_out(release: Release) -> None:
-    ours = [(setting.scope.value, setting.name) for setting in catalog(release)]
-    left_out = [(scope, name) for scope, name in KAFKA[release] if reason_of(name, Scope(scope)) is not None]
-    assert len(set(ours)) == len(ours)
-    assert sorted(ours + left_out) == sorted(KAFKA[release])
+@pytest.mark.parametrize("release", RELEASES, ids=str)
+def test_every_setting_that_a_release_prints_is_in_the_catalog_or_left_out(release: Release) -> None:
+    kafka = printed_settings(rows())[release]
+    ours = {(setting.scope.value, setting.name): printed_by(setting) for setting in catalog(release)}
+    left_out = {key for key in kafka if left_out_because(key[1], [Scope(key[0])])}
+    assert len(ours) == len(catalog(release))
+    assert ours == {key: setting for key, setting in kafka.items() if key not in left_out}
 
 
-@pytest.mark.parametrize(
-    ("scope", "pattern"),
-    [(scope, name) for scope, subjects in LEFT_OUT.items() for _, held in subjects for name in held],
-)
-def test_whatever_is_left_out_is_a_setting_of_some_release(scope: Scope, pattern: str) -> None:
-    known = {name for held in KAFKA.values() for of, name in held if of == scope.value}
-    assert any(name == pattern or name.startswith(pattern.removesuffix("*")) for name in known)
+def test_a_setting_is_left_out_or_has_a_sentence_and_a_source() -> None:
+    for key, held in forms().items():
+        assert [row.releases for row in held] == sorted(row.releases for row in held), key
+        assert all(row.left_out == held[0].left_out for row in held), key
+        if held[0].left_out:
+            assert not any(row.sentence or row.source for row in held), key
+        else:
+            assert re.fullmatch(r"[A-Z_].*\.", held[-1].sentence), key
+            assert re.match(r"[A-Z]\w+Configs?\b|KIP-\d+", held[-1].source), key
 
 
-@pytest.mark.parametrize(("release", "setting"), EVERY, ids=by_release)
-def test_a_setting_is_what_the_release_prints(release: Release, setting: Setting) -> None:
-    assert printed_by(setting) == KAFKA[release][setting.scope.value, setting.name]
+def test_every_change_has_a_source_of_its_own() -> None:
+    changes = [(key, each) for key in forms() if not forms()[key][0].left_out for each in changed(key)]
+    assert len(changes) > 30
+    assert [key for key, change in changes if not change.source] == []
 
 
-@pytest.mark.parametrize("change", CHANGES, ids=lambda change: f"{change.before}-{change.names[0]}")
-def test_a_change_is_one(change: Change) -> None:
-    older = max(release for release in KAFKA if release < change.before)
-    for name in change.names:
-        before, after = (
-            {setting.scope: setting for setting in find(name, release)}
-            for release in (older, change.before)
-            if any(setting.name == name for setting in catalog(release))
-        )
-        for scope in before:
-            for field, value in change.was:
-                assert getattr(before[scope], field) == value != getattr(after[scope], field)
+def changed(key: tuple[str, str]) -> tuple[Change, ...]:
+    return changes_of(key[1], Scope(key[0]))
 
 
-@pytest.mark.parametrize("setting", CATALOG, ids=by_name)
-def test_every_setting_says_what_it_does_and_where_it_is_defined(setting: Setting) -> None:
-    assert re.fullmatch(r"[A-Z_].*\.", setting.sentence)
-    assert re.match(r"[A-Z]\w+Configs?\b|KIP-\d+", setting.source)
+@pytest.mark.parametrize("release", RELEASES, ids=str)
+def test_every_default_is_allowed_and_reads_back(release: Release) -> None:
+    for setting in catalog(release):
+        if setting.default is not None:
+            assert parse(setting, format_value(setting.default)) == setting.default
 
 
-@pytest.mark.parametrize("setting", [setting for _, setting in EVERY], ids=by_name)
-def test_every_default_is_allowed_and_reads_back(setting: Setting) -> None:
-    if setting.default is not None:
-        assert parse(setting, format_value(setting.default)) == setting.default
-
-
-@pytest.mark.parametrize("setting", [s for s in CATALOG if s.synonyms], ids=by_name)
-def test_synonyms_are_broker_settings_with_the_same_default(setting: Setting) -> None:
-    fallen = Settings.of(setting.scope, {}, broker=Settings.of(Scope.BROKER, {}))
-    assert all(lookup(synonym, Scope.BROKER) for synonym in setting.synonyms)
-    assert fallen[setting.name] == setting.default
+def test_synonyms_are_broker_settings_with_the_same_default() -> None:
+    broker = Settings.of(Scope.BROKER, {})
+    for setting in CATALOG:
+        assert all(lookup(synonym, Scope.BROKER) for synonym in setting.synonyms)
+        if setting.synonyms:
+            assert Settings.of(setting.scope, {}, broker=broker)[setting.name] == setting.default, setting.name
 
 
 def test_the_unit_is_the_end_of_the_name() -> None:
@@ -557,7 +546,7 @@ def test_a_rule_of_two_settings_holds_since_its_release() -> None:
         (
             "consumer.session.timeout.ms",
             "3.9",
-            "there is no setting 'consumer.session.timeout.ms' in Kafka 3.9; 4.0 to 4.3 have it",
+            "there is no setting 'consumer.session.timeout.ms' in Kafka 3.9; 4.0 to 4.4 have it",
         ),
         ("ssl.keystore.type", "4.3", "there is no setting 'ssl.keystore.type' here: security is left out"),
     ],

@@ -31,6 +31,7 @@ VERSIONS: Final = {
     Release("4.1"): "4.1.2",
     Release("4.2"): "4.2.1",
     Release("4.3"): "4.3.1",
+    Release("4.4"): "4.4.0",
 }
 """The version that stands for a release."""
 

@@ -2,8 +2,8 @@
 
     python -m tests.kafka.settings OUT
 
-A row says of which releases it holds; a setting has a second row where a release changed it. The table in
-tests/broker/kafka_settings.tsv is the output of this program, and `tests.broker.test_config` compares ours with it.
+A row says of which releases it holds; a setting has a second row where a release changed it. The first eleven columns
+of broker/config/settings.tsv are the output of this program; the others are ours and are kept.
 
 Ends with status 2 where Kafka's classes cannot be run.
 
@@ -23,12 +23,11 @@ from typing import Final
 
 import attrs
 
+from broker.config.catalog import COLUMNS as ROW_COLUMNS
+from broker.config.catalog import EMPTY, Row, rows
 from broker.releases import Release
 from tests.kafka.jvm import KafkaUnavailableError, java_command
 from tests.kafka.releases import VERSIONS
-
-EMPTY: Final = "-"
-"""What the table shows for an empty cell, so that no line ends with a tab."""
 
 PRINT_SECONDS_MAX: Final = 120
 
@@ -66,37 +65,45 @@ def printed(build_directory: Path, release: Release) -> list[KafkaSetting]:
     return [KafkaSetting(*line.split("\t")) for line in done.stdout.splitlines()]
 
 
-def render(settings: Mapping[Release, Sequence[KafkaSetting]]) -> str:
-    """Return the table of several releases: one row for each form of a setting, with the releases that have it."""
-    releases_of: dict[KafkaSetting, list[Release]] = {}
-    for release in sorted(settings):
-        for setting in settings[release]:
-            releases_of.setdefault(setting, []).append(release)
-    rows = sorted(releases_of.items(), key=lambda item: (item[0].scope, item[0].name, item[1]))
-    versions = ", ".join(VERSIONS[release] for release in sorted(settings))
-    lines = [
-        f"# Printed by python -m tests.kafka.settings from Kafka {versions}",
-        "\t".join(("releases", *COLUMNS)),
-    ]
-    lines += ["\t".join((" ".join(map(str, held)), *map(_cell, attrs.astuple(setting)))) for setting, held in rows]
-    return "\n".join(lines) + "\n"
-
-
-def read(text: str) -> dict[Release, dict[tuple[str, str], KafkaSetting]]:
-    """Return the settings of each release by scope and name, from a table that `render` made."""
+def printed_settings(rows: Sequence[Row]) -> dict[Release, dict[tuple[str, str], KafkaSetting]]:
+    """Return the settings of each release by scope and name, as the rows of the table say that Kafka prints them."""
     settings: dict[Release, dict[tuple[str, str], KafkaSetting]] = {}
-    lines = [line for line in text.splitlines() if not line.startswith("#")]
-    assert lines[0].split("\t") == ["releases", *COLUMNS], lines[0]
-    for line in lines[1:]:
-        releases, *cells = line.split("\t")
-        setting = KafkaSetting(*("" if cell == EMPTY else cell for cell in cells))
-        for release in releases.split(" "):
-            settings.setdefault(Release(release), {})[setting.scope, setting.name] = setting
+    for row in rows:
+        setting = KafkaSetting(*(getattr(row, column) for column in COLUMNS))
+        if row.scope == "group":
+            setting = attrs.evolve(setting, synonyms="")  # Kafka has no list of these; the table's are ours.
+        for release in row.releases.split(" "):
+            settings.setdefault(Release(release), {})[row.scope, row.name] = setting
     return dict(sorted(settings.items()))
 
 
-def _cell(text: str) -> str:
-    return text or EMPTY
+def render(settings: Mapping[Release, Sequence[KafkaSetting]], known: Sequence[Row]) -> str:
+    """Return the table of several releases: `known` with Kafka's columns anew, and new settings at the end.
+
+    A row stands for one form of a setting; our own columns are kept, and empty in a form that was not known.
+    """
+    forms: dict[tuple[str, str], dict[KafkaSetting, list[Release]]] = {}
+    for release in sorted(settings):
+        for setting in settings[release]:
+            forms.setdefault((setting.scope, setting.name), {}).setdefault(setting, []).append(release)
+    ours = {_key(row): row for row in known}
+    order = list(dict.fromkeys([(row.scope, row.name) for row in known])) + sorted(forms)
+    lines = []
+    for name in dict.fromkeys(order):
+        for setting, held in sorted(forms.pop(name, {}).items(), key=lambda item: item[1]):
+            empty = Row(" ".join(map(str, held)), *attrs.astuple(setting), "", "", "", "", "")
+            row = ours.get(_key(empty), empty)
+            row = attrs.evolve(row, releases=empty.releases)
+            lines.append("\t".join(cell or EMPTY for cell in attrs.astuple(row)))
+    versions = ", ".join(VERSIONS[release] for release in sorted(settings))
+    head = f"# Printed by python -m tests.kafka.settings from Kafka {versions}; columns after synonyms are ours"
+    return "\n".join([head, "\t".join(ROW_COLUMNS), *lines]) + "\n"
+
+
+def _key(row: Row) -> tuple[str, ...]:
+    """Return what Kafka prints in a row; of a group's setting without synonyms, which Kafka does not print."""
+    cells = [getattr(row, column) for column in COLUMNS]
+    return tuple(cells[:-1] if row.scope == "group" else cells)
 
 
 def main() -> int:
@@ -110,7 +117,7 @@ def main() -> int:
         except KafkaUnavailableError as missing:
             print(f"Kafka's own classes cannot be run here: {missing}", file=sys.stderr)
             return 2
-    options.out.write_text(render(settings), "utf-8")
+    options.out.write_text(render(settings, rows()), "utf-8")
     for release, held in settings.items():
         print(f"Kafka {VERSIONS[release]}: {len(held)} settings")
     return 0

@@ -51,7 +51,7 @@ def test_a_search_cut_short_is_no_success(capsys: pytest.CaptureFixture[str]) ->
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (("--rules", "9.9"), "explore: release '9.9' of Kafka is not known; allowed are 0.10.2 to 4.3"),
+        (("--rules", "9.9"), "explore: release '9.9' of Kafka is not known; allowed are 0.10.2 to 4.4"),
         (("--without", "gravity"), "explore: rule 'gravity' is not known; allowed are fetch_epoch_check,"),
         (("--fences", "2"), "explore: --fences is not a bound of the model 'truncation'; see --help"),
         (

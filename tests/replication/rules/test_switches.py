@@ -87,7 +87,7 @@ def test_rules_can_be_looked_up() -> None:
 def test_an_unknown_release_is_refused() -> None:
     with pytest.raises(UsageError) as caught:
         rules_of("0.9")
-    assert str(caught.value) == "release '0.9' of Kafka is not known; allowed are 0.10.2 to 4.3"
+    assert str(caught.value) == "release '0.9' of Kafka is not known; allowed are 0.10.2 to 4.4"
 
 
 def test_an_unknown_rule_is_refused() -> None:

@@ -21,7 +21,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from broker.config.changes import Change, changes_of
+from broker.config.catalog import Change, changes_of
 from broker.config.setting import Scope, Setting, ValueType, format_for_people, format_value
 
 
@@ -57,7 +57,7 @@ def render_one(setting: Setting) -> str:
         ("since", setting.since),
         ("until", setting.until),
         ("deprecated", setting.deprecated),
-        *((f"before {change.before}", _change(change)) for change in changes_of(setting.name)),
+        *((f"before {change.before}", _change(change)) for change in changes_of(setting.name, setting.scope)),
         ("documented", "no: internal to Kafka" if setting.internal else ""),
         ("source", setting.source),
     ]
@@ -88,7 +88,7 @@ def _field(name: str, value: Any) -> str:
         return f"no {word}"
     if name.startswith("allows"):
         return word if value else f"{word} not"
-    return f"{word} {format_value(value)}"
+    return f"{word} {value.value if isinstance(value, ValueType) else format_value(value)}"
 
 
 def _record(setting: Setting) -> dict[str, object]:
