@@ -30,6 +30,7 @@
     registration    Decide a broker's registration, fencing and shutdown, as the controller does.
     java/           Reproduce Java's string hash and the iteration order of HashMap and HashSet.
     liveness        Decide from registrations, ISRs and offline replicas which brokers are alive.
+    wire/           Read and write Kafka's messages by tables of fields: records of internal topics, metadata.
     cluster         Hold brokers, topics and replicas of one cluster at one moment.
     config/         List Kafka's broker, topic and group settings with defaults, units and source.
     requests/       Simulate the request path: acceptor, processors, queues, handlers, purgatory.

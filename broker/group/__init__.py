@@ -13,7 +13,7 @@
 - assignors: Define the interface of the assignors that the caller passes to a consumer group's coordinator.
 - timers: Keep named timers, each with an action that runs unless the timer is cancelled.
 - ids: Generate member ids in the form of Kafka's random UUIDs, from a RandomSource.
-- wire: Read and write Kafka's binary fields as the group coordinator's records use them, with bounds checked.
+- schemas: Define what group coordinators store in `__consumer_offsets`, and what members of classic groups exchange.
 """
 
 from __future__ import annotations

@@ -11,12 +11,12 @@ Example: read_key(OffsetKey("g", "t", 3).to_bytes()) == OffsetKey("g", "t", 3).
 Left out: the records of consumer, share and streams groups, which are named by their version and not read.
 
 Source: OffsetCommitKey, OffsetCommitValue, GroupMetadataKey and GroupMetadataValue (JSON definitions of
-group-coordinator) and GroupCoordinatorRecordHelpers, trunk 1eb7644 (2024-10).
+group-coordinator) and GroupCoordinatorRecordHelpers, 4.3.1.
 """
 
 from __future__ import annotations
 
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import attrs
 
@@ -26,9 +26,12 @@ from broker.group.members import (
     MemberId,
     StoredMember,
 )
-from broker.group.wire import ByteReader, ByteWriter
+from broker.group.schemas import CONSUMER_GROUP_RECORDS
 from broker.ids import LeaderEpoch, Offset, PartitionId
 from broker.units import DurationMs, TimeMs
+from broker.wire.fields import Fields, Kind, Message
+from broker.wire.reading import Reader, read_message
+from broker.wire.writing import write_versioned
 
 OFFSET_KEY_VERSIONS: Final = (0, 1)
 GROUP_KEY_VERSION: Final = 2
@@ -36,8 +39,8 @@ _OFFSET_KEY_VERSION: Final = 1
 _OFFSET_VALUE_VERSION: Final = 3
 _OFFSET_VALUE_VERSION_WITH_EXPIRY: Final = 1
 _GROUP_VALUE_VERSION: Final = 3
-_VALUE_VERSION_MAX: Final = 4
-_MEMBER_SIZE_BYTES_MIN: Final = 14  # Six lengths of a byte each and two numbers, in version 4: no member has fewer.
+_OFFSET: Final = CONSUMER_GROUP_RECORDS[_OFFSET_KEY_VERSION]
+_GROUP: Final = CONSUMER_GROUP_RECORDS[GROUP_KEY_VERSION]
 NO_TIME: Final = -1
 
 
@@ -51,14 +54,8 @@ class OffsetKey:
 
     def to_bytes(self) -> bytes:
         """Return the key as Kafka writes it."""
-        return (
-            ByteWriter()
-            .int16(_OFFSET_KEY_VERSION)
-            .string(self.group_id)
-            .string(self.topic)
-            .int32(self.partition)
-            .done()
-        )
+        fields = {"group": self.group_id, "topic": self.topic, "partition": self.partition}
+        return write_versioned(_OFFSET.key, fields, version=0, shown_version=_OFFSET_KEY_VERSION)
 
 
 @attrs.frozen
@@ -69,7 +66,7 @@ class GroupKey:
 
     def to_bytes(self) -> bytes:
         """Return the key as Kafka writes it."""
-        return ByteWriter().int16(GROUP_KEY_VERSION).string(self.group_id).done()
+        return write_versioned(_GROUP.key, {"group": self.group_id}, version=0, shown_version=GROUP_KEY_VERSION)
 
 
 @attrs.frozen
@@ -97,23 +94,28 @@ class CommittedOffset:
 
     def to_bytes(self) -> bytes:
         """Return the value as Kafka writes it: version 3, or version 1 if it has an expiry time."""
+        fields: dict[str, Any] = {
+            "offset": self.offset,
+            "metadata": self.metadata,
+            "commitTimestamp": self.committed_ms,
+        }
         if self.expires_ms is not None:
-            version = _OFFSET_VALUE_VERSION_WITH_EXPIRY
-            writer = ByteWriter().int16(version).int64(self.offset).string(self.metadata)
-            return writer.int64(self.committed_ms).int64(self.expires_ms).done()
-        epoch = -1 if self.leader_epoch is None else self.leader_epoch
-        writer = ByteWriter().int16(_OFFSET_VALUE_VERSION).int64(self.offset).int32(epoch)
-        return writer.string(self.metadata).int64(self.committed_ms).done()
+            fields["expireTimestamp"] = self.expires_ms
+            return write_versioned(_OFFSET.value, fields, version=_OFFSET_VALUE_VERSION_WITH_EXPIRY)
+        if self.leader_epoch is not None:
+            fields["leaderEpoch"] = self.leader_epoch
+        return write_versioned(_OFFSET.value, fields, version=_OFFSET_VALUE_VERSION)
 
 
 def read_key(data: bytes) -> Key:
     """Return the key in `data`; raise CorruptDataError when it is cut short or too long."""
-    reader = ByteReader(data, what="key of __consumer_offsets")
-    version = reader.int16()
+    reader = Reader(data, source="key of __consumer_offsets")
+    version = reader.number(Kind.INT16)
     if version in OFFSET_KEY_VERSIONS:
-        key: Key = OffsetKey(reader.string(), reader.string(), PartitionId(reader.int32()))
+        fields = read_message(_OFFSET.key, reader, version=0)
+        key: Key = OffsetKey(fields["group"], fields["topic"], PartitionId(fields["partition"]))
     elif version == GROUP_KEY_VERSION:
-        key = GroupKey(reader.string())
+        key = GroupKey(read_message(_GROUP.key, reader, version=0)["group"])
     else:
         return OtherKey(version)
     _check_end(reader)
@@ -122,84 +124,85 @@ def read_key(data: bytes) -> Key:
 
 def read_committed_offset(data: bytes) -> CommittedOffset:
     """Return the value of an OffsetKey, versions 0 to 4; raise CorruptDataError for anything else."""
-    reader, version = _value_reader(data, "committed offset")
-    offset = Offset(reader.int64())
-    epoch = reader.int32() if version >= 3 else -1
-    metadata = reader.string()
-    committed_ms = TimeMs(reader.int64())
-    expires_ms = reader.int64() if version == 1 else NO_TIME
-    reader.end_structure()
-    _check_end(reader)
+    fields = _read_value(_OFFSET.value, data, "committed offset")
+    epoch, expires_ms = fields.get("leaderEpoch", -1), fields.get("expireTimestamp", NO_TIME)
     return CommittedOffset(
-        offset=offset,
+        offset=Offset(fields["offset"]),
         leader_epoch=None if epoch == -1 else LeaderEpoch(epoch),
-        metadata=metadata,
-        committed_ms=committed_ms,
+        metadata=fields["metadata"],
+        committed_ms=TimeMs(fields["commitTimestamp"]),
         expires_ms=None if expires_ms == NO_TIME else TimeMs(expires_ms),
     )
 
 
 def write_group(record: GroupRecord) -> bytes:
     """Return the value of a classic group's record as Kafka writes it, version 3."""
-    writer = ByteWriter().int16(_GROUP_VALUE_VERSION).string(record.protocol_type).int32(record.generation)
-    writer.string(record.protocol_name).string(record.leader_id).int64(record.state_time_ms).int32(len(record.members))
-    for member in record.members:
-        writer.string(member.member_id).string(member.instance_id).string(member.client_id).string(member.client_host)
-        writer.int32(member.rebalance_timeout_ms).int32(member.session_timeout_ms)
-        writer.binary(member.subscription).binary(member.assignment)
-    return writer.done()
+    members = [
+        {
+            "memberId": member.member_id,
+            "groupInstanceId": member.instance_id,
+            "clientId": member.client_id,
+            "clientHost": member.client_host,
+            "rebalanceTimeout": member.rebalance_timeout_ms,
+            "sessionTimeout": member.session_timeout_ms,
+            "subscription": member.subscription,
+            "assignment": member.assignment,
+        }
+        for member in record.members
+    ]
+    fields = {
+        "protocolType": record.protocol_type,
+        "generation": record.generation,
+        "protocol": record.protocol_name,
+        "leader": record.leader_id,
+        "currentStateTimestamp": record.state_time_ms,
+        "members": members,
+    }
+    return write_versioned(_GROUP.value, fields, version=_GROUP_VALUE_VERSION)
 
 
 def read_group(group_id: str, data: bytes) -> GroupRecord:
     """Return the value of a GroupKey, versions 0 to 4; raise CorruptDataError for anything else."""
-    reader, version = _value_reader(data, "classic group")
-    protocol_type, generation = reader.string(), reader.int32()
-    protocol_name, leader_id = reader.nullable_string(), reader.nullable_string()
-    state_time_ms = reader.int64() if version >= 2 else NO_TIME
-    members = tuple(_read_member(reader, version) for _ in range(reader.array_length(_MEMBER_SIZE_BYTES_MIN)))
-    reader.end_structure()
-    _check_end(reader)
+    fields = _read_value(_GROUP.value, data, "classic group")
+    leader_id = fields["leader"]
     return GroupRecord(
         group_id=group_id,
-        protocol_type=protocol_type,
-        generation=generation,
-        protocol_name=protocol_name,
+        protocol_type=fields["protocolType"],
+        generation=fields["generation"],
+        protocol_name=fields["protocol"],
         leader_id=None if leader_id is None else MemberId(leader_id),
-        state_time_ms=state_time_ms,
-        members=members,
+        state_time_ms=fields.get("currentStateTimestamp", NO_TIME),
+        members=tuple(map(_member, fields["members"])),
     )
 
 
-def _read_member(reader: ByteReader, version: int) -> StoredMember:
-    member_id = MemberId(reader.string())
-    instance_id = reader.nullable_string() if version >= 3 else None
-    client_id, client_host = reader.string(), reader.string()
-    rebalance_timeout_ms = reader.int32() if version >= 1 else -1
-    session_timeout_ms = reader.int32()
-    subscription, assignment = reader.binary(), reader.binary()
-    reader.end_structure()
+def _member(fields: Fields) -> StoredMember:
+    instance_id = fields.get("groupInstanceId")
+    session_timeout_ms, rebalance_timeout_ms = fields["sessionTimeout"], fields.get("rebalanceTimeout", -1)
     return StoredMember(
-        member_id=member_id,
+        member_id=MemberId(fields["memberId"]),
         instance_id=None if instance_id is None else InstanceId(instance_id),
-        client_id=client_id,
-        client_host=client_host,
+        client_id=fields["clientId"],
+        client_host=fields["clientHost"],
         # Before version 1 a member's session was all the time it had.
         rebalance_timeout_ms=DurationMs(session_timeout_ms if rebalance_timeout_ms == -1 else rebalance_timeout_ms),
         session_timeout_ms=DurationMs(session_timeout_ms),
-        subscription=subscription,
-        assignment=assignment,
+        subscription=fields["subscription"],
+        assignment=fields["assignment"],
     )
 
 
-def _value_reader(data: bytes, what: str) -> tuple[ByteReader, int]:
-    reader = ByteReader(data, what=what)
-    version = reader.int16()
-    if not 0 <= version <= _VALUE_VERSION_MAX:
-        raise reader.corrupt(f"version is {version}; known are 0 to {_VALUE_VERSION_MAX}")
-    reader.is_flexible = version >= _VALUE_VERSION_MAX
-    return reader, version
+def _read_value(message: Message, data: bytes, source: str) -> Fields:
+    """Return the fields of a record's value, which begins with its version and ends with the bytes."""
+    reader = Reader(data, source=source)
+    version = reader.number(Kind.INT16)
+    if not 0 <= version <= message.version_max:
+        raise reader.corrupt(f"version is {version}; known are 0 to {message.version_max}")
+    fields = read_message(message, reader, version=version)
+    _check_end(reader)
+    return fields
 
 
-def _check_end(reader: ByteReader) -> None:
+def _check_end(reader: Reader) -> None:
     if reader.left:
         raise reader.corrupt(f"{reader.left} bytes follow where the record ends")

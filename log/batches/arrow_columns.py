@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 
 from broker.cluster import Int32Array, Int64Array
 from broker.ids import INT32_MAX
+from broker.java.utf8 import decode_java_utf8
 from log.batches.gather_kernel import fill_slices, find_headers
 from log.codecs.compression import CODEC_MASK, Codec
-from log.codecs.java_utf8 import decode_java_utf8
 from log.record import CONTROL_BIT, TIMESTAMP_TYPE_BIT, TRANSACTIONAL_BIT
 
 if TYPE_CHECKING:

@@ -31,9 +31,9 @@ from numpy.typing import NDArray
 from broker.cluster import Int32Array, Int64Array
 from broker.errors import CorruptDataError, UsageError, shorten
 from broker.ids import Offset
+from broker.java.utf8 import decode_java_utf8
 from broker.units import TimeMs
 from log.batches.arrow_columns import RECORD_COLUMNS, record_columns
-from log.codecs.java_utf8 import decode_java_utf8
 from log.codecs.varint import read_varint
 from log.record import NO_SEQUENCE, Header, Record, increment_sequence
 

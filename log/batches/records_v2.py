@@ -23,11 +23,11 @@ import numpy as np
 
 from broker.cluster import Int32Array, Int64Array
 from broker.ids import Offset
+from broker.java.utf8 import decode_java_utf8
 from broker.units import TimeMs
 from log.batches import records_kernel as kernel
 from log.batches.batch import RecordBatch
 from log.batches.fill import tables_of_payload
-from log.codecs.java_utf8 import decode_java_utf8
 from log.codecs.varint import read_varint, read_varlong
 from log.errors import InvalidRecordError
 from log.record import NO_SEQUENCE, TIMESTAMP_TYPE_BIT, Header, Record, increment_sequence, int64

@@ -19,8 +19,7 @@ from typing import Final
 import attrs
 
 from broker.releases import Release
-from log.internal_topics.messages import Message
-from log.metadata.fields import Field
+from broker.wire.fields import Field, Message
 
 OLDEST: Final = Release("4.1")
 """The oldest release whose forms are known."""

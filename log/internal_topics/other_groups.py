@@ -14,31 +14,28 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from log.internal_topics.builders import (
+from broker.group.schemas import (
     ASSIGNMENT_EPOCHS,
     GROUP,
     MEMBER,
     MEMBER_STATE,
     PARTITIONS,
-    SETTINGS,
     TARGET_ASSIGNMENT,
     TOPIC_ID,
-    each,
-    record,
-    texts,
 )
-from log.internal_topics.messages import RecordSchema
-from log.metadata.fields import Field, Kind
+from broker.wire.fields import Field, Kind, RecordSchema, array_of, record, strings
 
-_TASKS: Final = (*texts("subtopologyId"), PARTITIONS)
+SETTINGS: Final = strings("key", "value")
+
+_TASKS: Final = (*strings("subtopologyId"), PARTITIONS)
 _HELD_TASKS: Final = (*_TASKS, ASSIGNMENT_EPOCHS)
 _TASK_KINDS: Final = ("activeTasks", "standbyTasks", "warmupTasks")
-_NAMED_TOPIC: Final = (TOPIC_ID, *texts("topicName"))
+_NAMED_TOPIC: Final = (TOPIC_ID, *strings("topicName"))
 _INTERNAL_TOPIC: Final = (
-    *texts("name"),
+    *strings("name"),
     Field("partitions", Kind.INT32),
     Field("replicationFactor", Kind.INT16),
-    each("topicConfigs", *SETTINGS),
+    array_of("topicConfigs", *SETTINGS),
 )
 
 OTHER_GROUP_RECORDS: Final[Mapping[int, RecordSchema]] = {
@@ -46,24 +43,24 @@ OTHER_GROUP_RECORDS: Final[Mapping[int, RecordSchema]] = {
         "ShareGroupMemberMetadata",
         MEMBER,
         Field("rackId", Kind.STRING, is_nullable=True),
-        *texts("clientId", "clientHost"),
+        *strings("clientId", "clientHost"),
         Field("subscribedTopicNames", Kind.STRING, is_array=True),
     ),
     11: record("ShareGroupMetadata", GROUP, Field("epoch", Kind.INT32), Field("metadataHash", Kind.INT64)),
     12: record("ShareGroupTargetAssignmentMetadata", GROUP, *TARGET_ASSIGNMENT),
-    13: record("ShareGroupTargetAssignmentMember", MEMBER, each("topicPartitions", TOPIC_ID, PARTITIONS)),
+    13: record("ShareGroupTargetAssignmentMember", MEMBER, array_of("topicPartitions", TOPIC_ID, PARTITIONS)),
     14: record(
         "ShareGroupCurrentMemberAssignment",
         MEMBER,
         *MEMBER_STATE,
-        each("assignedPartitions", TOPIC_ID, PARTITIONS),
+        array_of("assignedPartitions", TOPIC_ID, PARTITIONS),
     ),
     15: record(
         "ShareGroupStatePartitionMetadata",
         GROUP,
-        each("initializingTopics", *_NAMED_TOPIC, PARTITIONS),
-        each("initializedTopics", *_NAMED_TOPIC, PARTITIONS),
-        each("deletingTopics", *_NAMED_TOPIC),
+        array_of("initializingTopics", *_NAMED_TOPIC, PARTITIONS),
+        array_of("initializedTopics", *_NAMED_TOPIC, PARTITIONS),
+        array_of("deletingTopics", *_NAMED_TOPIC),
     ),
     17: record(
         "StreamsGroupMetadata",
@@ -71,48 +68,48 @@ OTHER_GROUP_RECORDS: Final[Mapping[int, RecordSchema]] = {
         Field("epoch", Kind.INT32),
         Field("metadataHash", Kind.INT64),
         Field("validatedTopologyEpoch", Kind.INT32, tag=0, default=-1),
-        each("lastAssignmentConfigs", *SETTINGS, is_nullable=True, tag=1),
+        array_of("lastAssignmentConfigs", *SETTINGS, is_nullable=True, tag=1),
     ),
     19: record(
         "StreamsGroupMemberMetadata",
         MEMBER,
         Field("instanceId", Kind.STRING, is_nullable=True),
         Field("rackId", Kind.STRING, is_nullable=True),
-        *texts("clientId", "clientHost"),
+        *strings("clientId", "clientHost"),
         Field("rebalanceTimeoutMs", Kind.INT32, default=-1),
         Field("topologyEpoch", Kind.INT32),
-        *texts("processId"),
+        *strings("processId"),
         Field(
             "userEndpoint",
             Kind.STRUCT,
             is_nullable=True,
-            fields=(*texts("host"), Field("port", Kind.UINT16)),
+            fields=(*strings("host"), Field("port", Kind.UINT16)),
             default=None,
         ),
-        each("clientTags", *SETTINGS),
+        array_of("clientTags", *SETTINGS),
     ),
     20: record("StreamsGroupTargetAssignmentMetadata", GROUP, *TARGET_ASSIGNMENT),
-    21: record("StreamsGroupTargetAssignmentMember", MEMBER, *(each(kind, *_TASKS) for kind in _TASK_KINDS)),
+    21: record("StreamsGroupTargetAssignmentMember", MEMBER, *(array_of(kind, *_TASKS) for kind in _TASK_KINDS)),
     22: record(
         "StreamsGroupCurrentMemberAssignment",
         MEMBER,
         *MEMBER_STATE,
-        *(each(kind, *_HELD_TASKS) for kind in _TASK_KINDS),
-        *(each(f"{kind}PendingRevocation", *_HELD_TASKS) for kind in _TASK_KINDS),
+        *(array_of(kind, *_HELD_TASKS) for kind in _TASK_KINDS),
+        *(array_of(f"{kind}PendingRevocation", *_HELD_TASKS) for kind in _TASK_KINDS),
     ),
     23: record(
         "StreamsGroupTopology",
         GROUP,
         Field("epoch", Kind.INT32),
-        each(
+        array_of(
             "subtopologies",
-            *texts("subtopologyId"),
+            *strings("subtopologyId"),
             Field("sourceTopics", Kind.STRING, is_array=True),
             Field("sourceTopicRegex", Kind.STRING, is_array=True),
-            each("stateChangelogTopics", *_INTERNAL_TOPIC),
+            array_of("stateChangelogTopics", *_INTERNAL_TOPIC),
             Field("repartitionSinkTopics", Kind.STRING, is_array=True),
-            each("repartitionSourceTopics", *_INTERNAL_TOPIC),
-            each(
+            array_of("repartitionSourceTopics", *_INTERNAL_TOPIC),
+            array_of(
                 "copartitionGroups",
                 *(
                     Field(name, Kind.INT16, is_array=True)

@@ -14,14 +14,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from log.internal_topics.builders import each, record, texts
-from log.internal_topics.messages import Message, RecordSchema
-from log.metadata.fields import Field, Kind
+from broker.wire.fields import Field, Kind, Message, RecordSchema, array_of, record, strings
 
 TRANSACTION_RECORDS: Final[Mapping[int, RecordSchema]] = {
     0: record(
         "TransactionLog",
-        texts("transactionalId"),
+        strings("transactionalId"),
         Field("producerId", Kind.INT64),
         Field("previousProducerId", Kind.INT64, since=1, tag=0, default=-1),
         Field("nextProducerId", Kind.INT64, since=1, tag=1, default=-1),
@@ -29,9 +27,9 @@ TRANSACTION_RECORDS: Final[Mapping[int, RecordSchema]] = {
         Field("nextProducerEpoch", Kind.INT16, since=1, tag=3, default=-1),
         Field("transactionTimeoutMs", Kind.INT32),
         Field("transactionStatus", Kind.INT8),
-        each(
+        array_of(
             "transactionPartitions",
-            *texts("topic"),
+            *strings("topic"),
             Field("partitionIds", Kind.INT32, is_array=True),
             is_nullable=True,
         ),
@@ -45,12 +43,12 @@ TRANSACTION_RECORDS: Final[Mapping[int, RecordSchema]] = {
 """Records of __transaction_state by type."""
 
 _SHARE_PARTITION: Final = (
-    *texts("groupId"),
+    *strings("groupId"),
     Field("topicId", Kind.UUID),
     Field("partition", Kind.INT32),
 )
 _DELIVERY_COMPLETE: Final = Field("deliveryCompleteCount", Kind.INT32, tag=0, default=-1)
-_STATE_BATCHES: Final = each(
+_STATE_BATCHES: Final = array_of(
     "stateBatches",
     Field("firstOffset", Kind.INT64),
     Field("lastOffset", Kind.INT64),
@@ -86,7 +84,7 @@ SHARE_STATE_RECORDS: Final[Mapping[int, RecordSchema]] = {
 _PARTITION_OF: Final = Field(
     "topicIdPartition",
     Kind.STRUCT,
-    fields=(*texts("name"), Field("id", Kind.UUID), Field("partition", Kind.INT32)),
+    fields=(*strings("name"), Field("id", Kind.UUID), Field("partition", Kind.INT32)),
 )
 _SEGMENT_ID: Final = Field("remoteLogSegmentId", Kind.STRUCT, fields=(_PARTITION_OF, Field("id", Kind.UUID)))
 _BROKER_ID: Final = Field("brokerId", Kind.INT32)
@@ -101,7 +99,7 @@ _OF_SEGMENT: Final = (
     _BROKER_ID,
     Field("maxTimestampMs", Kind.INT64),
     _EVENT_TIME,
-    each("segmentLeaderEpochs", Field("leaderEpoch", Kind.INT32), Field("offset", Kind.INT64)),
+    array_of("segmentLeaderEpochs", Field("leaderEpoch", Kind.INT32), Field("offset", Kind.INT64)),
     Field("segmentSizeInBytes", Kind.INT32),
     *_CUSTOM_AND_STATE,
     Field("txnIndexEmpty", Kind.BOOL, tag=0),

@@ -21,8 +21,6 @@
 - history: Derive the events of every step of a metadata log's replay.
 - durations: Sum up how long partitions were leaderless or under-replicated, and how often brokers were fenced.
 - schemas: Define the schemas of the metadata records: one table per record type, with its versions.
-- fields: Define the parts of a record schema: fields with a kind, versions, a tag and a default.
-- wire: Encode and decode the fields of a schema in Kafka's flexible encoding.
 - json_text: Print metadata records as the JSON of Kafka's tools.
 """
 

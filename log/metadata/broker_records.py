@@ -21,7 +21,7 @@ from typing import Final
 import attrs
 
 from broker.errors import CorruptDataError
-from log.metadata.fields import Fields
+from broker.wire.fields import Fields
 from log.metadata.image import BrokerImage, DirectoryId, Endpoint
 
 _FENCED_CHANGE: Final[Mapping[int, bool | None]] = {-1: False, 0: None, 1: True}

@@ -20,8 +20,9 @@ from typing import Final
 
 import attrs
 
-from log.metadata.fields import Field, Fields, Kind, Schema
-from log.metadata.wire import FieldReader, encode_fields, read_fields
+from broker.wire.fields import Field, Fields, Kind, Message
+from broker.wire.reading import Reader, read_message
+from broker.wire.writing import write_message
 from log.record import CONTROL_VERSION, ControlType, Record, control_type
 
 _KEY: Final = struct.Struct(">hh")
@@ -43,10 +44,11 @@ _KRAFT_VOTER: Final = (
     ),
 )
 
-CONTROL_SCHEMAS: Final[Mapping[ControlType, Schema]] = {
-    ControlType.LEADER_CHANGE: Schema(
+CONTROL_SCHEMAS: Final[Mapping[ControlType, Message]] = {
+    ControlType.LEADER_CHANGE: Message(
         "LeaderChange",
         1,
+        0,
         (
             _VERSION,
             Field("leaderId", Kind.INT32),
@@ -54,13 +56,13 @@ CONTROL_SCHEMAS: Final[Mapping[ControlType, Schema]] = {
             Field("grantingVoters", Kind.STRUCT, is_array=True, fields=_VOTER),
         ),
     ),
-    ControlType.SNAPSHOT_HEADER: Schema(
-        "SnapshotHeader", 0, (_VERSION, Field("lastContainedLogTimestamp", Kind.INT64))
+    ControlType.SNAPSHOT_HEADER: Message(
+        "SnapshotHeader", 0, 0, (_VERSION, Field("lastContainedLogTimestamp", Kind.INT64))
     ),
-    ControlType.SNAPSHOT_FOOTER: Schema("SnapshotFooter", 0, (_VERSION,)),
-    ControlType.KRAFT_VERSION: Schema("KRaftVersion", 0, (_VERSION, Field("kRaftVersion", Kind.INT16))),
-    ControlType.KRAFT_VOTERS: Schema(
-        "KRaftVoters", 0, (_VERSION, Field("voters", Kind.STRUCT, is_array=True, fields=_KRAFT_VOTER))
+    ControlType.SNAPSHOT_FOOTER: Message("SnapshotFooter", 0, 0, (_VERSION,)),
+    ControlType.KRAFT_VERSION: Message("KRaftVersion", 0, 0, (_VERSION, Field("kRaftVersion", Kind.INT16))),
+    ControlType.KRAFT_VOTERS: Message(
+        "KRaftVoters", 0, 0, (_VERSION, Field("voters", Kind.STRUCT, is_array=True, fields=_KRAFT_VOTER))
     ),
 }
 """The control records that have fields, under the names that kafka-dump-log gives them."""
@@ -80,7 +82,7 @@ class ControlRecord:
     def value(self) -> bytes:
         """Return the bytes of the record's value in the log; raise UsageError for unknown fields."""
         schema = CONTROL_SCHEMAS[self.type]
-        return encode_fields(schema.fields, version_read(schema, self.data.get("version", 0)), self.data)
+        return write_message(schema, self.data, version=version_read(schema, self.data.get("version", 0)))
 
 
 def decode_control(record: Record) -> ControlRecord:
@@ -90,10 +92,10 @@ def decode_control(record: Record) -> ControlRecord:
     if schema is None:
         return ControlRecord(kind, {})
     value = b"" if record.value is None else record.value
-    version = int.from_bytes(FieldReader(value).take(2), "big", signed=True)
-    return ControlRecord(kind, read_fields(FieldReader(value), schema.fields, version_read(schema, version)))
+    version = int.from_bytes(Reader(value).take(2), "big", signed=True)
+    return ControlRecord(kind, read_message(schema, value, version=version_read(schema, version)))
 
 
-def version_read(schema: Schema, version: int) -> int:
+def version_read(schema: Message, version: int) -> int:
     """Return the schema version used to read a record that declares `version`."""
     return max(0, min(version, schema.version_max))

@@ -24,7 +24,7 @@ import attrs
 from broker.ids import NO_LEADER, BrokerEpoch, BrokerId, LeaderEpoch, Offset, PartitionId
 from broker.units import TimeMs
 from broker.values import value
-from log.metadata.fields import UUID_ZERO, Fields
+from broker.wire.fields import UUID_ZERO, Fields
 
 TopicId = NewType("TopicId", str)
 DirectoryId = NewType("DirectoryId", str)

@@ -22,8 +22,8 @@ from base64 import b64encode
 from decimal import Decimal
 from typing import Any, Final
 
+from broker.wire.fields import Field, Fields, Kind
 from log.metadata.control import CONTROL_SCHEMAS, ControlRecord, version_read
-from log.metadata.fields import Field, Fields, Kind
 from log.metadata.records import MetadataRecord
 from log.metadata.schemas import SCHEMAS
 

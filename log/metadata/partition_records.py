@@ -22,7 +22,7 @@ from typing import Final, TypeVar
 
 from broker.errors import CorruptDataError
 from broker.ids import BrokerId, LeaderEpoch
-from log.metadata.fields import Fields
+from broker.wire.fields import Fields
 from log.metadata.image import MIGRATING, DirectoryId, PartitionImage
 from log.metadata.schemas import SCHEMAS, RecordType
 

@@ -22,9 +22,10 @@ from typing import Final
 import attrs
 
 from broker.errors import CorruptDataError, UsageError
-from log.metadata.fields import Fields
+from broker.wire.fields import Fields
+from broker.wire.reading import Reader, read_message
+from broker.wire.writing import unsigned_varint, write_message
 from log.metadata.schemas import SCHEMAS, RecordType
-from log.metadata.wire import FieldReader, encode_fields, read_fields, unsigned_varint
 
 FRAME_VERSION: Final = 1
 _INT16_MAX: Final = 2**15 - 1
@@ -33,7 +34,7 @@ _TYPES: Final = {int(kind): kind for kind in RecordType}
 
 @attrs.frozen
 class MetadataRecord:
-    """Hold one record; `data` maps the field names of its version to values (see `log.metadata.fields`)."""
+    """Hold one record; `data` maps the field names of its version to values (see `broker.wire.fields`)."""
 
     type: RecordType
     version: int
@@ -52,12 +53,12 @@ class MetadataRecord:
         if not 0 <= self.version <= schema.version_max:
             raise UsageError(f"{self.type.name} has versions 0 to {schema.version_max}, not {self.version}")
         frame = b"".join(map(unsigned_varint, (FRAME_VERSION, self.type, self.version)))
-        return frame + encode_fields(schema.fields, self.version, self.data)
+        return frame + write_message(schema, self.data, version=self.version)
 
 
 def decode_record(data: bytes) -> MetadataRecord:
     """Return the record encoded in `data`; raise CorruptDataError with the position in `data`."""
-    reader = FieldReader(data)
+    reader = Reader(data)
     number, version = read_frame(reader)
     kind = _TYPES.get(number)
     if kind is None:
@@ -66,7 +67,7 @@ def decode_record(data: bytes) -> MetadataRecord:
         )
     schema = SCHEMAS[kind]
     try:
-        fields = read_fields(reader, schema.fields, version)
+        fields = read_message(schema, reader, version=version)
     except CorruptDataError as error:
         raise RecordFieldsError(kind, error) from None
     if reader.left:
@@ -74,7 +75,7 @@ def decode_record(data: bytes) -> MetadataRecord:
     return MetadataRecord(kind, version, fields)
 
 
-def read_frame(reader: FieldReader) -> tuple[int, int]:
+def read_frame(reader: Reader) -> tuple[int, int]:
     """Return the type and the version before a record's fields; raise CorruptDataError in Kafka's words."""
     frame_version = _int16(reader, "frame version")
     if frame_version == 0:
@@ -107,7 +108,7 @@ class RecordFieldsError(CorruptDataError):
         super().__init__(f"{kind.name}: {error.what}", position=error.position)
 
 
-def _int16(reader: FieldReader, entity: str) -> int:
+def _int16(reader: Reader, entity: str) -> int:
     try:
         number = reader.unsigned_varint()
     except CorruptDataError:

@@ -26,7 +26,7 @@ import enum
 from collections.abc import Mapping
 from typing import Final
 
-from log.metadata.fields import Field, Kind, Schema
+from broker.wire.fields import Field, Kind, Message
 
 
 class RecordType(enum.IntEnum):
@@ -224,8 +224,8 @@ _TABLE: Final[Mapping[RecordType, tuple[int, tuple[Field, ...]]]] = {
     RecordType.CLEAR_ELR_RECORD: (0, _text("topicName")),
 }
 
-SCHEMAS: Final[Mapping[RecordType, Schema]] = {
-    kind: Schema(kind.name, version_max, fields) for kind, (version_max, fields) in _TABLE.items()
+SCHEMAS: Final[Mapping[RecordType, Message]] = {
+    kind: Message(kind.name, version_max, 0, fields) for kind, (version_max, fields) in _TABLE.items()
 }
 """Every record type with its fields."""
 

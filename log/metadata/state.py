@@ -30,6 +30,7 @@ import attrs
 from broker.errors import CorruptDataError
 from broker.ids import BrokerEpoch, BrokerId, LeaderEpoch, Offset, PartitionId
 from broker.units import TimeMs
+from broker.wire.fields import Fields
 from log.metadata.broker_records import changed, in_order, registered
 from log.metadata.deltas import (
     BrokerDelta,
@@ -40,7 +41,6 @@ from log.metadata.deltas import (
     PartitionDelta,
     TopicDelta,
 )
-from log.metadata.fields import Fields
 from log.metadata.image import (
     RESOURCE_TOPIC,
     BrokerImage,

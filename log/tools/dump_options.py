@@ -13,13 +13,13 @@ import attrs
 
 from broker.errors import CorruptDataError
 from broker.ids import INT32_MAX
+from broker.java.utf8 import decode_java_utf8
 from broker.releases import NEWEST, Release
 from broker.units import MIB
 from log.batches.batch import RecordBatch
 from log.batches.batch_v2 import HEADER, BatchV2
 from log.batches.in_buffer import batches_in
 from log.batches.scan import ScanOptions, scan
-from log.codecs.java_utf8 import decode_java_utf8
 from log.record import Record
 from log.tools.findings import Finding, claimed_offset, of_tail
 from log.tools.problems import Problems

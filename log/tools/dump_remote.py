@@ -14,11 +14,10 @@ from typing import Final
 
 from broker.errors import CorruptDataError
 from broker.releases import NEWEST, Release
-from log.internal_topics.messages import MessageError, read_whole_message
+from broker.wire.fields import Fields
+from broker.wire.reading import MessageError, Reader, read_message
 from log.internal_topics.state_topics import REMOTE_LOG_RECORDS
-from log.metadata.fields import Fields
 from log.metadata.records import read_frame
-from log.metadata.wire import FieldReader
 from log.record import Record
 
 _SEGMENT_STATES: Final = (
@@ -33,6 +32,11 @@ IN_INTERNAL: Final = Release("4.3")
 SEGMENT, UPDATE, PARTITION_DELETE, SNAPSHOT = range(4)
 
 
+def refused(text: str | None) -> MessageError:
+    """Return an error with the message of Kafka's exception."""
+    return MessageError(text or "no message", text)
+
+
 def remote_log_text(record: Record, release: Release = NEWEST) -> str:
     """Return the text after "payload: " in the dump of a record."""
     try:
@@ -44,23 +48,23 @@ def remote_log_text(record: Record, release: Release = NEWEST) -> str:
 
 def _text(value: bytes | None, package: str) -> str:
     if value is None:
-        raise MessageError(
+        raise refused(
             'Cannot invoke "java.nio.ByteBuffer.remaining()" because the return value of'
             f' "org.apache.kafka.common.{package}.Record.value()" is null'
         )
-    reader = FieldReader(value)
+    reader = Reader(value, is_strict=False)
     try:
         kind, version = read_frame(reader)
     except CorruptDataError as error:
-        raise MessageError(error.what) from None
+        raise refused(error.what) from None
     if kind not in REMOTE_LOG_RECORDS:
-        raise MessageError(f"org.apache.kafka.common.errors.UnsupportedVersionException: Unknown metadata id {kind}")
+        raise refused(f"org.apache.kafka.common.errors.UnsupportedVersionException: Unknown metadata id {kind}")
     try:
-        fields, left = read_whole_message(REMOTE_LOG_RECORDS[kind], value[reader.position :], version=version)
+        fields = read_message(REMOTE_LOG_RECORDS[kind], reader, version=version)
     except MessageError:
-        raise MessageError(f"Failed to deserialize record with type {kind}") from None
-    if left:
-        raise MessageError(f"Found {left} byte(s) of garbage after {kind}")
+        raise refused(f"Failed to deserialize record with type {kind}") from None
+    if reader.left:
+        raise refused(f"Found {reader.left} byte(s) of garbage after {kind}")
     if kind == PARTITION_DELETE:
         return _partition_delete(fields)
     return _update(fields) if kind == UPDATE else _segment(fields, is_snapshot=kind == SNAPSHOT)
@@ -93,16 +97,16 @@ def _segment(fields: Fields, *, is_snapshot: bool) -> str:
 def _check_offsets(start: int, end: int) -> None:
     """Refuse what the constructor of RemoteLogSegmentMetadata refuses."""
     if start < 0:
-        raise MessageError(f"Unexpected start offset = {start}. StartOffset for a remote segment cannot be negative")
+        raise refused(f"Unexpected start offset = {start}. StartOffset for a remote segment cannot be negative")
     if end < start:
-        raise MessageError(
+        raise refused(
             f"Unexpected end offset = {end}. EndOffset for a remote segment cannot be less than startOffset = {start}"
         )
 
 
 def _check_epochs(epochs: dict[int, int]) -> None:
     if not epochs:
-        raise MessageError("segmentLeaderEpochs can not be null or empty")
+        raise refused("segmentLeaderEpochs can not be null or empty")
 
 
 def _update(fields: Fields) -> str:
@@ -136,5 +140,5 @@ def _custom(data: bytes | None) -> str:
 
 def _state(names: tuple[str, ...], number: int, message: str | None = "state can not be null") -> str:
     if not 0 <= number < len(names):
-        raise MessageError(message)
+        raise refused(message)
     return names[number]

@@ -19,17 +19,16 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from broker.errors import CorruptDataError
+from broker.group.schemas import ASSIGNMENT, CONSUMER_GROUP_RECORDS, SUBSCRIPTION
 from broker.releases import NEWEST, Release
+from broker.wire.fields import Fields, Message, RecordSchema
+from broker.wire.reading import MessageError, Reader, read_message
 from log.internal_topics.by_release import as_of
-from log.internal_topics.consumer_groups import CONSUMER_GROUP_RECORDS
-from log.internal_topics.consumer_protocol import ASSIGNMENT, SUBSCRIPTION
-from log.internal_topics.messages import Message, MessageError, RecordSchema, read_message
 from log.internal_topics.other_groups import OTHER_GROUP_RECORDS
 from log.internal_topics.state_topics import SHARE_STATE_RECORDS, TRANSACTION_RECORDS
-from log.metadata.fields import Fields
 from log.metadata.json_text import fields_json, value_json
 from log.record import Record
-from log.tools.dump_remote import remote_log_text
+from log.tools.dump_remote import refused, remote_log_text
 
 OFFSETS: Final = "offsets"
 REMOTE_LOG_METADATA: Final = "remote-log-metadata"
@@ -81,7 +80,7 @@ def _texts(key: bytes, value: bytes | None, decoder: str, release: Release) -> t
         return key_text, "<DELETE>"
     version = _version(value, "value")
     if not 0 <= version <= schema.value.version_max:
-        raise MessageError(f"Found an unknown record version {version} for {kind} type")
+        raise refused(f"Found an unknown record version {version} for {kind} type")
     message = as_of(schema.value, release)
     values = _read(message, value[2:], version=version, shown_version=version, where="value")
     if decoder == OFFSETS and kind == GROUP_METADATA and values["protocolType"] == "consumer":
@@ -122,23 +121,25 @@ def _embedded_json(message: Message, data: bytes) -> str | None:
     """Return a structure that stands as bytes in a record; None if it cannot be read, then bytes are shown."""
     try:
         version = _version(data, message.name)
-        return fields_json(message.fields, version, read_message(message, data[2:], version=version))
+        return fields_json(
+            message.fields, version, read_message(message, Reader(data[2:], is_strict=False), version=version)
+        )
     except MessageError:
         return None
 
 
 def _read(message: Message, data: bytes, *, version: int, shown_version: int, where: str) -> dict[str, Any]:
     try:
-        return read_message(message, data, version=version)
+        return read_message(message, Reader(data, is_strict=False), version=version)
     except MessageError as error:
-        raise MessageError(
+        raise refused(
             f"Could not read record with version {shown_version} from {where}'s buffer due to: {_shown(error)}."
         ) from None
 
 
 def _version(data: bytes, where: str) -> int:
     if len(data) < 2:
-        raise MessageError(f"Could not read version from {where}'s buffer.")
+        raise refused(f"Could not read version from {where}'s buffer.")
     return int.from_bytes(data[:2], "big", signed=True)
 
 

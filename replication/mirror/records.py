@@ -8,31 +8,41 @@ with the int16 version 0, offset syncs have none. Anything else raises CorruptDa
 
 Example:
 
->>> from replication.mirror.records import OffsetSync
 >>> sync = OffsetSync(TopicPartition("t", PartitionId(3)), Offset(7), Offset(9))
 >>> sync.key.hex(" "), len(sync.value)
 ('00 01 74 00 00 00 03', 16)
 
 Left out: versions other than 0, which do not exist.
 
-Source: Kafka connect-mirror OffsetSync, connect-mirror-client Checkpoint and Heartbeat, commit 1eb7644 (2024-10),
-compared with 3.9.1 and 4.1.0.
+Source: Kafka connect-mirror OffsetSync, connect-mirror-client Checkpoint and Heartbeat, 3.9.1 and 4.1.0.
 """
 
 from __future__ import annotations
 
-import struct
 from typing import Final
 
 import attrs
 
-from broker.errors import CorruptDataError, UsageError
+from broker.errors import CorruptDataError
 from broker.ids import Offset, PartitionId, TopicPartition
 from broker.units import TimeMs
+from broker.wire.fields import Field, Fields, Kind, Message, RecordSchema, record, strings
+from broker.wire.reading import Reader, read_message
+from broker.wire.writing import write_message, write_versioned
 
 VERSION: Final = 0
-STRING_BYTES_MAX: Final = 2**15 - 1
-"""The greatest length that an int16 holds."""
+_PARTITION: Final = (*strings("topic"), Field("partition", Kind.INT32))
+_OFFSETS: Final = (Field("upstreamOffset", Kind.INT64), Field("offset", Kind.INT64))
+_OFFSET_SYNC: Final = record("OffsetSync", _PARTITION, *_OFFSETS, flexible_since=None)
+_CHECKPOINT: Final = record(
+    "Checkpoint", (*strings("group"), *_PARTITION), *_OFFSETS, *strings("metadata"), flexible_since=None
+)
+_HEARTBEAT: Final = record(
+    "Heartbeat",
+    strings("sourceClusterAlias", "targetClusterAlias"),
+    Field("timestamp", Kind.INT64),
+    flexible_since=None,
+)
 
 
 @attrs.frozen
@@ -46,12 +56,12 @@ class OffsetSync:
     @property
     def key(self) -> bytes:
         """Return the record's key."""
-        return _string(self.source_partition.topic) + struct.pack(">i", self.source_partition.partition)
+        return _written(_OFFSET_SYNC.key, _fields(self.source_partition))
 
     @property
     def value(self) -> bytes:
         """Return the record's value."""
-        return struct.pack(">qq", self.upstream, self.downstream)
+        return _written(_OFFSET_SYNC.value, {"upstreamOffset": self.upstream, "offset": self.downstream})
 
 
 @attrs.frozen
@@ -67,13 +77,13 @@ class Checkpoint:
     @property
     def key(self) -> bytes:
         """Return the record's key."""
-        partition = self.target_partition
-        return _string(self.group) + _string(partition.topic) + struct.pack(">i", partition.partition)
+        return _written(_CHECKPOINT.key, {"group": self.group} | _fields(self.target_partition))
 
     @property
     def value(self) -> bytes:
         """Return the record's value."""
-        return struct.pack(">hqq", VERSION, self.upstream, self.downstream) + _string(self.metadata)
+        fields = {"upstreamOffset": self.upstream, "offset": self.downstream, "metadata": self.metadata}
+        return write_versioned(_CHECKPOINT.value, fields, version=VERSION)
 
 
 @attrs.frozen
@@ -87,76 +97,51 @@ class MirrorHeartbeat:
     @property
     def key(self) -> bytes:
         """Return the record's key."""
-        return _string(self.source) + _string(self.target)
+        return _written(_HEARTBEAT.key, {"sourceClusterAlias": self.source, "targetClusterAlias": self.target})
 
     @property
     def value(self) -> bytes:
         """Return the record's value."""
-        return struct.pack(">hq", VERSION, self.timestamp)
+        return write_versioned(_HEARTBEAT.value, {"timestamp": self.timestamp}, version=VERSION)
 
 
 def read_offset_sync(key: bytes, value: bytes) -> OffsetSync:
     """Return the offset sync of a record; raise CorruptDataError for other bytes."""
-    keys, values = _FieldReader(key, "key of an offset sync"), _FieldReader(value, "value of an offset sync")
-    partition = TopicPartition(keys.string(), PartitionId(keys.number("i")))
-    return OffsetSync(partition, Offset(values.number("q")), Offset(values.number("q")))
+    keys, values = _read(_OFFSET_SYNC, key, value, "an offset sync", is_versioned=False)
+    return OffsetSync(_partition(keys), Offset(values["upstreamOffset"]), Offset(values["offset"]))
 
 
 def read_checkpoint(key: bytes, value: bytes) -> Checkpoint:
     """Return the checkpoint of a record; raise CorruptDataError for other bytes."""
-    keys, values = _FieldReader(key, "key of a checkpoint"), _FieldReader(value, "value of a checkpoint")
-    values.version()
-    group = keys.string()
-    partition = TopicPartition(keys.string(), PartitionId(keys.number("i")))
-    return Checkpoint(group, partition, Offset(values.number("q")), Offset(values.number("q")), values.string())
+    keys, values = _read(_CHECKPOINT, key, value, "a checkpoint")
+    offsets = Offset(values["upstreamOffset"]), Offset(values["offset"])
+    return Checkpoint(keys["group"], _partition(keys), *offsets, values["metadata"])
 
 
 def read_heartbeat(key: bytes, value: bytes) -> MirrorHeartbeat:
     """Return the heartbeat of a record; raise CorruptDataError for other bytes."""
-    keys, values = _FieldReader(key, "key of a heartbeat"), _FieldReader(value, "value of a heartbeat")
-    values.version()
-    return MirrorHeartbeat(keys.string(), keys.string(), TimeMs(values.number("q")))
+    keys, values = _read(_HEARTBEAT, key, value, "a heartbeat")
+    return MirrorHeartbeat(keys["sourceClusterAlias"], keys["targetClusterAlias"], TimeMs(values["timestamp"]))
 
 
-def _string(text: str) -> bytes:
-    encoded = text.encode("utf-8")
-    if len(encoded) > STRING_BYTES_MAX:
-        raise UsageError(f"a string of {len(encoded)} bytes is too long; allowed are {STRING_BYTES_MAX}")
-    return struct.pack(">h", len(encoded)) + encoded
+def _written(message: Message, fields: Fields) -> bytes:
+    return write_message(message, fields, version=VERSION)
 
 
-class _FieldReader:
-    """Read fields one after the other."""
+def _read(
+    schema: RecordSchema, key: bytes, value: bytes, named: str, *, is_versioned: bool = True
+) -> tuple[Fields, Fields]:
+    """Return the fields of a key and of a value."""
+    reader = Reader(value, source=f"value of {named}")
+    if is_versioned and (version := reader.number(Kind.INT16)) != VERSION:
+        raise CorruptDataError(f"version is {version}; known is {VERSION}", source=reader.source, position=0)
+    keys = read_message(schema.key, Reader(key, source=f"key of {named}"), version=VERSION)
+    return keys, read_message(schema.value, reader, version=VERSION)
 
-    def __init__(self, data: bytes, what: str) -> None:
-        self._data = data
-        self._what = what
-        self._position = 0
 
-    def number(self, code: str) -> int:
-        size = struct.calcsize(">" + code)
-        return int(struct.unpack(">" + code, self._take(size))[0])
+def _fields(partition: TopicPartition) -> dict[str, str | int]:
+    return {"topic": partition.topic, "partition": partition.partition}
 
-    def string(self) -> str:
-        size = self.number("h")
-        if size < 0:
-            raise CorruptDataError(f"the {self._what} has a string of length {size}", position=self._position)
-        place = self._position
-        try:
-            return self._take(size).decode("utf-8")
-        except UnicodeDecodeError:
-            raise CorruptDataError(f"the {self._what} has a string that is not UTF-8", position=place) from None
 
-    def version(self) -> None:
-        version = self.number("h")
-        if version != VERSION:
-            raise CorruptDataError(f"the {self._what} has version {version}; known is {VERSION}", position=0)
-
-    def _take(self, size: int) -> bytes:
-        end = self._position + size
-        if end > len(self._data):
-            what = f"the {self._what} ends at byte {len(self._data)}, in the middle of a field"
-            raise CorruptDataError(what, position=self._position)
-        taken = self._data[self._position : end]
-        self._position = end
-        return taken
+def _partition(fields: Fields) -> TopicPartition:
+    return TopicPartition(fields["topic"], PartitionId(fields["partition"]))

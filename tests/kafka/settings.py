@@ -49,6 +49,8 @@ class KafkaSetting:
 
 
 COLUMNS: Final = tuple(field.name for field in attrs.fields(KafkaSetting))
+OURS: Final = ROW_COLUMNS[len(COLUMNS) + 1 :]
+"""The columns that Kafka does not print."""
 
 
 def printed(build_directory: Path, release: Release) -> list[KafkaSetting]:
@@ -91,7 +93,7 @@ def render(settings: Mapping[Release, Sequence[KafkaSetting]], known: Sequence[R
     lines = []
     for name in dict.fromkeys(order):
         for setting, held in sorted(forms.pop(name, {}).items(), key=lambda item: item[1]):
-            empty = Row(" ".join(map(str, held)), *attrs.astuple(setting), "", "", "", "", "")
+            empty = Row(releases=" ".join(map(str, held)), **attrs.asdict(setting), **dict.fromkeys(OURS, ""))
             row = ours.get(_key(empty), empty)
             row = attrs.evolve(row, releases=empty.releases)
             lines.append("\t".join(cell or EMPTY for cell in attrs.astuple(row)))

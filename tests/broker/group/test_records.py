@@ -109,15 +109,18 @@ def test_a_key_of_a_newer_kind_is_named_and_left_alone() -> None:
     ("data", "message"),
     [
         ("00", r"^key of __consumer_offsets at byte 0: a field of 2 bytes does not fit into the 1 that are left$"),
-        ("0001000567", r"^key of __consumer_offsets at byte 4: a field of 5 bytes does not fit into the 1 "),
-        ("0002ffff", r"^key of __consumer_offsets at byte 4: a string is null that must not be$"),
-        ("00020001ff", r"^key of __consumer_offsets at byte 5: a string is not UTF-8$"),
+        ("0001000567", r"^key of __consumer_offsets at byte 4: a length of 5 does not fit into the 1 bytes that are"),
+        ("0002ffff", r"^key of __consumer_offsets at byte 4: non-nullable field group was serialized as null$"),
         ("000200016700", r"^key of __consumer_offsets at byte 5: 1 bytes follow where the record ends$"),
     ],
 )
 def test_a_damaged_key_is_reported_with_its_place(data: str, message: str) -> None:
     with pytest.raises(CorruptDataError, match=message):
         read_key(bytes.fromhex(data))
+
+
+def test_bytes_that_are_not_utf_8_are_replaced_as_java_replaces_them() -> None:
+    assert read_key(bytes.fromhex("00020001ff")) == GroupKey("\ufffd")
 
 
 def test_a_value_of_an_unknown_version_is_refused() -> None:
@@ -127,7 +130,7 @@ def test_a_value_of_an_unknown_version_is_refused() -> None:
 
 def test_an_array_longer_than_the_record_is_refused_before_it_is_built() -> None:
     data = bytes.fromhex("0003000000000000ffffffff00000000000000007fffffff")
-    with pytest.raises(CorruptDataError, match=r"an array of 2147483647 elements does not fit into the 0 bytes"):
+    with pytest.raises(CorruptDataError, match=r"a length of 2147483647 does not fit into the 0 bytes"):
         read_group("g", data)
 
 

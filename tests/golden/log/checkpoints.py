@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from broker.ids import BrokerEpoch, Offset, TopicPartition
+from broker.wire.uuids import decode_uuid
 from log.errors import CheckpointError
 from log.files.checkpoints import (
     CLEANER_FILE,
@@ -24,7 +25,6 @@ from log.files.checkpoints import (
     parse_epoch_checkpoint,
     parse_offset_checkpoint,
 )
-from log.files.java_text import decode_uuid
 from log.files.metadata_files import (
     CLEAN_SHUTDOWN_FILE,
     META_PROPERTIES_FILE,

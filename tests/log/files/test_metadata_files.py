@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from broker.clock import ManualClock
 from broker.errors import CorruptDataError
 from broker.ids import BrokerEpoch, BrokerId
+from broker.wire.uuids import decode_uuid, encode_uuid
 from log.errors import CheckpointError
 from log.files.java_properties import encode_properties, parse_properties
-from log.files.java_text import decode_uuid, encode_uuid
 from log.files.metadata_files import (
     METADATA_BYTES_MAX,
     MetaProperties,

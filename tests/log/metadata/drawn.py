@@ -14,9 +14,9 @@ from broker.errors import CorruptDataError
 from broker.ids import LeaderEpoch, Offset
 from broker.releases import NEWEST, Release
 from broker.units import TimeMs
-from log.files.java_text import encode_uuid
+from broker.wire.fields import Field, Kind, Message
+from broker.wire.uuids import encode_uuid
 from log.metadata import MetadataImage, MetadataRecord, RecordType
-from log.metadata.fields import Field, Kind, Schema
 from log.metadata.schemas import SCHEMAS
 from log.metadata.state import MetadataState
 
@@ -66,7 +66,7 @@ def version_max(kind: RecordType, release: Release) -> int:
     return SCHEMAS[kind].version_max - (has_cordons and release < CORDONS)
 
 
-def of_schema(kind: RecordType, schema: Schema, release: Release) -> st.SearchStrategy[MetadataRecord]:
+def of_schema(kind: RecordType, schema: Message, release: Release) -> st.SearchStrategy[MetadataRecord]:
     """Return records of one type, of every version that a release reads."""
     return st.integers(0, version_max(kind, release)).flatmap(
         lambda version: structures(schema.fields, version).map(lambda data: MetadataRecord(kind, version, data))

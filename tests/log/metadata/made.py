@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from broker.ids import LeaderEpoch, Offset
 from broker.units import TimeMs
+from broker.wire.uuids import encode_uuid
 from log import BatchSpec, Record, build_batch
-from log.files.java_text import encode_uuid
 from log.metadata import MetadataFile, MetadataRecord, RecordType, is_metadata_file
 from log.metadata.control import ControlRecord
 from log.metadata.schemas import SCHEMAS

@@ -12,13 +12,13 @@ from hypothesis import given
 from broker.errors import CorruptDataError, UsageError
 from broker.ids import Offset
 from broker.units import TimeMs
+from broker.wire.fields import UUID_ZERO, Field, Kind, Message
+from broker.wire.writing import write_message
 from log import Record, batches_in
 from log.metadata import MetadataRecord, RecordType, decode_control, decode_record, entries_of, record_json
 from log.metadata.control import ControlRecord
-from log.metadata.fields import UUID_ZERO, Field, Kind
 from log.metadata.json_text import double_text
 from log.metadata.schemas import SCHEMAS
-from log.metadata.wire import encode_fields
 from log.record import ControlType
 from tests.log.metadata.drawn import RECORDS
 from tests.log.metadata.made import ORDERS, REAL, REAL_LOG, REAL_NEWEST, made, real_files
@@ -72,9 +72,9 @@ def test_every_record_of_a_real_log_is_written_with_the_bytes_it_has(folder: Pat
             "at byte 4: REMOVE_DELEGATION_TOKEN_RECORD: non-nullable field tokenId was serialized as null",
         ),
         (
-            "01 1a 00 ff ff ff ff 0f 00",
+            "01 1a 00 ff ff ff ff 07 00",
             "at byte 8: REMOVE_DELEGATION_TOKEN_RECORD: "
-            "a length of 4294967294 does not fit into the 1 bytes that are left",
+            "a length of 2147483646 does not fit into the 1 bytes that are left",
         ),
         ("01 14 00 02 05 00 05 00", "at byte 8: NO_OP_RECORD: tag 5 follows tag 5; tags ascend"),
         ("01 17 00 01 00 03 02 61", "at byte 8: BEGIN_TRANSACTION_RECORD: name takes 2 bytes, and its tag says 3"),
@@ -218,7 +218,7 @@ def test_a_number_is_not_taken_for_a_count_of_zeros() -> None:
     fields = (Field("data", Kind.BYTES), Field("share", Kind.FLOAT64))
     for values, name in (({"data": 5, "share": 0.0}, "data"), ({"data": b"", "share": 10**400}, "share")):
         with pytest.raises(UsageError, match=f"^{name} is "):
-            encode_fields(fields, 0, values)
+            write_message(Message("Made", 0, 0, fields), values, version=0)
 
 
 def test_a_type_or_version_that_is_none_is_refused() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pytest
@@ -12,9 +11,6 @@ from broker.ids import Offset
 from broker.releases import Release
 from broker.units import TimeMs
 from log import Record
-from log.internal_topics.consumer_protocol import SUBSCRIPTION
-from log.internal_topics.messages import Message, MessageError, read_message
-from log.metadata.fields import Field, Kind
 from log.storage import FileStorage
 from log.tools.dump_options import DumpOptions
 from log.tools.dump_text import file_lines
@@ -54,28 +50,6 @@ def test_the_options_of_the_command_are_those_of_kafkas_tool() -> None:
 def test_a_record_without_a_key_ends_the_dump() -> None:
     with pytest.raises(CorruptDataError, match="at offset 7 using the specified decoder"):
         decoded(Record(Offset(7), TimeMs(0), None, b""), "offsets")
-
-
-@pytest.mark.parametrize(
-    ("version", "topics", "error"),
-    [
-        (0, "ff ff ff ff", "non-nullable field topics was serialized as null"),
-        (0, "00 00 00 01 ff ff", "non-nullable field topics element was serialized as null"),
-        (0, "00 00 00 01 00 05 61", "Error reading byte array of 5 byte(s): only 1 byte(s) available"),
-    ],
-)
-def test_the_array_and_its_elements_are_told_apart_in_errors(version: int, topics: str, error: str) -> None:
-    """The words are those in the constant pool of ConsumerProtocolSubscription of 4.3.1."""
-    with pytest.raises(MessageError, match=re.escape(error)):
-        read_message(SUBSCRIPTION, bytes.fromhex(topics), version=version)
-
-
-def test_the_element_that_is_too_long_is_named_as_one() -> None:
-    fields = (Field("topics", Kind.STRING, is_array=True), Field("groupId", Kind.STRING))
-    message = Message("ShareGroupMemberMetadataValue", 0, 0, fields)
-    for data, named in (("02 81 80 02", "topics element"), ("01 81 80 02", "groupId")):
-        with pytest.raises(MessageError, match=f"^string field {named} had invalid length 32768$"):
-            read_message(message, bytes.fromhex(data), version=0)
 
 
 def test_a_leader_change_is_printed_as_the_release_prints_it() -> None:

@@ -123,10 +123,9 @@ def test_what_is_written_is_read_back(topic: str, group: str, number: int, offse
 @pytest.mark.parametrize(
     ("key", "value", "message"),
     [
-        ("00017400", "", "at byte 3: the key of a checkpoint ends at byte 4, in the middle of a field"),
-        ("000174000175", "", "at byte 6: the key of a checkpoint ends at byte 6, in the middle of a field"),
-        ("ffff", "", "at byte 2: the key of a checkpoint has a string of length -1"),
-        ("0001ff", "", "at byte 2: the key of a checkpoint has a string that is not UTF-8"),
+        ("00017400", "", "key of a checkpoint at byte 3: a field of 2 bytes does not fit into the 1 that are left"),
+        ("000174000175", "", "key of a checkpoint at byte 6: a field of 4 bytes does not fit into the 0 that are left"),
+        ("ffff", "", "key of a checkpoint at byte 2: non-nullable field group was serialized as null"),
     ],
 )
 def test_a_damaged_key_is_refused_with_its_place(key: str, value: str, message: str) -> None:
@@ -138,7 +137,7 @@ def test_a_damaged_key_is_refused_with_its_place(key: str, value: str, message: 
 
 def test_another_version_is_refused() -> None:
     good = Checkpoint("g", PARTITION, Offset(1), Offset(1))
-    with pytest.raises(CorruptDataError, match=r"^at byte 0: the value of a checkpoint has version 1; known is 0$"):
+    with pytest.raises(CorruptDataError, match=r"^value of a checkpoint at byte 0: version is 1; known is 0$"):
         read_checkpoint(good.key, b"\x00\x01" + good.value[2:])
 
 
@@ -160,12 +159,13 @@ def test_bytes_are_refused_or_are_what_is_read_from_them(key: bytes, value: byte
             found = read(key, value)
         except CorruptDataError:
             continue
-        assert key.startswith(found.key)
-        assert value.startswith(found.value)
+        if "\ufffd" not in str(found):  # As Java does, bytes that are not UTF-8 are replaced.
+            assert key.startswith(found.key)
+            assert value.startswith(found.value)
 
 
 def test_a_name_too_long_for_its_length_is_refused() -> None:
-    with pytest.raises(UsageError, match=r"^a string of 40000 bytes is too long; allowed are 32767$"):
+    with pytest.raises(UsageError, match=r"^topic has 40000 bytes; a string has at most 32767$"):
         _ = sync(0, 0, TopicPartition("a" * 40_000, PartitionId(0))).key
 
 

@@ -124,7 +124,7 @@ def test_a_list_of_names_is_refused_only_if_its_bytes_cannot_hold_as_many() -> N
     value = bytes.fromhex("00000000026302680a") + b"\x01" * 9 + bytes(7)
     record = ConsumerGroupRecord(ConsumerGroupKey(MEMBER, "g", MemberId("m")), value)
     assert applied(NO_GROUP, record, IDS).members[MemberId("m")].subscribed_topics == {""}
-    with pytest.raises(CorruptDataError, match="an array of 17 elements does not fit into the 16 bytes"):
+    with pytest.raises(CorruptDataError, match="a length of 17 does not fit into the 16 bytes"):
         applied(NO_GROUP, attrs.evolve(record, value=value[:8] + bytes([18]) + value[9:]), IDS)
 
 

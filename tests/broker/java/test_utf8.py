@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from log.codecs.java_utf8 import REPLACEMENT, decode_java_utf8
+from broker.java.utf8 import REPLACEMENT, decode_java_utf8
 
 
 @pytest.mark.parametrize(
