@@ -17,9 +17,7 @@
     compiled        Compile a loop over arrays with numba on its first call.
     printable       Escape text from outside before it reaches a terminal.
     wording         Format a count or a list in words, and find the name nearest to an unknown one.
-    worker_process  Run the work that comes through a pipe, in a process that another one started.
     workers         Run the work on many items in processes, and take the results in order.
-    stop_signals    Send a stop signal again when Python has swallowed what it raised.
     small_files     Read a file, whole or in pieces, up to a limit in bytes.
     cli             Run a command with escaped output, one-line errors and exit statuses.
     cli_options     Define the options that several commands share.

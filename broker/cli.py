@@ -30,7 +30,6 @@ import click
 from broker.errors import BrokersideError, RefusedError, UsageError
 from broker.printable import printable as printable  # Commands take it from here.
 from broker.releases import NEWEST, Release
-from broker.stop_signals import swallowed_signals_sent_again
 
 EXIT_REFUSED: Final = 1
 EXIT_USAGE: Final = 2
@@ -46,6 +45,7 @@ class Terminated(BaseException):
     """Unwind a command after SIGTERM, so that the command removes its folders and ends its processes."""
 
 
+_SECONDS_UNTIL_SENT_AGAIN: Final = 0.01
 _SIGNALS: Final[dict[type[BaseException], int]] = {KeyboardInterrupt: signal.SIGINT, Terminated: signal.SIGTERM}
 
 
@@ -134,7 +134,7 @@ def run(command: click.Command, name: str, arguments: list[str] | None = None) -
     """Run a click command as the program `name`, print errors as one line, and return the exit status."""
     _replace_what_no_terminal_shows()
     try:
-        with _sigterm_raises(), swallowed_signals_sent_again(_SIGNALS):
+        with _sigterm_raises(), _swallowed_signals_sent_again():
             return _status(command, name, arguments)
     except Terminated:
         _say(name, "terminated")
@@ -220,3 +220,33 @@ def _sigterm_raises() -> Iterator[None]:
     finally:
         if is_ours:
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+@contextmanager
+def _swallowed_signals_sent_again() -> Iterator[None]:
+    """Send a signal again, after a moment, when Python has swallowed the exception that it raised.
+
+    In a finalizer, a callback of a weak reference or one that C code calls, nothing can be raised: Python prints the
+    exception and works on, and the command would never end.
+    """
+    before = sys.unraisablehook
+
+    def send_again(unraisable: Any) -> None:
+        number = _SIGNALS.get(unraisable.exc_type)
+        if number is None:
+            before(unraisable)
+            return
+        former = signal.getsignal(signal.SIGALRM)
+
+        def send(*_: object) -> None:
+            signal.signal(signal.SIGALRM, former)
+            signal.raise_signal(number)
+
+        signal.signal(signal.SIGALRM, send)
+        signal.setitimer(signal.ITIMER_REAL, _SECONDS_UNTIL_SENT_AGAIN)
+
+    sys.unraisablehook = send_again
+    try:
+        yield
+    finally:
+        sys.unraisablehook = before

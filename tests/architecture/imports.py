@@ -48,8 +48,7 @@ THIRD_PARTY_BY_FILE: Final[tuple[tuple[str, frozenset[str]], ...]] = (
     # The one place that opens files.
     ("log/storage/files.py", frozenset({"os", "shutil"})),
     # Shares a command's work among processes.
-    ("broker/workers.py", frozenset({"multiprocessing", "os"})),
-    ("broker/worker_process.py", frozenset({"multiprocessing", "threading"})),
+    ("broker/workers.py", frozenset({"concurrent", "multiprocessing", "os", "threading"})),
     # Scanned records as Arrow columns.
     ("log/batches/arrow_columns.py", frozenset({"pyarrow"})),
     ("log/batches/record_columns.py", frozenset({"pyarrow"})),
