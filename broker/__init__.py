@@ -31,6 +31,7 @@
     wire/           Read and write Kafka's messages by tables of fields: records of internal topics, metadata.
     cluster         Hold brokers, topics and replicas of one cluster at one moment.
     config/         List Kafka's broker, topic and group settings with defaults, units and source.
+    min_isr         Decide the min.insync.replicas of a topic, and where it comes from.
     requests/       Simulate the request path: acceptor, processors, queues, handlers, purgatory.
     zookeeper/      Keep ZooKeeper's tree: versions, sessions, ephemeral nodes, watches.
     group/          Coordinate classic, consumer (KIP-848) and ZooKeeper-era groups.

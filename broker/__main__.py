@@ -41,11 +41,7 @@ def config(name: str | None, release: Release, as_json: bool) -> None:
 )
 def diagram(mode: str, form: str) -> None:
     """Print the broker's life cycle, as the controller sees it, from the model's transition table."""
-    title = f"the life of a broker, {mode}"
-    if mode == "kraft":
-        click.echo(drawn(BROKER_TRANSITIONS, form, title=title))
-    else:
-        click.echo(drawn(ZOOKEEPER_TRANSITIONS, form, title=title))
+    click.echo(drawn(BROKER_TRANSITIONS, form) if mode == "kraft" else drawn(ZOOKEEPER_TRANSITIONS, form))
 
 
 if __name__ == "__main__":

@@ -24,10 +24,11 @@ from typing import Final, TypeVar
 
 from broker.errors import shorten
 from broker.ids import LeaderEpoch, Offset, PartitionId, TopicPartition
+from broker.java.numbers import parse_number
 from broker.units import MIB
 from broker.values import value
 from log.errors import CheckpointError
-from log.files.java_text import lines_of, parse_number, split_fields
+from log.files.java_text import lines_of, split_fields
 from log.storage.protocol import Buffer, Storage
 
 RECOVERY_POINT_FILE: Final = "recovery-point-offset-checkpoint"

@@ -1,4 +1,4 @@
-"""Read small texts as Java does: lines, fields and numbers.
+"""Read small texts as Java does: lines and fields.
 
 What it decides: what a checkpoint file says when it is not as tidy as Kafka writes it: Java accepts some texts that
 Python refuses, and the other way round.
@@ -14,7 +14,7 @@ Example:
     >>> split_fields(" a 0 5")
     ('', 'a', '0', '5')
 
-Source: the specifications of BufferedReader.readLine, String.split and Integer.parseInt, Java 17.
+Source: the specifications of BufferedReader.readLine, String.split, Java 17.
 """
 
 from __future__ import annotations
@@ -24,8 +24,6 @@ from typing import Final
 
 _LINE_END: Final = re.compile(r"\r\n|\r|\n")
 _WHITE_SPACE: Final = re.compile(r"[ \t\n\x0b\f\r]+")
-_NUMBER: Final = re.compile(r"([+-]?)(\d+)")
-_DIGITS_MAX: Final = 19  # Of the largest 64-bit number; more, and the text is out of every range.
 
 
 def lines_of(text: str) -> tuple[str, ...]:
@@ -42,18 +40,3 @@ def split_fields(line: str, separator: re.Pattern[str] = _WHITE_SPACE) -> tuple[
     while fields and fields[-1] == "":
         fields.pop()
     return tuple(fields)
-
-
-def parse_number(text: str, *, bits: int) -> int | None:
-    """Return the signed number of 32 or 64 `bits` that parseInt or parseLong returns; None where Java throws."""
-    match = _NUMBER.fullmatch(text)
-    if match is None or any(sign > "\uffff" for sign in text):  # Java looks at UTF-16 units, and knows no such digit.
-        return None
-    digits = match[2].lstrip("0٠") or "0"
-    if len(digits) > _DIGITS_MAX:
-        # Zeros of other scripts in front are rare enough to be found the slow way.
-        digits = "".join(str(int(digit)) for digit in digits).lstrip("0") or "0"
-        if len(digits) > _DIGITS_MAX:
-            return None
-    number = int(match[1] + digits)
-    return number if -(1 << bits - 1) <= number < 1 << bits - 1 else None

@@ -30,12 +30,13 @@ import attrs
 
 from broker.errors import shorten
 from broker.ids import BrokerEpoch, BrokerId
+from broker.java.numbers import parse_number
 from broker.units import KIB
 from broker.wire.uuids import UUID_SIZE_BYTES, decode_uuid, encode_uuid
 from log.errors import CheckpointError
 from log.files.checkpoints import decode_text, malformed
 from log.files.java_properties import encode_properties, parse_properties
-from log.files.java_text import lines_of, parse_number, split_fields
+from log.files.java_text import lines_of, split_fields
 from log.storage.protocol import Buffer, Storage
 
 PARTITION_METADATA_FILE: Final = "partition.metadata"

@@ -34,6 +34,7 @@ import attrs
 
 from broker.errors import UsageError
 from broker.ids import NO_LEADER, BrokerId, PartitionId
+from broker.min_isr import MIN_ISR
 from broker.units import DurationMs, TimeMs
 from log.metadata.deltas import BrokerDelta, ConfigDelta, PartitionDelta, TopicDelta
 from log.metadata.events import ClusterEventKind, Event
@@ -41,7 +42,7 @@ from log.metadata.history import StepEvents
 from log.metadata.image import CLUSTER_DEFAULT, RESOURCE_BROKER, RESOURCE_TOPIC, PartitionImage, Resource
 from log.metadata.replay import Replay, Step
 from log.metadata.state import MetadataState
-from log.metadata.view import MIN_ISR, min_insync_replicas
+from log.metadata.view import min_insync_replicas
 
 LEADERLESS: Final = "leaderless"
 UNDER_MIN_ISR: Final = "under min ISR"

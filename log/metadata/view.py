@@ -29,9 +29,8 @@ from typing import Final
 import numpy as np
 
 from broker.cluster import PAD, BrokerView, ClusterView, Int32Array, PartitionTable, SettingsShown, TopicView
-from broker.config import Scope, lookup
 from broker.ids import BrokerId
-from log.files.java_text import parse_number
+from broker.min_isr import MIN_ISR, min_isr
 from log.metadata.image import (
     CLUSTER_DEFAULT,
     LOST,
@@ -48,8 +47,6 @@ from log.metadata.image import (
 )
 
 FORMAT: Final = "kraft-metadata"
-MIN_ISR: Final = "min.insync.replicas"
-_MIN_ISR_DEFAULT: Final = int(str(lookup(MIN_ISR, Scope.TOPIC).default))
 
 
 def view_of(image: MetadataImage, *, name: str, source: str) -> ClusterView:
@@ -105,16 +102,9 @@ def min_insync_replicas(configs: Mapping[Resource, Mapping[str, str]], topic: st
     """Return the min.insync.replicas of a topic: its own, else the cluster's default, else Kafka's."""
     own = configs.get(Resource(RESOURCE_TOPIC, topic), {}).get(MIN_ISR)
     default = configs.get(Resource(RESOURCE_BROKER, CLUSTER_DEFAULT), {}).get(MIN_ISR)
-    return effective_min_isr(own, default)
-
-
-def effective_min_isr(own: str | None, default: str | None) -> int:
-    """Return the first of two settings that is present and a number, or Kafka's default."""
-    for text in (own, default):
-        number = None if text is None else parse_number(text, bits=32)
-        if number is not None:
-            return number
-    return _MIN_ISR_DEFAULT
+    count = min_isr(topic=own, cluster=default, all_known=True).count
+    assert count is not None
+    return count
 
 
 def offline_replicas(image: MetadataImage, partition: PartitionImage) -> tuple[BrokerId, ...]:

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from broker.cluster import ClusterView, Int32Array, Int64Array, PartitionTable
 from broker.ids import NO_LEADER
+from broker.min_isr import min_isr_by_topic
 from broker.row_flags import any_in_row, count_in_row
 from placement.balance.constraints import RACK_SPREAD, Violation, explain_partition
 from placement.balance.loads import LEADER_NOT_SAID
@@ -150,9 +151,7 @@ def _leader_known(table: PartitionTable) -> NDArray[np.bool_]:
 
 def least_isr(view: ClusterView, default: int | None) -> Int64Array | None:
     """Return min.insync.replicas of each partition, -1 where unknown; None when all are unknown."""
-    fallback = -1 if default is None else default
-    shown = [topic.min_insync_replicas for topic in view.topics]
-    by_topic = np.array([fallback if least is None else least for least in shown], dtype=np.int64)
+    by_topic = min_isr_by_topic(view.topics, default).astype(np.int64)
     if by_topic.size and not (by_topic >= 0).any():
         return None
     return by_topic[view.partitions.topic_index]

@@ -36,6 +36,7 @@ import numpy as np
 
 from broker.cluster import PAD, ClusterView, Int32Array, Int64Array
 from broker.ids import BrokerId
+from broker.min_isr import min_isr_by_topic
 from broker.row_flags import any_in_row, count_in_row
 from placement.outages.arrow import lists_column, partition_columns, table_of
 from placement.outages.succession import BoolArray, Successions
@@ -112,7 +113,7 @@ def controller_min_isr(view: ClusterView) -> Int32Array:
     A topic that does not show it has Kafka's default, 1.
     """
     table = view.partitions
-    shown = np.array([each.min_insync_replicas or 1 for each in view.topics], dtype=np.int64)[table.topic_index]
+    shown = np.maximum(min_isr_by_topic(view.topics, given=1), 1)[table.topic_index]
     factors = count_in_row(table.replicas >= 0)
     of_topic = np.full(len(view.topics), -1, dtype=np.int64)
     first = table.partition_ids == 0

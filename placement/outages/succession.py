@@ -54,13 +54,14 @@ from broker.broker_rows import broker_rows
 from broker.cluster import PAD, SIZE_UNKNOWN, ClusterView, Int32Array, Int64Array, PartitionTable
 from broker.compiled import compiled_with
 from broker.ids import NO_LEADER
+from broker.min_isr import MIN_ISR_UNKNOWN as MIN_ISR_UNKNOWN
+from broker.min_isr import min_isr_by_topic
 from broker.row_flags import count_in_row
 from placement.balance.loads import LEADER_NOT_SAID
 
 BoolArray: TypeAlias = NDArray[np.bool_]
 
 UNCLEAN_ELECTION: Final = "unclean.leader.election.enable"
-MIN_ISR_UNKNOWN: Final = -1
 _DENSE_IDS_MAX: Final = 1 << 20  # Ids below this are looked up in an array of 4 MiB.
 
 
@@ -147,8 +148,7 @@ def _unclean(view: ClusterView) -> BoolArray:
 
 def _min_isr(view: ClusterView) -> Int32Array:
     """Return the effective min.insync.replicas of each partition, int32[P]; -1 where its topic does not show it."""
-    shown = [MIN_ISR_UNKNOWN if each.min_insync_replicas is None else each.min_insync_replicas for each in view.topics]
-    by_partition = np.array(shown, dtype=np.int64)[view.partitions.topic_index]
+    by_partition = min_isr_by_topic(view.topics)[view.partitions.topic_index]
     factors = count_in_row(view.partitions.replicas >= 0)
     return np.asarray(np.minimum(by_partition, factors), dtype=np.int32)
 

@@ -19,6 +19,7 @@ from typing import Final
 import numpy as np
 
 from broker.cluster import ClusterView, distinct_ids
+from broker.min_isr import min_isr_by_topic
 from broker.row_flags import any_in_row, count_in_row
 from broker.units import format_size
 from broker.wording import counted
@@ -179,7 +180,6 @@ def _tight(plan: Plan) -> int:
     if plan.goal.factor is None:
         return 0
     moved, table = plan.reassignment, plan.view.partitions
-    least = np.array([topic.min_insync_replicas or 0 for topic in plan.view.topics], dtype=np.int64)
-    asked = least[table.topic_index[moved.rows]]
+    asked = min_isr_by_topic(plan.view.topics)[table.topic_index[moved.rows]]
     after = count_in_row(moved.replicas >= 0)
     return int(np.count_nonzero((asked > 1) & (after <= asked) & (after != count_in_row(moved.current >= 0))))

@@ -147,8 +147,6 @@ def simulate(
     """
     if diagram is not None:
         machines = find_machines(diagram)
-        if form == "svg" and len(machines) > 1:
-            raise UsageError(f"a picture shows one machine: --diagram {machines[0].name}, for example")
         click.echo("\n\n".join(machine_lines(machine, form) for machine in machines))
         return 0
     _check_one_run(chart, seed, seeds, shrinks=shrinks)

@@ -46,7 +46,7 @@ class Machine:
 
     def text(self, form: str) -> str:
         """Return the machine drawn in one of the forms of `broker.diagrams`."""
-        return drawn(self.table, form, title=self.title)
+        return drawn(self.table, form)
 
 
 MACHINES: Final = (

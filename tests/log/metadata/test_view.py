@@ -16,7 +16,6 @@ from broker.cluster import ClusterView
 from broker.units import TimeMs
 from log.metadata import MetadataRecord, Moment, RecordType, Replay, arrange, images_at, view_of
 from log.metadata.image import LOST, UNASSIGNED
-from log.metadata.view import effective_min_isr
 from placement.balance.comparison import compare
 from placement.formats.read import read_dump
 from tests.log.metadata.made import (
@@ -123,7 +122,6 @@ def test_min_insync_replicas_is_the_topics_then_the_clusters_then_kafkas() -> No
     default, own = config("min.insync.replicas", "3"), config("min.insync.replicas", "2", topic="orders")
     for records, expected in (((), 1), ((default,), 3), ((default, own), 2), ((own,), 2)):
         assert view(*start, *records).topics[0].min_insync_replicas == expected
-    assert effective_min_isr("two", "3") == 3
 
 
 def test_a_broker_with_a_min_isr_of_its_own_is_noted() -> None:

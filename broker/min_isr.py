@@ -1,0 +1,88 @@
+"""Decide the min.insync.replicas of a topic, and where it comes from.
+
+How: the topic's own value, else the default of its broker, else that of the cluster, else what the user gave
+(`--min-isr`), else Kafka's default if all settings are known, else unknown. A value that Java cannot read is none.
+
+Example:
+
+    >>> min_isr(topic="2", cluster="3"), min_isr(given=2)
+    (MinIsr(count=2, source=<MinIsrSource.TOPIC: 'topic'>), MinIsr(count=2, source=<MinIsrSource.GIVEN: 'given'>))
+    >>> min_isr().count, min_isr(all_known=True).count
+    (None, 1)
+
+Source: kafka.server.DynamicBrokerConfig (order of dynamic, default and static values); LogConfig, 4.3.1.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+from typing import Final
+
+import attrs
+import numpy as np
+
+from broker.cluster import Int32Array, TopicView
+from broker.config.catalog import lookup
+from broker.config.setting import Scope
+from broker.java.numbers import parse_number
+
+MIN_ISR: Final = "min.insync.replicas"
+MIN_ISR_UNKNOWN: Final = -1
+"""Stands in arrays for a topic whose min.insync.replicas is not known."""
+
+
+class MinIsrSource(enum.Enum):
+    """List where a topic's min.insync.replicas may come from, the first that has it wins."""
+
+    TOPIC = "topic"
+    BROKER_DEFAULT = "broker default"
+    CLUSTER_DEFAULT = "cluster default"
+    GIVEN = "given"
+    KAFKA_DEFAULT = "Kafka's default"
+    UNKNOWN = "unknown"
+
+
+@attrs.frozen
+class MinIsr:
+    """Hold a min.insync.replicas, None if it is unknown, and its source."""
+
+    count: int | None
+    source: MinIsrSource
+
+
+def min_isr(
+    *,
+    topic: str | int | None = None,
+    broker: str | None = None,
+    cluster: str | None = None,
+    given: int | None = None,
+    all_known: bool = False,
+) -> MinIsr:
+    """Return the min.insync.replicas of a topic; `all_known` says that no setting is hidden from the caller."""
+    sources = (
+        (topic, MinIsrSource.TOPIC),
+        (broker, MinIsrSource.BROKER_DEFAULT),
+        (cluster, MinIsrSource.CLUSTER_DEFAULT),
+        (given, MinIsrSource.GIVEN),
+    )
+    for value, source in sources:
+        count = parse_number(value, bits=32) if isinstance(value, str) else value
+        if count is not None:
+            return MinIsr(count, source)
+    if all_known:
+        default = lookup(MIN_ISR, Scope.TOPIC).default
+        assert isinstance(default, int), default
+        return MinIsr(default, MinIsrSource.KAFKA_DEFAULT)
+    return MinIsr(None, MinIsrSource.UNKNOWN)
+
+
+def min_isr_by_topic(topics: Sequence[TopicView], given: int | None = None) -> Int32Array:
+    """Return the min.insync.replicas of each topic as a dump shows it, int32[T]; MIN_ISR_UNKNOWN where unknown."""
+    found = (min_isr(topic=topic.min_insync_replicas, given=given).count for topic in topics)
+    return np.array([MIN_ISR_UNKNOWN if count is None else count for count in found], dtype=np.int32)
+
+
+def shown_or_given(shown: Int32Array, given: int | None) -> Int32Array:
+    """Return the same for an array of values that dumps show, MIN_ISR_UNKNOWN where one does not."""
+    return shown if given is None else np.where(shown >= 0, shown, given).astype(np.int32)
