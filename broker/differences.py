@@ -13,7 +13,7 @@ Example:
     ['4.0', '4.0', '4.1', '4.3']
 
 Left out: what differed before 3.9, which `replication.rules.switches.SWITCHES` lists; settings, which
-`broker.config.changes` and the rows `since` and `until` of the catalog list.
+`broker.config.catalog` and the columns `since` and `until` of the catalog list.
 
 Source: the classes, KIPs and issues of each row, read in the sources of 3.9.2, 4.0.1, 4.1.2, 4.2.1 and 4.3.1.
 """

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from broker.group.zookeeper.episodes import HerdEpisode, herd_episodes
-from broker.group.zookeeper.herd import Herd, HerdOptions, HerdReport
+from broker.group.zookeeper.herd import Herd, HerdEpisode, HerdOptions, HerdReport, herd_episodes
 
 __all__ = ("Herd", "HerdEpisode", "HerdOptions", "HerdReport", "herd_episodes")

@@ -1,16 +1,12 @@
 """Run `brokerside groups herd`, which counts what membership changes cost before the group coordinator (0.9).
 
-What it decides: how the episodes of a ZooKeeper-era group are printed: one column an episode, or JSON with --json.
-
-Constraints: the exit status is 0, or 2 for options that are refused.
-
-Source: ours; the options have the names of Kafka 0.8.2's consumer settings where there is one.
+Source: ours.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
+from json import dumps
 from typing import Final
 
 import attrs
@@ -18,45 +14,16 @@ import click
 from rich.console import Console
 from rich.table import Table
 
-from broker.cli import takes
 from broker.cli_options import seed_option
 from broker.entropy import SplitMix64
-from broker.group.zookeeper.episodes import HerdEpisode, herd_episodes
-from broker.group.zookeeper.herd import HerdOptions
-from broker.units import HOUR_MS, SECOND_MS, DurationMs
+from broker.group.zookeeper.herd import HerdEpisode, HerdOptions, herd_episodes
+from broker.units import SECOND_MS
 from broker.wording import counted
 
 CONSUMER_COUNT_MAX: Final = 200
 """Reads grow with the square of the group; 200 consumers take a few seconds."""
 PARTITION_COUNT_MAX: Final = 2_000
-RETRY_COUNT_MAX: Final = 100
-_DURATION_MS: Final = click.IntRange(0, HOUR_MS)
 _DEFAULTS: Final = HerdOptions()
-
-
-@attrs.frozen(kw_only=True)
-class HerdCommand:
-    """Hold the options of `brokerside groups herd`."""
-
-    consumers: int
-    partitions: int
-    seed: int
-    retries: int
-    backoff_ms: int
-    session_timeout_ms: int
-    notice_ms: int
-    json: bool
-
-    def herd_options(self) -> HerdOptions:
-        """Return the options of the simulation."""
-        return HerdOptions(
-            consumer_count=self.consumers,
-            partition_count=self.partitions,
-            retry_count_max=self.retries,
-            backoff_ms=DurationMs(self.backoff_ms),
-            session_timeout_ms=DurationMs(self.session_timeout_ms),
-            notice_ms=DurationMs(self.notice_ms),
-        )
 
 
 @click.command("herd")
@@ -77,41 +44,8 @@ class HerdCommand:
     help="Partitions of the topic that the group reads.",
 )
 @seed_option()
-@click.option(
-    "--retries",
-    type=click.IntRange(1, RETRY_COUNT_MAX),
-    default=_DEFAULTS.retry_count_max,
-    show_default=True,
-    metavar="N",
-    help="Attempts of one rebalance before a consumer gives up (rebalance.max.retries).",
-)
-@click.option(
-    "--backoff-ms",
-    type=_DURATION_MS,
-    default=_DEFAULTS.backoff_ms,
-    show_default=True,
-    metavar="MS",
-    help="Pause between two attempts, in ms (rebalance.backoff.ms).",
-)
-@click.option(
-    "--session-timeout-ms",
-    type=_DURATION_MS,
-    default=_DEFAULTS.session_timeout_ms,
-    show_default=True,
-    metavar="MS",
-    help="Time until ZooKeeper ends the session of a dead consumer, in ms (zookeeper.session.timeout.ms).",
-)
-@click.option(
-    "--notice-ms",
-    type=_DURATION_MS,
-    default=_DEFAULTS.notice_ms,
-    show_default=True,
-    metavar="MS",
-    help="Mean delay of a watch notification, in ms; the longer, the more consumers read different groups.",
-)
 @click.option("--json", is_flag=True, help="Print every count as JSON instead of a table.")
-@takes(HerdCommand)
-def herd_command(command: HerdCommand) -> int:
+def herd_command(consumers: int, partitions: int, seed: int, *, json: bool) -> int:
     """Count what a membership change cost when consumers coordinated through ZooKeeper (before Kafka 0.9).
 
     Consumers start, one more joins, one dies. Each consumer watches the group in ZooKeeper and computes its own range
@@ -141,7 +75,7 @@ def herd_command(command: HerdCommand) -> int:
       claims refused (conflict_count):
         Partitions claimed while another owned them
       consumers that gave up (failed_consumer_count):
-        Consumers that failed --retries times
+        Consumers that failed four times (rebalance.max.retries)
       partition-seconds without owner (unowned_partition_ms):
         Time without owner, summed over partitions
       without owner at the end (ownerless_count):
@@ -154,26 +88,20 @@ def herd_command(command: HerdCommand) -> int:
     \b
     Examples:
       brokerside groups herd
-      brokerside groups herd --consumers 40 --partitions 120 --notice-ms 500
       brokerside groups herd --consumers 40 --seed 3 --json
     """
-    options = command.herd_options()
-    episodes = herd_episodes(options, SplitMix64(command.seed))
-    if command.json:
-        click.echo(json.dumps({"version": 1, "seed": command.seed, **_as_json(options, episodes)}))
-        return 0
-    Console(soft_wrap=True).print(_table(options, command.seed, episodes))
-    return 0
-
-
-def _as_json(options: HerdOptions, episodes: Sequence[HerdEpisode]) -> dict[str, object]:
-    return {
-        "options": attrs.asdict(options),
-        "episodes": [
+    options = HerdOptions(consumer_count=consumers, partition_count=partitions)
+    episodes = herd_episodes(options, SplitMix64(seed))
+    if json:
+        counted_episodes = [
             {"what": each.what, **attrs.asdict(each.report), "ownerless_count": each.ownerless_count}
             for each in episodes
-        ],
-    }
+        ]
+        document = {"version": 1, "seed": seed, "options": attrs.asdict(options), "episodes": counted_episodes}
+        click.echo(dumps(document))
+    else:
+        Console(soft_wrap=True).print(_table(options, seed, episodes))
+    return 0
 
 
 def _table(options: HerdOptions, seed: int, episodes: Sequence[HerdEpisode]) -> Table:

@@ -1,19 +1,10 @@
 """Simulate a group of consumers before 0.9: each consumer watches ZooKeeper and assigns itself partitions.
 
-What it decides: what a membership change costs without a coordinator. Two troubles show:
-
-- The herd effect: one consumer that joins or dies wakes all the others; each reads the whole group and every owner, so
-  the reads grow with the square of the group.
-- The split brain: each consumer decides by what it has read, and two have not read the same. One claims a partition
-  that another has not let go; the claim fails, is given up and tried again, and a consumer that fails
-  `retry_count_max` times owns nothing.
-
-Constraints: the ranges that two consumers compute from the same view never overlap. No partition is ever owned by two
-consumers, as its owner node can be created once only; what suffers is how long partitions have no owner.
-
 How (0.8): a consumer registers under the group's ids and watches them. When the watch fires, it releases its
 partitions, reads the ids, takes its range, and creates an owner node for each partition of the range. If one exists
-already, it deletes those it has created, waits for `backoff_ms` and begins again.
+already, it deletes those it has created, waits for `backoff_ms` and begins again; after `retry_count_max` attempts it
+owns nothing. One change wakes every consumer, and each reads the whole group (herd effect); two that have read
+different members compute ranges that overlap (split brain), though no partition ever has two owners.
 
 Example: of 20 consumers one dies: 19 are woken, and each reads the group at least once.
 
@@ -266,6 +257,32 @@ class Herd:
 
     def _expire(self, consumer: _Consumer) -> None:
         self._tell(self.nodes.close(consumer.session))
+
+
+@attrs.frozen(kw_only=True)
+class HerdEpisode:
+    """Count the cost of one change of a group; `ownerless_count` counts the partitions without an owner afterwards."""
+
+    what: str
+    report: HerdReport
+    ownerless_count: int
+
+
+def herd_episodes(options: HerdOptions, entropy: RandomSource) -> tuple[HerdEpisode, ...]:
+    """Return three episodes of one group, each from settled to settled: all start, one joins, the first active dies."""
+    herd = Herd(options, entropy)
+    episodes: list[HerdEpisode] = []
+
+    def add(what: str, report: HerdReport) -> None:
+        ownerless_count = options.partition_count - len(herd.owners())
+        episodes.append(HerdEpisode(what=what, report=report, ownerless_count=ownerless_count))
+
+    add(f"{options.consumer_count} start", herd.start())
+    herd.join(f"c{options.consumer_count:04d}")
+    add("one more joins", herd.settle())
+    herd.crash(herd.first_active())
+    add("one dies", herd.settle())
+    return tuple(episodes)
 
 
 def range_of(place: int, consumer_count: int, partition_count: int) -> tuple[int, int]:
