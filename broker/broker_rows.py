@@ -1,9 +1,5 @@
 """Find the places of brokers' ids in the ascending ids of a cluster.
 
-What it decides: nothing; `np.searchsorted` gives the same, and an id that is no broker's is refused.
-
-How: ids are mostly small, so a table of all ids up to the largest answers; else a binary search does.
-
 Example: of the brokers 1, 4 and 7, the replicas 7, 1 and a pad:
 
     >>> broker_rows(np.array([1, 4, 7], np.int32), np.array([7, 1, -1], np.int32)).tolist()

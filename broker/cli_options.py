@@ -1,11 +1,5 @@
 """Define the options that several commands share, so that they have one name, range and help text.
 
-What it decides: how --seed, --seeds, --minutes, --chart and the shapes of a run (such as --quiet) are given, and how
-options are refused that change nothing beside another one, or without it.
-
-Constraints: the shapes of a run exclude each other; two of them are refused, not overruled. A whole number has a lower
-and an upper bound, so that one beyond what a run can hold is refused in a sentence with the bounds.
-
 Source: ours; click.
 """
 

@@ -1,8 +1,5 @@
 """Pass time as a parameter: a component reads the time from a Clock, and only the clock's owner moves the clock.
 
-Constraints: milliseconds since an epoch of the owner's choice; a clock never runs backwards unless its
-owner says so on purpose, as a wall clock that is set back does; no module here reads the machine's.
-
 Example:
 
     >>> clock = ManualClock(TimeMs(1_000))
@@ -14,8 +11,6 @@ Example:
     Traceback (most recent call last):
         ...
     broker.errors.UsageError: the clock stands at 1500 ms and cannot go back to 0 ms
-
-Left out: timers. Who waits keeps its deadline and compares it with `now_ms`.
 
 Source: Kafka clients/org.apache.kafka.common.utils.{Time, MockTime}, 4.0; MockTime ticks by itself, this does not.
 """

@@ -1,9 +1,5 @@
 """List what differs between the releases of Kafka that this library answers for, 3.9 to 4.3.
 
-What it decides: nothing; each rule reads a release where it stands. This is the one table of them, which
-broker/README.md prints: what is otherwise, since which release, who says so, where it stands in the code, and which
-option or argument shows it.
-
 Constraints: every place in the code that compares a release has its file in a row, and the other way round; every
 switch of replication whose first release is later than 3.9 has its name in one.
 
@@ -12,8 +8,8 @@ Example:
     >>> [row.since.name for row in DIFFERENCES if "ELR" in row.what]
     ['4.0', '4.0', '4.1', '4.3']
 
-Left out: what differed before 3.9, which `replication.rules.switches.SWITCHES` lists; settings, which
-`broker.config.catalog` and the columns `since` and `until` of the catalog list.
+Left out: what differed before 3.9, which `replication.rules.switches.SWITCHES` lists; settings, whose table in
+`broker.config` has a row for each form.
 
 Source: the classes, KIPs and issues of each row, read in the sources of 3.9.2, 4.0.1, 4.1.2, 4.2.1 and 4.3.1.
 """
@@ -120,11 +116,7 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
 """Every difference, by release."""
 
 
-def markdown() -> str:
-    """Return the table as Markdown, with links from broker/README.md."""
-    lines = ["| since | what | source | in the code | shown by |", "|---|---|---|---|---|"]
-    lines += [
-        f"| {row.since} | {row.what} | {row.source} | [{row.where}](../{row.where}) | {row.shown_by} |"
-        for row in DIFFERENCES
-    ]
-    return "\n".join(lines)
+def table() -> str:
+    """Return the table as text, a line for each difference: since, what, source and the option that shows it."""
+    rows = [(row.since.name, row.what, row.source, row.shown_by.replace("`", "")) for row in DIFFERENCES]
+    return "\n".join(f"{since}  {what} ({source}); {shown_by}" for since, what, source, shown_by in rows)

@@ -1,15 +1,11 @@
 """List Kafka's error codes by name and number, as the wire protocol defines them.
 
-A decision that a broker would answer with an error returns one of these; NONE means that it was taken.
-
 Example:
 
     >>> ErrorCode.NOT_LEADER_OR_FOLLOWER
     <ErrorCode.NOT_LEADER_OR_FOLLOWER: 6>
     >>> ErrorCode(0)
     <ErrorCode.NONE: 0>
-
-Left out: the codes that nothing modelled here answers with.
 
 Source: org.apache.kafka.common.protocol.Errors, 4.0.
 """

@@ -1,13 +1,5 @@
 """Define three families of errors: misuse by the caller, a refusal by the model, and corrupt data.
 
-`UsageError` is the caller's or the input's: a wrong argument, a file that says
-nonsense. `RefusedError` is the model saying no, as a Kafka broker would: too few
-brokers, not the leader. `CorruptDataError` is damaged bytes. Each carries fields
-beside its text, and `definite` tells whether the operation certainly did not happen.
-
-Refusals that Kafka makes too carry Kafka's message and, in `kafka_class`, the
-Java class that Kafka throws, so that both can be compared to the letter.
-
 Example:
 
     >>> raise InvalidReplicationFactorError("Replication factor: 3 larger than available brokers: 2.")

@@ -1,9 +1,5 @@
 """Define the identifiers of brokers, topics, partitions and epochs that every package uses.
 
-Numbers that mean different things have different names for the reader and for
-mypy; at run time they are plain ints, so the borders that take other people's
-data check the ranges with the functions below.
-
 Example:
 
     >>> TopicPartition("orders", PartitionId(3))

@@ -1,8 +1,5 @@
 """Escape untrusted text so that a terminal does not interpret it.
 
-What it decides: what a name looks like where people read it: control characters, and whatever else is not printable,
-are written as escapes.
-
 Example:
 
     >>> print(printable("a" + chr(27) + "[31m"))

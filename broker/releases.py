@@ -1,8 +1,5 @@
 """Name the releases of Kafka whose behaviour this library reproduces, and order them by age.
 
-Rules, settings and printed forms differ between releases; callers pass the one they mean, `NEWEST` by default. A patch
-number may be given and is dropped: 4.3.1 is an answer of 4.3. Of 4.4 the settings are known; all else answers as 4.3.
-
 Example:
 
     >>> Release("4.1") < Release("4.3.1") == NEWEST

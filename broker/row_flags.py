@@ -1,11 +1,5 @@
 """Find and count flags in the rows of a matrix, and count distinct ids in a row.
 
-What it decides: nothing; `flags.any(axis=1)` and `np.count_nonzero(flags, axis=1)` give the same, and
-`np.unique(row[row >= 0]).size` of each row.
-
-How: column by column. The matrices of partitions are long and narrow (a million rows of three replicas), and numpy
-reduces each short row by itself, at about 100 ns a row; a whole column at a time costs about 1 ns a row.
-
 Example: two partitions, the second without a flag:
 
     >>> flags = np.array([[False, True], [False, False]])
@@ -13,8 +7,6 @@ Example: two partitions, the second without a flag:
     ([True, False], [1, 0])
     >>> distinct_in_row(np.array([[4, 4, -1], [2, 0, 2]])).tolist()
     [1, 2]
-
-Left out: matrices with more columns than rows, for which numpy's own functions are as fast.
 
 Source: ours.
 """

@@ -1,8 +1,5 @@
 """Read a file, whole or in pieces, up to a limit in bytes.
 
-Constraints: only paths that the user gave are opened. A device or a pipe has no size that could be asked for, so that
-reading ends where the limit does.
-
 Example: read_small(Path("racks.json"), size_bytes_max=64 << 20)
 
 Source: ours.

@@ -1,8 +1,5 @@
 """Parse and format durations in milliseconds and sizes in bytes.
 
-Every duration is in milliseconds and every size in bytes unless a name says
-otherwise; sizes are printed in powers of 1024, as Kafka's settings count them.
-
 Example:
 
     >>> parse_size("2 GiB")

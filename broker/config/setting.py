@@ -1,10 +1,5 @@
 """Describe one setting of Kafka as data: name, type, unit, default, range and source.
 
-What it decides: which texts are a value of the setting, and says so in one sentence when one is not.
-
-Constraints: texts are read as Kafka's `ConfigDef.parseType` reads them (spaces around are dropped,
-true and false in any case, lists split at commas); a value outside the range is never kept.
-
 Example:
 
     >>> from broker.config.catalog import lookup
@@ -14,8 +9,6 @@ Example:
     Traceback (most recent call last):
         ...
     broker.errors.UsageError: min.insync.replicas is 0; allowed are whole numbers from 1 to 2147483647
-
-Left out: passwords and classes (no model reads them), and Java's digits outside ASCII.
 
 Source: clients/org.apache.kafka.common.config.ConfigDef, 4.3.1; of lists, ConfigDef.ValidList (KIP-1161).
 """

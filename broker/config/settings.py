@@ -1,13 +1,5 @@
 """Compute the effective settings of a broker, topic or group: given values, then Kafka's fallbacks and defaults.
 
-What it decides: what a broker, a topic or a group runs with.
-
-Constraints: every name is in the catalog, every value in its range, and the pairs that Kafka holds
-against each other agree; a Settings that exists is therefore usable as it is.
-
-How: a topic's or group's own value, else the first of the broker's synonyms that is set, converted
-to the unit of the topic's setting, else Kafka's default. Reading never changes anything.
-
 Example: a topic without a retention of its own, on a broker with log.retention.hours=1, and one with its own:
 
     >>> broker = Settings.parse(Scope.BROKER, {"log.retention.hours": "1"})
@@ -15,9 +7,6 @@ Example: a topic without a retention of its own, on a broker with log.retention.
     3600000
     >>> Settings.parse(Scope.TOPIC, {"retention.ms": "5"}, broker=broker).duration_ms("retention.ms")
     5
-
-Left out: dynamic changes while a broker runs; make a new Settings. A streams group of 4.1 and 4.2 that has a setting
-of its own takes Kafka's defaults for its others, where this gives the broker's.
 
 Source: Kafka 4.3.1 ServerTopicConfigSynonyms, KafkaConfig.validateValues, LogConfig.validate,
 GroupCoordinatorConfig, ShareGroupConfig, GroupConfig; GroupConfigManager of 4.0.1, 4.1.2 and 4.2.1.

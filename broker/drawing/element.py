@@ -1,21 +1,10 @@
 """Write HTML and SVG elements from a tree of calls; escape every text that is not markup.
 
-What it decides: what is markup. A `str` is always text: names of topics, racks, files and clusters come from outside
-and may say `<script>`. Markup is a type of its own, `Markup`, made by this room alone.
-
-Goals, most important first: no string from outside becomes markup; equal input gives equal bytes (attributes stand in
-the order given); the calls read like the page.
-
-How: `tag` writes an element of an HTML page, with an end tag unless HTML forbids one. `node` writes an element of a
-standalone SVG document: XML, in which an element without content is closed in its own tag.
-
 Example:
     >>> tag("p", "<b>", class_="note").text
     '<p class="note">&lt;b&gt;</p>'
     >>> node("rect", x=1, width="2.5").text
     '<rect x="1" width="2.5"/>'
-
-Left out: parsing, and a table of allowed elements; the names of elements are ours.
 
 Source: HTML Living Standard, 13.1.2 (elements), 13.1.3 (text), 4.12.1.3 (what a script may not hold); XML 1.0, 2.4.
 """

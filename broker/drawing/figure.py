@@ -1,8 +1,5 @@
 """Draw texts, lines and a titled figure inside an HTML page.
 
-Every figure has one coordinate system of `WIDTH` units and scales with the page. Colours come from the page's style
-sheet through classes, so that light pages, dark pages and paper need no drawing of their own.
-
 Example:
     >>> line(0, 10, 20, 10, "axis").text
     '<path d="M0 10L20 10" class="axis"></path>'

@@ -1,7 +1,5 @@
 """Wrap a picture, paragraphs and tables as an HTML page that opens offline and can be printed.
 
-Constraints: one file, no script, nothing from outside; every text is escaped; the same content gives the same bytes.
-
 Example:
     >>> print(lines(*table(("broker", "state"), [("1", "<fenced>")], texts=(1,))).text)
     <table>
@@ -10,8 +8,6 @@ Example:
     <tr><td>1</td><td class="t">&lt;fenced&gt;</td></tr>
     </tbody>
     </table>
-
-Left out: the report over many clusters, whose page sorts and filters by a script.
 """
 
 from __future__ import annotations

@@ -1,14 +1,5 @@
 """Define the colours of every picture and page: light, dark and print themes, and the colours of categories.
 
-What it decides: which colour a role has (page, ink, rule, accent, …) and how a style sheet receives it.
-
-Goals, most important first: text and lines keep a contrast of at least 3 to 1 on their page, text of 4.5 to 1;
-categories can be told apart with any colour vision; the same role has the same colour in every picture.
-
-How: a style sheet names a role as the variable `var(--role)`; `themed` writes the variables of the light theme and,
-for readers who ask for a dark page, those of the dark theme. A style sheet in a file names a colour as `$light_ink`,
-which `filled` replaces.
-
 Example:
     >>> themed(".run", "page", "ink")
     '.run{--page:#ffffff;--ink:#1c2126}@media(prefers-color-scheme:dark){.run{--page:#14171a;--ink:#e4e7ea}}'

@@ -1,7 +1,5 @@
 """Format coordinates, and choose the end and the steps of an axis.
 
-Constraints: coordinates have at most one decimal, so that equal input gives equal bytes.
-
 Example:
     >>> number(12.04), number(12.0), number(-0.01)
     ('12', '12', '0')

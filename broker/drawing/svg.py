@@ -1,10 +1,5 @@
 """Wrap a drawing as a self-contained SVG document that follows the reader's light or dark setting.
 
-Constraints: no script, nothing from outside; the same drawing gives the same bytes, one element or group a line.
-
-How: the class of the document scopes its style sheet, so that a document may also stand inside an HTML page. Every
-document has the classes `q` (quiet text) and `h` (heading).
-
 Example:
     >>> print(document("lamp", "A lamp", (40, 20), "", [node("circle", r=4)]))
     <svg xmlns="http://www.w3.org/2000/svg" class="lamp" viewBox="0 0 40 20" role="img" aria-label="A lamp">

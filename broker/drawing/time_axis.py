@@ -1,12 +1,5 @@
 """Place the times of a run along a picture, label round times, and draw lines of steps.
 
-What it decides: where a time stands, which times are named, and how many points a line of steps has at most.
-
-Constraints: the size of a line of steps is bounded by the width of the picture, not by the length of the run.
-
-How: ticks are the first round distance that needs at most `TICK_COUNT_MAX` of them. Of steps closer than half a pixel
-a line keeps the lowest, the highest and the last.
-
 Example:
     >>> axis = TimeAxis(630_000, left=150, width=960)
     >>> [axis.name(at_ms) for at_ms in axis.ticks()][:3]

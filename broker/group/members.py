@@ -1,6 +1,6 @@
 """Describe the members of a group, and a classic group as its record stores it.
 
-Source: GroupMetadataValue, group-coordinator, trunk 1eb7644 (2024-10).
+Source: GroupMetadataValue, group-coordinator, 4.0.1.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ How: a commit becomes records, which are applied once stored. The newest value o
 Example: a group empty since 0 with a retention of 7 days loses its offsets at 604,800,000 ms and not before.
 
 Source: org.apache.kafka.coordinator.group OffsetMetadataManager, OffsetExpirationConditionImpl and
-ClassicGroup.offsetExpirationCondition, trunk 1eb7644 (2024-10).
+ClassicGroup.offsetExpirationCondition, 4.0.1.
 """
 
 from __future__ import annotations

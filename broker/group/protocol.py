@@ -1,12 +1,5 @@
 """Read and write the subscriptions and assignments that consumers exchange, in Kafka's binary form.
 
-What it decides: how subscriptions and assignments travel inside JoinGroup and SyncGroup, where the coordinator passes
-them on unread.
-
-Constraints: written is version 3 of both, topics in Java's order; read are all there have been. Whoever claims more
-than the bytes hold is refused before memory is taken. Sticky assignors keep what they remember in the user data, each
-in its own form.
-
 Example: read_subscription(Subscription(topics=("t",)).to_bytes()).topics == ("t",).
 
 Source: ConsumerProtocolSubscription and ConsumerProtocolAssignment (JSON definitions), AbstractStickyAssignor,

@@ -1,14 +1,6 @@
 """Read and write the records of `__consumer_offsets`, committed offsets and classic groups, in Kafka's binary form.
 
-What it decides: how a coordinator remembers, and so how another goes on: each key is a group, or a group's partition;
-the newest value of a key holds, and a null value, a tombstone, says that there is nothing any more.
-
-Constraints: keys and values begin with a version of 16 bits. Keys 0 and 1 are offsets, 2 is a classic group; higher
-ones belong to the next-generation groups. Written are the versions that Kafka 4.0 writes; read are all there have been.
-
 Example: read_key(OffsetKey("g", "t", 3).to_bytes()) == OffsetKey("g", "t", 3).
-
-Left out: the records of consumer, share and streams groups, which are named by their version and not read.
 
 Source: OffsetCommitKey, OffsetCommitValue, GroupMetadataKey and GroupMetadataValue (JSON definitions of
 group-coordinator) and GroupCoordinatorRecordHelpers, 4.3.1.

@@ -1,17 +1,6 @@
 """Choose the broker that coordinates a group: the leader of one partition of `__consumer_offsets`.
 
-What it decides: the partition that keeps a group's offsets and metadata. Whoever leads that partition is the group's
-coordinator; when the leadership moves, the coordinator moves with it.
-
-Constraints: the answer depends on the group id and the number of partitions alone, so that every
-broker and every tool gives the same; the number is fixed when `__consumer_offsets` is made.
-
-How: Java's hash of the group id, its absolute value, modulo the number of partitions. The least
-int has no absolute value in Java, and Kafka takes 0 for it.
-
 Example: offsets_partition("my-group", 50) == 12.
-
-Left out: transactional ids, which go to `__transaction_state` by the same rule.
 
 Source: Kafka GroupCoordinatorService.partitionFor, GroupMetadataManager.partitionFor and Utils.abs, 4.0.
 """

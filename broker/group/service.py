@@ -18,8 +18,7 @@ is an error.
 
 Left out: several groups in one, transactions, deletion of groups.
 
-Source: GroupCoordinatorService, GroupCoordinatorShard, OffsetMetadataManager and CoordinatorRuntime, trunk 1eb7644
-(2024-10).
+Source: GroupCoordinatorService, GroupCoordinatorShard, OffsetMetadataManager and CoordinatorRuntime, 4.0.1.
 """
 
 from __future__ import annotations

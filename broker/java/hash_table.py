@@ -1,16 +1,5 @@
 """Model the table of a Java `HashMap` or `HashSet`: bins grow, become trees or lists, and lose keys.
 
-What it decides: the order in which keys are iterated, after any insertions and removals.
-
-Constraints: a key is added when it is absent and removed when it is present.
-
-How:
-A table has 2^k bins. A key of spread hash h goes to bin h mod 2^k, behind those that are there. The table doubles when
-it holds more keys than three quarters of its bins, and also when a ninth key goes to one bin of a table smaller
-than 64; in a larger table such a bin becomes a tree (`broker.java.tree_bin`), with an order of its own. Doubling splits
-each bin in two, in the order it has; a tree of which six keys or fewer are left becomes a list again. Taking keys out
-never makes a table smaller, but a tree of few keys a list. The walk goes bin by bin.
-
 Example: spread hashes 33 and 2 in a table of 16 go to the bins 1 and 2, so that 33 is met first:
 
     >>> table = HashTable()

@@ -1,26 +1,11 @@
 """Compute Java's string hash, and the iteration order of a Java `HashMap` of strings.
 
-What it decides: in which order Kafka meets racks, members and topics wherever it walks a hash map: the order reaches
-the result, because chance is drawn and ties are broken along it.
-
-Goals, most important first:
-1. The order is Java's for any strings, hashes that collide included.
-2. It follows from the keys and the order of insertion alone.
-
-Constraints: a key is a string or None; None stands for Java's null and for an absent
-`Optional`, both of hash 0. Keys are put in one at a time; putting one in twice changes nothing.
-
-How: a key's hash is spread, its high half mixed into the low one, and put into a table that grows as
-`broker.java.hash_table` says.
-
 Example: "Aa" and "BB" collide, so they stand in the order of insertion:
 
     >>> java_string_hash("Aa"), java_string_hash("BB")
     (2112, 2112)
     >>> java_map_order(["BB", "b", "Aa"])
     ('BB', 'Aa', 'b')
-
-Left out: keys that are neither strings nor None, and removal.
 
 Source: java.util.HashMap, java.util.HashSet and java.lang.String.hashCode, Java 17.
 """

@@ -1,9 +1,5 @@
 """Decode UTF-8 as Java does, with U+FFFD for malformed bytes.
 
-What it decides: how many U+FFFD stand for bytes that are not UTF-8. Java and Python agree on where such bytes begin,
-and not on how many belong together: Java takes a surrogate's three bytes as one, and the first two if the third is
-missing.
-
 Example: Java replaces a surrogate's three bytes by one character, Python by three.
 
     >>> surrogate = bytes.fromhex("eda080")

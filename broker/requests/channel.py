@@ -1,13 +1,6 @@
 """Decide when a broker reads from a connection: one request at a time per connection.
 
-What it decides: whether a processor may read the next request of a connection. From the moment a request is read until
-its response is sent the socket is muted, so that a connection's requests are answered in order and a client can never
-have more than one of them among the handlers. Throttling for a quota mutes it as well, and both reasons have to end.
-
 Example: OPEN + REQUEST_RECEIVED is RESPONSE_PENDING; RESPONSE_SENT opens it again.
-
-Left out: Kafka's state MUTED between the end of a response and the unmuting that follows in the same
-pass of the processor.
 
 Source: org.apache.kafka.common.network.KafkaChannel.ChannelMuteState, 4.0.
 """

@@ -1,12 +1,5 @@
 """Measure a run of the request path, in the terms of Kafka's metrics.
 
-A request's time falls into phases, each named as Kafka's RequestMetrics names it: RequestQueueTimeMs until a
-handler takes it, LocalTimeMs in the handler, RemoteTimeMs in the purgatory, ResponseQueueTimeMs until its
-processor takes the response, ResponseSendTimeMs until it is sent, TotalTimeMs from having been read to
-having been sent. Before all that it waits in its socket, which no broker sees and every client does: SocketTimeMs.
-
-Percentiles are those of the sorted values: the smallest that at least the asked share is not above.
-
 Source: kafka.network.RequestChannel and RequestMetrics, 4.0; SocketTimeMs is ours.
 """
 

@@ -1,12 +1,6 @@
 """Define ZooKeeper's error codes.
 
-What it decides: nothing; `broker.zookeeper.tree` says when each is due.
-
-Constraints: a refused operation has changed nothing and set no watch.
-
 Example: str(ZnodeRefusedError(ZnodeCode.NO_NODE, "/a")) is "KeeperErrorCode = NoNode for /a", as ZooKeeper has it.
-
-Left out: codes of the ensemble (ConnectionLoss, Rolledback) and of access control lists.
 
 Source: Apache ZooKeeper KeeperException.Code, 3.5 to 3.9.
 """

@@ -20,7 +20,7 @@ Example: three members join within three seconds of the first; at 3,000 ms all t
 
 Left out: groups that change to the consumer protocol while members are in them (KIP-848's migration).
 
-Source: org.apache.kafka.coordinator.group.GroupMetadataManager (classicGroup*), trunk 1eb7644 (2024-10).
+Source: org.apache.kafka.coordinator.group.GroupMetadataManager (classicGroup*), 4.0.1.
 """
 
 from __future__ import annotations

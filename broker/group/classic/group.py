@@ -1,14 +1,5 @@
 """Hold the state of a classic group: members, generation, leader and protocol.
 
-What it decides: nothing by itself; `coordinator` does. It keeps what belongs together together: who waits for what,
-which protocols all support, who leads.
-
-Constraints (`check_invariants`): a leader there is exactly when there are members, and it is one of them; static
-members and their instances are one to one. Who waits for a sync is a member, or was a static member that was replaced.
-
-Kafka keeps members in a hash map, and its order reaches three results: the list that a leader is given, the leader
-that follows one who is gone, and which of two protocols with equal votes is taken. `ordered` is that order.
-
 Source: org.apache.kafka.coordinator.group.classic ClassicGroup and ClassicGroupMember, 4.0.
 """
 

@@ -3,7 +3,7 @@
 The order of the checks is Kafka's; of several errors that apply, the first is returned.
 
 Source: GroupCoordinatorService.joinGroup, GroupMetadataManager.acceptJoiningMember, classicGroupJoinNewMember,
-classicGroupJoinExistingMember and validateSyncGroup, trunk 1eb7644 (2024-10).
+classicGroupJoinExistingMember and validateSyncGroup, 4.0.1.
 """
 
 from __future__ import annotations

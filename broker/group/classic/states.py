@@ -1,10 +1,5 @@
 """Define the states of a classic group and the transitions between them, as a table.
 
-What it decides: what a group may do next: whether it is rebalancing, which half of a rebalance it is in, or done.
-
-How: joining gathers the members and what they support; syncing hands out what their leader computed. Any
-change of members from then on begins a rebalance anew.
-
 Example: STABLE + REBALANCE is PREPARING_REBALANCE; STABLE + JOINED is refused.
 
 Source: org.apache.kafka.coordinator.group.classic.ClassicGroupState, 4.0.

@@ -1,11 +1,5 @@
 """Coordinate one consumer group, without I/O: heartbeats and time go in, responses come out.
 
-What it decides: when a member is gone: silent for the session, or too slow to give back what it was asked for. What a
-heartbeat means, `heartbeats` says.
-
-Constraints: a response may be sent only after the group that it describes is stored: `PendingResponse.group` is that
-group. When storing fails, `revert` restores the former group, and the client tries again.
-
 Source: org.apache.kafka.coordinator.group.GroupMetadataManager (scheduleConsumerGroup*), 4.3.1.
 """
 

@@ -1,11 +1,5 @@
 """Hold a consumer group as a frozen value: members, epochs, target assignment, and the owner of each partition.
 
-What it decides: nothing; `heartbeats` does. A coordinator goes from one value to the next, and back to the former when
-the records that would have made the next could not be stored.
-
-Constraints (`check_invariants`): a partition is held by one member at most, as assigned or as still to be given
-back; the target's epoch is never above the group's.
-
 Source: org.apache.kafka.coordinator.group.modern.consumer.ConsumerGroup, 4.2.1 and 4.3.1.
 """
 

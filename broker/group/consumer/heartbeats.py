@@ -1,19 +1,7 @@
 """Compute a consumer group and a response from a member's heartbeat, with pure functions.
 
-What it decides: which members the group has and the response to one member. When the target assignment is computed
-anew, `target` decides. There is no barrier: each heartbeat moves one member.
-
-Goals, most important first:
-1. The answer is that of Kafka's coordinator for the same group and heartbeat.
-2. A refused heartbeat changes nothing.
-
-Constraints: the group's epoch rises when a subscription, a topic or the set of members changes. A known member that
-comes with epoch 0 is let in again since 4.2; before, it was fenced.
-
 Example: the first member of a group, subscribed to a topic of three partitions: group epoch 2, target epoch 2, and
 the answer gives it all three at epoch 2. Before 4.3 groups begin at epoch 0, and the first member gets epoch 1.
-
-Left out: subscriptions by regular expression, members of the classic protocol in a consumer group.
 
 Source: org.apache.kafka.coordinator.group.GroupMetadataManager (consumerGroupHeartbeat, consumerGroupLeave,
 getOrMaybeSubscribe*, throwIf*), 4.0.1, 4.1.2, 4.2.1 and 4.3.1; KIP-848.

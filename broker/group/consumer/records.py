@@ -1,23 +1,6 @@
 """Read and write consumer group records of `__consumer_offsets` in Kafka's binary form.
 
-What it decides: how a coordinator stores a consumer group (KIP-848), and so how another coordinator restores it.
-
-Goals, most important first:
-1. Applying the records of all changes in order restores the group.
-2. Keys and values are those that Kafka 4.0 writes, in the order in which Kafka writes them; what 4.3 adds stands in
-   tagged fields, which older readers skip: when the target was computed, and since which epoch a partition is held.
-
-Constraints: a change is written as a whole, in one batch. Records name topics by their ids; a reader leaves out an
-unknown id, as its topic was deleted.
-
-How: six kinds of keys, by version: 3 the group's epoch, 4 its topics and their partition counts, 5 a member and what it
-subscribes to, 6 the target's epoch, 7 a member's target, 8 a member's current assignment. The newest value of a key is
-valid; null removes the key. A member that leaves causes three tombstones: its assignment, its target, the member.
-
 Example: the first member of a group makes records of versions 5, 4, 3, 7, 6 and 8.
-
-Left out: classic members in a consumer group, subscriptions by regular expression, racks of partitions; since 4.1 the
-hash of the topics in the group's epoch (KIP-1101), which took the place of the record of version 4.
 
 Source: ConsumerGroupMetadata*, ConsumerGroupPartitionMetadata*, ConsumerGroupMemberMetadata*,
 ConsumerGroupTargetAssignment*, ConsumerGroupCurrentMemberAssignment* (JSON definitions of group-coordinator),
