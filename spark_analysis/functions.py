@@ -7,10 +7,6 @@ partitioner's choice.
 Constraints: columns of keys go through one compiled loop, without a Python object per key. A partition count of 0 or
 less ends the query with a sentence.
 
-Example: spark.sql("select partition_of_key('kafka', 3)") gives 1.
-
-Left out: partitioners for records without a key.
-
 Source: placement/producer/keys.py.
 """
 

@@ -8,10 +8,6 @@ and dumps by their bytes, not by cores, and so is every file.
 How: tasks write their rows into files of their own (tables/staging.py); the files of the attempts that counted are
 kept. The clusters are ranked, and all tables move to their places. A fleet's pairs of brokers are counted last, for the
 clusters that are shown in full: those that rank first. Where tasks run, the engine knows (engines/).
-
-Example: analyse_dumps(LocalEngine(), [DumpInput("prod.txt")], None, Path("out"))
-
-Left out: the report, which reads the tables (report/), and the terminal (cli/).
 """
 
 from __future__ import annotations

@@ -11,10 +11,6 @@ two tables of one run leaves the first, and one within a table may leave a part 
 refused, and says so; delete the rows of the run, and repeat it. Spark moves files into a table before it tells the
 catalog of their partition, so that the folder of the day is looked into as well.
 
-Example: append(balance.clusters(partitions), "lake.kafka.clusters", run=Run("night-7", when))
-
-Left out: replacing rows; changes of columns, which `ALTER TABLE` of the catalog makes.
-
 Source: Spark 4.3 DataFrameWriter.saveAsTable, which matches columns by name.
 """
 

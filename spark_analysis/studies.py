@@ -4,10 +4,6 @@ What it decides: the runs are spread over as many tasks as Spark has cores, a fe
 `replication.studies` makes in a process, with the same columns.
 
 Constraints: nothing is collected; rows come in no order. A task that is repeated makes the same rows.
-
-Example: `study_rows(spark, shipped("restarts")).groupBy("restarts").avg("unavailable_ms").show()`
-
-Source: ours.
 """
 
 from __future__ import annotations

@@ -13,10 +13,6 @@ driver as a row, not as a traceback. While a task works, its counting file (tabl
 cluster or a dump, which shows the driver how many are done: an accumulator reports only when a task ends. The clusters
 of a fleet have the fleet's numbers; the first cluster of input i of n has number i, its second n + i, and so on, so
 that a task need not know the others' results.
-
-Example: fleet_task(fleet, root)(range(10), "00000") writes ten clusters to files called 00000.
-
-Left out: who runs the tasks; the final names and places of the files (tables/write.py).
 """
 
 from __future__ import annotations

@@ -5,10 +5,6 @@ the 99th percentile over clusters of each chance, and what that makes of a year.
 
 How: `placement.risks.availability` draws, from the seed and the cluster's name alone.
 
-Example: QUESTION.rows(view, QUESTION.values({"draws": 4096})) is the Arrow table of one cluster.
-
-Left out: what `placement.risks.availability` leaves out.
-
 Source: placement/risks.
 """
 

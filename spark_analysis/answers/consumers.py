@@ -8,10 +8,6 @@ Constraints: zones are racks; a fetch crosses from the leader, or from the close
 
 How: `placement.traffic` draws and counts; `placement.consumer` assigns.
 
-Example: QUESTION.rows(view, QUESTION.values({"members": 12})) is the Arrow table of one cluster.
-
-Left out: a row for each group, which `groups` of this package has.
-
 Source: placement/consumer and placement/traffic.
 """
 

@@ -5,10 +5,6 @@ the means of each shape and placer.
 
 How: `placement.risks.durability` counts, computes and simulates.
 
-Example: QUESTION.rows(view, QUESTION.values({"years": 10_000})) is the Arrow table of one cluster.
-
-Left out: what `placement.risks.durability` leaves out.
-
 Source: placement/risks, after Cidon et al., USENIX ATC 2013.
 """
 

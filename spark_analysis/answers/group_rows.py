@@ -5,8 +5,6 @@ so is `now` for a group of which it is not known what its members hold; what is 
 
 Constraints: nothing here imports pyspark.
 
-Example: balance_rows(partitions, groups, ("range", "sticky"), release)
-
 Source: placement/consumer and placement/traffic.
 """
 

@@ -4,8 +4,6 @@ Constraints: no Python object per partition. What the cluster's rows do not say 
 
 How: a number for each pair of a topic and a broker; sums of int64 by sorting these numbers.
 
-Example: held_rows(view).num_rows
-
 Source: placement/balance/loads.py, for what is known and what is not.
 """
 

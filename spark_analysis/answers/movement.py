@@ -10,11 +10,7 @@ observers are left alone, as plans of the report leave them, and a plan begins w
 
 How: placement.reassignment plans; the brokers that join have the next free numbers.
 
-Example: QUESTION.rows(view, {"joining": 1.0}) is the Arrow table of one cluster.
-
-Left out: the time that moving takes; brokers that join a cluster of which some brokers have no rack have none either.
-
-Source: ours; the cases are those of Cruise Control's add_broker and remove_broker.
+Source: the cases are those of Cruise Control's add_broker and remove_broker.
 """
 
 from __future__ import annotations

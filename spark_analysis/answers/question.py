@@ -11,10 +11,6 @@ its table. An assumption is a number with a unit, limits, a default and the sour
 Example:
     >>> Assumption("draws", 1024, "How many draws", "draws", low=64, high=1 << 20).checked("128")
     128.0
-
-Left out: assumptions that are no numbers; a question that needs a file takes it as an option of its command.
-
-Source: ours.
 """
 
 from __future__ import annotations

@@ -10,10 +10,6 @@ that of the question's table.
 Example:
     >>> [one.name for one in asked_of(("durability",), ())]
     ['durability']
-
-Left out: the questions that every report answers.
-
-Source: ours.
 """
 
 from __future__ import annotations

@@ -7,10 +7,6 @@ Constraints: bytes are null where the input does not say them (`--sizes`).
 
 How: `held_rows` counts what each broker holds of each topic.
 
-Example: QUESTION.rows(view, {}) is the Arrow table of one cluster.
-
-Left out: what segment files say, which storage.py of this package has.
-
 Source: placement/balance/loads.py.
 """
 

@@ -7,8 +7,6 @@ Example:
     >>> rows = pa.table({"placer": ["a", "a", "b"], "n": [1, 2, 5], "fault": pa.nulls(3, pa.string())})
     >>> means(rows, ("placer",), ("n",))
     (('a', 1.5), ('b', 5.0))
-
-Source: ours.
 """
 
 from __future__ import annotations

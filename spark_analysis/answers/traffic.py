@@ -9,10 +9,6 @@ the size that is kept for `retention_days`, scaled to a month; else `produced_gi
 
 How: `placement.traffic` draws, assigns and counts.
 
-Example: QUESTION.rows(view, QUESTION.values({"groups": 20})) is the Arrow table of one cluster.
-
-Left out: a row for each group, which `traffic` of this package has.
-
 Source: placement/traffic.
 """
 

@@ -25,8 +25,6 @@ How: a command is written as
 
 `read_cluster` yields a `Cluster`: the view with racks, sizes and the default of min.insync.replicas, and the
 capacities. Every column of the view is in memory when it is yielded; the block only keeps a saved standard input.
-
-Left out: several clusters at once, which `brokerside report` takes.
 """
 
 from __future__ import annotations

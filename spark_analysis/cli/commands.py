@@ -4,8 +4,6 @@ A command's module is loaded when the command is called, so `brokerside --help` 
 
 Constraints: standard output carries the answer, standard error the progress and the warnings;
 exit status 1 means that something was refused or, with --strict, put aside, and 2 that nothing was done.
-
-Source: ours; the commands' inputs are those of Kafka's own tools.
 """
 
 from __future__ import annotations

@@ -5,8 +5,6 @@ asks for a Spark. Small is less than a gibibyte of dumps, or up to 1,000 cluster
 same either way.
 
 Constraints: pyspark is imported only where Spark is chosen.
-
-Example: is_local("auto", asks_for_spark=False, is_small=True)
 """
 
 from __future__ import annotations

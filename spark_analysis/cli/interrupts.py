@@ -6,10 +6,6 @@ would come out as anything. While a command works, an interrupt is KeyboardInter
 
 Constraints: nothing heavy is imported here, as this is the first that the `brokerside` command loads. An interrupt
 that the parent process chose to ignore stays ignored.
-
-Left out: the interpreter's own start, some hundredths of a second before the first line of this library runs.
-
-Source: ours; 130 is what shells report of a process that SIGINT ended.
 """
 
 from __future__ import annotations

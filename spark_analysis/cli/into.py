@@ -5,10 +5,6 @@ checked before the job runs, too, so that a wrong name and a run that is there a
 
 Constraints: Spark's own catalog in memory is refused, as it forgets the tables when the command ends. pyspark is
 imported only where it runs.
-
-Example: append_tables(engine, Sink("lake.kafka", "night-7", observed_at), Path("out"), ())
-
-Left out: the writing (sinks.py).
 """
 
 from __future__ import annotations

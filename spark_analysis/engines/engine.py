@@ -4,10 +4,6 @@ What it decides: where a job is cut. Tasks depend on their own numbers alone and
 needs rows of all tasks, the pairs of brokers of the clusters that rank first.
 
 Constraints: the rows and the files, byte for byte, are the same on every engine, for any number of cores.
-
-Example: engine.run(fleet_task(fleet, root), even_parts(10, 2))
-
-Left out: which engine a command chooses (cli/engines.py).
 """
 
 from __future__ import annotations

@@ -7,8 +7,6 @@ Constraints: its columns are those of the schema, names, types and order; a null
 How: one task sorts the rows and writes them with pyarrow (tables/write.py), under a name of its attempt; the driver
 renames the file of the attempt that counted.
 
-Example: write_table(frame, RACKS, Path("out"))
-
 Source: Spark 4.3.0 DataFrame.mapInArrow and TaskContext.
 """
 

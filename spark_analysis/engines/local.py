@@ -3,10 +3,6 @@
 Goals, most important first: the rows and files of the other engine; no pyspark, whose start costs more than a report.
 
 How: a part's files are named by its number, as executors name theirs by number and attempt.
-
-Example: analyse_dumps(LocalEngine(), inputs, None, Path("out"))
-
-Left out: several processes; Spark has them.
 """
 
 from __future__ import annotations

@@ -6,8 +6,6 @@ back are names of files. Spark reads back the pairs of brokers of dumps.
 Example:
     with spark_session(app_name="fleet") as spark:
         analyse_fleet(SparkEngine(spark), load_recipe("demo"), Path("out"))
-
-Left out: the session itself (session/).
 """
 
 from __future__ import annotations

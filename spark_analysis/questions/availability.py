@@ -6,10 +6,6 @@ of the table `availability` of `brokerside fleet --ask availability`.
 
 How: as balance.py; draws depend on the seed and the cluster's name alone, so not on tasks or partitions.
 
-Example: availability(partitions, brokers, assume={"power_cut_lost_percent": 0.5}).where("event = 'power cut'")
-
-Left out: what placement/risks/availability.py leaves out.
-
 Source: placement/risks.
 """
 

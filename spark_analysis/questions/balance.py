@@ -12,10 +12,6 @@ Example:
     partitions = spark.read.format("kafka_cluster").load("dumps/*.txt")
     measures(partitions).where("scope = 'broker' and quantity = 'leaders'").orderBy(F.desc("moves_share"))
 
-Left out: topics of which there is no row that can be used; a report counts them, too. The rank of a
-cluster, which compares all: order by `leaderless_count`, `under_min_isr_count`, `fewer_racks_count` and `uneven`, all
-descending.
-
 Source: placement/balance.
 """
 

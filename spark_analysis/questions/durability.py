@@ -7,10 +7,6 @@ independent losses of brokers and by power cuts, with what one broker takes over
 
 How: as balance.py; the figures are those of `brokerside outage`, in its table `copysets`.
 
-Example: copysets(partitions).selectExpr("cluster", "copyset_count / copyset_count_min as times_the_optimum")
-
-Left out: what placement/risks/durability.py leaves out.
-
 Source: placement/outages/copysets.py, after Cidon et al., USENIX ATC 2013.
 """
 

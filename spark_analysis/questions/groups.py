@@ -10,10 +10,6 @@ group that cannot be answered, and a refusal that Kafka's assignor would throw, 
 
 How: many groups a task (frames/per_group.py); members stand in order of their ids.
 
-Example: balance(members, partitions, assignors=["range", "sticky"]).where("size_max > best_size_max")
-
-Left out: subscriptions by pattern; user data of assignors.
-
 Source: placement/consumer.
 """
 

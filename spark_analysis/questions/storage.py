@@ -15,10 +15,6 @@ rejected. Control records are no user's: they count as records, but not among ke
 How: `codecs` and `keys` are Spark's own aggregates; `compaction` reads the segments of a partition in one task, where
 the cleaner's own code builds what it would write and throws it away; `held` is as balance.py.
 
-Example: codecs(batches).groupBy("topic").agg(F.sum("stored_bytes"), F.sum("unpacked_bytes"))
-
-Left out: compaction of tiered segments in chunks, which have a `fault`; no cleaner touches them.
-
 Source: log/tools/stats.py, log/compaction/estimate.py, placement/balance/loads.py.
 """
 

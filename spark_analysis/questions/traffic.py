@@ -12,10 +12,6 @@ replica. Producers are spread evenly over the zones of the cluster's replicas.
 How: groups are assigned many a task; what they read from each zone is summed by Spark, and each cluster's changes are
 computed from these sums, whatever the number of its groups.
 
-Example: clusters(members, partitions).where("change = 'closest replica'").select("cluster", "saved_cost")
-
-Left out: producers' zones as rows; moves of replicas.
-
 Source: placement/traffic.
 """
 

@@ -8,10 +8,6 @@ Constraints: a state that the rows do not show is null, never false.
 
 How: as balance.py.
 
-Example: violations.partitions(frame).where("array_contains(broken, 'leaderless')")
-
-Left out: why a partition is in a state.
-
 Source: placement/balance/constraints.py and audit.py.
 """
 

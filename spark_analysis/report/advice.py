@@ -5,10 +5,6 @@ figure has the accent where a plan brings it down and it was over the tolerance 
 
 Constraints: nothing but a gain has the accent. A plan that changes nothing, or that a rule forbids, has no command.
 What a report cannot say has its reason in its place.
-
-Example: "racks: 3 replicas move (no plan moves fewer), 2 leaders change; on fewer racks 3 -> 0".
-
-Left out: simulated fleets, which nobody can mend; plans that add or drain brokers.
 """
 
 from __future__ import annotations

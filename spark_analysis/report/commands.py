@@ -5,10 +5,6 @@ describes several clusters, `--cluster`. Folders of answers are named after the 
 
 Constraints: every argument is quoted for a shell, as names of files, clusters and topics are other people's. A command
 with a character that cannot be seen is left out: what is copied from the page would not be what is meant.
-
-Example: `brokerside plan prod.txt --racks racks.csv --goal racks --out prod-racks`.
-
-Left out: the folder in which the report was made, from which the paths lead.
 """
 
 from __future__ import annotations

@@ -4,8 +4,6 @@ What it decides: the distance of a cluster is what has to move, no less, until t
 most even that the rack rule allows, divided by the total. 0 is the optimum whatever the size and the racks of the
 cluster, so clusters and placers stand on one axis. A simulated fleet is split by shape and placer; a few clusters are
 shown one by one.
-
-Left out: spreads over racks and topics, which stand with each cluster.
 """
 
 from __future__ import annotations

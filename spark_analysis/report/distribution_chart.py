@@ -2,10 +2,6 @@
 
 What it decides: one row for each group of clusters (a placer, a shape, or both) on one common axis that starts at the
 optimum, so that two placers are compared at a glance: tall bars at the left are good. A group of one cluster is a dot.
-
-Example: 500 clusters placed by two placers give two rows of at most `BINS` bars each.
-
-Left out: interaction. A chart can be read without touching it, and the numbers stand beside it.
 """
 
 from __future__ import annotations

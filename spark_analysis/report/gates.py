@@ -5,13 +5,6 @@ the gate of a state if it has a partition in it, and "uneven" if more than the t
 
 Constraints: a state that the input does not show fails its gate, for nothing says that all is well; so does an input
 that cannot be used. Of moments of one cluster only the last is judged.
-
-Example: with the gate leaderless, a cluster of two partitions without a leader fails: "prod: 2 partitions have no
-leader".
-
-Left out: thresholds by state.
-
-Source: ours.
 """
 
 from __future__ import annotations

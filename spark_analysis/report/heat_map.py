@@ -8,8 +8,6 @@ How: the picture is an indexed PNG of stored (uncompressed) blocks: a hundred br
 cell takes 600 kB, and the bytes do not depend on the machine's zlib. Its pixels are one colour at seven opacities,
 legible on a light page and on a dark one.
 
-Example: brokers 1, 2, 3 and partitions [1, 2], [2, 1], [2, 3]: cell (1, 2) is 2, (2, 3) is 1, (1, 3) is 0.
-
 Source: PNG specification (third edition), 11.2 (chunks); RFC 1950 and 1951 (stored blocks).
 """
 

@@ -4,10 +4,6 @@ What it decides: the inputs are those of `brokerside report`, named and joined t
 those that it writes, row by row. Nothing stays on disk.
 
 How: the job runs on the local engine and writes to a temporary folder, from which the tables are read.
-
-Example: report_tables(["prod.txt"])["clusters"].to_pandas()
-
-Left out: the page, which `write_report` makes of a folder of tables; standard input.
 """
 
 from __future__ import annotations

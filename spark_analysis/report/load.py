@@ -9,10 +9,6 @@ each row that is shown, columns for what is counted.
 
 How: rows arrive in the order of the files; every list is sorted before it is cut, so the page does not depend on how
 the job was partitioned.
-
-Example: OUT/tables/clusters/part-0.parquet … → load_report(OUT, run).rows, worst first.
-
-Left out: figures that need a second pass over rows of topics or violations of all clusters.
 """
 
 from __future__ import annotations

@@ -2,8 +2,6 @@
 
 A tile holds a count and its share of the partitions whose state is known; where the input lacks the state the tile says
 so and never shows 0. Of successive dumps of one cluster the last is now.
-
-Example: two dumps, one of which carries no ISR: "3", "1.2 % of 250 partitions; 1 of 2 clusters say".
 """
 
 from __future__ import annotations

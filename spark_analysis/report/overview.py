@@ -1,7 +1,4 @@
-"""Say what was read, in words and totals.
-
-Example: "A simulated fleet of 500 clusters, each placed by classic and by striped."
-"""
+"""Say what was read, in words and totals."""
 
 from __future__ import annotations
 

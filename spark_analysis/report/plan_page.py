@@ -5,12 +5,6 @@ and the commands to run.
 
 Constraints: one file, no script, nothing from outside, readable on paper; the same plan gives the same bytes; every
 text is escaped.
-
-Example: plan_page(summary, rows, commands) with the rows of brokers.parquet.
-
-Left out: every partition that moves; moves.parquet lists them.
-
-Source: ours.
 """
 
 from __future__ import annotations

@@ -3,10 +3,6 @@
 How: one gauge a line, in the text exposition format; a cluster and its placer are labels. What the input does not show
 has no line, as an invented zero would silence an alert. Of moments of one cluster only the last is written.
 
-Example: brokerside_partitions_in_state{cluster="prod",placer="dump",state="leaderless"} 2
-
-Left out: times; the collector takes the file's.
-
 Source: Prometheus, Exposition formats, text format 0.0.4.
 """
 

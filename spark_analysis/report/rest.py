@@ -6,10 +6,6 @@ Constraints: every number over all clusters, a sum, a median, a histogram, is th
 compares the two). Only simulated clusters are counted here: they have neither moments nor gates.
 
 How: one Arrow table in the order of ranks, a row a cluster, with the share to move of each quantity beside the facts.
-
-Example: Rest(columns).total("broker_count") is 285000 for the 95,000 clusters of three brokers that rank last.
-
-Left out: the worst finding of each cluster in words; the table of clusters has its facts.
 """
 
 from __future__ import annotations

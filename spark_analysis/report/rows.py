@@ -4,9 +4,6 @@ Constraints: None means that the input does not say; no field holds markup or a 
 
 How: each class has exactly the fields of its table in `spark_analysis.tables.schemas` (a test holds them together), so
 that the meaning and unit of a field is the comment there.
-
-Left out: rows of the Parquet tables that are not on the page: brokers, topics and pairs of the clusters that are not
-shown in full.
 """
 
 from __future__ import annotations

@@ -6,9 +6,6 @@ the largest share of its quantity to move, if it is more than the tolerance, 1 %
 user gives another. Only what can be reached without breaking the
 rack rule is held against a cluster, and a number of moves that may not be enough is called "at least".
 
-Example: leaders of one cluster, 34 on broker 7 where the mean is 16.2, and 14 moves to the optimum: "broker 7 leads 2.1
-times its share; moving 14 leaders would mend it".
-
 Source: the names are those of `kafka-topics --describe` and of Kafka's own metrics (OfflinePartitionsCount,
 UnderMinIsrPartitionCount, AtMinIsrPartitionCount, UnderReplicatedPartitions, PreferredReplicaImbalanceCount), 4.0.
 """

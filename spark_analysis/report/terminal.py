@@ -2,10 +2,6 @@
 
 How: the lines answer the page's first four questions in its order. Names from dumps go through `visible` (no control
 sequence reaches the terminal) and into `rich.text.Text` (no square bracket of theirs is markup).
-
-Example: the third line of a fleet: "on fewer racks than possible: 12 (0.3 % of 4,000 partitions)".
-
-Left out: findings beyond ten lines; the page has them.
 """
 
 from __future__ import annotations

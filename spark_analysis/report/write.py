@@ -2,8 +2,6 @@
 
 How: the page is written under a temporary name in the same folder and then renamed over `report.html`, so that a reader
 never sees half a page and a failed run leaves the old one.
-
-Example: write_report(Path("OUT"), run) reads OUT/tables/*/ and returns OUT/report.html.
 """
 
 from __future__ import annotations

@@ -56,6 +56,7 @@ from spark_analysis.session.settings import (
 REACH_SECONDS_MAX: Final = 10  # Spark's own clients try for minutes.
 STOP_SECONDS_MAX: Final = 20  # A JVM that has not stopped by then is killed.
 INTERRUPT_SECONDS_MAX: Final = 3  # The same after an interrupt.
+CONNECT_MODE: Final = "SPARK_CONNECT_MODE_ENABLED"
 _ALWAYS_ARROW: Final = "spark.sql.execution.arrow.pyspark."
 _JAVA_PREFIX: Final = re.compile(r"^(Caused by)?: (org\.apache\.spark\.\w+: )?")
 _LOG_RULES: Final = """\
@@ -106,13 +107,16 @@ def spark_session(
     with tempfile.TemporaryDirectory(prefix="brokerside-", ignore_cleanup_errors=True) as name, _environment():
         spark = None
         try:
-            with _held_signals():
+            with _held_signals(), _environment():
                 spark = _started(Path(name), app_name, master, given)
+            if type(spark).__module__.startswith("pyspark.sql.connect"):
+                os.environ[CONNECT_MODE] = "1"  # By this pyspark's functions know that columns are for a server.
             yield spark
         except (PySparkException, Py4JError) as error:  # Read now: these ask the JVM for their text.
             raise job_error(error) from None
-        except (KeyboardInterrupt, GeneratorExit, SystemExit):
-            seconds_max = INTERRUPT_SECONDS_MAX
+        except BaseException as error:
+            if not isinstance(error, Exception):
+                seconds_max = INTERRUPT_SECONDS_MAX
             raise
         finally:
             with _held_signals():
@@ -203,7 +207,7 @@ def _connected(url: str, app_name: str, given: Mapping[str, str], folder: Path) 
                 f"what listens at {builder.endpoint} is no Spark Connect server, or wants other parameters in its URL: "
                 f"no gRPC connection within {REACH_SECONDS_MAX} s"
             ) from None
-    os.environ["SPARK_CONNECT_MODE_ENABLED"] = "1"  # By this pyspark's functions know that columns are for a server.
+    os.environ[CONNECT_MODE] = "1"
     ours = {option.key: option.value for option in OF_QUERIES if not option.key.startswith(_ALWAYS_ARROW)}
     try:
         spark = cast("SparkSession", ConnectSession.builder.remote(url).appName(app_name).create())

@@ -9,10 +9,6 @@ How: a metadata log gives one cluster for each requested moment: the end, offset
 live brokers changed. Racks, fenced brokers and settings are in the log; records that cannot be read are put aside one
 by one.
 
-Example: read_input("__cluster_metadata-0").clusters[0].racks == ("east", "west")
-
-Left out: sizes, which no metadata log has; they are in a file of their own (`with_sizes`).
-
 Source: the modules of the formats.
 """
 

@@ -6,10 +6,6 @@ is one clear sentence.
 Constraints: only paths that the user gave are opened; nothing read from a file ever becomes a path.
 
 How: a file that begins as gzip or Zstandard does is decompressed while it is read, a piece at a time.
-
-Example: b"".join(read_chunks("dump.txt")) is the whole content of the file.
-
-Left out: URLs; standard input, which executors do not have (inputs.py saves it to a file).
 """
 
 from __future__ import annotations

@@ -2,8 +2,6 @@
 
 Constraints: a file is held whole; it may have `GROUPS_BYTES_MAX` bytes, decompressed.
 
-Example: read_groups("groups.txt").members
-
 Source: placement/formats/group_tables.py.
 """
 

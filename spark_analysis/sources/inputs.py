@@ -9,10 +9,6 @@ short and never alike.
 How: the first 64 KiB of an input tell here whether its format is known, so nothing is parsed twice; the first input of
 a known format ends the search. Dumps whose file names begin with rising numbers, in one folder, are moments of one
 cluster.
-
-Example: dump_inputs(("1-before.txt", "2-after.txt"), None, None) are two inputs of one series.
-
-Left out: pipes other than standard input, which is saved to a file first: executors read files.
 """
 
 from __future__ import annotations

@@ -3,10 +3,6 @@
 What it decides: a label has the offset of the moment, its time, and which brokers were fenced, came back, were
 registered or left since the moment before; where no broker changed, how many partitions did. The first moment says how
 many brokers are live. A moment that is asked for twice is shown once.
-
-Example: "prod at offset 168, 2026-11-21T18:29:43.035Z (broker 1 fenced)"
-
-Left out: what happened between two moments and was undone; `brokerside log history` has every event.
 """
 
 from __future__ import annotations

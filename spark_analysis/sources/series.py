@@ -5,10 +5,6 @@ one cluster, unless they share no topic. Dumps that the user calls moments are m
 
 How: topics whose names begin with "__" do not count, as every cluster has __consumer_offsets; between dumps without any
 other topic the file names decide.
-
-Example: 1-east.txt with the topic orders and 2-west.txt with the topic audit are two clusters.
-
-Left out: clusters that have equal topics by design, such as mirrors: name them, or give --separate.
 """
 
 from __future__ import annotations

@@ -2,10 +2,6 @@
 
 What it decides: an input that cannot be used is one row in, put aside, and its fault is said in one sentence. What the
 user has given for its cluster alone, sizes and groups, is not read, and a note says so.
-
-Example: unusable(DumpInput("a.gz"), error).rows_rejected == 1
-
-Left out: who goes on with the other inputs, and who stops (jobs.py, data_sources/).
 """
 
 from __future__ import annotations
