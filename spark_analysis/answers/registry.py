@@ -28,13 +28,13 @@ QUESTIONS: Final[Mapping[str, tuple[str, str]]] = MappingProxyType(
     {
         "availability": (
             "spark_analysis.answers.availability",
-            "chances of partitions lost, leaderless, under min-ISR",
+            "probability of lost, leaderless and under-min-ISR partitions",
         ),
-        "durability": ("spark_analysis.answers.durability", "copysets, scatter widths, losses a year"),
-        "movement": ("spark_analysis.answers.movement", "what brokers that join or leave, and a new rack, move"),
-        "storage": ("spark_analysis.answers.storage", "what topics take on brokers"),
-        "consumers": ("spark_analysis.answers.consumers", "what each assignor makes of consumer groups"),
-        "traffic": ("spark_analysis.answers.traffic", "what crosses zones, and what would save it"),
+        "durability": ("spark_analysis.answers.durability", "copysets, scatter width, data losses per year"),
+        "movement": ("spark_analysis.answers.movement", "replicas that move as brokers join or leave"),
+        "storage": ("spark_analysis.answers.storage", "bytes of topics on brokers"),
+        "consumers": ("spark_analysis.answers.consumers", "assignments of each assignor"),
+        "traffic": ("spark_analysis.answers.traffic", "traffic between zones, and what would reduce it"),
     }
 )
 """Every question by name: the module that defines it, and what it answers."""

@@ -88,7 +88,7 @@ JOINED: Final[Mapping[str, Joined]] = MappingProxyType(
             NOTHING,
             "spark_analysis.cli.fleet",
             "fleet",
-            "Simulate a fleet of clusters, place every topic as Kafka would, and report how balanced it is.",
+            "Simulate a fleet of clusters, place every topic as Kafka would, and report how even the clusters are.",
         ),
         "groups": Joined(
             NOTHING,
@@ -130,13 +130,13 @@ JOINED: Final[Mapping[str, Joined]] = MappingProxyType(
             NOTHING,
             "spark_analysis.cli.recipes",
             "recipes",
-            "List the recipes that come with the library; each is a name for `brokerside fleet`.",
+            "List the recipes that come with the library, by the name that `brokerside fleet` takes.",
         ),
         "report": Joined(
             DUMPS,
             "spark_analysis.cli.report",
             "report",
-            "Report on real clusters from the output of Kafka's tools and their peers.",
+            "Report what is wrong with clusters, how even they are, and what to do next.",
         ),
         "requests": Joined(
             NOTHING,

@@ -34,26 +34,26 @@ class FleetOptions(RunOptions):
 @click.command()
 @click.argument("recipe_name", metavar="[RECIPE]", default=RECIPE_DEFAULT)
 @click.option(
-    "--clusters", type=click.IntRange(1, CLUSTER_COUNT_MAX), help="Number of clusters, instead of the recipe's."
+    "--clusters", type=click.IntRange(1, CLUSTER_COUNT_MAX), help="Number of clusters (default: the recipe's)."
 )
-@click.option("--seed", type=click.IntRange(0, SEED_MAX), help="Seed of the fleet, instead of the recipe's.")
+@click.option("--seed", type=click.IntRange(0, SEED_MAX), help="Seed of the random generator (default: the recipe's).")
 @click.option(
     "--placers",
     metavar="NAMES",
-    help="Placers, instead of the recipe's: a list with commas of striped, classic, copyset (an example with few "
-    "copysets), or names of installed ones.",
+    help="Placers, separated by commas: striped, classic, copyset (an example with few copysets) or the name of an "
+    "installed one (default: the recipe's).",
 )
 @click.option(
     "--partitions",
     is_flag=True,
-    help="Write the table of partitions, too: a row per partition and placer.",
+    help="Also write the table of partitions: a row per partition and placer.",
 )
 @run_options(SPARK, f"up to {LOCAL_CLUSTERS_MAX:,} clusters")
 @takes(FleetOptions)
 def fleet(options: FleetOptions) -> int:
-    """Simulate a fleet of clusters, place every topic as Kafka would, and report how balanced it is.
+    """Simulate a fleet of clusters, place every topic as Kafka would, and report how even the clusters are.
 
-    RECIPE is a TOML file, or the name of one that is shipped: see `brokerside recipes`.
+    RECIPE is a TOML file, or one of the names that `brokerside recipes` lists.
     """
     recipe = load_recipe(options.recipe_name)
     if options.clusters is not None:

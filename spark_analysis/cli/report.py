@@ -85,21 +85,20 @@ class ReportOptions(RunOptions):
     "--sizes",
     multiple=True,
     metavar="[NAME=]FILE",
-    help="Sizes of the replicas: what kafka-log-dirs --describe printed, topicmappr's partition metadata, or Cruise "
-    "Control's /partition_load. NAME is the cluster, when there are several. May be repeated.",
+    help="Replica sizes: output of kafka-log-dirs --describe, topicmappr's partition metadata, or Cruise Control's "
+    "/partition_load. NAME is the cluster, where there are several. May be repeated.",
 )
 @click.option(
     "--groups",
     multiple=True,
     metavar="[NAME=]FILE",
-    help="Output of kafka-consumer-groups --describe, with --members --verbose or --offsets: the groups that "
-    "--ask consumers and --ask traffic answer about, instead of drawn ones. NAME as for --sizes. May be repeated.",
+    help="Consumer groups for --ask consumers and --ask traffic, instead of generated ones: output of "
+    "kafka-consumer-groups --describe with --members --verbose or --offsets. NAME as for --sizes. May be repeated.",
 )
 @click.option(
     "--group-zones",
     type=_FILE,
-    help="Zones of the consumers of --groups: CSV lines host,zone or client id,zone; a name that ends in * stands for "
-    "all that begin so.",
+    help="Zones of the members of --groups: CSV lines host,zone or client id,zone; a trailing * matches a prefix.",
 )
 @click.option(
     "--format",
@@ -108,26 +107,26 @@ class ReportOptions(RunOptions):
     metavar="FORMAT",
     help=f"Format of the dumps: {', '.join(FORMATS)} (default: by their content).",
 )
-@click.option("--min-isr", type=COUNT, help="min.insync.replicas of topics that do not show theirs.")
+@click.option("--min-isr", type=COUNT, help="min.insync.replicas of topics whose dump does not show it.")
 @click.option(
     "--moments/--separate",
     default=None,
-    help="Take the dumps as one cluster at successive moments, or as separate clusters (default: moments if numbered "
-    "1-…, 2-… and with a topic in common). With --moments, a single metadata log gives the "
-    "moments before its live brokers changed.",
+    help="Treat the dumps as one cluster at successive moments, or as separate clusters (default: moments if numbered "
+    "1-…, 2-… with a topic in common). With --moments, a metadata log gives the moment before each change of its live "
+    "brokers.",
 )
 @click.option(
     "--at",
     "at",
     multiple=True,
     metavar="OFFSET|TIME",
-    help="A moment of a metadata log: an offset, or a UTC time such as 2026-11-21T18:30. May be repeated.",
+    help="Moment of a metadata log: an offset, or a UTC time such as 2026-11-21T18:30. May be repeated.",
 )
 @click.option(
     "--fail-on",
     metavar="GATES",
-    help=f"Exit with status 1 when a cluster fails a gate; a list with commas of {', '.join(GATES)}. A state that the "
-    "input does not show fails its gate.",
+    help=f"Exit with status 1 when a cluster fails one of these gates, separated by commas: {', '.join(GATES)}. A state "
+    "that the input does not show fails its gate.",
 )
 @click.option(
     "--tolerance",
@@ -135,14 +134,13 @@ class ReportOptions(RunOptions):
     metavar="PERCENT",
     default=100 * TOLERANCE,
     show_default=True,
-    help="Share of replicas, leaders or bytes that may have to move before the page, the summary "
-    "and the gate uneven call a cluster uneven.",
+    help="Share of replicas, leaders or bytes that may have to move before a cluster counts as uneven.",
 )
 @click.option("--strict", is_flag=True, help="Exit with status 1 when any row was rejected.")
 @run_options(AUTO, "below a gibibyte of input")
 @takes(ReportOptions)
 def report(options: ReportOptions) -> int:
-    """Report on real clusters from the output of Kafka's tools and their peers.
+    """Report what is wrong with clusters, how even they are, and what to do next.
 
     \b
     A DUMP is a file, or NAME=FILE to name its cluster, in one of these formats:

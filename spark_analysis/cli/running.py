@@ -98,15 +98,15 @@ def run_options(engine: str, small: str) -> Callable[[Callable[..., int]], Calla
             type=click.Path(file_okay=False, path_type=Path),
             default=OUT_DEFAULT,
             show_default=True,
-            help="Folder for tables/, report.html, report.json, report.prom; an earlier run's are replaced.",
+            help="Output folder: tables/, report.html, report.json and report.prom; those of an earlier run are replaced.",
         ),
         click.option(
             "--engine",
             type=click.Choice((AUTO, LOCAL, SPARK)),
             default=engine,
             show_default=True,
-            help=f"Where to run, with the same results: local is this process, spark a Spark; auto is local {small}, "
-            "unless --master or --conf is given or spark-submit runs it.",
+            help=f"Where to run, with equal results: local is this process, spark is a Spark session; auto is local {small}, "
+            "unless --master or --conf is given or spark-submit runs the command.",
         ),
         click.option(
             "--master",
@@ -118,31 +118,31 @@ def run_options(engine: str, small: str) -> Callable[[Callable[..., int]], Calla
             "--conf",
             multiple=True,
             metavar="KEY=VALUE",
-            help="A Spark setting, such as spark.executor.memory=4g. May be repeated.",
+            help="Spark setting, such as spark.executor.memory=4g. May be repeated.",
         ),
         click.option(
             "--ask",
             multiple=True,
             type=click.Choice(tuple(QUESTIONS)),
             metavar="QUESTION",
-            help=f"Answer a question about every cluster, too: {_QUESTIONS}. May be repeated.",
+            help=f"Also answer a question about every cluster: {_QUESTIONS}. May be repeated.",
         ),
         click.option(
             "--assume",
             multiple=True,
             metavar="NAME=VALUE",
-            help="A number that an answer to --ask assumes; the page lists names, units and defaults. May be repeated.",
+            help="Assumption of --ask; the page lists names, units and defaults. May be repeated.",
         ),
         click.option(
             "--into",
             metavar="CATALOG.SCHEMA",
-            help="Also append each table to the table of that name in this schema of a Spark catalog, with run_id and "
+            help="Also append the tables to those of the same names in this schema of a Spark catalog, with run_id and "
             "observed_at, partitioned by day.",
         ),
         click.option(
             "--observed-at",
             metavar="TIME",
-            help="For --into: time of what the tables say, in UTC unless it has a zone, such as 2026-11-21T18:30.",
+            help="For --into: time at which the clusters were observed, in UTC unless it has a zone.",
         ),
         click.option("--run-id", metavar="NAME", help="For --into: name of the run (default: --observed-at)."),
         click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON."),
@@ -151,7 +151,7 @@ def run_options(engine: str, small: str) -> Callable[[Callable[..., int]], Calla
 
     def decorate(command: Callable[..., int]) -> Callable[..., int]:
         command = idle_without("--into", "--run-id", "--observed-at")(command)
-        for option in options:
+        for option in reversed(options):
             command = option(command)
         return command
 
