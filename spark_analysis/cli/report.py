@@ -125,8 +125,8 @@ class ReportOptions(RunOptions):
 @click.option(
     "--fail-on",
     metavar="GATES",
-    help=f"Exit with status 1 when a cluster fails one of these gates, separated by commas: {', '.join(GATES)}. A state "
-    "that the input does not show fails its gate.",
+    help=f"Exit with status 1 when a cluster fails one of these gates, separated by commas: {', '.join(GATES)}. A "
+    "state that the input does not show fails its gate.",
 )
 @click.option(
     "--tolerance",

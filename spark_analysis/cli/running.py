@@ -98,14 +98,14 @@ def run_options(engine: str, small: str) -> Callable[[Callable[..., int]], Calla
             type=click.Path(file_okay=False, path_type=Path),
             default=OUT_DEFAULT,
             show_default=True,
-            help="Output folder: tables/, report.html, report.json and report.prom; those of an earlier run are replaced.",
+            help="Output folder: tables/, report.html, report.json, report.prom; those of an earlier run are replaced.",
         ),
         click.option(
             "--engine",
             type=click.Choice((AUTO, LOCAL, SPARK)),
             default=engine,
             show_default=True,
-            help=f"Where to run, with equal results: local is this process, spark is a Spark session; auto is local {small}, "
+            help=f"Where to run, with equal results: local is this process, spark is Spark; auto is local {small} "
             "unless --master or --conf is given or spark-submit runs the command.",
         ),
         click.option(
@@ -136,8 +136,8 @@ def run_options(engine: str, small: str) -> Callable[[Callable[..., int]], Calla
         click.option(
             "--into",
             metavar="CATALOG.SCHEMA",
-            help="Also append the tables to those of the same names in this schema of a Spark catalog, with run_id and "
-            "observed_at, partitioned by day.",
+            help="Also append the tables to those of the same names in this schema of a Spark catalog, with run_id "
+            "and observed_at, partitioned by day.",
         ),
         click.option(
             "--observed-at",

@@ -17,6 +17,7 @@ Source: Spark 4.3.0 pyspark/java_gateway.py, pyspark/core/context.py, pyspark/sq
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import re
 import shlex
@@ -26,7 +27,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, cast
 
@@ -34,6 +35,7 @@ import pyspark
 from py4j.protocol import Py4JError
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException, PythonException
+from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from broker.errors import BrokersideError, UsageError, shorten
@@ -104,23 +106,36 @@ def spark_session(
         raise UsageError("this process has a Spark session already; stop it first, or use it")
     given = dict(options or {})
     seconds_max = STOP_SECONDS_MAX
+    logging.getLogger().addFilter(_is_ours)
     with tempfile.TemporaryDirectory(prefix="brokerside-", ignore_cleanup_errors=True) as name, _environment():
         spark = None
         try:
             with _held_signals(), _environment():
                 spark = _started(Path(name), app_name, master, given)
-            if type(spark).__module__.startswith("pyspark.sql.connect"):
+            if _is_connected(spark):
                 os.environ[CONNECT_MODE] = "1"  # By this pyspark's functions know that columns are for a server.
-            yield spark
-        except (PySparkException, Py4JError) as error:  # Read now: these ask the JVM for their text.
-            raise job_error(error) from None
+            with _cancelling_jobs(spark):
+                yield spark
         except BaseException as error:
-            if not isinstance(error, Exception):
+            if (interrupt := _interrupt_behind(error)) is not None:
                 seconds_max = INTERRUPT_SECONDS_MAX
+                raise interrupt.with_traceback(None) from None
+            if isinstance(error, PySparkException | Py4JError):
+                raise job_error(error) from None  # Before the JVM ends, which is asked for the text.
             raise
         finally:
             with _held_signals():
                 _stop(spark, seconds_max)
+            logging.getLogger().removeFilter(_is_ours)
+
+
+def _is_ours(record: logging.LogRecord) -> bool:
+    """Return whether a log record is not Py4J's trace of a call that an interrupt cut short."""
+    return "while sending command" not in record.getMessage()
+
+
+def _is_connected(spark: SparkSession) -> bool:
+    return type(spark).__module__.startswith("pyspark.sql.connect")
 
 
 def _started(folder: Path, app_name: str, master: str | None, given: Mapping[str, str]) -> SparkSession:
@@ -157,6 +172,9 @@ def _launched(folder: Path, app_name: str, master: str, given: Mapping[str, str]
     words = shlex.split(os.environ.get("PYSPARK_SUBMIT_ARGS", "")) or ["pyspark-shell"]
     os.environ["PYSPARK_SUBMIT_ARGS"] = shlex.join([*words[:-1], "--master", master, words[-1]])
     try:
+        # A process group of its own, which a terminal's Ctrl-C does not reach.
+        gateway = launch_gateway(SparkConf(False).setAll(list(settings.items())), {"start_new_session": True})
+        SparkContext._ensure_initialized(gateway=gateway)
         spark = SparkSession.builder.appName(app_name).config(map=settings).getOrCreate()
     except Exception as error:
         what = f"Spark did not start on {master} with Java {java.major} ({java.program})"
@@ -265,21 +283,63 @@ def _held_signals() -> Iterator[None]:
 
     The former handlers are put back, also in the place of the one that pyspark sets.
     """
+    arrived: list[int] = []
+    with _handled_signals(lambda number, _: arrived.append(number)):
+        yield
+    if arrived:
+        signal.raise_signal(arrived[0])
+
+
+@contextlib.contextmanager
+def _cancelling_jobs(spark: SparkSession) -> Iterator[None]:
+    """Cancel all jobs when SIGINT or SIGTERM arrives, as pyspark waits for the end of some before it raises.
+
+    Another thread asks the JVM, on its own connection; a JVM that does not answer is killed, which ends every wait.
+    """
+    process: Any = getattr(SparkContext._gateway, "proc", None)
+
+    def cancel() -> None:
+        with contextlib.suppress(Exception):  # The JVM may be gone by then.
+            spark.interruptAll() if _is_connected(spark) else spark.sparkContext.cancelAllJobs()
+
+    def kill() -> None:
+        with contextlib.suppress(ProcessLookupError):
+            if process is not None and process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+
+    def handle(_: int, former: Callable[[], object]) -> None:
+        for thread in (threading.Thread(target=cancel), threading.Timer(INTERRUPT_SECONDS_MAX, kill)):
+            thread.daemon = True
+            thread.start()
+        former()
+
+    with _handled_signals(handle):
+        yield
+
+
+@contextlib.contextmanager
+def _handled_signals(handle: Callable[[int, Callable[[], object]], None]) -> Iterator[None]:
+    """Let `handle` have SIGINT and SIGTERM in the block, with a call of the former handler."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    arrived: list[int] = []
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    for number, handler in before.items():
-        if callable(handler):
-            signal.signal(number, lambda number, _: arrived.append(number))
+    before: dict[int, Any] = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    for number, former in before.items():
+        if callable(former):
+            signal.signal(number, lambda number, frame, former=former: handle(number, lambda: former(number, frame)))
     try:
         yield
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-    if arrived:
-        signal.raise_signal(arrived[0])
+        for number, former in before.items():
+            signal.signal(number, former)
+
+
+def _interrupt_behind(error: BaseException) -> BaseException | None:
+    """Return the KeyboardInterrupt, or what else is no error, that was on its way out when `error` came up."""
+    seen: BaseException | None = error
+    while isinstance(seen, Exception):
+        seen = seen.__context__  # Ends: Python keeps this chain free of loops.
+    return seen
 
 
 def _stop(spark: SparkSession | None, seconds_max: float) -> None:
@@ -306,7 +366,7 @@ def _stop(spark: SparkSession | None, seconds_max: float) -> None:
     try:
         process.wait(timeout=seconds_max)
     except subprocess.TimeoutExpired:
-        process.kill()
+        os.killpg(process.pid, signal.SIGKILL)
         process.wait()
     SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
 
