@@ -3,23 +3,19 @@
 `PartitionLog` is the log, on any `log.storage`; `scan` and `batches_in` read any segment file, `build_batch` makes its
 bytes; `LogDir` is a broker's whole log directory.
 
-The rooms in reading order; each imports only what stands above it:
+The packages in reading order; each imports only what stands above it:
 
     errors       Raise RefusedError, CorruptDataError or StorageError subclasses, under Kafka's names where it has them.
     record       Hold one record, its headers and timestamps, and read control records.
     log_config   Hold a log's settings, parsed from Kafka's topic settings.
-    codecs/      Read and write varints, checksums, compressed payloads and Java's UTF-8.
-    storage/     Keep files on disk, in memory, or on a simulated disk that crashes and fails.
+    codecs/      Read and write varints, checksums, compressed payloads and Java's texts.
+    storage/     Keep files on disk or in memory, among them checkpoints; inject disk faults.
     batches/     Read and write record batches of magic 0, 1 and 2, as objects and as columns.
-    indexes/     Look up positions by offset and offsets by time; list aborted transactions.
     segments/    Append to and read one segment: a .log file with its indexes.
-    producers/   Track idempotent producers and transactions, and keep their snapshots.
-    files/       Read and write checkpoints, metadata files and directory names.
-    partition/   Append to, read, recover, truncate and retain one partition's log.
+    partition/   Append to, read, recover, truncate and retain one partition's log; track its producers.
     compaction/  Remove records that newer ones with the same key supersede.
     log_dir      Open, create and delete the logs of a broker's log directory.
     metadata/    Replay the KRaft metadata log to the cluster that it describes.
-    internal_topics/  Define and read the records of Kafka's internal topics other than the metadata log.
     tools/       Dump, verify, measure and rework files without a broker.
     cli/         Run `brokerside log`, one module a command.
     strategies   Draw records, batches and logs for property tests with Hypothesis.
@@ -28,34 +24,32 @@ The rooms in reading order; each imports only what stands above it:
 from __future__ import annotations
 
 from log.batches.batch import RecordBatch
-from log.batches.build import build_batch
+from log.batches.build import build_batch, rebuild
 from log.batches.build_columns import PlainColumns, build_batches
 from log.batches.build_spec import BatchSpec
-from log.batches.header_scan import scan_headers
 from log.batches.in_buffer import BatchReader, batches_in
 from log.batches.record_columns import Damage, RecordColumns
-from log.batches.rewrite import rebuild
-from log.batches.scan import ScanOptions, scan
+from log.batches.scan import ScanOptions, scan, scan_headers
 from log.codecs.compression import Codec
-from log.files.directory_names import DirectoryRole, PartitionDirectory, directory_name, parse_directory_name
-from log.indexes.offset_index import OffsetIndex
-from log.indexes.time_index import TimeIndex
-from log.indexes.txn_index import TransactionIndex
 from log.log_config import LogConfig
 from log.log_dir import LogDir, LogDirOptions
 from log.partition.appending import AppendInfo
 from log.partition.epoch_cache import LeaderEpochCache
 from log.partition.log_description import LogDescription, SegmentState
 from log.partition.partition_log import PartitionLog
+from log.partition.producer_append import AppendOrigin
+from log.partition.producer_state import ProducerState
 from log.partition.reading import FetchData, Isolation, OffsetPlace
 from log.partition.recovery import LastShutdown
-from log.producers.append import AppendOrigin
-from log.producers.state import ProducerState
 from log.record import Header, Record, TimestampType
 from log.segments.lookups import BatchPlaces, find_offsets, find_timestamps
+from log.segments.offset_index import OffsetIndex
 from log.segments.search import FoundOffset
 from log.segments.segment import Segment
 from log.segments.segment_files import SegmentPlace
+from log.segments.time_index import TimeIndex
+from log.segments.txn_index import TransactionIndex
+from log.storage.directory_names import DirectoryRole, PartitionDirectory, directory_name, parse_directory_name
 
 __all__ = (
     "AppendInfo",

@@ -1,8 +1,5 @@
 """Define the errors of a log, each with the class that Kafka throws.
 
-Damaged bytes are `CorruptDataError`s; `kafka_class` names the Java class, so that both can be compared to the
-letter. A short read at the end of a file is no error: iteration ends there.
-
 Source: org.apache.kafka.common.errors and org.apache.kafka.common, 4.0.
 """
 

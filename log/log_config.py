@@ -1,23 +1,5 @@
 """Hold the topic settings of a log as numbers in one value.
 
-What it decides: nothing by itself; every rule of a log takes the one number it needs from here. Names follow the
-project's habit (units last, maxima last); `NAMES` says which setting of Kafka's each field is.
-
-Goals, most important first:
-1. One value that says all a log does with its bytes; two logs of equal config behave alike.
-2. The config of golden cases and of old brokers can be expressed: no range of today's Kafka is held
-   against it, so a segment may have 300 bytes here though Kafka 4.0 asks for 1 MiB.
-
-Constraints: frozen; durations in ms, sizes in bytes; -1 means no limit where Kafka says so.
-
-How: `LogConfig.of(settings)` takes the values in force of a topic's `Settings`, which has checked them;
-`LogConfig.parse({"segment.bytes": 700})` takes names of Kafka's directly; `attrs.evolve` changes one.
-
-Example: LogConfig.parse({"cleanup.policy": "compact,delete"}).compacts is True.
-
-Left out: what other parts of a broker read from a topic's settings (replication, remote storage, quotas), and
-preallocate, which only asks the file system for space early.
-
 Source: org.apache.kafka.storage.internals.log.LogConfig of 4.3.1. `message.format.version` is a setting of Kafka
 before 4.0; what it decides is the magic that a leader writes.
 """

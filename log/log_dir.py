@@ -22,7 +22,7 @@ Example: LogDir.open(FileStorage(path), LogDirOptions(), now_ms=…, entropy=Spl
 Left out: several log directories in one broker (each is a LogDir; whoever has several picks one for a new log), and
 remote storage.
 
-Source: kafka.log.LogManager and kafka.server.ReplicaManager (high watermarks), trunk 1eb7644 (2024-10).
+Source: kafka.log.LogManager and kafka.server.ReplicaManager (high watermarks), 4.3.1.
 """
 
 from __future__ import annotations
@@ -39,7 +39,10 @@ from broker.errors import CorruptDataError, UsageError
 from broker.ids import BrokerEpoch, Offset, TopicPartition
 from broker.units import TimeMs
 from log.errors import InconsistentTopicIdError, StorageError
-from log.files.checkpoints import (
+from log.log_config import LogConfig
+from log.partition.partition_log import PartitionLog
+from log.partition.recovery import LastShutdown
+from log.storage.checkpoints import (
     CLEANER_FILE,
     LOG_START_FILE,
     RECOVERY_POINT_FILE,
@@ -47,19 +50,41 @@ from log.files.checkpoints import (
     read_offset_checkpoint,
     write_offset_checkpoint,
 )
-from log.files.directory_lock import DirectoryLock
-from log.files.directory_names import (
+from log.storage.directory_names import (
     METADATA_TOPIC,
     DirectoryRole,
     PartitionDirectory,
     directory_name,
     parse_directory_name,
 )
-from log.files.metadata_files import CLEAN_SHUTDOWN_FILE, write_clean_shutdown
-from log.log_config import LogConfig
-from log.partition.partition_log import PartitionLog
-from log.partition.recovery import LastShutdown
+from log.storage.metadata_files import CLEAN_SHUTDOWN_FILE, write_clean_shutdown
 from log.storage.protocol import Storage
+
+LOCK_FILE: Final = ".lock"
+
+
+class DirectoryLock:
+    """Lock a storage's root directory; the constructor takes the lock."""
+
+    def __init__(self, storage: Storage) -> None:
+        """Take the lock; raises LockedError if another process has it, StorageError if the file cannot be made."""
+        self._storage = storage
+        self._file = storage.open(LOCK_FILE, create=True)
+        try:
+            self._file.lock()
+        except BaseException:
+            self._file.close()
+            raise
+
+    def release(self) -> None:
+        """Remove the file `.lock` and release the lock."""
+        self._storage.remove(LOCK_FILE)
+        self._file.close()
+
+    def abandon(self) -> None:
+        """Release the lock and leave the file, as a broker that fails does."""
+        self._file.close()
+
 
 REMOTE_INDEX_CACHE: Final = "remote-log-index-cache"
 ROOT: Final = ""

@@ -1,25 +1,5 @@
 """Define Record, the record that readers return, and decode control records.
 
-What it decides: the value that every reader of a log hands out, whatever the format on disk, and the meaning of
-the records that no client sees.
-
-Constraints: a record is frozen; `None` is null and b"" is empty, for keys, values and header values alike; an
-absent timestamp, sequence or producer id is -1.
-
-How: bytes are `log.batches.batch_v2`'s and `log.batches.legacy`'s business. A control record's key is version int16
-and type int16; an end-transaction marker's value is version int16 and coordinator epoch int32. Types that this
-version does not know are UNKNOWN, as in Kafka: a log written by a newer broker stays readable.
-
-Example: the control record of a commit by a coordinator of epoch 11.
-
-    >>> marker = EndTransactionMarker(ControlType.COMMIT, 11)
-    >>> marker.key().hex(), marker.value().hex()
-    ('00000001', '00000000000b')
-    >>> marker_of(Record(Offset(0), TimeMs(0), marker.key(), marker.value())) == marker
-    True
-
-Left out: the contents of KRaft's control records (leader change, snapshot header and footer, versions, voters).
-
 Source: org.apache.kafka.common.record.{DefaultRecord,ControlRecordType,EndTransactionMarker,TimestampType}, 4.0.
 """
 

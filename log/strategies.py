@@ -1,17 +1,4 @@
-"""Draw records, batches and whole logs with Hypothesis.
-
-What it decides: which batches tests are run on. They are small, as shrunken counterexamples are read by people, and
-lean towards what breaks readers: null and empty keys, values and header values, sizes where a number grows by a byte,
-times that go backwards, gaps between offsets, offsets near the end of their range, every codec and format.
-
-Constraints: what is drawn is always valid: Kafka would write it. Batches of a stream follow one another in offsets.
-
-Example: `@given(streams())` gives a tuple of `Written`; b"".join(each.data for each in it) is a log file's content.
-
-Left out: records of control batches other than end-of-transaction markers.
-
-Source: ours; hypothesis 6.
-"""
+"""Draw records, batches and whole logs with Hypothesis."""
 
 from __future__ import annotations
 

@@ -4,30 +4,17 @@
 - batch_v2: Read record batches of magic 2 (since Kafka 0.11): a header of 61 bytes, then records, compressed or not.
 - records_v2: Read the records of a batch of magic 2 as objects, one by one or many at once.
 - legacy: Read messages of magic 0 and 1, plain or compressed in a wrapper message.
-- message: Define Message, the positions of the parts of one message of magic 0 or 1.
 - in_buffer: Split a buffer into the batches it holds, as Kafka's file reader or its memory reader does.
 - build_spec: Define BatchSpec, the header fields that a writer chooses, and refuse those that Kafka refuses.
 - build: Encode records as one batch of magic 2, or as messages of magic 0 or 1.
-- build_legacy: Encode records as messages of magic 0 or 1, plain or in one compressed wrapper.
-- stamping: Write the leader's offset, epoch and append time into the header of a batch.
-- rewrite: Rewrite a batch as the cleaner does: without records, or with fewer.
 - scan: Read a whole segment file as columns of records.
 - arrow_columns: Turn scanned records into Arrow columns, without a Python object a record.
 - record_columns: Hold batches and records as columns, which a scan yields instead of objects.
-- header_scan: Scan the batch headers of a whole file into columns.
 - header_table: Walk over batch headers with the kernel, and name the columns of its table.
-- payloads: Collect the decompressed records of consecutive batches in one buffer.
 - fill: Read the records of batches of magic 2 into columns, a bounded number of rows at a time.
-- fill_messages: Read messages of magic 0 and 1 into columns, a bounded number of rows at a time.
 - build_columns: Encode columns of keys and values as many batches of magic 2.
-- batch_run: Define BatchRun, consecutive batches in memory that a log appends with one write.
-- memory: Reuse the memory of columns once nobody references them any more.
-- headers_kernel: Read batch headers of a file into rows of numbers, in one compiled walk.
 - records_kernel: Read records of magic 2 into columns, in one compiled pass.
-- messages_kernel: Read messages of magic 0 and 1 into columns, in one compiled pass.
 - encode_kernel: Encode keys and values as batches of magic 2, in one compiled pass.
-- gather_kernel: Gather slices of scanned bytes into one buffer, and find the headers of records, in compiled loops.
-- resync_kernel: Search damaged bytes for the next place where a batch of magic 2 may begin.
 """
 
 __all__: tuple[str, ...] = ()

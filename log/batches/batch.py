@@ -1,14 +1,5 @@
 """Define RecordBatch, the interface of a batch in any format.
 
-What it decides: the questions that segments, recovery, the cleaner and the tools ask of a batch, answered alike by
-magic 2 (`log.batches.batch_v2`) and by the older messages (`log.batches.legacy`), so that callers read the magic
-only where Kafka does.
-
-Constraints: a batch is the bytes it came from, never changed and never copied; the header is read once, records only
-on demand. Ranges are half-open: `next_offset` is the first offset after the batch.
-
-Example: next(batches_in(data)).records()[0].key
-
 Source: org.apache.kafka.common.record.{RecordBatch,FileLogInputStream}, 4.0.
 """
 

@@ -1,17 +1,5 @@
 """Read record batches of magic 2 (since Kafka 0.11): a header of 61 bytes, then records, compressed or not.
 
-What it decides: what the bytes of a batch say. Kafka's readers are lenient in places and strict in others, and
-so is this one: only the lower half of the attributes counts, a batch of no records may be followed by anything, any
-negative key size is null, and offsets of records are not held against the header's.
-
-Constraints: the checksum covers attributes to the end. What a broker rewrites in place stands before it: base
-offset, length, leader epoch, magic. So a flipped base offset passes, which is Kafka's rule too.
-Numbers are Java's: sums of 64 bits wrap. Nothing is read past the batch.
-
-How: the header is unpacked once into plain fields; records are read when they are asked for (`log.batches.records_v2`).
-
-Example: the 61 bytes of an empty batch have length 49, magic 2 and record count 0.
-
 Source: org.apache.kafka.common.record.{DefaultRecordBatch,DefaultRecord}, 4.0.
 """
 
@@ -228,7 +216,7 @@ class BatchV2(RecordBatch):
         columns = columns_of_payload(self.data, b"" if self._is_empty() else self.payload())
         if columns is None:
             self.records_one_by_one()  # Says what is wrong.
-        assert columns is not None, "the kernel refused what its twin accepts"
+        assert columns is not None, "the kernel refused what the reader of objects accepts"
         return columns
 
     def records_one_by_one(self) -> tuple[Record, ...]:

@@ -1,22 +1,5 @@
 """Encode records as one batch of magic 2, or as messages of magic 0 or 1.
 
-What it decides: the bytes that Kafka's own builder makes of the same records. Uncompressed they are identical.
-
-Goals, most important first: Kafka's bytes; a batch of one record in a few microseconds, since simulations append
-millions. Many records of equal shape at once: `log.batches.build_columns`.
-
-Constraints: what Kafka refuses is refused before any byte is made (`log.batches.build_spec`).
-
-How: base timestamp is the first record's, or the delete horizon, from which times are then counted, backwards
-too; the maximum is the records', or the time of the append. Everything but the header's first 21 bytes is checked.
-
-Example:
-
-    >>> from log.record import ControlType
-    >>> spec = BatchSpec(7, producer_id=1, producer_epoch=0)
-    >>> len(build_marker(spec, EndTransactionMarker(ControlType.COMMIT, 0), 1_000))
-    78
-
 Source: org.apache.kafka.common.record.{MemoryRecordsBuilder,DefaultRecord,DefaultRecordBatch}, 4.0.
 """
 
@@ -24,26 +7,33 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
+from itertools import compress as selected
 from typing import Final
 
 import attrs
+import numpy as np
+from numpy.typing import NDArray
 
+from broker.errors import UsageError
 from broker.units import TimeMs
+from log.batches.batch import RecordBatch
 from log.batches.batch_v2 import (
     CHECKED_POSITION,
     DELETE_HORIZON_BIT,
     HEADER_FIELDS,
     LENGTH_BYTES,
     BatchHeader,
+    BatchV2,
 )
-from log.batches.build_legacy import build_messages
-from log.batches.build_spec import BatchSpec, check_records, check_spec
-from log.codecs.compression import Codec, compress
-from log.codecs.crc import BytesLike, crc32c
+from log.batches.build_spec import BatchSpec, check_records, check_spec, spec_of
+from log.batches.legacy import ENTRY, FIXED_V0, FIXED_V1, SIZE
+from log.codecs.compression import CODEC_MASK, Codec, compress
+from log.codecs.crc import BytesLike, crc32, crc32c
 from log.codecs.varint import write_varint
 from log.record import (
     CONTROL_BIT,
     NO_SEQUENCE,
+    NO_TIMESTAMP,
     TIMESTAMP_TYPE_BIT,
     TRANSACTIONAL_BIT,
     EndTransactionMarker,
@@ -51,6 +41,85 @@ from log.record import (
     TimestampType,
     int64,
 )
+
+
+def build_messages(spec: BatchSpec, records: Sequence[Record]) -> bytes:
+    """Return checked `records` as messages, inside one wrapper if the spec names a codec."""
+    assert spec.magic < 2, spec.magic
+    is_append_time = spec.timestamp_type is TimestampType.LOG_APPEND_TIME
+    offset_base = spec.base_offset if spec.magic and spec.codec is not Codec.NONE else 0
+    entries = []
+    for record in records:
+        timestamp = spec.log_append_time if is_append_time else record.timestamp
+        message = _message(spec, Codec.NONE, timestamp, (record.key, record.value))
+        entries.append(ENTRY.pack(record.offset - offset_base, len(message)) + message)
+    plain = b"".join(entries)
+    if spec.codec is Codec.NONE:
+        return plain
+    value = compress(spec.codec, plain, magic=spec.magic, level=spec.compression_level)
+    timestamp = spec.log_append_time if is_append_time else max(record.timestamp for record in records)
+    wrapper = _message(spec, spec.codec, timestamp, (None, value))
+    return ENTRY.pack(records[-1].offset, len(wrapper)) + wrapper
+
+
+def _message(
+    spec: BatchSpec, codec: Codec, timestamp: TimeMs, key_and_value: tuple[bytes | None, bytes | None]
+) -> bytes:
+    is_append_time = spec.magic and spec.timestamp_type is TimestampType.LOG_APPEND_TIME
+    attributes = codec | (TIMESTAMP_TYPE_BIT if is_append_time else 0)
+    fixed = (
+        FIXED_V1.pack(0, spec.magic, attributes, timestamp) if spec.magic else FIXED_V0.pack(0, spec.magic, attributes)
+    )
+    checked = [fixed[4:]]  # The checksum covers all but itself.
+    for part in key_and_value:
+        checked += (SIZE.pack(-1),) if part is None else (SIZE.pack(len(part)), part)
+    body = b"".join(checked)
+    return crc32(body).to_bytes(4, "big") + body
+
+
+HORIZON_AND_CODEC: Final = 0x40 | CODEC_MASK
+
+
+def emptied(batch: RecordBatch) -> bytes:
+    """Return the 61-byte empty batch that the cleaner leaves of `batch`; raise UsageError before magic 2."""
+    if not isinstance(batch, BatchV2):
+        raise UsageError(f"Empty batches are only supported for magic v2 and above, not for {batch.magic}")
+    header = batch.header._replace(
+        attributes=batch.header.attributes & 0x7F & ~HORIZON_AND_CODEC, base_timestamp=NO_TIMESTAMP, record_count=0
+    )
+    return sealed(header, b"")
+
+
+def rebuild(
+    batch: RecordBatch, kept: NDArray[np.bool_], *, delete_horizon_ms: TimeMs | None = None, upgrades: bool = False
+) -> bytes:
+    """Return `batch` with only the records marked in `kept` (bool[record count], at least one true).
+
+    `upgrades` writes messages of magic 0 or 1 as a batch of magic 2; a message without a time gets CreateTime.
+
+    As the cleaner does: same codec, offsets, producer fields, epoch and timestamp type; base timestamp the first
+    survivor's, or the delete horizon (`delete_horizon_ms`, else the batch's own); CreateTime maximum computed anew.
+    Raises UsageError for marks of another count, and if none is true.
+    """
+    records = batch.records()
+    if kept.shape != (len(records),):
+        raise UsageError(f"{kept.size} records are marked to be kept or not; the batch has {len(records)}")
+    survivors = tuple(selected(records, kept.tolist()))
+    if not survivors:
+        raise UsageError("no record of the batch is kept; such a batch is dropped, or emptied (`emptied`)")
+    spec = spec_of(batch)
+    if not isinstance(batch, BatchV2):
+        spec = attrs.evolve(spec, base_offset=survivors[0].offset, last_offset=None)
+        if not upgrades:
+            return build_batch(spec, survivors)
+        is_timeless = spec.timestamp_type is TimestampType.NO_TIMESTAMP_TYPE
+        spec = attrs.evolve(
+            spec, magic=2, timestamp_type=TimestampType.CREATE_TIME if is_timeless else spec.timestamp_type
+        )
+    if delete_horizon_ms is not None:
+        spec = attrs.evolve(spec, delete_horizon_ms=delete_horizon_ms)
+    return build_batch(spec, survivors)
+
 
 # Named once, as in `log.batches.in_buffer`.
 _LOG_APPEND_TIME: Final = TimestampType.LOG_APPEND_TIME

@@ -1,19 +1,4 @@
-"""Encode columns of keys and values as many batches of magic 2.
-
-What it decides: the same bytes as `log.batches.build.build_batch`, made for whole columns, for callers with
-records as arrays, such as a job that writes segment files. Only zstd's bytes differ: records are compressed in one call
-here, as a stream there and in Java.
-
-Constraints: all batches share the spec; the offsets of all records follow one another; records have no headers.
-
-How: one pass computes sizes and so where each batch goes. Then as many batches as make two mebibytes are encoded at
-once, headers first, and compressed and checksummed one by one. They lie in one buffer, a run, which is
-appended with one write. The buffer is reused: touching new memory costs more than encoding the records.
-
-Example: 250 records by 100 make batches of 100, 100 and 50.
-
-Source: ours; the format is Kafka's.
-"""
+"""Encode columns of keys and values as many batches of magic 2."""
 
 from __future__ import annotations
 
@@ -29,7 +14,6 @@ from broker.cluster import Int64Array
 from broker.errors import UsageError
 from broker.ids import INT32_MAX
 from broker.units import MIB
-from log.batches.batch_run import BatchRun
 from log.batches.batch_v2 import (
     CHECKED_POSITION,
     CRC_POSITION,
@@ -40,7 +24,7 @@ from log.batches.batch_v2 import (
 from log.batches.build import attributes_of
 from log.batches.build_spec import BatchSpec, check_spec
 from log.batches.encode_kernel import Fields, encode_batches, measure_batches
-from log.batches.record_columns import ByteArray
+from log.batches.record_columns import BatchRun, ByteArray
 from log.codecs.compression import Codec, compress_into
 from log.codecs.crc import BytesLike, crc32c
 from log.record import NO_SEQUENCE, TimestampType

@@ -1,17 +1,5 @@
 """Define BatchSpec, the header fields that a writer chooses, and refuse those that Kafka refuses.
 
-What it decides: the fields that a writer chooses, beside the records, and the rules that hold between them.
-
-Constraints: what Kafka's builder refuses is refused, before any byte is made: transactions need a producer id, a
-producer id needs an epoch and a sequence, offsets ascend, the older formats know neither headers nor zstd.
-
-Example: a transaction needs a producer id.
-
-    >>> check_spec(BatchSpec(base_offset=Offset(7), codec=Codec.LZ4))
-    >>> check_spec(BatchSpec(is_transactional=True))
-    Traceback (most recent call last):
-    broker.errors.UsageError: Cannot write transactional messages without a valid producer ID
-
 Source: org.apache.kafka.common.record.MemoryRecordsBuilder, 4.0.
 """
 
@@ -36,6 +24,8 @@ _HALVES: Final = (
     ("producer_epoch", 2**15),
 )
 """The numbers of a header, and half the count of values that each one's field can hold."""
+_LEVELS: Final = {Codec.GZIP: (-1, 9), Codec.ZSTD: (-131_072, 22)}
+"""The lowest and highest compression level, on the codec's own scale."""
 
 
 @value
@@ -88,6 +78,9 @@ def check_spec(spec: BatchSpec) -> None:
         number = getattr(spec, name)
         if number is not None and not -half <= number < half:
             raise UsageError(f"{name} is {number}; allowed are {-half} to {half - 1}")
+    low, high = _LEVELS.get(spec.codec, (-INT32_MAX - 1, INT32_MAX))
+    if spec.compression_level is not None and not low <= spec.compression_level <= high:
+        raise UsageError(f"compression_level is {spec.compression_level}; {spec.codec.label} has {low} to {high}")
     if spec.magic > 0 and spec.timestamp_type is _NO_TIMESTAMP_TYPE:
         raise UsageError(f"magic {spec.magic} needs a timestamp type")
     if spec.magic < 2:

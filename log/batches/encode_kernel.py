@@ -1,14 +1,4 @@
-"""Encode keys and values as batches of magic 2 in one compiled pass.
-
-What it decides: the bytes of many records at once, as `log.batches.build.append_record` (its twin) makes them one
-by one.
-
-Constraints: `out` is sized by `measure_batches` first and never overrun. Records have no headers.
-
-How: a record's body size is known from the sizes of its numbers, so each is written once, front to back.
-
-Source: ours; the format is DefaultRecord's.
-"""
+"""Encode keys and values as batches of magic 2 in one compiled pass."""
 
 from __future__ import annotations
 
@@ -90,7 +80,7 @@ def measure_batches(fields: Fields, data_size: int, per_batch: int, ends: Int64A
         if not is_inside(data_size, value_starts[record], value_size):
             return record
         delta = record % per_batch
-        body = body_size(key_size, value_size, delta, np.int64(timestamps[record] - timestamps[record - delta]))
+        body = body_size(key_size, value_size, delta, int(np.int64(timestamps[record] - timestamps[record - delta])))
         total += number_size(body) + body
         ends[record // per_batch] = total
     return -1
@@ -111,7 +101,7 @@ def encode_batches(data: ByteArray, fields: Fields, headers: ByteArray, plan: In
             out[np.uint64(position + index)] = headers[batch, index]
         position += headers.shape[1]
         for record in range(first, plan[batch, 1]):
-            timestamp_delta = np.int64(timestamps[record] - timestamps[first])
+            timestamp_delta = int(np.int64(timestamps[record] - timestamps[first]))
             body = body_size(key_sizes[record], value_sizes[record], record - first, timestamp_delta)
             position = put(out, position, body)
             out[np.uint64(position)] = 0

@@ -1,22 +1,5 @@
 """Split a buffer into the batches it holds, as Kafka's file reader or its memory reader does.
 
-What it decides: where one batch ends and the next begins, and when there is none. Kafka has two readers, over files
-and over memory, which differ at the edges; recovery's outcome depends on which one reads, so both are here.
-
-Constraints: an incomplete batch ends the iteration silently, since a file that is being written ends so. An
-impossible size is damage.
-
-How: offset int64, size int32, and the magic 16 bytes in. The file reader wants more than 17 bytes and takes any magic,
-all from 2 on for a 2 and all below for a message; the memory reader refuses a magic other than 0, 1, 2.
-
-Example: 17 bytes are left over; the memory reader looks at size and magic before it ends.
-
-    >>> list(batches_in(bytes(17)))
-    []
-    >>> list(batches_in(bytes(17), reader=BatchReader.MEMORY))
-    Traceback (most recent call last):
-    log.errors.CorruptBatchError: at byte 0: Record size 0 is less than the minimum record overhead (14)
-
 Source: org.apache.kafka.common.record.{FileLogInputStream,ByteBufferLogInputStream}, 4.0.
 """
 

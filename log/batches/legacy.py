@@ -1,42 +1,44 @@
 """Read messages of magic 0 and 1, plain or compressed in a wrapper message.
 
-What it decides: what old log files say. A message is an entry of its own; a compressed set of messages is the value of
-a wrapper message without key. Both implement RecordBatch, so few other modules know of them.
-
-Constraints: a wrapper's last offset is its own; its base offset is known only by looking inside. Inner messages
-are not compressed again. Their checksums are not looked at, as in Kafka; the wrapper's covers them.
-
-How: offset int64, size int32, then the message: CRC-32 of all that follows it, magic, attributes (bits 0-2 codec,
-bit 3 timestamp type), timestamp int64 (magic 1 only), key size int32 and key, value size int32 and value; -1 is null.
-In a wrapper of magic 0 the inner offsets are absolute. In one of magic 1 they count from 0, and
-absolute = wrapper's offset − last inner one + inner one; a wrapper at offset 0 is taken as based on 0, as an old
-librdkafka wrote it. With LogAppendTime on the wrapper the inner messages tell its time.
-
-Example: a wrapper of magic 1 at offset 111 around inner offsets 0, 2, 3, 8 holds offsets 103, 105, 106, 111.
-
 Source: org.apache.kafka.common.record.{AbstractLegacyRecordBatch,LegacyRecord}, 4.0; KIP-31 and KIP-32.
 """
 
 from __future__ import annotations
 
+import itertools
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 import attrs
+import numpy as np
 
 from broker.errors import CorruptDataError
 from broker.ids import LeaderEpoch, Offset, ProducerEpoch, ProducerId
 from broker.units import TimeMs
 from log.batches.batch import NO_LEADER_EPOCH, NO_PRODUCER_EPOCH, NO_PRODUCER_ID, RecordBatch
-from log.batches.fill_messages import MessageSet, columns_of_set
+from log.batches.fill import ROWS_MAX, named
 from log.batches.header_table import as_array, walk
-from log.batches.message import Message
-from log.batches.record_columns import RecordColumns
+from log.batches.record_columns import ByteArray, HeaderColumns, RecordColumns
 from log.codecs.compression import CODEC_MASK, DECOMPRESSED_BYTES_MAX, Codec, decompress
 from log.codecs.crc import BytesLike, crc32
 from log.errors import CorruptBatchError, InvalidRecordError
 from log.record import NO_SEQUENCE, NO_TIMESTAMP, TIMESTAMP_TYPE_BIT, Record, TimestampType, int64
+
+
+@attrs.frozen
+class Message:
+    """Hold the positions of the parts of one plain message in a buffer; sizes are -1 for null."""
+
+    offset: Offset
+    timestamp: TimeMs
+    position: int
+    size_bytes: int
+    key_position: int
+    key_size: int
+    value_position: int
+    value_size: int
+
 
 ENTRY: Final = struct.Struct(">qi")
 FIXED_V0: Final = struct.Struct(">Ibb")
@@ -184,13 +186,22 @@ class LegacyBatch(RecordBatch):
 
     def columns(self) -> RecordColumns:
         """Return the messages as columns without verifying the checksum; positions are in `payload()`."""
-        data = as_array(self.payload())
         batches = walk(as_array(self.data), 0, len(self.data), is_file_reader=True)
-        pieces = columns_of_set(data, batches, self.message_set(len(data)), rows_max=len(data))
-        if pieces is None:
-            self.records()  # Says what is wrong.
-        assert pieces is not None, "the kernel refused what its twin accepts"
-        return next(pieces)
+        return next(self.columns_in_pieces(batches, self.payload(), rows_max=len(self.data)))
+
+    def columns_in_pieces(
+        self, batches: HeaderColumns, payload: BytesLike, rows_max: int = ROWS_MAX
+    ) -> Iterator[RecordColumns]:
+        """Yield the messages of `payload()` as columns under the header in `batches`; raise a CorruptDataError."""
+        data = as_array(payload)
+        try:
+            if not self.is_wrapper:
+                return plain_columns(data, 0, len(data), batches)
+            base = self._inner_base(_inner_messages(data.data), data)
+        except CorruptDataError as error:
+            raise self.placed(error) from None
+        messages = (self._moved(message, base, data) for message in _inner_messages(data.data))
+        return _columns(data, batches, messages, rows_max, is_one_batch=True)
 
     def payload(self, bytes_max: int = DECOMPRESSED_BYTES_MAX) -> BytesLike:
         """Return the bytes that hold the messages: the entry itself, or a wrapper's decompressed value."""
@@ -213,26 +224,15 @@ class LegacyBatch(RecordBatch):
         except CorruptDataError as error:
             raise self.placed(error) from None
 
-    def message_set(self, size_bytes: int) -> MessageSet:
-        """Return the place of the messages in their payload of `size_bytes` bytes."""
-        is_append_time = self.timestamp_type is TimestampType.LOG_APPEND_TIME
-        return MessageSet(
-            0,
-            size_bytes,
-            is_relative=self.is_wrapper and self.magic_field != 0,
-            last_offset=self.last,
-            append_time=self.time if is_append_time and self.is_wrapper else None,
-            is_wrapped=True,
-        )
-
     def records(self) -> tuple[Record, ...]:
         """Return the messages as records without verifying the checksum."""
         payload = bytes(self.payload())
         try:
             if not self.is_wrapper:
                 return (_record(payload, _message(memoryview(payload), 0, self.last_offset)),)
-            messages = self._unwrapped(tuple(_inner_messages(memoryview(payload))), payload)
-            return tuple(_record(payload, message) for message in messages)
+            inner = tuple(_inner_messages(memoryview(payload)))
+            base = self._inner_base(inner, payload)
+            return tuple(_record(payload, self._moved(message, base, payload)) for message in inner)
         except CorruptDataError as error:
             raise self.placed(error) from None
 
@@ -255,36 +255,42 @@ class LegacyBatch(RecordBatch):
             raise InvalidRecordError("Found invalid record structure: a field runs past the message") from None
         return int(key_size), int(value_size)
 
-    def _unwrapped(self, inner: tuple[Message, ...], buffer: bytes) -> tuple[Message, ...]:
-        if not inner:
+    def _inner_base(self, inner: Iterable[Message], buffer: BytesLike | ByteArray) -> int:
+        """Return what is added to the offsets of a wrapper's messages; raise for a set that Kafka refuses."""
+        last = None
+        is_nested = False
+        for last in inner:
+            is_nested |= buffer[last.position + CHECKED_POSITION + 1] & CODEC_MASK != 0
+        if last is None:
             raise InvalidRecordError("Found invalid compressed record set with no inner records")
         base = 0
         if self.magic_field != 0 and self.last != 0:
-            base = self.last - inner[-1].offset
+            base = self.last - last.offset
             if base < 0:
                 raise InvalidRecordError(
                     f"Found invalid wrapper offset in compressed v1 message set, wrapper offset '{self.last}' is less "
-                    f"than the last inner message offset '{inner[-1].offset}' and it is not zero."
+                    f"than the last inner message offset '{last.offset}' and it is not zero."
                 )
-        if any(buffer[message.position + CHECKED_POSITION + 1] & CODEC_MASK for message in inner):
+        if is_nested:
             raise InvalidRecordError("Inner messages must not be compressed")
+        return base
+
+    def _moved(self, message: Message, base: int, buffer: BytesLike | ByteArray) -> Message:
+        """Return an inner message with the offset and timestamp that its wrapper gives it."""
         is_append_time = self.timestamp_type is TimestampType.LOG_APPEND_TIME
-        return tuple(
-            attrs.evolve(
-                message,
-                offset=Offset(int64(base + message.offset)),
-                timestamp=self.time if is_append_time and _is_v1(buffer, message) else message.timestamp,
-            )
-            for message in inner
+        return attrs.evolve(
+            message,
+            offset=Offset(int64(base + message.offset)),
+            timestamp=self.time if is_append_time and _is_v1(buffer, message) else message.timestamp,
         )
 
     def _is_large_enough(self) -> bool:
         return len(self.data) >= ENTRY.size + MESSAGE_BYTES_MIN[min(abs(self.magic_field), 1)]
 
 
-def _inner_messages(buffer: memoryview) -> Iterator[Message]:
+def _inner_messages(buffer: memoryview, position: int = 0, end: int | None = None) -> Iterator[Message]:
     """Yield the messages of a set; half a message at the end ends it, as in Kafka."""
-    position = 0
+    buffer = buffer[:end]
     while position + ENTRY.size <= len(buffer):  # Each turn reads at least 26 bytes.
         offset, size = ENTRY.unpack_from(buffer, position)
         if size < MESSAGE_BYTES_MIN[0]:
@@ -323,7 +329,29 @@ def _message(buffer: memoryview, position: int, offset: int) -> Message:
     )
 
 
-def _is_v1(buffer: bytes, message: Message) -> bool:
+def plain_columns(
+    data: ByteArray, start_position: int, end_position: int, batches: HeaderColumns, rows_max: int = ROWS_MAX
+) -> Iterator[RecordColumns]:
+    """Yield messages that follow one another, each a batch of its own, as columns; raise InvalidRecordError."""
+    messages = tuple(_inner_messages(data.data, start_position, end_position))
+    return _columns(data, batches, iter(messages), rows_max, is_one_batch=False)
+
+
+def _columns(
+    data: ByteArray, batches: HeaderColumns, messages: Iterator[Message], rows_max: int, *, is_one_batch: bool
+) -> Iterator[RecordColumns]:
+    first = 0
+    while found := tuple(itertools.islice(messages, rows_max)):  # Each turn takes at least one message.
+        wide = [(each.offset, each.timestamp, each.key_position, each.value_position, each.position) for each in found]
+        narrow = [
+            (each.key_size, each.value_size, 0, each.size_bytes, 0 if is_one_batch else row)
+            for row, each in enumerate(found, first)
+        ]
+        yield named(data, batches, np.array(wide, np.int64).T.copy(), np.array(narrow, np.int32).T.copy())
+        first += len(found)
+
+
+def _is_v1(buffer: BytesLike | ByteArray, message: Message) -> bool:
     return buffer[message.position + CHECKED_POSITION] != 0
 
 

@@ -1,23 +1,4 @@
-"""Hold batches and records as columns, which a scan yields instead of objects.
-
-What it decides: which numbers are kept of each batch and each record, and how to get back from a row to a value.
-
-Constraints: keys and values are not copied; rows tell where they stand. Sizes of -1 are null. All rows of one chunk
-point into one buffer: the file itself where its batches are not compressed, else one that holds their records.
-
-Example: with columns of three records, the third value, and the bytes of all values.
-
-    >>> from log.batches.build import build_batch
-    >>> from log.batches.build_spec import BatchSpec
-    >>> from log.batches.scan import scan
-    >>> values = [b"a", None, b"ccc"]
-    >>> data = build_batch(BatchSpec(), [Record(offset, 1_000, None, value) for offset, value in enumerate(values)])
-    >>> (columns,) = scan(data)
-    >>> columns.value(2), int(columns.value_size[columns.value_size >= 0].sum())
-    (b'ccc', 4)
-
-Source: ours.
-"""
+"""Hold batches and records as columns, which a scan yields instead of objects."""
 
 from __future__ import annotations
 
@@ -35,7 +16,36 @@ from broker.java.utf8 import decode_java_utf8
 from broker.units import TimeMs
 from log.batches.arrow_columns import RECORD_COLUMNS, record_columns
 from log.codecs.varint import read_varint
-from log.record import NO_SEQUENCE, Header, Record, increment_sequence
+from log.record import NO_SEQUENCE, Header, Record, TimestampOffset, increment_sequence
+
+
+@attrs.frozen(eq=False)
+class BatchRun:
+    """Hold B consecutive batches in `data`, with end positions, last offsets and largest timestamps as int64[B]."""
+
+    data: memoryview
+    ends: Int64Array
+    last_offsets: Int64Array
+    max_timestamps: Int64Array
+
+    def __len__(self) -> int:
+        return len(self.ends)
+
+    @property
+    def largest_timestamp(self) -> TimestampOffset:
+        """Return the largest timestamp, with the last offset of the first batch that has it."""
+        row = int(self.max_timestamps.argmax())
+        return TimestampOffset(int(self.max_timestamps[row]), int(self.last_offsets[row]))
+
+    def rows(self, start: int, end: int) -> BatchRun:
+        """Return the batches from `start` to before `end`, as views."""
+        if end - start == len(self):
+            return self
+        first = int(self.ends[start - 1]) if start else 0
+        ends = self.ends[start:end] - first
+        last = first + int(ends[-1]) if len(ends) else first
+        return BatchRun(self.data[first:last], ends, self.last_offsets[start:end], self.max_timestamps[start:end])
+
 
 ByteArray: TypeAlias = NDArray[np.uint8]
 

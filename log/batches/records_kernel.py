@@ -1,20 +1,4 @@
-"""Read records of magic 2 into columns, in one compiled pass.
-
-What it decides: where each record's key, value and headers stand, and its offset and time, exactly as
-`log.batches.batch_v2` reads them, record by record: that reader is this kernel's twin, and finds the words for what
-is wrong.
-
-Constraints: nothing outside a batch's payload is read; each record takes at least seven bytes, so a count in a
-header cannot make the loop long; the columns are never overrun. Sums wrap at 64 bits, as Java's.
-
-How: batches are rows of `plan`: where the payload begins and ends, how many records, what to add to the deltas.
-The pass stops where the columns are full, and goes on there at the next call: `state` holds the batch, the records
-of it that are done, and the position. It stops at the first batch that does not add up.
-
-The cost is about 12 ns a record of short numbers.
-
-Source: ours; the format is DefaultRecord's.
-"""
+"""Read records of magic 2 into columns, in one compiled pass."""
 
 from __future__ import annotations
 

@@ -1,16 +1,5 @@
 """Read the records of a batch of magic 2 as objects.
 
-What it decides: what the bytes of records say, in two ways that answer alike. Reading one after the other is plain, has
-words for what is wrong and is the twin of the kernel `log.batches.records_kernel`; many at once is that kernel, for
-batches in which its fixed cost is forgotten.
-
-Constraints: nothing is read past the payload; sums of 64 bits wrap, as Java's.
-
-How: numbers are as in `log.codecs.varint`: length, attributes (one byte, unused), timestamp delta, offset delta, key
-size and key, value size and value, header count and headers.
-
-Example: read_records(payload, batch)[0].key
-
 Source: org.apache.kafka.common.record.DefaultRecord, 4.0.
 """
 

@@ -1,9 +1,6 @@
 """Run `brokerside log dump`, which prints the contents of files or writes them as Parquet tables.
 
-Constraints: text lines are those of Kafka's tool. Tables need pyarrow, which only `brokerside` brings along: it passes
-the writer in the context's object.
-
-Source: kafka.tools.DumpLogSegments, trunk 1eb7644 (2024-10); `--json`, `--out` and the range of offsets are ours.
+Source: org.apache.kafka.tools.DumpLogSegments, 4.3.1; `--json`, `--out` and the range of offsets are ours.
 """
 
 from __future__ import annotations
@@ -18,15 +15,24 @@ from typing import Final, TypeAlias
 import attrs
 import click
 
-from broker.cli import EXIT_REFUSED, kafka_option, takes
+from broker.cli import EXIT_REFUSED, takes
 from broker.cli_options import idle_beside
 from broker.errors import CorruptDataError, InputError, UsageError
 from broker.ids import INT32_MAX, INT64_MAX
-from broker.releases import NEWEST
 from broker.workers import Advance, in_order, is_worker
-from log.cli.options import JOBS, JSON, KEEP_GOING, PATHS, QUIET, check_out
-from log.cli.output import file_cost, print_error, print_lines, progress, write_lines
-from log.internal_topics.by_release import OLDEST
+from log.cli.output import (
+    JOBS,
+    JSON,
+    KEEP_GOING,
+    PATHS,
+    QUIET,
+    check_out,
+    file_cost,
+    print_error,
+    print_lines,
+    progress,
+    write_lines,
+)
 from log.segments.file_names import LOG
 from log.tools.dump_options import DECODER_CLASSES, DECODERS, MESSAGE_SIZE_MAX, DumpOptions
 from log.tools.dump_rows import file_rows
@@ -127,7 +133,6 @@ _DECODER = click.Choice(sorted(DECODERS))
     default=MESSAGE_SIZE_MAX,
     help=f"Bytes of the log to read for each index entry (default {MESSAGE_SIZE_MAX}).",
 )
-@kafka_option()
 @KEEP_GOING
 @JOBS
 @JSON
@@ -140,7 +145,7 @@ _DECODER = click.Choice(sorted(DECODERS))
 @QUIET
 @idle_beside("--out", "--jobs", *_TEXT_ONLY)
 @takes(DumpCommand)
-def command(options: DumpCommand) -> int:
+def dump_command(options: DumpCommand) -> int:
     """Print the contents of files, as kafka-dump-log does.
 
     \b
@@ -166,7 +171,7 @@ def command(options: DumpCommand) -> int:
         value_decoder=DECODER_CLASSES[options.value_class] if options.value_class else options.value_decoder,
     )
     folders = expand_all(options.paths)
-    problems = Problems(options.release)
+    problems = Problems()
     if options.out is None:
         _print_files([file for folder in folders for file in folder.files], options, problems)
     else:
@@ -182,10 +187,6 @@ def _topic_decoder(options: DumpCommand) -> str | None:
     named = [name for name, is_asked in zip(TOPIC_DECODERS, asked, strict=True) if is_asked]
     if len(named) + options.metadata > 1:
         raise UsageError("a topic has records of one kind: name one decoder, not several")
-    if named and options.release < OLDEST:
-        raise UsageError(
-            f"--{named[0]}-decoder prints as Kafka {OLDEST} to {NEWEST}; how {options.release} prints is not known"
-        )
     return named[0] if named else None
 
 
@@ -209,7 +210,7 @@ def _print_files(files: Sequence[SourceFile], options: DumpCommand, problems: Pr
 def _dumped(numbered: tuple[int, SourceFile], _: Advance, *, options: DumpCommand, folder: Path) -> _Dumped:
     """Print a file, in a process of its own into a temporary file below `folder`."""
     number, file = numbered
-    problems = Problems(options.release)
+    problems = Problems()
     if not is_worker():
         return _Dumped(problems, _print_file(file, options, problems, print_lines))
     text = folder / str(number)

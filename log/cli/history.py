@@ -6,21 +6,95 @@ Source: ours.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any, Final
 
 import attrs
 import click
+import numpy as np
 
 from broker.cli import EXIT_REFUSED, takes
 from broker.errors import CorruptDataError
-from log.cli.options import JSON, KEEP_GOING
-from log.cli.output import print_error, print_lines
-from log.metadata.durations import ClusterHistory
+from broker.units import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, DurationMs, TimeMs
+from log.cli.output import JSON, KEEP_GOING, print_error, print_lines
+from log.metadata.durations import ClusterHistory, Summary
+from log.metadata.history import Event
 from log.metadata.reading import RejectedRecords
-from log.metadata.replay import Replay
-from log.metadata.replay_notes import replay_notes
-from log.tools.history_text import event_line, event_row, summary_lines, summary_row
+from log.metadata.replay import Replay, replay_notes
 from log.tools.sources import metadata_files
+
+SHOWN_MAX: Final = 10
+_HEADING: Final = (
+    f"{'leaderless':>14} {'under min ISR':>14} {'under-repl.':>14} {'ISR shrunk':>10} {'unclean':>8}  partition"
+)
+_UNITS: Final = ((DAY_MS, "d"), (HOUR_MS, "h"), (MINUTE_MS, "min"), (SECOND_MS, "s"), (1, "ms"))
+
+
+def event_line(event: Event) -> str:
+    """Return one event as one line of text."""
+    detail = f": {event.detail}" if event.detail else ""
+    lasted = "" if event.duration_ms is None else f" (after {duration_text(event.duration_ms)})"
+    if event.duration_ms_min is not None:
+        lasted = f" (after {duration_text(event.duration_ms_min)} at least)"
+    return f"{time_text(event.time_ms)} offset {event.offset} {event.subject}: {event.what.value}{detail}{lasted}"
+
+
+def event_row(event: Event) -> dict[str, Any]:
+    """Return one event as a JSON row, without the fields that it lacks."""
+    row = {"type": "event", **attrs.asdict(event), "what": event.what.value, "time": time_text(event.time_ms)}
+    return {name: value for name, value in row.items() if value is not None}
+
+
+def summary_lines(summary: Summary) -> Iterator[str]:
+    """Yield the summary: counts of events, the worst partitions, the brokers fenced longest."""
+    span = duration_text(DurationMs(summary.end_ms - summary.start_ms))
+    yield f"{span}, from {time_text(summary.start_ms)} to {time_text(summary.end_ms)}"
+    for what, count in summary.event_counts:
+        yield f"{count:>8,} {what.value}"
+    if summary.partitions:
+        yield f"Partitions worst off, {_first_of(len(summary.partitions))}:"
+        yield _HEADING
+    for each in summary.partitions[:SHOWN_MAX]:
+        times = (each.leaderless_ms, each.under_min_isr_ms, each.under_replicated_ms)
+        shown = " ".join(f"{duration_text(time):>14}" for time in times)
+        yield f"{shown} {each.isr_shrink_count:>10} {each.unclean_election_count:>8}  {each.topic}-{each.partition}"
+    if summary.brokers:
+        yield f"Brokers fenced, {_first_of(len(summary.brokers))}:"
+    for broker in summary.brokers[:SHOWN_MAX]:
+        yield f"{duration_text(broker.fenced_ms):>14} {broker.fenced_count:>5} ×  broker {broker.broker}"
+
+
+def summary_row(summary: Summary, notes: Sequence[str]) -> dict[str, Any]:
+    """Return the summary as a JSON row, with all partitions and brokers that were in a bad state, and the notes."""
+    return {
+        "type": "summary",
+        "start_ms": summary.start_ms,
+        "end_ms": summary.end_ms,
+        "events": {what.value: count for what, count in summary.event_counts},
+        "partitions": [attrs.asdict(each) for each in summary.partitions],
+        "brokers": [attrs.asdict(each) for each in summary.brokers],
+        "notes": list(notes),
+    }
+
+
+def time_text(time_ms: TimeMs) -> str:
+    """Return any time in ms as UTC text, such as 2026-11-21T18:24:23.147Z."""
+    return f"{np.datetime64(time_ms, 'ms')}Z"
+
+
+def duration_text(duration_ms: DurationMs) -> str:
+    """Return a duration in ms in its two largest units: 1 min 20 s."""
+    for place, (size_ms, name) in enumerate(_UNITS):
+        if abs(duration_ms) >= size_ms:
+            count, rest = divmod(duration_ms, size_ms)
+            smaller_ms, smaller = _UNITS[min(place + 1, len(_UNITS) - 1)]
+            return f"{count} {name} {rest // smaller_ms} {smaller}" if rest >= smaller_ms else f"{count} {name}"
+    return "0 ms"
+
+
+def _first_of(count: int) -> str:
+    return f"the first {SHOWN_MAX} of {count:,}" if count > SHOWN_MAX else f"{count:,}"
 
 
 @attrs.frozen(kw_only=True)
@@ -43,7 +117,7 @@ class HistoryCommand:
 @KEEP_GOING
 @JSON
 @takes(HistoryCommand)
-def command(options: HistoryCommand) -> int:
+def history_command(options: HistoryCommand) -> int:
     """Print the events of a cluster, read from its metadata log.
 
     PATH is __cluster_metadata-0, a log directory that has it, a segment of it, or a snapshot (*.checkpoint).

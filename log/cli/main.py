@@ -1,12 +1,5 @@
 """Define the command group `brokerside log`, which reads, checks and reworks log files without a broker.
 
-What it decides: which commands there are. Each is a module of its own, imported when the command is called, so that
-`--help` of the group imports none of them.
-
-Constraints: standard output carries the answer, standard error the progress, the problems and the warnings. Exit
-status 0 is all well, 1 damage found or something refused, 2 wrong usage. Input is never written to, except with
-`--in-place`, and then only after the plan was shown and confirmed.
-
 Source: `dump` follows kafka.tools.DumpLogSegments; the rest is ours.
 """
 
@@ -21,14 +14,14 @@ import click
 from broker.cli import CommandGroup
 
 COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
-    "compact": ("log.cli.compact", "Compact partitions once, as a broker's cleaner does."),
+    "compact": ("log.cli.rework", "Compact partitions once, as a broker's cleaner does."),
     "dump": ("log.cli.dump", "Print the contents of files, as kafka-dump-log does."),
     "history": ("log.cli.history", "Print the events of a cluster, read from its metadata log."),
-    "recover": ("log.cli.recover", "Recover partitions as a broker does after a crash."),
+    "recover": ("log.cli.rework", "Recover partitions as a broker does after a crash."),
     "stats": ("log.cli.stats", "Measure the contents of logs and estimate the bytes that compaction would save."),
     "verify": ("log.cli.verify", "Check whether files are damaged; exit with status 1 if any is."),
 }
-"""For each command its module, where it is named `command`, and the first sentence of its help."""
+"""For each command its module, where it is named `NAME_command`, and the first sentence of its help."""
 
 
 class _Commands(CommandGroup):
@@ -42,7 +35,7 @@ class _Commands(CommandGroup):
         """Return the command called `cmd_name`, importing its module; None if there is none."""
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = import_module(COMMANDS[cmd_name][0]).command
+        command: click.Command = getattr(import_module(COMMANDS[cmd_name][0]), f"{cmd_name}_command")
         return command
 
     def summary(self, ctx: click.Context, name: str) -> str:

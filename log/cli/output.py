@@ -1,16 +1,12 @@
-"""Print lines and progress for all commands of `brokerside log`.
-
-Constraints: other people's strings are printed escaped. A progress bar goes to standard error, and only to a terminal.
-
-Source: ours.
-"""
+"""Print lines and progress for all commands of `brokerside log`."""
 
 from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Final
 
 import click
@@ -18,9 +14,44 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 from broker.cli import printable
-from broker.units import MIB
+from broker.errors import UsageError
+from broker.ids import INT64_MAX
+from broker.units import MIB, TimeMs
 from broker.workers import Advance
 from log.tools.sources import SourceFile, SourceFolder
+
+JOBS_MAX = 256
+PATHS = click.argument(
+    "paths", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path), metavar="PATH..."
+)
+JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line instead of text.")
+QUIET = click.option("--quiet", is_flag=True, help="Show no progress bar.")
+JOBS = click.option(
+    "--jobs",
+    type=click.IntRange(1, JOBS_MAX),
+    metavar="N",
+    help="Processes that share the work (default: one a core); the output is the same for any number.",
+)
+KEEP_GOING = click.option("--keep-going", is_flag=True, help="Skip damaged bytes and read the rest.")
+NOW = click.option(
+    "--now-ms",
+    type=click.IntRange(0, INT64_MAX),
+    metavar="MS",
+    help="Current time in milliseconds since 1970 (default: this machine's clock).",
+)
+
+
+def time_ms(now_ms: int | None) -> TimeMs:
+    """Return the time given with `--now-ms`, or the time of this machine's clock if the option is not given."""
+    return TimeMs(time.time_ns() // 1_000_000 if now_ms is None else now_ms)
+
+
+def check_out(paths: Sequence[Path], out: Path) -> None:
+    """Raise UsageError if the output directory `out` lies in one of the directories that the command reads."""
+    for path in paths:
+        if path.is_dir() and out.resolve().is_relative_to(path.resolve()):
+            raise UsageError(f"--out {out} lies in {path}, which is only read")
+
 
 BAR_SIZE_MIN: Final = 64 * MIB  # Read in about a tenth of a second; a bar for less only flickers.
 LINES_PER_WRITE: Final = 1000

@@ -1,10 +1,4 @@
-"""Define the options, the printed plan and the confirmation of `brokerside log compact` and `recover`.
-
-Constraints: without `--out` or `--in-place` nothing is done. Files are changed in place only after the plan was shown
-and confirmed, and never while a broker runs on the log directory.
-
-Source: ours.
-"""
+"""Define the options, the printed plan and the confirmation of `brokerside log compact` and `recover`."""
 
 from __future__ import annotations
 
@@ -16,15 +10,17 @@ from typing import Any, TypeAlias
 import attrs
 import click
 
-from broker.cli import EXIT_REFUSED, EXIT_USAGE, kafka_option
+from broker.cli import EXIT_REFUSED, EXIT_USAGE, kafka_option, takes
 from broker.cli_options import idle_without
 from broker.config import OLDEST_SETTINGS, Scope, lookup, parse
 from broker.errors import CorruptDataError, UsageError
+from broker.ids import INT64_MAX, Offset
 from broker.releases import Release
-from broker.units import TimeMs
+from broker.units import TimeMs, parse_size
 from broker.workers import Advance, Work, Workers
-from log.cli.options import JOBS, NOW, PATHS, QUIET, check_out, time_ms
-from log.cli.output import folder_cost, print_error, print_lines, progress
+from log.cli.output import JOBS, NOW, PATHS, QUIET, check_out, folder_cost, print_error, print_lines, progress, time_ms
+from log.compaction import CleanerOptions
+from log.compaction.offset_map import SLOT_SIZE_BYTES
 from log.log_config import LogConfig
 from log.tools.compactable import NotCompactableError
 from log.tools.rework_plan import (
@@ -181,3 +177,68 @@ def _config(settings: Sequence[str], release: Release) -> LogConfig:
             raise UsageError(f"--config has {text!r}; the form is NAME=VALUE, such as segment.bytes=1048576")
         values[name] = parse(lookup(name, Scope.TOPIC, max(release, OLDEST_SETTINGS)), value)
     return LogConfig.parse(values, release)
+
+
+@attrs.frozen(kw_only=True)
+class CompactCommand(ReworkOptions):
+    """Hold the options of `brokerside log compact`: partitions, active segment, and memory of the offset map."""
+
+    include_active: bool
+    map_size: str
+
+
+@click.command("compact")
+@rework_options
+@click.option("--include-active", is_flag=True, help="Roll the active segment first, so that it is compacted too.")
+@click.option("--map-size", default="128 MiB", metavar="SIZE", help="Memory for keys, 24 bytes each (default 128 MiB).")
+@takes(CompactCommand)
+def compact_command(options: CompactCommand) -> int:
+    """Compact partitions once, as a broker's cleaner does.
+
+    The broker must be stopped. While one runs on the log directory, --in-place is refused.
+
+    \b
+    brokerside log compact orders-0 --out compacted
+    brokerside log compact /var/lib/kafka --topic orders --in-place
+    """
+    cleaner = CleanerOptions(map_slot_count=parse_size(options.map_size) // SLOT_SIZE_BYTES)
+    rework = Rework(kind="compact", now_ms=options.now_ms, include_active=options.include_active, cleaner=cleaner)
+    return run_rework(rework, options)
+
+
+@attrs.frozen(kw_only=True)
+class RecoverCommand(ReworkOptions):
+    """Hold the options of `brokerside log recover`: partitions, recovery point (None: the checkpoint's), marker."""
+
+    recovery_point: int | None
+    clean_shutdown: bool
+
+
+@click.command("recover")
+@rework_options
+@click.option(
+    "--recovery-point",
+    type=click.IntRange(0, INT64_MAX),
+    metavar="OFFSET",
+    help="Offset to recover from (default: the one in recovery-point-offset-checkpoint).",
+)
+@click.option(
+    "--clean-shutdown",
+    is_flag=True,
+    help="Write .kafka_cleanshutdown into the log directory, so that a broker does not recover its logs again.",
+)
+@takes(RecoverCommand)
+def recover_command(options: RecoverCommand) -> int:
+    """Recover partitions as a broker does after a crash.
+
+    It checks every batch from the recovery point on, cuts the log at damage, and rebuilds the indexes.
+
+    The broker must be stopped. While one runs on the log directory, --in-place is refused.
+
+    \b
+    brokerside log recover orders-0 --out recovered
+    brokerside log recover orders-0 --in-place --recovery-point 0
+    """
+    point = None if options.recovery_point is None else Offset(options.recovery_point)
+    rework = Rework(kind="recover", now_ms=options.now_ms, recovery_point=point, clean_shutdown=options.clean_shutdown)
+    return run_rework(rework, options)

@@ -6,9 +6,10 @@ Source: ours.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any, Final
 
 import attrs
 import click
@@ -17,16 +18,160 @@ from rich.table import Table
 
 from broker.cli import EXIT_REFUSED, printable, takes
 from broker.cli_options import idle_beside
+from broker.cluster import Int64Array
 from broker.errors import CorruptDataError, InputError
-from broker.units import TimeMs
+from broker.units import TimeMs, format_size
+from broker.wording import counted
 from broker.workers import Advance, Workers
-from log.cli.options import JOBS, JSON, NOW, PATHS, QUIET, time_ms
-from log.cli.output import file_cost, folder_cost, print_error, print_lines, progress
+from log.cli.output import (
+    JOBS,
+    JSON,
+    NOW,
+    PATHS,
+    QUIET,
+    file_cost,
+    folder_cost,
+    print_error,
+    print_lines,
+    progress,
+    time_ms,
+)
 from log.compaction import CompactionEstimate
 from log.tools.compactable import estimate_of_files
 from log.tools.sources import SourceFile, SourceFolder, expand_all, segment_folders
 from log.tools.stats import SegmentStats, measure_segment
-from log.tools.stats_rows import compaction_json, compaction_row, segment_json, segment_rows
+
+PERCENT: Final = 100
+
+
+def segment_json(stats: SegmentStats) -> dict[str, Any]:
+    """Return every figure as JSON; distributions are [from, to, count] with half-open ranges."""
+    return {
+        "sizeBytes": stats.size_bytes,
+        "batches": stats.batch_count,
+        "records": stats.record_count,
+        "firstOffset": stats.first_offset,
+        "lastOffset": stats.last_offset,
+        "codecs": {
+            name: {
+                "batches": codec.batch_count,
+                "records": codec.record_count,
+                "storedBytes": codec.stored_size_bytes,
+                "unpackedBytes": codec.unpacked_size_bytes,
+                "ratio": round(codec.ratio, 3),
+            }
+            for name, codec in sorted(stats.codecs.items())
+        },
+        "keys": {
+            "distinct": stats.keys.count,
+            "isExact": stats.keys.is_exact,
+            "null": stats.null_key_count,
+            "tombstones": stats.tombstone_count,
+        },
+        "keyBytes": stats.key_size_bytes,
+        "valueBytes": stats.value_size_bytes,
+        "headers": stats.header_count,
+        "batchBytes": {"max": stats.batch_size_bytes_max, "classes": list(classes(stats.batch_size_classes))},
+        "batchRecords": {"max": stats.batch_record_count_max, "classes": list(classes(stats.batch_record_classes))},
+        "timestamps": {
+            "min": stats.timestamp_min,
+            "max": stats.timestamp_max,
+            "none": stats.no_timestamp_count,
+            "late": stats.late_count,
+            "latenessMsMax": stats.lateness_ms_max,
+        },
+        "transactions": {
+            "batches": stats.transactional_batch_count,
+            "commits": stats.commit_count,
+            "aborts": stats.abort_count,
+        },
+        "otherControlRecords": stats.other_control_count,
+        "producers": len(stats.producer_ids),
+        "damages": stats.damage_count,
+        "damagedBytes": stats.damaged_size_bytes,
+    }
+
+
+def compaction_json(estimate: CompactionEstimate) -> dict[str, Any]:
+    """Return the estimate of a compaction as JSON."""
+    return {
+        "bytesBefore": estimate.stats.bytes_read,
+        "bytesAfter": estimate.stats.bytes_written,
+        "recordsBefore": estimate.stats.records_read,
+        "recordsAfter": estimate.stats.records_written,
+        "recordsWithoutKey": estimate.stats.keyless_count,
+        "isComplete": estimate.is_complete,
+        "canBeCompacted": _can_be_compacted(estimate),
+    }
+
+
+def _can_be_compacted(estimate: CompactionEstimate) -> bool:
+    """Return whether there are keys to compact by; a cleaner drops all records without a key."""
+    return estimate.distinct_key_count > 0 or not estimate.stats.keyless_count
+
+
+def classes(counts: Int64Array) -> Iterator[tuple[int, int, int]]:
+    """Yield the non-empty classes of a distribution: from, to (exclusive), count."""
+    for digits, count in enumerate(counts.tolist()):
+        if count:
+            yield (1 << digits) >> 1, 1 << digits, count
+
+
+def segment_rows(stats: SegmentStats) -> Iterator[tuple[str, str]]:
+    """Yield each figure as name and value."""
+    yield "size", f"{format_size(stats.size_bytes)} ({counted(stats.size_bytes, 'byte')})"
+    yield "batches, records", f"{stats.batch_count:,}, {stats.record_count:,}"
+    if stats.first_offset is not None and stats.last_offset is not None:
+        missing = stats.last_offset + 1 - stats.first_offset - stats.record_count
+        yield "offsets", f"{stats.first_offset} to {stats.last_offset}, {missing:,} of them without a record"
+    for name, codec in sorted(stats.codecs.items()):
+        share = f"{counted(codec.record_count, 'record')} in {counted(codec.batch_count, 'batch', 'batches')}"
+        yield f"codec {name}", f"{share}, {format_size(codec.stored_size_bytes)}, ratio {codec.ratio:.2f}"
+    about = "" if stats.keys.is_exact else "about "
+    yield "different keys", f"{about}{stats.keys.count:,}"
+    yield "null keys, tombstones", f"{stats.null_key_count:,}, {stats.tombstone_count:,}"
+    yield "keys, values", f"{format_size(stats.key_size_bytes)}, {format_size(stats.value_size_bytes)}"
+    if stats.header_count:
+        yield "record headers", f"{stats.header_count:,}"
+    yield "bytes a batch", _distribution(stats.batch_size_classes, stats.batch_size_bytes_max)
+    yield "records a batch", _distribution(stats.batch_record_classes, stats.batch_record_count_max)
+    yield from _time_rows(stats)
+    if stats.transactional_batch_count or stats.commit_count or stats.abort_count:
+        ends = f"{stats.commit_count:,} committed, {stats.abort_count:,} aborted"
+        yield "transactions", f"{counted(stats.transactional_batch_count, 'batch', 'batches')}, {ends}"
+    if stats.other_control_count:
+        yield "other control records", f"{stats.other_control_count:,}"
+    yield "producers with an id", f"{len(stats.producer_ids):,}"
+    if stats.damage_count:
+        skipped = counted(stats.damaged_size_bytes, "byte")
+        yield "damage", f"{counted(stats.damage_count, 'place')}, {skipped} passed over"
+
+
+def compaction_row(estimate: CompactionEstimate) -> tuple[str, str]:
+    """Return the savings of a compaction as name and value."""
+    if not _can_be_compacted(estimate):
+        return "compaction", "no keys: cannot be compacted"
+    before = estimate.stats.bytes_read
+    saved = estimate.bytes_saved * PERCENT / before if before else 0
+    kept = f"{estimate.stats.records_written:,} of {counted(estimate.stats.records_read, 'record')} stay"
+    more = "" if estimate.is_complete else "; more in later passes"
+    if estimate.stats.keyless_count:
+        more += f"; {estimate.stats.keyless_count:,} without a key would be lost"
+    return "compaction would save", f"{format_size(estimate.bytes_saved)} ({saved:.1f} %), {kept}{more}"
+
+
+def _time_rows(stats: SegmentStats) -> Iterator[tuple[str, str]]:
+    if stats.timestamp_min is not None and stats.timestamp_max is not None:
+        yield "timestamps", f"{stats.timestamp_min} to {stats.timestamp_max}"
+        late = counted(stats.late_count, "record")
+        yield "late", f"{late}, up to {stats.lateness_ms_max:,} ms" if stats.late_count else "none"
+    if stats.no_timestamp_count:
+        yield "without timestamp", f"{stats.no_timestamp_count:,}"
+
+
+def _distribution(counts: Int64Array, largest: int) -> str:
+    found = ", ".join(f"{start}-{end - 1}: {count:,}" for start, end, count in classes(counts))
+    return f"{found}; largest {largest:,}" if found else "none"
 
 
 @attrs.frozen(kw_only=True)
@@ -54,7 +199,7 @@ class StatsCommand:
 @JSON
 @QUIET
 @takes(StatsCommand)
-def command(options: StatsCommand) -> int:
+def stats_command(options: StatsCommand) -> int:
     """Measure the contents of logs and estimate the bytes that compaction would save.
 
     It prints codecs, keys, batches, times and transactions.

@@ -16,8 +16,7 @@ import click
 from broker.cli import EXIT_REFUSED, takes
 from broker.wording import counted
 from broker.workers import in_order
-from log.cli.options import JOBS, JSON, KEEP_GOING, PATHS, QUIET
-from log.cli.output import file_cost, print_lines, progress
+from log.cli.output import JOBS, JSON, KEEP_GOING, PATHS, QUIET, file_cost, print_lines, progress
 from log.tools.findings import Checked, passed_over
 from log.tools.sources import expand_all
 from log.tools.verify import Part, folder_parts, in_sequence, verify_part
@@ -41,7 +40,7 @@ class VerifyCommand:
 @JSON
 @QUIET
 @takes(VerifyCommand)
-def command(options: VerifyCommand) -> int:
+def verify_command(options: VerifyCommand) -> int:
     """Check whether files are damaged; exit with status 1 if any is.
 
     It checks checksums, structure, order, indexes and checkpoints.

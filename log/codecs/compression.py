@@ -192,7 +192,7 @@ def _unzstd(data: BytesLike, bytes_max: int) -> BytesLike:
         if announced <= size_max and _zstd_frame_end(memoryview(data)) == len(data):
             return _CONTEXTS.decompressor.decompress(data, max_output_size=size_max)
     except zstandard.ZstdError:
-        pass  # Longer than guessed, or damaged: the careful way tells.
+        pass  # Longer than guessed, or damaged: decompressing without room finds out.
     return _unzstd_in_steps(memoryview(data), bytes_max)
 
 

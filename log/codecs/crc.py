@@ -1,15 +1,5 @@
 """Compute the two checksums of a log: CRC-32C over magic-2 batches, plain CRC-32 over older messages.
 
-What it decides: which polynomial guards which bytes. Magic 2 took Castagnoli's, which processors compute in
-hardware; the messages before it have the CRC of zip and Ethernet.
-
-Example: the check values of both standards.
-
-    >>> hex(crc32c(b"123456789")), hex(crc32(b"123456789"))
-    ('0xe3069283', '0xcbf43926')
-
-Left out: a table of our own; the wheel uses the processor's instruction, about 17 GB/s.
-
 Source: org.apache.kafka.common.utils.Crc32C and java.util.zip.CRC32; RFC 3720 for the Castagnoli polynomial.
 """
 

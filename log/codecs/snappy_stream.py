@@ -1,19 +1,5 @@
 """Write and read snappy streams as Kafka does: raw snappy blocks, each after its length.
 
-What it decides: which snappy bytes are readable. Kafka uses snappy-java's stream, which is not the framing that
-Google published later, so the wheel gives raw blocks only.
-
-Constraints: never more than `bytes_max` bytes come out; a block announces its content's size first, and the
-announcement is held against the limit before memory is taken.
-
-How: header 82 "SNAPPY" 00 and two int32 versions of 1; then blocks: int32 length, raw snappy of at most 32 KiB content.
-Streams may follow one another. Without the header all of it is one raw block, as some clients wrote it.
-
-Example: an empty stream is its header.
-
-    >>> bytes(compress_stream(b"")).hex(" ", 4)
-    '82534e41 50505900 00000001 00000001'
-
 Source: org.xerial.snappy.{SnappyInputStream,SnappyOutputStream} 1.1.10, which Kafka 4.0 uses.
 """
 

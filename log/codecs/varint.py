@@ -1,20 +1,5 @@
 """Write and read zig-zag varints, which take as few bytes as a number needs.
 
-What it decides: how the numbers inside a magic-2 record are written and read. Zig-zag puts the sign in the lowest
-bit (0, -1, 1, -2 → 0, 1, 2, 3), then seven bits go in a byte, lowest first, the top bit set on all but the last.
-
-Constraints: an int32 takes at most five bytes, an int64 at most ten; a longer one is damage, and so is one that
-runs past the end. Bits beyond the width are dropped, as Java's shift drops them.
-
-Example:
-
-    >>> out = bytearray()
-    >>> write_varint(out, 64)  # Zig-zag 128.
-    >>> out.hex()
-    '8001'
-    >>> read_varint(out, 0)  # The number, and the position after it.
-    (64, 2)
-
 Source: org.apache.kafka.common.utils.ByteUtils (readVarint, readVarlong, writeVarint, writeVarlong), 4.0.
 """
 

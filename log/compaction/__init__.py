@@ -4,16 +4,12 @@
 - offset_map: Store the latest offset of each key in bounded memory; this decides which records are superseded.
 - filter: Decide which records of a batch stay, by key and tombstone, as Cleaner.shouldRetainRecord does.
 - fates: Decide for each batch whether the pass discards it, keeps it, or filters its records by key.
-- transactions: Decide which batches a pass may discard because of aborted transactions and their markers.
+- estimate: Estimate the bytes and records that one cleaning pass would leave, without changing a file.
 - selection: Decide which range of a log can be cleaned now, and which log is cleaned next.
 - manager: Choose the log of a log directory to clean next, and store its cleaner checkpoint.
-- grouping: Decide which old segments one new segment replaces.
-- mapping: Fill the offset map from a log file, without the records of aborted transactions.
 - source: Read a segment's log file as the cleaner does, headers first.
 - building: Build the bytes of the batches that a pass keeps: copied, emptied, or with fewer records.
 - io_chunks: Cut the retained batches of a segment into appends of the size that Kafka's cleaner appends.
-- cleaner_stats: Count the bytes and records that a pass read and wrote.
-- estimate: Estimate the bytes and records that one pass would leave, without changing a file.
 - key_kernels: Hash keys, store the latest offset of each, and mark the latest records, in compiled loops.
 - rewrite_kernels: Write batches of magic 2 that hold only the retained records, in compiled loops.
 """
@@ -21,8 +17,8 @@
 from __future__ import annotations
 
 from log.compaction.cleaner import Cleaned, CleanerOptions, clean
-from log.compaction.cleaner_stats import CleanerStats
 from log.compaction.estimate import CompactionEstimate, estimate_compaction
+from log.compaction.filter import CleanerStats
 from log.compaction.manager import CleanedLog, CleanerManager
 from log.compaction.selection import LogToClean, filthiest, log_to_clean
 from log.compaction.source import SourceLog

@@ -1,19 +1,7 @@
 """Build the bytes of the batches that a cleaning pass keeps: copied, emptied, or with fewer records.
 
-What it decides: for each batch of a chunk, its bytes in the new segment, and the offsets and timestamp that the indexes
-of that segment store for it. Which records stay is decided before, by `log.compaction.filter`.
-
-Constraints: a rebuilt batch is that of Kafka's MemoryRecordsBuilder. It keeps codec (default level), base offset, last
-offset, base sequence, producer, leader epoch and timestamp type. Count, base timestamp (of the first record, or
-the delete horizon) and, with CreateTime, largest timestamp are those of the retained records.
-
-How: a kernel writes all batches of magic 2 in one call; then each is compressed and gets its size and checksum. Batches
-that the kernel refuses and compressed messages of magic 0 and 1 are built by `log.batches.rewrite`.
-
-The cost is linear in the bytes.
-
 Source: org.apache.kafka.common.record.MemoryRecords.buildRetainedRecordsInto and
-MemoryRecordsBuilder.info, DefaultRecordBatch.writeEmptyHeader, trunk 1eb7644 (2024-10).
+MemoryRecordsBuilder.info, DefaultRecordBatch.writeEmptyHeader, 4.3.1.
 """
 
 from __future__ import annotations
@@ -28,8 +16,8 @@ from numpy.typing import NDArray
 from broker.cluster import Int64Array
 from broker.units import TimeMs
 from log.batches.batch_v2 import CHECKED_POSITION, CRC_POSITION, HEADER, LENGTH_BYTES
+from log.batches.build import emptied, rebuild
 from log.batches.record_columns import RecordColumns
-from log.batches.rewrite import emptied, rebuild
 from log.codecs.compression import CODEC_MASK, Codec, compress
 from log.codecs.crc import crc32c
 from log.compaction.rewrite_kernels import (
@@ -117,7 +105,7 @@ class Building:
             self.timestamp_offset[row] = self.max_offset[row]
 
     def _rebuild(self, row: int, horizon_ms: TimeMs, *, upgrades: bool = False) -> None:
-        """Build one batch with `log.batches.rewrite`; raises the error that Kafka's builder would raise."""
+        """Build one batch with `log.batches.build`; raises the error that Kafka's builder would raise."""
         batch = self._source.batch_at(int(self._chunk.batches.position[row]))
         start, end = int(self._first[row]), int(self._first[row + 1])
         kept = self._kept[start:end]

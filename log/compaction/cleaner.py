@@ -24,7 +24,7 @@ offset too far from its base, left by brokers before 1.1, is refused where Kafka
 The cost is twice the bytes read, once the bytes left written.
 
 Source: kafka.log.Cleaner.doClean, cleanSegments and
-buildOffsetMap, trunk 1eb7644 (2024-10).
+buildOffsetMap, 4.3.1.
 """
 
 from __future__ import annotations
@@ -35,24 +35,48 @@ from typing import Final
 import attrs
 
 from broker.errors import BrokersideError, UsageError
-from broker.ids import Offset
+from broker.ids import INT32_MAX, Offset
 from broker.releases import Release
 from broker.units import SizeBytes, TimeMs
-from log.compaction.cleaner_stats import CleanerStats
-from log.compaction.fates import Fates, LastOfProducer
-from log.compaction.filter import TombstoneRule, filter_source
-from log.compaction.grouping import group_segments
+from log.compaction.fates import CleanedTransactions, Fates, LastOfProducer
+from log.compaction.filter import LOG_START, CleanerStats, TombstoneRule, filter_source, map_source
 from log.compaction.io_chunks import BUFFER_SIZE_BYTES, MESSAGE_SIZE_BYTES_MAX, Appender, IoLimits
-from log.compaction.mapping import LOG_START, map_source
 from log.compaction.offset_map import LOAD_FACTOR, SLOT_COUNT, OffsetMap
 from log.compaction.selection import LogToClean
 from log.compaction.source import SourceLog
-from log.compaction.transactions import CleanedTransactions
 from log.errors import SegmentOffsetOverflowError
-from log.indexes.txn_index import AbortedTransaction
+from log.log_config import LogConfig
 from log.partition.partition_log import PartitionLog
 from log.segments.file_names import LOG
 from log.segments.segment import Segment
+from log.segments.txn_index import AbortedTransaction
+
+
+def group_segments(
+    segments: Sequence[Segment], first_uncleanable_offset: Offset, config: LogConfig
+) -> tuple[tuple[Segment, ...], ...]:
+    """Return `segments` split, in their order, into the groups of which each becomes one segment."""
+    groups: list[list[Segment]] = []
+    for index, segment in enumerate(segments):
+        is_last = index + 1 == len(segments)
+        next_base_offset = first_uncleanable_offset if is_last else segments[index + 1].base_offset
+        if groups and _fits(groups[-1], segment, next_base_offset - 1, config):
+            groups[-1].append(segment)
+        else:
+            groups.append([segment])
+    return tuple(map(tuple, groups))
+
+
+def _fits(group: Sequence[Segment], segment: Segment, last_offset: int, config: LogConfig) -> bool:
+    """Return whether `segment`, with its estimated last offset, may join `group`."""
+    members = (*group, segment)
+    return (
+        sum(member.size_bytes for member in members) <= config.segment_size_bytes
+        and sum(member.offset_index.size_bytes for member in members) <= config.index_size_bytes
+        and sum(member.time_index.size_bytes for member in members) <= config.index_size_bytes
+        and (segment.size_bytes == 0 or last_offset - group[0].base_offset <= INT32_MAX)
+    )
+
 
 UPGRADES_SINCE: Final = Release("4.0")
 """The first release whose cleaner writes old messages as magic 2."""

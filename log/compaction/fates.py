@@ -1,7 +1,7 @@
 """Decide for each batch whether a cleaning pass discards it, keeps it, or filters its records by key.
 
 What it decides: for each batch, in the order of the log,
-- whether its records are judged by their keys, all stay (a marker that is still needed) or all go (of an aborted
+- whether its records are filtered by their keys, all stay (a marker that is still needed) or all go (of an aborted
   transaction, or a marker whose horizon is reached);
 - whether an empty batch stays in its place when none of its records does. It stays while it is the last thing known
   of an active producer (its last data, or without any the last marker of its epoch), since whoever reads the log anew
@@ -19,12 +19,13 @@ How: `Fates.of_headers` gives most batches the common fate at once, and asks `fa
 Example: a marker of a transaction none of whose batches is left gets a horizon in this pass and stays; in a pass after
 the horizon it is dropped, unless its producer, still active, has written nothing since: then an empty batch stays.
 
-Source: kafka.log.Cleaner.cleanInto (RecordFilter.checkBatchRetention) and buildOffsetMapForSegment, trunk 1eb7644.
+Source: kafka.log.Cleaner.cleanInto (RecordFilter.checkBatchRetention) and buildOffsetMapForSegment, 4.3.1.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import heapq
+from collections.abc import Iterable, Mapping
 
 import attrs
 import numpy as np
@@ -36,9 +37,69 @@ from log.batches.batch import RecordBatch
 from log.batches.record_columns import HeaderColumns
 from log.compaction.key_kernels import BY_KEY, KEEP_ALL, SKIP
 from log.compaction.source import SourceLog
-from log.compaction.transactions import CleanedTransactions
-from log.indexes.txn_index import AbortedTransaction
 from log.record import CONTROL_BIT, TRANSACTIONAL_BIT, ControlType, control_type
+from log.segments.txn_index import AbortedTransaction
+
+
+class CleanedTransactions:
+    """Track the transactions open at the current batch of the walk; each decision updates them."""
+
+    def __init__(self) -> None:
+        # A heap by first offset; the count keeps equal offsets in the order in which they were added.
+        self._waiting: list[tuple[int, int, AbortedTransaction]] = []
+        self._added_count = 0
+        self._aborted: dict[int, AbortedTransaction] = {}
+        self._observed: set[int] = set()  # Producers of `_aborted` of whose transaction a batch was met.
+        self._committed: set[int] = set()
+
+    def add_aborted(self, transactions: Iterable[AbortedTransaction]) -> None:
+        """Add the aborted transactions of the segments to come."""
+        for transaction in transactions:
+            self._added_count += 1
+            heapq.heappush(self._waiting, (transaction.first_offset, self._added_count, transaction))
+
+    def is_aborted(self, producer_id: int, last_offset: int) -> bool:
+        """Return whether a transactional data batch that ends at `last_offset` belongs to an aborted transaction."""
+        self._walk_to(last_offset)
+        if producer_id in self._aborted:
+            # Its abort marker must stay in this pass: a consumer that has read this batch still needs the marker.
+            self._observed.add(producer_id)
+            return True
+        # No index entry says that it was aborted, so it is committed or still open: the cleaner stops before open ones.
+        self._committed.add(producer_id)
+        return False
+
+    def end(
+        self, producer_id: int, last_offset: int, kind: ControlType | None
+    ) -> tuple[bool, AbortedTransaction | None]:
+        """Process a control batch; `kind` is None for a batch that an earlier pass has emptied.
+
+        Returns whether the batch may be discarded, and the aborted transaction that the new index still needs because
+        its marker stays.
+        """
+        self._walk_to(last_offset)
+        if kind is None:
+            # An empty control batch only keeps its producer's epoch; `log.compaction.fates` decides on that.
+            return True, None
+        if kind is ControlType.COMMIT:
+            # Nothing of the transaction was met before its marker: earlier passes have removed all of its data.
+            may_go = producer_id not in self._committed
+            self._committed.discard(producer_id)
+            return may_go, None
+        if kind is not ControlType.ABORT:
+            return False, None  # Not a marker: such records are the quorum's, and stay.
+        # The marker ends the transaction: later batches of the producer belong to its next one.
+        transaction = self._aborted.pop(producer_id, None)
+        was_observed = producer_id in self._observed
+        self._observed.discard(producer_id)
+        return not was_observed, transaction if was_observed else None
+
+    def _walk_to(self, offset: int) -> None:
+        """Move the waiting transactions that begin at or before `offset` to their producers."""
+        while self._waiting and self._waiting[0][0] <= offset:
+            transaction = heapq.heappop(self._waiting)[-1]
+            # The first one stays: an entry that was added twice must not replace the transaction that is running.
+            self._aborted.setdefault(transaction.producer_id, transaction)
 
 
 @attrs.frozen

@@ -36,15 +36,41 @@ from numpy.typing import NDArray
 
 from broker.cluster import Int64Array
 from broker.ids import INT64_MAX, Offset
-from broker.units import DurationMs, TimeMs
+from broker.units import DurationMs, SizeBytes, TimeMs
 from log.batches.batch_v2 import DELETE_HORIZON_BIT
 from log.batches.record_columns import HeaderColumns, RecordColumns
 from log.compaction.building import MAGIC_V2, NO_HORIZON, Building
-from log.compaction.fates import Fates, ManyFates, is_transactional_or_control
+from log.compaction.fates import CleanedTransactions, Fates, ManyFates, is_transactional_or_control, mapped_fates
 from log.compaction.key_kernels import BY_KEY, SKIP, BatchColumns, KeyColumns
 from log.compaction.offset_map import LatestRecords, OffsetMap, hashed
 from log.compaction.source import SourceLog
 from log.storage.protocol import Buffer
+
+NOTHING: Final = SizeBytes(0)
+LOG_START: Final = Offset(0)
+
+
+@attrs.frozen(kw_only=True)
+class CleanerStats:
+    """Count bytes, batches and records of a pass; records of batches discarded unread are not read."""
+
+    bytes_read: SizeBytes = NOTHING
+    bytes_written: SizeBytes = NOTHING
+    records_read: int = 0
+    records_written: int = 0
+    keyless_count: int = 0
+    """Records dropped for having no key."""
+
+    def plus(self, batches: FilteredBatches) -> CleanerStats:
+        """Return these counts plus those of one more chunk."""
+        return CleanerStats(
+            bytes_read=SizeBytes(self.bytes_read + batches.bytes_read),
+            bytes_written=SizeBytes(self.bytes_written + batches.bytes_kept),
+            records_read=self.records_read + batches.records_read,
+            records_written=self.records_written + batches.records_kept,
+            keyless_count=self.keyless_count + batches.keyless_count,
+        )
+
 
 _HORIZON_BIT: Final = np.int16(DELETE_HORIZON_BIT)
 
@@ -192,3 +218,31 @@ def _drops_tombstones(headers: HeaderColumns, rule: TombstoneRule) -> NDArray[np
     is_v2 = headers.magic >= MAGIC_V2
     is_over = (headers.attributes & _HORIZON_BIT != 0) & (headers.base_timestamp <= rule.now_ms)
     return np.where(is_v2, is_over, not rule.keeps_legacy_tombstones)
+
+
+def map_source(
+    offset_map: OffsetMap,
+    source: SourceLog,
+    transactions: CleanedTransactions,
+    *,
+    start_offset: Offset = LOG_START,
+    start_position: int = 0,
+) -> bool:
+    """Put the keys from `start_offset` on into the map; return False if the map was full before the end of the file.
+
+    `transactions` know the aborted ones that reach into the file. Raises CorruptDataError at damage.
+    """
+    for headers in source.headers(start_position):
+        fates, counts = mapped_fates(headers, transactions, source)
+        for chunk in source.records(headers, fates != SKIP):
+            rows = slice(chunk.start_row, chunk.end_row)
+            batches = BatchColumns(
+                first_records(chunk.columns),
+                headers.base_offset[rows],
+                headers.last_offset[rows],
+                counts[rows],
+                fates[rows],
+            )
+            if not offset_map.put(key_columns(chunk.columns), batches, start_offset):
+                return False
+    return True

@@ -1,19 +1,7 @@
 """Cut the retained batches of a segment into appends of the size that Kafka's cleaner appends.
 
-What it decides: which batches are appended to the new segment together. An append is what an index entry can point
-to, so the indexes of a cleaned segment are Kafka's only if the appends are.
-
-Constraints: Kafka's cleaner reads a segment through a buffer and appends what stays of each filling. A filling holds
-whole batches; it ends early, after the batch with which the output has outgrown the buffer. A batch larger than the
-buffer doubles it, up to the largest message allowed and then up to the batch itself; the larger buffer serves until the
-end of the segment.
-
-Example: a buffer of 100 bytes and batches of 40 gives appends of what stays of two batches each.
-
-The cost is linear in the batches.
-
 Source: kafka.log.Cleaner.cleanInto, growBuffersOrFail and growBuffers, MemoryRecords.
-filterTo and FilterResult, trunk 1eb7644 (2024-10).
+filterTo and FilterResult, 4.3.1.
 """
 
 from __future__ import annotations
@@ -26,7 +14,7 @@ import numpy as np
 from broker.cluster import Int64Array
 from broker.ids import Offset
 from broker.units import KIB, MIB, SizeBytes
-from log.batches.batch_run import BatchRun
+from log.batches.record_columns import BatchRun
 from log.compaction.filter import FilteredBatches
 from log.segments.segment import Segment
 from log.storage.protocol import Buffer

@@ -15,8 +15,8 @@ keys two meet with a chance of about n² / 2^129 with either. Neither holds agai
 
 The cost is about 20 ns a record.
 
-Source: org.apache.kafka.storage.internals.log.SkimpyOffsetMap and kafka.log.Cleaner, trunk
-1eb7644 (2024-10); MurmurHash3 by Austin Appleby, public domain.
+Source: org.apache.kafka.storage.internals.log.SkimpyOffsetMap and kafka.log.Cleaner, 4.3.1;
+MurmurHash3 by Austin Appleby, public domain.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from log.batches.record_columns import ByteArray
 HashTable: TypeAlias = NDArray[np.uint64]
 PLACE_WIDTH: Final = 3
 
-# What is done with the records of a batch: they are passed over, judged by their keys, or all stay.
+# What is done with the records of a batch: they are passed over, filtered by their keys, or all stay.
 SKIP, BY_KEY, KEEP_ALL = range(3)
 
 # Arguments and results of `map_keys`, by index.

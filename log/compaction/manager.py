@@ -1,25 +1,6 @@
 """Choose the log of a log directory to clean next, and store its cleaner checkpoint.
 
-What it decides: of the compacted logs of one directory, the dirtiest that is due is cleaned; where the pass ended is
-written to `cleaner-offset-checkpoint` for the next one.
-
-Constraints:
-- The checkpoint is written only after a pass is whole, so that a crash leads to cleaning again, never to leaving out.
-  A pass that failed writes where it began.
-- A checkpoint outside its log is corrected when it is met, also if the log is not cleaned then. Entries of partitions
-  that are not in the directory any more go with the next writing.
-- A log that cannot be cleaned (damaged, or against Kafka's rules) is left alone from then on; the others go on.
-
-How: whoever owns the directory calls `clean_filthiest` as often as it likes, with the time.
-
-Example: manager = CleanerManager(storage, log_dir.logs); while manager.clean_filthiest(now_ms=now_ms) is not None: pass
-
-Left out: threads, pausing and aborting; deleting old segments, which Kafka's cleaner thread does for compacted logs
-after each look: call `delete_old_segments`. Several directories have a manager each; Kafka's one cleaner goes by the
-largest ratio over all of them.
-
-Source: kafka.log.LogCleanerManager (grabFilthiestCompactedLog, updateCheckpoints, doneCleaning) and LogCleaner, trunk
-1eb7644 (2024-10).
+Source: kafka.log.LogCleanerManager (grabFilthiestCompactedLog, updateCheckpoints, doneCleaning) and LogCleaner, 4.3.1.
 """
 
 from __future__ import annotations
@@ -33,8 +14,8 @@ from broker.ids import Offset, TopicPartition
 from broker.units import TimeMs
 from log.compaction.cleaner import DEFAULTS, Cleaned, CleanerOptions, clean
 from log.compaction.selection import LogToClean, filthiest, log_to_clean
-from log.files.checkpoints import CLEANER_FILE, read_offset_checkpoint, write_offset_checkpoint
 from log.partition.partition_log import PartitionLog
+from log.storage.checkpoints import CLEANER_FILE, read_offset_checkpoint, write_offset_checkpoint
 from log.storage.protocol import Storage
 
 

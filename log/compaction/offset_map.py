@@ -7,7 +7,7 @@ Constraints:
   may be taken, so that searches stay short. Growing takes half as much again for a moment; `superseded` takes a third
   more from its first call on.
 - Filling ends at the first record with a key after the last free slot was taken, be its key new or not, also in the
-  middle of a batch. Up to `latest_offset` the map knows all keys: records above it are not judged.
+  middle of a batch. Up to `latest_offset` the map knows all keys: records above it all stay.
 - `superseded`, which sees offsets only, answers as `latest` would for each record of the batch.
 
 How: kernels in `log.compaction.key_kernels`, over columns of records. The table begins small, since one that fits the
@@ -22,7 +22,7 @@ with the same.
 
 The cost is amortised constant a record.
 
-Source: org.apache.kafka.storage.internals.log.SkimpyOffsetMap, trunk 1eb7644.
+Source: org.apache.kafka.storage.internals.log.SkimpyOffsetMap, 4.3.1.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ class OffsetMap:
         self._state[key_kernels.LATEST_OFFSET] = offset
 
     def latest(self, keys: KeyColumns, batches: BatchColumns) -> LatestRecords:
-        """Return a mask of the records that are not superseded; only batches that are BY_KEY are judged."""
+        """Return a mask of the records that are not superseded; only batches that are BY_KEY are filtered."""
         kept = np.empty(len(keys.offset), np.bool_)
         kept_count = np.empty(len(batches.last_offset), np.int64)
         keyless = key_kernels.mark_latest(keys, batches, self.latest_offset, self._table, (kept, kept_count))
@@ -123,7 +123,7 @@ class OffsetMap:
 
         A batch is superseded if the map was filled with all of it and no key's latest offset lies in it. If the map has
         taken records that no broker writes into a compacted log (see `map_keys`), every answer is False. The batches
-        must be those that were judged by key when the map was filled.
+        must be those that were filtered by key when the map was filled.
         """
         if self._known_from is None or self._state[key_kernels.ODD_COUNT]:
             return np.zeros(len(base_offset), np.bool_)

@@ -1,16 +1,6 @@
 """Write batches of magic 2 that hold only the retained records, in compiled loops.
 
-What it decides: the uncompressed bytes of a rebuilt batch: the old header with a new count, base timestamp and largest
-timestamp; then each retained record with new deltas of offset and timestamp. Keys, values and headers are copied.
-
-Constraints: the bytes are those of `log.batches.rewrite.rebuild`, which does the same batch by batch in readable form.
-A batch that Kafka's builder refuses (timestamps below -1, offsets that do not ascend) is not written; the caller hands
-it to `rebuild`, which raises Kafka's error. The cost is linear in the bytes written.
-
-Left out: compression and the checksum, both done by the caller (`log.compaction.building`), and the size field of a
-batch that is compressed then.
-
-Source: org.apache.kafka.common.record.MemoryRecords.buildRetainedRecordsInto and MemoryRecordsBuilder, trunk 1eb7644
+Source: org.apache.kafka.common.record.MemoryRecords.buildRetainedRecordsInto and MemoryRecordsBuilder, 4.3.1
 (2024-10).
 """
 

@@ -19,7 +19,7 @@ Example: 60 clean bytes, 40 dirty ones in rolled segments below every bound: the
 The cost is linear in the segments.
 
 Source: kafka.log.LogCleanerManager (cleanableOffsets, calculateCleanableBytes,
-maxCompactionDelay, grabFilthiestCompactedLog) and LogToClean, trunk 1eb7644 (2024-10); KIP-354 for the maximum lag.
+maxCompactionDelay, grabFilthiestCompactedLog) and LogToClean, 4.3.1; KIP-354 for the maximum lag.
 """
 
 from __future__ import annotations

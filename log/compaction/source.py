@@ -1,19 +1,6 @@
 """Read a segment's log file as the cleaner does, headers first.
 
-What it decides: how the bytes are read, and that a cleaner does not stop in silence. Lengths and magics are held
-against the rules of Kafka's in-memory reader, as a cleaner reads through buffers; checksums are not asked, as Kafka
-does not ask them here. An incomplete batch at the end, which readers pass over, cannot be in a rolled segment: it is
-damage.
-
-Constraints: headers come before records, so that whoever reads can pass over the records of a batch, which are then
-not even decompressed. A batch is never cut: its records come in one chunk. Memory is bounded by a piece of the file
-and what its compressed batches hold, of which one at least and about `UNPACKED_BYTES_MAX` are unpacked at once.
-
-Example: for headers in source.headers(): for chunk in source.records(headers, wanted): …
-
-Left out: checking checksums while at it; a damaged batch is copied as it is, or built anew and then checks out.
-
-Source: kafka.log.Cleaner.cleanInto and growBuffersOrFail, trunk 1eb7644 (2024-10).
+Source: kafka.log.Cleaner.cleanInto and growBuffersOrFail, 4.3.1.
 """
 
 from __future__ import annotations

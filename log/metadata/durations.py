@@ -1,28 +1,4 @@
-"""Sum up how long partitions were leaderless or under-replicated, and how often brokers were fenced.
-
-What it decides: for each partition, the time in ms for which it was leaderless, under min ISR or under-replicated, and
-the count of its ISR shrinks; for each broker, the count and the time in ms of its fencings. The three states are those
-of `placement.balance.audit`:
-- leaderless: the partition has no leader;
-- under min ISR: leaderless, or the ISR is smaller than min.insync.replicas;
-- under-replicated: the ISR is smaller than the replica list without the replicas being added.
-
-Constraints:
-- Time runs from the first record (or a snapshot's time) to the last; a state that lasts at the end counts up to there.
-- A deleted partition keeps its sums under its name; a partition created again under that name adds to them.
-- A newly registered broker counts as fenced only after its first unfencing, a fenced broker of a snapshot at once.
-- min.insync.replicas may change in between: each interval is judged by the value in force at that time.
-
-How: a partition is looked at when it changes, not at every record; all partitions of a topic, or of all topics, only
-when min.insync.replicas changes.
-
-Example: leaderless from 1,000 to 4,000 ms and again from 9,000 ms to the end at 10,000 ms is 4,000 ms.
-
-Left out: changes between two records, which the log does not show; the controller writes a record at least every half
-second.
-
-Source: ours.
-"""
+"""Sum up how long partitions were leaderless or under-replicated, and how often brokers were fenced."""
 
 from __future__ import annotations
 
@@ -36,10 +12,18 @@ from broker.errors import UsageError
 from broker.ids import NO_LEADER, BrokerId, PartitionId
 from broker.min_isr import MIN_ISR
 from broker.units import DurationMs, TimeMs
-from log.metadata.deltas import BrokerDelta, ConfigDelta, PartitionDelta, TopicDelta
-from log.metadata.events import ClusterEventKind, Event
-from log.metadata.history import StepEvents
-from log.metadata.image import CLUSTER_DEFAULT, RESOURCE_BROKER, RESOURCE_TOPIC, PartitionImage, Resource
+from log.metadata.history import ClusterEventKind, Event, StepEvents
+from log.metadata.image import (
+    CLUSTER_DEFAULT,
+    RESOURCE_BROKER,
+    RESOURCE_TOPIC,
+    BrokerDelta,
+    ConfigDelta,
+    PartitionDelta,
+    PartitionImage,
+    Resource,
+    TopicDelta,
+)
 from log.metadata.replay import Replay, Step
 from log.metadata.state import MetadataState
 from log.metadata.view import min_insync_replicas

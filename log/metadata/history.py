@@ -1,51 +1,139 @@
-"""Derive the events of every step of a metadata log's replay (`log.metadata.events`).
-
-What it decides: which deltas are events, and the duration of a state that an event ends.
-
-Constraints: the records of a snapshot at the beginning of a log describe the state there and are no events. A state
-that the snapshot shows began at an unknown time before: its event reports the least possible duration.
-
-How: a delta has the state before and after it. Only the beginnings of lasting states are remembered: fenced brokers,
-partitions without a leader, reassignments.
-
-Example: a broker that is fenced at 1,000 ms and back at 4,000 ms is BROKER_FENCED, then BROKER_UNFENCED with a
-duration of 3,000 ms.
-
-Source: ours.
-"""
+"""Derive the events of every step of a metadata log's replay (`log.metadata.history`)."""
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Iterator
 from typing import Final
 
 import attrs
 
-from broker.ids import NO_LEADER, BrokerId, PartitionId
+from broker.ids import NO_LEADER, BrokerId, Offset, PartitionId
 from broker.units import DurationMs, TimeMs
-from log.metadata.deltas import (
-    BrokerDelta,
-    ConfigDelta,
-    ControllerDelta,
-    FeatureDelta,
-    OtherDelta,
-    PartitionDelta,
-    TopicDelta,
-)
-from log.metadata.events import ClusterEventKind, Event
+from broker.values import value
 from log.metadata.image import (
     CLUSTER_DEFAULT,
     METADATA_VERSION,
     RESOURCE_BROKER,
     RESOURCE_TOPIC,
+    BrokerDelta,
     BrokerImage,
+    ConfigDelta,
+    ControllerDelta,
     DirectoryId,
+    FeatureDelta,
+    OtherDelta,
+    PartitionDelta,
     PartitionImage,
     Resource,
+    TopicDelta,
 )
 from log.metadata.replay import Step
 from log.metadata.schemas import RecordType
-from log.metadata.unclean import RECOVERY_FEATURE_LEVEL, is_unclean
+
+
+class ClusterEventKind(enum.Enum):
+    """List the kinds of events; the value is the text printed for the kind."""
+
+    LEADER_ELECTED = "leader elected"
+    """Another broker leads."""
+    LEADER_REELECTED = "leader re-elected"
+    """The same broker leads in a new epoch."""
+    LEADER_LOST = "leader lost"
+    """Nobody leads."""
+    UNCLEAN_ELECTION = "unclean election"
+    """Data may be lost: the controller elected a leader that was neither in sync nor eligible."""
+    RECOVERED = "recovered"
+    """The leader of an unclean election has recovered."""
+    ISR_SHRUNK = "ISR shrunk"
+    """Replicas left, none joined."""
+    ISR_GROWN = "ISR grown"
+    """Replicas joined, none left."""
+    ISR_CHANGED = "ISR changed"
+    """Both."""
+    REASSIGNMENT_BEGUN = "reassignment begun"
+    """Replicas are being added or removed from now on."""
+    REASSIGNMENT_CHANGED = "reassignment changed"
+    """Others are, before it ended."""
+    REASSIGNMENT_ENDED = "reassignment ended"
+    """None are any more: done, or cancelled."""
+    REPLICAS_CHANGED = "replicas changed"
+    """Other replicas, without a reassignment."""
+    PARTITION_ADDED = "partition added"
+    """To a topic that was there before."""
+    TOPIC_CREATED = "topic created"
+    """With so many partitions."""
+    TOPIC_DELETED = "topic deleted"
+    """With all its partitions and settings."""
+    BROKER_REGISTERED = "broker registered"
+    """For the first time, or as a new process."""
+    BROKER_UNREGISTERED = "broker unregistered"
+    """For good."""
+    BROKER_FENCED = "broker fenced"
+    """It may not lead or be in sync."""
+    BROKER_UNFENCED = "broker unfenced"
+    """It may again, after so long."""
+    BROKER_STOPPING = "broker stopping"
+    """In controlled shutdown: it gives up what it leads."""
+    BROKER_DIRECTORIES = "broker directories changed"
+    """Other log directories are online."""
+    BROKER_CORDONED = "broker directories cordoned"
+    """Other log directories get no new replicas (KIP-1066)."""
+    SETTING_CHANGED = "setting changed"
+    """Of a topic, a broker, or all brokers."""
+    FEATURE_CHANGED = "feature changed"
+    """Its level for the whole cluster."""
+    CONTROLLER_ELECTED = "controller elected"
+    """Who leads the quorum."""
+    QUOTA_CHANGED = "quota changed"
+    """Of a client or a user."""
+    ACCESS_CHANGED = "access changed"
+    """A rule, a credential or a token."""
+
+
+@value
+class Event:
+    """Describe one event: offset, time, kind, subject, and the state before and after as text."""
+
+    offset: Offset
+    time_ms: TimeMs
+    what: ClusterEventKind
+    subject: str
+    detail: str = ""
+    topic: str | None = None
+    partition: PartitionId | None = None
+    broker: BrokerId | None = None
+    duration_ms: DurationMs | None = None
+    """How long what ends here has lasted: a fencing, a time without leader, a reassignment."""
+    duration_ms_min: DurationMs | None = None
+    """The same, at least, where the log begins with a snapshot in which it lasted already."""
+
+
+RECOVERY_FEATURE_LEVEL: Final = 4
+"""The level of metadata.version from which on the controller marks unclean elections: 3.2-IV0."""
+
+
+def is_unclean(before: PartitionImage, after: PartitionImage, *, marks_recovery: bool) -> bool:
+    """Return whether the change from `before` to `after` elected a leader uncleanly.
+
+    `marks_recovery` is whether the cluster's metadata.version is `RECOVERY_FEATURE_LEVEL` or above.
+    """
+    if after.leader == NO_LEADER or before.leader_epoch == after.leader_epoch:
+        return False
+    if after.recovering and not before.recovering:
+        return True
+    if after.leader in {*before.isr, *before.elr} or after.isr != (after.leader,):
+        return False
+    if marks_recovery:
+        return after.recovering
+    return not _was_added(before, after)
+
+
+def _was_added(before: PartitionImage, after: PartitionImage) -> bool:
+    """Return whether a reassignment ended that added the leader; it ends only once all it adds are in sync."""
+    leader = after.leader
+    return leader in before.adding and leader not in after.adding and leader in after.replicas
+
 
 _ACCESS: Final = {
     RecordType.ACCESS_CONTROL_ENTRY_RECORD: "rule added",

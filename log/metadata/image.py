@@ -1,15 +1,5 @@
 """Hold a cluster's metadata after one offset of the metadata log as an immutable value.
 
-What it decides: how a cluster's metadata is held: brokers, controllers, topics by id, settings by resource, features,
-and the rest by its records' own keys.
-
-Constraints: an image never changes; two images are equal exactly if they say the same, wherever they came from (a
-snapshot or the records before it). Ids are in their 22 letters, ISR and replicas in the log's order.
-
-Example: image.topics[image.topic_id("orders")].partitions[0].isr
-
-Left out: indexes over topics by name or by broker; whoever needs one builds it once.
-
 Source: org.apache.kafka.image.MetadataImage and its parts, org.apache.kafka.metadata.{PartitionRegistration,
 BrokerRegistration}, 4.3.1.
 """
@@ -25,6 +15,74 @@ from broker.ids import NO_LEADER, BrokerEpoch, BrokerId, LeaderEpoch, Offset, Pa
 from broker.units import TimeMs
 from broker.values import value
 from broker.wire.fields import UUID_ZERO, Fields
+from log.metadata.schemas import RecordType
+
+
+@attrs.frozen
+class BrokerDelta:
+    """Describe how a broker was registered, changed or unregistered."""
+
+    before: BrokerImage | None
+    after: BrokerImage | None
+
+
+@attrs.frozen
+class TopicDelta:
+    """Describe how a topic was created, or deleted with `partition_count` partitions."""
+
+    id: TopicId
+    name: str
+    deleted: bool
+    partition_count: int = 0
+
+
+@value
+class PartitionDelta:
+    """Describe how a partition was created, changed, or deleted with its topic."""
+
+    topic: str
+    partition: PartitionId
+    before: PartitionImage | None
+    after: PartitionImage | None
+
+
+@attrs.frozen
+class ConfigDelta:
+    """Describe how a setting of a resource was set, changed or removed."""
+
+    resource: Resource
+    name: str
+    before: str | None
+    after: str | None
+
+
+@attrs.frozen
+class FeatureDelta:
+    """Describe how the level of a feature changed; 0 means the feature is off."""
+
+    name: str
+    before: int
+    after: int
+
+
+@attrs.frozen
+class ControllerDelta:
+    """Describe the election of a quorum leader, perhaps the same controller in a new epoch."""
+
+    leader: BrokerId
+    epoch: LeaderEpoch
+
+
+@attrs.frozen
+class OtherDelta:
+    """Describe a changed quota, ACL, credential or token; `subject` names it, without secrets."""
+
+    type: RecordType
+    subject: str
+
+
+Delta: TypeAlias = BrokerDelta | TopicDelta | PartitionDelta | ConfigDelta | FeatureDelta | ControllerDelta | OtherDelta
+
 
 TopicId = NewType("TopicId", str)
 DirectoryId = NewType("DirectoryId", str)
@@ -92,7 +150,7 @@ class Endpoint:
 class BrokerImage:
     """Describe one registered broker; `directories` are the ids of its online log directories.
 
-    `cordoned` are those that get no new replicas; None if the broker has not said which.
+    `cordoned` are those that get no new replicas; None if the broker has not reported which.
     """
 
     id: BrokerId

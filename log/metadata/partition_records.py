@@ -1,30 +1,83 @@
 """Apply PartitionRecord, PartitionChangeRecord and ClearElrRecord to a partition's image.
 
-What it decides: the merge of a PartitionChangeRecord into what was known, the rule that all readers of the log must
-share:
-
-- the leader epoch rises exactly if the record names a leader, even the same one, even none (-1);
-- the partition epoch rises with every change;
-- each list that the record has replaces the old one, and what it leaves out stays;
-- directories that are all "migrating", or absent, are as many "migrating" as there are replicas.
-
-Constraints: a record whose replicas and directories differ in number is refused, as in Kafka.
-
-Example: a record of leader 2 and ISR (2, 3) on leader epoch 4, partition epoch 9 gives epochs 5 and 10.
-
 Source: org.apache.kafka.metadata.PartitionRegistration (constructor, merge), LeaderRecoveryState and TopicDelta,
 4.0; KIP-858 and KIP-966 for directories and eligible leaders.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Final, TypeVar
+
+import attrs
 
 from broker.errors import CorruptDataError
 from broker.ids import BrokerId, LeaderEpoch
 from broker.wire.fields import Fields
-from log.metadata.image import MIGRATING, DirectoryId, PartitionImage
+from log.metadata.image import MIGRATING, BrokerImage, DirectoryId, Endpoint, PartitionImage
 from log.metadata.schemas import SCHEMAS, RecordType
+
+_FENCED_CHANGE: Final[Mapping[int, bool | None]] = {-1: False, 0: None, 1: True}
+_SHUTDOWN_CHANGE: Final[Mapping[int, bool | None]] = {0: None, 1: True}
+
+
+def registered(data: Fields) -> BrokerImage:
+    """Return the broker image that a RegisterBrokerRecord describes."""
+    return BrokerImage(
+        id=data["brokerId"],
+        epoch=data["brokerEpoch"],
+        incarnation_id=data["incarnationId"],
+        rack=data["rack"],
+        fenced=data["fenced"],
+        in_controlled_shutdown=data.get("inControlledShutdown", False),
+        is_migrating=data.get("isMigratingZkBroker", False),
+        endpoints=tuple(
+            Endpoint(each["name"], each["host"], each["port"], each["securityProtocol"])
+            for each in in_order(data["endPoints"])
+        ),
+        features=tuple(
+            sorted(
+                (each["name"], each["minSupportedVersion"], each["maxSupportedVersion"]) for each in data["features"]
+            )
+        ),
+        directories=tuple(sorted(data.get("logDirs", ()))),
+        cordoned=_cordoned(data),
+    )
+
+
+def _cordoned(data: Fields) -> tuple[DirectoryId, ...] | None:
+    cordoned = data.get("cordonedLogDirs")
+    return None if cordoned is None else tuple(sorted(cordoned))
+
+
+def changed(before: BrokerImage, data: Fields) -> BrokerImage:
+    """Return the broker image after a BrokerRegistrationChangeRecord; raise CorruptDataError for unknown values."""
+    cordoned = _cordoned(data)
+    return attrs.evolve(
+        before,
+        fenced=_after(before.fenced, _FENCED_CHANGE, data["fenced"], "fenced"),
+        in_controlled_shutdown=_after(
+            before.in_controlled_shutdown,
+            _SHUTDOWN_CHANGE,
+            data.get("inControlledShutdown", 0),
+            "inControlledShutdown",
+        ),
+        directories=tuple(sorted(data.get("logDirs", ()))) or before.directories,
+        cordoned=before.cordoned if cordoned is None else cordoned,
+    )
+
+
+def in_order(structures: Sequence[Fields]) -> tuple[Fields, ...]:
+    """Return a record's structures, such as endpoints or features, sorted by their field `name`."""
+    return tuple(sorted(structures, key=lambda each: str(each["name"])))
+
+
+def _after(before: bool, meanings: Mapping[int, bool | None], number: int, name: str) -> bool:
+    if number not in meanings:
+        raise CorruptDataError(f"unknown value for {name} field: {number}")
+    after = meanings[number]
+    return before if after is None else after
+
 
 NO_LEADER_CHANGE: Final = BrokerId(-2)
 Id = TypeVar("Id", BrokerId, DirectoryId)

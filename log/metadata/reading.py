@@ -1,38 +1,127 @@
-"""Read a segment or snapshot of the metadata log as records with offset, epoch and time.
-
-What it decides: the records in the bytes of a file, KRaft's control records included, each with offset, epoch and time.
-
-Goals, most important first:
-1. A record that cannot be read is reported with file, offset and type, or its error collected in `RejectedRecords`.
-2. Memory is bounded by a piece of the file, as `log.batches.scan` reads it.
-
-Constraints: a file is recognised by what it holds, not by its name: a batch of magic 2 at its beginning.
-
-Example: [entry.offset for entry in entries_of(data, source="0.log")]
-
-Source: ours; batches are read by `log.batches.scan`.
-"""
+"""Read a segment or snapshot of the metadata log as records with offset, epoch and time."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import attrs
 
-from broker.errors import CorruptDataError
+from broker.errors import CorruptDataError, InputError
 from broker.ids import LeaderEpoch, Offset
 from broker.units import TimeMs
 from broker.values import value
-from log.batches.in_buffer import MAGIC_POSITION, SIZE_MIN
+from log.batches.in_buffer import MAGIC_POSITION, SIZE_MIN, batches_in
 from log.batches.record_columns import RecordColumns
 from log.batches.scan import ScanOptions, scan
 from log.codecs.crc import BytesLike
-from log.metadata.control import ControlRecord, decode_control
-from log.metadata.records import GarbageError, MetadataRecord, RecordFieldsError, decode_record
+from log.metadata.records import (
+    ControlRecord,
+    GarbageError,
+    MetadataRecord,
+    RecordFieldsError,
+    decode_control,
+    decode_record,
+)
 from log.metadata.schemas import RecordType
 from log.record import CONTROL_BIT, ControlType
+from log.segments.file_names import LOG, OFFSET_DIGITS, base_offset_of, kind_of
+
+SNAPSHOT: Final = ".checkpoint"
+BOOTSTRAP_FILE: Final = "bootstrap.checkpoint"
+"""The snapshot from which a new cluster is formatted; its name says neither offset nor epoch."""
+_EPOCH_DIGITS: Final = 10
+_NAME: Final = re.compile(rf"(\d{{{OFFSET_DIGITS}}})-(\d{{{_EPOCH_DIGITS}}}){re.escape(SNAPSHOT)}", re.ASCII)
+
+
+@attrs.frozen
+class SnapshotId:
+    """Identify a snapshot by its end offset (exclusive) and the epoch of the last record before it."""
+
+    end_offset: Offset
+    epoch: LeaderEpoch
+
+
+def snapshot_id(name: str) -> SnapshotId | None:
+    """Return the end offset and epoch in the name of a snapshot; None for any other name."""
+    match = _NAME.fullmatch(name)
+    return None if match is None else SnapshotId(Offset(int(match[1])), LeaderEpoch(int(match[2])))
+
+
+def is_metadata_file(name: str) -> bool:
+    """Return whether a file name in a metadata log's directory is that of a segment or a snapshot."""
+    return snapshot_id(name) is not None or (kind_of(name) == LOG and base_offset_of(name) is not None)
+
+
+@attrs.frozen(eq=False)
+class MetadataFile:
+    """Hold one file: its name, its name as shown to users (`source`), and its bytes."""
+
+    name: str
+    source: str
+    data: BytesLike
+
+
+@attrs.frozen(eq=False)
+class MetadataFiles:
+    """Hold files in replay order: `start`, a snapshot or None, then segments; `checks` are later snapshots."""
+
+    start: MetadataFile | None
+    segments: tuple[MetadataFile, ...]
+    checks: tuple[tuple[SnapshotId, MetadataFile], ...]
+    start_id: SnapshotId | None = None
+
+    @property
+    def all(self) -> tuple[MetadataFile, ...]:
+        """Return every file that is read: the start, the segments and the later snapshots."""
+        starts = () if self.start is None else (self.start,)
+        return (*starts, *self.segments, *(file for _, file in self.checks))
+
+
+def arrange(files: Sequence[MetadataFile]) -> MetadataFiles:
+    """Return the replay order of the files of one directory, or of one file given alone.
+
+    Raises InputError if there are none, or the beginning is missing.
+    """
+    if len(files) == 1 and is_snapshot(files[0].data, source=files[0].source):
+        return MetadataFiles(files[0], (), (), snapshot_id(files[0].name))
+    named = [(snapshot_id(file.name), file) for file in files]
+    snapshots = sorted(
+        ((found, file) for found, file in named if found is not None), key=lambda pair: pair[0].end_offset
+    )
+    segments = sorted((file for found, file in named if found is None), key=lambda file: file.name)
+    if not files:
+        raise InputError("there is no segment and no snapshot of a metadata log")
+    if not segments:
+        found, file = snapshots[-1]
+        return MetadataFiles(file, (), (), found)
+    first_offset = _first_offset(segments[0])
+    if first_offset == 0:
+        # The snapshot that a new log begins with holds only the quorum's own records.
+        return MetadataFiles(None, tuple(segments), tuple(pair for pair in snapshots if pair[0].end_offset > 0))
+    usable = [pair for pair in snapshots if pair[0].end_offset >= first_offset]
+    if not usable:
+        raise InputError(
+            f"the log begins at offset {first_offset}, and no snapshot holds what stood before; give the directory",
+            source=segments[0].source,
+        )
+    (start_id, start), *later = usable
+    return MetadataFiles(start, tuple(segments), tuple(later), start_id)
+
+
+def _first_offset(segment: MetadataFile) -> Offset:
+    """Return the first offset of the log; an empty segment has it in its name."""
+    try:
+        first = next(batches_in(segment.data, source=segment.source), None)
+    except CorruptDataError:
+        first = None  # The damage is reported when the records are read.
+    named = base_offset_of(segment.name)
+    if first is not None:
+        return first.base_offset
+    return Offset(0) if named is None else named
+
 
 HEAD_SIZE_BYTES: Final = 61  # Of a batch: its header, which every batch of magic 2 has whole.
 REJECTED_MAX: Final = 100_000  # Some 100 MB of Python objects.

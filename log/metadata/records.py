@@ -1,31 +1,98 @@
 """Decode and encode one metadata record: its frame, type, version and fields.
 
-What it decides: what the value of a record of `__cluster_metadata` says. The frame is three unsigned varints: frame
-version 1, type, version; the fields follow, and nothing after them.
-
-Goals, most important first: what Kafka's MetadataRecordSerde reads is read, and what it refuses is refused with its
-words.
-
-Constraints: a version later than the newest known one is read with the newest schema. Tagged fields that the schema
-lacks are skipped; any other new field leaves bytes over, and the record is refused. Kafka does the same, but also
-refuses a later version that holds structures, such as the endpoints of a broker.
-
-Example: decode_record(b"\\1\\x14\\0\\0").type is RecordType.NO_OP_RECORD
-
 Source: org.apache.kafka.server.common.serialization.AbstractApiMessageSerde and metadata/MetadataRecordSerde, 4.3.1.
 """
 
 from __future__ import annotations
 
+import struct
+from collections.abc import Mapping
 from typing import Final
 
 import attrs
 
 from broker.errors import CorruptDataError, UsageError
-from broker.wire.fields import Fields
+from broker.wire.fields import Field, Fields, Kind, Message
 from broker.wire.reading import Reader, read_message
 from broker.wire.writing import unsigned_varint, write_message
 from log.metadata.schemas import SCHEMAS, RecordType
+from log.record import CONTROL_VERSION, ControlType, Record, control_type
+
+_KEY: Final = struct.Struct(">hh")
+_VERSION: Final = Field("version", Kind.INT16)
+_VOTER: Final = (Field("voterId", Kind.INT32), Field("voterDirectoryId", Kind.UUID, since=1))
+_KRAFT_VOTER: Final = (
+    Field("voterId", Kind.INT32),
+    Field("voterDirectoryId", Kind.UUID),
+    Field(
+        "endpoints",
+        Kind.STRUCT,
+        is_array=True,
+        fields=(Field("name", Kind.STRING), Field("host", Kind.STRING), Field("port", Kind.UINT16)),
+    ),
+    Field(
+        "kRaftVersionFeature",
+        Kind.STRUCT,
+        fields=(Field("minSupportedVersion", Kind.INT16), Field("maxSupportedVersion", Kind.INT16)),
+    ),
+)
+
+CONTROL_SCHEMAS: Final[Mapping[ControlType, Message]] = {
+    ControlType.LEADER_CHANGE: Message(
+        "LeaderChange",
+        1,
+        0,
+        (
+            _VERSION,
+            Field("leaderId", Kind.INT32),
+            Field("voters", Kind.STRUCT, is_array=True, fields=_VOTER),
+            Field("grantingVoters", Kind.STRUCT, is_array=True, fields=_VOTER),
+        ),
+    ),
+    ControlType.SNAPSHOT_HEADER: Message(
+        "SnapshotHeader", 0, 0, (_VERSION, Field("lastContainedLogTimestamp", Kind.INT64))
+    ),
+    ControlType.SNAPSHOT_FOOTER: Message("SnapshotFooter", 0, 0, (_VERSION,)),
+    ControlType.KRAFT_VERSION: Message("KRaftVersion", 0, 0, (_VERSION, Field("kRaftVersion", Kind.INT16))),
+    ControlType.KRAFT_VOTERS: Message(
+        "KRaftVoters", 0, 0, (_VERSION, Field("voters", Kind.STRUCT, is_array=True, fields=_KRAFT_VOTER))
+    ),
+}
+"""The control records that have fields, under the names that kafka-dump-log gives them."""
+
+
+@attrs.frozen
+class ControlRecord:
+    """Hold one control record; `data` is empty for a type without a schema here."""
+
+    type: ControlType
+    data: Fields
+
+    def key(self) -> bytes:
+        """Return the bytes of the record's key in the log."""
+        return _KEY.pack(CONTROL_VERSION, self.type)
+
+    def value(self) -> bytes:
+        """Return the bytes of the record's value in the log; raise UsageError for unknown fields."""
+        schema = CONTROL_SCHEMAS[self.type]
+        return write_message(schema, self.data, version=version_read(schema, self.data.get("version", 0)))
+
+
+def decode_control(record: Record) -> ControlRecord:
+    """Return the fields of a control record; raise CorruptDataError at damage."""
+    kind = control_type(record.key)
+    schema = CONTROL_SCHEMAS.get(kind)
+    if schema is None:
+        return ControlRecord(kind, {})
+    value = b"" if record.value is None else record.value
+    version = int.from_bytes(Reader(value).take(2), "big", signed=True)
+    return ControlRecord(kind, read_message(schema, value, version=version_read(schema, version)))
+
+
+def version_read(schema: Message, version: int) -> int:
+    """Return the schema version used to read a record that declares `version`."""
+    return max(0, min(version, schema.version_max))
+
 
 FRAME_VERSION: Final = 1
 _INT16_MAX: Final = 2**15 - 1

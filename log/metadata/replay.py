@@ -29,22 +29,94 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final, Protocol
 
-from broker.errors import CorruptDataError
-from broker.ids import LeaderEpoch, Offset
+import attrs
+
+from broker.errors import CorruptDataError, UsageError
+from broker.ids import INT64_MAX, BrokerId, LeaderEpoch, Offset
 from broker.units import TimeMs
 from broker.values import value
-from log.metadata.control import ControlRecord
-from log.metadata.deltas import ControllerDelta, Delta
-from log.metadata.image import MetadataImage
-from log.metadata.play_order import MetadataFile, MetadataFiles
-from log.metadata.reading import MetadataEntry, RejectedRecords, UnreadableEntryError, entries_of
-from log.metadata.records import MetadataRecord
-from log.metadata.schemas import RecordType
+from log.metadata.image import BrokerDelta, ControllerDelta, Delta, MetadataImage
+from log.metadata.reading import (
+    MetadataEntry,
+    MetadataFile,
+    MetadataFiles,
+    RejectedRecords,
+    UnreadableEntryError,
+    entries_of,
+)
+from log.metadata.records import ControlRecord, MetadataRecord
+from log.metadata.schemas import DECIDE_WHO_IS_ALIVE, SCHEMAS, RecordType
 from log.metadata.state import NONE, MetadataState
 from log.record import ControlType
+
+LIVE_MOMENTS_MAX: Final = 24  # What a report shows side by side.
+
+
+@attrs.frozen(kw_only=True)
+class Moment:
+    """Name a moment in a metadata log, by offset or by time."""
+
+    offset: Offset | None = None
+    time_ms: TimeMs | None = None
+
+    def __attrs_post_init__(self) -> None:
+        if (self.offset is None) == (self.time_ms is None):
+            raise UsageError("a moment is an offset or a time, one of the two")
+
+    def is_past(self, place: Placed) -> bool:
+        """Return whether the moment lies before a record of the log."""
+        if self.offset is not None:
+            return place.offset > self.offset
+        assert self.time_ms is not None
+        return place.time_ms > self.time_ms
+
+    def __str__(self) -> str:
+        return f"time {self.time_ms}" if self.offset is None else f"offset {self.offset}"
+
+
+END: Final = Moment(offset=Offset(INT64_MAX))
+"""The last record there is."""
+
+
+def images_at(replay: Replay, moments: Sequence[Moment]) -> Iterator[MetadataImage]:
+    """Yield the image at each moment; the moments must ascend.
+
+    Raises UsageError for a moment before the previous one or before the beginning, and the errors of `Replay.steps`.
+    """
+    for moment in moments:
+        for _ in replay.steps(until=moment.is_past):
+            pass
+        if (replay.entry_count == 0 and not replay.is_done) or moment.is_past(replay):
+            raise UsageError(f"{moment} lies before the beginning of the log, or before the moment named before it")
+        yield replay.image()
+
+
+def live_moments(replay: Replay) -> tuple[Moment, ...]:
+    """Return the moments right before the set of live brokers changed, and the end: at most the last 24.
+
+    Changes while no topic exists, and those that a snapshot's records make, are ignored.
+    Raises the errors of `Replay.steps`.
+    """
+    live: frozenset[BrokerId] = frozenset()
+    found: list[Moment] = []
+    settled, latest, time_ms, in_snapshot = NO_OFFSET, NO_OFFSET, TimeMs(-1), False
+    for step in replay.steps():
+        if step.time_ms != time_ms or step.from_snapshot != in_snapshot:
+            settled, time_ms, in_snapshot = latest, step.time_ms, step.from_snapshot
+        latest = step.offset
+        if not any(isinstance(delta, BrokerDelta) for delta in step.deltas):
+            continue
+        before, live = live, frozenset(broker.id for broker in replay.state.brokers.values() if not broker.fenced)
+        if step.from_snapshot or live == before or not replay.state.has_topics or settled == NO_OFFSET:
+            continue
+        moment = Moment(offset=settled)
+        if moment not in found[-1:]:
+            found.append(moment)
+    return (*found[1 - LIVE_MOMENTS_MAX :], END)
+
 
 NO_OFFSET: Final = Offset(-1)
 _BEGIN: Final = RecordType.BEGIN_TRANSACTION_RECORD
@@ -233,3 +305,27 @@ def snapshot_entries(
         if rejected is None:
             raise error
         rejected.add(error)
+
+
+def replay_notes(replay: Replay, rejected: RejectedRecords | None = None) -> Iterator[str]:
+    """Yield the notes on the records that `replay` has read; `rejected` are those that it left out."""
+    for (kind, version), count in sorted(replay.later_versions.items()):
+        known = SCHEMAS[kind].version_max
+        records = f"{count:,} {kind.name}{'' if count == 1 else 's'}"
+        yield f"{records} of version {version}, later than the newest known, {known}: what it adds was skipped"
+    yield from dict.fromkeys(replay.torn_ends)
+    uncertain = 0 if rejected is None else sum(map(may_hide_a_broker, rejected.errors))
+    if uncertain:
+        records = (
+            "1 record that may decide them was"
+            if uncertain == 1
+            else f"{uncertain:,} records that may decide them were"
+        )
+        yield f"the live brokers and their racks are uncertain: {records} left out"
+
+
+def may_hide_a_broker(error: CorruptDataError) -> bool:
+    """Return whether what was left out with this error may have decided which brokers are alive."""
+    if not isinstance(error, UnreadableEntryError) or error.kind is None:
+        return True
+    return error.kind in DECIDE_WHO_IS_ALIVE

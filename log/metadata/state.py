@@ -1,20 +1,5 @@
 """Apply metadata records one after another to a cluster's metadata.
 
-What it decides: what every type of record does to the metadata, with Kafka's rules, and what it changed.
-
-Goals, most important first: what Kafka's deltas and images make of the same records; a record costs what it changes,
-not what there is; a record that contradicts what stands before it changes nothing and is refused.
-
-Constraints: a transaction's records come only once it has ended (`log.metadata.replay`). A topic is known by its
-id: one that was deleted and made again under its name is another.
-
-How: one method a record type, in a table; what records say of one broker or partition is in `broker_records` and
-`partition_records`. `image` copies what there is, so that a moment can be kept.
-
-Example: state.apply(decode_record(value)) gives (PartitionDelta("orders", 0, before, after),)
-
-Left out: what a downgrade of metadata.version takes away, as Kafka's images do nothing then either.
-
 Source:
 org.apache.kafka.image.{ClusterDelta,TopicsDelta,TopicDelta,ConfigurationsDelta,FeaturesDelta,ClientQuotasDelta,
 AclsDelta,ScramDelta,DelegationTokenDelta,ProducerIdsDelta}, 4.0.
@@ -31,27 +16,24 @@ from broker.errors import CorruptDataError
 from broker.ids import BrokerEpoch, BrokerId, LeaderEpoch, Offset, PartitionId
 from broker.units import TimeMs
 from broker.wire.fields import Fields
-from log.metadata.broker_records import changed, in_order, registered
-from log.metadata.deltas import (
+from log.metadata.image import (
+    RESOURCE_TOPIC,
     BrokerDelta,
+    BrokerImage,
     ConfigDelta,
     Delta,
     FeatureDelta,
+    MetadataImage,
     OtherDelta,
     PartitionDelta,
-    TopicDelta,
-)
-from log.metadata.image import (
-    RESOURCE_TOPIC,
-    BrokerImage,
-    MetadataImage,
     PartitionImage,
     QuotaEntity,
     Resource,
+    TopicDelta,
     TopicId,
     TopicImage,
 )
-from log.metadata.partition_records import created, merged, without_elr
+from log.metadata.partition_records import changed, created, in_order, merged, registered, without_elr
 from log.metadata.records import MetadataRecord
 from log.metadata.schemas import RecordType
 

@@ -1,21 +1,5 @@
 """Convert a metadata image to a ClusterView, the input of every measure and every report.
 
-What it decides: how the controller's state becomes a ClusterView of `broker.cluster`.
-
-- A broker is listed if it is registered, or named by a partition; fenced is as registered. The rack is the broker's
-  own. A broker that has been fenced is no longer in controlled shutdown, though its registration still says so.
-- min.insync.replicas is the topic's setting, else the cluster's default, else Kafka's default.
-- A replica is offline if its broker is not registered or fenced, or if its directory is not one of the broker's that
-  are online: what kafka-topics calls offline.
-
-Constraints: topics stand in order of name, partitions in order of number, so that equal images give equal views.
-
-Example: view_of(replay.image(), name="prod", source="__cluster_metadata-0").partitions.isr
-
-Left out: listeners (a broker that lacks the one that was asked counts as offline for who asked); sizes of replicas,
-which the metadata log does not have; settings of single brokers, which are theirs and no topic's: a note says so
-where one has a min.insync.replicas of its own.
-
 Source: kafka.server.metadata.KRaftMetadataCache.getOfflineReplicas, org.apache.kafka.common.DirectoryId.isOnline and
 org.apache.kafka.controller.ConfigurationControlManager.getTopicConfig, 4.0.
 """

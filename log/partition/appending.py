@@ -1,23 +1,6 @@
 """Append to a log: as its leader, as a follower, or many batches at once.
 
-What it decides: which segment a record set goes into, what an append changes besides (leader epochs, producers, the
-log's end), and when it flushes.
-
-Goals, most important first:
-1. The bytes on disk and every answer are Kafka's, for the same calls at the same times.
-2. A refused append changes nothing that can be read.
-
-Constraints: a batch is appended whole, in one segment; offsets grow from append to append.
-
-How: a thin shell over pure rules. `log.partition.record_set` checks a set's bytes, `log.partition.leader_rules` and
-`log.partition.leader_append` say what a leader makes of it, `log.producers.state` who may append, and
-`log.segments.rolling` when a segment is full.
-
-Example: a log that ends at 40 takes a client's batch of 3 records: they get the offsets 40 to 42, and it ends at 43.
-
-Left out: verification of transactions (KIP-890), metrics.
-
-Source: kafka.log.UnifiedLog.append, trunk 1eb7644 (2024-10).
+Source: kafka.log.UnifiedLog.append, 4.3.1.
 """
 
 from __future__ import annotations
@@ -30,17 +13,15 @@ from broker.config import LONG_MAX
 from broker.ids import LeaderEpoch, Offset
 from broker.units import SizeBytes, TimeMs
 from broker.values import value
-from log.batches.batch_run import BatchRun
 from log.batches.build_columns import PlainColumns, each_run
 from log.batches.build_spec import BatchSpec
+from log.batches.record_columns import BatchRun
 from log.errors import RecordBatchTooLargeError, UnexpectedAppendOffsetError
-from log.partition.flushing import Flushing
-from log.partition.leader_append import assigned
-from log.partition.leader_rules import LeaderAppend
-from log.partition.log_offsets import LogOffsets
-from log.partition.producer_rebuild import settle
+from log.partition.leader_append import LeaderAppend, assigned
+from log.partition.log_offsets import Flushing, LogOffsets
+from log.partition.producer_append import REPLICATED_MARKER, AppendOrigin, MarkerRule
 from log.partition.record_set import AppendLimits, RecordSet, read_record_set, too_large
-from log.producers.append import REPLICATED_MARKER, AppendOrigin, MarkerRule
+from log.partition.segment_recovery import settle
 from log.record import NO_TIMESTAMP, TimestampOffset
 from log.segments.rolling import PendingAppend, count_before_roll, new_base_offset, should_roll
 from log.segments.segment import Segment
@@ -88,8 +69,8 @@ class Appending:
     ) -> AppendInfo:
         """Append a record set and assign its offsets and leader epoch; do not write a producer's retry again.
 
-        Raises RefusedError, CorruptBatchError, as `log.partition.record_set`, `log.partition.leader_rules`,
-        `log.producers.state` do.
+        Raises RefusedError, CorruptBatchError, as `log.partition.record_set`, `log.partition.leader_append`,
+        `log.partition.producer_state` do.
         """
         raft = origin is _RAFT_LEADER
         markers = MarkerRule(transaction_version, self._local.config.release)

@@ -31,7 +31,7 @@ import attrs
 
 from broker.ids import LeaderEpoch, Offset
 from log.errors import IllegalArgumentError
-from log.files.checkpoints import EpochEntry, read_epoch_checkpoint, write_epoch_checkpoint
+from log.storage.checkpoints import EpochEntry, read_epoch_checkpoint, write_epoch_checkpoint
 from log.storage.protocol import Storage, parent_of
 
 UNDEFINED_EPOCH: Final = LeaderEpoch(-1)

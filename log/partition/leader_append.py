@@ -1,47 +1,216 @@
 """Assign offsets, leader epoch and timestamps to the records that a leader accepts.
 
-What it decides: for each record set from a client or a coordinator which bytes enter the log. Whether they may enter is
-decided by `log.partition.leader_rules`.
-
-Goals, most important first:
-1. What a leader stores, every follower and consumer can read: one magic, one codec, consecutive offsets.
-2. The producer's bytes are kept where possible: offsets, leader epoch and times are written into the headers, and
-   records are only rewritten when codec or magic change or their offsets are not consecutive.
-3. A refused set changes nothing.
-
-Constraints: a control batch, which only a coordinator sends, is never recompressed.
-
-How: `assigned` picks one of three ways, as Kafka does: stamp uncompressed batches, stamp a compressed one, or build
-one batch anew.
-
-Example: log end 40, a batch of 3 records: it becomes 40..42, and 43 is next.
-
-Left out: metrics; the brokers of old whose protocol version forbade zstd.
-
 Source: org.apache.kafka.storage.internals.log.LogValidator and org.apache.kafka.common.record.MemoryRecordsBuilder,
-trunk 1eb7644 (2024-10); KIP-32 for LogAppendTime.
+4.3.1; KIP-32 for LogAppendTime.
 """
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
 from typing import Final
 
 import attrs
 
-from broker.ids import Offset
+from broker.ids import LeaderEpoch, Offset
 from broker.units import TimeMs
+from broker.values import value
 from log.batches.batch import RecordBatch
 from log.batches.build import build_batch
 from log.batches.build_spec import BatchSpec
 from log.batches.in_buffer import BatchReader, batches_in
-from log.batches.stamping import Stamp, stamped
 from log.codecs.compression import Codec
+from log.codecs.crc import crc32, crc32c
+from log.errors import InvalidAppendError, RecordValidationError, UnsupportedForMessageFormatError
 from log.log_config import PRODUCER_COMPRESSION, LogConfig
-from log.partition.leader_rules import LeaderAppend, checked_timestamps, only_batch
+from log.partition.producer_append import AppendOrigin
 from log.partition.record_set import RecordSet
-from log.record import NO_TIMESTAMP, Record, TimestampOffset
+from log.record import NO_TIMESTAMP, TIMESTAMP_TYPE_BIT, Record, TimestampOffset, TimestampType, int64
 from log.storage.protocol import Buffer
+
+_OFFSET: Final = struct.Struct(">q")
+_EPOCH: Final = struct.Struct(">i")
+_CRC: Final = struct.Struct(">I")
+_OFFSET_AT: Final = 0
+
+_LOG_APPEND_TIME: Final = TimestampType.LOG_APPEND_TIME
+
+_V2_EPOCH_AT: Final = 12
+_V2_CRC_AT: Final = 17
+_V2_ATTRIBUTES_AT: Final = 21  # Two bytes; the bits of interest are in the second.
+_V2_MAX_TIMESTAMP_AT: Final = 35
+
+_V1_CRC_AT: Final = 12
+_V1_MAGIC_AT: Final = 16
+_V1_ATTRIBUTES_AT: Final = 17
+_V1_TIMESTAMP_AT: Final = 18
+
+
+@value
+class Stamp:
+    """Hold the fields that a leader writes into the header of a batch."""
+
+    last_offset: Offset
+    leader_epoch: LeaderEpoch
+    timestamp_type: TimestampType
+    max_timestamp: TimeMs
+
+
+def stamped(batch: RecordBatch, stamp: Stamp) -> bytearray:
+    """Return the bytes of `batch` with the fields of `stamp` in its header."""
+    data = bytearray(batch.data)
+    same_time = stamp.timestamp_type is batch.timestamp_type and stamp.max_timestamp == batch.max_timestamp
+    if batch.magic >= 2:
+        _OFFSET.pack_into(data, _OFFSET_AT, stamp.last_offset - batch.last_offset_delta)
+        _EPOCH.pack_into(data, _V2_EPOCH_AT, stamp.leader_epoch)
+        if not same_time:
+            _set_type(data, _V2_ATTRIBUTES_AT + 1, stamp.timestamp_type)
+            _OFFSET.pack_into(data, _V2_MAX_TIMESTAMP_AT, stamp.max_timestamp)
+            _CRC.pack_into(data, _V2_CRC_AT, crc32c(memoryview(data)[_V2_ATTRIBUTES_AT:]))
+        return data
+    _OFFSET.pack_into(data, _OFFSET_AT, stamp.last_offset)
+    if batch.magic == 1 and not same_time:
+        _set_type(data, _V1_ATTRIBUTES_AT, stamp.timestamp_type)
+        _OFFSET.pack_into(data, _V1_TIMESTAMP_AT, stamp.max_timestamp)
+        _CRC.pack_into(data, _V1_CRC_AT, crc32(memoryview(data)[_V1_MAGIC_AT:]))
+    return data
+
+
+def _set_type(data: bytearray, position: int, timestamp_type: TimestampType) -> None:
+    if timestamp_type is _LOG_APPEND_TIME:
+        data[position] |= TIMESTAMP_TYPE_BIT
+    else:
+        data[position] &= ~TIMESTAMP_TYPE_BIT & 0xFF
+
+
+COLUMNS_FROM_COUNT: Final = 16
+"""From so many records on a batch is read as columns; below, starting that costs more than it saves."""
+# Named once, as in `log.batches.in_buffer`.
+_CLIENT: Final = AppendOrigin.CLIENT
+_CREATE_TIME: Final = TimestampType.CREATE_TIME
+
+
+@value(kw_only=True)
+class LeaderAppend:
+    """Hold the leader's part in one append: log settings, first offset, leader epoch and time."""
+
+    config: LogConfig
+    origin: AppendOrigin
+    next_offset: Offset
+    leader_epoch: LeaderEpoch
+    now_ms: TimeMs
+    where: str
+
+    @property
+    def timestamp_type(self) -> TimestampType:
+        """Return the timestamp type of the log, CreateTime or LogAppendTime."""
+        return _LOG_APPEND_TIME if self.config.stamps_log_append_time else _CREATE_TIME
+
+    def stamp(self, last_offset: int, largest_timestamp: int) -> Stamp:
+        """Return the header fields to write into a batch with this last offset and largest timestamp."""
+        if self.config.stamps_log_append_time:
+            return Stamp(Offset(last_offset), self.leader_epoch, _LOG_APPEND_TIME, self.now_ms)
+        return Stamp(Offset(last_offset), self.leader_epoch, _CREATE_TIME, TimeMs(largest_timestamp))
+
+    def target_codec(self, source: Codec) -> Codec:
+        """Return the codec in which records compressed with `source` are stored."""
+        name = self.config.compression_type
+        if name == PRODUCER_COMPRESSION:
+            return source
+        return Codec.NONE if name == "uncompressed" else Codec[name.upper()]
+
+
+def only_batch(records: RecordSet) -> RecordBatch:
+    """Return the first batch; raise InvalidAppendError for more batches, unless they are plain messages."""
+    first = records.batches[0]
+    if len(records.batches) > 1 and (first.magic >= 2 or records.codec is not Codec.NONE):
+        raise InvalidAppendError(f"a record set of magic {first.magic} has more than one batch")
+    return first
+
+
+def checked_timestamps(first: RecordBatch, batch: RecordBatch, append: LeaderAppend) -> Sequence[int]:
+    """Return the timestamps of all records of a valid batch; `first` is the first batch of its set.
+
+    Raises InvalidAppendError, UnsupportedForMessageFormatError, and RecordValidationError for single records.
+    """
+    _check_batch(first, batch, append)
+    compacts, keyless = append.config.compacts, []
+    if batch.record_count >= COLUMNS_FROM_COUNT:
+        columns = batch.columns()
+        timestamps: Sequence[int] = columns.timestamp.tolist()
+        if compacts:
+            keyless = (columns.key_size < 0).nonzero()[0].tolist()
+    else:
+        records = batch.records()
+        timestamps = [record.timestamp for record in records]
+        if compacts:
+            keyless = [index for index, record in enumerate(records) if record.key is None]
+    if keyless:
+        raise RecordValidationError(
+            f"a compacted log takes no record without a key: record {keyless[0]} of a batch to {append.where}",
+            record_indexes=tuple(keyless),
+            has_invalid_timestamp=False,
+        )
+    _check_timestamps(batch, timestamps, append)
+    return timestamps
+
+
+def _check_batch(first: RecordBatch, batch: RecordBatch, append: LeaderAppend) -> None:
+    """Raise if the header of a batch says what a leader does not take."""
+    if batch.magic != first.magic:
+        raise InvalidAppendError(f"batch of magic {batch.magic} after one of magic {first.magic} in {append.where}")
+    if append.origin is _CLIENT:
+        _check_client_batch(batch, append.where)
+    if append.config.magic < 2 and (batch.is_transactional or batch.has_producer_id):
+        raise UnsupportedForMessageFormatError(
+            f"records of producer ids or transactions need magic 2; {append.where} has magic {append.config.magic}"
+        )
+
+
+def _check_client_batch(batch: RecordBatch, where: str) -> None:
+    """Raise if a client's batch counts wrongly, is a control batch, or has a producer id without a sequence."""
+    if batch.magic >= 2:
+        count_by_offsets = batch.last_offset - batch.base_offset + 1
+        if count_by_offsets <= 0 or batch.record_count != count_by_offsets:
+            raise InvalidAppendError(
+                f"a batch of {batch.record_count} records has offsets {batch.base_offset} to {batch.last_offset} "
+                f"in {where}"
+            )
+    if batch.is_control:
+        raise InvalidAppendError(f"clients are not allowed to write control records in {where}")
+    if batch.has_producer_id and batch.base_sequence < 0:
+        raise InvalidAppendError(
+            f"a batch of producer id {batch.producer_id} has the sequence {batch.base_sequence} in {where}"
+        )
+
+
+def _check_timestamps(batch: RecordBatch, timestamps: Sequence[int], append: LeaderAppend) -> None:
+    """Raise RecordValidationError for times out of range, or set by a producer as if it were the broker."""
+    config = append.config
+    stamps, is_late_type = config.stamps_log_append_time, batch.timestamp_type is _LOG_APPEND_TIME
+    low, high = append.now_ms - config.timestamp_before_max_ms, append.now_ms + config.timestamp_after_max_ms
+    if not is_late_type and (stamps or not timestamps or (low <= min(timestamps) and max(timestamps) <= high)):
+        return
+    wrong = tuple(
+        index
+        for index, timestamp in enumerate(timestamps)
+        if (is_late_type if stamps or timestamp == NO_TIMESTAMP else _is_out_of_range(timestamp, append))
+    )
+    if wrong:
+        raise RecordValidationError(
+            f"record {wrong[0]} of a batch to {append.where} has the timestamp {timestamps[wrong[0]]} of type "
+            f"{batch.timestamp_type.value}; allowed are {config.timestamp_type} from {low} to {high}",
+            record_indexes=wrong,
+            has_invalid_timestamp=True,
+        )
+
+
+def _is_out_of_range(timestamp: int, append: LeaderAppend) -> bool:
+    """Return whether a record's time is too far from the leader's clock; the difference wraps as Java's long."""
+    late_ms = int64(append.now_ms - timestamp)
+    config = append.config
+    return late_ms > config.timestamp_before_max_ms or int64(-late_ms) > config.timestamp_after_max_ms
+
 
 # Named once, as in `log.batches.in_buffer`.
 _MEMORY: Final = BatchReader.MEMORY

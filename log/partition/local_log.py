@@ -1,32 +1,13 @@
 """Keep the segments of one partition on one disk: roll, truncate, replace, flush, and delete with a delay.
 
-What it decides: which files a log consists of. What the bytes mean to producers and consumers is
-`log.partition.partition_log`'s.
-
-Goals, most important first:
-1. At every moment the directory can be opened again without losing what was flushed (`log.partition.recovery`).
-2. The active segment is replaced before it is taken away, never the other way round.
-3. A reader that has a segment open goes on reading: files are renamed to `.deleted` first and removed later.
-
-Constraints:
-- `end_offset` is the next offset to be written; `recovery_point` is the offset up to which all is known to be on disk,
-  and never above it.
-- A new segment begins at or above the log's end, and never where a segment that is not empty begins.
-
-How: work for later goes into `schedule`, which the owner runs. New segments take the place of old ones in an order that
-survives a crash: written as `.cleaned`, renamed to `.swap` from the last to the first, the old ones to `.deleted`, and
-the suffix dropped; `log.partition.recovery` says what an opener finds in between.
-
-Example: segments 0, 100, 200 with end 250; truncate_to(150) deletes 200 and cuts 100; the log ends at 150.
-
-Left out: several directories for one log; preallocation.
-
-Source: kafka.log.LocalLog and org.apache.kafka.storage.internals.log.LocalLog, trunk 1eb7644 (2024-10).
+Source: kafka.log.LocalLog and org.apache.kafka.storage.internals.log.LocalLog, 4.3.1.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import heapq
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
 
 from broker.entropy import RandomSource
 from broker.errors import UsageError
@@ -34,12 +15,38 @@ from broker.ids import INT32_MAX, Offset
 from broker.units import DurationMs, TimeMs
 from log.errors import SegmentExistsError
 from log.log_config import LogConfig
-from log.partition.schedule import Schedule, Task
 from log.segments.file_names import CLEANED, DELETED, SWAP
 from log.segments.log_segments import Segments
 from log.segments.segment import NO_JITTER, Segment
 from log.segments.segment_files import SegmentPlace
 from log.storage.protocol import Storage
+
+Task: TypeAlias = Callable[[TimeMs], None]
+"""Work to be done; it gets the time at which it runs."""
+
+
+class Schedule:
+    """Queue tasks in the order of the times at which they are due."""
+
+    __slots__ = ("_count", "_tasks")
+
+    def __init__(self) -> None:
+        self._tasks: list[tuple[TimeMs, int, Task]] = []
+        self._count = 0
+
+    def __len__(self) -> int:
+        return len(self._tasks)
+
+    def add(self, due_ms: TimeMs, task: Task) -> None:
+        """Add `task`, to run in the first `run` at or after `due_ms`. Cost: log n."""
+        heapq.heappush(self._tasks, (due_ms, self._count, task))
+        self._count += 1
+
+    def run(self, now_ms: TimeMs) -> None:
+        """Run every due task, including due tasks that the tasks themselves add."""
+        while self._tasks and self._tasks[0][0] <= now_ms:
+            _, _, task = heapq.heappop(self._tasks)
+            task(now_ms)
 
 
 class LocalLog:

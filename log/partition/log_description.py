@@ -1,20 +1,93 @@
 """Describe a log's offsets, segments, leader epochs and producers as one value.
 
-Two logs with equal descriptions answer alike, except for the contents of their batches; tests and tools compare them.
-
 Source: what LogManager, DescribeLogDirs and DescribeProducers show of a log.
 """
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import attrs
 
 from broker.ids import Offset, ProducerEpoch, ProducerId
 from broker.units import SizeBytes, TimeMs
-from log.files.checkpoints import EpochEntry
+from log.partition.epoch_cache import LeaderEpochCache
 from log.partition.log_offsets import LogOffsets
-from log.producers.entry import ProducerEntry
+from log.partition.producer_entry import ProducerEntry
 from log.record import TimestampOffset
+from log.segments.rolling import fits_relative
+from log.segments.segment import Segment
+from log.storage.checkpoints import EpochEntry
+
+
+def check_offsets(state: LogDescription) -> None:
+    """Assert that a log's start, high watermark, last stable offset, recovery point and end are in order."""
+    # The high watermark and the last stable offset may lie below a log start that is inside a batch: see LogOffsets.
+    assert state.segments[0].base_offset <= state.high_watermark <= state.log_end_offset, state
+    assert state.log_start_offset <= state.log_end_offset, state
+    assert state.last_stable_offset <= state.high_watermark, state
+    assert state.recovery_point <= state.log_end_offset, state
+    assert state.segments, state
+    assert state.segments[0].base_offset <= state.log_end_offset, state
+
+
+def check_segments(segments: tuple[Segment, ...], start_offset: Offset, end_offset: Offset) -> None:
+    """Assert that the segments of a log from `start_offset` to `end_offset` are in order, and each of them sound.
+
+    Those below the start wait for deletion and may be damaged: recovery begins at the recovery point, which rises with
+    the log start though nothing was flushed (UnifiedLog.updateLogStartOffset, 4.3.1).
+    """
+    for segment, following in pairwise(segments):
+        assert segment.base_offset < following.base_offset, (segment, following)
+    for index, segment in enumerate(segments):
+        assert segment.suffix == "", segment
+        is_active = index + 1 == len(segments)
+        segment_end = end_offset if is_active else segments[index + 1].base_offset
+        if is_active or segment_end > start_offset:
+            check_segment(segment, segment_end)
+
+
+def check_segment(segment: Segment, end_offset: Offset) -> None:
+    """Assert that the batches of a segment lie between its base and `end_offset`, and that its indexes are sound."""
+    positions: dict[int, int] = {}
+    next_offset, position = int(segment.base_offset), 0
+    for batch in segment.batches():
+        assert batch.position == position, (segment, batch.position, position)
+        assert batch.base_offset >= next_offset, (segment, batch.base_offset, next_offset)
+        assert fits_relative(segment.base_offset, batch.last_offset), (segment, batch.last_offset)
+        next_offset, position = batch.next_offset, batch.end_position
+        positions[batch.position] = batch.last_offset
+    assert position == segment.size_bytes, (segment, position)
+    assert next_offset <= max(end_offset, segment.base_offset), (segment, next_offset, end_offset)
+    check_indexes(segment, positions)
+
+
+def check_indexes(segment: Segment, last_offset_by_position: dict[int, int]) -> None:
+    """Assert that index entries ascend, and that each points to the batch of its offset or an earlier one."""
+    entries = segment.offset_index.entries()
+    previous = (segment.base_offset - 1, -1)
+    for offset, position in zip(entries.offsets.tolist(), entries.positions.tolist(), strict=True):
+        assert offset > previous[0], (segment, offset, position)
+        assert position > previous[1], (segment, offset, position)
+        assert position in last_offset_by_position, (segment, offset, position)
+        assert last_offset_by_position[position] <= offset, (segment, offset, position)
+        found = segment.translate_offset(Offset(offset))
+        assert found is not None, (segment, offset)
+        assert found.last_offset >= offset, (segment, offset, found)
+        previous = (offset, position)
+    times = segment.time_index.entries()
+    last = (-1, -1)
+    for timestamp, offset in zip(times.timestamps.tolist(), times.offsets.tolist(), strict=True):
+        assert timestamp > last[0], (segment, timestamp, offset)
+        assert offset >= last[1], (segment, timestamp, offset)
+        last = (timestamp, offset)
+
+
+def check_epochs(epochs: LeaderEpochCache | None, end_offset: Offset) -> None:
+    """Assert that the leader epochs ascend, and that none begins above the log's end."""
+    if epochs is not None:
+        epochs.check_invariants()
+        assert all(entry.start_offset <= end_offset for entry in epochs.entries), (epochs.entries, end_offset)
 
 
 @attrs.frozen

@@ -1,34 +1,68 @@
 """Hold the offsets of a log, with its segments, producers and leader epochs.
 
-What it decides: where a log starts and ends, up to where it is replicated, stable and on disk; and what a new log
-start or high watermark changes in the leader epochs and producers.
-
-Constraints: those of `log.partition.log_invariants`, at every moment, but for one: since Kafka 4.0 high watermark and
-last stable offset may come to lie below a log start that is inside a batch. The high watermark starts at the log start
-and is set by replication; the log start only grows, except when the log is truncated below it.
-
-How: Kafka keeps an offset with its place in the file, or without. One without is looked up when its place is needed,
-and since 4.0 the answer is the base offset of the batch that holds it.
-
-Example: a log from 0 to 10 with high watermark 8 and a transaction open since 5 has the last stable offset 5. With its
-log start raised to 7, inside the batch that begins at 5, the last stable offset stays 5, as Kafka's before 4.0 was 7.
-
-Left out: what changes files: `log.partition.appending`, `flushing`, `truncation` and `retention` do.
-
 Source: org.apache.kafka.storage.internals.log.{UnifiedLog,LocalLog,LogSegment}, 4.3.1; kafka.log.UnifiedLog, 3.9.1.
 """
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import Final
 
 from broker.ids import LeaderEpoch, Offset
 from broker.releases import Release
+from broker.units import TimeMs
 from log.errors import OffsetOutOfRangeError
 from log.partition.epoch_cache import LeaderEpochCache
 from log.partition.local_log import LocalLog
-from log.producers.state import ProducerState
+from log.partition.producer_state import ProducerState
+from log.segments.segment import Segment
 from log.storage.protocol import Storage
+
+AT_LOG_END: Final = Offset(0)  # Whatever lies below the log's end means the end.
+
+
+class Flushing:
+    """Roll and flush one log."""
+
+    __slots__ = ("_log",)
+
+    def __init__(self, log: LogOffsets) -> None:
+        self._log = log
+
+    def roll(self, *, now_ms: TimeMs, expected_next_offset: Offset = AT_LOG_END) -> Segment:
+        """Begin a new active segment and return it; the schedule flushes the rolled one later."""
+        log = self._log
+        segment = log.local.roll(expected_next_offset, now_ms=now_ms)
+        log.producers.update_map_end_offset(segment.base_offset)
+        snapshot = log.producers.take_snapshot(sync=False)
+
+        def flush_rolled(task_ms: TimeMs) -> None:
+            # The snapshot may be gone by now: deleted along with its segment, or by a truncation.
+            if snapshot is not None and log.storage.exists(snapshot):
+                with closing(log.storage.open(snapshot)) as file:
+                    file.sync()
+            self._flush_to(segment.base_offset, end_offset=segment.base_offset, now_ms=task_ms)
+
+        log.local.schedule.add(now_ms, flush_rolled)
+        return segment
+
+    def flush(self, *, now_ms: TimeMs, include_active_end: bool = False) -> None:
+        """Flush the log up to its end; `include_active_end` includes an empty active segment."""
+        end_offset = self._log.log_end_offset
+        self._flush_to(end_offset, end_offset=Offset(end_offset + include_active_end), now_ms=now_ms)
+
+    def flush_if_due(self, now_ms: TimeMs) -> None:
+        """Flush if flush.ms have passed since the last flush."""
+        local = self._log.local
+        if now_ms - local.flushed_ms >= local.config.flush_ms:
+            self.flush(now_ms=now_ms)
+
+    def _flush_to(self, recovery_point: Offset, *, end_offset: Offset, now_ms: TimeMs) -> None:
+        local = self._log.local
+        if end_offset > local.recovery_point:
+            local.flush(end_offset)
+            local.mark_flushed(recovery_point, now_ms=now_ms)
+
 
 BASE_OFFSETS_SINCE: Final = Release("4.0")
 """Since then a look-up of an offset answers with the base offset of its batch: LogSegment.read."""

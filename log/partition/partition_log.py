@@ -8,7 +8,7 @@ Goals, most important first:
 3. No hidden inputs: time is `now_ms`, chance is `entropy`, the disk is a `Storage`; work for later is done by
    `run_scheduled`, never by a thread.
 
-Constraints (checked by `log.partition.log_invariants`):
+Constraints (checked by `log.partition.log_description`):
 - log start <= high watermark <= log end, last stable offset <= high watermark, recovery point <= log end.
 - What is acknowledged is in the page cache; what lies below the recovery point is on disk. Power loss may take what is
   between, but leaves whole batches from the start on (`log.partition.recovery`). flush.messages, flush.ms and each
@@ -31,7 +31,7 @@ Example:
 
 Left out: remote storage, verification of transactions (KIP-890), metrics.
 
-Source: kafka.log.UnifiedLog, trunk 1eb7644 (2024-10).
+Source: kafka.log.UnifiedLog, 4.3.1.
 """
 
 from __future__ import annotations
@@ -44,23 +44,19 @@ from broker.ids import LeaderEpoch, Offset
 from broker.units import SizeBytes, TimeMs
 from log.batches.build_columns import PlainColumns
 from log.batches.build_spec import BatchSpec
-from log.files.checkpoints import LEADER_EPOCH_FILE
 from log.log_config import LogConfig
 from log.partition.appending import AppendInfo, Appending
 from log.partition.epoch_cache import EpochEndOffset, LeaderEpochCache
-from log.partition.flushing import AT_LOG_END, Flushing
 from log.partition.local_log import LocalLog
-from log.partition.log_description import LogDescription, describe
-from log.partition.log_invariants import check_epochs, check_offsets, check_segments
-from log.partition.log_offsets import LogOffsets
-from log.partition.opening import CLEAN_SHUTDOWN, open_epochs, open_log
+from log.partition.log_description import LogDescription, check_epochs, check_offsets, check_segments, describe
+from log.partition.log_offsets import AT_LOG_END, Flushing, LogOffsets
+from log.partition.producer_append import AppendOrigin
 from log.partition.reading import FetchData, Isolation, OffsetPlace, Reading, ReadRequest
-from log.partition.recovery import LastShutdown, delete_producer_snapshots
-from log.partition.retention import Retention
-from log.partition.truncation import Truncation
-from log.producers.append import AppendOrigin
+from log.partition.recovery import CLEAN_SHUTDOWN, LastShutdown, delete_producer_snapshots, open_epochs, open_log
+from log.partition.retention import Retention, Truncation
 from log.segments.search import FoundOffset
 from log.segments.segment import Segment
+from log.storage.checkpoints import LEADER_EPOCH_FILE
 from log.storage.protocol import Buffer, Storage
 
 _COMMITTED: Final = Isolation.COMMITTED  # Named once, as in `log.batches.in_buffer`.
@@ -155,7 +151,7 @@ class PartitionLog:
         return describe(self.offsets)
 
     def check_invariants(self) -> None:
-        """Assert the invariants of `log.partition.log_invariants`."""
+        """Assert the invariants of `log.partition.log_description`."""
         check_offsets(self.state())
         check_segments(self.segments, self.log_start_offset, self.log_end_offset)
         check_epochs(self.epochs, self.log_end_offset)
@@ -222,8 +218,8 @@ class PartitionLog:
 
         A transaction marker needs the `transaction_version` of its coordinator (0, 1 or 2) since release 4.2.
 
-        Raises RefusedError, CorruptBatchError, as `log.partition.record_set`, `log.partition.leader_rules`,
-        `log.producers.state` do.
+        Raises RefusedError, CorruptBatchError, as `log.partition.record_set`, `log.partition.leader_append`,
+        `log.partition.producer_state` do.
         """
         return self._appending.as_leader(
             records,

@@ -1,25 +1,6 @@
 """Read a log by offset and by time.
 
-What it decides: which bytes a reader gets: up to which offset (isolation), from which segment, how many.
-
-Goals, most important first:
-1. Nobody sees what may still be taken back: consumers read below the high watermark, those that read committed
-   transactions only below the last stable offset. Followers read up to the log's end.
-2. A reader makes progress: with `min_one_message` the first batch is returned whole, however small the limit.
-3. Bytes are not copied: what is returned is a view of the file.
-
-Constraints: a read stays in one segment; the next one is read by the next call. The view begins with the batch that
-holds the start offset, so its first records may be earlier, and may end inside a batch.
-
-How: `OffsetPlace` is an offset with the segment and position where it begins; `end_of` a read is such a place. A place
-whose segment is not known (the offset was taken by compaction at the log's end) ends a read at once, as in Kafka.
-
-Example: segments 0 and 100, high watermark 120: a read from 90 returns the rest of segment 0, one from 100 the bytes up
-to where the batch of 120 begins, one from 120 nothing.
-
-Left out: remote storage; answers to clients of Kafka before 0.10.
-
-Source: kafka.log.LocalLog.read and kafka.log.UnifiedLog.{fetchOffsetByTimestamp,searchOffsetInLocalLog}, trunk 1eb7644
+Source: kafka.log.LocalLog.read and kafka.log.UnifiedLog.{fetchOffsetByTimestamp,searchOffsetInLocalLog}, 4.3.1
 (2024-10).
 """
 
@@ -34,13 +15,13 @@ from broker.ids import LeaderEpoch, Offset
 from broker.releases import Release
 from broker.values import value
 from log.errors import OffsetOutOfRangeError, UnsupportedForMessageFormatError
-from log.indexes.offset_index import OffsetPosition
-from log.indexes.txn_index import AbortedTransaction
 from log.partition.log_offsets import LogOffsets
 from log.record import NO_TIMESTAMP
 from log.segments.log_segments import Segments
+from log.segments.offset_index import OffsetPosition
 from log.segments.search import FoundOffset, SegmentRead, known_epoch
 from log.segments.segment import Segment
+from log.segments.txn_index import AbortedTransaction
 
 LATEST_TIMESTAMP: Final = -1
 EARLIEST_TIMESTAMP: Final = -2

@@ -1,22 +1,6 @@
 """Check a record set before it is appended, and read its offsets, largest timestamp and codec.
 
-What it decides: which bytes of an append count (whole batches; a batch cut off at the end is left out), and refuses a
-set that no log may take, before anything is locked, rolled or written.
-
-Goals, most important first:
-1. A batch whose checksum is wrong never reaches a log.
-2. The numbers that appending needs are read once: offsets, the largest timestamp, the codec.
-
-Constraints: a client's batches of magic 2 begin at offset 0, since the leader gives the offsets; replicated batches
-grow in their offsets. A client's and a coordinator's batch has at most max.message.bytes; a follower takes what its
-leader took, whatever its own setting.
-
-Example: batches ending at offsets 4 and 9 with times 30 and 30: the set's last offset is 9, its largest timestamp is
-30 and belongs to offset 4, the end of the first batch that has it.
-
-Left out: what a leader asks of each record, see `log.partition.leader_rules`.
-
-Source: kafka.log.UnifiedLog.analyzeAndValidateRecords, trunk 1eb7644 (2024-10).
+Source: kafka.log.UnifiedLog.analyzeAndValidateRecords, 4.3.1.
 """
 
 from __future__ import annotations
@@ -30,7 +14,7 @@ from log.batches.batch import RecordBatch
 from log.batches.in_buffer import BatchReader, batches_in
 from log.codecs.compression import CODEC_MASK, Codec, codec_of
 from log.errors import CorruptBatchError, InvalidAppendError, OffsetsOutOfOrderError, RecordTooLargeError
-from log.producers.append import AppendOrigin
+from log.partition.producer_append import AppendOrigin
 from log.record import NO_TIMESTAMP, TimestampOffset
 from log.storage.protocol import Buffer
 

@@ -18,7 +18,7 @@ less than the second holds), and 150 bytes stay.
 
 Left out: remote storage, whose copies let local segments go earlier.
 
-Source: kafka.log.UnifiedLog.{deleteOldSegments,deletableSegments}, trunk 1eb7644 (2024-10); KAFKA-5634 for the bound
+Source: kafka.log.UnifiedLog.{deleteOldSegments,deletableSegments}, 4.3.1; KAFKA-5634 for the bound
 by the high watermark.
 """
 
@@ -31,10 +31,68 @@ import attrs
 
 from broker.ids import Offset
 from broker.units import DurationMs, SizeBytes, TimeMs
-from log.partition.flushing import Flushing
-from log.partition.log_offsets import LogOffsets
+from log.errors import IllegalArgumentError
+from log.partition.log_offsets import Flushing, LogOffsets
 from log.partition.recovery import delete_producer_snapshots
+from log.partition.segment_recovery import RebuildRequest, rebuild_producer_state
 from log.segments.segment import Segment
+
+
+class Truncation:
+    """Truncate one log."""
+
+    __slots__ = ("_log",)
+
+    def __init__(self, log: LogOffsets) -> None:
+        self._log = log
+
+    def to(self, offset: Offset, *, now_ms: TimeMs) -> bool:
+        """Truncate the log to end at `offset`; return False if its end is already at or below `offset`.
+
+        Raises IllegalArgumentError below 0.
+        """
+        log = self._log
+        if offset < 0:
+            raise IllegalArgumentError(f"{log.directory}: a log cannot be cut to the negative offset {offset}")
+        if offset >= log.log_end_offset:
+            if log.epochs is not None:
+                log.epochs.truncate_from_end(log.log_end_offset)
+            return False
+        if log.local.segments.first.base_offset > offset:
+            self.fully_and_start_at(offset, now_ms=now_ms)
+            return True
+        gone = log.local.truncate_to(offset, now_ms=now_ms)
+        delete_producer_snapshots(log.local, log.producers, gone, now_ms=now_ms)
+        if log.epochs is not None:
+            log.epochs.truncate_from_end(offset)
+        log.log_start_offset = min(offset, log.log_start_offset)
+        self._rebuild_producers(offset, now_ms)
+        # Only here: an unchanged high watermark must not ask for the first unstable offset again, as in Kafka.
+        if log.high_watermark >= log.log_end_offset:
+            log.update_high_watermark(log.log_end_offset)
+        return True
+
+    def fully_and_start_at(self, offset: Offset, *, now_ms: TimeMs, log_start_offset: Offset | None = None) -> None:
+        """Delete every segment and begin anew at `offset`, which is also the log start unless one is given."""
+        log = self._log
+        log.local.truncate_fully_and_start_at(offset, now_ms=now_ms)
+        if log.epochs is not None:
+            log.epochs.clear()
+        log.producers.truncate_fully_and_start_at(offset)
+        log.log_start_offset = offset if log_start_offset is None else log_start_offset
+        self._rebuild_producers(offset, now_ms)
+        log.update_high_watermark(log.log_end_offset)
+
+    def _rebuild_producers(self, last_offset: Offset, now_ms: TimeMs) -> None:
+        log = self._log
+        request = RebuildRequest(
+            log_start_offset=log.log_start_offset,
+            last_offset=last_offset,
+            magic=log.local.config.magic,
+            had_clean_shutdown=False,
+            now_ms=now_ms,
+        )
+        rebuild_producer_state(log.producers, log.local.segments, request)
 
 
 @attrs.frozen(kw_only=True)

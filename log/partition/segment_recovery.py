@@ -20,31 +20,173 @@ Example: batches of 100 bytes with an interval of 256: the entries point to posi
 Left out: offsets that do not fit the segment raise SegmentOffsetOverflowError; `log.partition.recovery` then splits
 it. Offsets that do not grow raise InvalidOffsetError, when an index entry falls due at them.
 
-Source: org.apache.kafka.storage.internals.log.LogSegment.recover, trunk 1eb7644 (2024-10).
+Source: org.apache.kafka.storage.internals.log.LogSegment.recover, 4.3.1.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
+import attrs
 import numpy as np
 
 from broker.ids import LeaderEpoch, Offset
-from broker.units import MIB
+from broker.units import MIB, TimeMs
 from log.batches.batch import RecordBatch
-from log.batches.batch_run import BatchRun
-from log.batches.header_scan import scan_headers
 from log.batches.in_buffer import batch_at
-from log.batches.record_columns import HeaderColumns
+from log.batches.record_columns import BatchRun, HeaderColumns
+from log.batches.scan import scan_headers
 from log.codecs.crc import crc32c
-from log.errors import CorruptBatchError, InvalidRecordError, SegmentOffsetOverflowError
+from log.errors import (
+    CorruptBatchError,
+    IllegalArgumentError,
+    IllegalStateError,
+    InvalidRecordError,
+    SegmentOffsetOverflowError,
+)
 from log.partition.epoch_cache import LeaderEpochCache
-from log.partition.producer_rebuild import settle
-from log.producers.append import AppendOrigin
-from log.producers.state import ProducerState
+from log.partition.local_log import LocalLog
+from log.partition.producer_append import AppendOrigin
+from log.partition.producer_state import AppendAnalysis, ProducerState
 from log.record import TimestampOffset
+from log.segments.log_segments import Segments
 from log.segments.rolling import RELATIVE_OFFSET_MAX, fits_relative
+from log.segments.search import largest_timestamp
 from log.segments.segment import Segment
+from log.segments.txn_index import AbortedTransaction
+
+
+@attrs.frozen(kw_only=True)
+class RebuildRequest:
+    """Hold the log's bounds, magic and last shutdown, which decide what a rebuild reads."""
+
+    log_start_offset: Offset
+    last_offset: Offset
+    magic: int
+    had_clean_shutdown: bool
+    now_ms: TimeMs
+
+
+def rebuild_producer_state(producers: ProducerState, segments: Segments, request: RebuildRequest) -> None:
+    """Rebuild `producers` to the state at `request.last_offset`, and write snapshots."""
+    last_offset = request.last_offset
+    snapshot_offsets = _offsets_to_snapshot(segments)
+    if request.magic < 2 or (producers.latest_snapshot_offset is None and request.had_clean_shutdown):
+        for offset in (*snapshot_offsets, last_offset):
+            producers.update_map_end_offset(offset)
+            producers.take_snapshot()
+        return
+    was_empty_at_end = producers.is_empty and producers.map_end_offset >= last_offset
+    producers.truncate_and_reload(request.log_start_offset, last_offset, request.now_ms)
+    if last_offset > producers.map_end_offset and not was_empty_at_end:
+        _replay(producers, segments, request, snapshot_offsets)
+    producers.update_map_end_offset(last_offset)
+    producers.take_snapshot()
+
+
+def settle(segment: Segment, producers: ProducerState, analysis: AppendAnalysis, *, is_appended: bool = False) -> None:
+    """Update `producers` with batches, and add their aborted transactions to the segment's index.
+
+    `is_appended` separates a new append from batches that recovery reads again.
+    """
+    for append in analysis.appends:
+        producers.update(append, is_placed=is_appended)
+    for completed in analysis.completed:
+        if completed.is_aborted:
+            segment.txn_index.append(
+                AbortedTransaction(
+                    completed.producer_id,
+                    completed.first_offset,
+                    completed.last_offset,
+                    producers.last_stable_offset_after(completed),
+                )
+            )
+        producers.complete(completed)
+
+
+def _offsets_to_snapshot(segments: Segments) -> tuple[Offset, ...]:
+    """Return the base offsets of the last two segments."""
+    return tuple(segment.base_offset for segment in segments.all[-2:])
+
+
+def _replay(
+    producers: ProducerState, segments: Segments, request: RebuildRequest, snapshot_offsets: tuple[Offset, ...]
+) -> None:
+    """Read the batches from where `producers` ends, with a snapshot at each of `snapshot_offsets` come to."""
+    last_segment = segments.floor(request.last_offset)
+    for segment in segments.between(Offset(producers.map_end_offset), request.last_offset):
+        start_offset = Offset(max(segment.base_offset, producers.map_end_offset, request.log_start_offset))
+        producers.update_map_end_offset(start_offset)
+        if segment.base_offset in snapshot_offsets:
+            producers.take_snapshot()
+        end_position = _end_position(segment, request.last_offset if segment is last_segment else None)
+        found = segment.translate_offset(start_offset)
+        if found is not None:
+            producers.replay(segment.batches(found.position, end_position))
+
+
+def _end_position(segment: Segment, last_offset: Offset | None) -> int:
+    """Return the position where the batch of `last_offset` begins, the end of the file if it is not in the segment."""
+    found = None if last_offset is None else segment.translate_offset(last_offset)
+    return segment.size_bytes if found is None else found.position
+
+
+CHUNK_SIZE_BYTES: Final = MIB
+
+
+def split_segment(local: LocalLog, segment: Segment, *, now_ms: TimeMs) -> list[Segment]:
+    """Replace `segment` by indexable segments; return `segment` if no new one has its base offset, else nothing.
+
+    Raises IllegalArgumentError if its last offset is not what overflows.
+    """
+    if not segment.has_overflow():
+        raise IllegalArgumentError(f"{segment!r} ends within reach of its base offset: it cannot be split")
+    parts: list[Segment] = []
+    position = 0
+    while position < segment.size_bytes:
+        first = next(segment.batches(position), None)
+        if first is None:
+            raise IllegalStateError(f"{segment!r} has no whole batch at position {position}")
+        part = local.new_cleaned_segment(Offset(first.base_offset), now_ms=now_ms)
+        parts.append(part)
+        copied_bytes = append_from(part, segment, position)
+        if copied_bytes == 0:
+            raise IllegalStateError(f"nothing of {segment!r} from position {position} fits a segment of its own")
+        position += copied_bytes
+    modified_ms = segment.modified_ms
+    for part in parts:
+        part.become_inactive()
+        part.flush()
+        part.set_modified_ms(modified_ms)
+    return local.replace_segments(parts, [segment], now_ms=now_ms)
+
+
+def append_from(segment: Segment, source: Segment, position: int) -> int:
+    """Append the batches of `source` from `position` on that fit, chunk by chunk; return their size in bytes."""
+    start, capacity_bytes = position, CHUNK_SIZE_BYTES
+    while size_bytes := _append_chunk(segment, source, position, capacity_bytes):
+        # A batch larger than the buffer makes it grow, and it stays so.
+        capacity_bytes = max(capacity_bytes, size_bytes)
+        position += size_bytes
+    return position - start
+
+
+def _append_chunk(segment: Segment, source: Segment, position: int, capacity_bytes: int) -> int:
+    """Append the batches that fit one chunk, at least one if its offset can be indexed; return their size."""
+    chunk: list[RecordBatch] = []
+    size_bytes = 0
+    for batch in source.batches(position):
+        fits_chunk = not chunk or size_bytes + batch.size_bytes < capacity_bytes
+        if not fits_relative(segment.base_offset, batch.last_offset) or not fits_chunk:
+            break
+        chunk.append(batch)
+        size_bytes += batch.size_bytes
+    if chunk:
+        data = source.records.view()[position : position + size_bytes]
+        largest = largest_timestamp(chunk)
+        segment.append(data, last_offset=chunk[-1].last_offset, max_timestamp=largest, batches=chunk)
+    return size_bytes
+
 
 COLUMNS_FROM_BYTES: Final = MIB
 """Size from which headers are scanned into columns; for smaller files loading the compiled scan costs more time."""

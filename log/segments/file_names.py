@@ -1,20 +1,6 @@
 """Name a partition's files, and read offsets and kinds from their names.
 
-What it decides: which file belongs to which segment: 20 digits of its base offset (the first offset it may hold),
-then the file's kind, then its stage (such as .swap).
-
-Constraints: a name that is not ours has no offset; it is left alone, never guessed at.
-
-Example:
-
-    >>> file_name(Offset(42), LOG)
-    '00000000000000000042.log'
-    >>> base_offset_of("00000000000000000042.index.swap")
-    42
-
-Left out: directories, which `log.files.directory_names` reads.
-
-Source: org.apache.kafka.storage.internals.log.LogFileUtils, trunk 1eb7644 (2024-10).
+Source: org.apache.kafka.storage.internals.log.LogFileUtils, 4.3.1.
 """
 
 from __future__ import annotations

@@ -1,13 +1,6 @@
 """Keep the segments of a log in the order of their base offsets.
 
-What it decides: which segment may hold an offset: the one with the greatest base at or below it.
-
-Constraints: base offsets are distinct; the last segment is the active one. An empty collection exists only while a log
-is being opened.
-
-Example: bases 0, 100, 250: offset 249 belongs to 100; `between(120, 250)` are those that may hold 120..249: 100.
-
-Source: org.apache.kafka.storage.internals.log.LogSegments, trunk 1eb7644 (2024-10).
+Source: org.apache.kafka.storage.internals.log.LogSegments, 4.3.1.
 """
 
 from __future__ import annotations

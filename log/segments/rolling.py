@@ -16,7 +16,7 @@ Example: 900 bytes of 1000 filled, 100 more: fits. 101 more: rolled.
 Left out: rolling on request, which always happens (`PartitionLog.roll`).
 
 Source: org.apache.kafka.storage.internals.log.{LogSegment.shouldRoll,RollParams} and kafka.log.UnifiedLog.maybeRoll,
-trunk 1eb7644 (2024-10).
+4.3.1.
 """
 
 from __future__ import annotations
@@ -25,11 +25,52 @@ from typing import Final, Protocol
 
 import numpy as np
 
+from broker.cluster import Int64Array
+from broker.compiled import compiled_with
 from broker.ids import INT32_MAX, Offset
 from broker.units import DurationMs, SizeBytes, TimeMs
 from broker.values import value
-from log.batches.batch_run import BatchRun
+from log.batches.record_columns import BatchRun
 from log.log_config import LogConfig
+
+# What `state` holds.
+BYTES_SINCE_ENTRY: Final = 0
+LARGEST_TIMESTAMP: Final = 1
+OFFSET_OF_LARGEST: Final = 2
+LAST_INDEXED_TIMESTAMP: Final = 3
+
+
+@compiled_with(allocates=False)
+def find_entries(
+    ends: Int64Array,
+    headers: tuple[Int64Array, Int64Array],
+    interval_bytes: int,
+    state: Int64Array,
+    entries: Int64Array,
+) -> tuple[int, int]:
+    """Return the numbers of offset and time index entries that B batches add, and update `state`.
+
+    `ends` int64[B] says where each batch ends, the first one beginning at 0; `headers` are last offsets and largest
+    timestamps, int64[B] each. Rows of `entries` int64[4, B] are filled: offsets, positions; timestamps, offsets.
+    """
+    last_offsets, max_timestamps = headers
+    offset_count = time_count = 0
+    position = 0
+    for batch in range(len(ends)):
+        if max_timestamps[batch] > state[LARGEST_TIMESTAMP]:
+            state[LARGEST_TIMESTAMP], state[OFFSET_OF_LARGEST] = max_timestamps[batch], last_offsets[batch]
+        if state[BYTES_SINCE_ENTRY] > interval_bytes:
+            state[BYTES_SINCE_ENTRY] = 0
+            entries[0, offset_count], entries[1, offset_count] = last_offsets[batch], position
+            offset_count += 1
+            if state[LARGEST_TIMESTAMP] > state[LAST_INDEXED_TIMESTAMP]:
+                state[LAST_INDEXED_TIMESTAMP] = state[LARGEST_TIMESTAMP]
+                entries[2, time_count], entries[3, time_count] = state[LARGEST_TIMESTAMP], state[OFFSET_OF_LARGEST]
+                time_count += 1
+        state[BYTES_SINCE_ENTRY] += ends[batch] - position
+        position = ends[batch]
+    return offset_count, time_count
+
 
 RELATIVE_OFFSET_MAX: Final = INT32_MAX
 """The greatest distance from the base offset that an index entry can hold."""
@@ -97,7 +138,7 @@ def should_roll(segment: ActiveSegment, append: PendingAppend, config: LogConfig
 def count_before_roll(segment: ActiveSegment, run: BatchRun, config: LogConfig, now_ms: TimeMs) -> int:
     """Return the number of leading batches of `run` that certainly fit into the active segment.
 
-    Where the answer is less than all, the next one may need a new segment: `should_roll` tells.
+    Where the answer is less than all, the next one may need a new segment: ask `should_roll`.
     """
     size_bytes = segment.size_bytes
     first_ms = segment.first_timestamp_ms if size_bytes > 0 else TimeMs(int(run.max_timestamps[0]))

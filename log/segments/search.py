@@ -1,19 +1,7 @@
 """Find a batch or record by offset or by time in a sequence of batches.
 
-What it decides: which batch or record answers a look-up, once an index has said from where to read.
-
-Goals, most important first: a look-up reads headers only, and records of the one batch that can hold the answer.
-
-Constraints: batches come in the order of the file. An offset that no record has any more (compaction took it) is
-answered by the batch that covers it. A time is answered by the first record in the log's order that is as late, which
-need not be the one nearest in time.
-
-Example: batches of 0-4, 5-9, 20-29: offset 10 is found in the last one.
-
-Left out: the indexes, which `log.indexes.offset_index` and `log.indexes.time_index` search.
-
 Source: org.apache.kafka.common.record.FileRecords.{searchForOffsetWithSize,searchForTimestamp,largestTimestampAfter},
-trunk 1eb7644 (2024-10).
+4.3.1.
 """
 
 from __future__ import annotations

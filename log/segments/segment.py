@@ -1,31 +1,5 @@
 """Append to, read and truncate one segment: a log file and its three indexes.
 
-What it decides: what an append leaves in which file, and how a place in the file is found again.
-
-Goals, most important first:
-1. The bytes of all four files are those that Kafka writes for the same appends.
-2. Look-ups read little: the nearest index entry below, then headers from there.
-3. An append of one small batch is cheap in plain Python, as simulations make millions.
-
-Constraints:
-- Offsets lie at most 2^31 - 1 above the base offset, or an index could not hold them.
-- An index entry is written per batch, never for the first one: when more than index.interval.bytes were appended since
-  the last entry. It points to the batch and holds its last offset. The time index gets the largest timestamp so far
-  with it, if that has grown.
-- Up to Kafka 3.9.0 (and in 4.0.0) an append of several batches had one entry at most, to where the append begins, with
-  the last offset of all of them: `indexes_whole_appends` of the log's config.
-- A refusal by an index comes after the bytes are written, as in Kafka; the log rolls before that.
-
-How: `log.segments.segment_files` names and opens the files; what is searched is in `log.segments.search`, what
-rebuilds the indexes in `log.partition.segment_recovery`. The largest timestamp and the first append's are kept beside
-the files and read back from them when a segment is opened. `append_run` takes many batches at once, each of which
-counts as an append; `append_set` takes as many as one append.
-
-Example: with an interval of 256 bytes and appends of 100, every fourth append has an entry: before it 300 are
-counted.
-
-Left out: more than one writer.
-
 Source: org.apache.kafka.storage.internals.log.LogSegment.append, 4.3.1; 3.8.1 for one entry an append.
 """
 
@@ -42,14 +16,13 @@ from broker.ids import Offset
 from broker.releases import Release
 from broker.units import DurationMs, TimeMs
 from log.batches.batch import RecordBatch
-from log.batches.batch_run import BatchRun
 from log.batches.in_buffer import BatchReader, batch_at, batches_in
+from log.batches.record_columns import BatchRun
 from log.errors import IllegalArgumentError, SegmentOffsetOverflowError
 from log.log_config import LogConfig
 from log.record import NO_TIMESTAMP, TimestampOffset
-from log.segments import entries_kernel as kernel
 from log.segments.file_names import LOG
-from log.segments.rolling import RELATIVE_OFFSET_MAX, fits_relative
+from log.segments.rolling import RELATIVE_OFFSET_MAX, find_entries, fits_relative
 from log.segments.search import (
     BatchPlace,
     FoundOffset,
@@ -286,7 +259,7 @@ class Segment(SegmentFiles):
         state = np.array((bytes_since_index_entry, largest.timestamp, largest.offset, indexed), np.int64)
         found = np.empty((4, len(run)), np.int64)
         headers = run.last_offsets, run.max_timestamps
-        counts = kernel.find_entries(run.ends, headers, self.index_interval_bytes, state, found)
+        counts = find_entries(run.ends, headers, self.index_interval_bytes, state, found)
         since, timestamp, offset, _ = state.tolist()
         if timestamp > largest.timestamp:
             self._max_timestamp = TimestampOffset(timestamp, offset)

@@ -1,18 +1,6 @@
 """Name, open, rename and remove the files of a segment together.
 
-What it decides: where the log file and the three indexes of a segment are, and when each of them is there.
-
-Goals, most important first:
-1. A crash while files are renamed or removed leaves a state that recovery can tell apart (`log.partition.recovery`).
-2. A segment without look-ups opens one file: both indexes are opened at their first use.
-
-Constraints: a segment in use has the suffix "", and is never removed. The log file is renamed first.
-
-Example: the place at base offset 120 with the suffix .swap has its log in 00000000000000000120.log.swap.
-
-Left out: preallocation of the log file.
-
-Source: org.apache.kafka.storage.internals.log.{LogSegment,LazyIndex}, trunk 1eb7644 (2024-10).
+Source: org.apache.kafka.storage.internals.log.{LogSegment,LazyIndex}, 4.3.1.
 """
 
 from __future__ import annotations
@@ -24,11 +12,11 @@ import attrs
 from broker.ids import Offset
 from broker.units import SizeBytes, TimeMs
 from log.errors import IllegalArgumentError
-from log.indexes.offset_index import OffsetIndex
-from log.indexes.time_index import TimeIndex
-from log.indexes.txn_index import TransactionIndex
 from log.log_config import LogConfig
 from log.segments.file_names import CLEANED, DELETED, LOG, OFFSET_INDEX, TIME_INDEX, TXN_INDEX, file_name
+from log.segments.offset_index import OffsetIndex
+from log.segments.time_index import TimeIndex
+from log.segments.txn_index import TransactionIndex
 from log.storage.protocol import Storage
 
 SEGMENT_SIZE_BYTES_MAX: Final = 2**31 - 1

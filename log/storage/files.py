@@ -1,16 +1,5 @@
 """Store files in a directory of the file system.
 
-What it decides: how the promises of `log.storage.protocol` are kept on a file system, but for those of an open file
-(`log.storage.real_file`).
-
-Constraints: nothing outside the root is read or changed: no path leads out of it, no symbolic link is followed below
-it. A storage that is `read_only` refuses each change with UsageError, so that a tool that only looks cannot do harm.
-
-How: when bytes reach the disk is the owner's choice, `SyncPolicy`. Open files are known, to follow a directory that is
-renamed.
-
-Example: FileStorage(Path("/var/lib/kafka"), read_only=True).open("topic-0/00000000000000000000.log").view()
-
 Source: Kafka's Utils.{atomicMoveWithFallback, flushDir, delete}, 4.0.
 """
 
@@ -29,8 +18,7 @@ from broker.errors import UsageError
 from broker.units import SizeBytes, TimeMs
 from log.errors import StorageError
 from log.storage.protocol import Buffer, check_same_directory, check_size, checked_path, parent_of, replace_in_steps
-from log.storage.real_file import OPEN_FLAGS, RealFile, SyncPolicy
-from log.storage.refusals import Refusals
+from log.storage.real_file import OPEN_FLAGS, RealFile, Refusals, SyncPolicy
 
 _NS_PER_MS: Final = 1_000_000
 

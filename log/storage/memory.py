@@ -1,31 +1,4 @@
-"""Store files in memory, for simulations and most tests.
-
-What it decides: how a tree of files is kept in memory so that it behaves as a disk without power loss does.
-
-Goals, most important first:
-1. Appending a small batch costs about a microsecond: simulations run hundreds of partitions.
-2. Room that was only reserved costs nothing: an index of 10 MiB that holds one entry takes a few bytes.
-
-How:
-A file is a `bytearray` that doubles when it is full, and a size that may be larger: what was never written reads as
-zeros. Opening a file gives the file itself. A view is a memoryview of the bytearray; growing and cutting make a new
-one, so that views already taken keep what they show, and lie in bytes that are never moved.
-
-Times of modification come from the clock, at each change of content.
-
-Example: a view keeps what it shows after the file is cut.
-
-    >>> from broker.clock import ManualClock
-    >>> file = MemoryStorage(ManualClock(TimeMs(0))).open("0.log", create=True)
-    >>> file.append(b"abcdef")
-    0
-    >>> view = file.view()
-    >>> file.truncate(2)
-    >>> bytes(view), bytes(file.view())
-    (b'abcdef', b'ab')
-
-Left out: a capacity. A full disk is one of the faults of `log.storage.faults`.
-"""
+"""Store files in memory, for simulations and most tests."""
 
 from __future__ import annotations
 
@@ -34,7 +7,6 @@ from typing import Final
 from broker.clock import Clock
 from broker.units import SizeBytes, TimeMs
 from log.errors import MissingFileError, StorageError
-from log.storage.image import DiskImage
 from log.storage.protocol import TEMPORARY_SUFFIX, Buffer, check_same_directory, check_size, checked_path, parent_of
 
 ROOT: Final = ""
@@ -106,7 +78,7 @@ class MemoryFile:
             self.modified_ms = self._clock.now_ms()
 
     def sync(self) -> None:
-        """Do nothing: memory has no power loss; `log.storage.recorded` models that."""
+        """Do nothing: memory has no power loss; `tests.support.recorded` models that."""
 
     def lock(self) -> None:
         """Do nothing: no other process shares this memory."""
@@ -124,17 +96,11 @@ class MemoryFile:
 
 
 class MemoryStorage:
-    """Store a tree of files in memory, empty at first or copied from an image."""
+    """Store a tree of files in memory, empty at first."""
 
-    def __init__(self, clock: Clock, image: DiskImage | None = None) -> None:
+    def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._directories: dict[str, dict[str, MemoryFile | None]] = {ROOT: {}}  # None stands for a directory.
-        if image is not None:
-            for directory in sorted(image.directories):
-                self.make_directory(directory)
-            for path, content in image.files.items():
-                self.make_directory(parent_of(path))
-                self._names_beside(path)[_name_of(path)] = MemoryFile(clock, content)
 
     def __repr__(self) -> str:
         return f"MemoryStorage({len(self._directories) - 1} directories)"
@@ -222,7 +188,7 @@ class MemoryStorage:
         del self._names_beside(path)[_name_of(path)]
 
     def sync_directory(self, path: str) -> None:
-        """Raise MissingFileError without the directory, else do nothing; `log.storage.recorded` models power loss."""
+        """Raise MissingFileError without the directory, else do nothing; `tests.support.recorded` models power loss."""
         if checked_path(path) not in self._directories:
             raise MissingFileError("sync directory", path, "no such directory")
 

@@ -1,7 +1,7 @@
 """Define Storage and StoredFile, the operations and promises of every storage.
 
 What it decides: what the rest of `log` may assume of a disk. Two storages keep the promises, `FileStorage` on real
-files and `MemoryStorage` in memory; `FaultyStorage` and `RecordedStorage` go around either or the latter.
+files and `MemoryStorage` in memory; `FaultyStorage` goes around either.
 
 Goals, most important first:
 1. The two storages behave alike, so that a simulation in memory is valid for disks.

@@ -1,26 +1,11 @@
 """Read an open file through a mapping, and never cut the file under a view.
 
-What it decides: how bytes are read, written, cut and locked.
-
-Goals, most important first:
-1. A view may be kept for ever: nothing that is done to the file later ends the process or changes what it shows.
-2. Reads copy nothing: a view is a mapping of the file.
-
-How:
-`view` maps the file and keeps the mapping until the file has outgrown it; older mappings live as long as a view
-uses them. Bytes of a mapping that lie behind the end of its file must not be touched: the system answers with a
-signal that ends the process. So a cut first checks for views. Without any, the file is cut in place; else the rest
-is copied to `NAME.tmp`, synced, and renamed over the file: the views keep the old one.
-
-Example: a view of 100 bytes is held; after truncate(40) it still shows 100, and a new one shows 40.
-
-Left out: two open files of one name at a time, of which one cuts; a file that another process cuts while it is mapped.
-
 Source: Kafka's FileRecords and FileLock, 4.0.
 """
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import mmap
 import os
@@ -28,11 +13,77 @@ from enum import Enum
 from typing import Final, Protocol
 from weakref import WeakSet, WeakValueDictionary
 
-from broker.units import SizeBytes
-from log.errors import LockedError
-from log.storage.overwriting import Overwriting
+from broker.units import KIB, SizeBytes
+from log.errors import LockedError, MissingFileError, StorageError
 from log.storage.protocol import TEMPORARY_SUFFIX, Buffer
-from log.storage.refusals import Refusals, refused
+
+ROOM_BYTES: Final = 64 * KIB
+"""Bytes allocated at once."""
+
+_CANNOT: Final = frozenset({errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.ENODEV})
+_IS_KNOWN: Final = hasattr(os, "posix_fallocate")
+
+
+class Overwriting:
+    """Map the first `size_bytes` bytes of an open file, at least one, for writing."""
+
+    __slots__ = ("_descriptor", "_memory", "_room_end", "_room_start", "size_bytes")
+
+    def __init__(self, descriptor: int, size_bytes: int) -> None:
+        """Map the file; raise OSError."""
+        self._descriptor = descriptor
+        self._memory = mmap.mmap(descriptor, size_bytes) if _IS_KNOWN else None
+        self._room_start = self._room_end = 0
+        self.size_bytes = size_bytes
+
+    def can_put(self, start: int, end: int) -> bool:
+        """Return whether `put` may write the bytes from `start` to before `end`; raise OSError if the disk is full."""
+        if self._room_start <= start and end <= self._room_end:
+            return True
+        if self._memory is None:
+            return False
+        room_start = start - start % ROOM_BYTES
+        room_end = min(max(end, room_start + ROOM_BYTES), self.size_bytes)
+        try:
+            os.posix_fallocate(self._descriptor, room_start, room_end - room_start)
+        except OSError as refusal:
+            if refusal.errno not in _CANNOT:
+                raise
+            self._memory = None
+            return False
+        self._room_start, self._room_end = room_start, room_end
+        return True
+
+    def put(self, start: int, end: int, data: Buffer) -> None:
+        """Overwrite the bytes from `start` to before `end` with `data`; call `can_put` for that range first."""
+        memory = self._memory
+        assert memory is not None, start
+        memory[start:end] = data
+
+
+class Refusals:
+    """Turn OSError into MissingFileError or StorageError, as a context manager cheap enough for small writes."""
+
+    __slots__ = ("_operation", "_path")
+
+    def __init__(self, operation: str, path: str) -> None:
+        self._operation = operation
+        self._path = path
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, refusal: BaseException | None, trace: object) -> None:
+        if isinstance(refusal, FileNotFoundError):
+            raise MissingFileError(self._operation, self._path, "no such file or directory") from None
+        if isinstance(refusal, OSError):
+            raise refused(self._operation, self._path, refusal) from refusal
+
+
+def refused(operation: str, path: str, refusal: OSError) -> StorageError:
+    """Return the StorageError for an OSError other than a missing file."""
+    return StorageError(operation, path, refusal.strerror or str(refusal))
+
 
 # A link at the end of a path is refused, and a named pipe must not keep us waiting for its other end.
 OPEN_FLAGS: Final = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC

@@ -8,7 +8,6 @@ which files a path names.
 - verify_segment: Check one segment: its bytes, its offsets and its indexes.
 - findings: Describe damage by file, position and cause, and count the data read and skipped.
 - stats: Measure the contents of a log: codecs, keys, batches, times, transactions.
-- stats_rows: Print the figures of `brokerside log stats` as JSON, and as names and values.
 - compactable: Decide whether the files of a partition can be compacted, and what that would save.
 - cardinality: Count different keys, exactly up to a million and estimated above.
 - rework: Compact or recover a partition as its broker would, on a copy or in place.
@@ -17,14 +16,12 @@ which files a path names.
 - dump_options: Define the options of a dump: depth, data and its decoding, and a range of offsets.
 - dump_text: Print a segment's files in the format of kafka-dump-log.
 - dump_rows: Print a log's files as JSON, one object per line.
-- dump_index: Print an offset index in the format of kafka-dump-log.
-- dump_time_index: Print a time index in the format of kafka-dump-log.
+- json_text: Print metadata records and control records as the JSON of Kafka's tools.
+- dump_index: Print offset and time indexes in the format of kafka-dump-log.
 - dump_producers: Print producer snapshots and transaction indexes in the format of kafka-dump-log.
 - dump_remote: Print the records of `__remote_log_metadata` as --remote-log-metadata-decoder does.
 - dump_topics: Print the records of internal topics as the decoders of kafka-dump-log do.
-- dump_metadata: Print the values of `__cluster_metadata` as `--cluster-metadata-decoder` does: JSON, and no keys.
+- topic_schemas: Define the records of share and streams groups, transactions, share state and remote log metadata.
 - problems: Collect the problems that kafka-dump-log prints to standard error.
-- file_order: Order file names as the hash map does in which kafka-dump-log gathers its problems by file.
 - small_files: Print the small files of a log directory: checkpoints, metadata and the clean-shutdown marker.
-- history_text: Print a metadata log's events and summary as lines of text and as JSON rows.
 """

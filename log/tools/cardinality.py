@@ -1,18 +1,5 @@
 """Count different keys, exactly up to a million and estimated above.
 
-What it decides: the key cardinality that `stats` tells, and says which of the two it is.
-
-Goals, most important first:
-1. Bounded memory whatever comes: about 40 MB.
-2. Up to `EXACT_MAX` keys the count is exact, but that two keys may meet in 64 bits: n keys do with a chance of
-   n² / 2^65, one in thirty million for a million keys.
-3. Beyond, the estimate's standard error is 0.8 %.
-
-How: keys come as hashes of 128 bits. Half of each goes to a sorted array, merged now and then; a HyperLogLog of 2^14
-registers takes both halves, one for the register and one for the run of zeros.
-
-Example: counter.take(low, high); counter.count is 3, counter.is_exact is True
-
 Source: Flajolet, Fusy, Gandouet, Meunier: HyperLogLog (2007).
 """
 

@@ -1,13 +1,5 @@
 """Decide whether the files of a partition can be compacted, and what that would save.
 
-What it decides: for `log stats`, the plan of `log compact` and its execution alike, whether a log is readable to its
-end, and how many bytes and records one cleaning pass would leave of which segments.
-
-Constraints: no file is written. A log with a damaged batch is not compacted: Kafka's cleaner marks it uncleanable, and
-opening it after a crash would cut it, which is the business of `log recover`.
-
-Example: estimate_of_files(folder.files, now_ms=now_ms).bytes_saved
-
 Source: org.apache.kafka.storage.internals.log.{Cleaner, LogCleanerManager}, 4.3.1.
 """
 
@@ -18,8 +10,8 @@ from collections.abc import Sequence
 from broker.errors import CorruptDataError
 from broker.units import TimeMs
 from log.compaction import CompactionEstimate, SourceLog, estimate_compaction
-from log.indexes.txn_index import AbortedTransaction, aborted_transactions
 from log.segments.file_names import LOG, SWAP, TXN_INDEX
+from log.segments.txn_index import AbortedTransaction, aborted_transactions
 from log.tools.sources import SourceFile, SourceFolder
 from log.tools.verify_segment import verify_segment
 

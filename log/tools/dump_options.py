@@ -1,6 +1,6 @@
 """Define the options of a dump: depth, data and its decoding, and a range of offsets.
 
-Source: the options of kafka.tools.DumpLogSegments, trunk 1eb7644 (2024-10); the range of offsets is ours.
+Source: the options of kafka.tools.DumpLogSegments, 4.3.1; the range of offsets is ours.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import attrs
 from broker.errors import CorruptDataError
 from broker.ids import INT32_MAX
 from broker.java.utf8 import decode_java_utf8
-from broker.releases import NEWEST, Release
 from broker.units import MIB
 from log.batches.batch import RecordBatch
 from log.batches.batch_v2 import HEADER, BatchV2
@@ -72,8 +71,6 @@ class DumpOptions:
     keep_going: bool = False
     metadata: bool = False
     """Whether values are records of the cluster's metadata, to be shown decoded."""
-    release: Release = NEWEST
-    """The release of Kafka whose tool's words are printed."""
     topic_decoder: str | None = None
     """The decoder of `log.tools.dump_topics` for an internal topic's records, None for none."""
 

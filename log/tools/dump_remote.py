@@ -1,9 +1,5 @@
 """Print the records of `__remote_log_metadata` as --remote-log-metadata-decoder does.
 
-Constraints: the text is that of Kafka's `toString`; a record that cannot be read is reported in its line.
-
-Example: RemotePartitionDeleteMetadata{topicPartition=…:orders-0, state=DELETE_PARTITION_MARKED, …}
-
 Source: org.apache.kafka.server.log.remote.metadata.storage.serialization.RemoteLogMetadataSerde and the classes of
 org.apache.kafka.server.log.remote.storage, 4.3.1.
 """
@@ -13,12 +9,11 @@ from __future__ import annotations
 from typing import Final
 
 from broker.errors import CorruptDataError
-from broker.releases import NEWEST, Release
 from broker.wire.fields import Fields
 from broker.wire.reading import MessageError, Reader, read_message
-from log.internal_topics.state_topics import REMOTE_LOG_RECORDS
 from log.metadata.records import read_frame
 from log.record import Record
+from log.tools.topic_schemas import REMOTE_LOG_RECORDS
 
 _SEGMENT_STATES: Final = (
     "COPY_SEGMENT_STARTED",
@@ -27,8 +22,6 @@ _SEGMENT_STATES: Final = (
     "DELETE_SEGMENT_FINISHED",
 )
 _PARTITION_STATES: Final = ("DELETE_PARTITION_MARKED", "DELETE_PARTITION_STARTED", "DELETE_PARTITION_FINISHED")
-IN_INTERNAL: Final = Release("4.3")
-"""The first release whose records are in a package of another name."""
 SEGMENT, UPDATE, PARTITION_DELETE, SNAPSHOT = range(4)
 
 
@@ -37,20 +30,20 @@ def refused(text: str | None) -> MessageError:
     return MessageError(text or "no message", text)
 
 
-def remote_log_text(record: Record, release: Release = NEWEST) -> str:
+def remote_log_text(record: Record) -> str:
     """Return the text after "payload: " in the dump of a record."""
     try:
-        return _text(record.value, "record.internal" if release >= IN_INTERNAL else "record")
+        return _text(record.value)
     except MessageError as error:
         message = "null" if error.kafka_message is None else error.kafka_message
         return f"Error at offset {record.offset}, skipping. {message}"
 
 
-def _text(value: bytes | None, package: str) -> str:
+def _text(value: bytes | None) -> str:
     if value is None:
         raise refused(
             'Cannot invoke "java.nio.ByteBuffer.remaining()" because the return value of'
-            f' "org.apache.kafka.common.{package}.Record.value()" is null'
+            ' "org.apache.kafka.common.record.internal.Record.value()" is null'
         )
     reader = Reader(value, is_strict=False)
     try:

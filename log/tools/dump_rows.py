@@ -1,19 +1,4 @@
-"""Print a log's files as JSON, one object per line.
-
-What it decides: the fields of `brokerside log dump --json`. Names are those of Kafka's tool where it has one.
-
-Goals, most important first:
-1. One row can be understood alone: it names its file and what it is (`type`).
-2. Numbers are numbers, also those that need 64 bits; bytes are text in the decoding that was asked for.
-
-Constraints: rows come one by one, in the memory of one batch; the range of offsets is that of the text dump.
-
-Example: {"file": "…", "type": "offset-index-entry", "offset": 7, "position": 4096}
-
-Left out: comparing indexes with the log; `verify` does that.
-
-Source: ours.
-"""
+"""Print a log's files as JSON, one object per line."""
 
 from __future__ import annotations
 
@@ -23,18 +8,17 @@ from typing import Any
 
 from broker.errors import InputError
 from log.batches.batch import RecordBatch
-from log.files.snapshot_names import SNAPSHOT
-from log.indexes.offset_index import offset_index_entries
-from log.indexes.time_index import time_index_entries
-from log.indexes.txn_index import aborted_transactions
-from log.metadata.control import decode_control
-from log.metadata.json_text import control_json
-from log.producers.snapshot import parse_snapshot
+from log.metadata.reading import SNAPSHOT
+from log.metadata.records import decode_control
+from log.partition.producer_snapshot import parse_snapshot
 from log.record import Record, control_type, marker_of
 from log.segments.file_names import LOG, OFFSET_INDEX, PRODUCER_SNAPSHOT, TIME_INDEX, TXN_INDEX
-from log.tools.dump_metadata import payload_row
+from log.segments.offset_index import offset_index_entries
+from log.segments.time_index import time_index_entries
+from log.segments.txn_index import aborted_transactions
 from log.tools.dump_options import DECODERS, DumpOptions, wanted_batches
 from log.tools.dump_topics import decoded
+from log.tools.json_text import control_json, payload_row
 from log.tools.problems import Problems
 from log.tools.small_files import small_file_rows
 from log.tools.sources import SMALL_FILES, SourceFile
@@ -112,7 +96,7 @@ def _record_row(batch: RecordBatch, record: Record, options: DumpOptions) -> dic
     elif options.metadata:
         row["payload"] = payload_row(record)
     elif options.topic_decoder is not None:
-        row["key"], row["payload"] = decoded(record, options.topic_decoder, options.release)
+        row["key"], row["payload"] = decoded(record, options.topic_decoder)
     elif options.print_data:
         row["key"] = _shown(record.key, options.key_decoder)
         row["value"] = _shown(record.value, options.value_decoder)

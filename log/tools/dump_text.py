@@ -1,22 +1,5 @@
 """Print a segment's files in the format of kafka-dump-log.
 
-What it decides: the lines that `brokerside log dump` prints: for batches, records, index entries, aborted
-transactions and producers the same fields in the same order as Kafka's tool, so that whoever reads its output can
-read this.
-
-Goals, most important first:
-1. For files that Kafka's tool can read, line for line what it prints, with the options that it has.
-2. Keys and values are other people's bytes: decoded as asked, and never sent raw to a terminal.
-3. Files of any size in the memory of one batch.
-
-Constraints: a line is finished before it is given; problems that Kafka's tool gathers for the end, on standard error,
-come from `Problems.lines()` once everything was dumped.
-
-How: each kind of file has one generator of lines. A batch is one line; with `deep`, its records follow, each after a
-"| ". `start_offset` and `end_offset` leave batches and records out, which Kafka's tool cannot.
-
-Example: offset: 7 position: 4096
-
 Source: the DumpLogSegments of kafka-tools, 4.0.1, 4.1.2 and 4.3.1.
 """
 
@@ -26,30 +9,25 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from broker.errors import CorruptDataError, InputError
-from broker.releases import Release
 from log.batches.batch import RecordBatch
 from log.batches.batch_v2 import BatchV2
 from log.batches.legacy import LegacyBatch
-from log.files.snapshot_names import SNAPSHOT, snapshot_id
-from log.metadata.control import CONTROL_SCHEMAS, decode_control
-from log.metadata.json_text import control_json
+from log.metadata.reading import SNAPSHOT, snapshot_id
+from log.metadata.records import CONTROL_SCHEMAS, decode_control
 from log.record import ControlType, Record, control_type, int64, marker_of
 from log.segments.file_names import LOG, OFFSET_INDEX, PRODUCER_SNAPSHOT, TIME_INDEX, TXN_INDEX
-from log.tools.dump_index import log_of, offset_index_lines
-from log.tools.dump_metadata import metadata_payload
+from log.tools.dump_index import log_of, offset_index_lines, time_index_lines
 from log.tools.dump_options import DECODERS, DumpOptions, wanted_batches
 from log.tools.dump_producers import optional_long, snapshot_lines, txn_index_lines
-from log.tools.dump_time_index import time_index_lines
 from log.tools.dump_topics import decoded
-from log.tools.problems import IN_JAVA, ProblemKind, Problems
+from log.tools.json_text import control_json, metadata_payload
+from log.tools.problems import ProblemKind, Problems
 from log.tools.small_files import small_file_lines
 from log.tools.sources import SMALL_FILES, SourceFile
 
 V2: Final = 2
 NO_OFFSET: Final = -1
 RECORD_START: Final = "| "
-SHOWS_LEADER_CHANGE: Final = Release("4.1")
-"""The first release that prints a leader change's fields; those before print its type's name and number."""
 
 
 def file_lines(file: SourceFile, options: DumpOptions, problems: Problems) -> Iterator[str]:
@@ -64,7 +42,7 @@ def file_lines(file: SourceFile, options: DumpOptions, problems: Problems) -> It
     elif file.kind == TXN_INDEX:
         yield from txn_index_lines(file)
     elif file.kind == PRODUCER_SNAPSHOT:
-        yield from snapshot_lines(file, options, problems)
+        yield from snapshot_lines(file, problems)
     elif file.kind in SMALL_FILES:
         yield from small_file_lines(file)
     else:
@@ -87,16 +65,15 @@ def log_lines(file: SourceFile, options: DumpOptions, problems: Problems) -> Ite
     """Yield a line per batch of a segment and, with `deep`, per record; raise CorruptDataError at damage."""
     yield _heading(file)
     end_position = 0
-    is_in_java = options.release >= IN_JAVA
     last_offset = NO_OFFSET
     for batch in wanted_batches(file, options, problems):
         end_position = batch.end_position
         yield batch_line(batch)
         if options.deep:
             for record, line in record_lines(batch, options):
-                # The tool of 4.3 takes the offset before a file's first one for -1; up to 4.2 there is none.
-                is_told = last_offset != NO_OFFSET or (is_in_java and options.start_offset == 0)
-                if is_told and record.offset != int64(last_offset + 1):
+                # Kafka's tool takes the offset before a file's first one for -1.
+                has_before = last_offset != NO_OFFSET or options.start_offset == 0
+                if has_before and record.offset != int64(last_offset + 1):
                     problems.add(ProblemKind.NON_CONSECUTIVE, file.absolute, last_offset, record.offset)
                 last_offset = record.offset
                 yield line
@@ -144,7 +121,7 @@ def record_lines(batch: RecordBatch, options: DumpOptions) -> Iterator[tuple[Rec
     except CorruptDataError as error:
         records, damage = _before_damage(batch, error, options)
     wants_all = options.wants_all_of(batch)
-    metadata = [""] * len(records) if options.skip_record_metadata else _metadata(batch, records, options.release)
+    metadata = [""] * len(records) if options.skip_record_metadata else _metadata(batch, records)
     for record, line in zip(records, metadata, strict=True):
         if wants_all or options.wants_record(record):
             yield record, line + _data(record, options, line) if options.print_data and not batch.is_control else line
@@ -173,9 +150,7 @@ def _data(record: Record, options: DumpOptions, line: str) -> str:
     start = " " if line else RECORD_START
     data = "" if key is None else f"{start}key: {key}"
     if payload is not None:
-        # Up to 4.2 nothing marks the line of a record without key and metadata.
-        is_first = key is None and options.release >= IN_JAVA
-        data += f"{start if is_first else ' '}payload: {payload}"
+        data += f"{start if key is None else ' '}payload: {payload}"
     return data
 
 
@@ -184,16 +159,16 @@ def _decoded(record: Record, options: DumpOptions) -> tuple[str | None, str | No
     if options.metadata:
         return None, metadata_payload(record)
     if options.topic_decoder is not None:
-        return decoded(record, options.topic_decoder, options.release)
+        return decoded(record, options.topic_decoder)
     key = None if record.key is None else DECODERS[options.key_decoder](record.key)
     return key, None if record.value is None else DECODERS[options.value_decoder](record.value)
 
 
-def _metadata(batch: RecordBatch, records: Sequence[Record], release: Release) -> list[str]:
+def _metadata(batch: RecordBatch, records: Sequence[Record]) -> list[str]:
     """Return of each record what is not data."""
     name = batch.timestamp_type.value  # Asked once: an enumeration's attribute costs as much as half the line.
     if isinstance(batch, LegacyBatch):
-        return list(_legacy_metadata(batch, records, release))
+        return list(_legacy_metadata(batch, records))
     lines = [
         f"{RECORD_START}offset: {record.offset} {name}: {record.timestamp}"
         f" keySize: {-1 if record.key is None else len(record.key)}"
@@ -202,30 +177,30 @@ def _metadata(batch: RecordBatch, records: Sequence[Record], release: Release) -
         for record in records
     ]
     if batch.is_control:
-        return [f"{line} {_control(record, release)}" for line, record in zip(lines, records, strict=True)]
+        return [f"{line} {_control(record)}" for line, record in zip(lines, records, strict=True)]
     return lines
 
 
-def _legacy_metadata(batch: LegacyBatch, records: Sequence[Record], release: Release) -> Iterator[str]:
-    """Yield what is printed of each message, its own checksum included; up to 4.2 with a stray brace after it."""
-    name, end = batch.timestamp_type.value, "" if release >= IN_JAVA else "}"
+def _legacy_metadata(batch: LegacyBatch, records: Sequence[Record]) -> Iterator[str]:
+    """Yield what is printed of each message, its own checksum included."""
+    name = batch.timestamp_type.value
     for record, message in zip(records, batch.each_message(), strict=True):
         key_size, value_size = message.stored_sizes()
         yield (
             f"{RECORD_START}offset: {record.offset} {name}: {record.timestamp} keySize: {key_size}"
-            f" valueSize: {value_size} isValid: {_bool(message.is_valid())} crc: {message.crc}{end}"
+            f" valueSize: {value_size} isValid: {_bool(message.is_valid())} crc: {message.crc}"
         )
 
 
-def _control(record: Record, release: Release) -> str:
+def _control(record: Record) -> str:
     marker = marker_of(record)
     if marker is not None:
         return f"endTxnMarker: {marker.control_type.name} coordinatorEpoch: {marker.coordinator_epoch}"
     assert record.key is not None
     control = decode_control(record)
-    if control.type is ControlType.LEADER_CHANGE and release >= SHOWS_LEADER_CHANGE:
+    if control.type is ControlType.LEADER_CHANGE:
         return f"LeaderChange: {control_json(control)}"
-    if control.type in CONTROL_SCHEMAS and control.type is not ControlType.LEADER_CHANGE:
+    if control.type in CONTROL_SCHEMAS:
         return f"{CONTROL_SCHEMAS[control.type].name} {control_json(control)}"
     return f"controlType: {control_type(record.key).name}({int.from_bytes(record.key[2:4], 'big', signed=True)})"
 

@@ -1,16 +1,7 @@
 """Print the records of internal topics as the decoders of kafka-dump-log do.
 
-What it decides: the text of a record's key and value with --offsets-decoder, --transaction-log-decoder,
---share-group-state-decoder and --remote-log-metadata-decoder.
-
-Constraints: a record that cannot be read is reported in its line, in Kafka's words, and the dump goes on; but where a
-key is missing, Kafka's tool ends, and so does the dump.
-
-Example: decoded(record, "offsets") for an offset of group g has the key
-{"type":"1","data":{"group":"g","topic":"orders","partition":0}}
-
 Source: org.apache.kafka.tools.DumpLogSegments and
-org.apache.kafka.coordinator.common.runtime.CoordinatorRecordSerde, 4.1.2 to 4.3.1.
+org.apache.kafka.coordinator.common.runtime.CoordinatorRecordSerde, 4.3.1.
 """
 
 from __future__ import annotations
@@ -20,15 +11,12 @@ from typing import Any, Final
 
 from broker.errors import CorruptDataError
 from broker.group.schemas import ASSIGNMENT, CONSUMER_GROUP_RECORDS, SUBSCRIPTION
-from broker.releases import NEWEST, Release
 from broker.wire.fields import Fields, Message, RecordSchema
 from broker.wire.reading import MessageError, Reader, read_message
-from log.internal_topics.by_release import as_of
-from log.internal_topics.other_groups import OTHER_GROUP_RECORDS
-from log.internal_topics.state_topics import SHARE_STATE_RECORDS, TRANSACTION_RECORDS
-from log.metadata.json_text import fields_json, value_json
 from log.record import Record
 from log.tools.dump_remote import refused, remote_log_text
+from log.tools.json_text import fields_json, value_json
+from log.tools.topic_schemas import OTHER_GROUP_RECORDS, SHARE_STATE_RECORDS, TRANSACTION_RECORDS
 
 OFFSETS: Final = "offsets"
 REMOTE_LOG_METADATA: Final = "remote-log-metadata"
@@ -43,17 +31,17 @@ GROUP_METADATA: Final = 2
 _EMBEDDED: Final = {"subscription": SUBSCRIPTION, "assignment": ASSIGNMENT}
 
 
-def decoded(record: Record, decoder: str, release: Release = NEWEST) -> tuple[str | None, str | None]:
+def decoded(record: Record, decoder: str) -> tuple[str | None, str | None]:
     """Return the texts after "key: " and "payload: "; raise CorruptDataError for a record without a key."""
     if decoder == REMOTE_LOG_METADATA:
-        return None, remote_log_text(record, release)
+        return None, remote_log_text(record)
     if record.key is None:
         raise CorruptDataError(
             f"Failed to decode message at offset {record.offset} using the specified decoder"
             " (message had a missing key)"
         )
     try:
-        return _texts(record.key, record.value, decoder, release)
+        return _texts(record.key, record.value, decoder)
     except _UnknownTypeError as unknown:
         return f"Unknown record type {unknown.kind} at offset {record.offset}, skipping.", None
     except MessageError as error:
@@ -68,7 +56,7 @@ class _UnknownTypeError(Exception):
         super().__init__(str(kind))
 
 
-def _texts(key: bytes, value: bytes | None, decoder: str, release: Release) -> tuple[str, str]:
+def _texts(key: bytes, value: bytes | None, decoder: str) -> tuple[str, str]:
     kind = _version(key, "key")
     schema = TOPIC_DECODERS[decoder].get(kind)
     if schema is None:
@@ -81,7 +69,7 @@ def _texts(key: bytes, value: bytes | None, decoder: str, release: Release) -> t
     version = _version(value, "value")
     if not 0 <= version <= schema.value.version_max:
         raise refused(f"Found an unknown record version {version} for {kind} type")
-    message = as_of(schema.value, release)
+    message = schema.value
     values = _read(message, value[2:], version=version, shown_version=version, where="value")
     if decoder == OFFSETS and kind == GROUP_METADATA and values["protocolType"] == "consumer":
         text = _group_json(message, version, values)

@@ -1,10 +1,4 @@
-"""Describe damage by file, position and cause, and count the data read and skipped.
-
-Example: Finding("t-0/…0.log", "…", position=4096, batch_offset=7).line() ==
-    "t-0/…0.log: at byte 4096, batch at offset 7: …"
-
-Source: ours.
-"""
+"""Describe damage by file, position and cause, and count the data read and skipped."""
 
 from __future__ import annotations
 

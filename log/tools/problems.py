@@ -1,17 +1,6 @@
 """Collect the problems that kafka-dump-log prints to standard error.
 
-What it decides: the order and the words of those lines: producer snapshots that cannot be read, wrong index entries,
-wrong time index entries, offsets that do not follow one another.
-
-Constraints: at most `PROBLEMS_MAX` problems of a kind and file are stored, since a damaged file may have one per entry;
-a last line counts the others. Damage is collected separately: Kafka's tool prints a wrong checksum in the batch's line
-only, and stops at any other damage.
-
-How: up to 4.2 the tool lists wrong index entries and gaps last first, each as often as it is found. The tool of 4.3
-was written anew in Java: it gathers them in sorted maps, wrong index entries by falling and gaps by rising offset, of
-which the last one found for an offset stays.
-
-Source: kafka.tools.DumpLogSegments, 4.0.1 and 4.2.1; org.apache.kafka.tools.DumpLogSegments, 4.3.1.
+Source: org.apache.kafka.tools.DumpLogSegments, 4.3.1.
 """
 
 from __future__ import annotations
@@ -20,14 +9,32 @@ from collections.abc import Iterable, Iterator
 from enum import Enum
 from typing import Final
 
-from broker.releases import NEWEST, Release
+from broker.java.string_hash import java_string_hash
 from log.batches.record_columns import Damage
-from log.tools.file_order import java_map_order, scala_map_order
 from log.tools.findings import Finding, of_damage, passed_over
 
+TABLE_SIZE_MIN: Final = 16
+
+
+def java_map_order(calls: Iterable[str]) -> list[str]:
+    """Return the distinct names in the order of a Java HashMap that `computeIfAbsent` filled."""
+    size, names = TABLE_SIZE_MIN, list[str]()
+    for name in calls:
+        if len(names) > size * 3 // 4:
+            size *= 2
+        if name not in names:
+            names.insert(0, name)
+    # Growing keeps the order inside a bin, and so does a sort by bin.
+    return sorted(names, key=lambda name: _mixed(name) % size)
+
+
+def _mixed(name: str) -> int:
+    """Return Java's hash of a name with its upper half mixed into its lower one, signed."""
+    code = java_string_hash(name)
+    return code ^ (code % 2**32 >> 16)
+
+
 PROBLEMS_MAX: Final = 10_000
-IN_JAVA: Final = Release("4.3")
-"""The first release whose kafka-dump-log is the one written in Java."""
 
 
 class ProblemKind(Enum):
@@ -45,30 +52,25 @@ class ProblemKind(Enum):
     )
     NON_CONSECUTIVE = ("Non-consecutive offsets in {}", "  {} is followed by {}")
 
-    def heading(self, file: str, release: Release) -> str:
+    def heading(self, file: str) -> str:
         """Return the line above a file's problems."""
-        if self is ProblemKind.OFFSET_NOT_FOUND and release < IN_JAVA:
-            return "The following indexed offsets are not found in the log."
         return str(self.value[0]).format(file)
 
     def line(self, first: int, second: int) -> str:
         """Return one problem as a line of text."""
         return str(self.value[1]).format(first, second)
 
-    def sorted(self, pairs: list[tuple[int, int]], release: Release) -> Iterable[tuple[int, int]]:
+    def sorted(self, pairs: list[tuple[int, int]]) -> Iterable[tuple[int, int]]:
         """Return a file's problems, given in the order of finding, in printing order."""
         if self not in (ProblemKind.INDEX_MISMATCH, ProblemKind.NON_CONSECUTIVE):
             return pairs
-        if release < IN_JAVA:
-            return reversed(pairs)
         return sorted(dict(pairs).items(), reverse=self is ProblemKind.INDEX_MISMATCH)
 
 
 class Problems:
-    """Collect the problems found so far, by kind and file; `release` says whose tool's words are used."""
+    """Collect the problems found so far, by kind and file."""
 
-    def __init__(self, release: Release = NEWEST) -> None:
-        self._release = release
+    def __init__(self) -> None:
         self._notes: list[str] = []
         self._found: dict[tuple[ProblemKind, str], list[tuple[int, int]]] = {}
         self._more: dict[tuple[ProblemKind, str], int] = {}
@@ -134,8 +136,8 @@ class Problems:
         yield from self._notes
         for kind in ProblemKind:
             for file in self._files(kind):
-                yield kind.heading(file, self._release)
-                pairs = kind.sorted(self._found[kind, file], self._release)
+                yield kind.heading(file)
+                pairs = kind.sorted(self._found[kind, file])
                 yield from (kind.line(*pair) for pair in pairs)
                 if (kind, file) in self._more:
                     yield f"  and {self._more[kind, file]} more"
@@ -143,7 +145,4 @@ class Problems:
     def _files(self, kind: ProblemKind) -> list[str]:
         """Return the files with problems of a kind, in printing order."""
         files = [file for found, file in self._found if found is kind]
-        if self._release >= IN_JAVA:
-            return java_map_order(file for file in files for _ in self._found[kind, file])
-        is_put_often = kind in (ProblemKind.INDEX_MISMATCH, ProblemKind.NON_CONSECUTIVE)
-        return scala_map_order(file for file in files for _ in (self._found[kind, file] if is_put_often else "1"))
+        return java_map_order(file for file in files for _ in self._found[kind, file])

@@ -1,25 +1,5 @@
 """Compact or recover a partition as its broker would, on a copy or in place.
 
-What it decides: how `brokerside log compact` and `recover` change files, and which figures they report.
-
-Goals, most important first:
-1. Files are changed only in the storage that is handed over, through the log itself: the same code that passes the
-   golden cases, with its crash-safe swaps.
-2. What was done is reported in numbers: segments, bytes and records before and after, where the log ends.
-3. What recovery cut is reported with the reason: what verifying finds before. So are the files that a broker left
-   unfinished or marked as deleted, which opening a log removes or puts in place.
-
-Constraints: nobody else uses the directory; a broker must not be running on it. Delayed deletions are done at once, as
-nobody reads the old files.
-
-How: the log is opened with what the checkpoints beside it say, uncleanly unless the marker of a clean shutdown stands
-there. To compact, everything up to the last offset is taken as replicated; with `include_active` the active segment is
-rolled, as a cleaner never touches it.
-
-Example: compact_partition(storage, "t-0", LogConfig(), CompactionRequest(now_ms=…)).after.record_count
-
-Left out: several passes; a tombstone goes in a pass after its horizon.
-
 Source: the log and its cleaner; the offline use is ours.
 """
 
@@ -33,16 +13,16 @@ import attrs
 from broker.ids import Offset
 from broker.units import MIB, TimeMs
 from broker.wording import counted, listed
-from log.batches.header_scan import header_chunks
+from log.batches.scan import header_chunks
 from log.compaction import CleanerOptions, clean, log_to_clean
-from log.files.checkpoints import LOG_START_FILE, RECOVERY_POINT_FILE, read_offset_checkpoint
-from log.files.directory_names import parse_directory_name
-from log.files.metadata_files import CLEAN_SHUTDOWN_FILE
 from log.log_config import LogConfig
 from log.partition.partition_log import PartitionLog
 from log.partition.recovery import LastShutdown, unfinished_files
 from log.segments.file_names import LOG
 from log.storage import Storage
+from log.storage.checkpoints import LOG_START_FILE, RECOVERY_POINT_FILE, read_offset_checkpoint
+from log.storage.directory_names import parse_directory_name
+from log.storage.metadata_files import CLEAN_SHUTDOWN_FILE
 from log.tools.sources import SourceFolder, is_log_file
 
 COPY_BYTES: Final = 4 * MIB

@@ -1,18 +1,4 @@
-"""Plan a compaction or recovery, print the plan, and carry it out.
-
-What it decides: where work happens (a copy below `out`, or the files themselves) and in which words it is planned and
-reported.
-
-Constraints: nothing is written while planning, but the lock that keeps brokers out where files will be changed. A copy
-goes to a directory that is not there yet; one that cannot be finished is removed again. Files marked as deleted are not
-copied.
-
-Example: orders-0: 3 segments, 12 MiB, 100,000 records; works on a copy, out/orders-0
-
-Left out: the checkpoints of a log directory are read, not copied.
-
-Source: ours.
-"""
+"""Plan a compaction or recovery, print the plan, and carry it out."""
 
 from __future__ import annotations
 
@@ -30,14 +16,13 @@ from broker.units import TimeMs, format_size
 from broker.wording import counted
 from broker.workers import Advance
 from log.compaction import CleanerOptions
-from log.files.directory_lock import DirectoryLock
-from log.files.directory_names import DirectoryRole, parse_directory_name
-from log.files.metadata_files import CLEAN_SHUTDOWN_FILE, write_clean_shutdown
 from log.log_config import LogConfig
-from log.log_dir import NO_BROKER_EPOCH, partition_directories
+from log.log_dir import NO_BROKER_EPOCH, DirectoryLock, partition_directories
 from log.partition.recovery import LastShutdown
 from log.segments.file_names import DELETED, LOG
 from log.storage import FileStorage, Storage, SyncPolicy
+from log.storage.directory_names import DirectoryRole, parse_directory_name
+from log.storage.metadata_files import CLEAN_SHUTDOWN_FILE, write_clean_shutdown
 from log.tools.compactable import estimate_of_pass
 from log.tools.rework import (
     CompactionRequest,

@@ -1,19 +1,12 @@
-"""Print the small files of a log directory: checkpoints, metadata and the clean-shutdown marker.
-
-Kafka's tool does not know them; the lines are ours, in its manner: `name: value`, one entry a line.
-
-Example: topic: events partition: 0 offset: 18
-
-Source: ours.
-"""
+"""Print the small files of a log directory: checkpoints, metadata and the clean-shutdown marker."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
 
-from log.files.checkpoints import LEADER_EPOCH_FILE, read_epoch_checkpoint, read_offset_checkpoint
-from log.files.metadata_files import (
+from log.storage.checkpoints import LEADER_EPOCH_FILE, read_epoch_checkpoint, read_offset_checkpoint
+from log.storage.metadata_files import (
     META_PROPERTIES_FILE,
     PARTITION_METADATA_FILE,
     read_clean_shutdown,

@@ -1,29 +1,4 @@
-"""Find the files that a path names: a file, a partition's directory, a log directory, or a metadata log.
-
-What it decides: what the commands read when somebody hands them PATH.
-
-Goals, most important first:
-1. Nothing that a path names is opened but through a storage that only reads.
-2. A name is shown as the user gave it, so that it can be found again.
-3. What is not a log's is not read: other files and directories are passed over.
-
-Constraints: links below the path are not followed (the storage refuses them); names are other people's data, to be
-escaped where they are printed.
-
-How: a directory with segment files is a partition's; any other is taken as a log directory, whose partition
-directories are looked into, future, stray and deleted ones too, one level deep. Several paths name each file once, and
-files of one directory make one folder, so that `t-0/*.log` is measured as t-0 is. In a directory, unfinished files
-(.swap, .cleaned, .deleted) are passed over; named, they are read as the files that they are to be or were. For
-`metadata_files` a path is a segment or a snapshot under any name, recognised by what it holds; the directory
-`__cluster_metadata-0`; or a log directory that has it.
-
-Example: expand(Path("logs")) gives one `SourceFolder` for logs itself (checkpoints) and one for each partition in it;
-metadata_files(Path("logs")) reads logs/__cluster_metadata-0.
-
-Left out: patterns; the shell expands them.
-
-Source: ours.
-"""
+"""Find the files that a path names: a file, a partition's directory, a log directory, or a metadata log."""
 
 from __future__ import annotations
 
@@ -38,12 +13,17 @@ from broker.errors import InputError, UsageError
 from broker.ids import INT64_MAX
 from broker.units import SizeBytes
 from log.errors import StorageError
-from log.files.checkpoints import CLEANER_FILE, LEADER_EPOCH_FILE, LOG_START_FILE, RECOVERY_POINT_FILE, REPLICATION_FILE
-from log.files.directory_names import METADATA_TOPIC, UnexpectedDirectoryError, parse_directory_name
-from log.files.metadata_files import CLEAN_SHUTDOWN_FILE, META_PROPERTIES_FILE, PARTITION_METADATA_FILE
-from log.files.snapshot_names import BOOTSTRAP_FILE, SNAPSHOT, is_metadata_file, snapshot_id
-from log.metadata.play_order import MetadataFile, MetadataFiles, arrange
-from log.metadata.reading import HEAD_SIZE_BYTES, looks_like_metadata
+from log.metadata.reading import (
+    BOOTSTRAP_FILE,
+    HEAD_SIZE_BYTES,
+    SNAPSHOT,
+    MetadataFile,
+    MetadataFiles,
+    arrange,
+    is_metadata_file,
+    looks_like_metadata,
+    snapshot_id,
+)
 from log.segments.file_names import (
     CLEANED,
     DELETED,
@@ -57,6 +37,15 @@ from log.segments.file_names import (
     kind_of,
 )
 from log.storage import FileStorage, Storage
+from log.storage.checkpoints import (
+    CLEANER_FILE,
+    LEADER_EPOCH_FILE,
+    LOG_START_FILE,
+    RECOVERY_POINT_FILE,
+    REPLICATION_FILE,
+)
+from log.storage.directory_names import METADATA_TOPIC, UnexpectedDirectoryError, parse_directory_name
+from log.storage.metadata_files import CLEAN_SHUTDOWN_FILE, META_PROPERTIES_FILE, PARTITION_METADATA_FILE
 
 OFFSET_CHECKPOINTS: Final = (CLEANER_FILE, LOG_START_FILE, RECOVERY_POINT_FILE, REPLICATION_FILE)
 SMALL_FILES: Final = (
@@ -237,7 +226,7 @@ def named_file(path: Path) -> SourceFile:
     """Return the file that a path names; a link is followed only to a file of the same name."""
     try:
         target = path.resolve()
-    except RuntimeError:  # A link to itself, up to Python 3.12; who opens it is told so.
+    except RuntimeError:  # A link to itself, up to Python 3.12; opening it fails.
         target = path
     folder = target.parent if target.name == path.name else path.parent
     return SourceFile(FileStorage(folder, read_only=True), path.name, str(path))

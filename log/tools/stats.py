@@ -1,23 +1,4 @@
-"""Measure the contents of a log: codecs, keys, batches, times, transactions.
-
-What it decides: the figures of `brokerside log stats`, for one segment and summed over all.
-
-Goals, most important first:
-1. A segment of any size in bounded memory: one pass, in chunks, the records as columns.
-2. Figures that say when they are not exact: the keys beyond a million are estimated.
-3. Damage is passed over, counted, and does not spoil the rest.
-
-Constraints: control records are no user's: they count as records of the log, but not among keys and values.
-
-How: `SegmentStats` takes chunks of a scan and is merged into the total. Distributions are kept by powers of two: class
-k counts what is from 2^(k-1) to less than 2^k.
-
-Example: stats.codecs["lz4"].ratio is 2.7 where 61 bytes of header and 100 of records took 60 in all.
-
-Left out: what compaction would save, which needs all segments of a partition: see `log.compaction.estimate_compaction`.
-
-Source: ours.
-"""
+"""Measure the contents of a log: codecs, keys, batches, times, transactions."""
 
 from __future__ import annotations
 

@@ -1,19 +1,5 @@
 """Find the topic settings in the metadata log of a log directory that recovery would have to know.
 
-What it decides: the warnings of `brokerside log recover`, which takes its settings from --config: a broker would write
-other index files where the cluster has other settings for the topic.
-
-Constraints: the metadata log is only read. One that cannot be read is one warning, as recovery does not need it.
-
-How: of all settings, recovery writes by two: index.interval.bytes, after how many bytes an index entry follows, and
-segment.index.bytes, how many entries an index has room for. The topic's own setting counts before the default for all
-brokers.
-
-Example: topic orders has index.interval.bytes=100 in logs/__cluster_metadata-0, and is recovered with 4096; its
-indexes will differ from a broker's: give --config index.interval.bytes=100
-
-Left out: settings of a broker's own, in its properties and in the metadata log.
-
 Source: LogSegment.recover and LogConfig of kafka-storage, 4.3.1; KIP-226 for the default for all brokers.
 """
 

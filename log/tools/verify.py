@@ -1,21 +1,4 @@
-"""Check segments, indexes, snapshots and checkpoints for damage.
-
-What it decides: what `brokerside log verify` reads of a folder, and what it says of each file.
-
-Goals, most important first:
-1. Damage in one file does not keep the others from being read.
-2. What a broker would rebuild or cut when it starts is reported, as it is damage until then.
-
-Constraints: nothing is written. Without `keep_going` reading a file ends at its first damage, and a file that cannot be
-opened ends everything; with it, such a file is reported.
-
-How: each segment by `verify_segment`; the other files are parsed by whoever reads them in a broker. Segments of one
-partition must follow one another.
-
-Example: list(verify(folder, keep_going=True, advance=ignore))[0].findings == ()
-
-Source: ours; see the modules used.
-"""
+"""Check segments, indexes, snapshots and checkpoints for damage."""
 
 from __future__ import annotations
 
@@ -26,14 +9,12 @@ import attrs
 
 from broker.errors import CorruptDataError, InputError
 from broker.workers import Advance
-from log.files.checkpoints import LEADER_EPOCH_FILE, EpochEntry, parse_epoch_checkpoint
-from log.files.snapshot_names import SNAPSHOT
-from log.indexes.txn_index import aborted_transactions
-from log.metadata.play_order import MetadataFile
-from log.metadata.reading import RejectedRecords
+from log.metadata.reading import SNAPSHOT, MetadataFile, RejectedRecords
 from log.metadata.replay import snapshot_entries
-from log.producers.snapshot import parse_snapshot
+from log.partition.producer_snapshot import parse_snapshot
 from log.segments.file_names import LOG, OFFSET_INDEX, PRODUCER_SNAPSHOT, TIME_INDEX, TXN_INDEX
+from log.segments.txn_index import aborted_transactions
+from log.storage.checkpoints import LEADER_EPOCH_FILE, EpochEntry, parse_epoch_checkpoint
 from log.tools.findings import Checked, Finding, of_error, of_refusal
 from log.tools.small_files import small_file_rows
 from log.tools.sources import SMALL_FILES, SourceFile, SourceFolder

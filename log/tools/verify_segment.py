@@ -24,7 +24,8 @@ Source: org.apache.kafka.storage.internals.log.{LogSegment.recover, OffsetIndex,
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final, TypeVar
+from functools import partial
+from typing import Final
 
 import attrs
 import numpy as np
@@ -36,18 +37,15 @@ from broker.ids import INT32_MAX
 from broker.workers import Advance
 from log.batches.record_columns import Damage, HeaderColumns, RecordColumns
 from log.batches.scan import ScanOptions, scan
-from log.files.checkpoints import EpochEntry
-from log.indexes.offset_index import OFFSET_ENTRY, OffsetPositions, offset_index_entries
-from log.indexes.time_index import TIME_ENTRY, TimestampOffsets, time_index_entries
 from log.segments.file_names import OFFSET_INDEX, TIME_INDEX
-from log.tools.dump_index import check_offset_index
-from log.tools.dump_time_index import check_time_index
+from log.segments.offset_index import OFFSET_ENTRY, OffsetPositions, check_offset_index, offset_index_entries
+from log.segments.time_index import TIME_ENTRY, TimestampOffsets, check_time_index, time_index_entries
+from log.storage.checkpoints import EpochEntry
 from log.tools.findings import Checked, Finding, of_damage, of_error
 from log.tools.sources import SourceFile
 
 NONE_BEFORE: Final = -1
 MAGIC_MAX: Final = 2
-Entries = TypeVar("Entries", OffsetPositions, TimestampOffsets)
 
 
 @attrs.frozen
@@ -235,7 +233,8 @@ class _SegmentCheck:
         entries = offset_index_entries(file.view(), file.base_offset)
         count = _entry_count(entries.offsets == file.base_offset, entries.positions == 0)
         entries = OffsetPositions(entries.offsets[:count], entries.positions[:count])
-        return self._opened(_IndexCheck(file, entries.offsets, entries.positions), check_offset_index, entries)
+        check = partial(check_offset_index, entries, file.base_offset, file.size_bytes)
+        return self._opened(_IndexCheck(file, entries.offsets, entries.positions), check)
 
     def _open_time_index(self) -> _IndexCheck | None:
         file = self.file.sibling(TIME_INDEX)
@@ -244,15 +243,14 @@ class _SegmentCheck:
         entries = time_index_entries(file.view(), file.base_offset)
         count = _entry_count(entries.offsets == file.base_offset, entries.timestamps == 0)
         entries = TimestampOffsets(entries.timestamps[:count], entries.offsets[:count])
-        return self._opened(_IndexCheck(file, entries.timestamps, entries.offsets), check_time_index, entries)
+        check = partial(check_time_index, entries, file.base_offset, file.size_bytes)
+        return self._opened(_IndexCheck(file, entries.timestamps, entries.offsets), check)
 
-    def _opened(
-        self, index: _IndexCheck, sanity_check: Callable[[SourceFile, Entries], None], entries: Entries
-    ) -> _IndexCheck | None:
+    def _opened(self, index: _IndexCheck, check: Callable[[], None]) -> _IndexCheck | None:
         """Return the index, None if its own entries are wrong, so that comparing them with the log says nothing."""
         self.index_count += 1
         try:
-            sanity_check(index.file, entries)
+            check()
         except CorruptDataError as error:
             self.found.append(of_error(index.file.shown, error))
             return None

@@ -1,12 +1,7 @@
 """Check the answers of brokers: each refusal has its reason in the replica as it is, and none is forgotten (I30).
 
-What it decides: which error a fetch of a follower, a fetch of a consumer or a write must be answered with, from the
-replica's role, epochs and bounds. What is answered later (a write that waits, a fetch that is held) is left alone.
-
-Constraints: it reads states and calls no rule. Accepted fetches of followers are looked at for their epoch alone, as
-they are most of a run.
-
-Example: a follower fetches with leader epoch 3 from a leader of epoch 4, and gets records: I30, as it must be fenced.
+It reads states and calls no rule. Accepted fetches of followers are looked at for their epoch alone, as they are most
+of a run.
 
 Source: Kafka core Partition.checkCurrentLeaderEpoch, readRecords (lastFetchedEpoch) and appendRecordsToLeader,
 ReplicaManager.fetchMessages, 4.0; KIP-320, KIP-595, KIP-392.

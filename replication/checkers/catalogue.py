@@ -1,15 +1,11 @@
 """List the invariants by name: the statement of each, when it is checked, and what may break it.
 
-What it decides: nothing. Checkers report by this table, and documents print it.
+"step" is after every event, "second" every simulated second, "end" at the end of the run. `may_break` names the events
+after which a violation is no fault of the rules: U is an unclean election, the election of the last known leader, or
+the loss of records on min.insync.replicas replicas at one time.
 
-Constraints: "step" is after every event, "second" every simulated second, "end" at the end of the run. `may_break`
-names the events after which a violation is no fault of the rules: U is an unclean election, the election of the last
-known leader, or the loss of records on min.insync.replicas replicas at one time.
-
-Left out: the invariants of groups and of storage, which those packages check.
-
-Source: I1, I4, I5 hachikuji/kafka-specification (2020-01); I6 to I9, I11, I23, I25 Vanlightly/kafka-tlaplus
-(2025-01); I14 Kafka's RaftEventSimulationTest; I17, I20, I22 Jepsen's Kafka workload; the others ours.
+Source: I1, I4, I5 hachikuji/kafka-specification (2020-01); I6 to I9, I11, I23, I25 Vanlightly/kafka-tlaplus (2025-01);
+I14 Kafka's RaftEventSimulationTest; I17, I20, I22 Jepsen's Kafka workload; the others ours.
 """
 
 from __future__ import annotations

@@ -1,13 +1,6 @@
 """Check the history that producers and consumers saw, against itself and against the logs at the end.
 
-What it decides: which histories are impossible: a consumer sees offsets out of order or skips an offset, a value is at
-two offsets, a write that certainly failed is in the log, or a write that was answered before another was sent has the
-later offset.
-
-Constraints: the checks use only the clients' history and the final logs. After a reset of its position a consumer is
-checked anew.
-
-Left out: cycles between transactions (Elle), aborted reads: there are no transactions.
+The checks use only the clients' history and the final logs. After a reset of its position a consumer is checked anew.
 
 Source: Jepsen's Kafka workload (jepsen.tests.kafka): lost-write, inconsistent-offsets, duplicate, poll-skip,
 nonmonotonic-poll, and its reports on Redpanda 21.10.1 and Bufstream 0.1.0.

@@ -1,18 +1,8 @@
 """Find the acknowledged records that are lost, and the event that removed each of them.
 
-What it decides: for each acknowledged write whether it can still be read, whether any broker still has it, which event
-removed the last copy, and whether that event is allowed to remove records.
-
-Constraints: the check reads the logs themselves. A record can be read if it is in the leader's log; while there is no
-leader, if it is in the log of a replica that can be elected cleanly. acks=1 promises only the leader's log; the loss of
-such a write is reported apart and is no fault.
-
-Example: value 17, acks=all, partition 0, offset 9: broker 2 was elected uncleanly at 4200 ms without it, and broker 0,
-which had the last copy, truncated its log to 9 at 4950 ms.
-
-Left out: acks=0, which promises nothing; records of deleted topics, which are gone by order.
-
-Source: ours.
+The check reads the logs themselves. A record can be read if it is in the leader's log; while there is no leader, if it
+is in the log of a replica that can be elected cleanly. acks=1 promises only the leader's log; the loss of such a write
+is reported apart and is no fault.
 """
 
 from __future__ import annotations

@@ -1,19 +1,8 @@
-"""Judge each election of a leader that was in neither ISR nor ELR: which setting or rule allows it.
+"""The setting or rule that allows each election of a leader from outside ISR and ELR.
 
-What it decides: from the partition's records before and after, and from what the controller was handling, the ground of
-such an election; with no ground it breaks I28.
-
-Constraints: no rule is called; the last leader is the checker's own note. Without ELR, as in ZooKeeper mode and before
+No rule is called; the last leader is the checker's own note. Without ELR, as in ZooKeeper mode and before
 4.0, there is no last known leader. An election that has a ground and passes over a member of ISR or ELR that is alive
 breaks I28 too; in ZooKeeper mode the controller's view of who is alive is its own, and this is not checked.
-
-How: the grounds are tried in Kafka's order. The last known leader may lead if ELR is on, ISR and ELR are empty, and it
-alone is noted as the last leader: it must also be the broker that led last. A member that has just registered after an
-unclean stop has left ISR and ELR. Any replica may lead where unclean.leader.election.enable is true, or where an
-operator's ElectLeaders request of type UNCLEAN finds the partition without a leader.
-
-Example: ISR and ELR are empty, broker 2 led last and is elected: the last known leader. Broker 1 is elected: no ground,
-unless the setting or an order allows it.
 
 Source: Kafka metadata PartitionChangeBuilder.electAnyLeader and ReplicationControlManager.electLeader, 4.3.1; KIP-460,
 KIP-966; unclean.leader.election.enable of TopicConfig.

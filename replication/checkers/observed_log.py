@@ -1,15 +1,7 @@
 """Read one replica's log from its bytes, and compare it with the committed records.
 
-What it decides: how many first entries of a replica's log equal the committed records. An observed log reads the
-appended bytes and notes truncations; it never uses the model's view of the log.
-
-Constraints: reading is incremental: each record is read once on each replica. The same bytes are decoded once, as
-replicas hold the same batches and `Decoder` remembers the last batches.
-
-How: new records usually lie at the end of the file in which the last reading ended, and are read from there; otherwise
-they are read through the log.
-
-Example: committed (a, b, c), log (a, b, x): `agreed` is 2.
+Reading is incremental: each record is read once on each replica. The same bytes are decoded once, as replicas hold the
+same batches and `Decoder` remembers the last batches.
 """
 
 from __future__ import annotations

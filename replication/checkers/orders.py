@@ -1,16 +1,9 @@
 """Check that what an operator orders takes effect (L14): preferred elections, reassignments and deletions.
 
-What it decides: after each preferred election, and at the end of a run, whether the cluster is as it was told to be.
-
-Constraints: judged from the order and the controller's image before and after it, without any rule. Only what Kafka
-promises at once is judged at once: a preferred replica that is alive and in the ISR leads after PREFERRED ElectLeaders
-and after the task of every five minutes, unless its partition is being reassigned. A reassignment has until the end of
-the run; one that is refused, or that a later order replaces or cancels, binds nobody.
-
-Example: partition 0 is told to move to 3, 1, 2. At the end its replicas are 0, 1 and 2: L14 is broken.
-
-Left out: ZooKeeper mode, where a broker carries orders out in its own time; policies of one's own, which may prefer
-another leader.
+Judged from the order and the controller's image before and after it, without any rule. Only what Kafka promises at once
+is judged at once: a preferred replica that is alive and in the ISR leads after PREFERRED ElectLeaders and after the
+task of every five minutes, unless its partition is being reassigned. A reassignment has until the end of the run; one
+that is refused, or that a later order replaces or cancels, binds nobody.
 
 Source: Kafka metadata ReplicationControlManager.electLeader, maybeBalancePartitionLeaders, alterPartitionReassignment
 and cancelPartitionReassignment, 4.3.1; KIP-455, KIP-460.

@@ -1,11 +1,6 @@
 """Check the metadata log: the invariants of each record after the records before it.
 
-What it decides: from the metadata records alone, whether epochs rise, ISR and ELR are well-formed, and each election
-was clean or allowed (I1, I2, I3, I24, I25, I26, I28).
-
-Constraints: the checker reads the controller's log only, and keeps its own image.
-
-How: an election is clean if the leader was in the ISR or the ELR just before; `elections` judges the others.
+The checker reads the controller's log only, and keeps its own image.
 """
 
 from __future__ import annotations

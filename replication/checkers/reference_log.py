@@ -1,15 +1,7 @@
 """Keep the committed records of one partition, apart from the model.
 
-What it decides: which records count as committed since the last unclean election, with those before them that the
-leader of that election has: the records that a leader shows as committed and that the logs of all members which it
-counts hold, and those that a leader has acknowledged to a client with acks=all. A high watermark alone commits nothing.
-No clean election may lose this prefix.
-
-Constraints: the prefix only grows, except at an unclean election, which truncates it to the records that the new leader
-has; the truncated records are noted as lost, with the cause.
-
-How: `matching` holds, for each offset and leader epoch, the record and the epoch before it, from the first replica that
-had it; every other replica must have the same (log matching by induction).
+The prefix only grows, except at an unclean election, which truncates it to the records that the new leader has; the
+truncated records are noted as lost, with the cause.
 """
 
 from __future__ import annotations

@@ -1,14 +1,9 @@
 """Check replicas: each log by itself, each leader's claims, and all replicas of a partition together.
 
-What it decides: from the logs and the reference log, whether replicas are complete and leaders' claims are true (I3 to
-I8, I12 to I16, I27, I29).
-
-Constraints: a broker that is down, or whose present incarnation the controller does not know yet, is not checked as a
-candidate. After an unclean election, leaders of earlier epochs are not checked. A leader that has not yet learned that
-a member was reassigned away is not checked against that member's log, which is deleted; a member that was reassigned
-back has a new, empty log.
-
-Example: 5 records are committed and the ISR is (1, 2); broker 2 runs and its log ends at 4, which violates I6.
+A broker that is down, or whose present incarnation the controller does not know yet, is not checked as a candidate.
+After an unclean election, leaders of earlier epochs are not checked. A leader that has not yet learned that a member
+was reassigned away is not checked against that member's log, which is deleted; a member that was reassigned back has a
+new, empty log.
 """
 
 from __future__ import annotations
@@ -17,7 +12,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from broker.ids import BrokerId
-from log.files.checkpoints import EpochEntry
+from log.storage.checkpoints import EpochEntry
 from replication.checkers.observed_log import LogChange, ObservedLog
 from replication.checkers.reference_log import ReferenceLog
 from replication.checkers.view import CheckedCluster, NodeView, is_known, leader_role

@@ -1,8 +1,5 @@
 """Check one log that retention and compaction change (K1, K2, K5 to K7, and I12 as it holds there).
 
-What it decides: from the bytes of a log and the reference log, whether each missing record may be missing, and whether
-each remaining record is unchanged.
-
 What each means on a compacted log
 - K5: an offset that is not there, at or above the log's start and below its end, has a later committed record of its
   key, or is a tombstone. A log that was copied from a compacted one has its gaps from there; the later record need not
@@ -15,7 +12,7 @@ What each means on a compacted log
   undid a log start that was not yet checkpointed: the truncated cache was written, and Kafka does not restore the entry
   either.
 
-Constraints: after an unclean election the last record of a key is uncertain; K5 and K7 are not checked then.
+After an unclean election the last record of a key is uncertain; K5 and K7 are not checked then.
 
 Source: Kafka core LogCleaner and its testing invariants (LogCleanerParameterizedIntegrationTest); KIP-534 for the
 horizon; KAFKA-13194 for the bound by the high watermark.
@@ -28,7 +25,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from broker.units import DurationMs
-from log.files.checkpoints import EpochEntry
+from log.storage.checkpoints import EpochEntry
 from replication.checkers.observed_log import LogChange
 from replication.checkers.replicas import Broken, check_bounds
 from replication.checkers.retention_model import RetainedObservedLog, RetainedReferenceLog

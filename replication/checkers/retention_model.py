@@ -1,11 +1,5 @@
 """Follow logs that retention and compaction change: the record that was at each offset, and the records still there.
 
-What it decides: which records a replica counts as holding. The reference log keeps every record that was ever
-committed. An observed log has no gaps either: below the log start, and where compaction removed records, it has the
-committed records. So the checks of logs that only grow (`steps`, `replicas`) apply unchanged: an in-sync replica holds
-every committed record, once held it, or copied a log that did. The observed log lists its gaps apart; `retention_logs`
-checks whether a gap is allowed.
-
 What the invariants mean on such a log: I4 to I7 hold for the observed log with its gaps filled in, I11 for each
 remaining record, I12 for each remaining record from the first offset of the epoch cache on, H3 for the last record of
 each key. A record below the log start is expired, a record with a later record of its key is superseded; neither is
@@ -20,12 +14,8 @@ Nor does a replica promise the records below its own log start, which may lie ab
 begins above the end of an unclean leader's log starts anew at that end (AbstractFetcherThread.fetchOffsetAndTruncate,
 UnifiedLog.truncateTo, 4.3.1). It joins the ISR without what the leader has below; as in Kafka, nobody copies that.
 
-Constraints: a gap is filled in from the history of the record after it, which after an unclean election may be a
-history that ended; a gap at the end of a log is filled in with the committed records.
-
-Example: committed a1 b1 a2, log b1 a2 (offsets 1 and 2): the observed log is a1 b1 a2, its only gap 0.
-
-Source: ours.
+A gap is filled in from the history of the record after it, which after an unclean election may be a history that ended;
+a gap at the end of a log is filled in with the committed records.
 """
 
 from __future__ import annotations

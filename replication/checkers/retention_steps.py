@@ -1,15 +1,7 @@
 """Check the invariants after every event where retention and compaction change logs.
 
-What it decides: when the checks of `retention_logs` run. The checker also compares a follower's log start with its
-leader's (K3), the response to DeleteRecords with the logs (K4), and the age of removed tombstones with
-delete.retention.ms (K7).
-
-Constraints: those of `steps`, whose checker this one extends. A follower counts as having used a response when it sends
-the next request.
-
-Left out: the records that consumers saw, which `retention_report` checks at the end of the run.
-
-Source: ours.
+Those of `steps`, whose checker this one extends. A follower counts as having used a response when it sends the next
+request.
 """
 
 from __future__ import annotations

@@ -1,22 +1,7 @@
 """Check the invariants after every event.
 
-What it decides: which checks run after an event: only the checks of the state that the event can have changed, so that
-checking costs less than the event itself.
-
-Goals, most important first:
-1. A violation is found at the event that caused it.
-2. The checker calls no rule: it derives from logs and metadata records what is committed, complete or allowed.
-
-Constraints: a message about one partition changes that partition on one node only; any other message may change all
-partitions of the node. `check_all` verifies this at the end.
-
-How: new metadata records are checked one by one (`records`). The new part of a changed log is read (`observed_log`),
-and its broker's state as a leader is compared with the committed records (`reference_log`). The checks over all
-replicas of a partition (`replicas`) run when their result can change: after a partition change, a commit, a truncation,
-the opening of a log, or a change of a leader's maximal ISR. The messages that the node sends are compared with the
-committed records too.
-
-Left out: invariants of the end of a run (`clients`, `durability`).
+A message about one partition changes that partition on one node only; any other message may change all partitions of
+the node. `check_all` verifies this at the end.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Define what the checkers see of a cluster: its nodes and its controller.
-
-What it decides: nothing. Checkers read logs, leaders' states and the metadata log; they call no rule.
-"""
+"""Define what the checkers see of a cluster: its nodes and its controller."""
 
 from __future__ import annotations
 

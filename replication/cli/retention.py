@@ -1,11 +1,5 @@
 """Define the retention options of `simulate`.
 
-What it decides: how the options combine: --retention draws all settings from the seed; any other option starts from
-logs without limits and sets only what it names. --compact alone means cleanup.policy=compact, with --retention-ms or
---retention-bytes compact,delete.
-
-Example: `simulate --compact --retention-ms 20000`.
-
 Source: ours; the names are those of Kafka's topic and consumer settings.
 """
 

@@ -1,13 +1,4 @@
-"""Define the command `simulate`: run a cluster under faults from a seed and report what happens.
-
-What it decides: what is printed: options and seed first, then one line per state change, then the verdict; for a broken
-run also the command that repeats it, and with --shrink the smallest set of faults that breaks it. Exit status 0 if no
-invariant is broken, 1 if one is, 2 for wrong usage.
-
-Example: `simulate --swarm --seed 7 --minutes 10`.
-
-Source: ours; click.
-"""
+"""Define the command `simulate`: run a cluster under faults from a seed and report what happens."""
 
 from __future__ import annotations
 

@@ -1,15 +1,4 @@
-"""Run the command `explore`: search all histories within bounds for one that breaks the rules of replication.
-
-What it decides: which search the options select, and how its outcome is printed: progress on standard error, then
-either the number of states, if all keep the invariant, or the shortest history to a violation, one numbered sentence a
-step.
-
-How: the exit status is 0 if the rules hold, 1 if they are broken or the search was cut short, 2 for wrong usage.
-
-Example: `explore --rules 0.10.2` prints the loss that KIP-101 repaired, in 8 steps.
-
-Source: ours; click.
-"""
+"""Run the command `explore`: search all histories within bounds for one that breaks the rules of replication."""
 
 from __future__ import annotations
 

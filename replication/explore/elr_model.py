@@ -1,26 +1,6 @@
 """Model 2: check that every leader has all committed records when brokers are fenced and logs lose their ends.
 
-What it decides: whether the rules of election, ELR, ISR and high watermark keep LeaderCompleteness: every leader has
-all records that any leader ever committed. The model has one partition on three brokers. Metadata arrives at once; one
-AlterPartition request may be delayed.
-
-Goals, most important first:
-1. Every decision is made by the functions that the simulated roles also call (`decide_fetch`, `after_answer`, `alter`);
-   the model only chooses the next event.
-2. For each rule of Kafka that is left out, the search finds and shows a violation within a dozen steps.
-
-Constraints: bounds on fences, restarts with and without loss, shrinks and records keep the number of states finite.
-
-How: these events happen in any order. The leader appends a record. A follower fetches. The leader raises its high
-watermark, removes a lagging follower from the ISR (accepted at once), or sends AlterPartition to add a follower, which
-arrives at any later time. A broker is fenced. A fenced broker comes back in the same incarnation, restarts with its
-whole log, or restarts with the end of its log lost.
-
-Example: rules of 3.6 and ELR: the leader appends a record, one follower is fenced, the other removed from the ISR, the
-leader commits alone and is fenced. The follower that left the ISR last is elected from the ELR, without the record.
-
-Left out: stale leaders and late metadata (Model 1 has them); the loss of both copies at once, as with
-min.insync.replicas=2 two lossy restarts lose records under any rules.
+Bounds on fences, restarts with and without loss, shrinks and records keep the number of states finite.
 
 Source: KIP-966; Vanlightly/kafka-tlaplus, kip-966, 823615e8, 2025-01, for the property and the events.
 """

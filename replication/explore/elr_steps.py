@@ -1,14 +1,7 @@
 """Compute the steps of Model 2 by the rules of replication: one pure function for each kind of step.
 
-What it decides: nothing of its own. Each function calls a rule of replication with the model's values.
-
-Constraints: states that no rule can distinguish are made equal. They do not contain time (the model chooses which
-follower lags, and when the leader checks), the order of the ISR, or the absolute partition epoch.
-
-Example: `fenced` on ISR (0, 2) and broker 0 with eligible leader replicas gives ISR () and the leader from
-the ELR, or 2 alone as ISR and leader, as the rules of election say.
-
-Left out: which steps are tried in a state; see `elr_model`.
+States that no rule can distinguish are made equal. They do not contain time (the model chooses which follower lags, and
+when the leader checks), the order of the ISR, or the absolute partition epoch.
 
 Source: the rules' own modules.
 """

@@ -1,16 +1,6 @@
 """Give each value of one table a small number, always the same number for the same value.
 
-What it decides: the number of each value. A model packs a state into one int: each part of the state has few values, so
-its number is small, and the int holds the numbers side by side.
-
-Constraints: numbers are given in the order in which values are first seen, so they are the same in each run of
-the same search.
-
-Example: in a new table "b" is 0, "a" is 1, "b" is 0 again; value(1) == "a".
-
-Left out: the removal of values; a table exists as long as its model.
-
-Source: ours.
+Numbers are given in the order in which values are first seen, so they are the same in each run of the same search.
 """
 
 from __future__ import annotations

@@ -1,21 +1,7 @@
 """Model 3: check that no committed metadata record is lost when voters of the KRaft quorum fail or lose disks.
 
-What it decides: whether the rules in `replication.explore.quorum_voter` ever allow two leaders in one epoch, or a
-leader of the latest epoch that lacks a committed record. The model has a few voters. At any time a voter may become a
-candidate, request a vote, append a record as leader, fetch, raise the high watermark, restart, or restart with an empty
-disk.
-
-Goals, most important first:
-1. Every decision is made by the functions of `quorum_voter`; the model only chooses the next event.
-2. The search finds the effect of a lost disk without KIP-853 within a dozen steps.
-
-Constraints: bounds on voters, epochs, records, restarts and lost disks keep the number of states finite. A request and
-its response are one step; steps happen in any order. A leader that has not learned of a later epoch continues to lead.
-
-Example: three voters, one lost disk, voters identified by id alone: the voter that lost a committed record votes for
-the voter that never had the record.
-
-Left out: messages in flight, as a request that arrives late is equal to a request that was sent late.
+Bounds on voters, epochs, records, restarts and lost disks keep the number of states finite. A request and its response
+are one step; steps happen in any order. A leader that has not learned of a later epoch continues to lead.
 
 Source: Vanlightly/kafka-tlaplus, kraft-kip-853 (823615e8, 2025-01), for the properties; KAFKA-14077.
 """

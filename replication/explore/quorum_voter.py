@@ -1,28 +1,11 @@
 """Decide what one voter of the KRaft quorum does: votes, elections, fetches and the high watermark.
 
-What it decides: the result of each step of KRaft for logs and epochs: a vote, an election, a fetch, a new high
-watermark.
+Epoch, vote and log are on disk; the leader's id and the others' log ends are not. A voter votes once in an epoch and
+only for a log that is not behind its own. A leader commits nothing before a record of its own epoch is on a majority: a
+record of an earlier epoch may be on a majority and yet be overwritten.
 
-Goals, most important first:
-1. In an epoch at most one voter leads.
-2. Every leader has all records that were ever committed.
-
-Constraints: epoch, vote and log are on disk; the leader's id and the others' log ends are not. A voter votes once in an
-epoch and only for a log that is not behind its own. A leader commits nothing before a record of its own epoch is on a
-majority: a record of an earlier epoch may be on a majority and yet be overwritten.
-
-How: a candidate raises its epoch, votes for itself and requests votes. With a majority it becomes leader and appends a
-LeaderChange record. Followers fetch, as brokers do, and the leader learns their log ends from the fetches. The fetch
-response names the diverging epoch (KIP-595).
-
-Example: voters 0, 1, 2; 0 and 1 have a record of epoch 1, 2 has none. 2 requests votes in epoch 2: both refuse, as
-(epoch 1, end 1) is above (none, 0).
-
-Left out: timeouts (the model chooses when they pass), pre-votes (KIP-996), observers, snapshots, changes of the set of
-voters.
-
-Source: Kafka raft KafkaRaftClient.handleVoteRequest, LeaderState.maybeUpdateHighWatermark and
-ValidOffsetAndEpoch, commit 1eb7644 (2024-10); KIP-595, KIP-853.
+Source: Kafka raft KafkaRaftClient.handleVoteRequest, LeaderState.maybeUpdateHighWatermark and ValidOffsetAndEpoch,
+4.3.1; KIP-595, KIP-853.
 """
 
 from __future__ import annotations

@@ -1,14 +1,6 @@
 """Represent a log as a tuple of records; a record has only a number and a leader epoch.
 
-What it decides: the epoch cache of such a log, which the rules read.
-
-Constraints: records with the same number are the same record; epochs never fall along a log.
-
-Example: the log (m0 of epoch 0, m1 of epoch 2) has epoch 0 from offset 0 and epoch 2 from offset 1.
-
-Left out: batches, bytes, and a start other than offset 0.
-
-Source: ours.
+Records with the same number are the same record; epochs never fall along a log.
 """
 
 from __future__ import annotations

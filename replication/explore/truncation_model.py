@@ -1,30 +1,7 @@
 """Model 1: check that diverging logs become equal again without the loss of a committed record.
 
-What it decides: whether the rules of truncation, fetching, the ISR and the high watermark keep StrongISR: the records
-below the high watermark of any replica that believes it leads are the same on every member of the ISR. The model has
-one partition and a few replicas; LeaderAndIsr requests arrive late, in any order, or never.
-
-Goals, most important first:
-1. Every decision is made by the functions that the simulated roles also call (`decide_fetch`, `after_answer`,
-   `cut_for`); the model only chooses the next event.
-2. The model is that of Kafka's own TLA+ specification, so that the results can be compared step by step.
-
-Constraints: bounds on replicas, records, log size and leader epochs keep the number of states finite. Three replicas,
-two records and epochs up to 2 are the smallest useful bounds: with two replicas several bugs do not show.
-
-How: at any time the controller may elect any member of the ISR, or remove a member, each in a new leader epoch. Each
-LeaderAndIsr request may reach a replica at any later time, in any order; a replica applies it if its leader epoch is
-above the replica's. A leader may append a record, remove a lagging follower from the ISR, or add a follower. Changes of
-the ISR reach the controller at once. The high watermark rises one record at a time, as the leader learns its followers'
-log ends in any order. `truncation_steps` computes the steps; the model caches them by the parts that they depend on, so
-that each rule is called once for each of its arguments. No rule of this model depends on a broker's name, so the search
-keeps one of the states that differ in names alone.
-
-Example: with the rules of 0.10.2 and two replicas, nine steps lose a committed record: a follower with an old
-LeaderAndIsr request truncates its log to its own high watermark, which is behind the leader's.
-
-Left out: time, crashes that lose the end of a log, min.insync.replicas (Model 2 has them); the epoch that a leader
-caches before its first record is derived, as it always begins at the log end of that time.
+Bounds on replicas, records, log size and leader epochs keep the number of states finite. Three replicas, two records
+and epochs up to 2 are the smallest useful bounds: with two replicas several bugs do not show.
 
 Source: hachikuji/kafka-specification (KafkaReplication, KafkaTruncateToHighWatermark, Kip101, Kip279, Kip320,
 Kip320FirstTry), d68782b, 2020-01. Difference: a replica may join the ISR as soon as it has reached the high watermark

@@ -1,15 +1,7 @@
 """Compute the steps of Model 1 by the rules of replication: one pure function for each kind of step.
 
-What it decides: nothing of its own. Each function converts the model's tuples to the values of the rules of
-replication, calls the rule, and converts the result back.
-
-Constraints: a leader knows a follower's log end only from a fetch of that follower, in this epoch or an earlier one;
-the rule that answers fetches computes it.
-
-Example: a follower holds (m0 of epoch 0), its leader (m1 of epoch 1), both at offset 0. `fetched` returns
-the follower with an empty log.
-
-Left out: which steps are tried in a state; see `truncation_model`.
+A leader knows a follower's log end only from a fetch of that follower, in this epoch or an earlier one; the rule that
+answers fetches computes it.
 
 Source: the rules' own modules; the steps are those of hachikuji/kafka-specification, d68782b, 2020-01.
 """

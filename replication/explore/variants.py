@@ -1,15 +1,7 @@
 """List the known variants of the rules, and the depth at which the search must find each one's violation.
 
-What it decides: the rules and bounds of each variant, and the expected outcome: the invariant holds, or is violated
-after a number of steps. A changed depth means that a model or a rule has changed its meaning.
-
-Constraints: the expected outcomes were measured before with separate models, written from the same specifications;
-`note` explains each difference.
-
-Example: "kip279" with three replicas is violated after 10 steps; with two, the search of Kafka's specification finds no
-violation, while Kafka 2.0's own look-up has one after 11 steps.
-
-Left out: bounds whose search takes hours.
+The expected outcomes were measured before with separate models, written from the same specifications; `note` explains
+each difference.
 
 Source: hachikuji/kafka-specification d68782b (2020-01) for the truncation variants, KIP-966 and
 Vanlightly/kafka-tlaplus 823615e8 (2025-01) for the others.

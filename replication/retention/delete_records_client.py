@@ -1,9 +1,6 @@
 """Send DeleteRecords to the leader of a partition, as Kafka's admin client does.
 
-What it decides: when a request is sent again: when the broker is not the leader, or when no response came. An order
-expires after 30 s; carrying it out twice does no harm.
-
-Constraints: one order at a time; an order that arrives meanwhile is dropped.
+One order at a time; an order that arrives meanwhile is dropped.
 
 Source: Kafka clients DeleteRecordsHandler, 4.0.
 """

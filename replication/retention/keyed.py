@@ -1,9 +1,7 @@
 """Build records with keys and tombstones from a write's number, and read the number back.
 
-What it decides: the key of a value and whether it is a tombstone; both follow from the value alone.
-
-Constraints: each write of a run has its own value, by which checkers identify it. A tombstone has no value, so its
-number stands in a header.
+Each write of a run has its own value, by which checkers identify it. A tombstone has no value, so its number stands in
+a header.
 
 Example:
 
@@ -11,8 +9,6 @@ Example:
 >>> record = keyed_record((17).to_bytes(8, "big"), key_count=8, tombstones_one_in=6, timestamp_ms=TimeMs(0))
 >>> record.key, identity_of(record)
 (b'key-0', 17)
-
-Source: ours.
 """
 
 from __future__ import annotations

@@ -1,27 +1,10 @@
 """Run retention, the log cleaner and DeleteRecords on one broker.
 
-What it decides: when each runs and in which order; what is deleted is decided by `log.partition.retention`,
-`log.compaction` and `replication.rules.deletion`.
-
-Goals, most important first:
-1. Each broker cleans its own replicas by its own clock and its own high watermark, as in Kafka: replicas differ in
-   which records they still hold, never in which record an offset has.
-2. DeleteRecords is answered when every live replica has deleted the records, or with an error.
-
-Constraints: a log manager lives as long as its process. It skips logs in a failed directory. A log that the cleaner
-failed on is never cleaned again.
-
-How: at `RetentionDue` compacted logs are cleaned until none is due, then segments beyond retention are deleted, then
-the logs' scheduled work is done: rolled segments are flushed, files deleted. Log start offsets are checkpointed once
-a minute. DeleteRecords raises the leader's log start offset at once and waits for the followers; waiting requests are
-checked every 50 ms, where Kafka checks them at each fetch.
-
-Left out: Kafka's separate threads for cleaner and retention; the cleaner's I/O limit; lowering the cleaner's checkpoint
-when a log is truncated: only committed records are cleaned, and these are truncated by an unclean election alone, after
-which a checkpoint within the new log stays.
+A log manager lives as long as its process. It skips logs in a failed directory. A log that the cleaner failed on is
+never cleaned again.
 
 Source: Kafka core LogManager.cleanupLogs, checkpointLogStartOffsets, LogCleaner.CleanerThread.tryCleanFilthiestLog,
-DelayedDeleteRecords, commit 1eb7644 (2024-10).
+DelayedDeleteRecords, 4.3.1.
 """
 
 from __future__ import annotations

@@ -1,10 +1,7 @@
 """Define the settings of retention, compaction and auto.offset.reset in one value.
 
-What it decides: which settings are allowed. Names follow Kafka's settings; sizes and times are much smaller than
-Kafka's defaults, as a run lasts minutes: a segment holds about ten records.
-
-Constraints: a compacted log is written with keys. Retention deletes whole segments, so `retention_bytes` has little
-effect below a few times `segment_bytes`. Impossible settings raise UsageError.
+A compacted log is written with keys. Retention deletes whole segments, so `retention_bytes` has little effect below a
+few times `segment_bytes`. Impossible settings raise UsageError.
 
 Example:
 

@@ -1,30 +1,13 @@
 """Model one broker process: it registers, sends heartbeats, applies metadata, and leads or follows each partition.
 
-What it decides: whether the broker leads or follows each partition, from the metadata that it has read. `LeaderRole`
-and `FollowerRole` handle the messages of their partition.
-
-Goals, most important first:
-1. The roles follow the metadata: a batch of records is published as a whole, each partition in its last state.
-2. A broker answers no request before it is registered and has read its own registration record.
-
-Constraints: `handle` takes one message and writes the resulting messages and timers to an outbox. A request for a
-partition of which the broker has no replica is answered NOT_LEADER_OR_FOLLOWER, or, if the broker has not heard of the
-topic or has heard of its deletion, UNKNOWN_TOPIC_OR_PARTITION; a message that has no response is
-dropped.
-
-How: a started broker knows the logs on its disk. It sends BrokerRegistration every `fetch_backoff_ms` until it gets a
-broker epoch. Then it fetches the metadata log from its beginning and sends BrokerHeartbeat every `heartbeat_ms`; from
-then on the controller may unfence it. Once the broker is RUNNING, `ask_to_stop` begins a controlled shutdown, and
-`may_stop` turns true when the controller grants it. The states of the process are the table in
-`replication.roles.states.lifecycle`.
+`handle` takes one message and writes the resulting messages and timers to an outbox. A request for a partition of which
+the broker has no replica is answered NOT_LEADER_OR_FOLLOWER, or, if the broker has not heard of the topic or has heard
+of its deletion, UNKNOWN_TOPIC_OR_PARTITION; a message that has no response is dropped.
 
 When a log directory fails, the broker drops its replicas, answers requests for them with KAFKA_STORAGE_ERROR, and names
 them in a heartbeat that it sends at once (KIP-112, KIP-858).
 
-Left out: a broker's other requests; moving replicas between directories.
-
-Source: Kafka core BrokerServer, BrokerLifecycleManager, BrokerMetadataPublisher and ReplicaManager.applyDelta, commit
-1eb7644 (2024-10).
+Source: Kafka core BrokerServer, BrokerLifecycleManager, BrokerMetadataPublisher and ReplicaManager.applyDelta, 4.3.1.
 """
 
 from __future__ import annotations

@@ -1,9 +1,6 @@
 """Hold what a broker process is started with: its id, its clean shutdown file, and access to its logs.
 
-What it decides: nothing. `BrokerStart` holds the broker's id, rack and clean shutdown file, and the functions that give
-the process its logs, its hosted roles and its event log.
-
-Constraints: a process does I/O through these functions only, so that a simulation or real files can implement them.
+A process does I/O through these functions only, so that a simulation or real files can implement them.
 
 Source: ours; Kafka's broker finds these in its configuration, its disk and its LogManager.
 """

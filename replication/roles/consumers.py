@@ -1,9 +1,6 @@
 """Answer a consumer's fetch from a leader's or a follower's log.
 
-What it decides: nothing beyond `replication.rules.follower_read`: a consumer gets records below the replica's own high
-watermark.
-
-Source: Kafka core ReplicaManager.fetchMessages for consumers, commit 1eb7644 (2024-10); KIP-392.
+Source: Kafka core ReplicaManager.fetchMessages for consumers, 4.3.1; KIP-392.
 """
 
 from __future__ import annotations

@@ -1,23 +1,9 @@
 """Model the active controller: it tracks live brokers, changes partitions, and writes both to the metadata log.
 
-What it decides: when a broker is registered, fenced and unfenced, and which partitions an event changes. The rules
-(`replication.rules.controller_events`, `alter_partition`) decide a partition's next state, the table in
-`broker.registration` a broker's.
+A refused request writes nothing. A failover keeps the metadata log, but loses the times of the last heartbeats.
 
-Goals, most important first:
-1. Each change starts from the result of the change before, and is in the metadata log before any broker learns of it.
-2. A silent broker is fenced, late rather than early. After a failover every broker has a whole session timeout.
-
-Constraints: a refused request writes nothing. A failover keeps the metadata log, but loses the times of the last
-heartbeats.
-
-Example: broker 1 sends no heartbeat for 9 s: the controller fences it, and writes one record for each partition that
-has 1 in its ISR, with a new leader where 1 led.
-
-Left out: the quorum that replicates the metadata log; the ids of log directories; quotas.
-
-Source: Kafka metadata ClusterControlManager, BrokerHeartbeatManager and ReplicationControlManager, commit 1eb7644
-(2024-10) and 4.0; KIP-631, KIP-966.
+Source: Kafka metadata ClusterControlManager, BrokerHeartbeatManager and ReplicationControlManager, 4.3.1 and 4.0;
+KIP-631, KIP-966.
 """
 
 from __future__ import annotations

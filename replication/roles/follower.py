@@ -1,21 +1,9 @@
 """Model a follower: it makes its log a prefix of its leader's log, and keeps it one.
 
-What it decides: which request is pending and when the next request is sent. The rules (`replication.rules.truncation`,
-`replication.rules.fetch`) decide how a response changes the log.
+The log's end is the offset of the pending request, as nothing else writes to the log meanwhile. A follower that was
+fenced in its present leader epoch waits for a metadata change (it is PARKED).
 
-Goals, most important first:
-1. A response is used only if it answers the last request; every other response is late or duplicate, and dropped.
-2. There is always a pending request or a timer, unless the follower waits for a metadata change.
-
-Constraints: the log's end is the offset of the pending request, as nothing else writes to the log meanwhile. A follower
-that was fenced in its present leader epoch waits for a metadata change (it is PARKED).
-
-Example: after a response with diverging epoch 1 and end offset 4, the follower truncates its log to 4 and fetches at
-once.
-
-Left out: throttling; fetch requests of many partitions.
-
-Source: Kafka core AbstractFetcherThread and ReplicaFetcherThread, commit 1eb7644 (2024-10).
+Source: Kafka core AbstractFetcherThread and ReplicaFetcherThread, 4.3.1.
 """
 
 from __future__ import annotations

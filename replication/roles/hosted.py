@@ -1,27 +1,10 @@
 """Define a further role that a broker hosts beside its replicas, such as a group coordinator.
 
-What it decides: how a hosted role uses its broker. It appends records to partitions that the broker leads, learns when
-they are committed, and learns which partitions the broker begins and ceases to lead.
+A hosted role ends with its process. It sends messages and sets timers through its outbox only; its messages derive from
+`HostedMessage`.
 
-Goals, most important first:
-1. A hosted role's append is handled as an acks=all write: it is refused if the ISR is smaller than min.insync.replicas,
-   answered when the high watermark has passed it, and answered with an error if the leadership ends before.
-2. A broker does not depend on what its hosted roles do.
-
-Constraints: a hosted role ends with its process. It sends messages and sets timers through its outbox only; its
-messages derive from `HostedMessage`.
-
-How: `Host.append` writes at once. If it returns NONE, a `ProduceResponse` with the same number follows later; if it
-returns an error, nothing was written and no response follows. A message to the broker's own address arrives in the same
-millisecond, without the network.
-
-Example: a coordinator handles an OffsetCommit, appends a record to partition 7 as number 12, and answers the client
-when `ProduceResponse(7, 12, ...)` comes.
-
-Left out: transactional writes.
-
-Source: Kafka group-coordinator CoordinatorRuntime and PartitionWriter, core BrokerMetadataPublisher
-(onElection, onResignation), commit 1eb7644 (2024-10).
+Source: Kafka group-coordinator CoordinatorRuntime and PartitionWriter, core BrokerMetadataPublisher (onElection,
+onResignation), 4.3.1.
 """
 
 from __future__ import annotations

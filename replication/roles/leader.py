@@ -1,25 +1,11 @@
 """Model a leader: it answers followers' fetches, accepts and answers writes, and shrinks and expands the ISR.
 
-What it decides: when a response is sent: a follower's fetch waits for data up to `fetch_wait_ms`, an acks=all write
-until it is committed. The rules (`replication.rules.fetch`, `isr`, `high_watermark`, `produce`, `alter_partition`)
-decide everything else; this module applies their results to a real log.
+At most one change of the ISR is pending; AlterPartition is sent again until it is answered or a metadata change
+replaces it. A held fetch is handled again when data arrive and when its time is over, and counts as a fetch each time,
+as in Kafka. Only data complete it: a new high watermark alone reaches a follower with its next fetch, which is then
+answered at once.
 
-Goals, most important first:
-1. The log and the responses follow the rules.
-2. A refused request changes nothing.
-
-Constraints: at most one change of the ISR is pending; AlterPartition is sent again until it is answered or a metadata
-change replaces it. A held fetch is handled again when data arrive and when its time is over, and counts as a fetch each
-time, as in Kafka. Only data complete it: a new high watermark alone reaches a follower with its next fetch, which is
-then answered at once.
-
-Example: a write with acks=all at offset 7 waits; both followers fetch at 8; the second fetch raises the high
-watermark to 8 and the write is answered.
-
-Left out: quotas, transactions, fetch sessions, and requests of many partitions.
-
-Source: Kafka core ReplicaManager, DelayedFetch, DelayedProduce, Partition and DefaultAlterPartitionManager, commit
-1eb7644 (2024-10).
+Source: Kafka core ReplicaManager, DelayedFetch, DelayedProduce, Partition and DefaultAlterPartitionManager, 4.3.1.
 """
 
 from __future__ import annotations

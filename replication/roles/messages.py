@@ -1,16 +1,8 @@
 """Define the messages between brokers, controller and clients, and the timers that each of them sets for itself.
 
-What it decides: the fields of every message of the simulation: those fields of Kafka's requests that the rules of
-replication read. One value is one request or one response for one partition.
-
-Constraints: values are frozen. A response carries the number of its request, so that late and duplicate responses are
-recognised. A request names the sender's incarnation, and its response reaches that incarnation only, as a connection
-ends with its process.
-
-Example: Fetch(0, 17, FetchRequest(replica=2, offset=5)) is broker 2's 17th request; FetchResponse(0, 17, ...) answers
-it.
-
-Left out: requests of several partitions, versions, sizes of requests, fetch sessions.
+Values are frozen. A response carries the number of its request, so that late and duplicate responses are recognised. A
+request names the sender's incarnation, and its response reaches that incarnation only, as a connection ends with its
+process.
 
 Source: Kafka clients/src/main/resources/common/message: FetchRequest, AlterPartitionRequest, BrokerHeartbeatRequest,
 BrokerRegistrationRequest, ProduceRequest (4.0).

@@ -1,11 +1,6 @@
 """Apply the records of the metadata log, in order, to a broker's or the controller's image.
 
-What it decides: nothing. A record holds the whole new state of a partition or a broker, so an image is the last record
-of each. A broker epoch is the offset of the registration in this log.
-
-Constraints: the log only grows, and every image is made from a prefix of the log.
-
-Left out: snapshots; Kafka's binary form of the records, which the log package reads and writes.
+The log only grows, and every image is made from a prefix of the log.
 
 Source: Kafka metadata PartitionChangeRecord, RegisterBrokerRecord, BrokerRegistrationChangeRecord, 4.0.
 """

@@ -1,8 +1,5 @@
 """Collect the messages and timers that result from one handled message.
 
-What it decides: nothing. A role writes to an outbox and does no I/O; the simulation takes the contents and delivers
-them late, twice or never.
-
 Example: out.send(Address(NodeId(1)), Fetch(...)); out.wake(DurationMs(500), FetchExpired(...)).
 """
 

@@ -1,14 +1,7 @@
 """Hold one replica's real log beside the `LogState` value that the rules read.
 
-What it decides: nothing. `ReplicaLog` keeps the `LogState` equal to the log, and counts for observers how often the log
-changed and how far it was truncated since `seen` was called.
-
-Constraints: the `LogState` is made anew only after a change, as each fetch reads it. While it is the same object,
-nothing that the rules read has changed.
-
-Left out: remote storage, and the future replica of a move between log directories.
-
-Source: ours.
+The `LogState` is made anew only after a change, as each fetch reads it. While it is the same object, nothing that the
+rules read has changed.
 """
 
 from __future__ import annotations
@@ -16,9 +9,9 @@ from __future__ import annotations
 from broker.ids import LeaderEpoch, Offset
 from broker.units import SizeBytes, TimeMs
 from broker.values import value
-from log.files.checkpoints import EpochEntry
 from log.partition.appending import AppendInfo
 from log.partition.partition_log import PartitionLog
+from log.storage.checkpoints import EpochEntry
 from replication.rules.high_watermark import follower_high_watermark
 from replication.rules.partition import EpochStart, LogState
 from replication.rules.switches import Rules

@@ -1,7 +1,5 @@
 """Hold the intervals and sizes that the roles use, with Kafka's defaults.
 
-What it decides: nothing. The rules and min.insync.replicas are in `PartitionSettings`.
-
 Source: Kafka 4.0 ReplicationConfigs, ServerConfigs, KRaftConfigs; defaults of replica.fetch.wait.max.ms,
 replica.fetch.backoff.ms, replica.high.watermark.checkpoint.interval.ms, broker.heartbeat.interval.ms,
 broker.session.timeout.ms, leader.imbalance.check.interval.seconds.

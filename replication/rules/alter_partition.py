@@ -39,8 +39,8 @@ leader keeps the request pending until it learns of 8.
 Left out: requests of several partitions; versions of the request before broker epochs and topic ids.
 
 Source: Kafka metadata ReplicationControlManager.alterPartition and validateAlterPartitionData, core
-Partition.submitAlterPartition, handleAlterPartitionError and handleAlterPartitionUpdate, commit 1eb7644 (2024-10);
-KIP-497, KIP-704, KIP-841, KIP-903, KAFKA-14154.
+Partition.submitAlterPartition, handleAlterPartitionError and handleAlterPartitionUpdate, 4.3.1; KIP-497, KIP-704,
+KIP-841, KIP-903, KAFKA-14154.
 """
 
 from __future__ import annotations

@@ -1,19 +1,7 @@
 """Decide what the controller does to a partition when a broker is fenced, unfenced, restarts uncleanly or loses a disk.
 
-What it decides: for one partition and one event, the partition's next state. The controller calls the function for
-each partition that the event touches, and writes the results as metadata records.
-
-Goals, most important first:
-1. A broker that cannot serve is in no ISR and leads no partition.
-2. A leaderless partition gets a leader as soon as a replica may lead.
-
-Constraints: one broker at a time, each event on the result of the one before: two changes computed from the same old
-state would undo each other (KAFKA-13173). An event that does not concern a partition returns None.
-
-How: fencing, controlled shutdown and an offline directory remove the broker from the ISR. Unfencing elects a leader
-for leaderless partitions only; the ISR is the leader's to enlarge. An unclean restart removes the broker from ISR and
-ELR, because its log may have lost its end. Unregistering a broker acts on a partition as fencing does: Kafka 4.0 leaves
-the broker in the ELR, where it is never acceptable.
+One broker at a time, each event on the result of the one before: two changes computed from the same old state would
+undo each other (KAFKA-13173). An event that does not concern a partition returns None.
 
 Example: fence the leader of a partition with ISR (1, 2).
 
@@ -25,11 +13,9 @@ Example: fence the leader of a partition with ISR (1, 2).
 >>> fenced(after, one, frozenset((two,)), PartitionSettings()) is None
 True
 
-Left out: which partitions an event touches; the metadata records of the brokers themselves.
-
 Source: Kafka metadata ReplicationControlManager.handleBrokerFenced, handleBrokerUnfenced, handleUncleanBrokerShutdown,
 handleDirectoriesOffline, handleAssignReplicasToDirs, electLeaders (the ElectLeaders request) and
-maybeElectUncleanLeaders, commit 1eb7644 (2024-10); KAFKA-12670, KAFKA-13173, KIP-460, KIP-858, KIP-966.
+maybeElectUncleanLeaders, 4.3.1; KAFKA-12670, KAFKA-13173, KIP-460, KIP-858, KIP-966.
 """
 
 from __future__ import annotations

@@ -1,15 +1,7 @@
 """Decide whether a leader accepts a DeleteRecords request, and when the request is done.
 
-What it decides: the offset at which the leader's log starts after the request, and the low watermark: the least log
-start of the leader and of every live replica. The request is done once the low watermark has reached its offset.
-
-Goals, most important first:
-1. No record above the high watermark is deleted.
-2. A request that is answered holds on every replica that was alive then.
-
-Constraints: a refused request changes nothing. A replica whose broker is fenced is not waited for, in sync or not; it
-learns the new log start from the answer to its first fetch. A replica that has not fetched from this leader yet
-counts as -1.
+A refused request changes nothing. A replica whose broker is fenced is not waited for, in sync or not; it learns the new
+log start from the answer to its first fetch. A replica that has not fetched from this leader yet counts as -1.
 
 Example: a log from 10 to 50, committed up to 40, accepts a request for offset 25 and refuses one for 45.
 
@@ -21,11 +13,8 @@ Example: a log from 10 to 50, committed up to 40, accepts a request for offset 2
 >>> take_order(log, UP_TO_HIGH_WATERMARK, deletes=True).offset
 40
 
-Left out: internal topics, which Kafka refuses with INVALID_TOPIC_EXCEPTION; the future replica of a move between
-directories.
-
 Source: Kafka core Partition.deleteRecordsOnLeader and lowWatermarkIfLeader, ReplicaManager.deleteRecordsOnLocalLog,
-DelayedDeleteRecords, commit 1eb7644 (2024-10); KIP-107.
+DelayedDeleteRecords, 4.3.1; KIP-107.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ Example: of replicas (1, 2, 3) with ISR (2, 3), brokers 1 and 3 are alive.
 Left out: the unclean recovery of KIP-966's second part, which compares logs; no release has it.
 
 Source: Kafka metadata PartitionChangeBuilder.electLeader, electPreferredLeader and electAnyLeader (the ElectLeaders
-request ends here), commit 1eb7644 (2024-10); KIP-460, KIP-966; KAFKA-19522 for the last known leader's liveness.
+request ends here), 4.3.1; KIP-460, KIP-966; KAFKA-19522 for the last known leader's liveness.
 """
 
 from __future__ import annotations

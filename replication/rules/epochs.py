@@ -29,8 +29,8 @@ Example: epoch 1 begins at 0, epoch 3 at 5, and the log ends at 8.
 
 Left out: the leader-epoch-checkpoint file, which `log.partition.epoch_cache` keeps.
 
-Source: Kafka storage LeaderEpochFileCache (assign, endOffsetFor, truncateFromStart, truncateFromEnd), commit 1eb7644
-(2024-10), and the same class in 0.11.0 and 2.0.0 for the older answer; KIP-101, KIP-279, KAFKA-7415, KAFKA-10706.
+Source: Kafka storage LeaderEpochFileCache (assign, endOffsetFor, truncateFromStart, truncateFromEnd), 4.3.1, and the
+same class in 0.11.0 and 2.0.0 for the older answer; KIP-101, KIP-279, KAFKA-7415, KAFKA-10706.
 """
 
 from __future__ import annotations

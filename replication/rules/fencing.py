@@ -1,19 +1,7 @@
 """Decide whether a broker is alive, whether its request is current, and whether its last shutdown was clean.
 
-What it decides: whether a request carries the broker's current epoch, when a session has expired, when a broker in
-controlled shutdown may stop, and whether a registering broker shut down cleanly. The broker states are a table in
-`broker.registration`.
-
-Goals, most important first:
-1. A request with the epoch of an earlier incarnation changes nothing.
-2. A broker that may have lost the end of its logs never counts as cleanly shut down.
-3. Fencing may come late, never early.
-
-Constraints: a broker epoch is the metadata offset of the registration, so it rises with each incarnation. The clean
-shutdown file is removed before anything else is done at a start: a crash during the start must not find it.
-
-How: the clean shutdown file holds the broker epoch. It is written last at a clean shutdown, and not at all if the logs
-had not been recovered; a registration is clean if it shows the epoch that the controller holds.
+A broker epoch is the metadata offset of the registration, so it rises with each incarnation. The clean shutdown file is
+removed before anything else is done at a start: a crash during the start must not find it.
 
 Example: a broker in epoch 12 shuts down cleanly, starts, and crashes while it loads its logs: it starts uncleanly.
 
@@ -25,10 +13,8 @@ True
 >>> is_clean_registration(proof_while_loading(left, CURRENT), registered)
 False
 
-Left out: heartbeats and incarnation ids (`broker.registration`).
-
-Source: Kafka metadata ClusterControlManager.checkBrokerEpoch and BrokerHeartbeatManager, commit 1eb7644 (2024-10);
-core LogManager and CleanShutdownFileHandler; KIP-380, KIP-631, KIP-966, KAFKA-10471, KAFKA-15375.
+Source: Kafka metadata ClusterControlManager.checkBrokerEpoch and BrokerHeartbeatManager, 4.3.1; core LogManager and
+CleanShutdownFileHandler; KIP-380, KIP-631, KIP-966, KAFKA-10471, KAFKA-15375.
 """
 
 from __future__ import annotations

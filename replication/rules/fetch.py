@@ -14,8 +14,8 @@ Constraints: a refused fetch changes nothing. The leader's end that counts is th
 during the read do not make a follower late. The high watermark is looked at again only if the follower's recorded end
 offset changed, and the follower may be added to the ISR before that.
 
-How: `decide_fetch` decides without changing anything; a `FollowerFetchHandler` also records the follower's fetch
-state. The explorers and the simulated leader ask the same functions.
+How: `decide_fetch` decides without changing anything; a `FollowerFetchHandler` also records the follower's fetch state.
+The explorers and the simulated leader ask the same functions.
 
 Example: a leader in epoch 4 (epoch 1 from 0, epoch 4 from 10) gets a fetch at 12 with last fetched epoch 3. Epoch 3 is
 answered as epoch 1 ending at 10; 1 is below 3, so the logs diverge and the answer has no records.
@@ -37,8 +37,7 @@ partition by it; isolation levels, which `follower_read` decides.
 
 Source: Kafka core ReplicaManager.fetchMessages, Partition.fetchRecords, readRecords, updateFollowerFetchState,
 Replica.updateFetchStateOrThrow and AbstractFetcherThread.processFetchRequest,
-ReplicaFetcherThread.processPartitionData, commit 1eb7644 (2024-10); KIP-595, KAFKA-12996, KAFKA-13141, KAFKA-14704,
-KIP-903.
+ReplicaFetcherThread.processPartitionData, 4.3.1; KIP-595, KAFKA-12996, KAFKA-13141, KAFKA-14704, KIP-903.
 """
 
 from __future__ import annotations

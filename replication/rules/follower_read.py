@@ -1,18 +1,7 @@
 """Decide which replica a consumer reads from, and up to which offset: the leader, or a follower in its rack.
 
-What it decides: whether a leader sends a consumer to a follower, which part of its log a replica shows, and the answer
-to a client that asks for the end of the log.
-
-Goals, most important first:
-1. A consumer never sees a record above the replica's high watermark.
-2. The end offset that a client receives never goes backwards because the leader is new.
-3. A consumer reads in its own rack where it can.
-
-Constraints: each replica shows what lies below its own high watermark, which lags behind the leader's; an offset
-between the two is not an error but a reason to ask again. Only live members of the ISR are preferred.
-
-How: the leader if it is in the consumer's rack or the consumer names none; else the most caught-up replica of that
-rack; else the leader.
+Each replica shows what lies below its own high watermark, which lags behind the leader's; an offset between the two is
+not an error but a reason to ask again. Only live members of the ISR are preferred.
 
 Example: the consumer is in rack "a", the leader, 1, in "b", and follower 2, in "a", has the records up to 9.
 
@@ -29,11 +18,8 @@ Example: the consumer is in rack "a", the leader, 1, in "b", and follower 2, in 
 >>> preferred_replica(leader, Offset(10), "a", Moment(TimeMs(0), racks), CURRENT) is None
 True
 
-Left out: other replica selectors; the consumer's cache of the preferred replica, which it asks for anew every five
-minutes.
-
 Source: Kafka core ReplicaManager.findPreferredReadReplica, Partition.fetchOffsetForTimestamp, clients
-RackAwareReplicaSelector, commit 1eb7644 (2024-10); KIP-207, KIP-392, KAFKA-15390.
+RackAwareReplicaSelector, 4.3.1; KIP-207, KIP-392, KAFKA-15390.
 """
 
 from __future__ import annotations

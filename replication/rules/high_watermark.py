@@ -11,9 +11,9 @@ Constraints: on a leader it only rises; it never passes the log's end. On a foll
 new leader starts from its own: what was committed is still there, and is only not shown for a while. Below
 min.insync.replicas it stands still, since 3.7.
 
-How: the leader takes the least end offset over itself, the maximal ISR (a replica being added counts already, one
-being removed counts still), and the caught-up followers outside it that may join: were these not waited for, a
-follower could run after a rising high watermark for ever and never join.
+How: the leader takes the least end offset over itself, the maximal ISR (a replica being added counts already, one being
+removed counts still), and the caught-up followers outside it that may join: were these not waited for, a follower could
+run after a rising high watermark for ever and never join.
 
 Example: ISR (1, 2), ends 10 and 8; replica 3 is out of sync at 5 and not caught up. With 3 being added it is 5.
 
@@ -34,8 +34,8 @@ Example: ISR (1, 2), ends 10 and 8; replica 3 is out of sync at 5 and not caught
 
 Left out: the last stable offset of transactions; it is bounded by the high watermark and lives with the log.
 
-Source: Kafka core Partition.maybeIncrementLeaderHW, UnifiedLog.maybeIncrementHighWatermark and
-updateHighWatermark, commit 1eb7644 (2024-10); KIP-497, KAFKA-15021, KAFKA-15583, KAFKA-9491.
+Source: Kafka core Partition.maybeIncrementLeaderHW, UnifiedLog.maybeIncrementHighWatermark and updateHighWatermark,
+4.3.1; KIP-497, KAFKA-15021, KAFKA-15583, KAFKA-9491.
 """
 
 from __future__ import annotations

@@ -31,8 +31,8 @@ Example: replica.lag.time.max.ms is 30000; a follower had every record at 1000 m
 Left out: the timer that looks for lagging followers (every lag_ms_max / 2, so removal takes up to 1.5 times the lag).
 
 Source: Kafka core Partition.maybeShrinkIsr, maybeExpandIsr, needsExpandIsr, isReplicaIsrEligible,
-getOutOfSyncReplicas, prepareIsrExpand, prepareIsrShrink, ReplicaManager.maybeShrinkIsr and Replica.isCaughtUp, commit
-1eb7644 (2024-10); KAFKA-7128, KAFKA-7152, KIP-497, KIP-841, KIP-903.
+getOutOfSyncReplicas, prepareIsrExpand, prepareIsrShrink, ReplicaManager.maybeShrinkIsr and Replica.isCaughtUp, 4.3.1;
+KAFKA-7128, KAFKA-7152, KIP-497, KIP-841, KIP-903.
 """
 
 from __future__ import annotations

@@ -13,8 +13,8 @@ to the leader's own AlterPartition request may have brought it first. The epoch'
 when the leader learns its epoch, and is assigned in the epoch cache before any record is appended.
 
 How: a broker that did not lead before knows nothing of the followers' logs. One that led already keeps their end
-offsets, as no other leader has truncated them; they count as fetched in the new epoch. In both cases members of the
-ISR count as caught up now, others as never. A pending AlterPartition request is dropped: the ISR is the new state's.
+offsets, as no other leader has truncated them; they count as fetched in the new epoch. In both cases members of the ISR
+count as caught up now, others as never. A pending AlterPartition request is dropped: the ISR is the new state's.
 
 Example: the log ends at 17 when the broker learns that it leads epoch 4: epoch 4 starts at 17.
 
@@ -31,8 +31,8 @@ True
 
 Left out: creating the log and its directory; deleted topics.
 
-Source: Kafka core Partition.makeLeader, makeFollower, updateAssignmentAndIsr and Replica.resetReplicaState,
-commit 1eb7644 (2024-10); KAFKA-13790, KAFKA-7415, KAFKA-7164.
+Source: Kafka core Partition.makeLeader, makeFollower, updateAssignmentAndIsr and Replica.resetReplicaState, 4.3.1;
+KAFKA-13790, KAFKA-7415, KAFKA-7164.
 """
 
 from __future__ import annotations

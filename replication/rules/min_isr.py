@@ -1,9 +1,7 @@
 """Decide how many in-sync replicas a partition needs, and whether it has them.
 
-What it decides: the effective min.insync.replicas of one partition, on the leader and on the controller.
-
-Constraints: a partition with fewer replicas than min.insync.replicas needs all of them and no more, since 3.7; before,
-it could never accept an acks=all write.
+A partition with fewer replicas than min.insync.replicas needs all of them and no more, since 3.7; before, it could
+never accept an acks=all write.
 
 Example: min.insync.replicas is 3 and the partition has 2 replicas.
 
@@ -11,11 +9,8 @@ Example: min.insync.replicas is 3 and the partition has 2 replicas.
 >>> effective_min_isr(3, 2, CURRENT), effective_min_isr(3, 2, rules_of("3.6"))
 (2, 3)
 
-Left out: the controller counts the replicas of the topic's partition 0 and the leader those of its own
-partition; callers pass their own count.
-
 Source: Kafka core Partition.effectiveMinIsr and isUnderMinIsr, metadata
-ReplicationControlManager.getTopicEffectiveMinIsr, commit 1eb7644 (2024-10); KAFKA-15583.
+ReplicationControlManager.getTopicEffectiveMinIsr, 4.3.1; KAFKA-15583.
 """
 
 from __future__ import annotations

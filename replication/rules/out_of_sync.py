@@ -1,16 +1,7 @@
 """Describe the replicas outside the ISR: how far behind each one is, and why it is outside.
 
-What it decides: nothing about the partition; the result is computed from the leader's state alone. AR = ISR + OSR:
-every assigned replica is in sync or is listed here.
-
-Goals, most important first:
-1. Each out-of-sync replica has one reason, the first that applies in the order of `Why`.
-2. Lag is given in records and in milliseconds, each as far as the leader knows it.
-
-Constraints: a lag that the leader cannot know is None: the lag in records of a replica that has not fetched since
-this leader was elected, and the lag in time of a replica that never had every record.
-
-How: the broker's metadata is checked first, the replica's fetches second.
+A lag that the leader cannot know is None: the lag in records of a replica that has not fetched since this leader was
+elected, and the lag in time of a replica that never had every record.
 
 Example: the leader's log ends at 9, the follower's at 4, and the follower's last fetch is 40 s ago.
 
@@ -25,10 +16,8 @@ Example: the leader's log ends at 9, the follower's at 4, and the follower's las
 >>> [(found.why.name, found.lag_records, found.lag_ms) for found in out_of_sync(leader, log, now, PartitionSettings())]
 [('STUCK', 5, None)]
 
-Left out: fetches from earlier leaders; a new leader knows a follower only by fetches from itself.
-
 Source: the order is ours; the facts are those of Kafka core Partition.getOutOfSyncReplicas and isReplicaIsrEligible,
-commit 1eb7644 (2024-10), which knows stuck followers and slow ones.
+4.3.1, which knows stuck followers and slow ones.
 """
 
 from __future__ import annotations

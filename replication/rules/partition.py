@@ -1,24 +1,7 @@
 """Define the values that rules take and return: a partition as controller, leader and follower see it, and a log.
 
-What it decides: only what can be read off a value: AR = ISR + OSR, a follower's state, whether a change of the ISR is
-pending. Every rule in the modules beside this one takes these values and returns new ones.
-
-Goals, most important first:
-1. One value for each point of view, so that no rule can use what its broker could not know.
-2. Small, frozen, hashable: a simulation keeps thousands, an explorer compares millions.
-
-Constraints: tuples keep Kafka's orders (replicas: assignment order, preferred leader first; ISR: as the last change
-wrote it). An end offset is exclusive. -1 stands for "not known" where Kafka writes -1 on the wire.
-
-How: for roles that are built on these values:
-- The controller holds one `PartitionState` a partition and one `BrokerStatus` a registered broker. Each change comes
-  from `partition_change.change` or from an event in `controller_events`, raises the partition epoch by one, and is
-  sent to the replicas as it is: a `PartitionState` is also the metadata record that a broker learns.
-- A leader holds a `LeaderState` (`leadership.become_leader` makes it) and, of its log, shows a `LogState`.
-  `fetch.decide_fetch` answers a follower's fetch, `isr` and `high_watermark` say what follows from it, and the
-  `AlterPartitionRequest` in `LeaderState.pending` is the one request that may be pending.
-- A follower holds a `FollowerState` and its own `LogState`; `fetch.after_answer` says what its log is after an answer.
-- Whoever applies a decision to a log (the explorer's tuples, a real PartitionLog) does so itself.
+Tuples keep Kafka's orders (replicas: assignment order, preferred leader first; ISR: as the last change wrote it). An
+end offset is exclusive. -1 stands for "not known" where Kafka writes -1 on the wire.
 
 Example: replicas (1, 2, 3) with ISR (2, 1).
 
@@ -26,10 +9,8 @@ Example: replicas (1, 2, 3) with ISR (2, 1).
 >>> PartitionState(replicas=(one, two, three), isr=(two, one), leader=two).out_of_sync
 (3,)
 
-Left out: directories within a broker; whether a replica's directory is online is part of who is acceptable.
-
-Source: Kafka metadata PartitionRegistration, core Partition.scala and Replica.scala (commit 1eb7644, 2024-10);
-KIP-497 (pending change of the ISR), KIP-903 (broker epochs in it), KIP-966 (ELR).
+Source: Kafka metadata PartitionRegistration, core Partition.scala and Replica.scala, 4.3.1; KIP-497 (pending change of
+the ISR), KIP-903 (broker epochs in it), KIP-966 (ELR).
 """
 
 from __future__ import annotations

@@ -27,8 +27,8 @@ Example: min.insync.replicas is 2, the ISR is (1, 2), 1 leads, and the target IS
 Left out: directories and the record's wire format.
 
 Source: Kafka metadata PartitionChangeBuilder.build (triggerLeaderEpochBumpForReplicaReassignmentIfNeeded,
-triggerLeaderEpochBumpForIsrShrinkIfNeeded, completeReassignmentIfNeeded) and PartitionRegistration.merge, commit
-1eb7644 (2024-10); KIP-455, KIP-704, KIP-966, KAFKA-15021.
+triggerLeaderEpochBumpForIsrShrinkIfNeeded, completeReassignmentIfNeeded) and PartitionRegistration.merge, 4.3.1;
+KIP-455, KIP-704, KIP-966, KAFKA-15021.
 """
 
 from __future__ import annotations

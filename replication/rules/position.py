@@ -1,25 +1,13 @@
 """Decide whether a consumer may go on from its position after a change of leader, or where its log was truncated.
 
-What it decides: from the leader's answer to OffsetsForLeaderEpoch, whether a consumer's position still stands, and
-where else it goes on.
-
-Goals, most important first:
-1. A consumer never goes on in a diverging log without noticing.
-2. Records that it has read and that the log still holds are not read again.
-
-Constraints: a position is an offset and the leader epoch of the last record before it. It is validated once for each
-leader epoch that the consumer learns, before the next fetch.
-
-How: the epoch ends at or past the position: go on. It ends before: the log was truncated there. The leader does not
-know the epoch: the log was truncated at an unknown offset, and the consumer starts by its auto.offset.reset.
+A position is an offset and the leader epoch of the last record before it. It is validated once for each leader epoch
+that the consumer learns, before the next fetch.
 
 Example: a consumer has read up to offset 3, the last record in epoch 1; the new leader says that epoch 1 ends at 1.
 
 >>> checked = check_position(Position(Offset(3), LeaderEpoch(1)), EpochEnd(LeaderEpoch(1), Offset(1)))
 >>> checked.check.name, checked.position.offset
 ('CUT', 1)
-
-Left out: a consumer without a reset policy, which gets LogTruncationException instead.
 
 Source: Kafka clients SubscriptionState.maybeCompleteValidation and OffsetsForLeaderEpochUtils, 4.0; KIP-320.
 """

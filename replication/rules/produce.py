@@ -1,20 +1,7 @@
 """Decide whether a leader accepts a produce request, when and how it answers, and what the producer may believe.
 
-What it decides: the error that refuses a write, the answer to an acks=all write that waits in purgatory
-(DelayedProduce), and what each answer means for the fate of the records.
-
-Goals, most important first:
-1. Success with acks=all means committed: the records outlive any clean election.
-2. A definite refusal means that the records are in no log.
-3. An answer that is neither leaves the fate unknown, and says so.
-
-Constraints: with acks=all nothing is appended under min.insync.replicas; acks=0 and 1 are appended all the same, and
-become visible only when the ISR has grown.
-
-How: acks=all waits until the high watermark has reached the end of the records. If by then the maximal ISR has become
-too small, NOT_ENOUGH_REPLICAS_AFTER_APPEND says that the records are there and may or may not last. With the high
-watermark frozen under min.insync.replicas (3.7) that happens only if the ISR shrinks between the two; a write that is
-stuck ends in REQUEST_TIMED_OUT.
+With acks=all nothing is appended under min.insync.replicas; acks=0 and 1 are appended all the same, and become visible
+only when the ISR has grown.
 
 Example: ISR (1,) with min.insync.replicas=2: acks=all is refused and not appended, acks=1 succeeds.
 
@@ -27,10 +14,8 @@ Example: ISR (1,) with min.insync.replicas=2: acks=all is refused and not append
 >>> fate(ErrorCode.NOT_ENOUGH_REPLICAS, appended=False).name, fate(ErrorCode.REQUEST_TIMED_OUT, appended=True).name
 ('FAILED', 'UNKNOWN')
 
-Left out: checks of the records themselves, idempotence and transactions.
-
 Source: Kafka core Partition.appendRecordsToLeader, checkEnoughReplicasReachOffset, DelayedProduce and
-ReplicaManager.isValidRequiredAcks, commit 1eb7644 (2024-10); KAFKA-15583.
+ReplicaManager.isValidRequiredAcks, 4.3.1; KAFKA-15583.
 """
 
 from __future__ import annotations

@@ -1,8 +1,5 @@
 """Hold the other inputs of a decision: a partition's settings, and the time and metadata at a broker.
 
-What it decides: nothing; it keeps the parameter lists of the rules short. `PartitionSettings` change when an operator
-alters a configuration; a `Moment` is new for each event.
-
 Example: a partition under current Kafka with min.insync.replicas=2 and otherwise defaults.
 
 >>> settings = PartitionSettings(min_isr=2)

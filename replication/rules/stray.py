@@ -1,14 +1,6 @@
 """Decide which logs on a broker's disk belong to no partition of that broker any more.
 
-What it decides: which logs a starting broker, once it has read the metadata, finds to be stray: of a topic that was
-deleted while the broker was down, of one deleted and created again under the same name, or of a partition that was
-moved away.
-
-Goals, most important first:
-1. Records of a deleted topic never pass for records of another topic of the same name.
-2. The log of a partition of this broker is never removed.
-
-Constraints: a topic is known by its id, which is in the partition.metadata file beside the log. Without ids (before
+A topic is known by its id, which is in the partition.metadata file beside the log. Without ids (before
 3.1) only the name is known, and a log whose topic's name exists is kept.
 
 Example: topic "a" with id 1 was deleted and created again with id 2.
@@ -21,9 +13,7 @@ True
 >>> is_stray(StoredReplica("a", topic_id=1), one, {2: "a"}, partitions, without(CURRENT, "topic_id_check"))
 False
 
-Left out: that a stray log is renamed first and removed later.
-
-Source: Kafka storage LogManager.isStrayKraftReplica, commit 1eb7644 (2024-10); KIP-516, KAFKA-14616.
+Source: Kafka storage LogManager.isStrayKraftReplica, 4.3.1; KIP-516, KAFKA-14616.
 """
 
 from __future__ import annotations

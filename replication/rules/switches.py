@@ -1,21 +1,8 @@
 """Define the fixes of Kafka's replication as named switches, and the rules of each release since 0.10.2.
 
-What it decides: nothing itself: every decision function of this package takes a `Rules` and does what its switches
-say. A switch that is on is today's behaviour; turned off, it is the behaviour before the fix that introduced it,
-so a run can be made under the rules of any release since 0.10.2, or under today's rules less one.
-
-Goals, most important first:
-1. The default is the newest release of Kafka, `broker.releases.NEWEST`.
-2. A switch is one fix: off, it brings back one bug and no other.
-3. Each switch says by itself where it comes from and what goes wrong without it (`SWITCHES`).
-
-Constraints: a `Rules` is frozen and hashable; decision functions read its fields and nothing else of a release.
-What is a configuration in Kafka (min.insync.replicas, unclean.leader.election.enable, replica.lag.time.max.ms) is an
-argument of the functions and not a switch; `ReleaseDefaults` holds the two defaults that changed over time.
-
-How: a release's rules are computed from the table: a switch is on if its first release is not above the release. A
-fix that went into a bug-fix release of an older line counts from the first release x.y.0 that has it. Roles keep one
-`Rules` and pass it on; they never copy a rule.
+A `Rules` is frozen and hashable; decision functions read its fields and nothing else of a release. What is a
+configuration in Kafka (min.insync.replicas, unclean.leader.election.enable, replica.lag.time.max.ms) is an argument of
+the functions and not a switch; `ReleaseDefaults` holds the two defaults that changed over time.
 
 Example: Kafka 2.0.0 truncates by KIP-279, and lets a replica join the ISR that has not reached the leader's epoch.
 
@@ -26,10 +13,8 @@ False
 >>> SWITCHES["strict_min_isr"].since, SWITCHES["strict_min_isr"].source
 ('3.7', 'KAFKA-15583')
 
-Left out: the message formats and the other features of a release; only what reaches replication is here.
-
-Source: the KIPs and issues named by each switch; the release numbers were read in Kafka's tagged sources
-(core Partition.scala, AbstractFetcherThread.scala, ReplicaManager.scala; metadata org.apache.kafka.controller). Of 4.3,
+Source: the KIPs and issues named by each switch; the release numbers were read in Kafka's tagged sources (core
+Partition.scala, AbstractFetcherThread.scala, ReplicaManager.scala; metadata org.apache.kafka.controller). Of 4.3,
 Partition, DelayedFetch and PartitionChangeBuilder of 4.3.1 were compared with those of 4.1.2.
 """
 

@@ -32,8 +32,8 @@ Left out: the future replica of a move between directories (ReplicaAlterLogDirs)
 
 Source: Kafka core AbstractFetcherThread.getOffsetTruncationState, fetchOffsetAndTruncate and onPartitionFenced,
 ReplicaManager.lastOffsetForLeaderEpoch (the OffsetsForLeaderEpoch request), UnifiedLog.truncateTo,
-truncateFullyAndStartAt and maybeIncrementLogStartOffset, commit 1eb7644 (2024-10), ReplicaFetcherThread.maybeTruncate
-in 0.11.0; KIP-101, KIP-279, KIP-320, KAFKA-10554, KAFKA-10706.
+truncateFullyAndStartAt and maybeIncrementLogStartOffset, 4.3.1, ReplicaFetcherThread.maybeTruncate in 0.11.0; KIP-101,
+KIP-279, KIP-320, KAFKA-10554, KAFKA-10706.
 """
 
 from __future__ import annotations

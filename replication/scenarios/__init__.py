@@ -5,7 +5,7 @@
 - disk_faults: Operations on disks: a directory that fails, and a log with another topic's id.
 - zombie_controller: A replaced controller that stays alive, with leaders that still send it AlterPartition.
 - extension: Performs a scenario's operations in a run, and notes the logs and responses that the scenario compares.
-- result: What every scenario has in common, and scenarios without a cluster.
+- result: Results of scenarios, and scenarios without a cluster: a script over one log or one search.
 - scenario: A fault scenario as data: a cluster, faults and operations, and the expected states and responses.
 - group_scenario: A scenario of consumer groups in the cluster: members, faults, and expected states.
 - catalogue/: The scenarios by theme.

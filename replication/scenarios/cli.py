@@ -1,13 +1,4 @@
-"""Define the commands `scenario list` and `scenario run NAME`.
-
-What it decides: what is printed of a scenario: its title, description and source, each change of state, and whether the
-outcome is the expected one. Exit status 0 if it is, 1 if not, 2 for an unknown name or wrong usage.
-
-Example: `scenario run S01-before` prints how a committed record is lost; `scenario run --all --json` prints one JSON
-object per scenario.
-
-Source: ours; click.
-"""
+"""Define the commands `scenario list` and `scenario run NAME`."""
 
 from __future__ import annotations
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 import attrs
 
 from broker.ids import BrokerId
-from log.files.metadata_files import PARTITION_METADATA_FILE, PartitionMetadata, write_partition_metadata
 from log.storage.faults import Fault as LogFault
+from log.storage.metadata_files import PARTITION_METADATA_FILE, PartitionMetadata, write_partition_metadata
 from replication.roles.messages import Message, NodeId
 from replication.roles.outbox import Outbox
 from replication.scenarios.operations import ScenarioContext, start_broker

@@ -1,17 +1,6 @@
 """Perform a scenario's operations in a run and note the logs and responses that the scenario compares.
 
-What it decides: what is noted of a run: at each given time the values and the high watermark of every broker's log;
-each response with an error code, by type; at the end the acknowledged values that the leader lacks.
-
-Constraints: it reads the logs' bytes and changes nothing.
-
-How: it is a `replication.simulation.run.Extension`, which joins before the cluster begins.
-
-Example: if broker 1 leads without value 0 at 20 s, `snapshots[20_000, 0].logs` is ((0,), ()) and `lost_values` is (0,).
-
-Left out: what the checkers find, which is part of the run's outcome.
-
-Source: ours.
+It reads the logs' bytes and changes nothing.
 """
 
 from __future__ import annotations

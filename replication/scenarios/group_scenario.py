@@ -1,18 +1,7 @@
 """Define a scenario of consumer groups in the cluster: members, faults, and the state expected at given times.
 
-What it decides: how a scenario is compared with a run: at each expected state the coordinator, the group's state and
-the owners of partitions; at the end the count of each response, the members whose program ended, and broken
-invariants.
-
-Goals, most important first:
-1. A reader sees which event happens when, and what follows.
-2. A scenario runs in the same cluster with the same checks as random runs do.
-
-Constraints: one group; one topic "t" of three partitions unless the scenario has others; one partition of
-`__consumer_offsets`, whose preferred leader is broker 0. Seed, plan and faults are fixed.
-
-Example: `ExpectedGroup(40_000, coordinator=1, state="STABLE")` and
-`ExpectedGroupResponses("OffsetCommitResponse", ErrorCode.UNKNOWN_MEMBER_ID)`.
+One group; one topic "t" of three partitions unless the scenario has others; one partition of `__consumer_offsets`,
+whose preferred leader is broker 0. Seed, plan and faults are fixed.
 
 Source: ours; each scenario names its own.
 """

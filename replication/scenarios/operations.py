@@ -1,23 +1,7 @@
 """Define the operations of a scenario: single writes and reads, admin requests, held messages and crashes.
 
-What it decides: how each operation reaches the cluster. It is always a message to a process, or a change of the
-network or of a machine, never a change of what a role knows.
-
-Goals, most important first:
-1. One operation is one line of a scenario, with its time.
-2. Everything that follows from an operation follows from the roles and the rules.
-
-Constraints: brokers are plain numbers here, as in a plan of faults. `LosePower` loses an exact number of records of
-each log, which `Fault` draws at random; flushed records stay.
-
-How: an operation has `at_ms` and `perform(context)`; the context holds the cluster and the scenario's client.
-
-Example: `HoldMessages(5_000, 7_000, "MetadataFetchResponse", receiver=1)` delays the metadata of broker 1 from 5 s to
-7 s, and `SendRecord(5_100, broker=0)` sends one record to broker 0 meanwhile.
-
-Left out: batches of several records, transactions.
-
-Source: ours.
+Brokers are plain numbers here, as in a plan of faults. `LosePower` loses an exact number of records of each log, which
+`Fault` draws at random; flushed records stay.
 """
 
 from __future__ import annotations

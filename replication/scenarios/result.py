@@ -1,4 +1,4 @@
-"""What every scenario has in common, and scenarios without a cluster: a script over one log or one search.
+"""Results of scenarios, and scenarios without a cluster: a script over one log or one search.
 
 A script calls the same functions and logs as the rest of the package and returns the facts that it observed; each is
 compared with the expected one, such as `Fact("the log ends at", 3)`.

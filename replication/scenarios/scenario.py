@@ -1,19 +1,7 @@
 """Define a fault scenario as data: a cluster, faults and operations, and the states, responses and losses expected.
 
-What it decides: how a scenario is compared with a run: at given times the partition's leader, ISR, ELR and logs; at the
-end the error codes of the responses, the broken invariants, and the acknowledged records that are lost.
-
-Goals, most important first:
-1. A reader sees which event happens when, and what follows.
-2. A scenario runs on the same simulation as random runs: everything happens by messages.
-
-Constraints: seed, plan and operations are fixed, so a scenario always goes the same way. A historical bug is played
-twice: without its fix, named "...-before", with the invariants that this breaks; and with the fix.
-
-Example: `ExpectedState(20_000, leader=1, isr=(1, 2))`,
-`ExpectedResponses("ProduceResponse", ErrorCode.NOT_ENOUGH_REPLICAS)`.
-
-Left out: scenarios that need no cluster (`replication.scenarios.result`).
+Seed, plan and operations are fixed, so a scenario always goes the same way. A historical bug is played twice: without
+its fix, named "...-before", with the invariants that this breaks; and with the fix.
 
 Source: each scenario names its own.
 """

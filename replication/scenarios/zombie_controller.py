@@ -1,16 +1,7 @@
 """Keep a replaced controller alive, with leaders that still send it AlterPartition.
 
-What it decides: what the zombie knows: everything that the controller knew at `at_ms`, and nothing later.
-
-Constraints: the zombie answers AlterPartition by its rules and receives nothing else; it changes its own copy only.
-Leaders ask it instead of the controller until `until_ms`.
-
-How: from `at_ms` to `until_ms` AlterPartition requests go to a further process, which plays the controller's role on a
-copy of the state at `at_ms`.
-
-Example: `ZombieController(5_000, 12_000)`.
-
-Left out: how a controller learns that it was replaced (`replication.explore`).
+The zombie answers AlterPartition by its rules and receives nothing else; it changes its own copy only. Leaders ask it
+instead of the controller until `until_ms`.
 
 Source: KAFKA-14154.
 """

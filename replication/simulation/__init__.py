@@ -2,7 +2,6 @@
 
 - liveness: Say what a cluster still owes after all faults are over: whole again, new writes, readers, stops.
 - lag_watch: Watch that a follower that lags leaves the ISR in time, also while faults last (L15).
-- former_members: Find leaders whose high watermark waits for a former member of the ISR, for whom L16 waits.
 - write_watch: Watch that a partition takes and commits writes under faults that do not concern it (L16).
 - repair: Restart brokers that stay fenced for good after the faults.
 - run: Run a simulation from its seed to its verdict: a safety phase under faults, then a liveness phase without.

@@ -1,17 +1,6 @@
 """Run producers and consumers that find leaders, write, read, and note the responses.
 
-What it decides: how clients behave. A producer has one write in flight; an idempotent one sends the same batch again
-until the response is certain or its time is over, another one gives up on an uncertain response. A consumer reads its
-partition from the first offset on and follows auto.offset.reset when it is out of range; the error response carries the
-log's bounds, which Kafka's consumer asks for with ListOffsets.
-
-Goals, most important first:
-1. A write noted as acknowledged was acknowledged, and a write noted as failed never reached a log.
-2. Clients do not share the model's knowledge: they find leaders by Metadata requests to brokers.
-
-Constraints: each value is written once; a batch holds one record, whose value is 8 bytes.
-
-Left out: batches of many records, transactions, consumer groups; a producer looks leaders up after errors only.
+Each value is written once; a batch holds one record, whose value is 8 bytes.
 
 Source: Kafka clients KafkaProducer and Sender, 4.0: retries, delivery.timeout.ms, idempotence (KIP-98); Metadata:
 metadata.max.age.ms.

@@ -1,20 +1,7 @@
 """Run a whole cluster in one thread: nodes, controller and clients on a virtual clock.
 
-What it decides: the order of events: by time, and for equal times by the order in which they were scheduled. An event
-is one message that reaches one node; the node finishes with it before the next event.
-
-Goals, most important first:
-1. The same options and plan give the same events on any machine.
-2. Everything that happens is what the roles ask for: no shortcut around a message.
-
-Constraints: a response reaches only the process run that asked; a paused node handles its messages when it resumes;
-timers die with the process. The clock moves only here.
-
-How: a heap of (time, number, receiver, sender, message). A change of the cluster itself, such as a fault, is an action:
-its heap entry has no receiver, and the action is stored beside the heap. Each `Watch` is called after each event with
-the node that handled it: checkers and trace use it.
-
-Left out: threads and locks within a broker: an event is atomic.
+A response reaches only the process run that asked; a paused node handles its messages when it resumes; timers die with
+the process. The clock moves only here.
 
 Source: ours; discrete-event simulation.
 """

@@ -1,6 +1,6 @@
 """Measure what runs pass through: transitions of state machines, error codes, rare states, and whom each fault struck.
 
-What no run of a campaign reaches is listed as never: no verdict of that campaign says anything about it. Measuring
+What no run reaches is listed as never: no verdict of these runs says anything about it. Measuring
 changes no run; what is measured adds up over runs. The lines of the rules that tests reach are coverage.py's business.
 
 Python's trace function sees each call of `broker.machines.step`; answers are read as they are sent.
@@ -97,7 +97,7 @@ def _error_of(message: Message) -> ErrorCode | None:
 
 
 def coverage_lines(coverage: Coverage) -> Iterator[str]:
-    """Yield the tables of a campaign: machines, error codes, faults by whom they struck, rare states."""
+    """Yield the tables of some runs: machines, error codes, faults by whom they struck, rare states."""
     yield "transitions of each state machine:"
     for machine in MACHINES:
         taken = {

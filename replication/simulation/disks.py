@@ -1,20 +1,7 @@
 """Let the disks of a machine fail: full, broken in one log directory, or without blocks that were never flushed.
 
-What it decides: what a failing disk does to the files. Everything that follows is decided by the broker: it takes the
-log directory offline, tells the controller, and ends with its last directory (KIP-112, KIP-858).
-
-Goals, most important first:
-1. A disk that is full stays so until an operator makes room and restarts the broker.
-2. No byte below the recovery point is lost.
-
-Constraints: a run whose plan has no such fault keeps its storage as it is, and its speed. A process ends when its last
-directory has failed, as Kafka's does.
-
-How: `ArmedStorage` wraps a machine's storage before the run begins. A fault of a disk strikes at the next write of a
-record and at all later ones, until it is mended; a broker that has lost a directory is restarted then. Blocks are lost
-as `log.storage.crash` says: the file keeps its length, and what is not there reads as zeros.
-
-Left out: disks that fail to read, and disks that come back empty in a machine that goes on.
+A run whose plan has no such fault keeps its storage as it is, and its speed. A process ends when its last directory has
+failed, as Kafka's does.
 
 Source: ours; KIP-112, KIP-858; Pillai et al. (OSDI 2014) for the blocks.
 """

@@ -1,11 +1,8 @@
 """Let a policy of somebody's own elect the leaders of a simulated cluster.
 
-What it decides: nothing by itself: it puts the policy into the options of a simulation, and the controller asks it
-wherever Kafka's would elect.
-
-Constraints: the checkers judge its elections like Kafka's own: a leader from outside ISR and ELR needs a setting or an
-order that allows it (I28), and must have every committed record otherwise. A policy that raises, or elects a broker
-that is no replica, ends its run with a finding.
+The checkers judge its elections like Kafka's own: a leader from outside ISR and ELR needs a setting or an order that
+allows it (I28), and must have every committed record otherwise. A policy that raises, or elects a broker that is no
+replica, ends its run with a finding.
 
 Example: a policy that elects the last replica in sync instead of the first.
 
@@ -17,8 +14,6 @@ Example: a policy that elects the last replica in sync instead of the first.
 ...     return Elected(valid[-1], Choice.IN_SYNC) if valid else Elected(-1, Choice.NOBODY)
 >>> run(elected_by(quiet(1, DurationMs(20_000)), last_in_sync)).is_clean
 True
-
-Left out: ZooKeeper mode, in which a broker is the controller.
 
 Source: Kafka metadata PartitionChangeBuilder.electLeader, 4.3.1, which the policy takes the place of.
 """

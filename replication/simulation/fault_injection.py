@@ -1,17 +1,7 @@
 """Apply the faults of a plan to a cluster and undo them.
 
-What it decides: how a planned fault takes effect: a broker that is already down is left alone, and in a strict run a
-fault that would make too many replicas lose records at the same time becomes a plain kill.
-
-Goals, most important first:
-1. After `heal` nothing is left of any fault except lost records; a controlled shutdown that is under way ends.
-2. Targeted faults strike where races are: a message held across an election, a leader killed as it commits.
-
-Constraints: the plan alone decides the time; the state found at that time decides the effect. Every fault that takes
-effect writes a line to the trace.
-
-How: the strict limit counts a replica that lost records until its broker is in the ISR of all its partitions again; at
-any time their number stays below min.insync.replicas.
+The plan alone decides the time; the state found at that time decides the effect. Every fault that takes effect writes a
+line to the trace.
 
 Source: ours; TigerBeetle's VOPR limits losses for the same purpose.
 """

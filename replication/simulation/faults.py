@@ -1,18 +1,13 @@
 """Draw the plan of faults before a run starts.
 
-What it decides: which faults strike when. A plan is data: it can be printed, written by hand, and shrunk by removing
-faults.
-
-Constraints: a plan depends on the options alone; each kind of fault draws from its own stream, so that removing a kind
-moves no other. All faults are over, or healed, when the safety phase ends.
+A plan depends on the options alone; each kind of fault draws from its own stream, so that removing a kind moves no
+other. All faults are over, or healed, when the safety phase ends.
 
 Example:
 
 >>> from replication.simulation import draw_plan, swarm
 >>> print(*draw_plan(swarm(7, DurationMs(20_000))), sep="; ")  # At ms, kind, target, for ms, detail.
 3727 STOP 3 35972 17296; 7279 STOP 1 9961 40582
-
-Left out: faults of single sectors and files (`log.storage.faults`).
 """
 
 from __future__ import annotations

@@ -1,13 +1,7 @@
 """Model a controller that was replaced and does not know it: some brokers still ask it.
 
-What it decides: what such a controller answers: only what changes nothing. Its records are never committed, and from
-the first of them on all its answers wait for a commit that does not come.
-
-Constraints: it knows what the controller knew when it was replaced, and nothing later. It has no metadata to send, and
-its own timers do nothing, as all that they would do is to write records.
-
-Example: it accepts the heartbeat of a broker that is alive, which the new controller does not hear, and it refuses a
-change of an ISR by the state of before.
+It knows what the controller knew when it was replaced, and nothing later. It has no metadata to send, and its own
+timers do nothing, as all that they would do is to write records.
 
 Source: Kafka metadata QuorumController (ControllerWriteEvent, DeferredEventQueue) and raft KafkaRaftClient, 4.3.1;
 KAFKA-14154, KAFKA-15489.

@@ -1,8 +1,5 @@
 """Hold what the clients of a run wrote and read, for the checkers.
 
-How: a write is one value, sent once or several times; its fate is what the producer knows at the end. A consumed record
-is one record that a consumer received.
-
 Source: the histories of Jepsen's Kafka workload.
 """
 

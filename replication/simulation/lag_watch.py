@@ -1,20 +1,9 @@
 """Watch that a follower that lags leaves the ISR in time, also while faults last (L15).
 
-What it decides: every simulated second, for each member of each ISR, since when it lags, and whether that is too long.
-
-Goals, most important first:
-1. Nothing that a fault explains is reported.
-2. A run with this watch has the same history as one without: it sends nothing and draws nothing.
-
-Constraints: a member lags since the last second in which it did not yet lack anything that its leader had. The leader
-has 1.5 times replica.lag.time.max.ms (it looks every half), and SLACK_MS for its request to the controller. The time
-starts again whenever the partition, the leader's process or clock, or the member's process changes, while leader and
-controller do not hear each other well, and while the leader has not read of the partition's present state.
-
-Example: replica.lag.time.max.ms is 10 s; a follower in the ISR lacks at 40 s what its leader had at 10 s: that breaks
-L15.
-
-Left out: ZooKeeper mode, where the ISR is written to a znode by way of a session.
+A member lags since the last second in which it did not yet lack anything that its leader had. The leader has 1.5 times
+replica.lag.time.max.ms (it looks every half), and SLACK_MS for its request to the controller. The time starts again
+whenever the partition, the leader's process or clock, or the member's process changes, while leader and controller do
+not hear each other well, and while the leader has not read of the partition's present state.
 
 Source: Kafka core ReplicaManager (isr-expiration every replica.lag.time.max.ms / 2), Partition.maybeShrinkIsr, 4.3.1.
 """

@@ -1,19 +1,10 @@
 """Say what a cluster still owes after all faults are over: L1 to L7, L10 to L13.
 
-What it decides: the first liveness property that does not hold yet. A run asks every second from the end of the faults
-on; what is still missing after `heal_ms_max` is a finding with the code of that property. Logs and high watermarks need
-not all be level at one moment, as groups go on committing: a partition has arrived once its own have been level.
-
-Constraints: brokers, partitions and clients are looked at as they are; nothing is sent or changed. The writes that
-prove L10 are the producers' own: each writes once more to every partition, with acks=all, after the faults.
+Brokers, partitions and clients are looked at as they are; nothing is sent or changed. The writes that prove L10 are the
+producers' own: each writes once more to every partition, with acks=all, after the faults.
 
 With ZooKeeper a consumer may read from a former leader that no controller tells of its end: it was removed while it had
 no session. The consumer is not behind before its metadata is as old as metadata.max.age.ms lets it be.
-
-Example: broker 2 is up but fenced: `Missing("L", "broker 2 is not unfenced in its present life (L6)")`.
-
-Left out: groups (L8) and unrest (L9), which `replication.groups` and `run` look at; what must hold while faults last
-(`replication.checkers.progress`).
 
 Source: Vanlightly/kafka-tlaplus (2025-01) for L3 to L8; the liveness phase of TigerBeetle's VOPR.
 """

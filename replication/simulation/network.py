@@ -1,14 +1,8 @@
 """Decide when a message between nodes arrives, whether it arrives, and how often.
 
-What it decides: the arrival times in ms of each message: none if it is lost or the way is cut, two if it is duplicated.
-
-Constraints: each message takes one draw from the network's own stream, whatever happens to it, so that a cut does not
-change the fate of other messages. With `is_ordered` a message never overtakes one between the same two nodes, as on a
-connection; only held messages may be late.
-
-Example: with delay_ms_max=4 and no faults a message takes 1 to 4 ms.
-
-Left out: bandwidth.
+Each message takes one draw from the network's own stream, whatever happens to it, so that a cut does not change the
+fate of other messages. With `is_ordered` a message never overtakes one between the same two nodes, as on a connection;
+only held messages may be late.
 """
 
 from __future__ import annotations

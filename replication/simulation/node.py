@@ -1,12 +1,7 @@
 """Model a machine with a disk on which a broker's process runs, dies and starts again.
 
-What it decides: what each kind of end leaves on disk: a killed process loses its memory, a machine without power also
-the unflushed end of its logs, a wiped one everything, and a cleanly stopped one nothing.
-
-Constraints: the logs are real ones; the end of a file is torn off at any byte, so that each start recovers as Kafka
-does. No byte below the recovery point is ever lost.
-
-Left out: what `replication.simulation.disks` has: blocks written out of order, directories that fail on their own.
+The logs are real ones; the end of a file is torn off at any byte, so that each start recovers as Kafka does. No byte
+below the recovery point is ever lost.
 
 Source: Kafka's LogManager at shutdown and start; KIP-966 for the clean shutdown file.
 """
@@ -20,11 +15,11 @@ from broker.clock import Clock
 from broker.entropy import RandomSource
 from broker.ids import BrokerId, Offset
 from broker.units import KIB, MIB, SizeBytes, TimeMs
-from log.files.metadata_files import PARTITION_METADATA_FILE, read_partition_metadata
 from log.log_config import LogConfig
 from log.partition.partition_log import PartitionLog
 from log.partition.recovery import LastShutdown
 from log.storage import MemoryStorage, Storage
+from log.storage.metadata_files import PARTITION_METADATA_FILE, read_partition_metadata
 from replication.roles.broker_role import BrokerRole
 from replication.roles.broker_start import BrokerStart
 from replication.roles.hosted import HostedRoleMaker

@@ -1,19 +1,12 @@
 """Define the options of a simulation: the cluster, its clients, the network, and the rate of each fault.
 
-What it decides: which options are allowed; it also draws options from a seed: `quiet` has no faults, `swarm` switches
-whole kinds of faults off at random and draws rates for the others, `harsh` has all of them often.
-
-Goals, most important first:
-1. Seed and options determine the run: the same two give the same history on any machine.
-2. Impossible options are refused with one sentence.
-
-Constraints: rates are whole numbers, so that no float reaches a draw. A strict run keeps the number of replicas that
-lost records at the same time below min.insync.replicas. Then a record that was acknowledged with acks=all is lost only
-to an election that a setting or rule allows, of an unclean leader or the last known one, and is reported with it; any
-other such loss is a finding (I9, I10). Runs that are not strict report their losses and find none. Without ELR any
-loss can cost acknowledged records, as a member of the ISR leads on without them (KIP-966): a strict run then loses
-none. All four kinds of options have sound rules: the newest release without the weaknesses that it has itself, which
-are scenarios (S99, S100).
+Rates are whole numbers, so that no float reaches a draw. A strict run keeps the number of replicas that lost records at
+the same time below min.insync.replicas. Then a record that was acknowledged with acks=all is lost only to an election
+that a setting or rule allows, of an unclean leader or the last known one, and is reported with it; any other such loss
+is a finding (I9, I10). Runs that are not strict report their losses and find none. Without ELR any loss can cost
+acknowledged records, as a member of the ISR leads on without them (KIP-966): a strict run then loses none. All four
+kinds of options have sound rules: the newest release without the weaknesses that it has itself, which are scenarios
+(S99, S100).
 
 Example:
 

@@ -1,9 +1,6 @@
 """Format the options of a run as lines.
 
-Constraints: the lines name every option that determines the run, the seed first, so that a run can be repeated from
-them.
-
-Source: ours.
+The lines name every option that determines the run, the seed first, so that a run can be repeated from them.
 """
 
 from __future__ import annotations

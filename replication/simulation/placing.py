@@ -1,9 +1,6 @@
 """Place the partitions of a simulated cluster by a placement policy.
 
-What it decides: nothing by itself: it calls the placer as Kafka's controller does, with every broker alive and its rack
-known, and puts the assignment into the options of a simulation.
-
-Constraints: the same options and placer give the same assignment; the placer draws from Kafka's own generator.
+The same options and placer give the same assignment; the placer draws from Kafka's own generator.
 
 Example:
 
@@ -12,8 +9,6 @@ Example:
 >>> from replication.simulation import placed, quiet
 >>> placed(quiet(1, DurationMs(60_000)), StripedPlacer()).assignment
 ((2, 0, 1), (0, 1, 2))
-
-Left out: brokers that are fenced while partitions are created.
 
 Source: Kafka ReplicationControlManager.createTopic, 4.0.
 """

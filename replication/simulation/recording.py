@@ -1,6 +1,6 @@
 """Record a run over time: each state of each partition, each high watermark of a leader, each ISR shrink.
 
-Constraints: times rise; a high watermark is noted when the broker that the controller knows as leader moves it.
+Times rise; a high watermark is noted when the broker that the controller knows as leader moves it.
 
 Example: state_at(0, 7_000) is the last state that partition 0 had up to 7 s.
 """

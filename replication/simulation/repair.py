@@ -4,8 +4,6 @@ A registration of an earlier incarnation, late on its way, has come between the 
 heartbeat, as no session is valid then (ClusterControlManager.registerBroker). The broker goes on with its epoch, which
 is stale, and never registers again (BrokerLifecycleManager). No ticket of Kafka's is known for that.
 
-Example: broker 3 has epoch 559 in incarnation 11, and the controller has 560 for incarnation 10: it is restarted.
-
 Source: ClusterControlManager.registerBroker and BrokerLifecycleManager.BrokerHeartbeatResponseEvent, 4.3.1.
 """
 

@@ -1,18 +1,7 @@
 """Run retention and compaction in a simulation: their settings, their intervals and their faults.
 
-What it decides: the retention of a run: drawn from its seed, or as given. Each broker runs retention and cleaner at its
-own interval; faults also delete records, and run retention and cleaner at once or right after a broker became leader or
-follower of a partition, or truncated its log.
-
-Goals, most important first:
-1. A run without retention is the same as before, to the last event.
-2. Everything done to a log is done by its broker, on a message.
-
-Constraints: draws come from separate streams. DeleteRecords asks for an offset between the leader's log start offset
-and one past its high watermark, so that some requests are refused; the offsets are the leader's, as a client learns
-them.
-
-Example: with_retention(swarm(7, DurationMs(600_000))).retention is drawn from seed 7.
+Draws come from separate streams. DeleteRecords asks for an offset between the leader's log start offset and one past
+its high watermark, so that some requests are refused; the offsets are the leader's, as a client learns them.
 
 Source: ours; the settings are those of `replication.retention.policy`.
 """

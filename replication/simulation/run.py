@@ -1,17 +1,6 @@
 """Run a simulation from its seed to its verdict: a safety phase under faults, then a liveness phase without.
 
-What it decides: the phases of a run and its verdict. In the safety phase faults strike and every event is checked. Then
-all faults end, and the cluster has `heal_ms_max` to become whole: every broker unfenced, every partition with a leader
-and all replicas in sync, all logs equal, every write answered (L1 to L7). Within the same time each producer writes to
-each partition once more and is acknowledged by all, high watermarks reach the logs' ends, consumers reach those, and a
-broker that is told to stop has stopped (L10 to L13). Then the cluster must stay so (L9). A cluster that does not become
-whole is a finding that names what is missing.
-
-Goals, most important first:
-1. The same options and plan give the same outcome, digest included.
-2. A failing run names the command that repeats it.
-
-Constraints: half of the checks are asserts: a run under python -O is refused.
+Half of the checks are asserts: a run under python -O is refused.
 
 Example:
 

@@ -1,15 +1,6 @@
 """Shrink the plan of a failing run to the fewest faults that still break the same invariant.
 
-What it decides: which faults are needed. Faults are removed in halves, then quarters, down to single ones; a smaller
-plan is taken whenever the run still breaks one of the original invariants.
-
-Constraints: options and seed stay the same; each try is a whole run, at most `tries_max` of them.
-
-How: the cost is about (needed faults) x log(faults) runs.
-
-Example: of 41 faults, a held AlterPartition and one kill are left.
-
-Left out: shorter durations and fewer clients.
+Options and seed stay the same; each try is a whole run, at most `tries_max` of them.
 
 Source: Zeller, Hildebrandt: Simplifying and Isolating Failure-Inducing Input (2002), the ddmin algorithm.
 """

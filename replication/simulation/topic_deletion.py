@@ -1,14 +1,8 @@
 """Delete topics while they are written, and create others of the same name.
 
-What it decides: when an operator's orders are given: DeleteTopic until the topic is gone, then, after the fault's time,
-CreateTopic of a topic with that name and those replicas until it is there. Nobody tells the clients: a producer gets
-UNKNOWN_TOPIC_OR_PARTITION, and clients go on with the topic that has the name then.
-
-Constraints: a partition's number is its topic's id and is never used twice; `History.successors` says which number has
-a topic's name after it. Orders are given again each second while the controller is away, and no more once faults are
-over: a topic that is not created again by then is gone for good.
-
-Example: partition 1 is deleted at 20 s and created again as number 3, `topic-1` both, at 25 s.
+A partition's number is its topic's id and is never used twice; `History.successors` says which number has a topic's
+name after it. Orders are given again each second while the controller is away, and no more once faults are over: a
+topic that is not created again by then is gone for good.
 
 Source: ours; Kafka TopicCommand, KIP-516 for topic ids.
 """

@@ -1,12 +1,6 @@
 """Write one line per state change of a run, and compute a digest of everything that happened.
 
-What it decides: when two histories are equal: the digest covers each delivered message with its time, receiver and
-type, and every line. Two runs with equal digests went the same way.
-
-Constraints: only whole numbers and text are hashed, never Python's own hash; so the digest is the same in every
-process.
-
-Example: `    4210 ms  broker 2 dies`.
+Only whole numbers and text are hashed, never Python's own hash; so the digest is the same in every process.
 """
 
 from __future__ import annotations

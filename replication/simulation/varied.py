@@ -1,14 +1,7 @@
 """Draw options of every kind from a seed: settings as clusters have them, and every fault.
 
-What it decides: `varied` draws what `swarm` leaves as it is: brokers with several log directories, factors from 1 to 5,
-min.insync.replicas from 1 to the factor, unclean elections on or off, short and long lag limits, and how often
-preferred leaders are elected and leaderless partitions swept; and all kinds of faults.
-
-Constraints: it has a stream of its own, so that what `swarm` and `harsh` draw stays as it is. With
-min.insync.replicas 1 a strict run may lose nothing, so that such a run is strict or not by the seed; so is one run in
-four of the others.
-
-Example: of the seeds 0 to 99 a fourth has unclean elections, and a third brokers with several directories.
+It has a stream of its own, so that what `swarm` and `harsh` draw stays as it is. With min.insync.replicas 1 a strict
+run may lose nothing, so that such a run is strict or not by the seed; so is one run in four of the others.
 
 Source: the ranges are ours.
 """

@@ -1,15 +1,6 @@
 """Show one partition of a running simulation: its state, its replicas' logs, and why replicas are out of sync.
 
-Constraints: AR = ISR + OSR, always. What only a leader knows (how far a replica lags) is None without a leader.
-
-How: a view combines what the controller knows, what the leader knows and what lies on the disks.
-
-Example: `partition 0 at 20000 ms: leader 0 (epoch 0), ISR 0,2, OSR 1 (STUCK, 31 records, 15000 ms; left at
-18000 ms, as its leader found that it lags)`.
-
-Left out: the past, which is in `recording`.
-
-Source: ours.
+AR = ISR + OSR, always. What only a leader knows (how far a replica lags) is None without a leader.
 """
 
 from __future__ import annotations

@@ -1,18 +1,7 @@
 """Apply the faults that are of no single broker's process: splits, controllers, late metadata, clocks.
 
-What it decides: who is on which side of a split, what is late, and when an operator cancels. Everything that follows is
-decided by the roles.
-
-Goals, most important first:
-1. After `heal` nothing is left of any of these faults except what a clock has gained or lost.
-2. Each split is one that a switch or a firewall makes: between groups, never between single processes of a machine.
-
-Constraints: the numbers of the fault alone decide the groups: bit b of `detail` says on which side broker b is; its
-target is always on the first side, and another broker on the second.
-
-Example: SPLIT, target 0, detail 2 of four brokers: 0 and 1 against 2 and 3, and both hear the controller.
-
-Left out: a controller's own disk (`replication.explore`, model quorum).
+The numbers of the fault alone decide the groups: bit b of `detail` says on which side broker b is; its target is always
+on the first side, and another broker on the second.
 
 Source: ours; KAFKA-14154 and KAFKA-15489 for former controllers, KIP-455 for cancelled moves.
 """

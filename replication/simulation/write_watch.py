@@ -1,22 +1,10 @@
 """Watch that a partition takes and commits writes under faults that do not concern it (L16).
 
-What it decides: every simulated second, for each partition, since when nothing stands in its way, whether all that its
-leader had then is committed in time, and whether the leader has refused a write meanwhile.
-
-Goals, most important first:
-1. Nothing that a fault explains is reported.
-2. A run with this watch has the same history as one without: it sends nothing and draws nothing.
-
-Constraints: nothing stands in the way while there is one controller, the leader is alive, has read of the partition's
-present state, and hears the controller and each member of the ISR and is heard; the members are alive, hear the
-controller and are min.insync.replicas at least. The time starts again when leader, epoch, a process or a clock changes.
-The bound is that of L15, `limit_ms`: a member that does not fetch has left the ISR by then, and does not count. One
-that left before it lagged counts in Kafka until the leader looks again, which is excused (`former_members`).
-
-Example: replica.lag.time.max.ms is 10 s; a leader that all members hear had 40 records at 50 s, and its high watermark
-is 39 at 76 s: that breaks L16.
-
-Left out: ZooKeeper mode, as in L15; whether clients find the leader (L10); refusals of a producer's sequence.
+Nothing stands in the way while there is one controller, the leader is alive, has read of the partition's present state,
+and hears the controller and each member of the ISR and is heard; the members are alive, hear the controller and are
+min.insync.replicas at least. The time starts again when leader, epoch, a process or a clock changes. The bound is that
+of L15, `limit_ms`: a member that does not fetch has left the ISR by then, and does not count. One that left before it
+lagged counts in Kafka until the leader looks again, at the next record: it must have taken one since.
 
 Source: ours; Kafka core Partition.maybeShrinkIsr and maybeIncrementLeaderHW, 4.3.1, for the bound.
 """
@@ -35,7 +23,6 @@ from replication.roles.leader import LeaderRole
 from replication.roles.messages import CONTROLLER, NodeId, ProduceResponse
 from replication.rules.partition import PartitionState
 from replication.simulation.cluster import Cluster
-from replication.simulation.former_members import FormerMembers
 from replication.simulation.lag_watch import LOOK_MS, ClockSetbacks, limit_ms
 
 REFUSALS: Final = frozenset(
@@ -57,6 +44,9 @@ class _Clear:
     basis: tuple[object, ...]
     asked_ms: int
     end_offset: int
+    log_end_offset: int
+    appended_ms: int
+    """When the log was last seen to have grown."""
     partition_epoch: int = attrs.field(kw_only=True)
 
 
@@ -68,7 +58,6 @@ class WriteWatch:
         self._find = find
         self._limit_ms = limit_ms(cluster.options.settings)
         self._setbacks = ClockSetbacks(cluster)
-        self._former = FormerMembers(cluster)
         self._clear: dict[int, _Clear] = {}
         self._refused: dict[tuple[int, NodeId], str] = {}
         """The last refusal since the last look, by partition and broker, in words."""
@@ -89,7 +78,6 @@ class WriteWatch:
         cluster = self._cluster
         clear: dict[int, _Clear] = {}
         self._setbacks.look()
-        self._former.look()
         if not cluster.is_without_controller and cluster.former is None:
             for partition, state in cluster.controller.image.partitions.items():
                 role = self._leader_in_the_clear(partition, state)
@@ -127,19 +115,27 @@ class WriteWatch:
         basis = (state.leader, state.leader_epoch, members, cluster.controller_address)
         clear = self._clear.get(partition)
         if clear is None or clear.basis != basis:
-            return _Clear(now_ms, basis, now_ms, log.log_end_offset, partition_epoch=state.partition_epoch)
+            end = log.log_end_offset
+            return _Clear(now_ms, basis, now_ms, end, end, now_ms, partition_epoch=state.partition_epoch)
         refused = self._refused.get((partition, NodeId(state.leader)))
         # Whoever refused under another ISR may have had too small a one in between.
         is_same = clear.partition_epoch == state.partition_epoch
-        clear = attrs.evolve(clear, partition_epoch=state.partition_epoch)
+        appended_ms = now_ms if log.log_end_offset > clear.log_end_offset else clear.appended_ms
+        clear = attrs.evolve(
+            clear,
+            partition_epoch=state.partition_epoch,
+            log_end_offset=log.log_end_offset,
+            appended_ms=appended_ms,
+        )
         if refused is not None and is_same and now_ms - clear.since_ms > self._limit_ms:
             what = f"nothing has stood in the way of leader {state.leader} since {clear.since_ms} ms"
             self._find(Finding("L16", now_ms, partition, f"{what}, and {refused}"))
         if log.high_watermark >= clear.end_offset:
             return attrs.evolve(clear, asked_ms=now_ms, end_offset=log.log_end_offset)
         if now_ms - clear.asked_ms > self._limit_ms:
-            if self._former.are_waited_for(partition, state, role, clear.end_offset):
-                return attrs.evolve(clear, asked_ms=now_ms)
+            is_looked_at = clear.asked_ms + cluster.options.settings.lag_ms_max < appended_ms < now_ms
+            if not is_looked_at:
+                return clear
             what = f"{clear.end_offset} records at {clear.asked_ms} ms, hears ISR {state.isr}"
             what = f"leader {state.leader} had {what}, and has committed {log.high_watermark}"
             self._find(Finding("L16", now_ms, partition, what))

@@ -34,10 +34,10 @@ from broker.ids import INT64_MAX
 from broker.small_files import unreadable
 from log.batches.header_table import as_array, walk
 from log.batches.record_columns import HeaderColumns
-from log.indexes.txn_index import AbortedTransaction, aborted_transactions
-from log.producers.snapshot import SNAPSHOT_BYTES_MAX, parse_snapshot
+from log.partition.producer_snapshot import SNAPSHOT_BYTES_MAX, parse_snapshot
 from log.record import CONTROL_BIT, TRANSACTIONAL_BIT
 from log.segments.file_names import LOG, PRODUCER_SNAPSHOT, TXN_INDEX
+from log.segments.txn_index import AbortedTransaction, aborted_transactions
 from log.tools.sources import named_file
 from spark_analysis.data_sources.log_listing import MANIFEST, LogSegment
 from spark_analysis.data_sources.tiered import read_manifest

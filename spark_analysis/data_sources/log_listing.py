@@ -32,7 +32,7 @@ import attrs
 
 from broker.errors import InputError
 from broker.ids import INT64_MAX
-from log.files.directory_names import DirectoryRole, UnexpectedDirectoryError, parse_directory_name
+from log.storage.directory_names import DirectoryRole, UnexpectedDirectoryError, parse_directory_name
 from spark_analysis.data_sources.listing import matches
 
 MANIFEST: Final = ".rsm-manifest"

@@ -35,7 +35,7 @@ from log.metadata import (
     replay_notes,
 )
 from log.metadata.durations import ClusterHistory
-from log.metadata.events import Event
+from log.metadata.history import Event
 from log.tools.sources import metadata_files
 from placement.formats.parsed import ParsedDump, RowCounts
 from spark_analysis.data_sources.dump_rows import account_batches, view_rows

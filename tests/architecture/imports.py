@@ -54,7 +54,7 @@ THIRD_PARTY_BY_FILE: Final[tuple[tuple[str, frozenset[str]], ...]] = (
     ("log/batches/record_columns.py", frozenset({"pyarrow"})),
     # What it opens: an open file, and its bytes as memory.
     ("log/storage/real_file.py", frozenset({"os", "mmap"})),
-    ("log/storage/overwriting.py", frozenset({"os", "mmap"})),
+    ("log/storage/real_file.py", frozenset({"os", "mmap"})),
     # A codec's kept state serves one thread.
     ("log/codecs/compression.py", frozenset({"threading"})),
     ("log/codecs/lz4_frame.py", frozenset({"threading"})),

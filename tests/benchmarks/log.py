@@ -30,7 +30,7 @@ from rich.table import Table
 
 from broker.units import format_size, parse_size
 from log.codecs.compression import Codec
-from tests.benchmarks import compaction, java_log
+from tests.benchmarks import java_log, log_compaction
 from tests.benchmarks.log_append import append_lines
 from tests.benchmarks.log_files import CASES, PLAIN, Case, write_segment_file
 from tests.benchmarks.log_lookup import lookup_lines
@@ -136,10 +136,10 @@ def compaction_line(codec: Codec, work: Work) -> Line:
     folder = work.folder / f"compaction-{codec.label}"
     folder.mkdir()
     say(f"compaction, {codec.label}: writing {RECORD_COUNT:,} records")
-    compaction.write_log(folder / "prepared", codec, RECORD_COUNT, KEY_COUNT)
+    log_compaction.write_log(folder / "prepared", codec, RECORD_COUNT, KEY_COUNT)
 
     def ours() -> Took:
-        measured = compaction.clean_copy(folder / "prepared", folder / "copy")
+        measured = log_compaction.clean_copy(folder / "prepared", folder / "copy")
         return Took(RECORD_COUNT, measured.wall_s, measured.cpu_s)
 
     contestants: dict[str, Callable[[], Took]] = {"ours": ours}
@@ -149,7 +149,7 @@ def compaction_line(codec: Codec, work: Work) -> Line:
     shutil.rmtree(folder)
     return Line(
         what="compaction",
-        case=f"{compaction.VALUE_SIZE_BYTES} B {codec.label}",
+        case=f"{log_compaction.VALUE_SIZE_BYTES} B {codec.label}",
         unit="M records/s",
         found=found,
         java_least=4.0 if codec is Codec.NONE else None,
@@ -160,8 +160,8 @@ def compaction_line(codec: Codec, work: Work) -> Line:
 def clean_java(kafka: KafkaLogs | None, folder: Path) -> Took:
     """Let Kafka clean a copy of the log; its rate, too, goes by the records of the log."""
     assert kafka is not None
-    config = {"cleanup.policy": "compact", "segment.bytes": compaction.CONFIG.segment_size_bytes}
-    times = java_log.clean(kafka, folder / "prepared" / compaction.DIRECTORY, config, scratch=folder, repeats=1)
+    config = {"cleanup.policy": "compact", "segment.bytes": log_compaction.CONFIG.segment_size_bytes}
+    times = java_log.clean(kafka, folder / "prepared" / log_compaction.DIRECTORY, config, scratch=folder, repeats=1)
     return Took(RECORD_COUNT, times.wall_seconds, times.cpu_seconds)
 
 

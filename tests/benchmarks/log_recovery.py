@@ -11,8 +11,8 @@ from broker.ids import Offset
 from broker.units import TimeMs
 from log.log_config import LogConfig
 from log.partition.epoch_cache import LeaderEpochCache
+from log.partition.producer_state import ProducerState
 from log.partition.segment_recovery import recover_segment
-from log.producers.state import ProducerState
 from log.segments.segment import Segment
 from log.segments.segment_files import SegmentPlace
 from log.storage import FileStorage

@@ -22,11 +22,11 @@ from typing import Any, Final
 from broker.ids import Offset
 from broker.units import TimeMs
 from log import Isolation, PartitionLog, batches_in
-from log.files.checkpoints import LOG_START_FILE, RECOVERY_POINT_FILE, read_offset_checkpoint
 from log.log_dir import partition_directories
 from log.metadata import Moment, Replay, images_at, view_of
 from log.partition.recovery import LastShutdown
 from log.storage import FileStorage
+from log.storage.checkpoints import LOG_START_FILE, RECOVERY_POINT_FILE, read_offset_checkpoint
 from log.tools.dump_options import DumpOptions
 from log.tools.sources import metadata_files
 from placement.formats.read import read_dump

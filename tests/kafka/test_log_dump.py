@@ -8,16 +8,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-import attrs
 import pytest
 
 from broker.ids import Offset, ProducerId
-from broker.releases import NEWEST, Release
+from broker.releases import NEWEST
 from broker.units import TimeMs
 from log.batches.build import build_batch
 from log.batches.build_spec import BatchSpec
-from log.producers.entry import ProducerEntry
-from log.producers.snapshot import encode_snapshot
+from log.partition.producer_entry import ProducerEntry
+from log.partition.producer_snapshot import encode_snapshot
 from log.record import Record
 from log.tools.dump_options import DECODER_CLASSES, DumpOptions
 from log.tools.dump_topics import TOPIC_DECODERS
@@ -54,8 +53,8 @@ OPTIONS: Final = {
 GOLDEN_FILE_COUNT_MIN: Final = 4000
 
 
-def ours(path: Path, options: DumpOptions, release: Release) -> Dumped:
-    return dumped([path], attrs.evolve(options, release=release))
+def ours(path: Path, options: DumpOptions) -> Dumped:
+    return dumped([path], options)
 
 
 def has_index(path: Path) -> bool:
@@ -71,7 +70,7 @@ def differences(kafka_logs: KafkaLogs, paths: Sequence[Path]) -> list[str]:
         f"{path} with {arguments}"
         for path in paths
         for arguments, options in OPTIONS[path.suffix].items()
-        if unlike(ours(path, options, kafka_logs.release), kafka_logs.dump([path], *arguments)) is not None
+        if unlike(ours(path, options), kafka_logs.dump([path], *arguments)) is not None
     ]
 
 
@@ -111,9 +110,7 @@ def test_random_files_whole_and_damaged_are_dumped_as_kafka_dumps_them(kafka_log
     assert {case.ending for case in cases} == set(dumps.SETS)
 
 
-@pytest.mark.parametrize(
-    "kafka_logs", [Release("3.9"), Release("4.0"), NEWEST], indirect=True, ids=str, scope="session"
-)
+@pytest.mark.parametrize("kafka_logs", [NEWEST], indirect=True, ids=str, scope="session")
 def test_snapshots_cut_or_changed_anywhere_are_told_in_the_words_of_each_release(
     kafka_logs: KafkaLogs, tmp_path: Path
 ) -> None:
@@ -129,7 +126,7 @@ def test_snapshots_cut_or_changed_anywhere_are_told_in_the_words_of_each_release
     for content in broken:
         path.write_bytes(content)
         theirs = kafka_logs.dump([path])
-        assert ours(path, DumpOptions(), kafka_logs.release) == theirs, content.hex()
+        assert ours(path, DumpOptions()) == theirs, content.hex()
         said.add(theirs.err)
     assert len(said) >= 12, said
 
@@ -143,19 +140,17 @@ def test_decoder_classes_print_as_kafkas_do(kafka_logs: KafkaLogs, tmp_path: Pat
             deep=True, print_data=True, key_decoder=DECODER_CLASSES[key], value_decoder=DECODER_CLASSES[value]
         )
         theirs = kafka_logs.dump([path], "--key-decoder-class", key, "--value-decoder-class", value)
-        assert unlike(ours(path, options, kafka_logs.release), theirs) is None, (key, value)
+        assert unlike(ours(path, options), theirs) is None, (key, value)
 
 
-@pytest.mark.parametrize(
-    "kafka_logs", [Release("4.1"), Release("4.2"), NEWEST], indirect=True, ids=str, scope="session"
-)
+@pytest.mark.parametrize("kafka_logs", [NEWEST], indirect=True, ids=str, scope="session")
 @pytest.mark.parametrize("decoder", TOPIC_DECODERS)
 def test_records_of_internal_topics_are_decoded_as_each_release_decodes_them(
     kafka_logs: KafkaLogs, decoder: str
 ) -> None:
     path = REAL_NEWEST / "internal_topics" / decoder / "00000000000000000000.log"
     options = DumpOptions(deep=True, print_data=True, topic_decoder=decoder)
-    assert unlike(ours(path, options, kafka_logs.release), kafka_logs.dump([path], f"--{decoder}-decoder")) is None
+    assert unlike(ours(path, options), kafka_logs.dump([path], f"--{decoder}-decoder")) is None
 
 
 def test_the_comparison_tells_a_changed_byte(kafka_logs: KafkaLogs, tmp_path: Path) -> None:
@@ -165,5 +160,5 @@ def test_the_comparison_tells_a_changed_byte(kafka_logs: KafkaLogs, tmp_path: Pa
     content = bytearray(path.read_bytes())
     content[-3] ^= 1
     path.write_bytes(content)
-    assert ours(path, DumpOptions(deep=True, print_data=True), kafka_logs.release) != before
-    assert "isvalid: false" in ours(path, DumpOptions(), kafka_logs.release).out
+    assert ours(path, DumpOptions(deep=True, print_data=True)) != before
+    assert "isvalid: false" in ours(path, DumpOptions()).out

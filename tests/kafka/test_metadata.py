@@ -14,7 +14,7 @@ from broker.releases import Release
 from broker.units import TimeMs
 from log import BatchSpec, Record, build_batch
 from log.metadata import MetadataRecord, RecordType, decode_record
-from log.metadata.control import CONTROL_SCHEMAS, ControlRecord
+from log.metadata.records import CONTROL_SCHEMAS, ControlRecord
 from log.metadata.state import MetadataState
 from log.record import ControlType
 from log.storage import FileStorage
@@ -38,7 +38,7 @@ CONTROLS: Final = st.sampled_from(sorted(set(CONTROL_SCHEMAS) - {ControlType.LEA
 
 
 def ours(path: Path, release: Release) -> Dumped:
-    options = DumpOptions(deep=True, print_data=True, metadata=True, release=release)
+    options = DumpOptions(deep=True, print_data=True, metadata=True)
     file = SourceFile(FileStorage(path.parent, read_only=True), path.name, str(path))
     problems = Problems()
     out = "".join(f"{line}\n" for line in file_lines(file, options, problems))

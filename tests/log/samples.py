@@ -14,7 +14,7 @@ from log.codecs.compression import Codec
 from log.compaction import clean, log_to_clean
 from log.log_config import LogConfig
 from log.partition.partition_log import PartitionLog
-from log.producers.append import AppendOrigin
+from log.partition.producer_append import AppendOrigin
 from log.record import ControlType, EndTransactionMarker, Header, Record
 from log.storage import FileStorage
 

@@ -15,7 +15,12 @@ from broker.units import DurationMs, SizeBytes, TimeMs
 from log.batches.build import build_batch
 from log.batches.build_spec import BatchSpec
 from log.errors import InconsistentTopicIdError
-from log.files.checkpoints import (
+from log.log_config import LogConfig
+from log.log_dir import LOCK_FILE, DuplicateLogError, LogDir, LogDirOptions
+from log.partition.partition_log import PartitionLog
+from log.record import Record
+from log.storage import MemoryStorage
+from log.storage.checkpoints import (
     CLEANER_FILE,
     LOG_START_FILE,
     RECOVERY_POINT_FILE,
@@ -23,14 +28,8 @@ from log.files.checkpoints import (
     read_offset_checkpoint,
     write_offset_checkpoint,
 )
-from log.files.directory_lock import LOCK_FILE
-from log.files.directory_names import UnexpectedDirectoryError
-from log.files.metadata_files import CLEAN_SHUTDOWN_FILE, read_clean_shutdown
-from log.log_config import LogConfig
-from log.log_dir import DuplicateLogError, LogDir, LogDirOptions
-from log.partition.partition_log import PartitionLog
-from log.record import Record
-from log.storage import MemoryStorage
+from log.storage.directory_names import UnexpectedDirectoryError
+from log.storage.metadata_files import CLEAN_SHUTDOWN_FILE, read_clean_shutdown
 
 NOW_MS: Final = TimeMs(1_700_000_000_000)
 EVENTS: Final = TopicPartition("events", PartitionId(0))

@@ -1,7 +1,7 @@
 """What a cleaner does to a log file, batch by batch and record by record, with a dict for a map.
 
 Slow and obvious: the words of `log.compaction.filter` and `log.compaction.fates` as code over decoded records. The
-batches that are left are built by `log.batches.rewrite`, which has vectors of its own.
+batches that are left are built by `log.batches.build`, which has vectors of its own.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ import numpy as np
 
 from broker.units import TimeMs
 from log.batches.batch import RecordBatch
+from log.batches.build import emptied, rebuild
 from log.batches.in_buffer import BatchReader, batches_in
-from log.batches.rewrite import emptied, rebuild
 from log.compaction.fates import LastOfProducer
-from log.indexes.txn_index import AbortedTransaction
 from log.record import ControlType, Record, control_type
+from log.segments.txn_index import AbortedTransaction
 
 
 @attrs.define(kw_only=True)

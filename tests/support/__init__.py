@@ -1,1 +1,1 @@
-"""Support of tests: what several packages of tests draw and set up."""
+"""Support of tests: what several packages of tests draw and set up, and disks that lose power."""

@@ -1,11 +1,4 @@
-"""List the state machines of the simulation by name, to be drawn.
-
-What it decides: nothing. A drawing is made from the table that the model itself uses, so that the two cannot differ.
-
-Example: find_machines("lifecycle")[0].text("mermaid") is a mermaid state diagram.
-
-Left out: the state machines of groups, which the broker package's commands draw.
-"""
+"""List the state machines of the simulation by name, to be drawn."""
 
 from __future__ import annotations
 

@@ -1,17 +1,9 @@
 """Define the states of a broker process as a table (BrokerLifecycleManager).
 
-What it decides: when a started broker is RUNNING in its own view, and how it shuts down. The controller's view of the
-broker is another machine (`broker.registration`); heartbeats connect the two.
+Only a RUNNING broker begins a controlled shutdown; a STOP_WANTED before changes nothing, as Kafka skips the controlled
+shutdown then. Only STOP_CALLED_OFF, which exists in simulations alone, leads back from SHUTTING_DOWN.
 
-Constraints: only a RUNNING broker begins a controlled shutdown; a STOP_WANTED before changes nothing, as Kafka skips
-the controlled shutdown then. Only STOP_CALLED_OFF, which exists in simulations alone, leads back from SHUTTING_DOWN.
-
-Example: STARTING + CAUGHT_UP is RECOVERY; RECOVERY + HEARTBEAT_UNFENCED is RUNNING; RUNNING + STOP_WANTED is
-PENDING_CONTROLLED_SHUTDOWN; that + HEARTBEAT_SHUT_DOWN is SHUTTING_DOWN.
-
-Left out: a process that dies, which ends this machine in any state; log directories that fail.
-
-Source: Kafka core BrokerLifecycleManager and metadata BrokerState, commit 1eb7644 (2024-10); KIP-631.
+Source: Kafka core BrokerLifecycleManager and metadata BrokerState, 4.3.1; KIP-631.
 """
 
 from __future__ import annotations

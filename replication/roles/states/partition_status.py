@@ -1,19 +1,10 @@
 """Define a partition's states at the controller as two tables: leadership and reassignment.
 
-What it decides: nothing. `change` in `replication.rules.partition_change` decides a partition's next state. This module
-derives the input of each table from the states before and after, and `check_change` asserts that the tables have that
-step: the controller writes no record that they do not list.
+After an unclean election a partition is RECOVERING until a leader reports that it has recovered; a further election
+does not end the recovery.
 
-Constraints: after an unclean election a partition is RECOVERING until a leader reports that it has recovered; a further
-election does not end the recovery.
-
-Example: leader 1 dies and 2, which was not in sync, is elected: ONLINE + ELECTED_UNCLEANLY is RECOVERING. The next
-AlterPartition of 2 reports that it has recovered: RECOVERING + RECOVERED is ONLINE.
-
-Left out: topics that wait for deletion.
-
-Source: Kafka metadata PartitionRegistration, LeaderRecoveryState and PartitionReassignmentReplicas, commit 1eb7644
-(2024-10); KIP-455, KIP-704.
+Source: Kafka metadata PartitionRegistration, LeaderRecoveryState and PartitionReassignmentReplicas, 4.3.1; KIP-455,
+KIP-704.
 """
 
 from __future__ import annotations

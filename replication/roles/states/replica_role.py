@@ -1,22 +1,11 @@
 """Define the roles of a replica at its broker as a table: leading, fetching, truncating and so on.
 
-What it decides: which responses a replica may use. A follower has one pending request at a time, and the state names
-its kind.
-
-Constraints: a metadata change is applied in every state. A response to a request that is not pending is late or
-duplicate; it is dropped and changes nothing. A request to a broker that does not lead the partition is answered
-NOT_LEADER_OR_FOLLOWER, or with an epoch error if the leader epochs differ, and changes nothing.
-
-How: current followers start FETCHING at once, and truncate to the diverging epoch in the fetch response. Followers
-before 2.8 start TRUNCATING: they send OffsetsForLeaderEpoch for their newest epoch, perhaps several times.
-
-Example: FETCHING + OUT_OF_RANGE is PLACING; PLACING + OFFSETS_LISTED is FETCHING; FETCHING + FENCED is PARKED, which
-only a metadata change ends.
-
-Left out: directories that fail (Kafka's HostedPartition.Offline) and fetching from a remote tier.
+A metadata change is applied in every state. A response to a request that is not pending is late or duplicate; it is
+dropped and changes nothing. A request to a broker that does not lead the partition is answered NOT_LEADER_OR_FOLLOWER,
+or with an epoch error if the leader epochs differ, and changes nothing.
 
 Source: Kafka core ReplicaManager.HostedPartition, AbstractFetcherThread with server ReplicaState (Truncating,
-Fetching), commit 1eb7644 (2024-10); KIP-101, KIP-279, KIP-320, KIP-595 for truncation on fetch.
+Fetching), 4.3.1; KIP-101, KIP-279, KIP-320, KIP-595 for truncation on fetch.
 """
 
 from __future__ import annotations

@@ -1,16 +1,8 @@
 """Define the states of one write at its leader as a table, and the error that answers each end.
 
-What it decides: when a write is answered, and with which error. `replication.rules.produce.fate` says what the error
-means to the producer.
+A write is answered once or, with acks=0, never. ACKED, FAILED, UNSURE and UNANSWERED are final.
 
-Constraints: a write is answered once or, with acks=0, never. ACKED, FAILED, UNSURE and UNANSWERED are final.
-
-Example: RECEIVED + APPENDED_FOR_ALL is WAITING; WAITING + LEADERSHIP_LOST is UNSURE, answered with
-NOT_LEADER_OR_FOLLOWER.
-
-Left out: transactions; the connection that Kafka closes after a failed write with acks=0.
-
-Source: Kafka core ReplicaManager.appendRecords and DelayedProduce, commit 1eb7644 (2024-10).
+Source: Kafka core ReplicaManager.appendRecords and DelayedProduce, 4.3.1.
 """
 
 from __future__ import annotations

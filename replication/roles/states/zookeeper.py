@@ -1,18 +1,8 @@
 """Define the state machines of the ZooKeeper-era controller: ReplicaStateMachine and PartitionStateMachine.
 
-What it decides: which state changes that controller may make. An input names the target state, and Kafka lists for each
-state the valid previous states. Any other state change is logged as invalid, and the replica or partition keeps its
-state.
+A replica becomes non-existent only after its deletion succeeded, a partition only when it is offline.
 
-Constraints: a replica becomes non-existent only after its deletion succeeded, a partition only when it is offline.
-
-Example: ONLINE_REPLICA + DELETE is refused, as a replica is stopped before it is deleted; OFFLINE_REPLICA +
-DELETE is REPLICA_DELETION_STARTED.
-
-Left out: the requests sent with each step (LeaderAndIsr, UpdateMetadata, StopReplica), which
-`replication.zookeeper.kafka_controller` and `deletion` decide.
-
-Source: Kafka core controller ReplicaStateMachine and PartitionStateMachine, commit 1eb7644 (2024-10), removed in 4.0.
+Source: Kafka core controller ReplicaStateMachine and PartitionStateMachine, 4.3.1, removed in 4.0.
 """
 
 from __future__ import annotations

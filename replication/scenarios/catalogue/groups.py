@@ -1,7 +1,7 @@
 """Scenarios of consumer groups whose coordinator fails: S63 to S73.
 
-Constraints: the group's first coordinator is on broker 0. A dead broker is fenced 9 s after its last heartbeat, and the
-next in-sync replica leads. Times are in ms; members start at 3 s or later.
+The group's first coordinator is on broker 0. A dead broker is fenced 9 s after its last heartbeat, and the next in-sync
+replica leads. Times are in ms; members start at 3 s or later.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Scenarios of requested elections and reassignments: S39-asked, S50, S51, S99."""
+"""Scenarios of requested elections and reassignments: S39-asked, S50, S51, S54, S99."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ import attrs
 
 from broker.error_codes import ErrorCode
 from broker.ids import BrokerId
+from broker.units import DurationMs
 from replication.roles.messages import AlterPartitionReassignments, ElectLeaders
 from replication.rules.election import Election
 from replication.rules.switches import CURRENT, without
+from replication.scenarios.catalogue.common import PATIENT
 from replication.scenarios.operations import AskController, Crash, HoldMessages, SendRecord
 from replication.scenarios.scenario import DEFAULT_PARTITION_SETTINGS, ExpectedResponses, ExpectedState, Scenario
 
@@ -125,6 +127,30 @@ REASSIGNMENT: Final = (
             DEFAULT_PARTITION_SETTINGS, rules=without(CURRENT, "elr", "reassignment_needs_all_targets")
         ),
         expected_states=(_S51.expected_states[0], ExpectedState(33_000, leader=0, isr=(0,), replicas=(0, 1, 2))),
+    ),
+    Scenario(
+        name="S54",
+        title="Replica is removed and added again in one metadata update",
+        how="Broker 2 is removed, deletes its log, and is added again with an empty one. The leader learns of both at "
+        "once and must forget the old fetch offset of 2. Until then it counts 2 in its ISR.",
+        source="Vanlightly/kafka-tlaplus, section 6.5.4",
+        role_settings=PATIENT,
+        producers=0,
+        consumers=0,
+        operations=(
+            SendRecord(5_000, 0),
+            HoldMessages(5_990, 6_500, "MetadataFetchResponse", receiver=0),
+            _moved(6_000, 0, 1),
+            HoldMessages(6_150, 20_000, "FetchResponse", receiver=2),
+            _moved(6_200, 0, 1, 2),
+        ),
+        expected_states=(
+            ExpectedState(6_100, replicas=(0, 1), isr=(0, 1), leader_epoch=1),
+            ExpectedState(15_000, replicas=(0, 1, 2), isr=(0, 1), logs=((0,), (0,), ())),
+            ExpectedState(30_000, replicas=(0, 1, 2), isr=(0, 1, 2), logs=((0,), (0,), (0,))),
+        ),
+        lost_values=(),
+        duration_ms=DurationMs(40_000),
     ),
     _S99,
     _S99_STUCK,

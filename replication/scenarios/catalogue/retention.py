@@ -1,8 +1,8 @@
 """Scenarios of deleted records that come back: S93 to S95.
 
-Constraints: retention and cleaner run only when a scenario says so.
+Retention and cleaner run only when a scenario says so.
 
-Source: each scenario names its own; the code is Kafka's of commit 1eb7644 (2024-10).
+Source: each scenario names its own; the code is Kafka's of 4.3.1.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from typing import Final
 from broker.ids import BrokerEpoch, Offset, TopicPartition
 from broker.wire.uuids import decode_uuid
 from log.errors import CheckpointError
-from log.files.checkpoints import (
+from log.storage.checkpoints import (
     CLEANER_FILE,
     LEADER_EPOCH_FILE,
     LOG_START_FILE,
@@ -25,7 +25,7 @@ from log.files.checkpoints import (
     parse_epoch_checkpoint,
     parse_offset_checkpoint,
 )
-from log.files.metadata_files import (
+from log.storage.metadata_files import (
     CLEAN_SHUTDOWN_FILE,
     META_PROPERTIES_FILE,
     PARTITION_METADATA_FILE,

@@ -14,8 +14,8 @@ from broker.clock import ManualClock
 from broker.ids import PartitionId, TopicPartition
 from broker.units import DurationMs
 from log.compaction import CleanedLog, CleanerManager, CleanerOptions, LogToClean
-from log.files.checkpoints import CLEANER_FILE
 from log.partition.partition_log import PartitionLog
+from log.storage.checkpoints import CLEANER_FILE
 from tests.golden.log.cases import Json
 
 PARTITION: Final = TopicPartition("topic", PartitionId(0))

@@ -32,7 +32,7 @@ from tests.golden.log.snappy import compress_stream
 
 WRAPPED_AT: Final = (26, 34)
 """Where the value of a wrapper without key begins, by magic."""
-CALLERS: Final = ("log.batches.build", "log.batches.build_legacy", "log.compaction.building")
+CALLERS: Final = ("log.batches.build", "log.batches.build", "log.compaction.building")
 EMPTY_BLOCK: Final = bytes(3)
 ZSTD_LEVELS: Final = (3, *range(1, 20))
 

@@ -13,8 +13,10 @@ from log.batches.build import build_batch, build_marker
 from log.batches.build_spec import BatchSpec
 from log.codecs.compression import Codec
 from log.record import ControlType, EndTransactionMarker, Header, Record, TimestampType
-from log.storage import DiskImage, MemoryStorage
+from log.storage import MemoryStorage
 from tests.golden.log.cases import Json
+from tests.support.disk_image import DiskImage
+from tests.support.disk_image import storage_of as copy_of
 
 
 def batch_bytes(given: Mapping[str, Json]) -> bytes:
@@ -55,4 +57,4 @@ def storage_of(folder: Path, clock: ManualClock) -> MemoryStorage:
     """Return the files below `folder` as a storage in memory."""
     files = {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
     directories = frozenset(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_dir())
-    return MemoryStorage(clock, DiskImage(files, directories))
+    return copy_of(clock, DiskImage(files, directories))

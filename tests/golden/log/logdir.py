@@ -16,19 +16,18 @@ from broker.entropy import SplitMix64
 from broker.ids import BrokerEpoch, Offset, PartitionId, TopicPartition
 from broker.units import TimeMs
 from log.batches.in_buffer import batches_in
-from log.files.checkpoints import LOG_START_FILE, RECOVERY_POINT_FILE, read_offset_checkpoint, write_offset_checkpoint
-from log.files.directory_lock import LOCK_FILE
-from log.files.metadata_files import CLEAN_SHUTDOWN_FILE, read_clean_shutdown
-from log.log_dir import LogDir, LogDirOptions
+from log.log_dir import LOCK_FILE, LogDir, LogDirOptions
 from log.partition.partition_log import PartitionLog
 from log.segments.file_names import LOG
 from log.storage import MemoryStorage
-from log.storage.image import image_of
+from log.storage.checkpoints import LOG_START_FILE, RECOVERY_POINT_FILE, read_offset_checkpoint, write_offset_checkpoint
+from log.storage.metadata_files import CLEAN_SHUTDOWN_FILE, read_clean_shutdown
 from tests.golden.log.cases import Json
 from tests.golden.log.inputs import storage_of
 from tests.golden.log.settings import config_of
 from tests.golden.log.states import state_json
 from tests.golden.runners import MalformedCaseError, compare
+from tests.support.disk_image import image_of
 
 CUT_BYTES: Final = 7
 _UNIQUE_ID: Final = re.compile(r"\.[0-9a-f]{32}-")

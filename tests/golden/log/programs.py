@@ -12,8 +12,8 @@ from broker.ids import Offset
 from broker.units import DurationMs, TimeMs
 from log.partition.appending import AppendInfo
 from log.partition.partition_log import PartitionLog
+from log.partition.producer_append import AppendOrigin
 from log.partition.recovery import LastShutdown
-from log.producers.append import AppendOrigin
 from log.storage import MemoryStorage
 from tests.golden.log import cleaning
 from tests.golden.log.cases import Json

@@ -23,11 +23,11 @@ from log.batches.in_buffer import BatchReader, batches_in
 from log.log_config import LogConfig
 from log.partition.partition_log import PartitionLog
 from log.partition.recovery import LastShutdown
-from log.storage import DiskImage, MemoryStorage
 from tests.golden.log.cases import Json
 from tests.golden.log.settings import config_of
 from tests.golden.log.states import file_contents, file_names, state_json
 from tests.golden.runners import MalformedCaseError, compare
+from tests.support.disk_image import DiskImage, storage_of
 
 DIRECTORY: Final = "topic-0"
 OPENED_MS: Final = TimeMs(1_700_001_000_000)
@@ -194,7 +194,7 @@ def opened(files: Files, config: LogConfig, last_shutdown: LastShutdown) -> Part
     """Return the log that a directory of these files opens as."""
     clock = ManualClock(OPENED_MS)
     image = DiskImage({f"{DIRECTORY}/{name}": content for name, content in files.items()}, frozenset({DIRECTORY}))
-    return PartitionLog.open(MemoryStorage(clock, image), DIRECTORY, config, last_shutdown, now_ms=OPENED_MS)
+    return PartitionLog.open(storage_of(clock, image), DIRECTORY, config, last_shutdown, now_ms=OPENED_MS)
 
 
 def recovered(files: Files, config: LogConfig) -> Json:

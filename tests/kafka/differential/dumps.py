@@ -112,7 +112,7 @@ def difference(kafka: KafkaLogs, samples: Path, case: DumpCase) -> str | None:
         if not paths:
             return None
         deep = bool(case.options.get("deep") or case.options.get("print_data"))
-        ours = dumped(paths, DumpOptions(**{**case.options, "deep": deep}, release=kafka.release))
+        ours = dumped(paths, DumpOptions(**{**case.options, "deep": deep}))
         theirs = kafka.dump(paths, *arguments(case.options))
         return unlike(ours, theirs)
     finally:
@@ -121,7 +121,7 @@ def difference(kafka: KafkaLogs, samples: Path, case: DumpCase) -> str | None:
 
 def dumped(paths: Sequence[Path], options: DumpOptions) -> Dumped:
     """Return what we print of files, up to the first damage that ends a dump."""
-    problems, lines, thrown = Problems(options.release), list[str](), None
+    problems, lines, thrown = Problems(), list[str](), None
     for path in paths:
         file = SourceFile(FileStorage(path.parent, read_only=True), path.name, str(path))
         try:

@@ -75,7 +75,7 @@ def image_difference(kafka: KafkaLogs, records: Records) -> str | None:
 
 def dump_difference(kafka: KafkaLogs, records: Records) -> str | None:
     """Return the first lines that differ between our dump and kafka-dump-log's."""
-    options = DumpOptions(deep=True, print_data=True, metadata=True, release=kafka.release)
+    options = DumpOptions(deep=True, print_data=True, metadata=True)
     values = [Record(Offset(place), TimeMs(0), None, record.to_bytes()) for place, record in enumerate(records)]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "00000000000000000000.log"

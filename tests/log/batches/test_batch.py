@@ -12,12 +12,11 @@ from broker.ids import Offset, ProducerEpoch, ProducerId
 from broker.units import TimeMs
 from log.batches.batch import RecordBatch
 from log.batches.batch_v2 import BatchV2
-from log.batches.build import build_batch, build_marker, sealed
+from log.batches.build import build_batch, build_marker, emptied, rebuild, sealed
 from log.batches.build_spec import BatchSpec, spec_of
 from log.batches.in_buffer import BatchReader, batch_at, batches_in
 from log.batches.record_columns import RecordColumns
 from log.batches.records_v2 import read_many
-from log.batches.rewrite import emptied, rebuild
 from log.codecs.compression import Codec
 from log.errors import CorruptBatchError, DecompressionError, InvalidRecordError, UnknownCodecError
 from log.record import (

@@ -9,12 +9,11 @@ from hypothesis import strategies as st
 
 from broker.ids import Offset
 from broker.units import TimeMs
-from log.batches.build import build_batch
+from log.batches.build import build_batch, rebuild
 from log.batches.build_spec import BatchSpec, spec_of
 from log.batches.in_buffer import batches_in
 from log.batches.legacy import LegacyBatch
 from log.batches.record_columns import RecordColumns
-from log.batches.rewrite import rebuild
 from log.codecs.compression import Codec, compress
 from log.codecs.crc import crc32
 from log.errors import CorruptBatchError, DecompressionError, InvalidRecordError

@@ -13,8 +13,7 @@ from broker.ids import Offset
 from broker.units import TimeMs
 from log.batches.build import build_batch
 from log.batches.build_spec import BatchSpec
-from log.batches.header_table import CHUNK_BYTES
-from log.batches.memory import KEPT_MAX, ColumnMemory
+from log.batches.header_table import CHUNK_BYTES, KEPT_MAX, ColumnMemory
 from log.batches.record_columns import ByteArray
 from log.batches.scan import scan
 from log.codecs.compression import Codec
@@ -23,14 +22,6 @@ from log.record import Record
 
 def address(array: ByteArray) -> int:
     return int(array.__array_interface__["data"][0])
-
-
-def test_memory_that_nobody_holds_is_used_again() -> None:
-    memory = ColumnMemory()
-    first = address(memory.octets(1000))
-    assert address(memory.octets(1000)) == first
-    assert address(memory.octets(10)) == first
-    assert address(memory.octets(1001)) == first  # There is something to spare.
 
 
 @pytest.mark.parametrize(
@@ -53,21 +44,6 @@ def test_memory_of_which_a_part_is_held_is_not_used_again(part: Callable[[ByteAr
     assert address(other) != first
     del held
     assert {address(memory.octets(1000))} == {first}
-
-
-def test_the_smallest_that_does_is_taken() -> None:
-    memory = ColumnMemory()
-    large, small = memory.octets(5000), memory.octets(1000)
-    addresses = address(large), address(small)
-    del large, small
-    assert address(memory.octets(900)) == addresses[1]
-    assert address(memory.octets(2000)) == addresses[0]
-
-
-def test_tables_have_their_shapes() -> None:
-    wide, narrow = ColumnMemory().int64_table(3, 5), ColumnMemory().int32_table(2, 0)
-    assert (wide.shape, wide.dtype, wide.flags.c_contiguous) == ((3, 5), np.int64, True)
-    assert (narrow.shape, narrow.dtype) == ((2, 0), np.int32)
 
 
 @given(st.lists(st.tuples(st.integers(0, 300), st.integers(0, 3 * KEPT_MAX)), max_size=60))

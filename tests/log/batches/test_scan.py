@@ -16,11 +16,10 @@ from log.batches.batch_v2 import BatchV2
 from log.batches.build import build_batch, sealed
 from log.batches.build_spec import BatchSpec
 from log.batches.fill import ROWS_MAX
-from log.batches.header_scan import header_chunks, scan_headers
 from log.batches.header_table import BATCHES_MAX
 from log.batches.in_buffer import BatchReader, batches_in
 from log.batches.record_columns import Damage, RecordColumns
-from log.batches.scan import STEP_BYTES_MAX, ScanOptions, scan
+from log.batches.scan import STEP_BYTES_MAX, ScanOptions, header_chunks, scan, scan_headers
 from log.codecs.compression import Codec
 from log.errors import CorruptBatchError, DecompressionError, InvalidRecordError
 from log.record import Record

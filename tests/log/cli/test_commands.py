@@ -531,6 +531,7 @@ def test_a_directory_that_is_not_in_use_is_not_reworked(partition: Path, tmp_pat
     assert found.err == f"brokerside log: {deleted} is not in use; rename it to topic-0, and it is taken as that\n"
 
 
+@pytest.mark.deep
 def test_a_full_disk_under_the_output_is_one_sentence(partition: Path) -> None:
     words = [sys.executable, "-m", "log", "dump", str(partition)]
     with Path("/dev/full").open("w") as full:

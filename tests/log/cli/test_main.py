@@ -21,6 +21,7 @@ def test_the_list_says_the_first_sentence_of_each_command_s_help(name: str) -> N
     assert summary_of(command) == COMMANDS[name][1]
 
 
+@pytest.mark.deep
 def test_help_imports_no_command_and_no_heavy_library() -> None:
     script = (
         "import sys\n"

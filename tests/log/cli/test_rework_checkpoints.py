@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from broker.ids import Offset, TopicPartition
-from log.files.checkpoints import LOG_START_FILE, RECOVERY_POINT_FILE, read_offset_checkpoint
 from log.storage import Storage
+from log.storage.checkpoints import LOG_START_FILE, RECOVERY_POINT_FILE, read_offset_checkpoint
 from log.tools import rework
 from tests.log.cli.test_commands import answer
 from tests.log.samples import DIRECTORY, write_sample

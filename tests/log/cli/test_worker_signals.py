@@ -14,6 +14,8 @@ from tests.architecture.house import ROOT
 from tests.log.cli.waiting import until
 from tests.log.samples import write_sample
 
+pytestmark = pytest.mark.deep
+
 METHODS = ("fork", "forkserver")
 needs_proc = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc to see other processes")
 

@@ -18,6 +18,8 @@ from tests.log.cli.test_commands import Answer, answer, contents
 from tests.log.cli.waiting import until
 from tests.log.samples import DIRECTORY, write_sample
 
+pytestmark = pytest.mark.deep
+
 ITEMS = tuple(range(20))
 
 

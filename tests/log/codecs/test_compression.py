@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 
 from log.codecs.compression import Codec, codec_of, compress, decompress, decompress_into
 from log.codecs.lz4_frame import BLOCK_SIZE_BYTES as LZ4_BLOCK
-from log.codecs.lz4_frame import header_checksum
+from log.codecs.lz4_frame import header_checksum, xxh32
 from log.codecs.snappy_stream import BLOCK_SIZE_BYTES as SNAPPY_BLOCK
-from log.codecs.xxhash import xxh32
 from log.errors import DecompressionError, UnknownCodecError
 
 COMPRESSING = tuple(codec for codec in Codec if codec is not Codec.NONE)

@@ -17,8 +17,8 @@ from log.codecs.compression import Codec
 from log.compaction import Cleaned, CleanerOptions, clean, log_to_clean
 from log.log_config import LogConfig
 from log.partition.partition_log import PartitionLog
+from log.partition.producer_append import AppendOrigin
 from log.partition.recovery import LastShutdown
-from log.producers.append import AppendOrigin
 from log.record import ControlType, EndTransactionMarker, Record
 from log.storage import MemoryStorage
 from log.storage.protocol import Storage

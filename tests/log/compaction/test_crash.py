@@ -19,8 +19,11 @@ from log.compaction import CleanerOptions, clean, log_to_clean
 from log.partition.partition_log import PartitionLog
 from log.partition.recovery import LastShutdown
 from log.record import ControlType, Record
-from log.storage import DiskImage, MemoryStorage, RecordedStorage, crash_states, image_of
+from log.storage import MemoryStorage
 from tests.log.compaction.logs import DIRECTORY, START_MS, Written, config_of, data_of
+from tests.support.crash import crash_states
+from tests.support.disk_image import DiskImage, image_of, storage_of
+from tests.support.recorded import RecordedStorage
 
 SETTINGS: Final = {"segment_bytes": 400, "index_interval_bytes": 10_000, "segment_index_bytes": 48}
 
@@ -50,6 +53,7 @@ def opened(storage: RecordedStorage | MemoryStorage, *, is_clean: bool, end_offs
     return log
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(("group_count", "transactional"), [(1, False), (2, True)])
 def test_power_loss_at_any_moment_of_a_pass_leaves_the_old_or_the_new_segments(
     group_count: int, transactional: bool
@@ -59,7 +63,7 @@ def test_power_loss_at_any_moment_of_a_pass_leaves_the_old_or_the_new_segments(
     latest = {record.key: record for record in run.before}
     assert len(run.images) > 100
     for image in run.images:
-        found = opened(MemoryStorage(ManualClock(START_MS), image), is_clean=False, end_offset=run.end_offset)
+        found = opened(storage_of(ManualClock(START_MS), image), is_clean=False, end_offset=run.end_offset)
         assert found.log_end_offset == run.end_offset, sorted(image.files)
         records = data_of(found)
         # S1: what is there was there, in its order, and the latest of each key is.
@@ -74,7 +78,7 @@ def test_power_loss_at_any_moment_of_a_pass_leaves_the_old_or_the_new_segments(
 def test_a_pass_after_a_crash_does_what_the_broken_off_one_would_have_done() -> None:
     run = interrupted_pass(written_log(2, transactional=False))
     for image in run.images[::5]:
-        found = opened(MemoryStorage(ManualClock(START_MS), image), is_clean=False, end_offset=run.end_offset)
+        found = opened(storage_of(ManualClock(START_MS), image), is_clean=False, end_offset=run.end_offset)
         clean_whole(found)
         assert data_of(found) == run.after
 
@@ -90,7 +94,7 @@ class Interrupted:
 
 
 def interrupted_pass(start: DiskImage) -> Interrupted:
-    storage = RecordedStorage(MemoryStorage(ManualClock(START_MS), start))
+    storage = RecordedStorage(storage_of(ManualClock(START_MS), start))
     log = opened(storage, is_clean=True, end_offset=0)
     before = data_of(log)
     storage.sync_directory(DIRECTORY)

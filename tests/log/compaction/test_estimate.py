@@ -46,7 +46,7 @@ def test_no_segments_save_nothing() -> None:
 
 
 @given(st.lists(st.one_of(appends, transactions, rolls, sleeps), min_size=1, max_size=8), st.integers(0, 2))
-@settings(max_examples=40)
+@settings(max_examples=15)
 def test_an_estimate_is_what_a_pass_writes_but_for_the_empty_batches(steps: list[Step], pass_count: int) -> None:
     written = Written.empty()
     for step in steps:

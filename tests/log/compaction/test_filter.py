@@ -18,15 +18,13 @@ from log.batches.build import build_batch
 from log.batches.build_spec import BatchSpec
 from log.batches.in_buffer import batches_in
 from log.codecs.compression import Codec
-from log.compaction.fates import Fates, LastOfProducer
-from log.compaction.filter import FilteredBatches, TombstoneRule, filter_source
-from log.compaction.mapping import map_source
+from log.compaction.fates import CleanedTransactions, Fates, LastOfProducer
+from log.compaction.filter import FilteredBatches, TombstoneRule, filter_source, map_source
 from log.compaction.offset_map import OffsetMap
 from log.compaction.source import SourceLog
-from log.compaction.transactions import CleanedTransactions
 from log.errors import IllegalStateError
-from log.indexes.txn_index import AbortedTransaction
 from log.record import Record
+from log.segments.txn_index import AbortedTransaction
 from log.strategies import Written, streams
 from tests.log.compaction.test_offset_map import batches, columns
 from tests.oracles.cleaner import SlowCleaner
@@ -82,7 +80,7 @@ def filtered(data: bytes, slow: SlowCleaner) -> list[FilteredBatches]:
 
 
 @given(cases())
-@settings(max_examples=60)
+@settings(max_examples=15)
 def test_what_is_left_of_each_batch_is_what_the_slow_cleaner_leaves(
     case: tuple[tuple[Written, ...], SlowCleaner],
 ) -> None:
@@ -100,7 +98,7 @@ def test_what_is_left_of_each_batch_is_what_the_slow_cleaner_leaves(
 
 
 @given(cases())
-@settings(max_examples=60)
+@settings(max_examples=15)
 def test_the_indexes_are_told_what_is_in_the_batches_that_are_left(
     case: tuple[tuple[Written, ...], SlowCleaner],
 ) -> None:
@@ -136,7 +134,7 @@ def test_the_records_of_a_batch_that_is_superseded_as_a_whole_are_not_unpacked()
 
 
 @given(streams(count_max=6), st.integers(0, 6))
-@settings(max_examples=60)
+@settings(max_examples=15)
 def test_keys_of_aborted_transactions_are_not_mapped(written: tuple[Written, ...], number: int) -> None:
     transactional = [one for one in written if one.spec.is_transactional and not one.spec.is_control]
     aborted = [

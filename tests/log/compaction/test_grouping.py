@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from broker.ids import Offset
-from log.compaction.grouping import group_segments
+from log.compaction.cleaner import group_segments
 from tests.log.compaction.logs import config_of
 
 INT32_MAX = 2**31 - 1

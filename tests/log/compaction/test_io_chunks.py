@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from broker.units import SizeBytes
-from log.batches.batch_run import BatchRun
+from log.batches.record_columns import BatchRun
 from log.compaction.filter import FilteredBatches
 from log.compaction.io_chunks import Appender, IoLimits
 from log.record import TimestampOffset

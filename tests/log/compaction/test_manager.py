@@ -8,9 +8,9 @@ from broker.clock import ManualClock
 from broker.errors import CorruptDataError
 from broker.ids import PartitionId, TopicPartition
 from log.compaction import CleanerManager
-from log.files.checkpoints import CLEANER_FILE, write_offset_checkpoint
 from log.partition.partition_log import PartitionLog
 from log.storage import MemoryStorage
+from log.storage.checkpoints import CLEANER_FILE, write_offset_checkpoint
 from log.storage.protocol import Storage
 from tests.log.compaction.logs import START_MS, Written, config_of, pairs_of
 

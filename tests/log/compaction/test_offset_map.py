@@ -148,32 +148,6 @@ def superseded(offset_map: OffsetMap, asked: BatchColumns) -> list[bool]:
     return list(offset_map.superseded(asked.base_offset, asked.last_offset))
 
 
-def test_a_batch_without_the_latest_of_any_key_is_known_by_its_offsets() -> None:
-    offset_map = OffsetMap(100)
-    keys: list[bytes | None] = [b"a", b"b", b"a", b"c", b"a"]
-    asked = batches([1, 1, 2, 1])
-    assert offset_map.put(columns(keys), asked, START)
-    assert superseded(offset_map, asked) == [True, False, False, False]
-
-
-def test_a_batch_that_was_not_mapped_whole_is_not_told_of() -> None:
-    offset_map = OffsetMap(3, 0.9)  # Two keys.
-    keys: list[bytes | None] = [b"x", b"x", b"a", b"a", b"b", b"a"]
-    asked = batches([2, 2, 2])
-    offset_map.put(columns(keys), asked, Offset(1))
-    assert (offset_map.latest_offset, superseded(offset_map, asked)) == (2, [False, False, False])
-    assert superseded(OffsetMap(100), asked) == [False, False, False]
-
-
-def test_what_is_mapped_later_is_known_too() -> None:
-    offset_map = OffsetMap(100)
-    asked = batches([1, 1])
-    offset_map.put(columns([b"a", b"b"]), asked, START)
-    assert superseded(offset_map, asked) == [False, False]
-    offset_map.put(columns([b"a"], 2), batches([1], first_offset=2), START)
-    assert superseded(offset_map, asked) == [True, False]
-
-
 @pytest.mark.parametrize(
     ("keys", "offsets"),
     [

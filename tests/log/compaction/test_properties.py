@@ -114,7 +114,7 @@ class Passes:
 
 
 @given(passes)
-@settings(max_examples=150)
+@settings(max_examples=25)
 def test_a_cleaned_log_holds_the_latest_committed_record_of_each_key(drawn: list[tuple[list[Step], int]]) -> None:
     cleaner = Passes(Written.empty(segment_bytes=400))
     for steps, slot_count in drawn:
@@ -139,6 +139,7 @@ def test_cleaning_twice_is_cleaning_once(steps: list[Step]) -> None:
     assert not log_to_clean(written.log, first.end_offset, now_ms=written.now_ms).is_due
 
 
+@pytest.mark.deep
 @given(passes)
 @settings(max_examples=30)
 def test_a_cleaned_log_is_read_the_same_after_recovery(drawn: list[tuple[list[Step], int]]) -> None:
@@ -157,6 +158,7 @@ def test_a_cleaned_log_is_read_the_same_after_recovery(drawn: list[tuple[list[St
         assert found.records
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("slot_count", [2, 3, 4])
 def test_small_maps_get_to_the_end_in_the_end(slot_count: int) -> None:
     written = Written.empty()

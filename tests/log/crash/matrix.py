@@ -26,24 +26,17 @@ from broker.units import TimeMs
 from log.batches.build import build_batch, build_marker
 from log.batches.build_spec import BatchSpec
 from log.errors import StorageError
-from log.files.metadata_files import META_PROPERTIES_FILE, MetaProperties, read_meta_properties, write_meta_properties
 from log.log_dir import LogDir, LogDirOptions
 from log.partition.partition_log import PartitionLog
+from log.partition.producer_append import AppendOrigin
 from log.partition.reading import Isolation
-from log.producers.append import AppendOrigin
 from log.record import ControlType, EndTransactionMarker, Record
-from log.storage import (
-    DiskImage,
-    Fault,
-    FaultKind,
-    FaultyStorage,
-    MemoryStorage,
-    RecordedStorage,
-    Storage,
-    image_of,
-    power_loss,
-)
+from log.storage import Fault, FaultKind, FaultyStorage, MemoryStorage, Storage
+from log.storage.metadata_files import META_PROPERTIES_FILE, MetaProperties, read_meta_properties, write_meta_properties
 from tests.log.made import NOW, config
+from tests.support.crash import power_loss
+from tests.support.disk_image import DiskImage, image_of, storage_of
+from tests.support.recorded import RecordedStorage
 
 EVENTS: Final = TopicPartition("events", PartitionId(0))
 ORDERS: Final = TopicPartition("orders", PartitionId(0))
@@ -225,7 +218,7 @@ def made(*, clean: bool) -> DiskImage:
 
 def started(image: DiskImage) -> Seen:
     """Return what a broker finds on a disk that works."""
-    broker = Broker(MemoryStorage(ManualClock(NOW), image))
+    broker = Broker(storage_of(ManualClock(NOW), image))
     broker.open()
     return broker.look()
 
@@ -243,7 +236,7 @@ def at_rest(file: str, damage: Damage, *, clean: bool) -> str:
     else:
         content[:] = bytes(len(content))
     damaged = DiskImage({**image.files, path: bytes(content)}, image.directories)
-    broker = Broker(MemoryStorage(ManualClock(NOW), damaged))
+    broker = Broker(storage_of(ManualClock(NOW), damaged))
     refusal: BrokersideError | None = None
     try:
         broker.open()
@@ -284,7 +277,7 @@ def _strikes(file: str, kind: FaultKind) -> Iterator[str | None]:
     name = FILES[file].rpartition("/")[2]
     pattern = "*" + name.removeprefix("*000").removeprefix("*008")
     for passed_count in range(OPERATION_COUNT_MAX):
-        recorded = RecordedStorage(MemoryStorage(ManualClock(NOW), made(clean=True)))
+        recorded = RecordedStorage(storage_of(ManualClock(NOW), made(clean=True)))
         storage = FaultyStorage(recorded, Fault(pattern, kind, passed_count))
         broker = Broker(storage)
         outcome = _run(broker)

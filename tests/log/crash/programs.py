@@ -9,7 +9,7 @@ Decides, for one such disk, whether the directory that is opened from it owes no
 - opened once more, nothing changes, and an append goes on.
 
 How: the program runs on a recorded storage; after each file operation all states are made that the block model allows
-(`log.storage.crash`), exhaustively up to ten operations that are not synced, a sample beyond. What a program has
+(`tests.support.crash`), exhaustively up to ten operations that are not synced, a sample beyond. What a program has
 written and flushed is noted after each of its steps; a loss within a step may leave the state before or after it.
 """
 
@@ -29,13 +29,15 @@ from log.batches.build import build_batch, build_marker
 from log.batches.build_spec import BatchSpec
 from log.compaction import CleanerManager, CleanerOptions
 from log.log_dir import LogDir, LogDirOptions
-from log.partition.log_invariants import check_epochs, check_offsets
+from log.partition.log_description import check_epochs, check_offsets
 from log.partition.partition_log import PartitionLog
-from log.producers.append import AppendOrigin
+from log.partition.producer_append import AppendOrigin
 from log.record import ControlType, EndTransactionMarker, Record
-from log.storage import DiskImage, MemoryStorage, RecordedStorage, crash_states, image_of
-from log.storage.crash import EXHAUSTIVE_OPERATION_COUNT, sorted_out
+from log.storage import MemoryStorage
 from tests.log.made import NOW, config
+from tests.support.crash import EXHAUSTIVE_OPERATION_COUNT, crash_states, sorted_out
+from tests.support.disk_image import DiskImage, image_of, storage_of
+from tests.support.recorded import RecordedStorage
 
 EVENTS: Final = TopicPartition("events", PartitionId(0))
 OPTIONS: Final = LogDirOptions(
@@ -75,7 +77,7 @@ class Program:
 
     def __init__(self, start: DiskImage) -> None:
         self.clock = ManualClock(NOW)
-        self.storage = RecordedStorage(MemoryStorage(self.clock, start))
+        self.storage = RecordedStorage(storage_of(self.clock, start))
         self.log_dir = opened(self.storage)
         self.epoch = 1
         self.moments: list[Moment] = []
@@ -266,7 +268,7 @@ def check_loss(crashed: CrashRun, last: int, image: DiskImage) -> bool:
     Return whether the log has no gap.
     """
     moments = crashed.program.moments
-    storage = MemoryStorage(ManualClock(NOW), image)
+    storage = storage_of(ManualClock(NOW), image)
     log_dir = opened(storage)
     log = log_dir.logs[EVENTS]
     assert log_dir.unreadable == {}, log_dir.unreadable
@@ -279,7 +281,7 @@ def check_loss(crashed: CrashRun, last: int, image: DiskImage) -> bool:
         check_cleaned(moments, last, log)
     else:
         is_prefix = check_prefix(moments, last, log)
-    again = opened(MemoryStorage(ManualClock(NOW), image_of(storage))).logs[EVENTS]
+    again = opened(storage_of(ManualClock(NOW), image_of(storage))).logs[EVENTS]
     assert contents_of(again) == found
     assert again.log_end_offset == log.log_end_offset
     # Producers of whom nothing is left in a log that was emptied are forgotten at the second start only, as in Kafka.

@@ -14,19 +14,18 @@ import attrs
 
 from broker.ids import LeaderEpoch, Offset, ProducerEpoch, ProducerId
 from broker.units import TimeMs
-from log.batches.build import build_batch, build_marker
+from log.batches.build import build_batch, build_marker, emptied
 from log.batches.build_spec import BatchSpec
 from log.batches.in_buffer import batches_in
-from log.batches.rewrite import emptied
 from log.codecs.compression import Codec
-from log.files.checkpoints import EpochEntry
-from log.indexes.txn_index import AbortedTransaction
 from log.log_config import LogConfig
 from log.partition.log_description import ProducerView
 from log.partition.partition_log import PartitionLog
 from log.record import ControlType, EndTransactionMarker, Header, Record, TimestampType
-from log.storage import DiskImage, image_of
+from log.segments.txn_index import AbortedTransaction
+from log.storage.checkpoints import EpochEntry
 from tests.log.made import DIRECTORY, NOW, config, memory, opened
+from tests.support.disk_image import DiskImage, image_of
 
 CONFIG: Final = config(segment_bytes=1_000_000, index_interval_bytes=64, segment_index_bytes=1000)
 PRODUCER: Final = ProducerId(9)

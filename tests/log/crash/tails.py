@@ -27,9 +27,9 @@ from log.batches.in_buffer import batches_in
 from log.partition.partition_log import PartitionLog
 from log.partition.recovery import LastShutdown
 from log.segments.file_names import OFFSET_INDEX, TIME_INDEX, kind_of
-from log.storage import DiskImage, MemoryStorage, image_of
 from tests.log.crash.shapes import CONFIG, LOG_PATH, Stage, Written, stage_of
 from tests.log.made import EPOCH, NOW, batch, opened
+from tests.support.disk_image import DiskImage, image_of, storage_of
 
 HEADER_BITS: Final = 8 * 61
 UNCHECKED: Final = {0: (range(8),), 1: (range(8),), 2: (range(8), range(12, 17))}
@@ -124,7 +124,7 @@ def check_unseen(image: DiskImage, written: Written) -> str:
 def recovered(image: DiskImage, written: Written) -> PartitionLog:
     """Open the log of an image that was not closed, flushed up to the end of its first append."""
     shutdown = LastShutdown(clean=False, recovery_point=Offset(written.flushed.end_offset))
-    return opened(MemoryStorage(ManualClock(NOW), image), CONFIG, last_shutdown=shutdown)
+    return opened(storage_of(ManualClock(NOW), image), CONFIG, last_shutdown=shutdown)
 
 
 def check_reads(log: PartitionLog) -> None:

@@ -1,20 +1,26 @@
-"""Power loss at any moment of short programs, a share of the disks it may leave; `python -m tests.log.dirt` has all."""
+"""Power loss at any moment of short programs, a share of the disks it may leave; all of them with `-m deep`."""
 
 from __future__ import annotations
 
 import attrs
 import pytest
 
-from log.storage import DiskImage
-from tests.log.crash.programs import PROGRAMS, check_loss, run, sweep
+from tests.log.crash.programs import PROGRAMS, check_loss, pairs, run, sweep, sweep_steps
+from tests.support.disk_image import DiskImage
 
-STRIDE = 17
+STRIDE = 97
 RECOVERY_POINTS = "recovery-point-offset-checkpoint"
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name", list(PROGRAMS)[::4])
 def test_power_loss_leaves_whole_batches_and_all_that_was_flushed(name: str) -> None:
     assert sweep(name, stride=STRIDE).state_count > 0
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("steps", [*PROGRAMS.values(), *pairs()], ids=", ".join)
+def test_every_power_loss_of_a_program_leaves_whole_batches_and_all_that_was_flushed(steps: tuple[str, ...]) -> None:
+    assert sweep_steps(steps).state_count > 0
 
 
 def test_few_operations_that_are_not_synced_are_lost_in_every_way() -> None:

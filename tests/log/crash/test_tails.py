@@ -1,4 +1,4 @@
-"""Torn and rotten tails, a share of each kind of damage for every shape of batch; `python -m tests.log.dirt` does all.
+"""Torn and rotten tails, a share of each kind of damage for every shape of batch; all of them with `-m deep`.
 
 The share moves from shape to shape, so that together they touch every part of a batch.
 """
@@ -20,11 +20,19 @@ STRIDES = {"cut": 41, "zeros": 79, "stale blocks": 79, "bit flip": 83}
 @pytest.mark.parametrize("kind", DAMAGES)
 def test_recovery_leaves_all_whole_appends_before_the_damage(kind: str) -> None:
     outcomes: Counter[str] = Counter()
-    for number, (shape, codec) in enumerate(SHAPES):
-        outcomes += sweep(written(shape, codec), kind, stride=STRIDES[kind], first=number)
-    assert outcomes["cut"] > 100
+    for number, (shape, codec) in enumerate(SHAPES[::3]):
+        outcomes += sweep(written(shape, codec), kind, stride=7 * STRIDES[kind], first=number)
+    assert outcomes["cut"] > 0
 
 
+@pytest.mark.deep
+@pytest.mark.parametrize("kind", DAMAGES)
+def test_recovery_leaves_all_whole_appends_before_any_damage(kind: str) -> None:
+    for shape, codec in SHAPES:
+        sweep(written(shape, codec), kind)
+
+
+@pytest.mark.deep
 def test_every_cut_of_a_transactional_tail_is_recovered() -> None:
     assert sweep(written("transactional", Codec.NONE), "cut") == {"cut": 425, "kept": 5}
 

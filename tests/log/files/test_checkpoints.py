@@ -11,7 +11,8 @@ from broker.entropy import SplitMix64
 from broker.errors import CorruptDataError
 from broker.ids import LeaderEpoch, Offset, PartitionId, TopicPartition
 from log.errors import CheckpointError
-from log.files.checkpoints import (
+from log.storage import MemoryStorage
+from log.storage.checkpoints import (
     EPOCH_CHECKPOINT_BYTES_MAX,
     OFFSET_CHECKPOINT_BYTES_MAX,
     EpochEntry,
@@ -24,7 +25,9 @@ from log.files.checkpoints import (
     write_epoch_checkpoint,
     write_offset_checkpoint,
 )
-from log.storage import DiskImage, MemoryStorage, RecordedStorage, crash_states
+from tests.support.crash import crash_states
+from tests.support.disk_image import DiskImage, storage_of
+from tests.support.recorded import RecordedStorage
 
 STORAGE = "org.apache.kafka.common.errors.KafkaStorageException"
 ILLEGAL = "java.lang.IllegalArgumentException"
@@ -135,13 +138,13 @@ def test_files_far_too_large_are_refused_before_they_are_read() -> None:
 @pytest.mark.parametrize("block_size_bytes", [4, 512])
 def test_a_crash_while_a_checkpoint_is_written_leaves_the_old_one_or_the_new_one(block_size_bytes: int) -> None:
     old, new = {which("t", 0): Offset(5)}, {which("t", 0): Offset(6), which("t", 1): Offset(7)}
-    storage = RecordedStorage(MemoryStorage(ManualClock(), DiskImage({"c": encode_offset_checkpoint(old)})))
+    storage = RecordedStorage(storage_of(ManualClock(), DiskImage({"c": encode_offset_checkpoint(old)})))
     write_offset_checkpoint(storage, "c", new)
     write_epoch_checkpoint(storage, "e", [EpochEntry(LeaderEpoch(1), Offset(2))])
     recording = storage.recording()
     for end in range(len(recording.operations) + 1):
         for image in crash_states(recording, SplitMix64(1), end=end, block_size_bytes=block_size_bytes):
-            crashed = MemoryStorage(ManualClock(), image)
+            crashed = storage_of(ManualClock(), image)
             assert read_offset_checkpoint(crashed, "c") in ([new] if end >= 5 else [old, new])
             epochs = read_epoch_checkpoint(crashed, "e")
             assert epochs == (EpochEntry(LeaderEpoch(1), Offset(2)),) or (end < 10 and epochs == ())

@@ -17,10 +17,9 @@ from broker.entropy import SplitMix64
 from broker.errors import UsageError
 from broker.units import TimeMs
 from log.errors import LockedError
-from log.files.directory_lock import LOCK_FILE, DirectoryLock
-from log.files.metadata_files import CLEAN_SHUTDOWN_FILE
-from log.log_dir import LogDir
+from log.log_dir import LOCK_FILE, DirectoryLock, LogDir
 from log.storage import FileStorage, MemoryStorage, Storage
+from log.storage.metadata_files import CLEAN_SHUTDOWN_FILE
 from tests.log.cli.test_commands import COMPACTED, answer, contents
 from tests.log.samples import DIRECTORY, write_sample
 
@@ -29,7 +28,7 @@ NOW_MS: Final = TimeMs(1_700_000_000_000)
 HOLDER: Final = """
 import sys
 from pathlib import Path
-from log.files.directory_lock import DirectoryLock
+from log.log_dir import DirectoryLock
 from log.errors import LockedError
 from log.storage import FileStorage
 try:
@@ -63,6 +62,7 @@ def opened(storage: Storage) -> LogDir:
     return LogDir.open(storage, now_ms=NOW_MS, entropy=SplitMix64(1))
 
 
+@pytest.mark.deep
 def test_a_directory_that_another_process_uses_is_refused_and_left_alone(tmp_path: Path) -> None:
     (tmp_path / CLEAN_SHUTDOWN_FILE).write_text('{"version":0,"brokerEpoch":1}')
     with held_elsewhere(tmp_path):
@@ -73,6 +73,7 @@ def test_a_directory_that_another_process_uses_is_refused_and_left_alone(tmp_pat
         assert (tmp_path / CLEAN_SHUTDOWN_FILE).exists()
 
 
+@pytest.mark.deep
 def test_the_lock_of_a_process_that_was_killed_is_free(tmp_path: Path) -> None:
     with held_elsewhere(tmp_path) as process:
         process.kill()
@@ -81,6 +82,7 @@ def test_the_lock_of_a_process_that_was_killed_is_free(tmp_path: Path) -> None:
         opened(FileStorage(tmp_path)).shut_down(now_ms=NOW_MS)
 
 
+@pytest.mark.deep
 def test_another_process_is_refused_while_a_directory_is_open_and_let_in_after_its_shutdown(tmp_path: Path) -> None:
     log_dir = opened(FileStorage(tmp_path))
     _, error = other_process(tmp_path).communicate("")
@@ -124,6 +126,7 @@ def test_memory_is_locked_by_nobody_else_and_shows_the_file() -> None:
     assert storage.list() == ()
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("command", ["compact", "recover"])
 def test_files_are_not_changed_in_place_while_a_broker_runs(tmp_path: Path, command: str) -> None:
     write_sample("none", tmp_path)

@@ -8,7 +8,7 @@ import pytest
 
 from broker.entropy import SplitMix64
 from broker.ids import PartitionId, TopicPartition
-from log.files.directory_names import (
+from log.storage.directory_names import (
     NAME_LENGTH_MAX,
     DirectoryRole,
     PartitionDirectory,

@@ -11,17 +11,19 @@ from broker.errors import CorruptDataError
 from broker.ids import BrokerEpoch, BrokerId
 from broker.wire.uuids import decode_uuid, encode_uuid
 from log.errors import CheckpointError
-from log.files.java_properties import encode_properties, parse_properties
-from log.files.metadata_files import (
+from log.storage import MemoryStorage
+from log.storage.metadata_files import (
     METADATA_BYTES_MAX,
     MetaProperties,
     PartitionMetadata,
     encode_clean_shutdown,
     encode_meta_properties,
     encode_partition_metadata,
+    encode_properties,
     parse_clean_shutdown,
     parse_meta_properties,
     parse_partition_metadata,
+    parse_properties,
     read_clean_shutdown,
     read_meta_properties,
     read_partition_metadata,
@@ -29,7 +31,6 @@ from log.files.metadata_files import (
     write_meta_properties,
     write_partition_metadata,
 )
-from log.storage import MemoryStorage
 
 STORAGE = "org.apache.kafka.common.errors.KafkaStorageException"
 ID = "Pza2aPRTs8lDJ5IF8BRtFg"

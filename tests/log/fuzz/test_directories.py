@@ -5,19 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+import pytest
+
 from broker.clock import ManualClock
 from broker.entropy import SplitMix64
 from broker.errors import BrokersideError
 from broker.ids import Offset
 from log.batches.build import build_batch
 from log.batches.build_spec import BatchSpec
-from log.files.directory_names import PartitionDirectory, UnexpectedDirectoryError, parse_directory_name
 from log.log_dir import LogDir, LogDirOptions
 from log.record import Record
-from log.storage import DiskImage, MemoryStorage
+from log.storage.directory_names import PartitionDirectory, UnexpectedDirectoryError, parse_directory_name
 from tests.log.fuzz.mutator import mutated
-from tests.log.fuzz.target import INPUT_COUNT, OUTCOMES, Outcome, Target, fuzz
+from tests.log.fuzz.target import Target, fuzz
 from tests.log.made import NOW, config
+from tests.support.disk_image import DiskImage, storage_of
+
+pytestmark = pytest.mark.usefixtures("input_count")
 
 NAMES_AT_ONCE: Final = 50
 """Names that are in one directory together; opening it costs much more than a name."""
@@ -55,22 +59,20 @@ def test_a_damaged_directory_name_is_refused_or_names_its_partition() -> None:
         b"events-3.0123456789abcdef0123456789abcdef-stray",
     )
     outcome = fuzz(Target("directory names", seeds, run, allowed=(UnexpectedDirectoryError,)))
-    assert outcome.accepted_count > 1000
-    assert outcome.refused_count > 1000
+    assert min(outcome.accepted_count, outcome.refused_count) > 0
 
 
-def test_a_directory_of_damaged_file_names_is_opened_or_refused() -> None:
+def test_a_directory_of_damaged_file_names_is_opened_or_refused(input_count: int) -> None:
     names: list[str] = []
     opened = refused = 0
-    for damaged in mutated(FILES, INPUT_COUNT, seed=1):
+    for damaged in mutated(FILES, input_count, seed=1):
         names.append(name_of(damaged))
         if len(names) == NAMES_AT_ONCE:
             is_open = opens(names, number=opened + refused)
             opened, refused = opened + is_open, refused + (not is_open)
             names.clear()
-    OUTCOMES["log directories"] = Outcome(opened * NAMES_AT_ONCE, refused * NAMES_AT_ONCE)
-    assert (opened + refused) * NAMES_AT_ONCE == INPUT_COUNT
-    assert opened > 100
+    assert (opened + refused) * NAMES_AT_ONCE == input_count
+    assert opened > 0
 
 
 def name_of(damaged: bytearray) -> str:
@@ -86,7 +88,7 @@ def opens(names: Sequence[str], *, number: int) -> bool:
         files.pop(f"events-0/{own}", None)
     if number % 2:
         files[".kafka_cleanshutdown"] = b""
-    storage = MemoryStorage(ManualClock(NOW), DiskImage(files, frozenset({"events-0"})))
+    storage = storage_of(ManualClock(NOW), DiskImage(files, frozenset({"events-0"})))
     kept = set(storage.list("events-0"))
     try:
         log_dir = LogDir.open(storage, OPTIONS, now_ms=NOW, entropy=SplitMix64(1))

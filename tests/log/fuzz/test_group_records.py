@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+import pytest
+
 from broker.errors import CorruptDataError
 from broker.group.members import GroupRecord, InstanceId, MemberId, StoredMember
 from broker.group.records import (
@@ -19,6 +21,8 @@ from broker.group.records import (
 from broker.ids import LeaderEpoch, Offset, PartitionId
 from broker.units import DurationMs, TimeMs
 from tests.log.fuzz.target import Target, fuzz
+
+pytestmark = pytest.mark.usefixtures("input_count")
 
 MEMBER: Final = StoredMember(
     member_id=MemberId("consumer-1"),
@@ -51,8 +55,7 @@ def test_a_damaged_key_is_refused_or_written_alike() -> None:
     outcome = fuzz(
         Target("group keys", (OffsetKey("g", "topic", PartitionId(3)).to_bytes(), GroupKey("group").to_bytes()), run)
     )
-    assert outcome.accepted_count > 1000
-    assert outcome.refused_count > 1000
+    assert min(outcome.accepted_count, outcome.refused_count) > 0
 
 
 def test_a_damaged_committed_offset_is_refused_or_read_alike_when_written_again() -> None:
@@ -68,8 +71,7 @@ def test_a_damaged_committed_offset_is_refused_or_read_alike_when_written_again(
     outcome = fuzz(
         Target("committed offsets", (COMMITTED.to_bytes(), flexible, expiring), run, allowed=(CorruptDataError,))
     )
-    assert outcome.accepted_count > 1000
-    assert outcome.refused_count > 1000
+    assert min(outcome.accepted_count, outcome.refused_count) > 0
 
 
 def test_a_damaged_group_is_refused_or_read_alike_when_written_again() -> None:
@@ -89,5 +91,4 @@ def test_a_damaged_group_is_refused_or_read_alike_when_written_again() -> None:
         members=(),
     )
     outcome = fuzz(Target("groups", (write_group(GROUP), write_group(empty), b"\0\0" + write_group(empty)[2:12]), run))
-    assert outcome.accepted_count > 1000
-    assert outcome.refused_count > 1000
+    assert min(outcome.accepted_count, outcome.refused_count) > 0

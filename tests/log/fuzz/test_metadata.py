@@ -23,9 +23,11 @@ from log.metadata import (
     view_of,
 )
 from log.metadata.state import MetadataState
-from tests.log.fuzz.target import INPUT_COUNT, Target, fuzz
+from tests.log.fuzz.target import Target, fuzz
 from tests.log.metadata.drawn import image_of
 from tests.log.metadata.made import START_MS, broker, change, config, fenced, log_file, partition, snapshot_file, topic
+
+pytestmark = pytest.mark.usefixtures("input_count")
 
 REAL: Final = Path(__file__).parents[2] / "real_data" / "kraft" / "__cluster_metadata-0"
 VALUES: Final = tuple(
@@ -40,7 +42,6 @@ VALUES: Final = tuple(
         }
     )
 )
-FILE_COUNT: Final = 5_000
 """A whole file takes milliseconds; what reads its batches and its records is fuzzed for itself."""
 SMALL: Final = log_file((broker(1), topic(), partition(1, 2), change(leader=2), fenced(1)))
 SNAPSHOT: Final = snapshot_file(3, broker(1), topic(), partition(1, 2), time_ms=START_MS)
@@ -57,8 +58,7 @@ def test_a_damaged_metadata_record_is_refused_or_written_and_read_alike() -> Non
         assert record_json(record).isascii() or record.data
 
     outcome = fuzz(Target("metadata records", VALUES, run, allowed=(CorruptDataError,)))
-    assert outcome.accepted_count > 1000
-    assert outcome.refused_count > 1000
+    assert min(outcome.accepted_count, outcome.refused_count) > 0
 
 
 def test_damaged_records_are_played_as_far_as_they_go() -> None:
@@ -75,7 +75,7 @@ def test_damaged_records_are_played_as_far_as_they_go() -> None:
     values = [record.to_bytes() for record in records]
     seed = b"".join(bytes([len(value)]) + value for value in values)
     outcome = fuzz(Target("metadata records played", (seed, seed[::-1]), run))
-    assert outcome.accepted_count == INPUT_COUNT
+    assert outcome.refused_count == 0
 
 
 def test_a_damaged_metadata_log_is_played_as_far_as_it_goes() -> None:
@@ -96,6 +96,5 @@ def test_a_damaged_metadata_log_is_played_as_far_as_it_goes() -> None:
         return bytes(data)
 
     seeds = (bytes(SMALL.data), bytes(SNAPSHOT.data))
-    outcome = fuzz(Target("metadata logs", seeds, run, repair=repaired), count=FILE_COUNT)
-    assert outcome.accepted_count > 100
-    assert outcome.refused_count > 100
+    outcome = fuzz(Target("metadata logs", seeds, run, repair=repaired), share=20)
+    assert min(outcome.accepted_count, outcome.refused_count) > 0

@@ -11,16 +11,17 @@ from hypothesis import strategies as st
 
 from broker.clock import ManualClock
 from log.errors import CorruptIndexError, IllegalArgumentError, IndexOffsetOverflowError, InvalidOffsetError
-from log.indexes.index_file import slot_at_most
-from log.indexes.offset_index import OffsetIndex, OffsetPosition, offset_index_entries
-from log.storage import DiskImage, MemoryStorage, image_of
+from log.segments.index_file import slot_at_most
+from log.segments.offset_index import OffsetIndex, OffsetPosition, check_offset_index, offset_index_entries
+from log.storage import MemoryStorage
+from tests.support.disk_image import DiskImage, image_of, storage_of
 
 BASE = 1000
 PATH = "t-0/00000000000000001000.index"
 
 
 def storage_with(data: bytes | None = None) -> MemoryStorage:
-    return MemoryStorage(ManualClock(), DiskImage({} if data is None else {PATH: data}, frozenset({"t-0"})))
+    return storage_of(ManualClock(), DiskImage({} if data is None else {PATH: data}, frozenset({"t-0"})))
 
 
 def opened(data: bytes | None = None, *, size_bytes_max: int = 10 * 8 + 7) -> OffsetIndex:
@@ -180,15 +181,15 @@ def test_closing_trims_and_removing_tells_whether_it_was_there() -> None:
     ("data", "message"),
     [
         (encoded((5, 1), (-1, 2)), "has entries, but the last offset 999 is below the base offset 1000"),
-        (encoded((5, 1)) + b"\0", "has 9 bytes, which is not a multiple of 8"),
+        (encoded((5, 1)) + b"\0", "has 9 bytes, which is no multiple of 8"),
     ],
 )
 def test_what_cannot_be_right_at_first_sight_is_reported(data: bytes, message: str) -> None:
     with pytest.raises(CorruptIndexError) as damage:
-        opened(data).sanity_check()
+        check_offset_index(offset_index_entries(data, BASE), BASE, len(data), source=PATH)
     assert str(damage.value) == f"{PATH}: {message}"
-    opened(data[:8]).sanity_check()
-    opened(b"").sanity_check()
+    for sound in (data[:8], b""):
+        check_offset_index(offset_index_entries(sound, BASE), BASE, len(sound))
 
 
 def test_the_bytes_of_a_file_are_decoded_without_opening_it() -> None:

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from broker.clock import ManualClock
 from log.errors import CorruptIndexError, IllegalArgumentError, IllegalStateError, InvalidOffsetError
-from log.indexes.time_index import TimeIndex, time_index_entries
 from log.record import TimestampOffset
-from log.storage import DiskImage, MemoryStorage, image_of
+from log.segments.time_index import TimeIndex, check_time_index, time_index_entries
+from tests.support.disk_image import DiskImage, image_of, storage_of
 
 BASE = 50
 PATH = "t-0/00000000000000000050.timeindex"
@@ -18,7 +18,7 @@ PATH = "t-0/00000000000000000050.timeindex"
 
 def opened(data: bytes | None = None, *, size_bytes_max: int = 1200) -> TimeIndex:
     image = DiskImage({} if data is None else {PATH: data}, frozenset({"t-0"}))
-    return TimeIndex.open(MemoryStorage(ManualClock(), image), PATH, BASE, size_bytes_max=size_bytes_max)
+    return TimeIndex.open(storage_of(ManualClock(), image), PATH, BASE, size_bytes_max=size_bytes_max)
 
 
 def filled(*entries: tuple[int, int], size_bytes_max: int = 1200) -> TimeIndex:
@@ -119,14 +119,14 @@ def test_truncating_keeps_what_lies_below_the_offset(entries: list[tuple[int, in
     [
         (encoded((9, 1), (8, 2)), "has entries, but the last timestamp 8 is below the first, 9"),
         (encoded((9, -1)), "has entries, but the last offset 49 is below the base offset 50"),
-        (encoded((9, 1)) + b"\0\0", "has 14 bytes, which is not a multiple of 12"),
+        (encoded((9, 1)) + b"\0\0", "has 14 bytes, which is no multiple of 12"),
     ],
 )
 def test_what_cannot_be_right_at_first_sight_is_reported(data: bytes, message: str) -> None:
     with pytest.raises(CorruptIndexError) as damage:
-        opened(data).sanity_check()
+        check_time_index(time_index_entries(data, BASE), BASE, len(data), source=PATH)
     assert str(damage.value) == f"{PATH}: {message}"
-    opened(encoded((9, 1))).sanity_check()
+    check_time_index(time_index_entries(encoded((9, 1)), BASE), BASE, 12)
 
 
 def test_resetting_makes_it_new() -> None:

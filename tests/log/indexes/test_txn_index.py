@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from broker.clock import ManualClock
 from broker.ids import Offset, ProducerId
 from log.errors import CorruptIndexError, CorruptTransactionIndexError, IllegalArgumentError
-from log.indexes.txn_index import AbortedTransaction, AbortedTransactions, TransactionIndex, encode_aborted
-from log.storage import DiskImage, MemoryStorage
+from log.segments.txn_index import AbortedTransaction, AbortedTransactions, TransactionIndex, encode_aborted
+from tests.support.disk_image import DiskImage, storage_of
 
 PATH = "t-0/00000000000000000010.txnindex"
 
@@ -24,7 +24,7 @@ ONE, TWO, THREE = aborted(7, 10, 25, 26), aborted(8, 12, 40, 41), aborted(7, 50,
 
 def opened(data: bytes | None = None) -> TransactionIndex:
     image = DiskImage({} if data is None else {PATH: data}, frozenset({"t-0"}))
-    return TransactionIndex.open(MemoryStorage(ManualClock(), image), PATH, 10)
+    return TransactionIndex.open(storage_of(ManualClock(), image), PATH, 10)
 
 
 def filled(*entries: AbortedTransaction) -> TransactionIndex:

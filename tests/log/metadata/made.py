@@ -11,7 +11,7 @@ from broker.units import TimeMs
 from broker.wire.uuids import encode_uuid
 from log import BatchSpec, Record, build_batch
 from log.metadata import MetadataFile, MetadataRecord, RecordType, is_metadata_file
-from log.metadata.control import ControlRecord
+from log.metadata.records import ControlRecord
 from log.metadata.schemas import SCHEMAS
 from log.record import ControlType
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from broker.errors import InputError
-from log.tools.history_text import duration_text, time_text
+from log.cli.history import duration_text, time_text
 from log.tools.sources import metadata_files
 from tests.log.cli.test_commands import answer
 from tests.log.metadata.made import REAL_LOG, START_MS, broker, fenced, log_file, snapshot_file
@@ -150,8 +150,6 @@ def test_the_dump_decodes_records_and_names_snapshots() -> None:
     data = '{"name":"metadata.version","featureLevel":25}'
     line = f'payload: {{"type":"FEATURE_LEVEL_RECORD","version":0,"data":{data}}}'
     assert f"| {line}" in found.lines
-    older = answer("dump", "--cluster-metadata-decoder", "--skip-record-metadata", "--kafka", "4.2", SEGMENT)
-    assert f" {line}" in older.lines
     snapshot = answer("dump", "--cluster-metadata-decoder", LAST_SNAPSHOT)
     assert snapshot.lines[1] == "Snapshot end offset: 208, epoch: 1"
     assert snapshot.lines[3].endswith('SnapshotHeader {"version":0,"lastContainedLogTimestamp":1795285825262}')

@@ -24,8 +24,8 @@ from log.metadata import (
     snapshot_id,
 )
 from log.metadata.durations import BrokerTimes, ClusterHistory, PartitionTimes, Summary
-from log.metadata.events import ClusterEventKind, Event
-from log.metadata.play_order import MetadataFiles
+from log.metadata.history import ClusterEventKind, Event
+from log.metadata.reading import MetadataFiles
 from tests.log.metadata.made import (
     ORDERS,
     REAL_NEWEST,

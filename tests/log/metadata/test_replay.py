@@ -26,7 +26,7 @@ from log.metadata import (
     snapshot_id,
 )
 from log.metadata.image import MIGRATING
-from log.metadata.play_order import MetadataFiles
+from log.metadata.reading import MetadataFiles
 from tests.log.metadata.made import (
     ORDERS,
     broker,

@@ -30,9 +30,9 @@ from log.partition.recovery import LastShutdown
 from log.record import NO_TIMESTAMP, Record, TimestampOffset, TimestampType
 from log.segments.file_names import LOG
 from log.storage import Fault, FaultKind, FaultyStorage
-from log.storage.image import image_of
 from tests.log.batches.test_build_columns import columns_of
 from tests.log.made import NOW, config, memory, opened, segment
+from tests.support.disk_image import image_of
 
 PLAIN = BatchSpec(partition_leader_epoch=LeaderEpoch(4))
 SPECS = (

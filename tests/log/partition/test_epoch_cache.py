@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
 from broker.clock import ManualClock
 from broker.entropy import SplitMix64
 from log.errors import CheckpointError, IllegalArgumentError
-from log.files.checkpoints import EpochEntry, read_epoch_checkpoint
 from log.partition.epoch_cache import EpochEndOffset, LeaderEpochCache
-from log.storage import DiskImage, MemoryStorage, RecordedStorage, crash_states
+from log.storage import MemoryStorage
+from log.storage.checkpoints import EpochEntry, read_epoch_checkpoint
+from tests.support.crash import crash_states
+from tests.support.disk_image import DiskImage, storage_of
+from tests.support.recorded import RecordedStorage
 
 PATH = "t-0/leader-epoch-checkpoint"
 
 
 def storage(data: bytes | None = None) -> MemoryStorage:
-    return MemoryStorage(ManualClock(), DiskImage({} if data is None else {PATH: data}, frozenset({"t-0"})))
+    return storage_of(ManualClock(), DiskImage({} if data is None else {PATH: data}, frozenset({"t-0"})))
 
 
 def filled(*entries: tuple[int, int]) -> LeaderEpochCache:
@@ -165,34 +167,6 @@ STEPS = st.lists(
 )
 
 
-@given(steps=STEPS, asked=st.integers(-1, 9))
-def test_it_answers_as_a_list_searched_from_end_to_end(steps: list[tuple[str, int, int]], asked: int) -> None:
-    cache, plain = filled(), []
-    for step, epoch, offset in steps:
-        if step == "assign":
-            cache.assign(epoch, offset)
-            if not (plain and plain[-1][0] == epoch and plain[-1][1] <= offset):
-                plain = [entry for entry in plain if entry[0] < epoch and entry[1] < offset]
-                plain.append((epoch, offset))
-        elif step == "end":
-            cache.truncate_from_end(offset)
-            plain = [entry for entry in plain if entry[1] < offset]
-        else:
-            cache.truncate_from_start(offset)
-            below = [entry for entry in plain if entry[1] <= offset]
-            plain = [(epoch, offset) for epoch, _ in below[-1:]] + plain[len(below) :]
-        cache.check_invariants()
-        assert pairs(cache) == plain
-    later = [start for epoch, start in plain if epoch > asked]
-    upto = [epoch for epoch, _ in plain if epoch <= asked]
-    expected = None
-    if asked >= 0 and plain and plain[-1][0] == asked:
-        expected = EpochEndOffset(asked, 99)
-    elif asked >= 0 and later:
-        expected = EpochEndOffset(upto[-1] if upto else asked, later[0])
-    assert cache.end_offset_for(asked, 99) == expected
-
-
 def test_a_crash_while_an_epoch_is_written_leaves_the_old_file_or_the_new_one() -> None:
     recorded = RecordedStorage(storage(b"0\n1\n1 5\n"))
     cache = LeaderEpochCache.open(recorded, PATH)
@@ -200,6 +174,6 @@ def test_a_crash_while_an_epoch_is_written_leaves_the_old_file_or_the_new_one() 
     recording = recorded.recording()
     for end in range(len(recording.operations) + 1):
         for image in crash_states(recording, SplitMix64(1), end=end, block_size_bytes=4):
-            reopened = LeaderEpochCache.open(MemoryStorage(ManualClock(), image), PATH)
+            reopened = LeaderEpochCache.open(storage_of(ManualClock(), image), PATH)
             assert pairs(reopened) in ([(1, 5)], [(1, 5), (3, 17)])
             assert end < len(recording.operations) or len(reopened.entries) == 2

@@ -13,11 +13,13 @@ from hypothesis import given
 
 from broker.clock import ManualClock
 from log.errors import IllegalArgumentError
-from log.files.checkpoints import LEADER_EPOCH_FILE, EpochEntry
 from log.partition.epoch_cache import EpochEndOffset, LeaderEpochCache
-from log.storage import DiskImage, MemoryStorage, RecordedStorage, power_loss
+from log.storage.checkpoints import LEADER_EPOCH_FILE, EpochEntry
 from tests.log.made import DIRECTORY, NOW
+from tests.support.crash import power_loss
+from tests.support.disk_image import DiskImage, storage_of
 from tests.support.drawing import DRAWS, Draws
+from tests.support.recorded import RecordedStorage
 
 STEP_COUNT: Final = 12
 _PATH: Final = f"{DIRECTORY}/{LEADER_EPOCH_FILE}"
@@ -28,7 +30,7 @@ class _Life:
 
     def __init__(self, draws: Draws) -> None:
         self._draws = draws
-        self._storage = RecordedStorage(MemoryStorage(ManualClock(NOW), DiskImage({}, frozenset({DIRECTORY}))))
+        self._storage = RecordedStorage(storage_of(ManualClock(NOW), DiskImage({}, frozenset({DIRECTORY}))))
         self._cache = LeaderEpochCache.open(self._storage, _PATH)
         self._list: list[tuple[int, int]] = []
         """Each epoch with the offset where it begins."""
@@ -85,7 +87,7 @@ class _Life:
         if [(each.epoch, each.start_offset) for each in cache.entries] != known:
             return f"it is {cache.entries}, the list {known}"
         if not self._done or draws.is_one_in(3):
-            disk = MemoryStorage(ManualClock(NOW), power_loss(self._storage.recording(), draws.entropy))
+            disk = storage_of(ManualClock(NOW), power_loss(self._storage.recording(), draws.entropy))
             left = [(each.epoch, each.start_offset) for each in LeaderEpochCache.open(disk, _PATH).entries]
             if left != self._on_disk:
                 return f"a power loss leaves {left}, and {self._on_disk} was written"

@@ -8,10 +8,9 @@ import pytest
 from broker.errors import UsageError
 from broker.ids import LeaderEpoch, Offset, ProducerEpoch, ProducerId
 from broker.units import TimeMs
-from log.batches.build import build_batch
+from log.batches.build import build_batch, emptied
 from log.batches.build_spec import BatchSpec
 from log.batches.in_buffer import batches_in
-from log.batches.rewrite import emptied
 from log.codecs.compression import Codec
 from log.codecs.crc import crc32c
 from log.errors import (
@@ -23,7 +22,7 @@ from log.errors import (
 )
 from log.partition.appending import AppendInfo
 from log.partition.partition_log import PartitionLog
-from log.producers.append import AppendOrigin
+from log.partition.producer_append import AppendOrigin
 from log.record import NO_TIMESTAMP, ControlType, EndTransactionMarker, Record, TimestampOffset
 from tests.log.batches.test_build_columns import columns_of
 from tests.log.made import EPOCH, NOW, appended, batch, config, opened, refused

@@ -11,7 +11,7 @@ from log.batches.build_spec import BatchSpec
 from log.codecs.compression import Codec
 from log.codecs.crc import crc32c
 from log.errors import InvalidAppendError, RecordValidationError, UnsupportedForMessageFormatError
-from log.producers.append import AppendOrigin
+from log.partition.producer_append import AppendOrigin
 from log.record import NO_TIMESTAMP, ControlType, EndTransactionMarker, Record, TimestampType
 from tests.log.made import EPOCH, NOW, appended, batch, config, opened, refused, values
 

@@ -26,18 +26,21 @@ from log.batches.build_spec import BatchSpec
 from log.batches.in_buffer import batches_in
 from log.compaction import CleanerOptions, clean, log_to_clean
 from log.errors import IllegalArgumentError, OffsetOutOfRangeError, UnexpectedAppendOffsetError
-from log.indexes.txn_index import AbortedTransaction
 from log.partition.partition_log import PartitionLog
+from log.partition.producer_append import AppendOrigin
 from log.partition.reading import Isolation
 from log.partition.recovery import LastShutdown
-from log.producers.append import AppendOrigin
 from log.record import ControlType, EndTransactionMarker, Record
 from log.segments.file_names import LOG, OFFSET_INDEX, PRODUCER_SNAPSHOT, TIME_INDEX, TXN_INDEX
-from log.storage import DiskImage, FileStorage, MemoryStorage, RecordedStorage, Storage, power_loss
+from log.segments.txn_index import AbortedTransaction
+from log.storage import FileStorage, Storage
 from tests.golden.log.states import file_contents
 from tests.log.batches.test_build_columns import columns_of
 from tests.log.made import DIRECTORY, NOW, config
 from tests.oracles.plain_log import PlainLog, PlainRecord
+from tests.support.crash import power_loss
+from tests.support.disk_image import DiskImage, storage_of
+from tests.support.recorded import RecordedStorage
 
 SIZES = st.integers(150, 400)
 OFFSETS = st.integers(0, 60)
@@ -74,7 +77,7 @@ class LogMachine(RuleBasedStateMachine):
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
             (folder / path).write_bytes(content)
         folder.mkdir(exist_ok=True)
-        self.recorded = RecordedStorage(MemoryStorage(self.clock, image))
+        self.recorded = RecordedStorage(storage_of(self.clock, image))
         self.storages: tuple[Storage, Storage] = (self.recorded, FileStorage(folder))
 
     @initialize(segment=SIZES, interval=st.sampled_from([0, 100, 1000]), index=st.sampled_from([48, 1000]))
@@ -520,5 +523,5 @@ def records_of(log: PartitionLog) -> list[PlainRecord]:
     ]
 
 
-LogMachine.TestCase.settings = settings(max_examples=20, stateful_step_count=20, deadline=None)
+LogMachine.TestCase.settings = settings(max_examples=12, stateful_step_count=20, deadline=None)
 TestLogMachine = LogMachine.TestCase

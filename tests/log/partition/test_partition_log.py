@@ -27,12 +27,12 @@ from log.errors import (
     SegmentExistsError,
     UnexpectedAppendOffsetError,
 )
-from log.files.checkpoints import EpochEntry
 from log.partition.partition_log import PartitionLog
+from log.partition.producer_append import AppendOrigin
 from log.partition.reading import Isolation
 from log.partition.recovery import LastShutdown
-from log.producers.append import AppendOrigin
 from log.record import ControlType, EndTransactionMarker, Record, TimestampType
+from log.storage.checkpoints import EpochEntry
 from tests.log.made import EPOCH, NOW, appended, batch, config, memory, opened, refused, sized, values
 
 
@@ -168,29 +168,6 @@ def test_a_consumer_of_a_log_without_a_high_watermark_reads_nothing() -> None:
     assert log.high_watermark == 0
 
 
-def test_readers_see_up_to_the_high_watermark_and_followers_all() -> None:
-    log = opened(settings=config(segment_bytes=10_000))
-    appended(log, batch(2), batch(2), batch(2))
-    log.update_high_watermark(Offset(4))
-    everything = log.read(Offset(0), 10_000)
-    visible = log.read(Offset(0), 10_000, isolation=Isolation.HIGH_WATERMARK)
-    assert [each.last_offset for each in batches_in(everything.records)] == [1, 3, 5]
-    assert [each.last_offset for each in batches_in(visible.records)] == [1, 3]
-    assert len(log.read(Offset(4), 10_000, isolation=Isolation.HIGH_WATERMARK).records) == 0
-    assert len(log.read(Offset(6), 10_000).records) == 0
-
-
-def test_who_reads_committed_records_stops_where_the_first_open_transaction_begins() -> None:
-    log = opened(settings=config(segment_bytes=10_000))
-    producer = {"producer_id": ProducerId(5), "producer_epoch": ProducerEpoch(0), "base_sequence": 0}
-    appended(log, batch(2), batch(2, is_transactional=True, **producer), batch(2))
-    ends = {
-        isolation: [each.last_offset for each in batches_in(log.read(Offset(0), 10_000, isolation=isolation).records)]
-        for isolation in (Isolation.HIGH_WATERMARK, Isolation.COMMITTED)
-    }
-    assert ends == {Isolation.HIGH_WATERMARK: [1, 3, 5], Isolation.COMMITTED: [1]}
-
-
 def test_a_read_inside_a_batch_gets_the_whole_batch() -> None:
     log = opened()
     appended(log, batch(3))
@@ -219,22 +196,6 @@ def end(log: PartitionLog, kind: ControlType) -> None:
     log.append_as_leader(marker, leader_epoch=EPOCH, now_ms=NOW, origin=AppendOrigin.COORDINATOR, transaction_version=0)
 
 
-def test_an_open_transaction_holds_back_who_reads_committed() -> None:
-    log = opened(settings=config(segment_bytes=10_000))
-    appended(log, batch(), transactional(0), batch())
-    assert (log.high_watermark, log.last_stable_offset) == (3, 1)
-    end(log, ControlType.ABORT)
-    # Decided, but the marker is not replicated yet.
-    assert log.last_stable_offset == 1
-    log.update_high_watermark(log.log_end_offset)
-    assert log.last_stable_offset == 4
-    read = log.read(Offset(0), 10_000, isolation=Isolation.COMMITTED)
-    assert read.aborted_transactions is not None
-    assert [(each.producer_id, each.first_offset, each.last_offset) for each in read.aborted_transactions] == [
-        (7, 1, 3)
-    ]
-
-
 def test_an_open_transaction_below_a_log_start_without_data_holds_nobody_back() -> None:
     log = opened(settings=config(segment_bytes=10_000))
     appended(log, transactional(0))
@@ -245,14 +206,6 @@ def test_an_open_transaction_below_a_log_start_without_data_holds_nobody_back() 
     assert (log.log_end_offset, log.last_stable_offset) == (5, 0)
     log.increment_log_start_offset(Offset(4))
     assert log.last_stable_offset == 5
-
-
-def test_a_committed_transaction_is_not_listed() -> None:
-    log = opened(settings=config(segment_bytes=10_000))
-    appended(log, transactional(0))
-    end(log, ControlType.COMMIT)
-    log.update_high_watermark(log.log_end_offset)
-    assert log.read(Offset(0), 10_000, isolation=Isolation.COMMITTED).aborted_transactions == ()
 
 
 def test_times_are_found_across_segments() -> None:

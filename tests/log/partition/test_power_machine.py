@@ -20,9 +20,12 @@ from broker.units import TimeMs
 from log.batches.in_buffer import batches_in
 from log.partition.partition_log import PartitionLog
 from log.partition.recovery import LastShutdown
-from log.storage import MemoryStorage, RecordedStorage, power_loss
+from log.storage import MemoryStorage
 from tests.log.made import DIRECTORY, NOW, batch, config, opened
+from tests.support.crash import power_loss
+from tests.support.disk_image import storage_of
 from tests.support.drawing import DRAWS, Draws
+from tests.support.recorded import RecordedStorage
 
 LOSSES_A_LIFE: Final = 4
 
@@ -61,9 +64,7 @@ def _life_noticed(draws: Draws) -> str:
     recording, whole = storage.recording(), _batches(log)
     for _ in range(LOSSES_A_LIFE):
         last = LastShutdown(clean=False, recovery_point=log.recovery_point)
-        left = opened(
-            MemoryStorage(ManualClock(NOW), power_loss(recording, draws.entropy)), settings, last_shutdown=last
-        )
+        left = opened(storage_of(ManualClock(NOW), power_loss(recording, draws.entropy)), settings, last_shutdown=last)
         told = _compared(whole, left, log.recovery_point)
         if told:
             return told

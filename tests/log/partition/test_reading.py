@@ -8,12 +8,11 @@ from broker.ids import LeaderEpoch, Offset
 from broker.units import TimeMs
 from log.batches.build import build_batch
 from log.batches.build_spec import BatchSpec
-from log.errors import OffsetOutOfRangeError, UnsupportedForMessageFormatError
+from log.errors import UnsupportedForMessageFormatError
 from log.partition.partition_log import PartitionLog
-from log.partition.reading import Isolation, OffsetPlace, ReadRequest, read_log
-from log.record import NO_TIMESTAMP, ControlType, Record
+from log.partition.reading import Isolation, OffsetPlace
+from log.record import NO_TIMESTAMP, Record
 from tests.log.made import EPOCH, NOW, batch, config, opened
-from tests.log.partition.test_partition_log import end, transactional
 
 
 def of_batches(count: int, per_segment: int) -> PartitionLog:
@@ -34,24 +33,6 @@ def test_an_empty_read_at_or_behind_its_limit_says_where_its_offset_lies() -> No
         assert found.start == OffsetPlace(Offset(start), Offset(start // 3 * 3), start % 3 * size), start
 
 
-def test_nothing_of_a_segment_after_that_of_the_limit_is_read() -> None:
-    log, size = of_batches(6, per_segment=3), len(batch())
-    # What compaction leaves: the limit lies behind the last batch of its segment.
-    limit = OffsetPlace(Offset(3), Offset(0), 3 * size)
-    segments = log.local.segments
-    assert [each.base_offset for each in segments.all] == [0, 3]
-    request = ReadRequest(Offset(2), 10 * size, min_one_message=True, with_aborted=False)
-    assert len(read_log(segments, request, limit, log.end_place).records) == size
-    log.local.segments.all[0].truncate_to(Offset(2), now_ms=NOW)
-    assert bytes(read_log(segments, request, limit, log.end_place).records) == b""
-
-
-@pytest.mark.parametrize("start", [-1, 6])
-def test_an_offset_outside_of_the_log_is_refused_with_what_the_log_has(start: int) -> None:
-    with pytest.raises(OffsetOutOfRangeError, match=f"offset {start} "):
-        of_batches(5, per_segment=3).read(Offset(start), 1000, isolation=Isolation.LOG_END)
-
-
 def test_an_offset_of_which_no_batch_is_left_lies_at_the_end_of_the_log() -> None:
     """LocalLog.read: all records at and above the start offset are gone, as after a cut inside of their batch."""
     log = opened(settings=config(segment_bytes=10_000))
@@ -65,18 +46,6 @@ def test_an_offset_of_which_no_batch_is_left_lies_at_the_end_of_the_log() -> Non
     log.update_high_watermark(Offset(5))
     whole = log.read(Offset(0), 1000, isolation=Isolation.HIGH_WATERMARK)
     assert len(whole.records) == log.size_bytes
-
-
-def test_of_aborted_transactions_those_are_told_that_begin_in_what_is_read() -> None:
-    """LogSegment.fetchUpperBoundOffset: the index tells up to where what is read reaches."""
-    log = opened(settings=config(segment_bytes=10_000, index_interval_bytes=0))
-    for sequence in range(4):
-        log.append_as_leader(transactional(sequence), leader_epoch=EPOCH, now_ms=NOW)
-        end(log, ControlType.ABORT)
-    log.update_high_watermark(log.log_end_offset)
-    for max_bytes, firsts in ((len(transactional(0)), [0]), (3 * len(transactional(0)), [0, 2]), (1_000, [0, 2, 4, 6])):
-        aborted = log.read(Offset(0), max_bytes, isolation=Isolation.COMMITTED).aborted_transactions
-        assert [each.first_offset for each in aborted or ()] == firsts, max_bytes
 
 
 @pytest.mark.parametrize(

@@ -13,16 +13,16 @@ from log.batches.build import build_marker
 from log.batches.build_spec import BatchSpec
 from log.codecs.crc import crc32c
 from log.errors import CorruptBatchError, InvalidRecordError
-from log.files.checkpoints import LEADER_EPOCH_FILE
 from log.partition import segment_recovery
 from log.partition.partition_log import PartitionLog
+from log.partition.producer_append import AppendOrigin
 from log.partition.reading import Isolation
 from log.partition.recovery import LastShutdown
-from log.producers.append import AppendOrigin
 from log.record import ControlType, EndTransactionMarker
-from log.storage import DiskImage, MemoryStorage, RecordedStorage, image_of
-from log.storage.recorded import Move
+from log.storage.checkpoints import LEADER_EPOCH_FILE
 from tests.log.made import DIRECTORY, EPOCH, NOW, appended, batch, config, opened, values
+from tests.support.disk_image import DiskImage, image_of, storage_of
+from tests.support.recorded import Move, RecordedStorage
 
 UNCLEAN: Final = LastShutdown(clean=False)
 DOOMED: Final = "topic-0.0123456789abcdef0123456789abcdef-delete"
@@ -66,7 +66,7 @@ def with_files(image: DiskImage, files: dict[str, bytes]) -> DiskImage:
 def started(
     image: DiskImage, last_shutdown: LastShutdown = UNCLEAN, directory: str = DIRECTORY, **settings_named: str
 ) -> PartitionLog:
-    storage = MemoryStorage(ManualClock(NOW), image)
+    storage = storage_of(ManualClock(NOW), image)
     settings = config(segment_bytes=10_000, **settings_named)
     return PartitionLog.open(storage, directory, settings, last_shutdown, now_ms=NOW)
 
@@ -226,7 +226,7 @@ def test_a_marker_that_cannot_be_read_ends_its_segment_behind_it_and_keeps_the_l
     marker[17:21] = crc32c(bytes(marker[21:])).to_bytes(4)
     sound = b"" if is_first else batch(2, producer_id=9, producer_epoch=0, base_sequence=0, is_transactional=True)
     content = sound + bytes(marker) + batch(base_offset=3) + batch(base_offset=4)
-    storage = MemoryStorage(ManualClock(NOW), DiskImage({named(0, ".log"): content}, frozenset({DIRECTORY})))
+    storage = storage_of(ManualClock(NOW), DiskImage({named(0, ".log"): content}, frozenset({DIRECTORY})))
     with pytest.raises(InvalidRecordError):
         opened(storage, config(segment_bytes=10_000), last_shutdown=UNCLEAN)
     assert image_of(storage).files[named(0, ".log")] == sound + bytes(marker)
@@ -271,7 +271,7 @@ def test_a_log_that_was_closed_is_opened_without_moving_a_file() -> None:
     log = opened(settings=config(segment_bytes=100))
     appended(log, batch(), batch(), batch())
     log.close(now_ms=NOW)
-    storage = RecordedStorage(MemoryStorage(ManualClock(NOW), image_of(log.storage)))
+    storage = RecordedStorage(storage_of(ManualClock(NOW), image_of(log.storage)))
     opened(storage, config(segment_bytes=100), last_shutdown=LastShutdown(recovery_point=Offset(3)))
     assert not [each for each in storage.recording().operations if isinstance(each, Move)]
 
@@ -286,7 +286,7 @@ def test_producers_that_recovery_finds_are_known_only_if_they_have_not_expired(
     appended(log, *[of_producer(2 * number) for number in range(batch_count)])
     image = image_of(log.storage)
     newest_ms = NOW + 1  # Of the last batch of two.
-    storage = MemoryStorage(ManualClock(NOW), image)
+    storage = storage_of(ManualClock(NOW), image)
     settings = config(segment_bytes=10_000)
     again = PartitionLog.open(storage, DIRECTORY, settings, UNCLEAN, now_ms=TimeMs(newest_ms + age_ms))
     assert [each.producer_id for each in again.state().producers] == ids

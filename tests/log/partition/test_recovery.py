@@ -10,25 +10,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from broker.clock import ManualClock
-from broker.entropy import SplitMix64, derive
 from broker.ids import LeaderEpoch, Offset, ProducerEpoch, ProducerId
-from log.batches.in_buffer import batches_in
 from log.codecs.compression import Codec
 from log.errors import IllegalArgumentError, InvalidOffsetError
 from log.log_config import LogConfig
 from log.partition import segment_recovery
 from log.partition.partition_log import PartitionLog
-from log.partition.producer_rebuild import RebuildRequest, rebuild_producer_state
+from log.partition.producer_state import ProducerState
 from log.partition.recovery import LastShutdown, unfinished_files
-from log.producers.state import ProducerState
-from log.storage import DiskImage, MemoryStorage, RecordedStorage, image_of, power_loss
-from tests.log.made import DIRECTORY, EPOCH, NOW, appended, batch, config, memory, opened, sized, values
+from log.partition.segment_recovery import RebuildRequest, rebuild_producer_state
+from tests.log.made import DIRECTORY, EPOCH, NOW, appended, batch, config, memory, opened, sized
+from tests.support.disk_image import DiskImage, image_of, storage_of
 
 UNCLEAN = LastShutdown(clean=False)
 
 
 def reopened(image: DiskImage, settings: LogConfig, last_shutdown: LastShutdown = UNCLEAN) -> PartitionLog:
-    storage = MemoryStorage(ManualClock(NOW), image)
+    storage = storage_of(ManualClock(NOW), image)
     return PartitionLog.open(storage, DIRECTORY, settings, last_shutdown, now_ms=NOW)
 
 
@@ -36,6 +34,7 @@ def with_file(image: DiskImage, name: str, content: bytes) -> DiskImage:
     return DiskImage({**image.files, f"{DIRECTORY}/{name}": content}, image.directories)
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("codec", list(Codec))
 def test_a_log_file_cut_at_any_byte_keeps_the_whole_batches_before(codec: Codec) -> None:
     settings = config(segment_bytes=10_000)
@@ -70,32 +69,6 @@ def test_recovering_twice_is_recovering_once_and_appends_go_on() -> None:
     twice = reopened(image_of(once.storage), config())
     assert twice.state() == once.state()
     assert appended(twice, batch()) == [once.log_end_offset]
-
-
-@pytest.mark.parametrize("seed", range(120))
-def test_power_loss_leaves_whole_batches_with_all_that_was_flushed(seed: int) -> None:
-    chance = SplitMix64(derive(7, seed))
-    storage = RecordedStorage(memory())
-    settings = config(segment_bytes=200 + chance.next_int_bound(200), retention_ms=-1)
-    log = opened(storage, settings)
-    for number in range(4 + chance.next_int_bound(10)):
-        appended(log, batch(1 + chance.next_int_bound(3), value=b"%d" % number))
-        if chance.next_int_bound(4) == 0:
-            log.flush(now_ms=NOW, include_active_end=True)
-        if chance.next_int_bound(3) == 0:
-            log.run_scheduled(NOW)
-    written, flushed = values(log), log.recovery_point
-    image = power_loss(storage.recording(), chance, block_size_bytes=64)
-    recovered = reopened(image, settings, LastShutdown(clean=False, recovery_point=flushed))
-    left = values(recovered)
-    assert left == written[: len(left)]
-    assert recovered.log_end_offset >= flushed
-    assert len(left) >= sum(offset < flushed for offset, _ in written)
-    # Of a segment that was flushed before it was rolled the indexes may be untrimmed, as in Kafka, with entries of
-    # zero; reads find everything all the same.
-    for offset, value in left:
-        (first, *_) = batches_in(recovered.read(Offset(offset), 1).records)
-        assert (offset, value) in [(record.offset, record.value) for record in first.records()]
 
 
 @given(

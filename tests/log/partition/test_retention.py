@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from hypothesis import given
-from hypothesis import strategies as st
-
 from broker.ids import Offset
 from broker.units import DurationMs, SizeBytes, TimeMs
-from log.partition.retention import RetainedSegment, before_start, beyond_size, deletable_count, too_old
+from log.partition.retention import RetainedSegment, deletable_count, too_old
 from tests.log.made import NOW, appended, batch, config, opened
 
 
@@ -27,13 +24,6 @@ def retained(*sizes: int, timestamps: tuple[int, ...] | None = None) -> list[Ret
 EVERYTHING = Offset(10**6)
 
 
-def test_the_log_keeps_at_least_its_retention_in_bytes() -> None:
-    segments = retained(100, 100, 50)
-    for retention_bytes, count in ((250, 0), (151, 0), (150, 1), (51, 1), (50, 2), (0, 3)):
-        breach = beyond_size(SizeBytes(250), SizeBytes(retention_bytes))
-        assert deletable_count(segments, high_watermark=EVERYTHING, breach=breach) == count
-
-
 def test_a_segment_exactly_as_old_as_the_retention_stays() -> None:
     segments = retained(1, 1, 1, timestamps=(100, 101, 500))
     for now, count in ((1100, 0), (1101, 1), (1102, 2)):
@@ -46,38 +36,10 @@ def test_one_late_timestamp_holds_back_everything_behind_it() -> None:
     assert deletable_count(segments, high_watermark=EVERYTHING, breach=too_old(TimeMs(10**6), DurationMs(10))) == 1
 
 
-def test_nothing_above_the_high_watermark_goes() -> None:
-    segments = retained(1, 1, 1)
-    for high_watermark, count in ((9, 0), (10, 1), (29, 2), (30, 3)):
-        breach = too_old(TimeMs(10**6), DurationMs(1))
-        assert deletable_count(segments, high_watermark=Offset(high_watermark), breach=breach) == count
-
-
 def test_an_empty_active_segment_stays() -> None:
     breach = too_old(TimeMs(10**6), DurationMs(1))
     assert deletable_count(retained(1, 0), high_watermark=EVERYTHING, breach=breach) == 1
     assert deletable_count(retained(0), high_watermark=EVERYTHING, breach=breach) == 0
-
-
-def test_only_segments_wholly_before_the_start_go_and_never_the_active_one() -> None:
-    for start, count in ((9, 0), (10, 1), (20, 2), (30, 2)):
-        breach = before_start(Offset(start))
-        assert deletable_count(retained(1, 1, 1), high_watermark=EVERYTHING, breach=breach) == count
-
-
-@given(sizes=st.lists(st.integers(0, 100), min_size=1), retention=st.integers(0, 500), watermark=st.integers(0, 200))
-def test_what_goes_by_size_is_the_longest_prefix_that_may(sizes: list[int], retention: int, watermark: int) -> None:
-    segments = retained(*sizes)
-    breach = beyond_size(SizeBytes(sum(sizes)), SizeBytes(retention))
-    count = deletable_count(segments, high_watermark=Offset(watermark), breach=breach)
-    allowed = [
-        end
-        for end in range(len(sizes) + 1)
-        if (end == 0 or sum(sizes[end:]) >= retention)
-        and all(segment.end_offset <= watermark for segment in segments[:end])
-        and not (end == len(sizes) and sizes[-1] == 0)
-    ]
-    assert count == max(allowed)
 
 
 def test_the_active_segment_goes_only_after_a_new_one_has_begun() -> None:

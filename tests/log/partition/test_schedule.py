@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from broker.units import TimeMs
-from log.partition.schedule import Schedule
+from log.partition.local_log import Schedule
 
 
 def test_what_is_due_first_runs_first_and_of_equal_times_what_was_added_first() -> None:

@@ -8,17 +8,18 @@ from broker.entropy import SplitMix64
 from broker.ids import LeaderEpoch, Offset
 from broker.units import TimeMs
 from log.errors import StorageError
-from log.files.checkpoints import LEADER_EPOCH_FILE, EpochEntry
-from log.partition import splitting
-from log.partition.opening import PRODUCER_CHECK_INTERVAL_MS
-from log.partition.recovery import LastShutdown
+from log.partition import segment_recovery
+from log.partition.recovery import PRODUCER_CHECK_INTERVAL_MS, LastShutdown
 from log.record import ControlType
-from log.storage import FaultyStorage, RecordedStorage, image_of, power_loss
-from log.storage.around import FileAround
-from log.storage.faults import Fault, FaultKind
+from log.storage import FaultyStorage
+from log.storage.checkpoints import LEADER_EPOCH_FILE, EpochEntry
+from log.storage.faults import Fault, FaultKind, FileAround
 from log.storage.protocol import Storage, StoredFile
 from tests.log.made import DIRECTORY, EPOCH, NOW, appended, batch, config, memory, opened, put, segment
 from tests.log.partition.test_partition_log import end, transactional
+from tests.support.crash import power_loss
+from tests.support.disk_image import image_of
+from tests.support.recorded import RecordedStorage
 
 
 def test_a_retry_has_the_time_of_what_it_repeats_and_not_that_of_its_own_arrival() -> None:
@@ -327,7 +328,7 @@ def test_a_deleted_log_leaves_no_file_open() -> None:
 
 
 def test_a_batch_that_is_larger_than_a_chunk_is_copied_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(splitting, "CHUNK_SIZE_BYTES", 10)
+    monkeypatch.setattr(segment_recovery, "CHUNK_SIZE_BYTES", 10)
     source, target = segment(), segment(base_offset=0)
     put(source, batch(), batch(base_offset=1))
-    assert splitting.append_from(target, source, 0) == source.size_bytes == target.size_bytes
+    assert segment_recovery.append_from(target, source, 0) == source.size_bytes == target.size_bytes

@@ -14,13 +14,16 @@ from broker.ids import Offset
 from broker.units import DurationMs, TimeMs
 from log.codecs.crc import crc32c
 from log.errors import IllegalStateError
-from log.partition import splitting
+from log.partition import segment_recovery
 from log.partition.partition_log import PartitionLog
 from log.partition.recovery import LastShutdown
 from log.record import TimestampOffset
-from log.storage import DiskImage, MemoryStorage, RecordedStorage, Storage, image_of, power_loss
+from log.storage import Storage
 from tests.log.made import DIRECTORY, NOW, batch, config, opened, put, segment
 from tests.log.partition.test_side_effects import OpenFiles
+from tests.support.crash import power_loss
+from tests.support.disk_image import DiskImage, image_of, storage_of
+from tests.support.recorded import RecordedStorage
 
 FAR: Final = 2**31 + 5
 LAST_OFFSET_DELTA: Final = 23  # Where it stands in a header, 4 bytes.
@@ -50,7 +53,7 @@ def split(storage: Storage) -> PartitionLog:
 
 def test_a_part_has_the_entries_of_a_segment_that_is_not_written_any_more() -> None:
     # LocalLog.splitOverflowedSegment calls onBecomeInactiveSegment for each part.
-    log = split(MemoryStorage(ManualClock(NOW), IMAGE))
+    log = split(storage_of(ManualClock(NOW), IMAGE))
     first = log.segments[0]
     assert first.time_index.last_entry == TimestampOffset(NOW + 1, 1)
     files = image_of(log.storage).files
@@ -61,7 +64,7 @@ def test_a_part_has_the_entries_of_a_segment_that_is_not_written_any_more() -> N
 
 def test_a_part_is_as_old_as_the_segment_was() -> None:
     clock = ManualClock(NOW)
-    storage = MemoryStorage(clock, IMAGE)
+    storage = storage_of(clock, IMAGE)
     clock.advance(DurationMs(60_000))
     log = split(storage)
     assert [(each.base_offset, each.modified_ms) for each in log.segments] == [(0, NOW), (FAR, NOW)]
@@ -69,9 +72,9 @@ def test_a_part_is_as_old_as_the_segment_was() -> None:
 
 @pytest.mark.parametrize("seed", range(LOSS_COUNT))
 def test_power_loss_after_a_split_takes_nothing_that_was_flushed_before(seed: int) -> None:
-    storage = RecordedStorage(MemoryStorage(ManualClock(NOW), IMAGE))
+    storage = RecordedStorage(storage_of(ManualClock(NOW), IMAGE))
     split(storage)
-    left = MemoryStorage(ManualClock(NOW), power_loss(storage.recording(), SplitMix64(seed)))
+    left = storage_of(ManualClock(NOW), power_loss(storage.recording(), SplitMix64(seed)))
     again = split(left)
     assert bytes(again.segments[0].records.view()).startswith(PARTS[0])
     assert again.log_end_offset == FAR + 3
@@ -83,7 +86,7 @@ def test_a_segment_with_an_end_that_is_no_batch_cannot_be_split(end: bytes) -> N
     path = f"{DIRECTORY}/{0:020d}.log"
     image = DiskImage({**IMAGE.files, path: IMAGE.files[path] + end}, IMAGE.directories)
     with pytest.raises(BrokersideError):
-        split(MemoryStorage(ManualClock(NOW), image))
+        split(storage_of(ManualClock(NOW), image))
 
 
 def test_a_batch_that_ends_below_its_own_base_fits_no_segment() -> None:
@@ -94,14 +97,14 @@ def test_a_batch_that_ends_below_its_own_base_fits_no_segment() -> None:
     path = f"{DIRECTORY}/{0:020d}.log"
     image = DiskImage({**IMAGE.files, path: PARTS[0] + bytes(backwards) + PARTS[FAR]}, IMAGE.directories)
     with pytest.raises(IllegalStateError, match="fits a segment of its own"):
-        split(MemoryStorage(ManualClock(NOW), image))
+        split(storage_of(ManualClock(NOW), image))
 
 
 def test_a_chunk_is_one_append_and_grows_only_for_a_larger_batch(monkeypatch: pytest.MonkeyPatch) -> None:
     """LogSegment.appendFromFile: a batch goes into a chunk if less than the chunk's size is filled with it."""
     small, large = batch(), batch(value=b"v" * 100)
     assert 2 * len(small) < len(large) < 3 * len(small)
-    monkeypatch.setattr(splitting, "CHUNK_SIZE_BYTES", 2 * len(small))
+    monkeypatch.setattr(segment_recovery, "CHUNK_SIZE_BYTES", 2 * len(small))
     settings = attrs.evolve(config(segment_bytes=10_000), indexes_whole_appends=True)
     source, target = segment(settings), segment(settings)
     given = [small, small, large, small, small, small]
@@ -109,7 +112,7 @@ def test_a_chunk_is_one_append_and_grows_only_for_a_larger_batch(monkeypatch: py
         source,
         *(batch(base_offset=place, value=b"" if each == small else b"v" * 100) for place, each in enumerate(given)),
     )
-    assert splitting.append_from(target, source, 0) == source.size_bytes
+    assert segment_recovery.append_from(target, source, 0) == source.size_bytes
     # The first two stand in chunks of their own, as two fill one; then two fit the room of the large one.
     assert target.offset_index.entries().offsets.tolist() == [1, 2, 4, 5]
     assert bytes(target.records.view()) == bytes(source.records.view())
@@ -123,9 +126,7 @@ def test_the_snapshot_of_a_segment_without_a_successor_is_deleted_after_the_dela
     files[f"{DIRECTORY}/{100:020d}.log"] = batch(base_offset=103) + batch(base_offset=FAR + 100)
     last = LastShutdown(clean=False, recovery_point=Offset(100))
     settings = config(segment_bytes=10_000)
-    log = opened(
-        MemoryStorage(ManualClock(NOW), DiskImage(files, frozenset({DIRECTORY}))), settings, last_shutdown=last
-    )
+    log = opened(storage_of(ManualClock(NOW), DiskImage(files, frozenset({DIRECTORY}))), settings, last_shutdown=last)
     assert [each.base_offset for each in log.segments] == [0, 103, FAR + 100]
     deleted = [f"{100:020d}.{kind}.deleted" for kind in ("index", "log", "snapshot", "timeindex")]
     assert [name for name in log.storage.list(DIRECTORY) if name.endswith(".deleted")] == deleted
@@ -137,7 +138,7 @@ def test_a_segment_that_was_loaded_before_another_had_to_be_split_is_closed_befo
         f"{DIRECTORY}/{0:020d}.log": batch(2)
     }
     far = {f"{DIRECTORY}/{10:020d}.log": batch(base_offset=10) + batch(base_offset=10 + FAR)}
-    storage = OpenFiles(MemoryStorage(ManualClock(NOW), DiskImage({**sound, **far}, frozenset({DIRECTORY}))))
+    storage = OpenFiles(storage_of(ManualClock(NOW), DiskImage({**sound, **far}, frozenset({DIRECTORY}))))
     log = opened(storage, config(segment_bytes=10_000), last_shutdown=LastShutdown(recovery_point=Offset(10)))
     assert [each.base_offset for each in log.segments] == [0, 10, 10 + FAR]
     log.close(now_ms=NOW)
@@ -145,7 +146,7 @@ def test_a_segment_that_was_loaded_before_another_had_to_be_split_is_closed_befo
 
 
 def test_the_segment_that_was_split_is_deleted_after_the_delay() -> None:
-    log = split(MemoryStorage(ManualClock(NOW), IMAGE))
+    log = split(storage_of(ManualClock(NOW), IMAGE))
     assert stored(log.storage) == PARTS
     names = log.storage.list(DIRECTORY)
     assert [name for name in names if name.endswith(".log.deleted")] == [f"{0:020d}.log.deleted"]

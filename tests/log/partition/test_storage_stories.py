@@ -18,26 +18,20 @@ from broker.ids import LeaderEpoch, Offset
 from log.batches.in_buffer import batches_in
 from log.codecs.compression import Codec
 from log.errors import CorruptBatchError, StorageError
-from log.files.checkpoints import LEADER_EPOCH_FILE, RECOVERY_POINT_FILE, EpochEntry
 from log.partition.partition_log import PartitionLog
 from log.partition.recovery import LastShutdown
 from log.segments.file_names import CLEANED, DELETED, LOG, OFFSET_INDEX, SWAP, TIME_INDEX
-from log.storage import (
-    DiskImage,
-    Fault,
-    FaultKind,
-    FaultyStorage,
-    MemoryStorage,
-    RecordedStorage,
-    image_of,
-    power_loss,
-)
+from log.storage import Fault, FaultKind, FaultyStorage, MemoryStorage
+from log.storage.checkpoints import LEADER_EPOCH_FILE, RECOVERY_POINT_FILE, EpochEntry
 from tests.log.compaction.logs import Written as Compacted
 from tests.log.compaction.logs import config_of, pairs_of
 from tests.log.crash import matrix
 from tests.log.crash.shapes import written
 from tests.log.crash.tails import Damage, check
 from tests.log.made import DIRECTORY, EPOCH, NOW, appended, batch, config, memory, opened, values
+from tests.support.crash import power_loss
+from tests.support.disk_image import DiskImage, image_of, storage_of
+from tests.support.recorded import RecordedStorage
 
 UNCLEAN: Final = LastShutdown(clean=False)
 SETTINGS: Final = config(segment_bytes=300, index_interval_bytes=0)
@@ -72,7 +66,7 @@ def flipped(image: DiskImage, path: str, position: int) -> DiskImage:
 
 
 def started(image: DiskImage, last_shutdown: LastShutdown = UNCLEAN) -> PartitionLog:
-    log = opened(MemoryStorage(ManualClock(NOW), image), SETTINGS, last_shutdown=last_shutdown)
+    log = opened(storage_of(ManualClock(NOW), image), SETTINGS, last_shutdown=last_shutdown)
     log.update_high_watermark(log.log_end_offset)
     return log
 
@@ -142,7 +136,7 @@ def test_s82_a_pass_of_the_cleaner_that_is_broken_off_is_undone_or_done(
     renamed = DELETED if phase == "originals deleted" else ""
     files = {path + renamed if path in old else path: content for path, content in before.files.items()}
     files |= {path_of(0, kind) + suffix: new[kind] for kind, suffix in suffixes.items()}
-    storage = MemoryStorage(ManualClock(NOW), DiskImage(files, before.directories))
+    storage = storage_of(ManualClock(NOW), DiskImage(files, before.directories))
     log = PartitionLog.open(storage, DIRECTORY, config_of(), shutdown, now_ms=NOW)
     found = pairs_of(log)
     assert found == [
@@ -202,7 +196,7 @@ def test_s86_a_recovery_checkpoint_that_cannot_be_read_means_all_of_the_log(cont
 
 
 def stored(image: DiskImage) -> MemoryStorage:
-    return MemoryStorage(ManualClock(NOW), image)
+    return storage_of(ManualClock(NOW), image)
 
 
 def test_s87_a_damaged_batch_above_the_recovery_point_ends_the_log_there() -> None:

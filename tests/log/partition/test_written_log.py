@@ -16,11 +16,11 @@ from hypothesis import given, settings
 
 from broker.ids import Offset
 from log.errors import OffsetOutOfRangeError
-from log.indexes.txn_index import AbortedTransaction
-from log.partition.producer_rebuild import RebuildRequest, rebuild_producer_state
+from log.partition.producer_state import ProducerState
 from log.partition.reading import Isolation, OffsetPlace
-from log.producers.state import ProducerState
+from log.partition.segment_recovery import RebuildRequest, rebuild_producer_state
 from log.segments.file_names import PRODUCER_SNAPSHOT
+from log.segments.txn_index import AbortedTransaction
 from tests.log.made import NOW
 from tests.log.partition.written_log import Batch, WrittenLog
 from tests.support.drawing import DRAWS, Draws

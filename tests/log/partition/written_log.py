@@ -9,7 +9,7 @@ import attrs
 from broker.ids import LeaderEpoch, Offset, ProducerEpoch, ProducerId
 from log.batches.build import build_batch, build_marker
 from log.batches.build_spec import BatchSpec
-from log.producers.append import AppendOrigin
+from log.partition.producer_append import AppendOrigin
 from log.record import ControlType, EndTransactionMarker, Record
 from tests.log.made import NOW, config, memory, opened
 from tests.support.drawing import Draws

@@ -22,11 +22,10 @@ from log.errors import (
     OutOfOrderSequenceError,
     TransactionCoordinatorFencedError,
 )
-from log.producers.append import AppendOrigin, CompletedTransaction, MarkerRule
-from log.producers.entry import BatchMetadata, ProducerEntry
-from log.producers.snapshot import encode_snapshot, parse_snapshot
-from log.producers.state import ProducerState
-from log.producers.table import ProducerTable
+from log.partition.producer_append import AppendOrigin, CompletedTransaction, MarkerRule
+from log.partition.producer_entry import BatchMetadata, ProducerEntry, ProducerTable
+from log.partition.producer_snapshot import encode_snapshot, parse_snapshot
+from log.partition.producer_state import ProducerState
 from log.record import ControlType, EndTransactionMarker, Record
 from log.storage import MemoryStorage
 

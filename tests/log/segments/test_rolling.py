@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from broker.ids import Offset
 from broker.units import DurationMs, SizeBytes, TimeMs
-from log.batches.batch_run import BatchRun
+from log.batches.record_columns import BatchRun
 from log.log_config import LogConfig
 from log.segments.rolling import PendingAppend, count_before_roll, fits_relative, new_base_offset, should_roll
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from broker.ids import Offset
 from broker.releases import Release
 from log.batches.batch import RecordBatch
-from log.batches.batch_run import BatchRun
 from log.batches.in_buffer import batches_in
+from log.batches.record_columns import BatchRun
 from log.errors import CorruptBatchError, IllegalArgumentError, SegmentOffsetOverflowError
 from log.log_config import LogConfig
 from log.record import TimestampOffset

@@ -6,12 +6,14 @@ import pytest
 
 from broker.ids import Offset, ProducerId
 from broker.units import TimeMs
-from log.indexes.txn_index import AbortedTransaction
 from log.log_config import LogConfig
 from log.segments.file_names import DELETED, LOG, OFFSET_INDEX, SWAP, TIME_INDEX
 from log.segments.segment import Segment
-from log.storage import RecordedStorage, image_of, lost_tail
+from log.segments.txn_index import AbortedTransaction
 from tests.log.made import DIRECTORY, NOW, batch, config, memory, put, segment
+from tests.support.crash import lost_tail
+from tests.support.disk_image import image_of
+from tests.support.recorded import RecordedStorage
 
 
 def test_indexes_are_made_when_they_are_first_asked_for() -> None:

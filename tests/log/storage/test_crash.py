@@ -11,26 +11,16 @@ from hypothesis import strategies as st
 from broker.clock import ManualClock
 from broker.entropy import SplitMix64
 from log.errors import StorageError
-from log.storage import (
-    DiskImage,
-    Fault,
-    FaultKind,
-    FaultyStorage,
-    MemoryStorage,
-    RecordedStorage,
-    Recording,
-    crash_states,
-    image_of,
-    lost_tail,
-    power_loss,
-    reordered_writes,
-)
+from log.storage import Fault, FaultKind, FaultyStorage
+from tests.support.crash import crash_states, power_loss
+from tests.support.disk_image import DiskImage, image_of, storage_of
+from tests.support.recorded import RecordedStorage, Recording
 
 BLOCK = 4
 
 
 def recorded(files: dict[str, bytes] | None = None) -> RecordedStorage:
-    return RecordedStorage(MemoryStorage(ManualClock(), DiskImage(files or {})))
+    return RecordedStorage(storage_of(ManualClock(), DiskImage(files or {})))
 
 
 def states(recording: Recording, end: int | None = None) -> list[dict[str, bytes]]:
@@ -40,11 +30,6 @@ def states(recording: Recording, end: int | None = None) -> list[dict[str, bytes
 
 def contents(storage: RecordedStorage, path: str = "a") -> set[bytes]:
     return {state[path] for state in states(storage.recording())}
-
-
-def test_a_disk_that_was_left_alone_has_one_state() -> None:
-    storage = recorded({"d/a": b"x"})
-    assert states(storage.recording()) == [{"d/a": b"x"}]
 
 
 def test_an_append_may_be_lost_or_whole_or_zeros() -> None:
@@ -71,25 +56,6 @@ def test_a_later_write_may_be_there_without_an_earlier_one() -> None:
     assert contents(storage) == {b"", b"\0", b"x", b"\0\0", b"x\0", b"\0y", b"xy"}
 
 
-def test_an_append_arrives_block_by_block() -> None:
-    storage = recorded({"a": b"12"})
-    storage.open("a").append(b"abcdefgh")  # Blocks end at 4 and 8.
-    found = {content.replace(b"\0", b".") for content in contents(storage)}
-    assert found == {
-        b"12",
-        *(b"12..", b"12ab"),
-        *(b"12......", b"12ab....", b"12..cdef", b"12abcdef"),
-        *(b"12........", b"12ab......", b"12abcdef..", b"12..cdefgh", b"12......gh"),
-        b"12abcdefgh",
-    }
-
-
-def test_writing_in_place_leaves_the_old_or_the_new_bytes() -> None:
-    storage = recorded({"a": b"12345678"})
-    storage.open("a").write_at(2, b"abcd")
-    assert contents(storage) == {b"12345678", b"12ab5678", b"1234cd78", b"12abcd78"}
-
-
 def test_sizes_change_in_order() -> None:
     storage = recorded({"a": b"abc"})
     file = storage.open("a")
@@ -109,20 +75,6 @@ def test_a_file_may_be_missing_until_its_directory_is_synced() -> None:
     assert states(storage.recording()) == [{"a": b"x"}]
 
 
-def test_syncing_a_directory_does_not_save_the_content_of_its_files() -> None:
-    storage = recorded()
-    storage.open("a", create=True).append(b"x")
-    storage.sync_directory("")
-    assert contents(storage) == {b"", b"\0", b"x"}
-
-
-def test_names_change_in_order_and_a_rename_is_whole() -> None:
-    storage = recorded({"a": b"old", "b": b"new"})
-    storage.rename("b", "a")
-    storage.remove("a")
-    assert states(storage.recording()) == [{"a": b"new"}, {"a": b"old", "b": b"new"}, {}]
-
-
 def test_a_rename_may_come_before_the_content_of_the_file() -> None:
     storage = recorded({"a": b"old"})
     storage.open("a.tmp", create=True).append(b"new")
@@ -134,23 +86,9 @@ def test_a_rename_may_come_before_the_content_of_the_file() -> None:
     assert all(state.get("a") is not None for state in found)
 
 
-def test_directories_are_lost_with_what_is_in_them_and_keep_their_own_order() -> None:
-    storage = recorded()
-    storage.make_directory("t-0")
-    storage.open("t-0/a", create=True).sync()
-    assert states(storage.recording()) == [{"t-0/a": b""}, {}, {}]  # With t-0, empty, and without.
-    storage.sync_directory("t-0")
-    storage.rename("t-0", "t-1")
-    assert states(storage.recording()) == [{"t-0/a": b""}, {"t-1/a": b""}, {}]
-    storage.remove_directory("t-1")
-    images = list(crash_states(storage.recording(), SplitMix64(1)))
-    assert DiskImage({}, frozenset({"t-0"})) in images
-    assert DiskImage({"t-1/a": b""}, frozenset({"t-1"})) in images
-
-
 def test_a_sync_that_failed_promises_nothing_and_no_later_one_makes_up_for_it() -> None:
     for sync_count in (1, 2):
-        faulty = FaultyStorage(MemoryStorage(ManualClock(), DiskImage({"a": b""})), Fault("a", FaultKind.FAILED_SYNC))
+        faulty = FaultyStorage(storage_of(ManualClock(), DiskImage({"a": b""})), Fault("a", FaultKind.FAILED_SYNC))
         storage = RecordedStorage(faulty)
         file = storage.open("a")
         file.append(b"x")
@@ -162,32 +100,6 @@ def test_a_sync_that_failed_promises_nothing_and_no_later_one_makes_up_for_it() 
         assert faulty.has_struck
         assert file.read_at(0, 2) == b"xy"
         assert contents(storage) == {b"\0y", b"xy"}
-
-
-def test_of_a_torn_write_only_what_arrived_can_be_there() -> None:
-    memory = MemoryStorage(ManualClock(), DiskImage({"a": b"x"}))
-    storage = RecordedStorage(FaultyStorage(memory, Fault("a", FaultKind.TORN_WRITE)))
-    with pytest.raises(StorageError):
-        storage.open("a").append(b"1234")
-    assert contents(storage) == {b"x", b"x\0\0", b"x12"}
-
-
-def test_a_crash_can_be_put_after_any_operation() -> None:
-    storage = recorded({"a": b""})
-    file = storage.open("a")
-    file.append(b"x")
-    file.sync()
-    recording = storage.recording()
-    assert [len(states(recording, end)) for end in range(3)] == [1, 3, 1]
-
-
-def test_lost_tails_and_writes_out_of_order_strike_the_files_named() -> None:
-    storage = recorded({"a.log": b"", "b.log": b""})
-    for path in ("a.log", "b.log"):
-        storage.open(path).append(b"1")
-        storage.open(path).append(b"2")
-    assert lost_tail(storage.recording(), "a*").files == {"a.log": b"", "b.log": b"12"}
-    assert reordered_writes(storage.recording(), "b*").files == {"a.log": b"12", "b.log": b"\x002"}
 
 
 def test_ten_operations_are_looked_at_exhaustively_and_more_by_sample() -> None:

@@ -6,11 +6,12 @@ import pytest
 
 from broker.clock import ManualClock
 from log.errors import StorageError
-from log.storage import DiskImage, Fault, FaultKind, FaultyStorage, MemoryStorage
+from log.storage import Fault, FaultKind, FaultyStorage
+from tests.support.disk_image import DiskImage, storage_of
 
 
 def faulty(kind: FaultKind, pattern: str = "*.log", passed_count: int = 0) -> FaultyStorage:
-    memory = MemoryStorage(ManualClock(), DiskImage({"t-0/a.log": b"12", "t-0/a.index": b"12"}))
+    memory = storage_of(ManualClock(), DiskImage({"t-0/a.log": b"12", "t-0/a.index": b"12"}))
     return FaultyStorage(memory, Fault(pattern, kind, passed_count))
 
 

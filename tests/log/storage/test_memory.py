@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from broker.clock import ManualClock
 from broker.units import MIB, DurationMs, TimeMs
-from log.storage import DiskImage, MemoryStorage, image_of
+from log.storage import MemoryStorage
+from tests.support.disk_image import DiskImage, image_of, storage_of
 
 
 def test_room_that_is_only_reserved_takes_no_memory() -> None:
@@ -19,7 +20,7 @@ def test_room_that_is_only_reserved_takes_no_memory() -> None:
 
 def test_the_clock_says_when_a_file_was_changed() -> None:
     clock = ManualClock(TimeMs(100))
-    storage = MemoryStorage(clock, DiskImage({"a": b"x"}))
+    storage = storage_of(clock, DiskImage({"a": b"x"}))
     assert storage.modified_ms("a") == 100
     clock.advance(DurationMs(5))
     storage.open("a").read_at(0, 1)
@@ -31,4 +32,4 @@ def test_the_clock_says_when_a_file_was_changed() -> None:
 
 def test_an_image_is_the_whole_tree() -> None:
     image = DiskImage({"a": b"1", "t-0/b/c": b"2"}, frozenset({"t-0", "t-0/b", "t-1"}))
-    assert image_of(MemoryStorage(ManualClock(), image)) == image
+    assert image_of(storage_of(ManualClock(), image)) == image

@@ -12,7 +12,7 @@ import pytest
 
 from log.errors import StorageError
 from log.storage import FileStorage
-from log.storage.overwriting import ROOM_BYTES, Overwriting
+from log.storage.real_file import ROOM_BYTES, Overwriting
 from tests.architecture.house import ROOT
 
 SIZE_BYTES = 3 * ROOM_BYTES
@@ -79,6 +79,7 @@ def test_a_file_that_grew_is_mapped_anew_and_one_that_was_cut_is_not_stored_to_b
     assert (tmp_path / "index").read_bytes() == b"firstagalonger"
 
 
+@pytest.mark.deep
 def test_a_process_that_is_killed_leaves_what_it_has_stored(tmp_path: Path) -> None:
     code = (
         "import os, pathlib, signal, sys; from log.storage import FileStorage;"

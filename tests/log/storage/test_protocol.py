@@ -13,19 +13,9 @@ from broker.clock import ManualClock
 from broker.errors import CorruptDataError, UsageError
 from broker.units import TimeMs
 from log.errors import MissingFileError, StorageError
-from log.storage import (
-    DiskImage,
-    Fault,
-    FaultKind,
-    FaultyStorage,
-    FileStorage,
-    MemoryStorage,
-    RecordedStorage,
-    Storage,
-    StoredFile,
-    SyncPolicy,
-    image_of,
-)
+from log.storage import Fault, FaultKind, FaultyStorage, FileStorage, MemoryStorage, Storage, StoredFile, SyncPolicy
+from tests.support.disk_image import DiskImage, image_of
+from tests.support.recorded import RecordedStorage
 
 Make = Callable[[Path], Storage]
 MAKERS: dict[str, Make] = {

@@ -1,4 +1,4 @@
-"""The words of kafka-dump-log by release, on whole and on damaged files; the expected lines are what Kafka printed."""
+"""The words of kafka-dump-log, on whole and on damaged files; the expected lines are what Kafka printed."""
 
 from __future__ import annotations
 
@@ -9,21 +9,18 @@ from typing import Final
 import pytest
 
 from broker.ids import Offset, ProducerId
-from broker.releases import NEWEST, Release
 from broker.units import TimeMs
 from log.batches.build import build_batch
 from log.batches.build_spec import BatchSpec
-from log.producers.entry import ProducerEntry
-from log.producers.snapshot import encode_snapshot
+from log.partition.producer_entry import ProducerEntry
+from log.partition.producer_snapshot import encode_snapshot
 from log.record import Record
 from log.tools.dump_options import DumpOptions
-from log.tools.file_order import java_map_order, scala_map_order
-from log.tools.problems import ProblemKind, Problems
+from log.tools.problems import ProblemKind, Problems, java_map_order
 from tests.kafka.differential.dumps import dumped
 from tests.log.cli.test_commands import answer
 from tests.log.samples import DIRECTORY, write_sample
 
-IN_SCALA = Release("4.2")
 HEADER_BYTES = 61
 
 
@@ -43,36 +40,24 @@ def second_log(partition: Path) -> Path:
     return sorted(partition.glob("*.log"))[1]
 
 
-def test_the_tool_in_java_takes_the_offset_before_a_file_for_minus_one(partition: Path) -> None:
+def test_the_tool_takes_the_offset_before_a_file_for_minus_one(partition: Path) -> None:
     path = second_log(partition)
     deep = DumpOptions(deep=True)
     assert dumped([path], deep).err == f"Non-consecutive offsets in {path}\n  -1 is followed by {int(path.stem)}\n"
-    assert dumped([path], DumpOptions(deep=True, release=IN_SCALA)).err == ""
     assert dumped([path], DumpOptions(deep=True, start_offset=int(path.stem) + 1)).err == ""
 
 
-def test_problems_are_sorted_by_the_tool_in_java_and_reversed_before() -> None:
-    def lines(kind: ProblemKind, release: Release) -> list[str]:
-        problems = Problems(release)
+def test_problems_are_sorted() -> None:
+    def lines(kind: ProblemKind) -> list[str]:
+        problems = Problems()
         for first, second in ((5, 7), (9, 12), (5, 8)):
             problems.add(kind, "/f", first, second)
         return list(problems.lines())[1:]
 
     gaps = ProblemKind.NON_CONSECUTIVE
-    assert lines(gaps, NEWEST) == ["  5 is followed by 8", "  9 is followed by 12"]
-    assert lines(gaps, IN_SCALA) == ["  5 is followed by 8", "  9 is followed by 12", "  5 is followed by 7"]
-    (first, _) = lines(ProblemKind.INDEX_MISMATCH, NEWEST)
+    assert lines(gaps) == ["  5 is followed by 8", "  9 is followed by 12"]
+    (first, _) = lines(ProblemKind.INDEX_MISMATCH)
     assert first == "  Index offset: 9, log offset: 12"
-
-
-def test_the_file_of_offsets_that_are_not_found_is_named_since_the_tool_in_java() -> None:
-    def heading(release: Release) -> str:
-        problems = Problems(release)
-        problems.add(ProblemKind.OFFSET_NOT_FOUND, "/f", 5, -1)
-        return next(problems.lines())
-
-    assert heading(NEWEST) == "The following indexed offsets are not found in :/f"
-    assert heading(IN_SCALA) == "The following indexed offsets are not found in the log."
 
 
 def test_an_entry_that_points_at_no_batch_ends_the_dump(partition: Path) -> None:
@@ -88,7 +73,7 @@ def test_an_entry_that_points_at_no_batch_ends_the_dump(partition: Path) -> None
     )
 
 
-def test_damage_behind_the_sought_batch_ends_the_dump_of_a_time_index_since_the_tool_in_java(partition: Path) -> None:
+def test_damage_behind_the_sought_batch_ends_the_dump_of_a_time_index(partition: Path) -> None:
     log = second_log(partition)
     content = log.read_bytes()
     positions = [0]
@@ -97,7 +82,6 @@ def test_damage_behind_the_sought_batch_ends_the_dump_of_a_time_index_since_the_
     patch(log, positions[-2] + 8, struct.pack(">i", 3))
     index = log.with_suffix(".timeindex")
     assert dumped([index], DumpOptions()).thrown is not None
-    assert len(dumped([index], DumpOptions(release=IN_SCALA)).out.splitlines()) > 2
 
 
 def test_a_timestamp_of_the_index_that_is_not_its_batchs_largest_is_told(partition: Path) -> None:
@@ -126,12 +110,11 @@ def test_an_entry_that_is_not_the_last_offset_of_its_batch_is_told_with_both_off
     assert line not in dumped([index], DumpOptions(verify_index_only=True)).out
 
 
-def test_a_snapshot_has_no_blank_at_its_end_since_the_tool_in_java(tmp_path: Path) -> None:
+def test_a_snapshot_has_no_blank_at_its_end(tmp_path: Path) -> None:
     path = tmp_path / "00000000000000000007.snapshot"
     path.write_bytes(encode_snapshot([ProducerEntry(ProducerId(7))]))
     line = dumped([path], DumpOptions()).out.splitlines()[1]
     assert line.endswith("lastTimestamp: -1")
-    assert dumped([path], DumpOptions(release=IN_SCALA)).out.splitlines()[1] == line + " "
 
 
 @pytest.mark.parametrize(
@@ -159,31 +142,7 @@ def test_a_snapshot_that_cannot_be_read_is_told_as_kafka_tells_it_and_as_damage(
     assert str(path) in found.err.splitlines()[1]
 
 
-OF_PRODUCERS: Final = "Snapshot failed schema validation: Error reading field 'producer_entries': "
 CUT: Final = "java.nio.BufferUnderflowException"
-
-
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [
-        ("00", f"Snapshot failed schema validation: Error reading field 'version': {CUT}"),
-        ("0001 000000", f"Snapshot failed schema validation: Error reading field 'crc': {CUT}"),
-        ("0001 00000000 0000", OF_PRODUCERS + CUT),
-        ("0001 00000000 fffffffe", OF_PRODUCERS + "Array size -2 cannot be negative"),
-        ("0001 00000000 00000009 00", OF_PRODUCERS + "Error reading array of size 9, only 1 bytes available"),
-        ("0001 00000000 00000001" + 13 * "00", OF_PRODUCERS + f"Error reading field 'last_sequence': {CUT}"),
-        ("0001 00000000 00000002" + 91 * "00", OF_PRODUCERS + f"Error reading field 'current_txn_first_offset': {CUT}"),
-        ("0001 00000000 00000002" + 46 * "00", OF_PRODUCERS + f"Error reading field 'producer_id': {CUT}"),
-        ("0002 00000000 0000", OF_PRODUCERS + CUT),
-        ("0002 00000000 00000000", "Snapshot contained an unknown file version 2"),
-    ],
-)
-def test_a_snapshot_that_cannot_be_read_is_told_by_field_in_3_9(tmp_path: Path, content: str, said: str) -> None:
-    path = tmp_path / "00000000000000000007.snapshot"
-    path.write_bytes(bytes.fromhex(content))
-    found = answer("dump", path, "--kafka", "3.9")
-    assert found.status == 1
-    assert found.err.splitlines()[0] == said
 
 
 def test_a_wrong_checksum_of_a_snapshot_has_kafkas_words(tmp_path: Path) -> None:
@@ -210,8 +169,6 @@ def test_a_message_whose_value_runs_past_it_shows_the_size_that_it_claims(tmp_pa
     line = dumped([path], DumpOptions(deep=True)).out.splitlines()[-1]
     assert line.startswith("| offset: 0 NoTimestampType: -1 keySize: -1 valueSize: 500 isValid: false crc: ")
     assert line[-1].isdigit()
-    older = DumpOptions(deep=True, release=IN_SCALA)
-    assert dumped([path], older).out.splitlines()[-1] == line + "}"
     assert dumped([path], DumpOptions(deep=True, print_data=True)).thrown is not None
 
 
@@ -227,16 +184,15 @@ def test_a_damaged_batch_below_offset_zero_is_printed(partition: Path) -> None:
     assert f" lastOffset: {int(path.stem) - 2**31} " in dumped([path], DumpOptions()).out
 
 
-def test_the_payload_of_a_record_without_key_and_metadata_is_marked_since_the_tool_in_java(tmp_path: Path) -> None:
+def test_the_payload_of_a_record_without_key_and_metadata_is_marked(tmp_path: Path) -> None:
     path = tmp_path / "00000000000000000000.log"
     path.write_bytes(build_batch(BatchSpec(), [Record(Offset(0), TimeMs(0), None, b"v")]))
     bare = {"deep": True, "print_data": True, "skip_record_metadata": True}
     assert dumped([path], DumpOptions(**bare)).out.splitlines()[-1] == "| payload: v"
-    assert dumped([path], DumpOptions(**bare, release=IN_SCALA)).out.splitlines()[-1] == " payload: v"
 
 
 def test_files_with_problems_are_told_in_the_order_of_the_tools_hash_map() -> None:
-    """Fourteen files with a gap each, as 4.3.1 and 4.0.1 told them; 6 and 12 share a bin of the table."""
+    """Fourteen files with a gap each, as 4.3.1 printed them; 6 and 12 share a bin of the table."""
     files = [f"/tmp/fileorder/d/{number:020}.log" for number in range(14)]
 
     def numbers(ordered: list[str]) -> list[int]:
@@ -244,7 +200,6 @@ def test_files_with_problems_are_told_in_the_order_of_the_tools_hash_map() -> No
 
     calls = [file for file in files for _ in range(2)]
     assert numbers(java_map_order(calls)) == [0, 13, 7, 2, 5, 9, 11, 12, 6, 1, 4, 3, 8, 10]
-    assert numbers(scala_map_order(files)) == [0, 13, 7, 2, 5, 9, 11, 6, 12, 1, 4, 3, 8, 10]
 
 
 def test_problems_name_the_absolute_path(partition: Path, monkeypatch: pytest.MonkeyPatch) -> None:

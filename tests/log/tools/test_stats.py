@@ -11,6 +11,7 @@ from broker.ids import Offset
 from broker.units import TimeMs
 from log import BatchSpec, Record, build_batch
 from log.batches.in_buffer import batches_in
+from log.cli.stats import compaction_json, compaction_row, segment_json, segment_rows
 from log.codecs.compression import Codec
 from log.compaction import SourceLog, estimate_compaction
 from log.record import ControlType, control_type
@@ -18,7 +19,6 @@ from log.segments.file_names import LOG
 from log.tools.cardinality import EXACT_MAX, Cardinality
 from log.tools.sources import SourceFile, expand
 from log.tools.stats import SegmentStats, measure_segment
-from log.tools.stats_rows import compaction_json, compaction_row, segment_json, segment_rows
 from tests.log.samples import SAMPLES, write_sample
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from log.batches.batch_v2 import HEADER
 from log.codecs.crc import crc32c
-from log.files.checkpoints import LEADER_EPOCH_FILE
+from log.storage.checkpoints import LEADER_EPOCH_FILE
 from log.tools.findings import Checked, Finding
 from log.tools.sources import expand
 from log.tools.verify import folder_parts, in_sequence, verify, verify_part

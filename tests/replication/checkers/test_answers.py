@@ -10,7 +10,7 @@ import pytest
 from broker.error_codes import ErrorCode
 from broker.ids import BrokerId, LeaderEpoch, Offset
 from broker.units import DurationMs, TimeMs
-from log.files.checkpoints import EpochEntry
+from log.storage.checkpoints import EpochEntry
 from replication.checkers import StepChecker
 from replication.checkers.answers import unfounded
 from replication.roles.messages import (

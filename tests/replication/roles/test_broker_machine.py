@@ -17,7 +17,7 @@ from hypothesis import given, settings
 
 from broker.error_codes import ErrorCode
 from broker.units import DurationMs, TimeMs
-from log.files.checkpoints import LEADER_EPOCH_FILE
+from log.storage.checkpoints import LEADER_EPOCH_FILE
 from log.storage.faults import Fault, FaultKind
 from replication.roles.leader import LeaderRole
 from replication.roles.messages import (

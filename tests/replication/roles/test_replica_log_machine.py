@@ -18,9 +18,9 @@ from broker.ids import LeaderEpoch, Offset
 from broker.units import SizeBytes, TimeMs
 from log.batches.build import build_batch
 from log.batches.build_spec import BatchSpec
-from log.files.checkpoints import LEADER_EPOCH_FILE, read_epoch_checkpoint
 from log.record import Record
 from log.storage import MemoryStorage
+from log.storage.checkpoints import LEADER_EPOCH_FILE, read_epoch_checkpoint
 from replication.roles.replica_log import ReplicaLog
 from replication.rules.partition import EpochStart, LogState
 from replication.rules.switches import CURRENT

@@ -13,7 +13,7 @@ from typing import Any, Final
 import attrs
 import pytest
 
-import log.producers.state
+import log.partition.producer_state
 import replication.roles.broker_role
 import replication.roles.controller
 import replication.roles.follower
@@ -27,7 +27,7 @@ from broker.releases import NEWEST
 from broker.units import DurationMs, TimeMs
 from log.batches.build import build_batch
 from log.batches.build_spec import BatchSpec
-from log.producers.append import AppendOrigin
+from log.partition.producer_append import AppendOrigin
 from log.record import Record
 from replication.checkers import INVARIANTS
 from replication.cli.simulate import simulate
@@ -180,7 +180,7 @@ def doubles_are_written(patch: Patch) -> None:
     def analyze(original: Any, self: Any, batches: Any, _origin: AppendOrigin, *rest: Any) -> Any:
         return original(self, batches, AppendOrigin.REPLICATION, *rest)
 
-    around(patch, log.producers.state.ProducerState, "analyze", analyze)
+    around(patch, log.partition.producer_state.ProducerState, "analyze", analyze)
 
 
 def offsets_are_told_wrong(patch: Patch) -> None:

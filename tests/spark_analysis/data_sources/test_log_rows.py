@@ -17,9 +17,9 @@ from log.batches.build import build_batch
 from log.batches.build_spec import BatchSpec
 from log.batches.fill import ROWS_MAX
 from log.batches.header_table import as_array, walk
-from log.indexes.txn_index import AbortedTransaction
 from log.partition.partition_log import PartitionLog
 from log.record import Record
+from log.segments.txn_index import AbortedTransaction
 from log.storage import FileStorage
 from spark_analysis.data_sources import log_columns, log_rows
 from spark_analysis.data_sources.committed import Committed

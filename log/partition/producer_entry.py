@@ -1,0 +1,197 @@
+"""Hold the state of one idempotent or transactional producer in a log.
+
+Source: Kafka storage/org.apache.kafka.storage.internals.log.{ProducerStateEntry, BatchMetadata}, 4.0 (KIP-98).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from typing import Final
+
+from broker.ids import Offset, ProducerEpoch, ProducerId
+from broker.units import TimeMs
+from broker.values import value
+from log.batches.batch import NO_PRODUCER_EPOCH, RecordBatch
+from log.record import NO_SEQUENCE, NO_TIMESTAMP
+
+_BIN_COUNT_MIN: Final = 16
+_BIN_SIZE_MAX: Final = 8  # HashMap.TREEIFY_THRESHOLD.
+_TREE_TABLE_SIZE_MIN: Final = 64  # HashMap.MIN_TREEIFY_CAPACITY.
+
+
+class ProducerTable:
+    """Hold producers by id, in the iteration order of java.util.HashMap."""
+
+    __slots__ = ("_bin_count", "_by_id")
+
+    def __init__(self) -> None:
+        self._by_id: dict[ProducerId, ProducerEntry] = {}
+        self._bin_count = _BIN_COUNT_MIN
+
+    def __len__(self) -> int:
+        return len(self._by_id)
+
+    def get(self, producer_id: ProducerId) -> ProducerEntry | None:
+        """Return a producer's entry, None if it is unknown."""
+        return self._by_id.get(producer_id)
+
+    def put(self, entry: ProducerEntry) -> None:
+        """Add an entry, or replace the producer's old one."""
+        is_new = entry.producer_id not in self._by_id
+        self._by_id[entry.producer_id] = entry
+        if is_new and self._bin_count < _TREE_TABLE_SIZE_MIN and self._crowd(entry.producer_id) > _BIN_SIZE_MAX:
+            self._bin_count *= 2
+        if len(self._by_id) > self._bin_count // 4 * 3:
+            self._bin_count *= 2
+
+    def remove(self, producer_ids: Iterable[ProducerId]) -> None:
+        """Remove some producers; the table keeps its number of bins, as in Java."""
+        for producer_id in producer_ids:
+            del self._by_id[producer_id]
+
+    def clear(self) -> None:
+        """Remove all producers; the table keeps its number of bins, as in Java."""
+        self._by_id.clear()
+
+    def entries(self) -> tuple[ProducerEntry, ...]:
+        """Return the entries bin by bin, within a bin in insertion order."""
+        return tuple(sorted(self._by_id.values(), key=lambda entry: self._bin(entry.producer_id)))
+
+    def _bin(self, producer_id: ProducerId) -> int:
+        return _java_hash(producer_id) & self._bin_count - 1
+
+    def _crowd(self, producer_id: ProducerId) -> int:
+        """Return how many producers are in the bin of one; few are looked at, as it is asked of small tables only."""
+        return sum(self._bin(other) == self._bin(producer_id) for other in self._by_id)
+
+
+def _java_hash(producer_id: int) -> int:
+    """Return Java's scrambled hash of a long, of which the low bits are the bin."""
+    unsigned = producer_id % 2**64
+    folded = (unsigned ^ unsigned >> 32) % 2**32
+    return folded ^ folded >> 16
+
+
+RETAINED_BATCH_COUNT: Final = 5
+"""As many as a producer may have on the way at once (max.in.flight.requests.per.connection)."""
+
+NO_COORDINATOR_EPOCH: Final = -1
+_SEQUENCE_COUNT: Final = 2**31
+
+
+@value
+class BatchMetadata:
+    """Describe an appended batch; `offset_delta` is the last offset minus the first, as with sequences."""
+
+    last_sequence: int
+    last_offset: Offset
+    offset_delta: int
+    timestamp: TimeMs
+
+    @property
+    def first_sequence(self) -> int:
+        """Return the sequence number of the first record."""
+        return (self.last_sequence - self.offset_delta) % _SEQUENCE_COUNT
+
+    @property
+    def first_offset(self) -> Offset:
+        """Return the offset of the first record."""
+        return Offset(self.last_offset - self.offset_delta)
+
+
+class ProducerEntry:
+    """Hold the mutable state of one producer: epoch, last batches, open transaction."""
+
+    __slots__ = (
+        "batches",
+        "coordinator_epoch",
+        "current_txn_first_offset",
+        "last_timestamp",
+        "producer_epoch",
+        "producer_id",
+    )
+
+    def __init__(
+        self,
+        producer_id: ProducerId,
+        *,
+        producer_epoch: ProducerEpoch = NO_PRODUCER_EPOCH,
+        coordinator_epoch: int = NO_COORDINATOR_EPOCH,
+        last_timestamp: TimeMs = NO_TIMESTAMP,
+        current_txn_first_offset: Offset | None = None,
+    ) -> None:
+        self.producer_id = producer_id
+        self.producer_epoch = producer_epoch
+        self.coordinator_epoch = coordinator_epoch
+        self.last_timestamp = last_timestamp
+        self.current_txn_first_offset = current_txn_first_offset
+        self.batches: deque[BatchMetadata] = deque(maxlen=RETAINED_BATCH_COUNT)
+
+    def __repr__(self) -> str:
+        return (
+            f"ProducerEntry({self.producer_id}, epoch {self.producer_epoch}, sequence {self.last_sequence}, "
+            f"transaction from {self.current_txn_first_offset})"
+        )
+
+    @property
+    def last_sequence(self) -> int:
+        """Return the sequence number of the last record, -1 if no batch is known."""
+        return self.batches[-1].last_sequence if self.batches else NO_SEQUENCE
+
+    @property
+    def last_data_offset(self) -> Offset:
+        """Return the offset of the last record, -1 if no batch is known."""
+        return self.batches[-1].last_offset if self.batches else Offset(-1)
+
+    @property
+    def last_offset_delta(self) -> int:
+        """Return the last minus the first offset of the last batch, 0 if no batch is known."""
+        return self.batches[-1].offset_delta if self.batches else 0
+
+    def without_batches(self) -> ProducerEntry:
+        """Return a copy of the entry without its batches."""
+        return ProducerEntry(
+            self.producer_id,
+            producer_epoch=self.producer_epoch,
+            coordinator_epoch=self.coordinator_epoch,
+            last_timestamp=self.last_timestamp,
+            current_txn_first_offset=self.current_txn_first_offset,
+        )
+
+    def add_batch(self, producer_epoch: ProducerEpoch, batch: BatchMetadata) -> None:
+        """Add a batch of a producer epoch, dropping the oldest of five."""
+        self._enter_epoch(producer_epoch)
+        self.batches.append(batch)
+        self.last_timestamp = batch.timestamp
+
+    def end_transaction(self, producer_epoch: ProducerEpoch, coordinator_epoch: int, timestamp: TimeMs) -> None:
+        """Apply a transaction marker: no transaction is open afterwards."""
+        self._enter_epoch(producer_epoch)
+        self.coordinator_epoch = coordinator_epoch
+        self.last_timestamp = timestamp
+        self.current_txn_first_offset = None
+
+    def continue_with(self, later: ProducerEntry) -> None:
+        """Apply a newer entry of the same producer, its batches included."""
+        self._enter_epoch(later.producer_epoch)
+        self.batches.extend(later.batches)
+        self.coordinator_epoch = later.coordinator_epoch
+        self.last_timestamp = later.last_timestamp
+        self.current_txn_first_offset = later.current_txn_first_offset
+
+    def duplicate_of(self, batch: RecordBatch) -> BatchMetadata | None:
+        """Return the remembered batch with the epoch and sequences of `batch`, None if there is none."""
+        if batch.producer_epoch != self.producer_epoch:
+            return None
+        return found_by_sequence(self.batches, batch.base_sequence, batch.last_sequence)
+
+    def _enter_epoch(self, producer_epoch: ProducerEpoch) -> None:
+        if self.producer_epoch != producer_epoch:
+            self.batches.clear()
+            self.producer_epoch = producer_epoch
+
+
+def found_by_sequence(batches: Iterable[BatchMetadata], first: int, last: int) -> BatchMetadata | None:
+    """Return the oldest batch with exactly these first and last sequence numbers."""
+    return next((batch for batch in batches if batch.last_sequence == last and batch.first_sequence == first), None)
