@@ -1,20 +1,13 @@
 """Place every topic of a simulated cluster, created in order and then grown in order, on one generator.
 
-What it decides: each placer of a shape places the same topics, with a `java.util.Random` of its own seeded by
-derive(fleet seed, cluster, stream, placer's name), as the placer of a running controller draws from one generator.
-
-How: in Kafka the caller of a placer decides how a topic grows. The classic placer's caller starts at the place of the
-broker that leads partition 0, and draws nothing. Every other placer is asked again, for the partitions from the present
-count on, as the KRaft controller does. The classic placer is given the unfenced brokers only: its callers listed live
-brokers, those with a session in ZooKeeper. The striped one is given all, as the KRaft controller does. Where only some
-of its brokers have a rack, the classic placer ignores racks, as Kafka's callers do under `RackAwareMode.Safe`; under
-`Enforced` it would refuse. All topics of a cluster are placed by one call of the compiled loop of Kafka's classic or
-striped placer; a test holds both equal to the placers themselves. All other placers are called topic by topic through
-the ReplicaPlacer protocol.
+Each placer of a shape places the same topics, with a `java.util.Random` of its own, whose seed is derived from the
+fleet's seed, the cluster and the placer's name. In Kafka the caller of a placer decides how a topic grows: the classic
+placer's caller starts at the place of the broker that leads partition 0, and draws nothing; any other placer is asked
+again for the partitions from the present count on, as the KRaft controller does. The classic placer is given the
+unfenced brokers only, as its callers listed live brokers, and ignores racks where only some brokers have one
+(`RackAwareMode.Safe`); others get all.
 
 Example: place_cluster(cluster, "classic", seed=42) is int32[partitions, widest factor], padded with -1.
-
-Left out: topics that are deleted between creations.
 
 Source: kafka.zk.AdminZkClient.addPartitions; org.apache.kafka.controller.ReplicationControlManager.createPartitions,
 4.0.

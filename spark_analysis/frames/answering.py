@@ -1,15 +1,10 @@
 """Answer a question about many clusters in a task, from their sorted rows, with the code that the commands call.
 
-What it decides: the rows of an answer are the keys of a cluster, the columns of the question's table, `rejected_count`
-and `fault`. Rows that cannot be used, and a cluster that contradicts itself or that a limit refuses, are a row with a
-`fault`, nulls, and the number of rows of partitions that are in no answer because of it: the job goes on.
-
-How: the rows of brokers stand among those of partitions (listed_brokers.py). If they lack a key that tells moments
-apart, they are the brokers of every moment, and clusters are answered one by one.
-
-Example: Work(("cluster",), ("cluster",), answer_table(MEASURES, ("cluster",)), measure_rows).answers(batches)
-
-Source: whole_clusters.py.
+The rows of an answer are the keys of a cluster, the columns of the question's table, `rejected_count` and `fault`. Rows
+that cannot be used, and a cluster that contradicts itself or that a limit refuses, are a row with a `fault`, nulls, and
+the number of rows of partitions that are in no answer because of it: the job goes on. The rows of brokers stand among
+those of partitions (listed_brokers.py). If they lack a key that tells moments apart, they are the brokers of every
+moment, and clusters are answered one by one.
 """
 
 from __future__ import annotations

@@ -1,10 +1,7 @@
 """Compute what changes save for one cluster, from its partitions and what its groups read from each zone.
 
-Constraints: a row of readers whose partition the cluster does not list is a fault, and so is a cluster of which no
-replica stands in a known rack: nothing is known of zones there, not even that nothing crosses them. An assignor, or
-`now`, that is not answered for one group is a fault for the cluster, as a sum without that group would be too small.
-
-Example: changes_table(keys, key, partitions, readers, CHANGES, 0.02)
+A row of readers whose partition the cluster does not list is a fault, and so is a cluster of which no replica stands in
+a known rack. An assignor that is not answered for one group is a fault for the cluster: a sum without it is too small.
 
 Source: placement/traffic/savings.py.
 """

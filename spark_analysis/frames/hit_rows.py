@@ -17,29 +17,12 @@ from broker.cluster import ClusterView, Int32Array
 from broker.errors import UsageError
 from placement.outages.lost import After, after_loss
 from placement.outages.succession import BoolArray, Successions, successions
-from spark_analysis.tables.columns import KEY, Column, Table
+from spark_analysis.tables.columns import KEY
 from spark_analysis.tables.limits import OUTAGE_BROKERS_MAX, check_listed
-from spark_analysis.tables.schemas import LOST
+from spark_analysis.tables.schemas import HIT
 
 SCOPES: Final = ("rack", "broker")
 _STATES: Final = ("is_leaderless", "is_under_min_isr", "has_no_replica", "is_at_risk")
-HIT: Final = Table(
-    "hit_partitions",
-    "one row per rack or broker that is lost and partition that it brings into a bad state",
-    (
-        *KEY,
-        *LOST,
-        Column("topic", "string", "Topic"),
-        Column("partition", "int", "Partition"),
-        Column("leader", "int", "Leader after the outage, -1 for none"),
-        Column("isr_count", "int", "Replicas in sync after the outage", "replicas"),
-        Column("is_leaderless", "boolean", "Whether it is without a leader after the outage"),
-        Column("is_under_min_isr", "boolean", "Whether it is under min-ISR or leaderless after the outage; null when "
-               "min.insync.replicas is not known", nullable=True),
-        Column("has_no_replica", "boolean", "Whether no replica is live after the outage"),
-        Column("is_at_risk", "boolean", "Whether no live replica has every committed record after the outage"),
-    ),
-)  # fmt: skip
 
 
 def hit_table(view: ClusterView, scope: str) -> pa.Table:

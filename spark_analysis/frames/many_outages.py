@@ -1,16 +1,8 @@
 """Show what losing each broker and each rack does to all regular clusters of a chunk at once.
 
-Constraints: answers are those of outages.py for each ClusterView, value by value; a test holds them equal. Clusters
-that do not show their ISR, or that have more than `BROKERS_MAX` brokers, are answered one by one.
-
-How: as placement/outages/look_ahead.py: each count is a threshold on a part of the order of succession. Here it is
-counted for single brokers and racks alone, over the partitions of all clusters.
-
-Example: outages_of(chunk, 2)
-
-Left out: pairs of brokers.
-
-Source: placement/outages/succession.py and look_ahead.py.
+Answers are those of placement/outages/look_ahead.py for each cluster, value by value: each count is a threshold on a
+part of the order of succession, counted here for single brokers and racks alone, over the partitions of all clusters.
+Clusters that do not show their ISR, or that have more than `BROKERS_MAX` brokers, are answered one by one.
 """
 
 from __future__ import annotations

@@ -20,27 +20,11 @@ from placement.reassignment.goal import as_targeted
 from placement.reassignment.plan import make_plan
 from placement.reassignment.reassignment import Reassignment
 from spark_analysis.tables.advice_rows import GOALS, is_moving, topics_with_observers
-from spark_analysis.tables.columns import KEY, Column, Table
+from spark_analysis.tables.columns import KEY
 from spark_analysis.tables.limits import PLANNED_PARTITIONS_MAX, UNPLANNED, check_listed
 from spark_analysis.tables.lists import id_lists, leader_column
+from spark_analysis.tables.schemas import MOVED
 
-MOVED: Final = Table(
-    "moved_partitions",
-    "one row per partition whose replicas, or their order, the least plan changes",
-    (
-        *KEY,
-        Column("goal", "string", "Goal of the plan: balance, bytes, leaders or racks"),
-        Column("refused", "string", "Why there is no plan", nullable=True),
-        Column("topic", "string", "Topic", nullable=True),
-        Column("partition", "int", "Partition", nullable=True),
-        Column("replicas", "ints", "Replicas before the plan, preferred leader first", nullable=True),
-        Column("target_replicas", "ints", "Replicas after the plan, preferred leader first", nullable=True),
-        Column("leader", "int", "Leader before the plan, -1 for none", nullable=True),
-        Column("target_leader", "int", "Preferred leader after the plan", nullable=True),
-        Column("added_count", "int", "Replicas that are copied to a broker", "replicas", nullable=True),
-        Column("moved_bytes", "long", "Bytes that are copied; null where sizes are not known", "bytes", nullable=True),
-    ),
-)
 _SCHEMA: Final = pa.schema([pa.field(field.name, field.type) for field in list(MOVED.arrow_schema())[len(KEY) :]])
 
 

@@ -1,18 +1,12 @@
 """Answer a question about each consumer group of a DataFrame, many groups a task.
 
-What it decides: members and partitions meet by the columns of `KEYS` that both DataFrames have, `cluster` at least, or
-those given as `by`. Groups are spread over `BUCKET_COUNT` tasks a cluster, and each gets the partitions of the topics
-that its groups subscribe to.
-
-Constraints: zones are those in the column `racks` of the partitions. A member that cannot be used is a row with a
-`fault`, and its group is answered without it; a group that cannot be answered is a row with a `fault`. A topic that no
-partition names is a topic without metadata. What a group holds is known if `held` is null in no row of its members.
-
-How: a group's bucket is a hash of its name; rows of a bucket meet in one task, as in per_cluster.py.
+Members and partitions meet by the columns of `KEYS` that both DataFrames have, `cluster` at least, or those given as
+`by`. Groups are spread by a hash of their names over `BUCKET_COUNT` tasks a cluster, and each gets the partitions of
+the topics that its groups subscribe to. A member that cannot be used is a row with a `fault`, and its group is answered
+without it; a group that cannot be answered is a row with a `fault`. A topic that no partition names is a topic without
+metadata. What a group holds is known if `held` is null in no row of its members.
 
 Example: per_group(members, partitions, BALANCE, balance_rows, asked)
-
-Source: Spark 4.3 PandasCogroupedOps.applyInArrow.
 """
 
 from __future__ import annotations

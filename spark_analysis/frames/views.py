@@ -2,21 +2,14 @@
 
 What it decides: a row of partitions is used if it has a topic, a partition and replicas, no `fault`, and nothing that
 no cluster can have (impossible.py); other rows are put aside and counted. A cluster that contradicts itself, such as by
-listing a partition twice, has no view but a fault.
-
-Constraints: no Python object per partition; per topic and per broker, as a view has them.
+listing a partition twice, has no view but a fault. An optional column counts if no row of the cluster is null in it
+(leaders: null is not known). Racks are those of the brokers' rows, else of the column `racks`. If the rows of brokers
+hold more replicas than the partitions listed, the partitions are taken as a part, and loads are those of the rows of
+brokers. Bytes are those of `replica_size_bytes`; with `size_bytes` alone each replica holds an equal part, the first
+the rest.
 
 How: rows are ordered by topic and partition, so that an answer does not depend on the order in which Spark brings them.
-An optional column counts if no row of the cluster is null in it (leaders: null is "not said"). Racks are those of the
-brokers' rows, else of the column `racks`. If the rows of brokers hold more replicas than the partitions listed, as in
-a dump of problem partitions alone, the partitions are taken as a part, and loads are those of the rows of brokers.
-Bytes are those of `replica_size_bytes`; with `size_bytes` alone each replica holds an equal part, the first the rest.
-
-Example: view_of("prod", partition_rows, None).partitions.count
-
-Left out: declared partition counts, log directories, settings but min.insync.replicas: rows of partitions have none.
-
-Source: schemas.txt, for the meaning of the columns.
+No Python object per partition; per topic and per broker, as a view has them.
 """
 
 from __future__ import annotations

@@ -13,6 +13,10 @@ How: as balance.py, a cluster a task; the planner is that of `brokerside plan`.
 What changing the brokers costs is a question of its own, `costs`: brokers that join, one that leaves, a new rack.
 `moves` lists the partitions that the plan of one goal changes.
 
+Example: plans(partitions, brokers).groupBy("goal").agg(F.sum("moved_count"), F.count_if("is_least"))
+
+Left out: the files that carry a plan out, which `brokerside plan` writes; plans for another replication factor.
+
 Source: placement/reassignment.
 """
 
@@ -28,11 +32,12 @@ from pyspark.sql import DataFrame
 from broker.cluster import ClusterView
 from broker.errors import UsageError
 from spark_analysis.answers.movement import COSTS, JOINING, cost_table
-from spark_analysis.frames.move_rows import MOVED, move_table
+from spark_analysis.frames.move_rows import move_table
 from spark_analysis.frames.per_cluster import Rows, per_cluster
 from spark_analysis.tables import schemas
 from spark_analysis.tables.advice_rows import BALANCE, GOALS, plan_rows
 from spark_analysis.tables.limits import check_listed
+from spark_analysis.tables.schemas import MOVED
 
 PLANS: Final = attrs.evolve(schemas.PLANS, grain="one row per cluster and goal: balance, bytes, leaders, racks")
 

@@ -10,6 +10,10 @@ Constraints: clusters of more than `OUTAGE_BROKERS_MAX` brokers have a row with 
 
 How: as balance.py; the figures are those of `brokerside outage`.
 
+Example: outages(partitions, brokers).where("scope = 'rack' and at_risk_count > at_risk_count_now")
+
+Left out: pairs of brokers and other sets, which `brokerside outage` has; repair times and probabilities.
+
 Source: placement/outages/look_ahead.py.
 """
 
@@ -25,7 +29,7 @@ from pyspark.sql import DataFrame
 from broker.cluster import ClusterView
 from broker.errors import UsageError
 from spark_analysis.frames.chunks import Chunk
-from spark_analysis.frames.hit_rows import HIT, SCOPES, check_outages, hit_table
+from spark_analysis.frames.hit_rows import SCOPES, check_outages, hit_table
 from spark_analysis.frames.many import Answered
 from spark_analysis.frames.many_outages import outages_of
 from spark_analysis.frames.per_cluster import Rows, per_cluster
@@ -33,6 +37,7 @@ from spark_analysis.sources.dumps import with_min_isr
 from spark_analysis.tables import schemas
 from spark_analysis.tables.advice_rows import outage_rows
 from spark_analysis.tables.columns import Column
+from spark_analysis.tables.schemas import HIT
 
 OUTAGES: Final = attrs.evolve(
     schemas.OUTAGES,

@@ -110,14 +110,14 @@ def test_bytes_are_made_even_where_sizes_are_known() -> None:
 def test_a_plan_moves_what_would_mend_the_cluster_and_more_only_where_at_least_is_said() -> None:
     seen = {"equal": 0, "more": 0}
     refused = 0
-    for seed in range(400):
+    for seed in range(100):
         view = random_view(seed)
         plan = plans_of(view)["balance"]
         if plan["refused"] is None:
             seen[assert_plan_agrees(view, plan)] += 1
         refused += plan["refused"] is not None
-    assert seen["equal"] > 200
-    assert seen["more"] > 20
+    assert seen["equal"] > 50
+    assert seen["more"] > 4
     assert refused < 100
 
 
