@@ -226,12 +226,13 @@ def spread_topics(
             found[6 * kind, topics] = counts.sum(axis=0, dtype=np.int32)
             held[kind] += counts.sum(axis=1)
             if kind == 0:
-                found[1, topics] = np.count_nonzero(counts, axis=0)
+                found[1, topics] = np.minimum(counts, 1).sum(axis=0, dtype=np.int32)
                 if size_bytes is not None:
                     held[2] += counts @ size_bytes[topics]
             best = None if bests is None else bests[kind]
-            columns = _Units(counts[live], units[live], starts)
             is_free = not groups.is_ruled or (kind == 1 and best is None)
+            is_unordered = best is None and is_free and live.size == units.size
+            columns = _Units(counts if is_unordered else counts[live], units[live], starts)
             spread = columns.whole(is_free=is_free) if best is None else columns.of(best, topics, is_free=is_free)
             found[2 + 5 * kind : 6 + 5 * kind, topics] = spread
     return found, held
@@ -239,29 +240,25 @@ def spread_topics(
 
 def _counted(rows: TopicRows, groups: Groups, topics: slice, part: slice) -> Iterator[Int32Array]:
     """Yield the replicas, then the leaders of these topics on each broker, int32[B, T]."""
-    count, replicas = topics.stop - topics.start, rows.replicas[part]
-    topic = np.repeat(np.arange(count), np.diff(rows.ends[topics], prepend=part.start))
-    shape = groups.of.size, count
+    count, replicas = np.int32(topics.stop - topics.start), rows.replicas[part]
+    topic = np.repeat(np.arange(count, dtype=np.int32), np.diff(rows.ends[topics], prepend=part.start))
+    shape = groups.of.size, int(count)
 
-    def counted(brokers: Int32Array, of_topic: Int64Array) -> Int32Array:
-        return np.bincount(brokers * count + of_topic, minlength=shape[0] * count).astype(np.int32).reshape(shape)
+    def counted(brokers: Int32Array, of_topic: Int32Array) -> Int32Array:
+        codes, is_held = brokers * count + of_topic, brokers >= 0
+        codes = codes if is_held.all() else codes[is_held]
+        return np.bincount(codes, minlength=shape[0] * shape[1]).astype(np.int32).reshape(shape)
 
-    held = replicas >= 0
-    wide = np.broadcast_to(topic[:, None], replicas.shape)
-    yield counted(replicas.ravel(), wide.ravel()) if held.all() else counted(replicas[held], wide[held])
-    leader = rows.leader
-    if leader is not None:
-        leader = leader[part]
+    yield counted(replicas.ravel(), np.repeat(topic, replicas.shape[1]))
+    if rows.leader is not None:
+        yield counted(rows.leader[part], topic)
     elif groups.of.min(initial=0) >= 0 and replicas.size:
-        leader = replicas[:, 0]
-    else:
-        live = np.append(groups.of >= 0, np.False_)[replicas]
-        first = np.append(replicas, np.full((topic.size, 1), -1, replicas.dtype), axis=1)
-        leader = first[
-            np.arange(topic.size), np.append(live, np.ones((topic.size, 1), np.bool_), axis=1).argmax(axis=1)
-        ]
-    led = leader >= 0
-    yield counted(leader, topic) if led.all() else counted(leader[led], topic[led])
+        yield counted(replicas[:, 0], topic)
+    else:  # A column of -1 leads where no replica is on a live broker.
+        padded = np.append(replicas, np.full((topic.size, 1), -1, replicas.dtype), axis=1)
+        leads = np.append(groups.of >= 0, np.False_)[padded]
+        leads[:, -1] = True
+        yield counted(padded[np.arange(topic.size), leads.argmax(axis=1)], topic)
 
 
 @attrs.frozen(eq=False)
