@@ -27,10 +27,17 @@ from broker.small_files import read_small
 from placement.consumer.answers import Answer, answer_all, answer_json, answer_lines, compared_json, compared_lines
 from placement.consumer.group import Topic
 from placement.consumer.group_spec import Previous, read_group_spec, read_previous
-from placement.consumer.printed_groups import CLASSIC_DEFAULT, PrintedQuestion, question_of, topics_of_view
+from placement.consumer.printed_groups import (
+    CLASSIC_DEFAULT,
+    PrintedMembers,
+    PrintedQuestion,
+    is_of_groups,
+    question_of,
+    read_printed_members,
+    topics_of_view,
+)
 from placement.consumer.registry import CORRECTED, KAFKAS
 from placement.formats.documents import JSON_BYTES_MAX, collect
-from placement.formats.group_members import PrintedGroup, PrintedMembers, is_of_groups, read_group_members
 from placement.formats.read import read_dump
 
 _FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -154,12 +161,12 @@ def _of_printed(options: AssignOptions, text: str) -> int:
     source = options.spec.name
     if options.previous is not None:
         raise UsageError(f"--previous has no effect: {source} says what its members hold")
-    printed = read_group_members(text, source=source)
+    printed = read_printed_members(text, source=source)
     groups, empty = _chosen(printed, options.group)
     known = None if options.topics is None else _topics(options.topics)
     status, documents = 0, []
     for place, group in enumerate(groups):
-        question = question_of(group, known, options.name)
+        question = question_of(printed, group, known, options.name)
         answers = answer_all(
             question.spec,
             question.owned,
@@ -186,13 +193,14 @@ def _of_printed(options: AssignOptions, text: str) -> int:
     return EXIT_REFUSED if printed.rejects else status
 
 
-def _chosen(printed: PrintedMembers, name: str | None) -> tuple[tuple[PrintedGroup, ...], tuple[str, ...]]:
+def _chosen(printed: PrintedMembers, name: str | None) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the names of the groups to assign, and of those without members."""
     if name is None:
-        return printed.groups, printed.empty
-    groups = tuple(group for group in printed.groups if group.name == name)
+        return tuple(printed.groups), printed.empty
+    groups = tuple(one for one in printed.groups if one == name)
     empty = tuple(one for one in printed.empty if one == name)
     if not groups and not empty:
-        others = ", ".join(f"'{one}'" for one in (*(group.name for group in printed.groups), *printed.empty)[:10])
+        others = ", ".join(f"'{one}'" for one in (*printed.groups, *printed.empty)[:10])
         raise InputError(f"no group '{name}' in it; it has {others or 'no group'}", source=printed.source)
     return groups, empty
 
@@ -233,7 +241,8 @@ def _whole(
     printed: PrintedMembers, documents: list[dict[str, Any]], empty: Sequence[str], *, alone: bool
 ) -> dict[str, Any]:
     """Return the document of all groups, or with `alone` that of the one group, which `--previous` can read."""
-    rows = {"in": printed.rows_in, "analysed": printed.rows_analysed, "rejected": len(printed.rejects)}
+    rejected = len(printed.rejects)
+    rows = {"in": printed.rows_analysed + rejected, "analysed": printed.rows_analysed, "rejected": rejected}
     if alone and documents:
         return documents[0] | {"rows": rows}
     return {"version": 1, "groups": documents, "empty_groups": list(empty), "rows": rows}
@@ -244,8 +253,9 @@ def _say_rejects(printed: PrintedMembers) -> None:
         where = f"{printed.source}:{reject.line}"
         click.echo(f"{where}: {printable(reject.reason)} (found '{printable(reject.value.strip())}')", err=True)
     if printed.rejects:
+        rejected = len(printed.rejects)
         click.echo(
-            f"{printed.rows_in} rows in = {printed.rows_analysed} analysed + {len(printed.rejects)} rejected: "
+            f"{printed.rows_analysed + rejected} rows in = {printed.rows_analysed} analysed + {rejected} rejected: "
             "the answer leaves out the members of rejected rows",
             err=True,
         )

@@ -26,8 +26,8 @@ import attrs
 
 from broker.ids import TopicPartition
 from placement.consumer.group import NO_GENERATION, Member
-from placement.formats.group_members import GroupMember
 from placement.formats.group_tables import GroupTables, OffsetRow
+from placement.formats.group_text import GroupMember
 from placement.formats.member_zones import MemberZones
 
 GENERATION: Final = 1
@@ -65,18 +65,6 @@ class DescribedGroups:
         yield from found.items()
 
 
-@attrs.frozen(kw_only=True)
-class _Listed:
-    """Hold a member as a file lists it."""
-
-    client_id: str
-    host: str
-    instance_id: str | None
-    held: tuple[TopicPartition, ...]
-    target: tuple[TopicPartition, ...]
-    source: str
-
-
 def described_groups(
     files: Sequence[GroupTables], *, cluster: str, zones: MemberZones | None = None
 ) -> DescribedGroups:
@@ -85,7 +73,7 @@ def described_groups(
     owners = _by_owner(kept)
     with_offsets = {row.group for file in kept for row in file.offsets}
     verbose = {(row.group, row.member.member_id) for file in kept for row in file.members if row.is_verbose}
-    found: dict[str, dict[str, _Listed]] = {}
+    found: dict[str, dict[str, tuple[GroupMember, str]]] = {}
     tables = []
     for file in kept:
         faults: dict[int, str] = {}
@@ -98,12 +86,16 @@ def described_groups(
             if held is None:
                 faults[row.line] = _NOT_SAID.format(row.member.member_id)
             else:
-                found.setdefault(row.group, {})[row.member.member_id] = _listed(row.member, held, file.source)
+                listed = attrs.evolve(row.member, held=held)
+                found.setdefault(row.group, {})[listed.member_id] = (listed, file.source)
         tables.append(file.without(faults))
     for (group, member_id), rows in owners.items():
         known = found.setdefault(group, {})
         if member_id not in known:
-            known[member_id] = _of_offsets(rows)
+            first, source = rows[0]
+            client_id, host = first.client_id or "", first.host or ""
+            listed = GroupMember(member_id=member_id, client_id=client_id, host=host, held=_partitions(rows))
+            known[member_id] = (listed, source)
     assignors = {row.group: row.assignor for file in kept for row in file.states}
     return DescribedGroups(tuple(_members(found, assignors, cluster, zones)), tuple(tables))
 
@@ -140,40 +132,17 @@ def _partitions(rows: Sequence[tuple[OffsetRow, str]]) -> tuple[TopicPartition, 
     return tuple(TopicPartition(row.topic, row.partition) for row, _ in rows)
 
 
-def _listed(member: GroupMember, held: tuple[TopicPartition, ...], source: str) -> _Listed:
-    return _Listed(
-        client_id=member.client_id,
-        host=member.host,
-        instance_id=member.instance_id,
-        held=held,
-        target=member.target or (),
-        source=source,
-    )
-
-
-def _of_offsets(rows: Sequence[tuple[OffsetRow, str]]) -> _Listed:
-    first, source = rows[0]
-    return _Listed(
-        client_id=first.client_id or "",
-        host=first.host or "",
-        instance_id=None,
-        held=_partitions(rows),
-        target=(),
-        source=source,
-    )
-
-
 def _members(
-    found: Mapping[str, Mapping[str, _Listed]],
+    found: Mapping[str, Mapping[str, tuple[GroupMember, str]]],
     assignors: Mapping[str, str | None],
     cluster: str,
     zones: MemberZones | None,
 ) -> Iterator[DescribedMember]:
     for group in sorted(found):
         listed = found[group]
-        topics = tuple(sorted({one.topic for each in listed.values() for one in (*each.held, *each.target)}))
+        topics = tuple(sorted({one.topic for each, _ in listed.values() for one in (*each.held, *(each.target or ()))}))
         for member_id in sorted(listed):
-            one = listed[member_id]
+            one, source = listed[member_id]
             member = Member(
                 id=member_id,
                 topics=topics,
@@ -188,5 +157,5 @@ def _members(
                 client_id=one.client_id,
                 host=one.host,
                 assignor=assignors.get(group),
-                source=one.source,
+                source=source,
             )

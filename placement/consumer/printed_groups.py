@@ -16,7 +16,7 @@ Source: ours; ConsumerGroupCommand (4.3.1), group.consumer.assignors and partiti
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 import attrs
@@ -27,10 +27,71 @@ from broker.errors import InputError
 from broker.ids import TopicPartition
 from placement.consumer.group import Member, Topic
 from placement.consumer.group_spec import GENERATION_DEFAULT, GroupSpec, Previous
-from placement.formats.group_members import PrintedGroup
+from placement.formats.group_tables import GroupTable, read_group_tables
+from placement.formats.group_text import HEADING, SENTENCE, GroupMember
+from placement.formats.parsed import Reject
+from placement.formats.printed import is_list_of_names, what_is
 
 CLASSIC_DEFAULT: Final = "range"
 CONSUMER_DEFAULT: Final = "uniform"
+_INSTEAD: Final = (
+    "which does not say what each member holds; give what kafka-consumer-groups --describe --members --verbose prints"
+)
+
+
+@attrs.frozen(kw_only=True)
+class PrintedMembers:
+    """Hold the members of each group of one output, in the order printed; `empty` are groups without active members."""
+
+    source: str
+    groups: Mapping[str, Sequence[GroupMember]]
+    empty: tuple[str, ...]
+    rebalancing: frozenset[str]
+    rejects: tuple[Reject, ...]
+
+    @property
+    def rows_analysed(self) -> int:
+        """Return the number of members."""
+        return sum(map(len, self.groups.values()))
+
+
+def is_of_groups(text: str) -> bool:
+    """Return whether a text is something that kafka-consumer-groups prints, with what each member holds or without.
+
+    >>> is_of_groups("GROUP   CONSUMER-ID   HOST"), is_of_groups('{"members": []}')
+    (True, False)
+    """
+    lines = [line.strip() for line in text.splitlines()]
+    return any(HEADING.match(line) or SENTENCE.match(line) for line in lines) or is_list_of_names(text)
+
+
+def read_printed_members(text: str, *, source: str) -> PrintedMembers:
+    """Return the members that kafka-consumer-groups --describe --members --verbose printed.
+
+    Raises InputError for another output, or if no row can be used.
+    """
+    if is_list_of_names(text):
+        what = f"this is a list of names, such as kafka-consumer-groups --list prints, {_INSTEAD}"
+        raise InputError(what, source=source)
+    tables = read_group_tables(text, source=source)
+    found: dict[str, list[GroupMember]] = {}
+    for row in tables.members:
+        if row.is_verbose:
+            found.setdefault(row.group, []).append(row.member)
+    rejects = tuple(reject for table, reject in tables.rejects if table is GroupTable.MEMBERS)
+    others = [row.group for rows in (tables.members, tables.offsets, tables.states) for row in rows]
+    if not found and any(group not in tables.empty for group in others):
+        raise InputError(f"this is {(what_is(text) or '').split(',')[0]}, {_INSTEAD}", source=source)
+    if not found and rejects:
+        first = rejects[0]
+        raise InputError(f"no member can be used: {first.reason}", source=source, line=first.line, value=first.value)
+    return PrintedMembers(
+        source=source,
+        groups={name: found[name] for name in sorted(found)},
+        empty=tuple(sorted(tables.empty - found.keys())),
+        rebalancing=tables.rebalancing,
+        rejects=rejects,
+    )
 
 
 @attrs.frozen
@@ -57,30 +118,42 @@ def topics_of_view(view: ClusterView, *, source: str) -> dict[str, Topic]:
     }
 
 
-def question_of(group: PrintedGroup, known: Mapping[str, Topic] | None, assignor: str | None) -> PrintedQuestion:
-    """Return the group to assign; partition counts come from `known`, or from the partitions that members hold."""
-    held = {member.member_id: member.held for member in group.members}
-    owned = {member.member_id: member.held if member.target is None else member.target for member in group.members}
+def question_of(
+    printed: PrintedMembers, name: str, known: Mapping[str, Topic] | None, assignor: str | None
+) -> PrintedQuestion:
+    """Return a group to assign; partition counts come from `known`, or from the partitions that members hold."""
+    members = printed.groups[name]
+    held = {member.member_id: member.held for member in members}
+    owned = {member.member_id: member.held if member.target is None else member.target for member in members}
     seen: dict[str, int] = {}
     for one in (one for rows in (held, owned) for row in rows.values() for one in row):
         seen[one.topic] = max(seen.get(one.topic, 0), one.partition + 1)
-    names = sorted(seen)
-    topics = [
-        known[name] if known is not None and name in known else Topic(name=name, partition_count=seen[name])
-        for name in names
-    ]
-    members = [
-        Member(id=member.member_id, topics=tuple(names), instance_id=member.instance_id) for member in group.members
-    ]
-    default = CONSUMER_DEFAULT if group.has_epochs else CLASSIC_DEFAULT
+    names = tuple(sorted(seen))
+    topics = [(known or {}).get(topic, Topic(name=topic, partition_count=seen[topic])) for topic in names]
+    spec = GroupSpec(
+        tuple(Member(id=member.member_id, topics=names, instance_id=member.instance_id) for member in members),
+        tuple(topics),
+    )
+    has_epochs = any(member.target is not None for member in members)
+    notes = list(_notes(seen, known))
+    if assignor is None and has_epochs:
+        notes.append("uniform is the coordinator's default; --assignor server-range is its other assignor")
+    elif assignor is None:
+        notes.append("range is the default of clients; --describe --state names the group's, for --assignor")
+    if held != owned:
+        notes.append(
+            "the group is still on its way from the present to the target assignment, from which Kafka goes on"
+        )
+    if name in printed.rebalancing:
+        notes.append("the group was rebalancing when this was printed")
     return PrintedQuestion(
-        group.name,
-        GroupSpec(tuple(members), tuple(topics)),
+        name,
+        spec,
         _previous(owned),
         _previous(held),
-        default if assignor is None else assignor,
-        {member.member_id: member.client_id for member in group.members},
-        _notes(group, seen, known, assignor is None, moving=held != owned),
+        assignor or (CONSUMER_DEFAULT if has_epochs else CLASSIC_DEFAULT),
+        {member.member_id: member.client_id for member in members},
+        tuple(notes),
     )
 
 
@@ -88,27 +161,12 @@ def _previous(held: dict[str, tuple[TopicPartition, ...]]) -> Previous:
     return Previous(held, dict.fromkeys(held, GENERATION_DEFAULT))
 
 
-def _notes(
-    group: PrintedGroup, seen: Mapping[str, int], known: Mapping[str, Topic] | None, by_default: bool, *, moving: bool
-) -> tuple[str, ...]:
-    count = len(seen)
-    topics = "the 1 topic" if count == 1 else f"all {count} topics"
-    notes = [f"every member is taken to subscribe to {topics} of the group, as subscriptions are not printed"]
+def _notes(seen: Mapping[str, int], known: Mapping[str, Topic] | None) -> Iterator[str]:
+    topics = "the 1 topic" if len(seen) == 1 else f"all {len(seen)} topics"
+    yield f"every member is taken to subscribe to {topics} of the group, as subscriptions are not printed"
     if known is None:
-        notes.append("partition counts are those seen in the assignment; --topics DUMP gives the real ones")
-    else:
-        unknown = [name for name in seen if name not in known]
-        notes += [
-            f"topic {name} is not in the dump; its partitions are those seen in the assignment" for name in unknown
-        ]
-    if by_default and group.has_epochs:
-        notes.append("uniform is the coordinator's default; --assignor server-range is its other assignor")
-    elif by_default:
-        notes.append("range is the default of clients; --describe --state names the group's, for --assignor")
-    if moving:
-        notes.append(
-            "the group is still on its way from the present to the target assignment, from which Kafka goes on"
-        )
-    if group.rebalancing:
-        notes.append("the group was rebalancing when this was printed")
-    return tuple(notes)
+        yield "partition counts are those seen in the assignment; --topics DUMP gives the real ones"
+        return
+    for name in seen:
+        if name not in known:
+            yield f"topic {name} is not in the dump; its partitions are those seen in the assignment"

@@ -20,9 +20,8 @@
 - sizes: Read the sizes of replicas from a separate file, because no dump of a cluster's placement contains them.
 - log_dirs: Read `kafka-log-dirs --describe`: the size of every replica, in the log directory that holds it.
 - printed: Recognise the output of Kafka's tools that places no replica, to say what it is and what to give instead.
-- group_members: Read `kafka-consumer-groups --describe --members --verbose`: the members of groups, what they hold.
 - group_tables: Read every table that `kafka-consumer-groups --describe` prints: members, offsets, and states of groups.
-- group_text: Read the cells of the tables that kafka-consumer-groups --describe prints.
+- group_text: Read the cells of the tables that kafka-consumer-groups --describe prints, and the members in them.
 - member_zones: Read the zones of consumers from a separate file, because no tool prints `client.rack`.
 - racks: Read the racks of brokers from a separate file, because most dumps contain none.
 - capacity: Read the capacities of brokers from a separate file: disk bytes, network bytes a second, producers' rates.

@@ -18,7 +18,7 @@ Source: Kafka 4.3.1 and 3.9.2 tools, ConsumerGroupCommand.printOffsets, printMem
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from enum import Enum
 from typing import Final
 
@@ -27,16 +27,17 @@ import attrs
 from broker.errors import InputError
 from broker.ids import PartitionId
 from placement.formats.checks import PARTITION_ID_MAX, fault_of_topic_name
-from placement.formats.group_members import GroupMember, member_of
 from placement.formats.group_text import (
     HEADING,
     NONE,
     NUMBER,
     SENTENCE,
+    GroupMember,
     RowError,
     assignment_column,
     cells_of,
     columns_of,
+    member_of,
 )
 from placement.formats.parsed import ParsedDump, Reject, RowCounts
 from placement.formats.printed import what_is
@@ -95,7 +96,10 @@ class StateRow:
 
 @attrs.frozen(kw_only=True)
 class GroupTables:
-    """Hold the rows of one output in the order printed; `rejects` name the table that each one stands in."""
+    """Hold the rows of one output in the order printed; `rejects` name the table that each one stands in.
+
+    `empty` are the groups said to have no active members, `rebalancing` those said to be.
+    """
 
     source: str
     members: tuple[MemberRow, ...]
@@ -103,6 +107,8 @@ class GroupTables:
     states: tuple[StateRow, ...]
     rejects: tuple[tuple[GroupTable, Reject], ...]
     lines_passed_over: int
+    empty: frozenset[str] = frozenset()
+    rebalancing: frozenset[str] = frozenset()
 
     def without(self, faults: Mapping[int, str]) -> GroupTables:
         """Return the tables with the rows of the given lines put aside, each for its reason."""
@@ -138,85 +144,61 @@ class GroupTables:
         )
 
 
-@attrs.define
-class _Reading:
-    """Collect the rows of one output, each in its table."""
-
-    counts: RowCounts
-    members: list[MemberRow] = attrs.field(factory=list)
-    offsets: list[OffsetRow] = attrs.field(factory=list)
-    states: list[StateRow] = attrs.field(factory=list)
-    tables: list[GroupTable] = attrs.field(factory=list)
-    seen: set[tuple[object, ...]] = attrs.field(factory=set)
-
-    def read(self, line: str, number: int, table: GroupTable, columns: Mapping[str, slice]) -> None:
-        """Add one row to its table, or reject it."""
-        try:
-            for key, add in _ROWS[table](self, line, number, columns):
-                if key in self.seen:
-                    raise RowError(f"{' '.join(map(str, key))!r} was listed before")
-                self.seen.add(key)
-                add()
-        except RowError as fault:
-            self.counts.reject(str(fault), line.strip(), line=number)
-            self.tables.append(table)
-
-    def member(self, line: str, number: int, columns: Mapping[str, slice]) -> Iterator[_Keyed]:
-        """Yield the key of a member's row, and what adds it."""
-        is_verbose = assignment_column(columns) is not None
-        group, member = member_of(line, columns) if is_verbose else _plain_member(cells_of(line, columns))
-        row = MemberRow(group, member, is_verbose, number)
-        yield ("member", member.member_id, "of", group), lambda: self.members.append(row)
-
-    def offset(self, line: str, number: int, columns: Mapping[str, slice]) -> Iterator[_Keyed]:
-        """Yield the key of a row of offsets, and what adds it."""
-        row = _offset_row(cells_of(line, columns), number)
-        key = ("partition", f"{row.topic}-{row.partition}", "of", row.group)
-        yield key, lambda: self.offsets.append(row)
-
-    def state(self, line: str, number: int, columns: Mapping[str, slice]) -> Iterator[_Keyed]:
-        """Yield the key of a group's row, and what adds it."""
-        row = _state_row(cells_of(line, columns), number)
-        yield ("group", row.group), lambda: self.states.append(row)
+_Row = MemberRow | OffsetRow | StateRow
 
 
-_Keyed = tuple[tuple[object, ...], Callable[[], None]]
-_ROWS: Final = {
-    GroupTable.MEMBERS: _Reading.member,
-    GroupTable.OFFSETS: _Reading.offset,
-    GroupTable.STATES: _Reading.state,
-}
+def _row(table: GroupTable, cells: Mapping[str, str], line: int) -> tuple[str, _Row]:
+    """Return a row with the name under which it may be listed once; raise RowError if it cannot be used."""
+    if table is GroupTable.MEMBERS:
+        group, member = member_of(cells)
+        return f"member {member.member_id!r}", MemberRow(group, member, assignment_column(cells) is not None, line)
+    if table is GroupTable.OFFSETS:
+        offset = _offset_row(cells, line)
+        return f"partition {offset.topic}-{offset.partition}", offset
+    return "the group", _state_row(cells, line)
 
 
 def read_group_tables(text: str, *, source: str) -> GroupTables:
     """Return the rows of an output; raise InputError for a text without a table of kafka-consumer-groups."""
-    reading = _Reading(RowCounts(source, FORMAT))
+    counts, tables = RowCounts(source, FORMAT), list[GroupTable]()
+    rows: dict[GroupTable, dict[tuple[str, str], _Row]] = {table: {} for table in GroupTable}
+    said: dict[str, set[str]] = {"has no active members": set(), "is rebalancing": set()}
     columns: dict[str, slice] = {}
     table: GroupTable | None = None
     is_known, passed_over = False, 0
     for number, line in enumerate(text.split("\n"), start=1):
+        sentence = SENTENCE.match(line.strip())
         if HEADING.match(line):
             columns = columns_of(line)
             table = _table_of(columns)
             if table is None:
                 raise InputError(_not_ours(text), source=source, line=number, value=line.strip())
             is_known = True
-        elif SENTENCE.match(line.strip()):
+        elif sentence is not None:
+            said[sentence[2]].add(sentence[1])
             is_known = True
             passed_over += 1
         elif table is None or not line.strip():
             passed_over += bool(line.strip())
         else:
-            reading.read(line, number, table, columns)
+            try:
+                name, row = _row(table, cells_of(line, columns), number)
+                if rows[table].setdefault((row.group, name), row) is not row:
+                    raise RowError(f"{name} was listed before")
+            except RowError as fault:
+                counts.reject(str(fault), line.strip(), line=number)
+                tables.append(table)
     if not is_known:
         raise InputError(_not_ours(text), source=source, value=text.strip()[:80] or None)
     return GroupTables(
         source=source,
-        members=tuple(reading.members),
-        offsets=tuple(reading.offsets),
-        states=tuple(reading.states),
-        rejects=tuple(zip(reading.tables, reading.counts.rejects, strict=True)),
+        members=tuple(row for row in rows[GroupTable.MEMBERS].values() if isinstance(row, MemberRow)),
+        offsets=tuple(row for row in rows[GroupTable.OFFSETS].values() if isinstance(row, OffsetRow)),
+        states=tuple(row for row in rows[GroupTable.STATES].values() if isinstance(row, StateRow)),
+        rejects=tuple(zip(tables, counts.rejects, strict=True)),
         lines_passed_over=passed_over,
+        empty=frozenset(said["has no active members"]),
+        rebalancing=frozenset(said["is rebalancing"]),
     )
 
 
@@ -233,17 +215,6 @@ def _not_ours(text: str) -> str:
     is_other = found is not None and FORMAT not in found
     what = f"this is {found.split(',')[0]}, and" if found is not None and is_other else "this is"
     return f"{what} not what {FORMAT} --describe prints, with --members, --offsets or --state"
-
-
-def _plain_member(cells: Mapping[str, str]) -> tuple[str, GroupMember]:
-    group, member_id = _text(cells, "GROUP"), _text(cells, "CONSUMER-ID")
-    return group, GroupMember(
-        member_id=member_id,
-        client_id=cells["CLIENT-ID"],
-        instance_id=cells.get("GROUP-INSTANCE-ID") or None,
-        host=cells.get("HOST", "").removeprefix("/"),
-        held=(),
-    )
 
 
 def _offset_row(cells: Mapping[str, str], line: int) -> OffsetRow:

@@ -1,6 +1,7 @@
-"""Read the cells of the tables that kafka-consumer-groups --describe prints.
+"""Read the cells of the tables that kafka-consumer-groups --describe prints, and the members in them.
 
-What it decides: where the cells of a row stand, and which partitions an assignment names.
+What it decides: where the cells of a row stand, and which partitions an assignment names. In groups of the consumer
+protocol (KIP-848), whose members have epochs, a member also has a target assignment.
 
 Constraints: a row whose cells do not stand under their headings is a RowError, never a guess.
 
@@ -21,6 +22,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+import attrs
+
 from broker.ids import PartitionId, TopicPartition
 from placement.formats.checks import PARTITION_ID_MAX, fault_of_topic_name
 
@@ -34,6 +37,18 @@ _OLD_TOPIC: Final = re.compile(r"([^()]*)\(([^()]*)\)(?:, |$)")
 
 class RowError(Exception):
     """Report why one row cannot be used."""
+
+
+@attrs.frozen(kw_only=True)
+class GroupMember:
+    """Hold one member; `target` is None without epochs, in a group of the classic protocol."""
+
+    member_id: str
+    client_id: str
+    held: tuple[TopicPartition, ...] = ()
+    instance_id: str | None = None
+    host: str = ""
+    target: tuple[TopicPartition, ...] | None = None
 
 
 def columns_of(heading: str) -> dict[str, slice]:
@@ -51,7 +66,7 @@ def cells_of(line: str, columns: Mapping[str, slice]) -> dict[str, str]:
     return {name: line[where].strip() for name, where in columns.items()}
 
 
-def assignment_column(columns: Mapping[str, slice]) -> str | None:
+def assignment_column(columns: Mapping[str, object]) -> str | None:
     """Return the name of the column with what members hold, None without it."""
     return next((name for name in ("CURRENT-ASSIGNMENT", "ASSIGNMENT") if name in columns), None)
 
@@ -89,3 +104,25 @@ def _topics(text: str) -> Iterator[tuple[str, str]]:
             raise RowError("an assignment is topic:0,1;topic:2, or topic(0,1), topic(2)")
         yield one[1], one[2]
         place = one.end()
+
+
+def member_of(cells: Mapping[str, str]) -> tuple[str, GroupMember]:
+    """Return the group and the member of a row, with what it holds if the row says so; raise RowError otherwise."""
+    for needed in ("GROUP", "CONSUMER-ID"):
+        if not cells.get(needed):
+            raise RowError(f"{needed} is empty")
+    member = GroupMember(
+        member_id=cells["CONSUMER-ID"],
+        client_id=cells.get("CLIENT-ID", ""),
+        instance_id=cells.get("GROUP-INSTANCE-ID") or None,
+        host=cells.get("HOST", "").removeprefix("/"),
+    )
+    name = assignment_column(cells)
+    if name is None:
+        return cells["GROUP"], member
+    held, count = partitions_of(cells[name]), cells.get("#PARTITIONS", "")
+    if NUMBER.fullmatch(count) is None or int(count) != len(held):
+        raise RowError(f"#PARTITIONS is {count or 'empty'}, but {name} names {len(held)} partitions")
+    has_epoch = cells.get("TARGET-EPOCH", NONE) not in ("", NONE)
+    target = partitions_of(cells.get("TARGET-ASSIGNMENT", NONE)) if has_epoch else None
+    return cells["GROUP"], attrs.evolve(member, held=held, target=target)

@@ -71,7 +71,7 @@ def test_states_name_the_assignor_and_the_coordinator() -> None:
         ("offsets", "eu-west-1.payments 1 ", "eu-west-1.payments 0 ", "was listed before"),
         ("offsets", "billing group   eu", "billing group xyeu", "do not stand under their headings"),
         ("state", "Stable               2", "Stable               -", "#MEMBERS is not known"),
-        ("state", "new-protocol    127", "billing group   127", "'group billing group' was listed before"),
+        ("state", "new-protocol    127", "billing group   127", "the group was listed before"),
         ("members", "/127.0.0.1      b-1", "/127.0.0.12345678b-1", "do not stand under their headings"),
     ],
 )
