@@ -1,39 +1,29 @@
-"""Run studies: a grid of settings times seeds, a row a run, a chart.
+"""Studies: a grid of settings times seeds, a row a run, a chart.
 
-    parameters        Hold the parameters of one run of a study, and refuse those that cannot be.
-    failures          Draw the failures and restarts of a run from its parameters and its seed.
-    rows              Hold what came of one run of a study: a row of its table.
-    isr_run           Run one simulation of Kafka's own replication for a study, and count.
-    quorum_voter      Decide what one replica of a majority quorum does: it votes, is elected, appends, fetches.
-    quorum_machines   Run the machines of a quorum: a clock, messages with delays, processes that die and start.
-    quorum_partition  Let the voters of one partition elect a leader, fetch from it and commit.
-    quorum_producer   Write to the leaders of quorums as the simulation's producers write to Kafka's leaders.
-    quorum_run        Run a log on a majority quorum under the failures of a study, and count the same.
-    study             Define a study: a grid of parameters times seeds, and read one from TOML.
-    running           Make the runs of a study, side by side, and go on where a former command stopped.
-    kept_rows         Keep the rows of a study as lines of JSON while it runs, so that a stopped one goes on.
-    summary           Summarise a study: a line for each cell of its grid, with an interval for each share.
-    chart             Draw a study: a row for each cell of its grid, a column for each measure.
-    page              Write a study as an HTML page: what it asks, the chart, the table of its cells.
-    catalogue/        List the shipped studies: TOML files.
-
-Example:
-
->>> study = Study(name="tiny", title="Tiny", fixed={"minutes": 0.5}, grid={"acks": ["all", "1"]}, seeds=1)
->>> [(row.cell, row.status, row.measures.lost_all) for row in rows_of(study, jobs=1)]
-[(0, 'done', 0), (1, 'done', 0)]
+- parameters: The parameters of one run of a study.
+- failures: Failures and restarts of a run, drawn from its parameters and seed.
+- rows: A row of a study's table: the measures of one run.
+- isr_run: One simulation of Kafka's replication, and its measures.
+- quorum_voter: One replica of a majority quorum: votes, elections, appends, fetches.
+- quorum_partition: The voters of one partition: elections, fetches and commits on machines that fail.
+- quorum_run: A log on a majority quorum under the failures of a study, and its measures.
+- study: A study, and the rows of its runs.
+- shipped: The studies that come with the library.
+- summary: A line for each cell of a study's grid, with an interval for each share.
+- chart: A study as an SVG picture and as an HTML page.
 """
 
 from __future__ import annotations
 
 from replication.studies.parameters import Parameters
 from replication.studies.rows import COLUMNS, Measures, Row
-from replication.studies.running import make_run, rows_of
-from replication.studies.study import Run, Study, parse_study
+from replication.studies.shipped import STUDIES
+from replication.studies.study import Run, Study, make_run, rows_of
 from replication.studies.summary import Cell, Estimate, summarise
 
 __all__ = (
     "COLUMNS",
+    "STUDIES",
     "Cell",
     "Estimate",
     "Measures",
@@ -42,7 +32,6 @@ __all__ = (
     "Run",
     "Study",
     "make_run",
-    "parse_study",
     "rows_of",
     "summarise",
 )

@@ -1,9 +1,7 @@
-"""Draw a study: a row for each cell of its grid, a column for each measure, a dot with its interval.
+"""A study as an SVG picture and as an HTML page: a row for each cell, a column for each measure, dots with intervals.
 
-What it decides: what a reader sees: the combinations in the order of the grid, each measure on an axis of its own from
-0 on. A cell without a finished run has its reason instead of dots.
-
-Constraints: no script; the same cells give the same bytes. Not more than ROWS_MAX cells are drawn.
+Constraints: no script; one file that opens offline; texts are escaped; the same cells give the same bytes. A cell
+without a finished run has its reason instead of dots. Not more than ROWS_MAX cells are drawn.
 """
 
 from __future__ import annotations
@@ -13,11 +11,12 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from broker.drawing import svg
-from broker.drawing.element import Markup, node
+from broker.drawing.element import Markup, node, tag
+from broker.drawing.page import offline_page, table
 from broker.drawing.scale import clipped, nice_axis, number
 from broker.wording import counted
 from replication.studies.study import Study
-from replication.studies.summary import Cell, Estimate
+from replication.studies.summary import Cell, Estimate, value_of
 
 ROWS_MAX: Final = 400
 _ROW: Final = 20
@@ -61,6 +60,32 @@ def to_svg(study: Study, cells: Sequence[Cell]) -> str:
         )
     size = (math.ceil(left + len(study.measures) * (_COLUMN + _GAP)), bottom + 56)
     return svg.document("study", study.title, size, svg.style("study", *_ROLES, rules=_RULES), parts, fixed=True) + "\n"
+
+
+def to_html(study: Study, cells: Sequence[Cell], command: str) -> str:
+    """Return the page of a study; `command` is what repeats it."""
+    heads = [*study.names, *(measure_title(name) for name in study.measures), "runs", "broken", "refused", "failed"]
+    rows = [
+        [
+            *(value_of(cell.values.get(name, "")) for name in study.names),
+            *(value_text(name, cell.estimates[name].value) for name in study.measures),
+            *(f"{count:,}" for count in (cell.done_count, cell.broken_count, cell.refused_count, cell.failed_count)),
+        ]
+        for cell in cells
+    ]
+    reasons = dict.fromkeys(cell.reason for cell in cells if cell.reason)
+    return offline_page(
+        study.title,
+        tag("h1", study.title),
+        tag("p", study.about) if study.about else None,
+        tag("p", "Again: ", tag("code", command), class_="quiet"),
+        tag("figure", Markup(to_svg(study, cells))),
+        tag("h2", "Cells"),
+        *table(heads, rows, texts=tuple(range(len(study.names)))),
+        *(tag("p", "Not as it should be: ", reason, class_="alert") for reason in reasons),
+        tag("h2", "What is the same in all runs"),
+        *table(("parameter", "value"), [(name, value_of(value)) for name, value in study.fixed.items()], texts=(0, 1)),
+    )
 
 
 def measure_title(name: str) -> str:

@@ -1,7 +1,4 @@
-"""Draw the failures and restarts of a run from its parameters and its seed.
-
-What it decides: when each broker and each rack fails and is repaired: independent renewal processes with exponential
-times to failure and to repair. Restarts come at fixed times, one broker after the other.
+"""Failures and restarts of a run: renewal processes of brokers and racks, and restarts at fixed times.
 
 Constraints: each broker draws from its own stream of the seed. Runs of one seed that differ in anything but the
 failures' own parameters see the same failures, and a smaller cluster sees those of its brokers: what two rows of a

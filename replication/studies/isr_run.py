@@ -1,6 +1,4 @@
-"""Run one simulation of Kafka's own replication for a study, and count.
-
-What it decides: the options of the simulation, and how its outcome becomes the columns of a row.
+"""One simulation of Kafka's replication for a study, and its measures.
 
 Constraints: all of the simulation's checks are on. Runs are not strict: failures strike as they are drawn, also those
 that take more replicas than min.insync.replicas covers. A broken invariant is said in the row.
@@ -8,8 +6,6 @@ that take more replicas than min.insync.replicas covers. A broken invariant is s
 How: the availability of each partition is looked at every SAMPLE_MS of the virtual clock. A write with acks=all can be
 acknowledged while the leader runs, the ISR has min.insync.replicas members, and all of them run; one with another acks
 while the leader runs.
-
-Source: ours.
 """
 
 from __future__ import annotations

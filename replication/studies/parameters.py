@@ -1,10 +1,4 @@
-"""Hold the parameters of one run of a study, and refuse those that cannot be.
-
-What it decides: the names of the parameters, their defaults, and which combinations are possible. A run is these
-parameters and a seed, nothing else.
-
-Constraints: a study that asks for impossible parameters gets a row with the reason, not an error: of a grid some
-combinations may be impossible, as min.insync.replicas 3 with 2 replicas.
+"""The parameters of one run of a study: names, defaults, and which combinations are possible.
 
 Example:
 

@@ -1,7 +1,4 @@
-"""Let the voters of one partition elect a leader, fetch from it and commit, on machines that fail.
-
-What it decides: when a voter stands for election and when a leader resigns, and what is sent to whom. What a voter
-makes of a message is decided in `quorum_voter`.
+"""The voters of one partition: elections, fetches and commits on machines that fail.
 
 How: a follower that cannot fetch for the fetch timeout becomes a candidate, and stands again after a drawn time. A
 leader that no majority fetches from for 1.5 fetch timeouts resigns. A fetch without news waits at the leader.
@@ -14,11 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from heapq import heappop, heappush
 from typing import Final
 
 import attrs
 
-from replication.studies.quorum_machines import CLIENT, Machines
+from broker.entropy import SplitMix64
+from replication.simulation.options import NetworkOptions
 from replication.studies.quorum_voter import NOBODY, QuorumReplica
 
 FETCH_TIMEOUT_MS: Final = 2_000
@@ -26,6 +25,55 @@ ELECTION_TIMEOUT_MS: Final = 1_000
 ELECTION_BACKOFF_MS_MAX: Final = 1_000
 FETCH_WAIT_MS: Final = 500
 FETCH_RECORDS_MAX: Final = 1_000
+CLIENT: Final = -1
+"""The receiver that is always there."""
+_DELAY_MS_MAX: Final = NetworkOptions().delay_ms_max
+
+
+class Machines:
+    """Hold the clock, the scheduled actions, and which processes run."""
+
+    def __init__(self, count: int, entropy: SplitMix64) -> None:
+        self.count = count
+        self.now_ms = 0
+        self.is_up = [True] * count
+        self.incarnation = [0] * count
+        """How often each process has ended."""
+        self.message_count = 0
+        self._entropy = entropy
+        self._heap: list[tuple[int, int, Callable[[], None]]] = []
+        self._asked = 0
+
+    def drawn(self, most: int) -> int:
+        """Return a whole number from 0 to below `most`."""
+        return self._entropy.next_int_bound(most)
+
+    def at(self, at_ms: int, action: Callable[[], None]) -> None:
+        """Schedule an action."""
+        self._asked += 1
+        heappush(self._heap, (at_ms, self._asked, action))
+
+    def send(self, receiver: int, action: Callable[[], None]) -> None:
+        """Let a message arrive after a drawn delay."""
+        incarnation = CLIENT if receiver == CLIENT else self.incarnation[receiver]
+
+        def arrive() -> None:
+            if receiver == CLIENT or (self.is_up[receiver] and self.incarnation[receiver] == incarnation):
+                self.message_count += 1
+                action()
+
+        self.at(self.now_ms + 1 + self.drawn(_DELAY_MS_MAX), arrive)
+
+    def stop(self, machine: int) -> None:
+        """End a process; nothing that was sent to it arrives."""
+        self.is_up[machine] = False
+        self.incarnation[machine] += 1
+
+    def run_until(self, end_ms: int) -> None:
+        """Run all actions up to and including `end_ms`."""
+        while self._heap and self._heap[0][0] <= end_ms:
+            self.now_ms, _, action = heappop(self._heap)
+            action()
 
 
 @attrs.frozen

@@ -1,7 +1,4 @@
-"""Run a log on a majority quorum under the failures of a study, and count the same as for Kafka's replication.
-
-What it decides: which machines fail and are repaired when, what is measured, and what was lost at the end. A partition
-is one quorum of `factor` voters; producers write as those of the simulation do.
+"""A log on a majority quorum under the failures of a study: a quorum of `factor` voters for each partition.
 
 Constraints: the failures are those that Kafka's replication sees with the same seed. At the end everything is repaired,
 and what was acknowledged and is not in the leader's log is lost. Committed records are compared between all replicas:
@@ -16,25 +13,38 @@ Source: ours.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import Final
 
 import attrs
 
 from broker.entropy import SplitMix64, derive
+from replication.simulation.clients import DELIVERY_MS_MAX, RETRY_MS
 from replication.simulation.faults import Fault
 from replication.simulation.options import FaultKind
 from replication.studies.failures import duration_of, failures_of
 from replication.studies.parameters import Parameters
-from replication.studies.quorum_machines import Machines
-from replication.studies.quorum_partition import PartitionQuorum
-from replication.studies.quorum_producer import BEGIN_MS, QuorumProducer, Write
+from replication.studies.quorum_partition import Machines, PartitionQuorum
 from replication.studies.quorum_voter import NOBODY
 from replication.studies.rows import SAMPLE_MS, Availability, Measures, with_latencies
 
 HEAL_MS: Final = 60_000
 _STREAM: Final = 41
+BEGIN_MS: Final = 2_000
+ANSWER_MS_MAX: Final = 7_000
+"""How long a leader has for an answer, as in the simulation: produce_ms_max and answer_ms_max."""
+
+
+@attrs.define
+class Write:
+    """Hold one write; `latency_ms` is -1 until it is acknowledged."""
+
+    value: int
+    partition: int
+    sent_ms: int
+    latency_ms: int = -1
+    tries: int = 0
+    is_over: bool = False
 
 
 class QuorumRun:
@@ -66,10 +76,6 @@ class QuorumRun:
         machines.at(end_ms, self._heal)
         machines.run_until(end_ms + HEAL_MS)
         return self._measures(len(plan)), self._broken()
-
-    def produce(self, write: Write, voter: int, answered: Callable[[], None], moved: Callable[[int], None]) -> None:
-        """Take a write at a voter."""
-        self.quorums[write.partition].produce(write.value, voter, answered, moved)
 
     # Failures.
 
@@ -145,6 +151,74 @@ class QuorumRun:
 def _kept(quorum: PartitionQuorum) -> list[int]:
     """Return the values in the log of the partition's leader, or without one of the furthest replica."""
     return max(quorum.replicas, key=lambda replica: (replica.leads, replica.epoch, replica.last())).values
+
+
+class QuorumProducer:
+    """Write to the leaders as the simulation's idempotent producers do: one in flight, sent again until answered."""
+
+    def __init__(self, quorums: QuorumRun, entropy: SplitMix64) -> None:
+        self._quorums = quorums
+        self._entropy = entropy
+        self._leaders: dict[int, int] = {}
+
+    def begin(self) -> None:
+        """Begin after a drawn time."""
+        produce_ms = self._quorums.parameters.produce_ms
+        self._quorums.machines.at(BEGIN_MS + self._entropy.next_int_bound(produce_ms), self._write)
+
+    def _write(self) -> None:
+        quorums = self._quorums
+        if not quorums.is_over:
+            partition = self._entropy.next_int_bound(quorums.parameters.partitions)
+            write = Write(len(quorums.writes), partition, quorums.machines.now_ms)
+            quorums.writes.append(write)
+            self._try(write)
+
+    def _try(self, write: Write) -> None:
+        quorums = self._quorums
+        if quorums.machines.now_ms - write.sent_ms > DELIVERY_MS_MAX:
+            self._finish(write)
+            return
+        voter = self._leaders.get(write.partition, NOBODY)
+        if voter == NOBODY:
+            voter = self._entropy.next_int_bound(quorums.parameters.factor)
+        write.tries += 1
+        tries = write.tries
+
+        def is_current() -> bool:
+            return write.tries == tries and not write.is_over
+
+        def answered() -> None:
+            if not write.is_over:
+                self._leaders[write.partition] = voter
+                write.latency_ms = quorums.machines.now_ms - write.sent_ms
+                self._finish(write)
+
+        def moved(leader: int) -> None:
+            if is_current():
+                self._leaders[write.partition] = leader
+                quorums.machines.at(quorums.machines.now_ms + RETRY_MS * (leader == NOBODY), again)
+
+        def again() -> None:
+            if is_current():
+                self._try(write)
+
+        def unanswered() -> None:
+            if is_current():
+                self._leaders.pop(write.partition, None)
+                self._try(write)
+
+        quorums.machines.send(
+            voter, lambda: quorums.quorums[write.partition].produce(write.value, voter, answered, moved)
+        )
+        quorums.machines.at(quorums.machines.now_ms + ANSWER_MS_MAX, unanswered)
+
+    def _finish(self, write: Write) -> None:
+        write.is_over = True
+        quorums = self._quorums
+        quorums.machines.at(
+            quorums.machines.now_ms + 1 + self._entropy.next_int_bound(2 * quorums.parameters.produce_ms), self._write
+        )
 
 
 def run_quorum(parameters: Parameters, seed: int) -> tuple[Measures, str]:

@@ -1,6 +1,4 @@
-"""Decide what one replica of a majority quorum does: it votes, is elected, appends, fetches and commits.
-
-What it decides: the result of each step for one partition's log, after Raft as KRaft does it: followers fetch.
+"""One replica of a majority quorum after Raft, as KRaft does it: followers fetch.
 
 Goals, most important first:
 1. In an epoch at most one voter leads, and it has every committed record.

@@ -1,11 +1,6 @@
-"""Hold what came of one run of a study: a row of its table.
+"""A row of a study's table: the measures of one run, or the reason why it could not be made.
 
-What it decides: the columns, their order and their units; `LOST` and `UNAVAILABLE` say what a study is about.
-
-Constraints: a row depends on the parameters and the seed alone: no time of the machine is in it. A run that could not
-be made is a row, too, with its reason.
-
-Source: ours.
+Constraints: a row depends on the parameters and the seed alone.
 """
 
 from __future__ import annotations

@@ -1,46 +1,44 @@
-"""Define a study: a grid of parameters times seeds, and read one from TOML.
+"""A study: a grid of parameters times seeds, and the rows of its runs.
 
-What it decides: which runs a study has, in which order, and what a study file may say.
-
-Constraints: a file with an unknown key or a value that no parameter has is refused with one sentence; a combination of
-the grid that is impossible is a run whose row says why. A study has at most RUNS_MAX runs.
+Constraints: a combination of the grid that is impossible, and an exception of a model or a policy, are rows with their
+reason, so that as many rows come out as runs go in. A row depends on its parameters and seed alone; rows do not depend
+on the number of processes, and come in the order of the runs. A study has at most RUNS_MAX runs.
 
 Example:
 
->>> study = parse_study('''
-... title = "Acknowledgements"
-... seeds = 2
-... [fixed]
-... mttf_minutes = 2
-... [grid]
-... acks = ["all", "1"]
-... ''', "acks")
->>> [(run.cell, run.seed, run.parameters["acks"]) for run in study.runs()]
-[(0, 0, 'all'), (0, 1, 'all'), (1, 0, '1'), (1, 1, '1')]
+>>> study = Study(name="tiny", title="Tiny", fixed={"minutes": 0.5}, grid={"acks": ["all", "1"]}, seeds=1)
+>>> [(row.cell, row.status, row.measures.lost_all) for row in rows_of(study, jobs=1)]
+[(0, 'done', 0), (1, 'done', 0)]
 
-Source: ours; TOML 1.0.
+Source: ours.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from importlib import import_module
 from typing import Any, Final
 
 import attrs
 
-from broker.errors import InputError, UsageError
-from replication.studies.parameters import NAMES, check_names, checked
-from replication.studies.rows import COLUMNS
+from broker.errors import BrokersideError, UsageError
+from broker.workers import PROCESS_COST, in_order
+from replication.rules.election import ElectionPolicy
+from replication.studies.isr_run import run_isr
+from replication.studies.parameters import Parameters, check_names, checked
+from replication.studies.quorum_run import run_quorum
+from replication.studies.rows import BROKEN, COLUMNS, DONE, FAILED, REFUSED, Row
 
 RUNS_MAX: Final = 1_000_000
 SEEDS: Final = 10
-_KEYS: Final = ("title", "about", "seeds", "first_seed", "fixed", "cases", "grid", "chart")
-_CHART_KEYS: Final = ("measures",)
 MEASURES: Final = ("lost_share", "unavailable_share", "leaderless_share", "unclean_share")
 """What a chart can show beside the columns of the table: shares of acknowledged writes, of time, and of elections."""
+_RUN_COST: Final = PROCESS_COST // 8
+"""Some runs are worth a process of their own."""
+Policies = Mapping[str, ElectionPolicy]
 
 
 @attrs.frozen
@@ -52,20 +50,13 @@ class Run:
     seed: int
     parameters: Mapping[str, Any]
 
-    @property
-    def key(self) -> tuple[int, int]:
-        """Return what tells the run from the study's others."""
-        return self.cell, self.seed
-
 
 @attrs.frozen(kw_only=True)
 class Study:
     """Hold a study: `fixed` parameters, `cases` of several at once, a `grid` of values, and the seeds `first_seed` on.
 
-    Each case is combined with each value of the grid.
-
-    `measures` are the columns and shares that its charts show. Raises UsageError for names that are no parameters, an
-    empty grid value, and too many runs.
+    Each case is combined with each value of the grid. `measures` are the columns and shares that its charts show.
+    Raises UsageError for names that are no parameters, an empty grid value, and too many runs.
     """
 
     name: str
@@ -79,37 +70,26 @@ class Study:
     measures: tuple[str, ...] = ("lost_share", "unavailable_share")
 
     def __attrs_post_init__(self) -> None:
-        self._check_parameters()
-        for what, number, least in (("seeds", self.seeds, 1), ("first_seed", self.first_seed, 0)):
-            if isinstance(number, bool) or not isinstance(number, int) or number < least:
-                raise UsageError(f"study {self.name}: {what} is {number!r}; wanted is a whole number from {least} on")
-        for measure in self.measures:
-            if measure not in (*MEASURES, *COLUMNS):
-                known = f"known are {', '.join(MEASURES)} and the columns"
-                raise UsageError(f"study {self.name}: {measure!r} cannot be drawn; {known}")
-        if self.run_count > RUNS_MAX:
-            raise UsageError(f"study {self.name} has {self.run_count:,} runs; allowed are {RUNS_MAX:,}")
-
-    def _check_parameters(self) -> None:
-        """Raise UsageError for a name that is no parameter or is said twice, and for a value of another type."""
         where = f"study {self.name}"
-        if not self.cases:
-            raise UsageError(f"{where}: cases is empty; leave it out, or give one")
+        said = [*self.fixed, *dict.fromkeys(name for case in self.cases for name in case), *self.grid]
+        for name in said:
+            if said.count(name) > 1:
+                raise UsageError(f"{where}: {name!r} is said in more than one of fixed, cases and grid")
         for name, values in self.grid.items():
             if isinstance(values, str) or not isinstance(values, Sequence) or not values:
                 raise UsageError(f"{where}: {name!r} of the grid is {values!r}; wanted is a list of values")
         for part, found in (("fixed", self.fixed), ("grid", self.grid), *(("cases", case) for case in self.cases)):
             check_names(found, f"{where}, {part}")
-        said = [*self.fixed, *dict.fromkeys(name for case in self.cases for name in case), *self.grid]
-        for name in said:
-            if said.count(name) > 1:
-                raise UsageError(f"{where}: {name!r} is said in more than one of fixed, cases and grid")
-        for found in (self.fixed, *self.cases):
             for name, value in found.items():
-                checked(name, value)
-        for name, values in self.grid.items():
-            for value in values:
-                checked(name, value)
+                for each in value if part == "grid" else (value,):
+                    checked(name, each)
+        for measure in self.measures:
+            if measure not in (*MEASURES, *COLUMNS):
+                raise UsageError(
+                    f"{where}: {measure!r} cannot be drawn; known are {', '.join(MEASURES)} and the columns"
+                )
+        if self.run_count > RUNS_MAX:
+            raise UsageError(f"{where} has {self.run_count:,} runs; allowed are {RUNS_MAX:,}")
 
     @property
     def cell_count(self) -> int:
@@ -137,49 +117,60 @@ class Study:
             for seed in range(self.first_seed, self.first_seed + self.seeds):
                 yield Run(self.name, cell, seed, {**self.fixed, **values})
 
-    def run_at(self, place: int) -> Run:
-        """Return the run at a place of `runs()`, from 0 on, without making those before it."""
-        cell, seed = divmod(place, self.seeds)
-        values: dict[str, Any] = {}
-        left = cell
-        for name in reversed(tuple(self.grid)):
-            left, chosen = divmod(left, len(self.grid[name]))
-            values[name] = self.grid[name][chosen]
-        return Run(self.name, cell, self.first_seed + seed, {**self.fixed, **self.cases[left], **values})
 
-
-def parse_study(text: str, name: str) -> Study:
-    """Return the study of a TOML text; raise InputError where it is no TOML, UsageError where it is no study."""
+def make_run(run: Run, policies: Policies | None = None) -> Row:
+    """Make one run and return its row."""
+    row = Row(study=run.study, cell=run.cell, seed=run.seed, parameters=dict(run.parameters), status=DONE)
     try:
-        found = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"study {name}: {error}") from None
-    except ValueError:  # Python reads numbers of up to 4,300 digits.
-        raise InputError(f"study {name}: a number has thousands of digits") from None
-    for key in found:
-        if key not in _KEYS:
-            known = f"known are {', '.join(_KEYS)}"
-            where = f"; {key!r} is a parameter: it belongs into [fixed] or [grid]" if key in NAMES else f"; {known}"
-            raise UsageError(f"study {name}: {key!r} is no key of a study{where}")
-    for key in ("fixed", "grid", "chart"):
-        if not isinstance(found.get(key, {}), dict):
-            raise UsageError(f"study {name}: {key!r} is {found[key]!r}; wanted is a table, [{key}]")
-    cases = found.get("cases", [{}])
-    if not isinstance(cases, list) or not all(isinstance(case, dict) for case in cases):
-        raise UsageError(f"study {name}: cases is {cases!r}; wanted are tables, [[cases]]")
-    chart = found.get("chart", {})
-    for key in chart:
-        if key not in _CHART_KEYS:
-            raise UsageError(f"study {name}, chart: {key!r} is no key; known are {', '.join(_CHART_KEYS)}")
-    defaults = attrs.fields_dict(Study)
-    return Study(
-        name=name,
-        title=str(found.get("title", name)),
-        about=" ".join(str(found.get("about", "")).split()),
-        fixed=found.get("fixed", {}),
-        cases=cases,
-        grid=found.get("grid", {}),
-        seeds=found.get("seeds", SEEDS),
-        first_seed=found.get("first_seed", 0),
-        measures=tuple(chart.get("measures", defaults["measures"].default)),
-    )
+        parameters = Parameters(**run.parameters)
+        policy = policy_named(parameters.election, policies or {})
+        if parameters.replication == "quorum" and policy is not None:
+            raise UsageError("an election policy of one's own has no part in a quorum, which votes")
+    except BrokersideError as error:
+        return attrs.evolve(row, status=REFUSED, reason=str(error))
+    row = attrs.evolve(row, parameters=attrs.asdict(parameters))
+    try:
+        if parameters.replication == "quorum":
+            measures, broken = run_quorum(parameters, run.seed)
+        else:
+            measures, broken = run_isr(parameters, run.seed, policy)
+    except (Exception, SystemExit) as error:  # Whatever a model or a policy raises ends its own run.
+        return attrs.evolve(row, status=FAILED, reason=f"{type(error).__name__}: {' '.join(str(error).split())}")
+    return attrs.evolve(row, status=BROKEN if broken else DONE, reason=broken, measures=measures)
+
+
+def rows_of(
+    study: Study,
+    *,
+    jobs: int | None = None,
+    policies: Policies | None = None,
+    advance: Callable[[int], None] = lambda _: None,
+) -> Iterator[Row]:
+    """Yield the rows of a study in the order of its runs.
+
+    `jobs` is the number of processes, one a core if None; `advance` is called with 1 for each row. `policies` are
+    functions that other processes can import.
+    """
+    for row in in_order(partial(_work, policies), list(study.runs()), cost=lambda run: _RUN_COST, jobs=jobs):
+        yield row
+        advance(1)
+
+
+def _work(policies: Policies | None, run: Run, _advance: Callable[[int], None]) -> Row:
+    return make_run(run, policies)
+
+
+def policy_named(name: str, policies: Policies) -> ElectionPolicy | None:
+    """Return one of `policies` or "module:function", None for Kafka's own; raise UsageError where there is none."""
+    if name == "kafka":
+        return None
+    if name in policies:
+        return policies[name]
+    module, _, function = name.partition(":")
+    try:
+        found: ElectionPolicy | None = getattr(import_module(module), function, None) if function else None
+    except ImportError as error:
+        raise UsageError(f"election {name!r}: {error}") from None
+    if not callable(found):
+        raise UsageError(f"election {name!r} is no policy; wanted is kafka, or module:function")
+    return found

@@ -1,6 +1,6 @@
-"""Summarise a study: a line for each cell of its grid, with an interval for each share.
+"""A line for each cell of a study's grid, with an interval for each share.
 
-What it decides: a share is the sum over a cell's runs of what is counted by the sum of what it is counted of, as lost
+A share is the sum over a cell's runs of what is counted by the sum of what it is counted of, as lost
 by acknowledged writes; other columns are means over runs. The interval of 95 % comes from how the runs differ.
 
 Constraints: only runs that came to their end count; their number, and those of the others, stand beside.

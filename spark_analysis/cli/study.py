@@ -7,8 +7,7 @@ import io
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,19 +16,14 @@ import click
 from rich.console import Console
 
 from broker.cli import EXIT_REFUSED, printable, takes
-from broker.errors import InputError, RefusedError, UsageError
-from broker.wording import counted, nearest
-from replication.studies import COLUMNS, Cell, Row, Study, parse_study, rows_of, summarise
-from replication.studies.catalogue import names, shipped
-from replication.studies.chart import measure_title, to_svg, value_text
-from replication.studies.kept_rows import head_line, row_line, rows_in
-from replication.studies.page import to_html
+from broker.errors import RefusedError, UsageError
+from broker.wording import counted, unknown
+from replication.studies import COLUMNS, STUDIES, Cell, Row, Study, rows_of, summarise
+from replication.studies.chart import measure_title, to_html, to_svg, value_text
 from replication.studies.rows import BROKEN, FAILED, REFUSED
 from spark_analysis.cli.cluster_inputs import shown_table
 from spark_analysis.session.progress import progress
 
-STUDY_BYTES_MAX: Final = 1 << 20
-ROWS_FILE: Final = "rows.jsonl"
 _REASONS_MAX: Final = 5
 """How many different reasons for runs that were not done are printed, the most frequent first."""
 
@@ -59,7 +53,7 @@ class StudyOptions:
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Folder for the rows, the chart and the page; a stopped study goes on from it.",
+    help="Folder for the rows (CSV, Parquet), the cells (JSON), the chart and the page.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the cells as JSON.")
 @click.option("--list", "lists", is_flag=True, help="List the studies that come with the library.")
@@ -67,8 +61,8 @@ class StudyOptions:
 def study_command(options: StudyOptions) -> int:
     """Run a study of replication: a grid of settings times seeds, a row for each run.
 
-    STUDY is a TOML file, or the name of a study that comes with the library.
-    A row has the settings, the failures, what was acknowledged and lost, and
+    STUDY is the name of a study that comes with the library; one's own is a
+    Python value, replication.studies.Study. A row has the settings, the failures, what was acknowledged and lost, and
     the time in which nothing could be written. Impossible settings and runs
     that fail are rows with their reason; broken or failed runs are status 1.
 
@@ -77,16 +71,14 @@ def study_command(options: StudyOptions) -> int:
       brokerside study --list
       brokerside study restarts --seeds 5
       brokerside study settings --out settings-study
-      brokerside study mine.toml --jobs 4 --out mine
     """
     if options.lists:
-        for name in names():
-            click.echo(f"{name:<10} {shipped(name).title}")
+        for name, study in STUDIES.items():
+            click.echo(f"{name:<10} {study.title}")
         return 0
-    if options.study is None:
-        raise UsageError(f"name a study: a TOML file, or one of {', '.join(names())}")
-    study = _changed(read_study(options.study), options)
-    rows = _made(study, options)
+    study = _chosen(options)
+    with progress("Studying", total=study.run_count, unit="runs") as bar:
+        rows = list(rows_of(study, jobs=options.jobs, advance=bar.advance))
     cells = summarise(study, rows)
     if all(cell.refused_count == study.seeds for cell in cells):
         raise RefusedError(f"study {study.name}: no run is possible: {cells[0].reason}")
@@ -100,64 +92,21 @@ def study_command(options: StudyOptions) -> int:
     return EXIT_REFUSED if failed else 0
 
 
-def read_study(name: str) -> Study:
-    """Return the study of a TOML file or of a shipped name; raise UsageError where there is none."""
-    if name in names():
-        return shipped(name)
-    path = Path(name)
-    try:
-        if path.is_file():
-            if path.stat().st_size > STUDY_BYTES_MAX:
-                raise InputError(f"is over {STUDY_BYTES_MAX:,} bytes, which no study is", source=name)
-            return parse_study(path.read_text(encoding="utf-8"), path.stem)
-    except UnicodeDecodeError:
-        raise InputError("is no text in UTF-8", source=name) from None
-    near = nearest(name, names())
-    hint = f"; the nearest is {near!r}" if near else ""
-    raise UsageError(f"there is no study and no file {name!r}{hint}; `brokerside study --list` prints all names")
-
-
-def _changed(study: Study, options: StudyOptions) -> Study:
-    """Return the study with what the command line says otherwise."""
+def _chosen(options: StudyOptions) -> Study:
+    """Return the named study with the command line's seeds and minutes."""
+    if options.study is None:
+        raise UsageError(f"name a study, one of {', '.join(STUDIES)}")
+    if options.study not in STUDIES:
+        raise UsageError(unknown("study", options.study, STUDIES, "brokerside study --list"))
+    study = STUDIES[options.study]
     changes: dict[str, Any] = {}
     if options.seeds is not None:
         changes["seeds"] = options.seeds
     if options.first_seed is not None:
         changes["first_seed"] = options.first_seed
     if options.minutes is not None:
-        if "minutes" in study.grid:
-            raise UsageError(f"--minutes {options.minutes:g}: the minutes of {study.name} are in its grid")
         changes["fixed"] = {**study.fixed, "minutes": options.minutes}
     return attrs.evolve(study, **changes)
-
-
-def _made(study: Study, options: StudyOptions) -> list[Row]:
-    """Make the runs that are not known yet, keep each as it comes, and return all."""
-    known: dict[tuple[int, int], Row] = {}
-    with ExitStack() as stack:
-        kept = None
-        if options.out is not None:
-            options.out.mkdir(parents=True, exist_ok=True)
-            path = options.out / ROWS_FILE
-            if path.exists():
-                known = rows_in(study, path.read_text(encoding="utf-8").splitlines(), str(path))
-            _keep(path, study, known.values())
-            kept = stack.enter_context(path.open("a", encoding="utf-8"))
-        bar = stack.enter_context(progress("Studying", total=study.run_count, unit="runs"))
-        rows = []
-        for row in rows_of(study, jobs=options.jobs, known=known, advance=bar.advance):
-            rows.append(row)
-            if kept is not None and (row.cell, row.seed) not in known:
-                kept.write(row_line(row) + "\n")
-                kept.flush()
-    return rows
-
-
-def _keep(path: Path, study: Study, rows: Iterable[Row]) -> None:
-    """Write the file of kept rows without what was cut off; an interrupt leaves the former file or the new one."""
-    fresh = path.with_suffix(".new")
-    fresh.write_text("".join(f"{line}\n" for line in (head_line(study), *map(row_line, rows))), encoding="utf-8")
-    fresh.replace(path)
 
 
 def _command(options: StudyOptions) -> str:
@@ -172,6 +121,7 @@ def _write(out: Path, study: Study, rows: Sequence[Row], cells: Sequence[Cell], 
     """Write the rows as CSV and Parquet, the cells as JSON, the chart and the page."""
     from spark_analysis.tables.study_rows import write_parquet  # Late: pyarrow is loaded for --out alone.
 
+    out.mkdir(parents=True, exist_ok=True)
     write_parquet(rows, out / "rows.parquet")
     (out / "rows.csv").write_text(csv_text(rows), encoding="utf-8")
     (out / "study.json").write_text(json.dumps(summary(study, cells), indent=2, allow_nan=False) + "\n")

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import attrs
 import pytest
 
-from broker.errors import InputError, UsageError
+from broker.errors import UsageError
 from replication import Choice, Elected
 from replication.rules.election import Ballot, Election, elect
 from replication.rules.switches import Rules
-from replication.studies import Parameters, Row, Run, Study, make_run, parse_study, rows_of, summarise
-from replication.studies.catalogue import names, shipped
-from replication.studies.chart import to_svg
+from replication.studies import STUDIES, Parameters, Run, Study, make_run, rows_of, summarise
+from replication.studies.chart import to_html, to_svg
 from replication.studies.failures import failures_of
 from replication.studies.isr_run import run_isr
-from replication.studies.kept_rows import head_line, row_line, rows_in
-from replication.studies.page import to_html
 from replication.studies.summary import ratio
 
 TINY = Study(
@@ -63,7 +61,6 @@ def test_as_many_rows_come_out_as_runs_go_in_and_impossible_ones_say_why() -> No
 def test_rows_are_equal_from_any_number_of_processes_and_any_order() -> None:
     study = attrs.evolve(TINY, grid={"acks": ["all", "1"]}, seeds=8)
     assert list(rows_of(study, jobs=2)) == list(rows_of(study, jobs=1))
-    assert [study.run_at(place) for place in range(study.run_count)] == list(study.runs())
 
 
 def test_cases_are_combined_with_the_grid() -> None:
@@ -74,25 +71,6 @@ def test_cases_are_combined_with_the_grid() -> None:
         {"factor": 3, "acks": "all"},
         {"factor": 3, "acks": "1"},
     ]
-    assert [study.run_at(place).parameters for place in range(4)] == [run.parameters for run in study.runs()]
-
-
-def test_what_a_study_kept_is_read_back_as_it_was() -> None:
-    rows = list(rows_of(TINY, jobs=1))
-    lines = [head_line(TINY), *(row_line(row) for row in rows), '{"study": "ti']
-    kept = rows_in(TINY, lines, "rows.jsonl")
-    assert list(kept.values()) == rows
-    made: list[int] = []
-    assert list(rows_of(TINY, jobs=1, known=kept, advance=made.append)) == rows
-    with pytest.raises(InputError, match="another study than tiny"):
-        rows_in(TINY, [head_line(attrs.evolve(TINY, fixed={}))], "rows.jsonl")
-
-
-def test_known_rows_are_not_made_again() -> None:
-    known = {
-        run.key: Row(study="tiny", cell=run.cell, seed=run.seed, parameters={}, status="done") for run in TINY.runs()
-    }
-    assert [row.measures.write_count for row in rows_of(TINY, jobs=1, known=known)] == [0] * 8
 
 
 def test_the_same_seed_has_the_same_failures_whatever_the_settings() -> None:
@@ -165,45 +143,31 @@ def test_a_policy_that_cannot_elect_is_a_row_with_its_reason(election: str, stat
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("given", "said"),
     [
-        ("titel = 'x'", "'titel' is no key of a study; known are title, about, seeds"),
-        ("min_isr = 1", "'min_isr' is a parameter: it belongs into \\[fixed\\] or \\[grid\\]"),
-        ("[fixed]\nmin_irs = 1", "study s, fixed: 'min_irs' is no parameter of a study; did you mean 'min_isr'"),
-        ("[grid]\nfactor = 3", "'factor' of the grid is 3; wanted is a list of values"),
-        ("[grid]\nfactor = []", "'factor' of the grid is \\[\\]; wanted is a list of values"),
-        ("[grid]\nacks = ['most']", "acks is 'most'; allowed are all, 1, 0"),
-        ("[fixed]\nunclean = 'yes'", "unclean is 'yes'; wanted is true or false"),
-        ("[fixed]\nmttf_minutes = nan", "mttf_minutes is nan; wanted is a finite number"),
+        ({"fixed": {"min_irs": 1}}, "study s, fixed: 'min_irs' is no parameter of a study; did you mean 'min_isr'"),
+        ({"grid": {"factor": 3}}, "'factor' of the grid is 3; wanted is a list of values"),
+        ({"grid": {"factor": []}}, "'factor' of the grid is \\[\\]; wanted is a list of values"),
+        ({"grid": {"acks": ["most"]}}, "acks is 'most'; allowed are all, 1, 0"),
+        ({"fixed": {"unclean": "yes"}}, "unclean is 'yes'; wanted is true or false"),
+        ({"fixed": {"mttf_minutes": math.nan}}, "mttf_minutes is nan; wanted is a finite number"),
+        ({"fixed": {"factor": 1 << 63}}, "factor is a whole number of 19 digits; allowed are -922337203685477"),
+        ({"seeds": 2_000_000}, "has 2,000,000 runs; allowed are 1,000,000"),
         (
-            "[fixed]\nfactor = 9223372036854775808",
-            "factor is a whole number of 19 digits; allowed are -922337203685477",
+            {"fixed": {"acks": "1"}, "grid": {"acks": ["all"]}},
+            "'acks' is said in more than one of fixed, cases and grid",
         ),
-        (f"[fixed]\nminutes = {'9' * 400}", "minutes is a whole number of 400 digits; allowed are -922337203685477"),
-        ("seeds = 0", "seeds is 0; wanted is a whole number from 1 on"),
-        ("seeds = true", "seeds is True; wanted is a whole number"),
-        ("seeds = 2000000", "has 2,000,000 runs; allowed are 1,000,000"),
-        ("[fixed]\nacks = '1'\n[grid]\nacks = ['all']", "'acks' is said in more than one of fixed, cases and grid"),
-        ("cases = 3", "cases is 3; wanted are tables, \\[\\[cases\\]\\]"),
-        ("[chart]\nmeasures = ['happiness']", "'happiness' cannot be drawn; known are lost_share"),
-        ("[chart]\ncolour = 'red'", "chart: 'colour' is no key; known are measures"),
+        ({"measures": ("happiness",)}, "'happiness' cannot be drawn; known are lost_share"),
     ],
 )
-def test_a_study_file_that_says_nonsense_is_refused_in_one_sentence(text: str, said: str) -> None:
+def test_an_impossible_study_is_refused(given: dict[str, Any], said: str) -> None:
     with pytest.raises(UsageError, match=said):
-        parse_study(text, "s")
+        Study(name="s", title="s", **given)
 
 
-def test_what_is_no_toml_is_refused_with_its_place() -> None:
-    with pytest.raises(InputError, match=r"study s: .*line 2"):
-        parse_study("seeds = 3\ngrid = =", "s")
-    with pytest.raises(InputError, match=r"^study s: a number has thousands of digits$"):
-        parse_study(f"[fixed]\nfactor = {'9' * 5_000}", "s")
-
-
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", STUDIES)
 def test_every_shipped_study_runs(name: str) -> None:
-    study = shipped(name)
+    study = STUDIES[name]
     short = attrs.evolve(study, fixed={**study.fixed, "minutes": 0.4}, seeds=1)
     rows = list(rows_of(short, jobs=1))
     assert not [row.reason for row in rows if row.status == "failed"]
