@@ -13,10 +13,6 @@ How: as balance.py, a cluster a task; the planner is that of `brokerside plan`.
 What changing the brokers costs is a question of its own, `costs`: brokers that join, one that leaves, a new rack.
 `moves` lists the partitions that the plan of one goal changes.
 
-Example: plans(partitions, brokers).groupBy("goal").agg(F.sum("moved_count"), F.count_if("is_least"))
-
-Left out: the files that carry a plan out, which `brokerside plan` writes; plans for another replication factor.
-
 Source: placement/reassignment.
 """
 

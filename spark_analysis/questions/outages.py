@@ -10,10 +10,6 @@ Constraints: clusters of more than `OUTAGE_BROKERS_MAX` brokers have a row with 
 
 How: as balance.py; the figures are those of `brokerside outage`.
 
-Example: outages(partitions, brokers).where("scope = 'rack' and at_risk_count > at_risk_count_now")
-
-Left out: pairs of brokers and other sets, which `brokerside outage` has; repair times and probabilities.
-
 Source: placement/outages/look_ahead.py.
 """
 

@@ -24,7 +24,7 @@ from spark_analysis.tables import schemas
 from spark_analysis.tables.view_rows import DUMP
 from spark_analysis.tables.write import read_table
 
-__all__ = ("answer_heads", "assumed", "assumptions_of", "faults_of", "texts_of", "told_apart")
+__all__ = ("answer_heads", "assumed", "assumptions_of", "without_idle_columns", "faults_of", "texts_of")
 
 _KEY: Final = ("cluster_id", "placer")
 _NAMES: Final = ("cluster", "shape")
@@ -95,7 +95,7 @@ def written(value: Cell, kind: str) -> str:
     return _WRITERS[kind](value)
 
 
-def told_apart(shown: ShownTable) -> ShownTable:
+def without_idle_columns(shown: ShownTable) -> ShownTable:
     """Return the table without the columns of shapes and placers in which every row stands for a dump."""
     idle = [
         field.key in _OF_FLEETS and all(row[place] == _OF_FLEETS[field.key] for row in shown.rows)
@@ -149,7 +149,7 @@ def answer_lines(answers: Sequence[Answered]) -> list[str]:
     lines: list[str] = []
     for one in answers:
         said = (*one.shown.refusals, *faults_of(one))
-        lines += ["", one.title, one.shown.lead, *_columns(told_apart(one.shown.tables[0])), *said]
+        lines += ["", one.title, one.shown.lead, *_columns(without_idle_columns(one.shown.tables[0])), *said]
     return [visible(line) for line in lines]
 
 

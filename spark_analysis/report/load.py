@@ -54,7 +54,7 @@ from spark_analysis.report.rows import (
     Violation,
     WorstOutage,
 )
-from spark_analysis.report.states import calm_in_words, worst_in_words
+from spark_analysis.report.states import healthy_in_words, worst_in_words
 from spark_analysis.tables import schemas
 from spark_analysis.tables.columns import Table
 from spark_analysis.tables.limits import DETAILED_CLUSTERS_MAX, ROWS_MAX, VIOLATIONS_MAX
@@ -225,8 +225,8 @@ def _cluster_rows(out: Path, run: RunInfo) -> tuple[tuple[ClusterRow, ...], Rest
     for place, fact in enumerate(_rows_of(clusters, table, ClusterFacts), start=1):
         over_brokers = Spreads(**spreads.get(_key(fact), {}))
         worst = worst_in_words(fact, over_brokers, run.tolerance)
-        calm = calm_in_words(fact, over_brokers, run.tolerance)
-        rows.append(ClusterRow(place, fact, over_brokers, worst or calm, worst is None))
+        healthy = healthy_in_words(fact, over_brokers, run.tolerance)
+        rows.append(ClusterRow(place, fact, over_brokers, worst or healthy, worst is None))
     return tuple(rows), rest
 
 

@@ -123,7 +123,7 @@ class ClusterRow:
     facts: ClusterFacts
     over_brokers: Spreads
     worst: str
-    calm: bool
+    healthy: bool
 
     @property
     def anchor(self) -> str:

@@ -49,7 +49,7 @@ def moments_json(report: Report) -> list[dict[str, Any]]:
             "fenced_broker_count": row.facts.fenced_broker_count,
             "fenced_brokers": fenced.get(row.place),
             **{state.field: state.of(row.facts) for state in STATES},
-            "worst": None if row.calm else row.worst,
+            "worst": None if row.healthy else row.worst,
         }
         for row in report.moments[:MOMENTS_MAX]
     ]

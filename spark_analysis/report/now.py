@@ -73,13 +73,13 @@ class StateList:
 
 def state_count(rows: Sequence[ClusterRow], state: State, rest: Rest) -> StateCount:
     """Return how many partitions of `rows` and `rest` are in `state`, over the clusters that show the state."""
-    saying = [row for row in rows if state.of(row.facts) is not None]
-    more = rest.saying(state.field)
-    if not saying and not more.count:
+    known = [row for row in rows if state.of(row.facts) is not None]
+    more = rest.known(state.field)
+    if not known and not more.count:
         return StateCount(None, 0, 0)
-    found = sum(state.of(row.facts) or 0 for row in saying) + (more.total(state.field) or 0)
-    partitions = sum(row.facts.partition_count or 0 for row in saying) + (more.total("partition_count") or 0)
-    return StateCount(found, partitions, len(saying) + more.count)
+    found = sum(state.of(row.facts) or 0 for row in known) + (more.total(state.field) or 0)
+    partitions = sum(row.facts.partition_count or 0 for row in known) + (more.total("partition_count") or 0)
+    return StateCount(found, partitions, len(known) + more.count)
 
 
 def rackless_count(report: Report) -> int:

@@ -104,7 +104,7 @@ class Rest:
         """Return the clusters that this placer placed."""
         return self._where(_equal(self.columns["placer"], placer)) if self.count else self
 
-    def saying(self, field: str) -> Rest:
+    def known(self, field: str) -> Rest:
         """Return the clusters whose value in a column is known."""
         return self._where(pc.is_valid(self.columns[field])) if self.count else self
 

@@ -133,7 +133,7 @@ def cause_in_words(facts: ClusterFacts, *, of_them: bool = False) -> str | None:
     return f"{brokers_in_words(sorted(brokers))} {verb} {them}"
 
 
-def calm_in_words(facts: ClusterFacts, spreads: Spreads, tolerance: float = TOLERANCE) -> str:
+def healthy_in_words(facts: ClusterFacts, spreads: Spreads, tolerance: float = TOLERANCE) -> str:
     """Return the sentence about a cluster without a finding; it praises the cluster only when every state is known."""
     known = facts.format == SIMULATED or all(state.of(facts) is not None for state in STATES)
     if not known or facts.replica_count is None:

@@ -40,11 +40,11 @@ def terminal_summary(report: Report) -> RenderableType:
     several = len(report.placers) > 1
     # Where bytes are known, the third of the worst gives way to the line about what to do next.
     spare = _LINES_MAX - len(lines) - 1 - (report.run.kind == "dumps")
-    worst = [row for row in report.current_rows if not row.calm][: min(_WORST_SHOWN, spare)]
-    lines.append(Text("First to look at:" if worst else _calm(report), style="bold"))
+    worst = [row for row in report.current_rows if not row.healthy][: min(_WORST_SHOWN, spare)]
+    lines.append(Text("First to look at:" if worst else _no_findings(report), style="bold"))
     lines += [_worst_line(row, several) for row in worst]
     lines += _next_lines(report, worst)
-    earlier = [row for row in report.earlier_rows if not row.calm][: max(0, _LINES_MAX - 1 - len(lines))]
+    earlier = [row for row in report.earlier_rows if not row.healthy][: max(0, _LINES_MAX - 1 - len(lines))]
     if earlier:
         lines.append(Text("Earlier moments, the worst first:", style="bold"))
         lines += [_worst_line(row, several) for row in earlier[:_WORST_SHOWN]]
@@ -67,7 +67,7 @@ def _next_lines(report: Report, worst: Sequence[ClusterRow]) -> list[Text]:
     return []
 
 
-def _calm(report: Report) -> str:
+def _no_findings(report: Report) -> str:
     if any(row.facts.replica_count is None for row in report.current_rows):
         return "Nothing to look at in what the dumps show."
     if later := report.rest.uneven_count(report.run.tolerance):
@@ -164,7 +164,7 @@ def summary_json(report: Report) -> str:
     summary["first_to_look_at"] = [
         {"cluster": row.facts.cluster, "placer": row.facts.placer, "worst": row.worst}
         for row in report.current_rows[:10]
-        if not row.calm
+        if not row.healthy
     ]
     summary["what_to_do_next"] = [
         one for detail in report.details[:LISTED_MAX] if (one := advice_json(detail, report)) is not None

@@ -14,7 +14,7 @@ from broker.cli import run
 from spark_analysis.answers.question import Field, ShownTable
 from spark_analysis.answers.registry import QUESTIONS
 from spark_analysis.cli.commands import brokerside
-from spark_analysis.report.answers import told_apart
+from spark_analysis.report.answers import without_idle_columns
 from tests.architecture.house import ROOT
 from tests.spark_analysis.answers.test_asking import COMMANDS
 
@@ -55,10 +55,10 @@ def test_answers_about_a_fleet_name_shapes_and_placers(tmp_path: Path) -> None:
 def test_a_column_goes_only_if_every_row_is_of_a_dump() -> None:
     fields = (Field("shape", "shape"), Field("placer", "placer"), Field("n", "n", "count"))
     mixed = ShownTable("t", "c", fields, ((None, "dump", 1), (None, "classic", 2)))
-    assert [field.key for field in told_apart(mixed).fields] == ["placer", "n"]
-    assert told_apart(mixed).rows == (("dump", 1), ("classic", 2))
+    assert [field.key for field in without_idle_columns(mixed).fields] == ["placer", "n"]
+    assert without_idle_columns(mixed).rows == (("dump", 1), ("classic", 2))
     named = ShownTable("t", "c", (Field("cluster", "cluster"), *fields), (("dump", None, "dump", 1),))
-    assert told_apart(named).rows == (("dump", 1),)
+    assert without_idle_columns(named).rows == (("dump", 1),)
 
 
 def test_a_change_that_is_refused_says_of_which_cluster_and_why(asked: dict[str, Any]) -> None:

@@ -157,7 +157,7 @@ def test_every_dump_keeps_its_row_as_gates_and_alerts_need_it(
 
 def test_bytes_that_are_uneven_only_beyond_the_rows_are_not_called_even(cut: Report) -> None:
     """Ranks do not compare bytes."""
-    calm = attrs.evolve(cut, rows=tuple(attrs.evolve(row, calm=True) for row in cut.rows))
+    calm = attrs.evolve(cut, rows=tuple(attrs.evolve(row, healthy=True) for row in cut.rows))
     later = cut.rest.uneven_count(0.01)
     assert 0 < later <= 53
     assert printed(calm).splitlines()[-1] == f"{later} clusters after the first 7 by rank: see tables/measures."

@@ -10,7 +10,7 @@ import pytest
 from placement.balance.definitions import STATES as DEFINED
 from spark_analysis.report.model import Report, Spreads
 from spark_analysis.report.rows import ClusterFacts, Spread
-from spark_analysis.report.states import STATES, calm_in_words, skew_in_words, worst_in_words
+from spark_analysis.report.states import STATES, healthy_in_words, skew_in_words, worst_in_words
 
 
 @pytest.fixture
@@ -78,7 +78,7 @@ def test_a_skew_within_the_tolerance_is_not_a_finding(facts: ClusterFacts) -> No
     """1 % may move without a word; the sentence does not say that nothing could be better."""
     near, far = Spreads(leaders=spread("leaders", moves=1)), Spreads(leaders=spread("leaders", moves=2))
     assert worst_in_words(facts, near) is None
-    assert calm_in_words(facts, near) == "nothing: within 1 % of the best possible"
+    assert healthy_in_words(facts, near) == "nothing: within 1 % of the best possible"
     assert worst_in_words(facts, far) is not None
 
 
@@ -86,7 +86,7 @@ def test_a_tolerance_of_the_users_decides_what_is_uneven(facts: ClusterFacts) ->
     five = Spreads(replicas=spread("replicas", moves=5))
     assert (worst_in_words(facts, five, 0.04) or "").startswith("broker 7 holds")
     assert worst_in_words(facts, five, 0.05) is None
-    assert calm_in_words(facts, five, 0.05) == "nothing: within 5 % of the best possible"
+    assert healthy_in_words(facts, five, 0.05) == "nothing: within 5 % of the best possible"
 
 
 def test_too_few_somewhere_is_not_blamed_on_the_fullest_broker() -> None:
@@ -126,7 +126,7 @@ def test_every_state_has_a_definition_and_knows_its_constraint() -> None:
 
 def test_only_what_is_known_in_full_is_called_even(facts: ClusterFacts) -> None:
     dump = attrs.evolve(facts, format="kafka-topics")
-    assert calm_in_words(dump, Spreads()) == "nothing that the input shows"
+    assert healthy_in_words(dump, Spreads()) == "nothing that the input shows"
     known: dict[str, Any] = {state.field: 0 for state in STATES}
-    assert calm_in_words(attrs.evolve(dump, **known), Spreads()) == "nothing: as even as it can be"
-    assert calm_in_words(facts, Spreads()) == "nothing: as even as it can be"
+    assert healthy_in_words(attrs.evolve(dump, **known), Spreads()) == "nothing: as even as it can be"
+    assert healthy_in_words(facts, Spreads()) == "nothing: as even as it can be"

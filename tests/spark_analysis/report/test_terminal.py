@@ -82,7 +82,7 @@ def test_json_names_the_brokers_that_were_fenced_at_each_moment(dumps: Report) -
 
 
 def test_a_fleet_at_its_best_is_called_so(fleet: Report) -> None:
-    calm = attrs.evolve(fleet, rows=tuple(attrs.evolve(row, calm=True) for row in fleet.rows))
+    calm = attrs.evolve(fleet, rows=tuple(attrs.evolve(row, healthy=True) for row in fleet.rows))
     assert printed(calm).splitlines()[-1] == "Every cluster is within 1 % of the best possible."
     best = attrs.evolve(calm, rows=tuple(attrs.evolve(row, over_brokers=Spreads()) for row in calm.rows))
     assert printed(best).splitlines()[-1] == "Every cluster is as even as it can be."
@@ -92,7 +92,7 @@ def test_names_reach_the_terminal_as_text_only(hostile: Report) -> None:
     named = attrs.evolve(
         hostile.rows[0],
         facts=attrs.evolve(hostile.rows[0].facts, cluster="[red]x[/red]\x1b]0;own\x07\u202e\n"),
-        calm=False,
+        healthy=False,
     )
     shown = printed(attrs.evolve(hostile, rows=(named,)), color=True)
     assert "[red]x[/red]\\x1b]0;own\\x07\\u202e\\n" in shown
