@@ -10,7 +10,7 @@ impact      brokerside impact; impact_text is what it shows in the terminal
 plan        brokerside plan; plan_check checks a folder, plan_files_check its files, plan_text is what it shows
 recipes     brokerside recipes
 roll        brokerside roll
-running     what fleet and report share: their options, Spark's start, the report's end
+running     what fleet and report share: their options, the engine, the report's end
 cluster_inputs  what the what-if commands share: one cluster in, tables, JSON and files out
 interrupts  what Ctrl-C does before, during and after a command
 start_up    what a command does not load, and the line before loops are compiled

@@ -1,4 +1,4 @@
-"""Define `brokerside recipes`, which lists the fleets that come with the library."""
+"""Define `brokerside recipes`, apart from the fleet's command, which loads pyarrow."""
 
 from __future__ import annotations
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
@@ -20,9 +21,9 @@ from broker.cli_options import idle_without
 from broker.errors import UsageError
 from spark_analysis.answers.registry import QUESTIONS, Asked, asked_of
 from spark_analysis.cli.commands import PROGRAM
-from spark_analysis.cli.engines import AUTO, LOCAL, SPARK, is_local, started_engine
 from spark_analysis.cli.interrupts import ending_at_once
 from spark_analysis.cli.into import Sink, append_tables, check_sink, instant
+from spark_analysis.cli.start_up import without_pandas
 from spark_analysis.engines.engine import Engine
 from spark_analysis.report.load import load_report
 from spark_analysis.report.model import Report, RunInfo
@@ -30,6 +31,11 @@ from spark_analysis.report.terminal import summary_json, terminal_summary
 from spark_analysis.report.write import write_for_programs, write_page
 from spark_analysis.session.settings import is_submitted, parse_settings
 
+AUTO: Final = "auto"
+LOCAL: Final = "local"
+SPARK: Final = "spark"
+LOCAL_BYTES_MAX: Final = 1 << 30  # Some eight million partitions: about half a minute of one core.
+LOCAL_CLUSTERS_MAX: Final = 1_000
 OUT_DEFAULT: Final = Path("brokerside-out")
 _QUESTIONS: Final = "; ".join(f"{name} ({about})" for name, (_, about) in QUESTIONS.items())
 
@@ -185,6 +191,29 @@ def run_job(job: Callable[[Engine, Any], None], info: RunInfo, options: RunOptio
     result = load_report(options.out, info)
     _finish(result, options)
     return result
+
+
+def is_local(engine: str, *, asks_for_spark: bool, is_small: bool) -> bool:
+    """Return whether to run in this process."""
+    return engine == LOCAL or (engine == AUTO and is_small and not asks_for_spark)
+
+
+@contextmanager
+def started_engine(*, local: bool, master: str | None, settings: Mapping[str, str], quiet: bool) -> Iterator[Engine]:
+    """Yield the engine; with Spark, its session has the `settings` and ends with the block."""
+    if local:
+        with ending_at_once():
+            from spark_analysis.engines.local import LocalEngine
+        without_pandas()
+        yield LocalEngine()
+        return
+    with ending_at_once():
+        from spark_analysis.engines.spark import SparkEngine
+        from spark_analysis.session.spark_session import spark_session
+    if not quiet:
+        click.echo("Starting Spark …", err=True)
+    with spark_session(app_name=PROGRAM, master=master, options=settings) as spark:
+        yield SparkEngine(spark)
 
 
 def _finish(result: Report, options: RunOptions) -> None:

@@ -24,7 +24,7 @@ from spark_analysis.tables import schemas
 from spark_analysis.tables.view_rows import DUMP
 from spark_analysis.tables.write import read_table
 
-__all__ = ("answer_heads", "assumed", "assumptions_of", "without_idle_columns", "faults_of", "texts_of")
+__all__ = ("answer_heads", "assumed", "assumptions_of", "faults_of", "texts_of", "without_idle_columns")
 
 _KEY: Final = ("cluster_id", "placer")
 _NAMES: Final = ("cluster", "shape")

@@ -18,7 +18,7 @@ from placement.formats.member_zones import read_member_zones
 from placement.formats.racks import read_racks
 from spark_analysis.answers.registry import QUESTIONS, asked_of
 from spark_analysis.cli.commands import brokerside
-from spark_analysis.cli.engines import LOCAL_BYTES_MAX, is_local
+from spark_analysis.cli.running import LOCAL_BYTES_MAX, is_local
 from spark_analysis.engines.engine import Engine
 from spark_analysis.engines.local import LocalEngine
 from spark_analysis.engines.spark import SparkEngine
