@@ -28,7 +28,9 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
+from types import FrameType
 from typing import Any, Final, cast
 
 import pyspark
@@ -323,15 +325,20 @@ def _handled_signals(handle: Callable[[int, Callable[[], object]], None]) -> Ite
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before: dict[int, Any] = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    for number, former in before.items():
-        if callable(former):
-            signal.signal(number, lambda number, frame, former=former: handle(number, lambda: former(number, frame)))
+    found = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    before: dict[int, Any] = {number: former for number, former in found.items() if callable(former)}
+
+    def forward(number: int, frame: FrameType | None) -> None:
+        handle(number, partial(before[number], number, frame))
+
+    for number in before:
+        signal.signal(number, forward)
     try:
         yield
     finally:
-        for number, former in before.items():
-            signal.signal(number, former)
+        for number, former in found.items():
+            if former is not None:  # Somebody else than Python has set it.
+                signal.signal(number, former)
 
 
 def _interrupt_behind(error: BaseException) -> BaseException | None:
