@@ -1,15 +1,8 @@
 """Make the runs of a study on Spark: a row for each run, in no order.
 
-<<<<<<< ours
 Example: `study_rows(spark, STUDIES["restarts"]).groupBy("restarts").avg("unavailable_ms").show()`
 
 Source: ours.
-=======
-What it decides: the runs are spread over as many tasks as Spark has cores, a few times; each row is the one that
-`replication.studies` makes in a process, with the same columns.
-
-Constraints: nothing is collected; rows come in no order. A task that is repeated makes the same rows.
->>>>>>> theirs
 """
 
 from __future__ import annotations

@@ -1,23 +1,8 @@
 """Check groups in the cluster after every event: G1 to G9, and that a group skips no record.
 
-What it decides: which invariant is checked after which event; `replication.groups.common.invariants` defines G1 to G9.
-
-Goals, most important first:
-1. The checks read the state of brokers and members; the run does not depend on them.
-2. A group is checked again only after an event that may have changed it.
-
 Constraints: a coordinator's own state (G1, G3 to G6, G8, G9) is checked on every broker, also on one that has been
 replaced and does not know it. Members are compared with their coordinator (G2) on the broker that leads by the
 controller's metadata.
-
-How: G7 in four ways: a coordinator accepts commits of current members only; the offsets that it returns follow its
-partition's committed records and never go back; so they do at the first request after the high watermark has passed a
-commit that had timed out, or that its coordinator read above it; and some order of the members' commits explains every
-offset that they fetched (`commits`).
-
-Example: two cooperative members own a partition after a fail-over: G2, with time and names.
-
-Left out: records that an application reads twice: they are counted (`counts`), and allowed.
 
 Source: ours; the invariants name theirs.
 """

@@ -1,7 +1,4 @@
-"""Run `brokerside groups assign|herd|simulate`, the commands about consumer groups.
-
-Source: ours.
-"""
+"""Run `brokerside groups assign|herd|simulate`, the commands about consumer groups."""
 
 from __future__ import annotations
 

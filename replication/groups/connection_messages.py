@@ -1,8 +1,5 @@
 """Define the messages between group members and the coordinators on brokers, and their timers.
 
-What it decides: what a connection carries: requests and responses of `replication.groups.client`, named by tickets, and
-the probe by which a client finds out that a connection is broken.
-
 Constraints: `session` counts a client's starts, so that a response to a former process is not taken for the present
 one's. A response names its broker.
 

@@ -1,23 +1,7 @@
 """Keep both ends of the connections between members and brokers; each request is taken once and answered once.
 
-What it decides: when a client learns that a response will not come: when its broker says that it does not work on the
-request, or says nothing for `answer_ms_max`.
-
-Goals, most important first:
-1. Requests behave as over TCP: none is handled twice, and a broken connection is noticed within seconds.
-2. A request may wait for minutes at a live broker, as JoinGroup does.
-
 Constraints: the network may lose and duplicate every message, and keeps the order of the rest. A broker's end of a
 connection dies with the broker's process; it handles a duplicated request once, and can repeat a response.
-
-How: every PROBE_MS a client probes its requests under way. The broker lists those that it works on, and repeats its
-responses; all other requests, or their responses, were lost, and the consumer gets `Disconnected` for them.
-
-Example: a join waits; the broker dies and starts anew; the next probe finds nothing, and the client joins elsewhere.
-
-Left out: the reset by which a client learns at once that a process has died whose machine runs on.
-
-Source: ours.
 """
 
 from __future__ import annotations

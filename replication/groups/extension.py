@@ -1,20 +1,7 @@
 """Put groups into a run of the cluster: coordinators on brokers, members as clients, checks and counts.
 
-What it decides: when groups have recovered (L8): after the faults, with all members running, every group is stable,
-each member owns its assignment, and everything is read and committed.
-
-Goals, most important first:
-1. Groups run in the same cluster, under the same faults, as everything else that is checked.
-2. Options and plan determine the run.
-
 Constraints: it is an extension of a run (`replication.simulation.run.Extension`). It adds to the trace the events of
 members, and the coordinators that begin.
-
-Example: `run(options, extension=GroupsExtension.drawn(options, 3))` with `options = with_groups(swarm(7, …))`.
-
-Left out: topics that grow, groups that are deleted.
-
-Source: ours.
 """
 
 from __future__ import annotations

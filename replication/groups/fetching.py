@@ -1,17 +1,7 @@
 """Fetch for a group's member from the leaders of its partitions, ahead of its polls.
 
-What it decides: what a poll can return: records that have arrived and stand at the consumer's position.
-
-Goals, most important first:
-1. A consumer sees committed records only, in order, from its position on, each offset once.
-2. Leaders are found as other clients find them: by metadata requests, repeated while a partition has no leader.
-
 Constraints: one request a partition is under way; records of a partition that is no longer owned are dropped. Records
 are known by their offsets alone; a fetcher is at most FETCHED_COUNT_MAX of them ahead of the position.
-
-Example: the consumer owns p at position 5; the fetcher fetches 5 to 9 from p's leader, and a poll returns them.
-
-Left out: offsets out of range (auto.offset.reset), which need a log that lost committed records.
 
 Source: Kafka clients Fetcher and FetchCollector, 4.0.
 """

@@ -1,19 +1,11 @@
 """Host the group coordinator on a broker: one shard per partition of `__consumer_offsets` that the broker leads.
 
-What it decides: who answers a request: the shard of the group's partition, or the hosted role itself with an error
-where its broker does not coordinate the group.
-
 Constraints: a shard is made when its broker begins to lead a partition and dropped when it ceases to; a new epoch of
 the same leader keeps it. FindCoordinator is answered from the broker's own metadata, which may be old. Timers run on
 monotonic time, as Kafka's do: a jump of the broker's clock ends no session.
 
-Example: FindCoordinator for "g" is answered with the leader of the group's partition, with
-COORDINATOR_NOT_AVAILABLE where it has none.
-
-Left out: creating `__consumer_offsets` when it is first asked for.
-
 Source: Kafka GroupCoordinatorService, CoordinatorRuntime.scheduleLoadOperation and scheduleUnloadOperation,
-KafkaApis.handleFindCoordinatorRequest; trunk 1eb7644 (2024-10).
+KafkaApis.handleFindCoordinatorRequest; 4.3.1.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
 """Map topics and groups to the cluster's numbered partitions.
 
-What it decides: which number of the simulation a topic's partition has, and which partition stores a group.
-
 Constraints: topics take the ordinary partitions in turn, all of them; the internal partitions after them are
 `__consumer_offsets`. Nothing changes while a cluster runs.
 

@@ -1,11 +1,7 @@
 """Run a group's member in the cluster: its consumer, connections and fetches, and the events of its plan.
 
-What it decides: when the consumer's process runs, by the plan; the consumer decides the rest.
-
 Constraints: no message of a former process reaches the next. A frozen process runs its due timers when it goes on, then
 takes the messages that came. A process that ended by itself is started again by its supervisor.
-
-Example: a member whose process is frozen for a minute is no longer in its group afterwards, and its commit is refused.
 
 Source: ours; the consumer is that of `replication.groups.client`.
 """

@@ -1,11 +1,9 @@
 """Write and read the log of a partition of `__consumer_offsets`.
 
-What it decides: which records are one batch, and how far a partition is read.
-
 Constraints: the entries of one append are one batch. A partition is read to its end, beyond the high watermark, as its
 leader will commit those records too, or lose them.
 
-Source: Kafka CoordinatorLoaderImpl and CoordinatorPartitionWriter, trunk 1eb7644 (2024-10).
+Source: Kafka CoordinatorLoaderImpl and CoordinatorPartitionWriter, 4.3.1.
 """
 
 from __future__ import annotations

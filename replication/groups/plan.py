@@ -1,11 +1,7 @@
 """Draw the members of a run's groups, and the events of each member, from the run's seed.
 
-What it decides: when members start, crash, close, freeze and stall.
-
 Constraints: a plan depends on the options alone. All members start within the first seconds; a member that crashes or
 closes is started again, and all run at the end. The last event is over before the safety phase ends.
-
-Example: `draw_plan(with_groups(swarm(7, DurationMs(300_000))), 3)` has three groups of two to four members each.
 
 Source: ours; the kinds of events are those of `replication.groups.common.events`.
 """

@@ -28,7 +28,7 @@ that a new coordinator has read above its high watermark (`held`).
 Left out: several writes gathered in one batch (group.coordinator.append.linger.ms). Heartbeats and departures of
 classic members wait in Kafka as those of consumer groups do; here they are answered at once.
 
-Source: Kafka CoordinatorRuntime, GroupCoordinatorService, CoordinatorPartitionWriter; trunk 1eb7644 (2024-10);
+Source: Kafka CoordinatorRuntime, GroupCoordinatorService, CoordinatorPartitionWriter; 4.3.1;
 GroupCoordinatorService.fetchOffsets, CoordinatorRuntime.waitForPendingWrites and CoordinatorLoaderImpl, 4.3.1.
 """
 

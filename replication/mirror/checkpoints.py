@@ -1,20 +1,10 @@
 """Decide which checkpoints MirrorMaker emits and which group offsets it sets on the target.
 
-What it decides: at each look at the source's groups, which translated offsets the target receives.
-
 Constraints: a checkpoint goes forward on the target, or follows a group that went back on the source. A group's offsets
 on the target are set only while the group is idle there, and never back.
 
-How: an offset that cannot be translated is left out. For each other one a checkpoint is emitted if it is the first of
-its group and partition, if the group went back on the source, or if its target offset is greater than the last one's.
-
-Example: the last checkpoint is (upstream 50, downstream 40). Upstream 70 that still translates to 40 emits nothing;
-upstream 30 that translates to 20 emits a checkpoint, as the group went back.
-
-Left out: reading earlier checkpoints when the store starts again with other groups (the simulation reads all of them).
-
 Source: Kafka connect-mirror MirrorCheckpointTask.checkpointsForGroup, checkpointIsMoreRecent, syncGroupOffset and
-CheckpointStore, commit 1eb7644 (2024-10), compared with 3.9.1 and 4.1.0; KIP-382, KIP-545, KAFKA-15905.
+CheckpointStore, 4.3.1, compared with 3.9.1 and 4.1.0; KIP-382, KIP-545, KAFKA-15905.
 """
 
 from __future__ import annotations

@@ -1,20 +1,7 @@
 """Check a copy against its source after both clusters have healed.
 
-What it decides: what counts as broken. Each check has a code:
-- MM1 complete: every record of the source is on the target;
-- MM2 order: first copies are in the order of the source;
-- MM3 nothing else: every record of the target is one of the source;
-- MM4 once: without a failure there is one copy of each record;
-- MM5 syncs: an offset sync names a record and a copy of it;
-- MM6 failover: a group that goes on at a checkpoint's target offset reads every record that it had not read;
-- MM7 bounded: after everything has healed, it reads at most offset.lag.max records again, and duplicates, if the
-  mirror's process has copied a record of the partition since it started; else those behind the last sync that was
-  written, as syncs in memory die with the process.
-
 Constraints: the checks read the bytes of logs and emitted checkpoints; they ask the mirror nothing. A partition that
 lost records by an unclean election, on either side, is not judged: its offsets name two records each.
-
-Example: source a b c, target a b b c: the checkpoint (2, 3) is right, as c is at 3; (2, 4) breaks MM6.
 
 Source: ours; the promises are those of KIP-382, of MirrorCheckpointTask and OffsetSyncStore, and of OffsetSyncWriter,
 which keeps delayed and pending syncs in memory, 4.3.1.

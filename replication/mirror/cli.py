@@ -1,11 +1,5 @@
 """Define the command `mirror`: copy one simulated cluster into another under faults and report the result.
 
-What it decides: what is printed: seed and options first, then one line per state change with its cluster, then the
-verdict; for a broken run also the command that repeats it. Exit status 0 if nothing is broken, 1 if something is, 2 for
-wrong usage.
-
-Example: `mirror --seed 7 --minutes 2`; `mirror --scenario M02`.
-
 Source: ours; click.
 """
 

@@ -1,8 +1,6 @@
 """Read the committed records of a partition from its leader's log.
 
 Constraints: without a leader, or while its broker is down, there are no records.
-
-Left out: followers' logs, which the checkers of the simulation read.
 """
 
 from __future__ import annotations

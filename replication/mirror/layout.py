@@ -1,7 +1,5 @@
 """Map topics and partitions to the partition numbers of a simulated cluster.
 
-What it decides: the numbers; a cluster of the simulation knows partitions by number only.
-
 Constraints: a number belongs to one partition for good; topics only grow.
 
 Example:

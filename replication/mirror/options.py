@@ -1,16 +1,7 @@
 """Define the options of a mirrored run: two clusters, the flow between them, and the times at which the mirror dies.
 
-What it decides: which options are allowed; it draws all of them from one seed. Producers write to the source and one
-group reads it; only the mirror writes to the target.
-
 Constraints: both clusters are strict, so that every acknowledged record of the source can be copied; the mirror's
 deaths do not overlap.
-
-Example: swarm_mirror(7, DurationMs(60_000)) is always the same pair of clusters under the same faults.
-
-Left out: flows in both directions at once; topic names prevent cycles.
-
-Source: ours.
 """
 
 from __future__ import annotations

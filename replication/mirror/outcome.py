@@ -1,11 +1,4 @@
-"""Compute the result of a mirrored run and the cost of a failover at a given time.
-
-What it decides: the numbers of a failover, which follow from two logs and two offsets, and whether they keep the
-promises.
-
-Example: a group at 168 whose offset on the target is 102 reads 66 records again; 4 records written just before the
-failover are not on the target yet.
-"""
+"""Compute the result of a mirrored run and the cost of a failover at a given time."""
 
 from __future__ import annotations
 

@@ -1,19 +1,9 @@
 """Read and write single partitions for the mirror's process, over one connection per cluster.
 
-What it decides: when a request is sent again. A reader fetches from its position on; a writer has one batch in flight
-and sends it until it is acknowledged, as Connect's producers do (acks=all, one request in flight, endless retries).
-So the order within a partition is kept, and a lost response makes a duplicate, never a gap.
-
 Constraints: leaders are found by Metadata requests. A response counts only if it answers the client's last request.
 `ClusterConnection.reset` drops every client, as the death of the process does; requests in flight still arrive.
 
-Example: a batch is appended and the response lost: after `produce_ms_max` the writer sends it again, and the copy holds
-its records twice.
-
-Left out: requests for several partitions; idempotent producers, which Connect switches off for sources by default.
-
-Source: Kafka connect runtime ConnectorUtils.producerProps (WorkerConfig) and clients KafkaConsumer, commit 1eb7644
-(2024-10).
+Source: Kafka connect runtime ConnectorUtils.producerProps (WorkerConfig) and clients KafkaConsumer, 4.3.1.
 """
 
 from __future__ import annotations

@@ -20,8 +20,8 @@ Left out: filters of topics, groups and settings by patterns; ACLs and topic set
 copies users' own topics whose names only look internal (KIP-1074).
 
 Source: Kafka connect-mirror-client ReplicationPolicy, DefaultReplicationPolicy, IdentityReplicationPolicy and
-connect-mirror MirrorSourceConnector.shouldReplicateTopic, isCycle, computeAndCreateTopicPartitions, commit 1eb7644
-(2024-10), compared with 3.9.1; KIP-382, KIP-690.
+connect-mirror MirrorSourceConnector.shouldReplicateTopic, isCycle, computeAndCreateTopicPartitions, 4.3.1, compared
+with 3.9.1; KIP-382, KIP-690.
 """
 
 from __future__ import annotations

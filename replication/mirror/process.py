@@ -24,7 +24,7 @@ Left out: several tasks and their rebalancing, exactly-once sources (KIP-618), c
 a coordinator that never fails.
 
 Source: Kafka connect-mirror MirrorSourceTask, MirrorSourceConnector, MirrorCheckpointTask, MirrorHeartbeatTask and
-connect runtime SourceTaskOffsetCommitter, commit 1eb7644 (2024-10); KIP-382.
+connect runtime SourceTaskOffsetCommitter, 4.3.1; KIP-382.
 """
 
 from __future__ import annotations

@@ -1,8 +1,5 @@
 """Encode and decode MirrorMaker's own records: offset syncs, checkpoints and heartbeats.
 
-What it decides: the bytes of keys and values in the topics `mm2-offset-syncs.…internal`, `….checkpoints.internal` and
-`heartbeats`. They are Kafka's: MirrorMaker reads a key or value written here, and the other way round.
-
 Constraints: numbers are big-endian, strings are UTF-8 with an int16 length; values of checkpoints and heartbeats start
 with the int16 version 0, offset syncs have none. Anything else raises CorruptDataError.
 
@@ -11,8 +8,6 @@ Example:
 >>> sync = OffsetSync(TopicPartition("t", PartitionId(3)), Offset(7), Offset(9))
 >>> sync.key.hex(" "), len(sync.value)
 ('00 01 74 00 00 00 03', 16)
-
-Left out: versions other than 0, which do not exist.
 
 Source: Kafka connect-mirror OffsetSync, connect-mirror-client Checkpoint and Heartbeat, 3.9.1 and 4.1.0.
 """

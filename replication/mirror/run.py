@@ -1,21 +1,6 @@
 """Run two clusters and a mirror on one clock, from the seed to the verdict.
 
-What it decides: the order of events: in each millisecond the source's come first, then the target's. Both clusters run
-under their faults and are checked at every step, as a single one is; then everything heals, producers stop, and the
-mirror copies the rest. The copy is then checked against the source.
-
-Goals, most important first:
-1. The same options give the same outcome, digest included.
-2. No acknowledged record of the source is missing on the target, and no group misses a record by a failover.
-
 Constraints: the mirror acts on the clusters by messages only. Duplicates are allowed after a failure, and counted.
-
-How: a failover is judged by the group's offsets on the target at the end, where it would go on: the records that it
-would miss must be none; those that it would read again are reported.
-
-Left out: a failback.
-
-Source: ours.
 """
 
 from __future__ import annotations

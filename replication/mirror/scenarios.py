@@ -2,10 +2,6 @@
 
 Constraints: the promises of `replication.mirror.checks` hold in every scenario; its expectations come on top.
 
-Example: M02 kills the mirror 4 s after an offset was committed: the records copied since are on the target twice.
-
-Left out: flows in both directions at once.
-
 Source: ours; the cases are those of KIP-382 and of MirrorMaker's documentation.
 """
 

@@ -15,7 +15,7 @@ waiting one.
 Example: with lag_max 100, the records 0 to 250, copied to the same offsets, emit syncs at 0, 101 and 202; 250 is
 emitted at the next commit.
 
-Source: Kafka connect-mirror OffsetSyncWriter and OffsetSyncWriter.PartitionState, commit 1eb7644 (2024-10), compared
+Source: Kafka connect-mirror OffsetSyncWriter and OffsetSyncWriter.PartitionState, 4.3.1, compared
 with 3.9.1; offset.lag.max; KAFKA-14797, KAFKA-15906.
 """
 

@@ -22,7 +22,7 @@ been used for later translations.
 
 Example: with the syncs 0:0, 100:90 and 200:180, offset 150 translates to 91, 100 to 90, 250 to 181.
 
-Source: Kafka connect-mirror OffsetSyncStore, commit 1eb7644 (2024-10), compared with 3.9.1 and 4.1.0;
+Source: Kafka connect-mirror OffsetSyncStore, 4.3.1, compared with 3.9.1 and 4.1.0;
 KAFKA-12468, KAFKA-14666, KAFKA-15905, KIP-382.
 """
 

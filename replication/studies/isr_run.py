@@ -2,10 +2,6 @@
 
 Constraints: all of the simulation's checks are on. Runs are not strict: failures strike as they are drawn, also those
 that take more replicas than min.insync.replicas covers. A broken invariant is said in the row.
-
-How: the availability of each partition is looked at every SAMPLE_MS of the virtual clock. A write with acks=all can be
-acknowledged while the leader runs, the ISR has min.insync.replicas members, and all of them run; one with another acks
-while the leader runs.
 """
 
 from __future__ import annotations

@@ -1,8 +1,5 @@
 """The voters of one partition: elections, fetches and commits on machines that fail.
 
-How: a follower that cannot fetch for the fetch timeout becomes a candidate, and stands again after a drawn time. A
-leader that no majority fetches from for 1.5 fetch timeouts resigns. A fetch without news waits at the leader.
-
 Source: KIP-595; controller.quorum.fetch.timeout.ms 2000, controller.quorum.election.timeout.ms 1000 and
 controller.quorum.election.backoff.max.ms 1000 of Kafka 4.3's QuorumConfig.
 """

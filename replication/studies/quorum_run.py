@@ -3,12 +3,6 @@
 Constraints: the failures are those that Kafka's replication sees with the same seed. At the end everything is repaired,
 and what was acknowledged and is not in the leader's log is lost. Committed records are compared between all replicas:
 a difference is a finding.
-
-Example: with 3 voters and no failure every write is acknowledged after four messages.
-
-Left out: controlled shutdown (a stop is a crash), several racks, batching.
-
-Source: ours.
 """
 
 from __future__ import annotations

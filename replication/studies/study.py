@@ -9,8 +9,6 @@ Example:
 >>> study = Study(name="tiny", title="Tiny", fixed={"minutes": 0.5}, grid={"acks": ["all", "1"]}, seeds=1)
 >>> [(row.cell, row.status, row.measures.lost_all) for row in rows_of(study, jobs=1)]
 [(0, 'done', 0), (1, 'done', 0)]
-
-Source: ours.
 """
 
 from __future__ import annotations

@@ -5,8 +5,6 @@ by acknowledged writes; other columns are means over runs. The interval of 95 % 
 
 Constraints: only runs that came to their end count; their number, and those of the others, stand beside.
 
-How: the standard error of a ratio of sums, from the residuals of its runs (Taylor linearisation).
-
 Source: Cochran, Sampling Techniques, 3rd edition, section 2.11.
 """
 

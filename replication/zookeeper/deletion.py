@@ -1,27 +1,8 @@
 """Delete a topic as the ZooKeeper-era controller does (TopicDeletionManager).
 
-What it decides: when each replica of a deleted topic is stopped, deleted or marked ineligible for deletion, and when
-the topic's znodes are removed.
-
-Goals, most important first:
-1. A topic is removed only after every replica's broker has answered that the log is deleted: a broker that was down
-   must not come back with the log of an unknown topic.
-2. The deletion of an ineligible replica is tried again when its broker has restarted.
-
 Constraints: every step is in the tables of the state machines; any other step is logged and not taken.
 
-How: the partition goes offline and is removed from the state machine at once, so that no replica is elected. A replica
-on a live broker is stopped (OFFLINE), gets StopReplica with deletion until its broker answers (STARTED), and is then
-SUCCESSFUL. A replica on a dead broker, or with an error in the answer, is INELIGIBLE until its broker is back. When all
-replicas are SUCCESSFUL the topic's znodes are removed.
-
-Example: 1 and 2 get StopReplica, 0 is dead: 1 and 2 become SUCCESSFUL, 0 is INELIGIBLE; 0 starts, gets StopReplica,
-answers, and the topic's znodes are removed.
-
-Left out: the write of a smaller ISR for each stopped replica, as no broker reads it any more; topics of several
-partitions.
-
-Source: Kafka core controller TopicDeletionManager, 2.8 and commit 1eb7644 (2024-10).
+Source: Kafka core controller TopicDeletionManager, 2.8 and 4.3.1.
 """
 
 from __future__ import annotations

@@ -1,23 +1,6 @@
 """Model ZooKeeper as one process: it keeps Kafka's znodes, expires sessions and fires watches.
 
-What it decides: which brokers are live (an ephemeral znode under /brokers/ids), which broker is controller (the
-ephemeral znode /controller), and whether a write has the current version. ZooKeeper knows nothing of replication: the
-controller and the leaders write the partition states.
-
-Goals, most important first:
-1. A write on an old version changes nothing.
-2. A session that has ended can write nothing, and its ephemeral znodes are removed.
-3. A watch fires at the next change, once, before the request that made the change is answered.
-
 Constraints: the states of each broker's znode are the table `ZOOKEEPER_TRANSITIONS` of `broker.registration`.
-
-How: ZooKeeper takes the KRaft controller's place in the simulation, and keeps the same log of changes for observers; it
-answers from the znodes (`replication.zookeeper.znodes`). A connection counts as lost after two thirds of the session
-timeout without a ping, as in ZooKeeper's client.
-
-Example: broker 1 is silent for a session timeout: its znode is removed, and the controller's watch fires.
-
-Left out: the ensemble's servers, other znodes, quotas.
 
 Source: Kafka KafkaZkClient and ZkPartitionStateStore, 2.8; Apache ZooKeeper ClientCnxn, 3.5, and Programmer's Guide.
 """

@@ -25,8 +25,8 @@ leaders; the separate writes at the end of a reassignment: the new leader, the s
 one write here, with one leader epoch.
 
 Source: Kafka core KafkaController (onBrokerStartup, onReplicasBecomeOffline, onNewPartitionCreation,
-onPartitionReassignment, doControlledShutdown), ReplicaStateMachine and PartitionStateMachine, 2.8 and commit 1eb7644
-(2024-10); KIP-380, KIP-455, KAFKA-6082.
+onPartitionReassignment, doControlledShutdown), ReplicaStateMachine and PartitionStateMachine, 2.8 and 4.3.1;
+KIP-380, KIP-455, KAFKA-6082.
 """
 
 from __future__ import annotations

@@ -1,17 +1,7 @@
 """Track which brokers are live, and which replicas are offline, as the ZooKeeper-era ControllerContext does.
 
-What it decides: which brokers may lead a partition: those with a session, whose replica's log directory has not failed,
-and which are not in controlled shutdown.
-
-Goals, most important first:
-1. A replica of a broker's earlier epoch is offline, though the broker is back: its leaderships move first.
-2. A broker in controlled shutdown keeps the leaderships that no other broker can take over.
-
 Constraints: the state comes from ZooKeeper and the brokers' responses only; a broker epoch identifies a broker's
 session.
-
-Example: broker 1 is brought online in epoch 5 and read again with epoch 9: each of its replicas is offline until the
-controller has taken it offline, and then belongs to epoch 9.
 
 Source: Kafka core ControllerContext (isReplicaOnline, replicasOnOfflineDirs, shuttingDownBrokerIds) and
 KafkaController.processBrokerChange (bounced brokers), 2.8.

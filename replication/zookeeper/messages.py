@@ -1,7 +1,5 @@
 """Define the messages of ZooKeeper mode between brokers, the controller and ZooKeeper.
 
-What it decides: the fields of the messages; `replication.roles.messages` has the messages that both modes share.
-
 Constraints: values are frozen. A broker epoch identifies a session: it is the transaction that created the broker's
 znode.
 

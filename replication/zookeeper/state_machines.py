@@ -1,19 +1,10 @@
 """Step each replica and partition through the states of Kafka's ReplicaStateMachine and PartitionStateMachine.
 
-What it decides: whether a step is taken: a step that the tables (`replication.roles.states.zookeeper`) lack is refused.
-
 Constraints: a refused step changes nothing, and is logged in the words of Kafka's state change log. A replica or
 partition without an entry is non-existent, and loses its entry when it becomes so.
 
-Example: a replica whose deletion succeeded and whose broker dies is to become ineligible for deletion; Kafka
-lists no such step, so the log says "Replica [Topic=t,Partition=0,Replica=1] should be in the OfflineReplica,
-ReplicaDeletionStarted states before moving to ReplicaDeletionIneligible state. Instead it is in
-ReplicaDeletionSuccessful state", and it stays successful.
-
-Left out: the log's successful steps.
-
 Source: Kafka core controller ReplicaStateMachine and PartitionStateMachine (logInvalidTransition,
-logFailedStateChange), ControllerContext, commit 1eb7644 (2024-10).
+logFailedStateChange), ControllerContext, 4.3.1.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ in one leader epoch.
 Left out: several partitions in one write.
 
 Source: Kafka core controller Election and PartitionLeaderElectionAlgorithms, KafkaController.
-moveReassignedPartitionLeaderIfRequired, 2.8 and commit 1eb7644 (2024-10).
+moveReassignedPartitionLeaderIfRequired, 2.8 and 4.3.1.
 """
 
 from __future__ import annotations

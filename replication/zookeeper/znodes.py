@@ -1,23 +1,7 @@
 """Keep Kafka's znodes: their paths, their contents, and how brokers and the controller write them.
 
-What it decides: which znodes a broker, a controller and an operator write, on which version each write depends, and
-which znodes the controller reads. The rules of znodes themselves are in `broker.zookeeper`.
-
-Goals, most important first:
-1. A controller writes only while the epoch of its election is the last one (KAFKA-6082), and on the version that it has
-   read.
-2. Each process is notified of every change that it did not write itself.
-
 Constraints: the version of a partition's state is its partition epoch; the version of /controller_epoch is the
 controller epoch; a broker's epoch is the transaction that created its znode (KIP-380).
-
-How: every method is one request, and returns the watches that fire before the request is answered. A topic has one
-partition. The request that creates a topic writes its replicas; the controller writes the partition's first state.
-
-Example: a leader writes its ISR: the state in version 4 becomes version 5, and a sequential node under
-/isr_change_notification tells the controller, which removes it when it reads.
-
-Left out: the JSON that Kafka keeps in its nodes; configs, feature versions, log directory events.
 
 Source: Kafka zk ZkData and KafkaZkClient, 2.8; ReplicationUtils for the notification of ISR changes.
 """

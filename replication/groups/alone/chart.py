@@ -1,14 +1,7 @@
 """Draw the owner of each partition over time: one panel per protocol, all on one time axis.
 
-What it decides: how ownership is drawn. A row is a partition, a colour is a member, and a gap is a time without an
-owner. Events of the scenario are thin dashed lines through the rows, numbered as in the list at the foot; a small
-triangle above the rows is a rebalance (a new generation or epoch). A strip at the foot of a row is a member that owns
-the partition in its own view while another member owns it too.
-
 Constraints: no script and nothing from outside; the same runs give the same bytes; names come from outside and are
 escaped.
-
-Left out: zooming; partitions beyond `ROWS_MAX`, which are counted.
 """
 
 from __future__ import annotations

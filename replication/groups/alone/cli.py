@@ -1,12 +1,6 @@
 """Run `brokerside groups simulate`: one group under each protocol, side by side.
 
-What it decides: what is run (a scenario drawn from a seed, a named one, or the events of a file) and what is printed:
-rebalances and latencies, time without an owner, moves, duplicates, commits refused, members dropped. With --json,
-everything counted.
-
 Constraints: the exit status is 0, 1 where an invariant was broken, 2 for what cannot be run.
-
-Source: ours.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
 """Run a scenario with one protocol, and report its result.
 
-What it decides: how a scenario becomes a report: a simulation, its ledger and its checker, one figure for each count.
-
 Source: ours; names of latencies are those of Java's consumer metrics.
 """
 

@@ -6,8 +6,6 @@ Constraints:
   gave up and got again, with no owner between: the owner could have kept it.
 - The least number of moves is counted between two moments at which the group was settled (every partition owned, by
   living members): the partitions that the most even assignment at the second moment cannot leave where they were.
-
-Source: ours.
 """
 
 from __future__ import annotations

@@ -1,11 +1,7 @@
 """Define a scenario of one group as data: its members, topics and events; the same for every protocol.
 
-What it decides: nothing; the module is data.
-
 Constraints: names of members are distinct; an event names a member of the scenario, a topic, or nothing. A scenario
 starts at 0 and ends after `duration_ms`.
-
-Source: ours.
 """
 
 from __future__ import annotations

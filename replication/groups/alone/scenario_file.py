@@ -16,8 +16,6 @@ scenario may have `records_per_second` (of each partition) and `restart_ms`. Eve
 
 Constraints: a key that the format does not have is refused, so that no mistake stays unnoticed; numbers and the size of
 the text are bounded.
-
-Source: ours.
 """
 
 from __future__ import annotations

@@ -1,8 +1,5 @@
 """List the named scenarios of one group: the events, and the known outcome.
 
-What it decides: nothing; the module is data. Times are in ms. Members come at the start, one second apart unless a
-scenario says otherwise, and the first minute belongs to them.
-
 Source: each scenario names its own.
 """
 

@@ -1,21 +1,14 @@
 """Draw a scenario from a seed: which members join, leave, crash, stop polling and come back, and when.
 
-What it decides: the events, from the seed and the shape alone, so that every protocol meets the same ones.
-
 Constraints: at least one member runs at any time. In the first minute members only start, and in the last three
 minutes nothing happens, so that the group can settle. Every third member is static. A process that crashed or closed is
 started again.
-
-How: after the first minute an event comes about every 45 s: its kind is drawn, then its member among those that are
-free.
 
 Example:
 
     >>> scenario = seeded_scenario(1, Shape(members=4, partitions=12))
     >>> len(scenario.members), scenario.topics, str(scenario.events[0])
     (4, (('records', 12),), 'start c01')
-
-Source: ours.
 """
 
 from __future__ import annotations

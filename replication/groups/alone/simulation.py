@@ -1,12 +1,8 @@
 """Run a scenario's group on a cluster of one broker without faults.
 
-What it decides: how events of a scenario reach the cluster's members, and when its coordinator's broker is down.
-
 Constraints: scenario time 0 is START_MS of the cluster, when its partitions have a leader. Members read a feed of a
 constant rate instead of partitions, so that a long run costs no logs. ELR is off: a broker that was killed may lead its
 only replica again.
-
-Source: ours.
 """
 
 from __future__ import annotations

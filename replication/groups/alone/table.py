@@ -1,7 +1,5 @@
 """Show group runs side by side: a table with one column per run, and the lines below it.
 
-What it decides: which figures a reader sees, and their names.
-
 Source: ours; rebalance-latency-avg, -max, rebalance-total and failed-rebalance-total are Java's names.
 """
 

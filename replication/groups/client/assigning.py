@@ -1,12 +1,10 @@
 """Run assignors where Kafka runs them: at the leader of a classic group, and in the coordinator of a consumer group.
 
-What it decides: what an assignor of `placement.consumer` is given; its assignment is passed on unchanged.
-
 Constraints: the leader of a classic group knows the members' subscriptions, in the coordinator's order, and the topics
 of its own metadata. Sticky assignors read former partitions from the user data, cooperative ones from the subscription.
 
 Source: ConsumerCoordinator.onLeaderElected, StickyAssignor.memberData, CooperativeStickyAssignor.memberData and
-TargetAssignmentBuilder, trunk 1eb7644 (2024-10).
+TargetAssignmentBuilder, 4.3.1.
 """
 
 from __future__ import annotations

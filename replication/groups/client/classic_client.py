@@ -16,7 +16,7 @@ when they have changed.
 
 Left out: topics by pattern, more than one protocol type, reasons.
 
-Source: AbstractCoordinator, ConsumerCoordinator, Heartbeat, trunk 1eb7644 (2024-10).
+Source: AbstractCoordinator, ConsumerCoordinator, Heartbeat, 4.3.1.
 """
 
 from __future__ import annotations

@@ -1,21 +1,9 @@
 """Define a consumer's interface, and the parts that both protocols share: poll loop, offsets, commits.
 
-What it decides: when the application polls, what it reads, and when offsets are committed.
-
-Goals, most important first:
-1. Given the same responses at the same times, a client behaves as Kafka's Java consumer does.
-2. A client is a machine without I/O: responses and time in, requests and notes out.
-
 Constraints: the application is one thread. While it works on records, or runs its rebalance listener, it does not poll,
 and actions that need it wait for the next poll; heartbeats and responses go on beside it.
 
-How: a tick is one poll: first the actions that wait for the application, then the group, then the automatic commit of
-the records of previous polls, then new records. If there are any, the application is busy until the next tick.
-
-Left out: manual commits, patterns, seek, fetch sizes in bytes, offsets out of range.
-
-Source: ClassicKafkaConsumer.poll, AsyncKafkaConsumer.poll and ConsumerCoordinator.maybeAutoCommitOffsetsAsync, trunk
-1eb7644 (2024-10).
+Source: ClassicKafkaConsumer.poll, AsyncKafkaConsumer.poll and ConsumerCoordinator.maybeAutoCommitOffsetsAsync, 4.3.1.
 """
 
 from __future__ import annotations

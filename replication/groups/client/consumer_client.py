@@ -17,7 +17,7 @@ goes on beside the application, unless it has a rebalance listener (`revoke_ms`)
 Left out: client-side assignors, subscriptions by pattern, jitter of the backoff.
 
 Source: AbstractMembershipManager, ConsumerMembershipManager, AbstractHeartbeatRequestManager,
-ConsumerHeartbeatRequestManager and CommitRequestManager, trunk 1eb7644 (2024-10); AbstractMembershipManager.
+ConsumerHeartbeatRequestManager and CommitRequestManager, 4.3.1; AbstractMembershipManager.
 maybeReconcile, 4.3.1, for when reading stops.
 """
 

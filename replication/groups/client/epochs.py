@@ -1,13 +1,11 @@
 """Write the states of a consumer-protocol member as a table.
 
-What it decides: which input a member may take in which state: join, reconcile, acknowledge, leave, be fenced.
-
 Example:
 
     >>> EPOCH_TRANSITIONS[EpochState.RECONCILING, EpochInput.RECONCILED].name
     'ACKNOWLEDGING'
 
-Source: org.apache.kafka.clients.consumer.internals.MemberState, trunk 1eb7644 (2024-10); KIP-848.
+Source: org.apache.kafka.clients.consumer.internals.MemberState, 4.3.1; KIP-848.
 """
 
 from __future__ import annotations

@@ -1,8 +1,5 @@
 """Write the states of a classic member as a table: outside a group, joining, syncing, stable.
 
-What it decides: which input a member may take in which state. A member is STABLE until the next rebalance; a failure
-makes it UNJOINED.
-
 Example:
 
     >>> JOIN_TRANSITIONS[JoinState.STABLE, JoinInput.JOIN_SENT].name
@@ -10,7 +7,7 @@ Example:
     >>> (JoinState.UNJOINED, JoinInput.SYNCED) in JOIN_TRANSITIONS
     False
 
-Source: AbstractCoordinator.MemberState, trunk 1eb7644 (2024-10).
+Source: AbstractCoordinator.MemberState, 4.3.1.
 """
 
 from __future__ import annotations

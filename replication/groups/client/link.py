@@ -1,13 +1,9 @@
 """Track a consumer's requests under way, and find its coordinator.
 
-What it decides: when a request times out, and when the coordinator is looked for. The clients decide what a response
-means.
-
 Constraints: each request gets one response, `Disconnected` if none comes in time. The coordinator must be known before
 a request is sent to it.
 
-Source: AbstractCoordinator.ensureCoordinatorReady, markCoordinatorUnknown; ConsumerNetworkClient, trunk 1eb7644
-(2024-10).
+Source: AbstractCoordinator.ensureCoordinatorReady, markCoordinatorUnknown; ConsumerNetworkClient, 4.3.1.
 """
 
 from __future__ import annotations

@@ -1,8 +1,5 @@
 """Define a consumer's requests and responses, with tickets, and its notes of events.
 
-What it decides: the outputs of a client, which is a machine without I/O: `Send`s, whose responses come back with the
-same ticket, and notes of what it did. Requests are those of `broker.group`.
-
 Constraints: a ticket is the client's own and used once. A client gives up a request after `Send.timeout_ms`; its
 surroundings answer `Disconnected` where they know earlier that no response will come.
 

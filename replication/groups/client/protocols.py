@@ -1,7 +1,5 @@
 """Name the three protocols of a group, list the assignors that each takes, and make a consumer for each.
 
-What it decides: what `--protocol` and `--assignor` mean, and which class models a consumer of a protocol.
-
 Constraints: an eager group takes any assignor of the client, a cooperative group the cooperative one, and the
 coordinator of a consumer group its own two. Without a name a group is assigned by Kafka's default; by `range` if eager.
 

@@ -1,11 +1,9 @@
 """Track the partitions that a consumer owns, and the position in each.
 
-What it decides: the records that a poll returns and the offsets of a commit.
-
 Constraints: only partitions that are owned, have a position and are not paused are read. A position is the offset after
 the last returned record. Partitions that are given up lose their position.
 
-Source: org.apache.kafka.clients.consumer.internals.SubscriptionState and FetchCollector, trunk 1eb7644 (2024-10).
+Source: org.apache.kafka.clients.consumer.internals.SubscriptionState and FetchCollector, 4.3.1.
 """
 
 from __future__ import annotations

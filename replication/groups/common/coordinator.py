@@ -1,7 +1,5 @@
 """Set up a group coordinator, and refuse the requests that a broker cannot pass to it.
 
-What it decides: the settings of every coordinator, and the response to a request that the broker refuses as a whole.
-
 Constraints: settings are Kafka's defaults of a release, except where a scenario sets the retention of offsets. The
 oldest rules of consumer groups are those of 4.0, for every release before it as well.
 

@@ -1,11 +1,7 @@
 """Check one coordinator's group step by step: its state by G1, G3 to G6 and G9, and refused commits by G7.
 
-What it decides: when a group is checked again, and which commits a coordinator must refuse.
-
 Constraints: a group is checked only when its fingerprint has changed. A coordinator that begins anew is compared with
 its own first state, never with another coordinator's.
-
-Example: a member commits in generation 3 of a group in generation 4; an answer without an error breaks G7.
 
 Source: ours; the invariants name theirs.
 """

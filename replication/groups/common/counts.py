@@ -1,11 +1,7 @@
 """Count the consumers' work: records handed out, commits, rebalances, applications that ended.
 
-What it decides: the counts of a run. They come from the notes and responses of members only.
-
 Constraints: a duplicate is a record that is handed to a group's application when it was handed to one before. A commit
 is fenced when it was refused because its sender was no current member, and lost when its response never came.
-
-Example: offsets 0 to 9 are read, the member dies, and its successor reads 5 to 14: 20 records read, 5 duplicates.
 
 Source: ours; latencies by the names of Java's consumer metrics.
 """

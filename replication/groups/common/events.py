@@ -1,8 +1,6 @@
 """List the kinds of events of a group, its members, its topics and its coordinator.
 
 Constraints: an event has no expected result; clients and coordinator decide how they react.
-
-Source: ours.
 """
 
 from __future__ import annotations

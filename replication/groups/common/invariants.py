@@ -13,7 +13,7 @@ has reached its target. G7 the committed offset is the last one accepted from a 
 an offset expires only after its retention. G9 states change only as the table allows.
 
 Source: the invariants G2 to G6 are those of the TLA+ model of KIP-848; the others follow from GroupMetadataManager and
-OffsetMetadataManager, trunk 1eb7644 (2024-10).
+OffsetMetadataManager, 4.3.1.
 """
 
 from __future__ import annotations

@@ -1,21 +1,9 @@
 """Write groups and offsets as records of `__consumer_offsets`, and read such records back.
 
-What it decides: the records of an entry, and what a partition's records say of each group.
-
-Goals, most important first:
-1. A reader of the records gets back the state that was written, in Kafka's binary form.
-2. Records above the high watermark are kept apart: their offsets are shown only once they are committed.
-
 Constraints: a consumer group is written as what has changed since it was written last, so the journal must see
 every append that succeeds.
 
-How: of classic groups and of offsets the newest record of a key holds; consumer groups are rebuilt record by record.
-
-Example: an offset committed twice is read once, with the value of the second commit.
-
-Left out: transactions, deletion of groups.
-
-Source: Kafka CoordinatorLoaderImpl and GroupCoordinatorRecordHelpers, trunk 1eb7644 (2024-10).
+Source: Kafka CoordinatorLoaderImpl and GroupCoordinatorRecordHelpers, 4.3.1.
 """
 
 from __future__ import annotations

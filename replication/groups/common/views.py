@@ -1,9 +1,4 @@
-"""Read a group of either protocol: its fingerprint, its assignment, whether it is settled.
-
-What it decides: when two states of a group count as equal, and when a group is settled.
-
-Source: ours.
-"""
+"""Read a group of either protocol: its fingerprint, its assignment, whether it is settled."""
 
 from __future__ import annotations
 
