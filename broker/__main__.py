@@ -1,4 +1,4 @@
-"""Run `python -m broker`, which prints Kafka's settings and the broker's life cycle."""
+"""Run `python -m broker`, which prints Kafka's settings, differences between releases and the broker's life cycle."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ import click
 from broker.cli import CommandGroup, kafka_option, run
 from broker.config import catalog, find
 from broker.config.render import render_json, render_one, render_table
-from broker.diagrams import FORMS, drawn
+from broker.differences import table
+from broker.machines import FORMS, drawn
 from broker.registration import BROKER_TRANSITIONS, ZOOKEEPER_TRANSITIONS
 from broker.releases import Release
 
 
 @click.group(cls=CommandGroup)
 def cli() -> None:
-    """Print Kafka's settings or the broker's life cycle."""
+    """Print Kafka's settings, differences between releases or the broker's life cycle."""
 
 
 @cli.command()
@@ -32,6 +33,12 @@ def config(name: str | None, release: Release, as_json: bool) -> None:
         click.echo(render_table(settings))
     else:
         click.echo("\n\n".join(render_one(setting) for setting in settings))
+
+
+@cli.command()
+def differences() -> None:
+    """Print what differs between the releases of Kafka that this library answers for."""
+    click.echo(table())
 
 
 @cli.command()

@@ -1,5 +1,11 @@
 """Define state machines as tables from (state, input) to the next state, and functions over such tables.
 
+A machine here is data, so that it can be stepped, drawn, compared with a document and enumerated by
+the same four functions, whatever it is a machine of.
+
+Constraints: what the table does not list is refused, and a refusal changes nothing, as `step` only
+returns; states and inputs are enums, drawn in the order in which they are declared.
+
 Example:
 
     >>> Light = enum.Enum("Light", "OFF ON")
@@ -13,18 +19,22 @@ Example:
     broker.errors.UsageError: the lamp is on and cannot take once
     >>> print(to_text(table))
     off  + once  -> on
+
+Left out: what happens beside the step (records written, answers sent): that is the caller's.
 """
 
 from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from broker.errors import UsageError
 
 State = TypeVar("State", bound=enum.Enum)
 Input = TypeVar("Input", bound=enum.Enum)
+
+FORMS: Final = ("text", "mermaid", "dot")
 
 
 def step(table: Mapping[tuple[State, Input], State], state: State, event: Input, *, what: str) -> State:
@@ -52,13 +62,36 @@ def to_text(table: Mapping[tuple[State, Input], State]) -> str:
 
 def to_mermaid(table: Mapping[tuple[State, Input], State]) -> str:
     """Return the table as a mermaid state diagram; inputs between the same two states share an arrow."""
+    lines = [f"    {state.name} --> {target.name}: {', '.join(words)}" for state, target, words in _arrows(table)]
+    return "\n".join(["stateDiagram-v2", *lines])
+
+
+def to_dot(table: Mapping[tuple[State, Input], State]) -> str:
+    """Return the table as a Graphviz digraph; inputs between the same two states share an arrow."""
+    lines = [
+        f'    "{word(state)}" -> "{word(target)}" [label="{", ".join(words)}"];'
+        for state, target, words in _arrows(table)
+    ]
+    return "\n".join(["digraph {", "    node [shape=box];", *lines, "}"])
+
+
+def drawn(table: Mapping[tuple[State, Input], State], form: str) -> str:
+    """Return the diagram of a table in `form`, one of FORMS; raise UsageError for another form."""
+    if form == "text":
+        return to_text(table)
+    if form == "mermaid":
+        return to_mermaid(table)
+    if form == "dot":
+        return to_dot(table)
+    raise UsageError(f"form {form!r} is not known; allowed are {', '.join(FORMS)}")
+
+
+def _arrows(table: Mapping[tuple[State, Input], State]) -> list[tuple[State, State, list[str]]]:
+    """Return the pairs of states with the inputs between them, in the order in which they are declared."""
     arrows: dict[tuple[State, State], list[str]] = {}
     for state, event, following in _ordered(table):
         arrows.setdefault((state, following), []).append(word(event))
-    lines = [
-        f"    {state.name} --> {following.name}: {', '.join(events)}" for (state, following), events in arrows.items()
-    ]
-    return "\n".join(["stateDiagram-v2", *lines])
+    return [(state, target, words) for (state, target), words in arrows.items()]
 
 
 def _ordered(table: Mapping[tuple[State, Input], State]) -> list[tuple[State, Input, State]]:

@@ -21,8 +21,8 @@ from broker.cli_options import (
     seeds_option,
     shape_options,
 )
-from broker.diagrams import FORMS
 from broker.errors import UsageError
+from broker.machines import FORMS
 from broker.releases import NEWEST, Release
 from broker.units import MINUTE_MS, DurationMs
 from broker.wording import counted

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from broker.__main__ import cli
 from broker.config import (
-    INT_MAX,
     LONG_MAX,
     PAIR_RULES,
     UNLIMITED_MS,
@@ -26,25 +25,19 @@ from broker.config import (
     ValueType,
     catalog,
     find,
-    format_for_people,
     format_value,
     lookup,
     names,
     parse,
 )
 from broker.config.catalog import Change, Row, changes_of, left_out_because, rows, unit_of
-from broker.config.render import render_json, render_one, render_table
-from broker.config.setting import UNIT_MS
+from broker.config.render import render_json, render_one
 from broker.errors import UsageError
 from broker.releases import KNOWN, Release
 from tests.kafka.settings import KafkaSetting, printed_settings
 
 CATALOG = catalog()
 RELEASES = [release for release in map(Release, KNOWN) if release >= Release("3.9")]
-
-
-def by_name(setting: Setting) -> str:
-    return f"{setting.scope.value}-{setting.name}"
 
 
 def printed_by(setting: Setting) -> KafkaSetting:
@@ -274,16 +267,6 @@ def test_a_topic_falls_back_to_its_broker(broker: dict[str, str], name: str, val
     assert settings[name] == value
 
 
-def test_a_topics_own_value_wins() -> None:
-    broker = Settings.parse(Scope.BROKER, {"log.retention.ms": "1000"})
-    assert Settings.parse(Scope.TOPIC, {"retention.ms": "5"}, broker=broker)["retention.ms"] == 5
-
-
-def test_a_group_falls_back_to_its_broker() -> None:
-    broker = Settings.parse(Scope.BROKER, {"group.consumer.session.timeout.ms": "50000"})
-    assert Settings.parse(Scope.GROUP, {}, broker=broker).duration_ms("consumer.session.timeout.ms") == 50_000
-
-
 def test_a_broker_falls_back_to_nobody() -> None:
     broker = Settings.of(Scope.BROKER, {})
     with pytest.raises(UsageError, match=r"^settings of a broker cannot fall back to those of a broker$"):
@@ -391,11 +374,6 @@ def test_where_a_share_group_begins_is_a_word_or_a_duration_of_java(text: str, a
         )
 
 
-def test_a_number_too_great_for_a_double_is_refused() -> None:
-    with pytest.raises(UsageError, match=r"^log\.cleaner\.io\.buffer\.load\.factor is inf; allowed are numbers$"):
-        Settings.parse(Scope.BROKER, {"log.cleaner.io.buffer.load.factor": "1e999"})
-
-
 def test_accessors_convert_to_milliseconds_and_bytes() -> None:
     broker = Settings.parse(Scope.BROKER, {"broker.rack": "a"})
     assert broker.duration_ms("log.retention.hours") == 604_800_000
@@ -434,39 +412,6 @@ def test_settings_are_a_mapping_over_every_name_of_their_scope(scope: Scope) -> 
     assert "no.such" not in settings
 
 
-def test_equal_settings_are_equal_in_any_order() -> None:
-    one = Settings.of(Scope.TOPIC, {"retention.ms": 1, "segment.ms": 2})
-    assert one == Settings.of(Scope.TOPIC, {"segment.ms": 2, "retention.ms": 1})
-    assert hash(one) == hash(Settings.of(Scope.TOPIC, {"segment.ms": 2, "retention.ms": 1}))
-    assert one != Settings.of(Scope.TOPIC, {"retention.ms": 1})
-
-
-@pytest.mark.parametrize(
-    ("name", "words"),
-    [
-        ("log.retention.hours", "7 days"),
-        ("log.segment.bytes", "1 GiB"),
-        ("message.max.bytes", "1 MiB"),
-        ("log.flush.interval.messages", "no limit"),
-        ("max.connections", "no limit"),
-        ("log.cleaner.io.max.bytes.per.second", "no limit"),
-        ("log.retention.ms", "not set"),
-        ("replica.fetch.wait.max.ms", "500 ms"),
-        ("log.cleaner.enable", "true"),
-        ("group.consumer.assignors", "uniform,range"),
-        ("replication.quota.window.size.seconds", "1 second"),
-    ],
-)
-def test_defaults_in_words(name: str, words: str) -> None:
-    setting = lookup(name, Scope.BROKER)
-    assert format_for_people(setting, setting.default) == words
-
-
-def test_no_limit_is_javas_greatest_number() -> None:
-    assert (INT_MAX, LONG_MAX) == (2**31 - 1, 2**63 - 1)
-    assert sorted(UNIT_MS.values()) == [1, 1000, 60_000, 3_600_000]
-
-
 def test_one_setting_in_full() -> None:
     assert render_one(lookup("segment.ms", Scope.TOPIC)) == (
         "segment.ms\n"
@@ -479,13 +424,6 @@ def test_one_setting_in_full() -> None:
         "  falls back to  log.roll.ms, then log.roll.hours\n"
         "  source         LogConfig"
     )
-
-
-def test_the_table_has_a_line_a_setting_with_columns_aligned() -> None:
-    lines = render_table(CATALOG).splitlines()
-    assert len(lines) == len(CATALOG) + 1
-    column = lines[0].index("type")
-    assert all(line[column - 1] == " " != line[column] for line in lines)
 
 
 def test_json_holds_every_setting_with_values_of_their_own_type() -> None:
@@ -501,11 +439,6 @@ def test_the_command_prints_one_setting_in_every_scope_that_has_it() -> None:
     assert done.exit_code == 0
     assert done.output == "\n\n".join(render_one(setting) for setting in find("min.insync.replicas")) + "\n"
     assert done.output.splitlines().count("min.insync.replicas") == 2
-
-
-def test_the_command_prints_json_on_request() -> None:
-    done = CliRunner().invoke(cli, ["config", "segment.ms", "--json"])
-    assert [record["name"] for record in json.loads(done.output)] == ["segment.ms"]
 
 
 def test_settings_are_those_of_their_release() -> None:

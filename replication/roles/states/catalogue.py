@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import attrs
 
-from broker.diagrams import drawn
 from broker.errors import UsageError
+from broker.machines import drawn
 from broker.registration import BROKER_TRANSITIONS, ZOOKEEPER_TRANSITIONS
 from replication.roles.states.lifecycle import LIFECYCLE_TRANSITIONS
 from replication.roles.states.partition_status import MOVE_TRANSITIONS, PARTITION_STATUS_TRANSITIONS
@@ -38,7 +38,7 @@ class Machine:
         return tuple(type(next(iter(self.table))[1]).__members__.values())
 
     def text(self, form: str) -> str:
-        """Return the machine drawn in one of the forms of `broker.diagrams`."""
+        """Return the machine drawn in one of the forms of `broker.machines`."""
         return drawn(self.table, form)
 
 

@@ -36,15 +36,6 @@ def test_string_hashes_are_java_s_over_utf_16_units(text: str, code: int) -> Non
     assert java_string_hash(text) == code
 
 
-def test_colliding_keys_stand_in_the_order_of_insertion() -> None:
-    assert java_map_order(["BB", "b", "Aa", None]) == ("BB", "Aa", None, "b")
-    assert java_map_order(["Aa", "b", "BB"]) == ("Aa", "BB", "b")
-
-
-def test_a_key_put_in_twice_keeps_its_first_place() -> None:
-    assert java_map_order(["BB", "Aa", "BB"]) == ("BB", "Aa")
-
-
 @pytest.mark.parametrize(
     ("count", "step", "places"),
     [
@@ -73,13 +64,6 @@ def test_a_copied_set_starts_with_the_table_that_fits_the_collection() -> None:
     padded = [*keys, *["a"] * 20]  # 26 elements ask for 35 bins: 64.
     assert [ord(key or "") - 97 for key in java_set_copy_order(padded)] == COPIED
     assert java_set_copy_order(keys) == tuple(keys)
-
-
-@given(st.lists(st.none() | st.text(max_size=3), max_size=80))
-def test_the_order_holds_each_key_once(keys: list[str | None]) -> None:
-    for order in (java_map_order(keys), java_set_copy_order(keys)):
-        assert len(order) == len(set(order))
-        assert set(order) == set(keys)
 
 
 @given(st.permutations([(number, True, b"") for number in range(40)]))

@@ -32,12 +32,6 @@ def new(purge_interval: int = 1000) -> Purgatory[str]:
     return Purgatory(start_ms=TimeMs(0), purge_interval=purge_interval)
 
 
-def test_what_is_already_there_does_not_wait() -> None:
-    purgatory, wish = new(), Wish(is_granted=True)
-    assert watch(purgatory, wish, "a")
-    assert (wish.ends, purgatory.watched_count, purgatory.delayed_count) == ([False], 0, 0)
-
-
 def test_an_event_completes_what_waits_for_its_key_and_nothing_else() -> None:
     purgatory, first, second = new(), Wish(), Wish()
     watch(purgatory, first, "a")
@@ -45,20 +39,6 @@ def test_an_event_completes_what_waits_for_its_key_and_nothing_else() -> None:
     first.is_granted = second.is_granted = True
     assert purgatory.check_and_complete("a") == 1
     assert (first.ends, second.ends, purgatory.delayed_count) == ([False], [], 1)
-
-
-def test_an_event_that_is_not_enough_leaves_it_waiting() -> None:
-    purgatory, wish = new(), Wish()
-    watch(purgatory, wish, "a")
-    assert purgatory.check_and_complete("a") == 0
-    assert (wish.ends, purgatory.watched_count) == ([], 1)
-
-
-def test_time_ends_what_nothing_completed() -> None:
-    purgatory, wish = new(), Wish()
-    watch(purgatory, wish, "a", delay_ms=10)
-    assert (purgatory.next_stop_ms(), purgatory.advance(TimeMs(9)), wish.ends) == (10, 0, [])
-    assert (purgatory.advance(TimeMs(10)), wish.ends, purgatory.delayed_count) == (1, [True], 0)
 
 
 def test_an_operation_under_two_keys_completes_once_and_its_leftover_goes_when_it_is_met() -> None:
@@ -80,12 +60,6 @@ def test_leftovers_are_swept_when_there_are_more_than_allowed() -> None:
     assert purgatory.watched_count == 3
     purgatory.advance(TimeMs(1))
     assert purgatory.watched_count == 0
-
-
-def test_without_any_time_it_expires_at_once() -> None:
-    purgatory, wish = new(), Wish()
-    assert not watch(purgatory, wish, "a", delay_ms=0)
-    assert (wish.ends, purgatory.delayed_count) == ([True], 0)
 
 
 @given(

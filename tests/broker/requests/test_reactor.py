@@ -17,7 +17,7 @@ from broker.draws import exponential
 from broker.entropy import SplitMix64
 from broker.errors import UsageError
 from broker.requests.cli import requests_command
-from broker.requests.measures import PHASES, Level, PathReport, Quantiles
+from broker.requests.measures import PHASES, PathReport
 from broker.requests.options import (
     METADATA,
     REQUEST_KINDS,
@@ -71,14 +71,6 @@ def test_a_quiet_broker_answers_in_the_time_of_the_work_alone() -> None:
     assert report.handler_idle_ratio > 0.999
 
 
-def test_idle_ratios_follow_from_the_load() -> None:
-    report = played(requests_per_second=at(50), duration_ms=DurationMs(2000))
-    assert report.handler_idle_ratio == pytest.approx(0.5, abs=0.02)
-    network_us = sum(kind.weight * (kind.read_us + kind.write_us) for kind in REQUEST_KINDS) / 4
-    busy = at(50) * network_us / 1e6 / OPTIONS.network_thread_count
-    assert report.processor_idle_ratio == pytest.approx(1 - busy, abs=0.02)
-
-
 def test_the_queue_is_the_one_of_queueing_theory_where_that_has_an_answer() -> None:
     # One handler, Poisson arrivals, exponential work: at load 1/2 half a request waits on average (M/M/1).
     kind = RequestKind(name="Metadata", handle_us=1000, read_us=1, write_us=1)
@@ -87,27 +79,6 @@ def test_the_queue_is_the_one_of_queueing_theory_where_that_has_an_answer() -> N
         options, requests_per_second=500, kinds=(kind,), duration_ms=DurationMs(60_000), connection_count=5000
     )
     assert report.request_queue_mean == pytest.approx(0.5, rel=0.1)
-
-
-def test_above_its_capacity_the_queue_fills_and_the_processors_stand_still() -> None:
-    report = played(requests_per_second=at(130), connection_count=5000)
-    assert report.request_queue_max == OPTIONS.queued_requests_max
-    assert report.blocked_ratio > 0.3
-    assert report.answered_count < report.arrived_count
-    assert report.all_kinds.phase("SocketTimeMs").p99_ms > report.all_kinds.phase("TotalTimeMs").p50_ms
-
-
-def test_a_larger_queue_delays_the_standstill_and_lengthens_the_wait() -> None:
-    small = played(RequestPathOptions(queued_requests_max=50), requests_per_second=at(130), connection_count=5000)
-    large = played(RequestPathOptions(queued_requests_max=2000), requests_per_second=at(130), connection_count=5000)
-    assert small.blocked_ratio > large.blocked_ratio
-    assert small.all_kinds.phase("RequestQueueTimeMs").p50_ms < large.all_kinds.phase("RequestQueueTimeMs").p50_ms
-
-
-def test_no_more_requests_are_past_the_sockets_than_there_are_connections() -> None:
-    report = played(requests_per_second=at(130), connection_count=20)
-    assert report.request_queue_max <= 20
-    assert report.blocked_ratio == 0
 
 
 def test_one_slow_handler_is_felt_in_the_tail_and_not_in_the_median() -> None:
@@ -152,19 +123,6 @@ def test_draws_have_the_mean_and_the_tail_of_an_exponential_distribution() -> No
     assert sum(time < 100 for time in times) / len(times) == pytest.approx(0.0952, rel=0.1)
 
 
-def test_quantiles_are_values_that_were_measured() -> None:
-    quantiles = Quantiles.of([1000 * number for number in range(1, 101)])
-    assert (quantiles.p50_ms, quantiles.p95_ms, quantiles.p99_ms, quantiles.p999_ms) == (50, 95, 99, 100)
-    assert (Quantiles.of([]).count, Quantiles.of([]).max_ms) == (0, 0.0)
-
-
-def test_a_level_is_weighed_by_time() -> None:
-    level = Level()
-    level.change(4, 10)
-    level.change(-3, 20)
-    assert (level.mean(40), level.largest) == ((4 * 10 + 1 * 20) / 40, 4)
-
-
 def test_threads_and_queue_are_the_brokers_settings() -> None:
     settings = Settings.parse(Scope.BROKER, {"num.io.threads": "2", "queued.max.requests": "7"})
     assert RequestPathOptions.of(settings) == RequestPathOptions(io_thread_count=2, queued_requests_max=7)
@@ -201,10 +159,3 @@ def test_the_command_prints_json() -> None:
     (report,) = json.loads(result.output)
     assert report["requests_per_second"] == 500
     assert set(report["all_kinds"]["phases"]) == set(PHASES)
-
-
-def test_the_help_names_kafkas_defaults() -> None:
-    printed = " ".join(CliRunner().invoke(requests_command, ["--help"]).output.split())
-    defaults = Settings.of(Scope.BROKER, {})
-    for name in ("num.network.threads", "num.io.threads", "queued.max.requests"):
-        assert f"{name} (default {defaults[name]})." in printed

@@ -94,39 +94,6 @@ def test_a_refusal_is_told_in_zookeepers_words() -> None:
     )
 
 
-def test_of_two_that_read_the_same_version_one_writes() -> None:
-    tree = grown()
-    version = tree.get("/a").stat.version
-    tree.write("/a", 10, version)
-    with pytest.raises(ZnodeRefusedError):
-        tree.write("/a", 20, version)
-    assert (tree.get("/a").data, tree.get("/a").stat.version) == (10, version + 1)
-    tree.write("/a", 30)
-    assert tree.get("/a").data == 30
-
-
-def test_a_node_made_anew_begins_at_version_0_in_a_later_transaction() -> None:
-    tree = grown()
-    tree.write("/a/b", 5)
-    before = tree.get("/a/b").stat
-    tree.delete("/a/b")
-    tree.create("/a/b", 6)
-    after = tree.get("/a/b").stat
-    assert (before.version, after.version) == (1, 0)
-    assert before.created < before.modified < after.created == after.modified
-
-
-def test_the_version_of_the_children_counts_those_that_came_and_those_that_went() -> None:
-    tree = Tree()
-    tree.create("/p")
-    for _ in range(2):
-        tree.create("/p/x")
-        tree.delete("/p/x")
-    tree.create("/p/y")
-    assert tree.get("/p").stat.child_version == 5
-    assert tree.get("/p").stat.version == 0
-
-
 def test_sequential_nodes_are_numbered_by_the_children_that_the_parent_ever_had() -> None:
     tree = Tree()
     tree.open(A)
@@ -159,13 +126,6 @@ def test_a_watch_on_data_tells_of_the_next_write_once() -> None:
     assert tree.write("/a", 3) == ()
 
 
-def test_a_watch_on_what_is_not_there_tells_that_it_comes() -> None:
-    tree = grown()
-    assert tree.exists("/new", B) is None
-    assert tree.create("/new").events == (WatchedEvent(B, EventType.NODE_CREATED, "/new"),)
-    assert tree.delete("/new") == ()
-
-
 def test_a_watch_on_children_tells_of_the_next_that_comes_or_goes_and_of_no_write() -> None:
     tree = grown()
     tree.children("/a", A)
@@ -194,14 +154,6 @@ def test_a_session_that_ends_tells_the_others_and_not_itself() -> None:
     for session in (A, B):
         tree.exists("/e", session)
     assert tree.close(A) == (WatchedEvent(B, EventType.NODE_DELETED, "/e"),)
-
-
-def test_the_way_down_is_made_where_it_is_missing() -> None:
-    tree = grown()
-    tree.children("/a", B)
-    assert tree.make_way("/a/x/y") == (WatchedEvent(B, EventType.NODE_CHILDREN_CHANGED, "/a"),)
-    assert tree.make_way("/a/x/y") == ()
-    assert tree.children("/a/x") == ("y",)
 
 
 PATHS = ("/a", "/b", "/a/c", "/a/d", "/a/c/e")

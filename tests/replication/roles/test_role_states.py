@@ -12,11 +12,10 @@ from hypothesis import strategies as st
 
 from broker.cli import run
 from broker.clock import ManualClock
-from broker.diagrams import FORMS, drawn
 from broker.error_codes import ErrorCode
 from broker.errors import UsageError
 from broker.ids import NO_LEADER, BrokerEpoch, BrokerId, LeaderEpoch, Offset
-from broker.machines import step, to_text, word
+from broker.machines import FORMS, drawn, step, to_text, word
 from broker.registration import BrokerState
 from broker.units import MINUTE_MS, DurationMs, TimeMs
 from log.batches.build import build_batch

@@ -7,14 +7,13 @@ import pytest
 
 from broker.error_codes import ErrorCode
 from broker.group.classic import (
-    GroupState,
     InstanceId,
     JoinGroupResponse,
     MemberId,
     SyncGroupRequest,
     SyncGroupResponse,
 )
-from broker.units import DurationMs, TimeMs
+from broker.units import TimeMs
 from tests.broker.group.classic.driver import Driver
 
 NOBODY = MemberId("")
@@ -44,27 +43,6 @@ def test_a_group_larger_than_it_may_be_shrinks_when_it_rebalances() -> None:
     assert driver.joined(waiting).generation == 2
 
 
-def test_a_member_that_was_named_and_then_refused_ends_nothing_when_its_time_is_over() -> None:
-    driver = Driver(size_max=2, initial_delay_ms=DurationMs(20_000))
-    named = driver.answer(JoinGroupResponse, driver.join(session_timeout_ms=DurationMs(6_000))).member_id
-    driver.enter()
-    driver.enter()
-    refused = driver.answer(JoinGroupResponse, driver.join(named))
-    assert refused.error is ErrorCode.GROUP_MAX_SIZE_REACHED
-    driver.at(19_999)
-    assert (driver.group.state, len(driver.group.members)) == (GroupState.PREPARING_REBALANCE, 2)
-
-
-def test_a_member_that_was_named_may_leave_before_it_joins_and_nothing_is_awaited() -> None:
-    driver = Driver()
-    (member,) = driver.stable(1)
-    driver.leave((member, None))
-    named = driver.answer(JoinGroupResponse, driver.join()).member_id
-    assert driver.leave((named, None)).member_errors == (ErrorCode.NONE,)
-    assert (driver.group.state, driver.group.generation) == (GroupState.EMPTY, 2)
-    assert (driver.group.pending_joins, driver.coordinator.next_ms()) == (set(), None)
-
-
 @pytest.mark.parametrize(
     ("named", "error"),
     [
@@ -82,13 +60,6 @@ def test_a_sync_that_names_another_kind_or_assignor_than_the_group_has_is_refuse
     (member,) = driver.stable(1)
     ticket = driver.send(SyncGroupRequest(ticket=driver.next_ticket(), member_id=member, generation=1, **named))
     assert driver.answer(SyncGroupResponse, ticket).error is error
-
-
-def test_a_sync_before_the_group_has_chosen_an_assignor_is_told_that_it_still_rebalances() -> None:
-    driver = Driver()
-    member, _ = driver.enter()
-    early = SyncGroupRequest(ticket=driver.next_ticket(), member_id=member, generation=0, protocol_name="range")
-    assert driver.answer(SyncGroupResponse, driver.send(early)).error is ErrorCode.REBALANCE_IN_PROGRESS
 
 
 @pytest.mark.parametrize("in_transaction", [False, True])
@@ -130,10 +101,3 @@ def test_a_commit_keeps_a_member_alive_unless_the_group_waits_for_its_assignment
     assert member in driver.group.members
     driver.at(end_ms)
     assert member not in driver.group.members
-
-
-def test_offsets_of_others_than_consumers_do_not_expire_while_the_group_has_members() -> None:
-    """Nobody can tell what Connect's workers read (ClassicGroup.offsetExpirationCondition, 4.3.1)."""
-    driver = Driver()
-    driver.stable(1, protocol_type="connect")
-    assert driver.group.expiry_rule(frozenset()) is None

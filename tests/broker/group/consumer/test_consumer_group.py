@@ -129,41 +129,6 @@ def test_a_partition_moves_only_when_its_owner_has_given_it_back() -> None:
     assert driver.group.state is ConsumerGroupState.STABLE
 
 
-def test_a_member_that_does_not_say_what_it_owns_has_given_nothing_back() -> None:
-    driver = moving()
-    driver.beat("a", 1, owned=parts(0, 1))
-    assert driver.beat("a", 1).epoch == 1
-    assert driver.group.members[MemberId("a")].state is MemberState.UNREVOKED_PARTITIONS
-
-
-@pytest.mark.parametrize("release", ["4.0", "4.1"])
-def test_a_partition_assigned_again_while_it_is_being_given_back_still_has_one_owner(release: str) -> None:
-    driver = moving(Release(release))
-    driver.beat("a", 1, owned=parts(0, 1))
-    # b goes away before a has given t1 back, and the new target gives a everything again.
-    driver.plan.plan = {"a": parts(0, 1)}
-    driver.beat("b", -1)
-    held = driver.group.owner_epoch(TopicPartition("t", PartitionId(1)))
-    assert held == 1
-    driver.beat("a", 1, owned=parts(0, 1))
-    again = driver.beat("a", 1, owned=parts(0)).assignment
-    if release == "4.0":
-        assert again is None  # Held by itself until this heartbeat.
-        again = driver.beat("a", 3, owned=parts(0)).assignment
-    assert again == parts(0, 1)
-    assert driver.group.state is ConsumerGroupState.STABLE
-
-
-def test_a_lost_answer_is_forgiven_to_a_member_that_owns_only_what_is_its_own() -> None:
-    driver = moving()
-    driver.beat("a", 1, owned=parts(0, 1))
-    driver.beat("a", 1, owned=parts(0))
-    assert driver.beat("a", 1, owned=parts(0)).error is ErrorCode.NONE
-    assert driver.beat("a", 1, owned=parts(0, 1)).error is ErrorCode.FENCED_MEMBER_EPOCH
-    assert driver.beat("a", 1).error is ErrorCode.FENCED_MEMBER_EPOCH
-    assert driver.beat("a", 3).error is ErrorCode.FENCED_MEMBER_EPOCH
-
-
 def test_a_member_too_slow_to_give_back_is_fenced_and_may_come_again() -> None:
     driver = moving()
     driver.beat("a", 1, owned=parts(0, 1))
@@ -197,31 +162,6 @@ def test_a_static_member_that_leaves_for_a_while_owes_nothing_and_is_awaited_for
     driver.join("a2", instance_id=InstanceId("i"), **patient)
     driver.at(44_999)
     assert set(driver.group.members) == {"a2", "b"}
-
-
-def test_a_member_that_has_left_for_a_while_cannot_go_on_in_the_epoch_before() -> None:
-    driver = Driver()
-    driver.plan.plan = {"a": parts(0, 1)}
-    driver.join("a", instance_id=InstanceId("i"))
-    driver.join("b")
-    driver.beat("a", 1, owned=parts(0, 1))
-    assert driver.group.members[MemberId("a")].previous_epoch == 1
-    driver.beat("a", -2, instance_id=InstanceId("i"))
-    answer = driver.beat("a", 1, instance_id=InstanceId("i"), owned=parts(0))
-    assert answer.error is ErrorCode.FENCED_MEMBER_EPOCH
-
-
-@pytest.mark.parametrize("is_told", [True, False])
-def test_nobody_is_awaited_any_more_who_has_left_or_was_silent(is_told: bool) -> None:
-    driver = moving()
-    driver.beat("a", 1, owned=parts(0, 1))
-    assert driver.group.members[MemberId("a")].state is MemberState.UNREVOKED_PARTITIONS
-    if is_told:
-        driver.beat("a", -1)
-        driver.beat("b", -1)
-    else:
-        driver.at(45_000)
-    assert (dict(driver.group.members), driver.coordinator.next_ms()) == ({}, None)
 
 
 def test_each_departure_has_its_reason() -> None:
@@ -258,25 +198,6 @@ def test_a_silent_member_is_removed_after_its_session() -> None:
     assert list(driver.group.members) == ["a"]
     driver.at(45_000)
     assert (dict(driver.group.members), driver.group.epoch) == ({}, 2)
-
-
-def test_a_static_member_that_leaves_for_a_while_finds_its_partitions_again() -> None:
-    driver = Driver()
-    driver.plan.plan = {"a": parts(0, 1)}
-    driver.join("a", instance_id=InstanceId("i"))
-    assert driver.join("a2", instance_id=InstanceId("i")).error is ErrorCode.UNRELEASED_INSTANCE_ID
-    driver.beat("a", -2, instance_id=InstanceId("i"))
-    back = driver.join("a2", instance_id=InstanceId("i"))
-    assert (back.epoch, back.assignment, driver.group.epoch) == (1, parts(0, 1), 1)
-    assert driver.beat("a", 1, instance_id=InstanceId("i")).error is ErrorCode.FENCED_INSTANCE_ID
-
-
-def test_a_static_member_that_does_not_come_back_goes_with_its_session() -> None:
-    driver = Driver()
-    driver.join("a", instance_id=InstanceId("i"))
-    driver.beat("a", -2, instance_id=InstanceId("i"))
-    driver.at(45_000)
-    assert dict(driver.group.members) == {}
 
 
 def test_a_new_partition_of_a_topic_is_met_at_the_next_heartbeat() -> None:
@@ -327,14 +248,6 @@ def test_a_heartbeat_that_does_not_fit_is_refused_and_changes_nothing(
     assert driver.group == before
 
 
-def test_a_full_group_takes_nobody_in() -> None:
-    driver = Driver(size_max=1)
-    driver.join("a")
-    assert driver.join("b").error is ErrorCode.GROUP_MAX_SIZE_REACHED
-    assert driver.beat("b", -1).error is ErrorCode.UNKNOWN_MEMBER_ID
-    assert driver.beat("a", 1).error is ErrorCode.NONE
-
-
 @pytest.mark.parametrize(
     "odd",
     [
@@ -379,47 +292,6 @@ def test_a_step_towards_the_target_never_takes_what_somebody_holds() -> None:
     target = TargetAssignment(partitions=parts(0, 1, 2), epoch=2)
     moved = reconciled(member, target, HeartbeatReport(owned=None), owner_epoch=lambda p: held.get(p, -1))
     assert (moved.assigned, moved.state, moved.epoch) == (parts(0, 2), MemberState.UNRELEASED_PARTITIONS, 2)
-
-
-def at_its_target(owed: Partitions, *topics: str) -> tuple[ConsumerMember, TargetAssignment]:
-    """Return a member that has what its target says and may owe partitions that it gave up, and that target."""
-    member = ConsumerMember(
-        member_id=MemberId("a"),
-        epoch=2,
-        previous_epoch=1,
-        state=MemberState.UNREVOKED_PARTITIONS if owed else MemberState.STABLE,
-        assigned=parts(0),
-        revoking=owed,
-        subscribed_topics=frozenset(topics),
-    )
-    return member, TargetAssignment(partitions=parts(0), epoch=2)
-
-
-@pytest.mark.parametrize(("owed", "says"), [(parts(), True), (parts(1), True), (parts(), False)])
-@pytest.mark.parametrize(
-    ("release", "has_changed", "kept", "previous_epoch"),
-    [("4.1", True, parts(0), 1), ("4.3", False, parts(0), 1), ("4.2", True, parts(), 1), ("4.3", True, parts(), 2)],
-)
-def test_a_member_that_stays_where_it_is_loses_what_it_reads_no_more_if_it_has_just_said_so(
-    release: str, has_changed: bool, kept: Partitions, previous_epoch: int, owed: Partitions, says: bool
-) -> None:
-    """CurrentAssignmentBuilder: who is at its target, or still owes, is only looked at for a new subscription (4.2).
-
-    Since 4.3 this is a step like any other: the member's epoch is its previous one from then on. Who does not say what
-    it owns owns what it did.
-    """
-    member, target = at_its_target(owed, "u")
-    report = HeartbeatReport(owned=parts(0) | owed if says else None, has_subscription_changed=has_changed)
-    moved = reconciled(member, target, report, owner_epoch=lambda p: -1, release=Release(release))
-    assert (moved.assigned, moved.revoking, moved.epoch) == (kept, owed | parts(0) - kept, 2)
-    assert moved.previous_epoch == previous_epoch
-
-
-@pytest.mark.parametrize("owed", [parts(), parts(1)])
-def test_a_subscription_that_takes_nothing_away_is_no_step_of_a_member_that_stays_where_it_is(owed: Partitions) -> None:
-    member, target = at_its_target(owed, "t", "u")
-    report = HeartbeatReport(owned=parts(0) | owed, has_subscription_changed=True)
-    assert reconciled(member, target, report, owner_epoch=lambda p: -1) == member
 
 
 STEPS = st.tuples(

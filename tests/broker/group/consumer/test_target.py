@@ -10,9 +10,9 @@ from broker.config.settings import Settings
 from broker.error_codes import ErrorCode
 from broker.group.consumer.coordinator import ConsumerCoordinator
 from broker.group.consumer.group import ConsumerGroup, ConsumerGroupState
-from broker.group.consumer.member import MemberState, Partitions
+from broker.group.consumer.member import MemberState
 from broker.group.consumer.records import TopicIds, applied, changes
-from broker.group.consumer.target import ConsumerOptions, is_target_due
+from broker.group.consumer.target import ConsumerOptions
 from broker.group.members import InstanceId, MemberId
 from broker.ids import PartitionId, TopicPartition
 from broker.releases import NEWEST, Release
@@ -57,12 +57,6 @@ def test_who_joins_within_the_interval_gets_the_old_epoch_and_nothing() -> None:
     assert driver.group.target_ms == START_MS + 1_000
 
 
-def test_no_timer_computes_a_target() -> None:
-    driver = two()
-    driver.at(START_MS + 20_000)
-    assert (driver.group.epoch, driver.group.target_epoch) == (3, 2)
-
-
 def test_before_4_3_the_target_is_computed_at_once() -> None:
     driver = two(AT_ONCE)
     assert (driver.group.epoch, driver.group.target_epoch, driver.group.target_ms) == (2, 2, None)
@@ -88,25 +82,6 @@ def test_the_partitions_of_a_member_that_leaves_wait_for_the_interval() -> None:
     assert driver.beat("b", 2).assignment == parts(0, 1)
 
 
-def test_a_group_that_was_emptied_waits_as_well() -> None:
-    driver = two()
-    driver.beat("a", -1)
-    driver.beat("b", -1)
-    driver.plan.plan = {"c": parts(0, 1)}
-    joined = driver.join("c")
-    assert (joined.epoch, joined.assignment) == (2, frozenset())
-
-
-def test_a_grown_topic_waits_for_the_interval() -> None:
-    driver = two()
-    driver.at(START_MS + 1_000)
-    driver.beat("b", 2, owned=frozenset())
-    driver.coordinator.context = attrs.evolve(driver.context, topics={"t": 3})
-    driver.at(START_MS + 1_100)
-    driver.beat("b", 3)
-    assert (driver.group.epoch, driver.group.target_epoch) == (4, 3)
-
-
 def test_a_static_member_that_is_replaced_keeps_its_partitions_without_a_new_target() -> None:
     driver = Driver(release=NEWEST)
     driver.at(START_MS)
@@ -125,21 +100,6 @@ def test_a_topic_is_taken_away_at_once_from_a_member_that_does_not_want_it_any_m
     assert (asked.epoch, asked.assignment, driver.group.target_epoch) == (2, frozenset(), 2)
     member = driver.group.members[A]
     assert (member.state, member.revoking) == (MemberState.UNREVOKED_PARTITIONS, parts(0, 1))
-
-
-@pytest.mark.parametrize("kept", [parts(), parts(0, topic="u")])
-def test_what_a_member_has_given_up_with_its_topic_needs_no_revocation(kept: Partitions) -> None:
-    """One heartbeat tells that a wants topic t no more and that it owns nothing of it."""
-    driver = two()
-    driver.coordinator.group = driver.group.with_member(
-        attrs.evolve(driver.group.members[A], assigned=parts(0, 1) | kept)
-    )
-    driver.coordinator.group = attrs.evolve(driver.group, target={**driver.group.target, A: parts(0, 1) | kept})
-    subscribed = {"subscribed_topics": frozenset({"u"}), "rebalance_timeout_ms": DurationMs(300_000)}
-    told = driver.beat("a", 2, owned=kept, **subscribed)
-    member = driver.group.members[A]
-    assert (told.epoch, member.epoch, driver.group.target_epoch) == (2, 2, 2)
-    assert (member.state, member.assigned, member.revoking) == (MemberState.STABLE, kept, frozenset())
 
 
 def test_the_time_of_a_target_survives_a_failover() -> None:
@@ -209,16 +169,6 @@ def test_a_member_asked_twice_to_give_back_stays_in_its_epoch_since_4_2(release:
     driver.join("c")
     again = driver.beat("a", 1, owned=parts(0))
     assert (again.epoch, driver.group.members[A].revoking) == (epoch, parts(0))
-
-
-@pytest.mark.parametrize(("interval_ms", "due_ms"), [(0, 5_000), (1, 9_001), (2, 9_002)])
-def test_a_target_is_due_after_the_interval_even_if_its_time_is_of_a_clock_ahead(interval_ms: int, due_ms: int) -> None:
-    """The broker that computed the target at 9,000 ms was ahead of this one; without an interval no time counts."""
-    group = ConsumerGroup(group_id="g", epoch=3, target_epoch=2, target_ms=TimeMs(9_000))
-    options = ConsumerOptions(assignment_interval_ms=DurationMs(interval_ms))
-    assert [is_target_due(group, options, TimeMs(now_ms)) for now_ms in (5_000, 9_000, 9_001, 9_002)] == [
-        now_ms >= due_ms for now_ms in (5_000, 9_000, 9_001, 9_002)
-    ]
 
 
 def test_options_come_from_the_settings_of_a_release() -> None:
