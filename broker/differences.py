@@ -43,7 +43,6 @@ _PLACED: Final = "`assign --kafka`"
 _SIMULATED: Final = "`simulate --kafka`"
 _LOG: Final = "`LogConfig(release=…)`, `log compact --kafka`, `log recover --kafka`"
 _ASSIGNED: Final = "`groups assign --assignor uniform --kafka`"
-_DUMPED: Final = "`log dump --kafka`"
 _GROUPED: Final = "`groups simulate --kafka`, `simulate --groups --kafka`"
 
 DIFFERENCES: Final[tuple[Difference, ...]] = (
@@ -70,8 +69,6 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
          _RULES, _SIMULATED),
     _row("4.1", "A search for an offset compares base offsets before last offsets",
          "FileRecords.searchForOffsetFromPosition", "log/segments/segment.py", _LOG),
-    _row("4.1", "The fields of a LeaderChange record are printed", "DumpLogSegments",
-         "log/tools/dump_text.py", _DUMPED),
     _row("4.1", "Bounds of segment.bytes, metadata.log.segment.bytes and the quorum's times", "KIP-1030, QuorumConfig",
          "broker/config/catalog.py", "`config --kafka`"),
     _row("4.1", "A partition that a consumer gives back itself is free for it", "CurrentAssignmentBuilder",
@@ -79,7 +76,7 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
     _row("4.2", "Lists of settings name each item once; the coordinators choose their linger", "KIP-1161, KAFKA-19826",
          "broker/config/catalog.py", "`config --kafka`"),
     _row("4.2", "A log asks with which version of transactions a marker is written", "ProducerAppendInfo, KIP-890",
-         "log/producers/append.py", _LOG),
+         "log/partition/producer_append.py", _LOG),
     _row("4.2", "A changed subscription takes partitions away before the next target; no epoch rises between two "
          "revocations", "CurrentAssignmentBuilder", "broker/group/consumer/member.py", _GROUPED),
     _row("4.2", "A known consumer that joins with epoch 0 is not fenced", "GroupMetadataManager",
@@ -87,7 +84,7 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
     _row("4.2", "ListOffsets with -6 asks for the first offset not yet in remote storage: -1 without one", "KIP-1023",
          "log/partition/reading.py", _LOG),
     _row("4.3", "A marker of the epoch 32767 is taken in any case", "ProducerAppendInfo",
-         "log/producers/append.py", _LOG),
+         "log/partition/producer_append.py", _LOG),
     _row("4.3", "A change of directories leaves the ELR as it is (`elr_kept_by_every_change`)",
          "Kafka pull request 20716", _RULES, _SIMULATED),
     _row("4.3", "A reassignment waits for the replicas that it adds alone (`reassignment_ignores_kept`)", "KAFKA-19975",
@@ -100,14 +97,8 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
          "placement/placers/striped.py", _PLACED),
     _row("4.3", "Metadata records name cordoned log directories, from metadata.version 4.3-IV0", "KIP-1066",
          "log/metadata/schemas.py", "`log history`, `report`"),
-    _row("4.3", "kafka-dump-log is a program in Java: order of findings, spaces, first records", "DumpLogSegments",
-         "log/tools/problems.py", _DUMPED),
-    _row("4.3", "Likewise for producers' snapshots", "DumpLogSegments", "log/tools/dump_producers.py", _DUMPED),
     _row("4.3", "The share coordinator's snapshots have no largest number of updates between them",
          "ShareCoordinatorConfig", "broker/config/catalog.py", "`config --kafka`"),
-    _row("4.3", "Remote log metadata is printed with the newer name of its package", "DumpLogSegments",
-         "log/tools/dump_remote.py", _DUMPED),
-    _row("4.3", "Likewise for time indexes", "DumpLogSegments", "log/tools/dump_time_index.py", _DUMPED),
     _row("4.3", "Targets of consumer groups are computed at most once in group.consumer.assignment.interval.ms, and "
          "groups begin at epoch 1", "KIP-1263", "broker/group/consumer/target.py", _GROUPED),
     _row("4.3", "A commit of a former epoch is taken for a partition held since then", "KIP-1251",

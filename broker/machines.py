@@ -1,11 +1,5 @@
 """Define state machines as tables from (state, input) to the next state, and functions over such tables.
 
-A machine here is data, so that it can be stepped, drawn, compared with a document and enumerated by
-the same four functions, whatever it is a machine of.
-
-Constraints: what the table does not list is refused, and a refusal changes nothing, as `step` only
-returns; states and inputs are enums, drawn in the order in which they are declared.
-
 Example:
 
     >>> Light = enum.Enum("Light", "OFF ON")
@@ -19,8 +13,6 @@ Example:
     broker.errors.UsageError: the lamp is on and cannot take once
     >>> print(to_text(table))
     off  + once  -> on
-
-Left out: what happens beside the step (records written, answers sent): that is the caller's.
 """
 
 from __future__ import annotations

@@ -1,23 +1,7 @@
 """Define the schemas of the metadata records: one table per record type, with its versions.
 
-What it decides: the known record types and the fields of each version. Numbers are the `apiKey`s of Kafka's schemas;
-names are those that Kafka's tools print.
-
-Constraints: an unknown type is refused, as Kafka refuses it.
-
-How: `Field.since` is the first version with a field. Versions added these fields:
-- RegisterBrokerRecord: 1 controlled shutdown, 2 migration from ZooKeeper (KIP-866), 3 directories (KIP-858),
-  4 cordoned directories (KIP-1066);
-- PartitionRecord and PartitionChangeRecord: 1 directories, 2 eligible leaders (KIP-966);
-- BrokerRegistrationChangeRecord: 1 controlled shutdown, 2 directories, 3 cordoned directories;
-- ClearElrRecord came with 4.0.
-
-Example: SCHEMAS[RecordType.TOPIC_RECORD].fields[0].name == "name"
-
-Left out: the records of the preview before 3.3 (numbers 6, 13 and 16), which no release reads any more.
-
-Source: metadata/src/main/resources/common/metadata/*.json of 4.0.1, 4.1.2 and 4.3.1; 4.3 added the two versions with
-cordoned directories and nothing else.
+Source: metadata/src/main/resources/common/metadata/*.json of the releases 4.0.1, 4.1.2 and 4.3.1;
+4.3 added the two versions with cordoned directories and nothing else.
 """
 
 from __future__ import annotations
