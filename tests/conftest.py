@@ -57,9 +57,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for item in items:
             for name in SHARED_PROCESS:
                 if item.get_closest_marker(name):
-                    item._nodeid = (
-                        f"{item.nodeid}@{name}"  # All that the scheduler is told; xdist's own groups do so too.
-                    )
+                    item._nodeid = f"{item.nodeid}@{name}"  # The scheduler sees no more; xdist's groups do the same.
         items.sort(key=lambda item: _shared_process(item.nodeid) is None)
     else:  # A mistake in pure code shows before the minute that a session costs.
         items.sort(key=lambda item: any(item.get_closest_marker(name) for name in SHARED_PROCESS))

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from placement.balance.measures import distribution, even_reach
+from placement.balance.measures import distribution
 from spark_analysis.report.model import RunInfo
 from spark_analysis.tables import schemas
 
@@ -196,11 +196,11 @@ def _add_topics(rows: Rows, key: dict[str, Any], sample: Sample, replicas: Any, 
                 "size_bytes": int(size[: sample.partition_count].sum()) if sample.sizes else None,
                 "broker_count": int(np.count_nonzero(held)),
                 "replica_max": int(held.max()),
-                "replica_best_max": int(even_reach(held).target.max()),
+                "replica_best_max": -(-int(held.sum()) // len(held)),
                 "replica_moves": distribution(held).moves,
                 "replica_moves_exact": distribution(held).moves_exact,
                 "leader_max": int(led.max()),
-                "leader_best_max": int(even_reach(led).target.max()),
+                "leader_best_max": -(-int(led.sum()) // len(led)),
                 "leader_moves": distribution(led).moves,
                 "leader_moves_exact": distribution(led).moves_exact,
             }
