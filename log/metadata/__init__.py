@@ -12,12 +12,14 @@
 - view: Convert a metadata image to a ClusterView, the input of every measure and every report.
 - history: Derive the events of every step of a metadata log's replay.
 - durations: Sum up how long partitions were leaderless or under-replicated, and how often brokers were fenced.
+- json_text: Print metadata and control records as the JSON of Kafka's tools.
 - schemas: Define the schemas of the metadata records: one table per record type, with its versions.
 """
 
 from __future__ import annotations
 
 from log.metadata.image import BrokerImage, MetadataImage, PartitionImage, Resource, TopicImage
+from log.metadata.json_text import control_json, record_json
 from log.metadata.reading import (
     MetadataEntry,
     MetadataFile,
@@ -35,7 +37,6 @@ from log.metadata.records import ControlRecord, MetadataRecord, decode_control, 
 from log.metadata.replay import END, Moment, Replay, Step, images_at, live_moments, replay_notes
 from log.metadata.schemas import RecordType
 from log.metadata.view import FORMAT, view_of
-from log.tools.json_text import control_json, record_json
 
 __all__ = (
     "END",

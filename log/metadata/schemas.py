@@ -1,5 +1,7 @@
 """Define the schemas of the metadata records: one table per record type, with its versions.
 
+`Field.since` is the first version with a field: ClearElrRecord came with release 4.0, cordoned directories with 4.3.
+
 Source: metadata/src/main/resources/common/metadata/*.json of the releases 4.0.1, 4.1.2 and 4.3.1;
 4.3 added the two versions with cordoned directories and nothing else.
 """

@@ -16,7 +16,6 @@ which files a path names.
 - dump_options: Define the options of a dump: depth, data and its decoding, and a range of offsets.
 - dump_text: Print a segment's files in the format of kafka-dump-log.
 - dump_rows: Print a log's files as JSON, one object per line.
-- json_text: Print metadata records and control records as the JSON of Kafka's tools.
 - dump_index: Print offset and time indexes in the format of kafka-dump-log.
 - dump_producers: Print producer snapshots and transaction indexes in the format of kafka-dump-log.
 - dump_remote: Print the records of `__remote_log_metadata` as --remote-log-metadata-decoder does.

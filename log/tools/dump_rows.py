@@ -8,6 +8,7 @@ from typing import Any
 
 from broker.errors import InputError
 from log.batches.batch import RecordBatch
+from log.metadata.json_text import control_json, payload_row
 from log.metadata.reading import SNAPSHOT
 from log.metadata.records import decode_control
 from log.partition.producer_snapshot import parse_snapshot
@@ -18,7 +19,6 @@ from log.segments.time_index import time_index_entries
 from log.segments.txn_index import aborted_transactions
 from log.tools.dump_options import DECODERS, DumpOptions, wanted_batches
 from log.tools.dump_topics import decoded
-from log.tools.json_text import control_json, payload_row
 from log.tools.problems import Problems
 from log.tools.small_files import small_file_rows
 from log.tools.sources import SMALL_FILES, SourceFile

@@ -12,6 +12,7 @@ from broker.errors import CorruptDataError, InputError
 from log.batches.batch import RecordBatch
 from log.batches.batch_v2 import BatchV2
 from log.batches.legacy import LegacyBatch
+from log.metadata.json_text import control_json, metadata_payload
 from log.metadata.reading import SNAPSHOT, snapshot_id
 from log.metadata.records import CONTROL_SCHEMAS, decode_control
 from log.record import ControlType, Record, control_type, int64, marker_of
@@ -20,7 +21,6 @@ from log.tools.dump_index import log_of, offset_index_lines, time_index_lines
 from log.tools.dump_options import DECODERS, DumpOptions, wanted_batches
 from log.tools.dump_producers import optional_long, snapshot_lines, txn_index_lines
 from log.tools.dump_topics import decoded
-from log.tools.json_text import control_json, metadata_payload
 from log.tools.problems import ProblemKind, Problems
 from log.tools.small_files import small_file_lines
 from log.tools.sources import SMALL_FILES, SourceFile

@@ -13,9 +13,9 @@ from broker.errors import CorruptDataError
 from broker.group.schemas import ASSIGNMENT, CONSUMER_GROUP_RECORDS, SUBSCRIPTION
 from broker.wire.fields import Fields, Message, RecordSchema
 from broker.wire.reading import MessageError, Reader, read_message
+from log.metadata.json_text import fields_json, value_json
 from log.record import Record
 from log.tools.dump_remote import refused, remote_log_text
-from log.tools.json_text import fields_json, value_json
 from log.tools.topic_schemas import OTHER_GROUP_RECORDS, SHARE_STATE_RECORDS, TRANSACTION_RECORDS
 
 OFFSETS: Final = "offsets"

@@ -16,10 +16,10 @@ from broker.wire.fields import UUID_ZERO, Field, Kind, Message
 from broker.wire.writing import write_message
 from log import Record, batches_in
 from log.metadata import MetadataRecord, RecordType, decode_control, decode_record, entries_of, record_json
+from log.metadata.json_text import double_text
 from log.metadata.records import ControlRecord
 from log.metadata.schemas import SCHEMAS
 from log.record import ControlType
-from log.tools.json_text import double_text
 from tests.log.metadata.drawn import RECORDS
 from tests.log.metadata.made import ORDERS, REAL, REAL_LOG, REAL_NEWEST, made, real_files
 
