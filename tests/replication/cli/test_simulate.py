@@ -35,6 +35,7 @@ def test_lost_records_are_in_the_first_line_of_the_verdict(capsys: pytest.Captur
     assert re.match(r"[\d,]+ events in ", lines[verdict + 1])
 
 
+@pytest.mark.deep
 def test_a_broken_run_says_how_to_have_it_again_and_which_faults_are_enough(capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["--swarm", "--seed", "1", "--minutes", "1", "--rules", "0.10.2", "--shrink"]
     assert run(simulate, "simulate", arguments) == 1
@@ -46,6 +47,7 @@ def test_a_broken_run_says_how_to_have_it_again_and_which_faults_are_enough(caps
     assert lines[-1].startswith("BROKEN: ")
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     ("release", "seed", "code", "named"),
     [
@@ -66,6 +68,7 @@ def test_a_bug_of_an_older_release_is_named(
     assert line.endswith("; with it this seed holds")
 
 
+@pytest.mark.deep
 def test_what_a_newest_release_without_a_rule_breaks_names_no_release(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(simulate, "simulate", ["--seed", "1", "--without", "elr_excludes_unclean"]) == 1
     assert " lacks " not in capsys.readouterr().out
@@ -112,6 +115,7 @@ def test_a_scenario_is_found_in_any_case(capsys: pytest.CaptureFixture[str]) -> 
     assert capsys.readouterr().out.startswith("S01-before: ")
 
 
+@pytest.mark.deep
 def test_the_older_mode_knows_no_elr_and_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(simulate, "simulate", ["--zookeeper", "--seed", "3", "--rules", "4.0"]) == 2
     refusal = "with ZooKeeper there is no ELR, and each shrink begins a leader epoch: take rules before 3.6"

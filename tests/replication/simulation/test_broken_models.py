@@ -50,6 +50,8 @@ from replication.simulation.node import Node
 from replication.simulation.options import WALL_CLOCK_MS
 from replication.simulation.write_watch import WriteWatch
 
+pytestmark = pytest.mark.deep
+
 Patch = pytest.MonkeyPatch
 Break = Callable[[Patch], None]
 

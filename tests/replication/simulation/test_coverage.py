@@ -70,6 +70,7 @@ def missing(coverage: Coverage) -> list[str]:
     return found
 
 
+@pytest.mark.deep
 def test_a_small_campaign_reaches_the_floor() -> None:
     total = Coverage()
     for options in CAMPAIGN:

@@ -22,6 +22,8 @@ from replication.simulation.options import with_partition_settings
 from replication.simulation.retention import with_retention
 from replication.simulation.verdict import verdict_line
 
+pytestmark = pytest.mark.deep
+
 MINUTE: Final = DurationMs(60_000)
 TEN_MINUTES: Final = DurationMs(600_000)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import attrs
+import pytest
 
 from broker.error_codes import ErrorCode
 from broker.ids import BrokerId, LeaderEpoch, Offset
@@ -17,6 +18,8 @@ from replication.roles.messages import Address, ClientDue, HostedMessage, Messag
 from replication.roles.outbox import Outbox
 from replication.simulation import Fault, FaultKind, Simulation, quiet, run
 from replication.simulation.cluster import Cluster
+
+pytestmark = pytest.mark.deep
 
 OPTIONS = attrs.evolve(quiet(1, DurationMs(30_000)), internal_partitions=1, producers=0, consumers=0)
 INTERNAL = OPTIONS.partitions

@@ -111,6 +111,6 @@ def _slowest(writes: list[Write]) -> int:
     return max((each.answered_ms - each.sent_ms for each in writes), default=0)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(3))
 def test_nobody_waits_for_a_timer(seed: int) -> None:
     assert _noticed(seed) == ""

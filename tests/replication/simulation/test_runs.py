@@ -55,6 +55,7 @@ PAST_FAILURES = (
 )
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(("options", "scenario"), PAST_FAILURES)
 def test_what_broke_once_holds_now(options: Options, scenario: str) -> None:
     outcome = run(options)
@@ -76,6 +77,7 @@ def test_without_faults_every_write_is_acknowledged_and_nothing_is_lost() -> Non
     assert outcome.unclean_count == outcome.loss_count == 0
 
 
+@pytest.mark.deep
 def test_a_few_runs_pass_through_most_rare_states() -> None:
     seen: Counter[Rare] = Counter()
     for options in (
@@ -101,6 +103,7 @@ def test_another_seed_is_another_history() -> None:
     assert run(quiet(1, DurationMs(5_000))).digest != run(quiet(2, DurationMs(5_000))).digest
 
 
+@pytest.mark.deep
 def test_the_history_is_the_same_whatever_the_seed_of_hashes() -> None:
     code = (
         "from broker.units import DurationMs; from replication.simulation import harsh, run, swarm;"
@@ -120,6 +123,7 @@ def test_the_history_is_the_same_whatever_the_seed_of_hashes() -> None:
     assert digests == {" ".join(outcome.digest for outcome in here) + "\n"}
 
 
+@pytest.mark.deep
 def test_without_asserts_nothing_is_run() -> None:
     code = (
         "from broker.units import DurationMs; from replication.simulation import quiet, run;"

@@ -20,6 +20,8 @@ from replication.simulation import Fault, FaultKind, Options, Simulation, quiet,
 from replication.simulation.cluster import Cluster
 from replication.simulation.node import Node
 
+pytestmark = pytest.mark.deep
+
 OPTIONS: Final[Options] = attrs.evolve(quiet(1, DurationMs(30_000)), produce_ms=DurationMs(50), consumers=2)
 DELETED: Final = (Fault(TimeMs(5_000), FaultKind.DELETE_TOPIC, 0, DurationMs(3_000)),)
 NEW: Final = OPTIONS.partition_count

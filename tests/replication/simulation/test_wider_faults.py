@@ -21,6 +21,8 @@ from replication.simulation.cluster import Cluster
 from replication.simulation.disks import BLOCK_BYTES, ArmedStorage, lose_blocks
 from replication.simulation.options import with_partition_settings
 
+pytestmark = pytest.mark.deep
+
 MINUTE = DurationMs(60_000)
 AT = TimeMs(5_000)
 ZERO, ONE, TWO = BrokerId(0), BrokerId(1), BrokerId(2)
