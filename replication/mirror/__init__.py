@@ -7,10 +7,8 @@
 - sync_store: Translate offsets of the source into offsets of the target by the offset syncs.
 - checkpoints: Decide which checkpoints MirrorMaker emits and which group offsets it sets on the target.
 - records: Encode and decode MirrorMaker's own records: offset syncs, checkpoints and heartbeats.
-- checks: Check a copy against its source after both clusters have healed.
-- outcome: Compute the result of a mirrored run and the cost of a failover at a given time.
-- options: Define the options of a mirrored run: two clusters, their flow, and the times at which the mirror dies.
-- scenarios: Define named scenarios of a mirrored cluster: faults and the expected result.
+- checks: Check a copy against its source after both clusters have healed, and compute the cost of a failover.
+- options: The scenario of a mirrored run: two clusters, the flow between them, and their failures.
 - cli: Define the command `mirror`: copy one simulated cluster into another under faults and report the result.
 - partition_clients: Read and write single partitions for the mirror's process, over one connection per cluster.
 - committed: Read the committed records of a partition from its leader's log.
@@ -26,9 +24,8 @@ from replication.mirror.checkpoints import (
     offsets_to_set,
     target_partition,
 )
-from replication.mirror.checks import Copy, MirrorFinding
-from replication.mirror.options import MirrorFault, MirrorOptions, quiet_mirror, swarm_mirror
-from replication.mirror.outcome import Failover, MirrorOutcome
+from replication.mirror.checks import Copy, Failover, MirrorFinding
+from replication.mirror.options import MirrorFault, MirrorOptions, with_failures, without_failures
 from replication.mirror.policy import DefaultPolicy, IdentityPolicy, is_cycle, is_replicated, wanted_partitions
 from replication.mirror.process import MirrorSettings
 from replication.mirror.records import (
@@ -39,7 +36,7 @@ from replication.mirror.records import (
     read_heartbeat,
     read_offset_sync,
 )
-from replication.mirror.run import MirrorRun, run_mirror
+from replication.mirror.run import MirrorOutcome, MirrorRun, run_mirror
 from replication.mirror.sync_rule import SyncQueue, SyncState, next_sync
 from replication.mirror.sync_store import SyncStore
 
@@ -67,12 +64,12 @@ __all__ = (
     "new_checkpoints",
     "next_sync",
     "offsets_to_set",
-    "quiet_mirror",
     "read_checkpoint",
     "read_heartbeat",
     "read_offset_sync",
     "run_mirror",
-    "swarm_mirror",
     "target_partition",
     "wanted_partitions",
+    "with_failures",
+    "without_failures",
 )

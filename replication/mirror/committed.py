@@ -14,7 +14,6 @@ from log.batches.in_buffer import batches_in
 from log.partition.partition_log import PartitionLog
 from log.record import Record
 from replication.simulation.cluster import Cluster
-from replication.simulation.run import Simulation
 
 _READ_BYTES: Final = SizeBytes(1 << 26)
 
@@ -38,12 +37,6 @@ def records_of(cluster: Cluster, number: int) -> Iterator[Record]:
 def values_of(cluster: Cluster, number: int) -> tuple[bytes, ...]:
     """Return the values of the committed records of a partition."""
     return tuple(record.value or b"" for record in records_of(cluster, number))
-
-
-def is_sound(simulation: Simulation, number: int) -> bool:
-    """Return whether a partition has lost no committed record, as far as the checkers know."""
-    reference = simulation.checker.references.get(number)
-    return reference is None or not reference.losses
 
 
 def _leader_log(cluster: Cluster, number: int) -> PartitionLog | None:

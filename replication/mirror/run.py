@@ -9,16 +9,26 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
+import attrs
+
 from broker.entropy import SplitMix64, derive
 from broker.ids import Offset, PartitionId, TopicPartition
 from broker.units import DurationMs, TimeMs
-from log.record import Record
 from replication.checkers import Finding
-from replication.mirror.checks import Copy, MirrorFinding, check_checkpoints, check_copy, check_syncs
-from replication.mirror.committed import end_of, is_sound, records_of, values_of
+from replication.mirror.checks import (
+    Copy,
+    Failover,
+    FailoverState,
+    MirrorFinding,
+    check_checkpoints,
+    check_copy,
+    check_failovers,
+    check_syncs,
+    failovers_of,
+)
+from replication.mirror.committed import end_of, records_of, values_of
 from replication.mirror.layout import TopicLayout
 from replication.mirror.options import SOURCE_INTERNAL, TARGET_INTERNAL, TOPIC, MirrorOptions
-from replication.mirror.outcome import FailoverState, MirrorOutcome, check_failovers, failovers_of
 from replication.mirror.partition_clients import ClusterConnection, PartitionReader, PartitionWriter, WorkDue
 from replication.mirror.policy import HEARTBEATS
 from replication.mirror.process import (
@@ -26,21 +36,34 @@ from replication.mirror.process import (
     MirroredCluster,
     MirrorEnvironment,
     MirrorProcess,
-    copied_batch,
     heartbeat_batch,
 )
 from replication.mirror.records import read_offset_sync
 from replication.roles.messages import CONTROLLER, CreateTopic, NodeId
 from replication.simulation.cluster import Cluster, replicas_of
 from replication.simulation.liveness import settled
-from replication.simulation.options import WALL_CLOCK_MS
 from replication.simulation.run import Outcome, Simulation
 from replication.simulation.trace import LineSink, Trace, discard_line
 
 GROUP: Final = "readers"
 _SIDE_STREAM: Final = 104
 _SETTLE_STEP_MS: Final = 1_000
-_LATE_COUNT: Final = 20
+
+
+@attrs.frozen(kw_only=True)
+class MirrorOutcome:
+    """Hold the result of a mirrored run."""
+
+    source: Outcome
+    target: Outcome
+    findings: tuple[MirrorFinding | Finding, ...]
+    copies: tuple[Copy, ...]
+    target_topics: tuple[str, ...]
+    failovers: tuple[Failover, ...]
+    checkpoint_count: int
+    sync_count: int
+    digest: str
+    lines: tuple[str, ...]
 
 
 class _ConnectionExtension:
@@ -83,7 +106,7 @@ class MirrorRun:
         self.target = Simulation(
             options.target, options.target_plan, on_line=self._line_sink("target"), extension=at_target
         )
-        topics = ((TOPIC, options.source.partitions), (HEARTBEATS, 1), *((each, 1) for each in options.idle_topics))
+        topics = ((TOPIC, options.source.partitions), (HEARTBEATS, 1))
         self.source_end = MirroredCluster(
             at_source.sides[0], TopicLayout(topics, SOURCE_INTERNAL, _creator(self.source.cluster)), Groups()
         )
@@ -103,8 +126,6 @@ class MirrorRun:
         for death in options.deaths:
             self.source.cluster.at(death.at_ms, self.mirror.kill)
             self.source.cluster.at(death.at_ms + death.for_ms, self.mirror.start)
-        if options.grows_at_ms is not None:
-            self.source.cluster.at(options.grows_at_ms, lambda: self._grow(at_source.sides[1]))
         if options.failover_at_ms is not None:
             self.source.cluster.at(options.failover_at_ms, self._note_failover)
         self._failover_states: list[FailoverState] = []
@@ -153,19 +174,6 @@ class MirrorRun:
             self._later(settings.heartbeat_ms, beat)
 
         self._later(settings.heartbeat_ms, beat)
-
-    def _grow(self, side: ClusterConnection) -> None:
-        """Add a partition to the source's topic and write records into it."""
-        layout, now_ms = self.source_end.layout, self.source.cluster.now_ms
-        count = layout.counts()[TOPIC]
-        layout.make(TOPIC, count + 1)
-        writer = PartitionWriter[None](
-            side, layout.number(TopicPartition(TOPIC, PartitionId(count))), lambda _, offset: None
-        )
-        side.add(writer)
-        for number in range(_LATE_COUNT):
-            record = Record(Offset(0), TimeMs(WALL_CLOCK_MS + now_ms), None, b"late %d" % number)
-            writer.write(copied_batch([record]), None)
 
     # Time.
 
@@ -230,11 +238,9 @@ class MirrorRun:
             read_offset_sync(record.key or b"", record.value or b"")
             for record in records_of(self.source.cluster, self.source_end.layout.internal("syncs"))
         ]
-        is_once = not (self.source.plan or self.target.plan or self.options.deaths) and not _is_lossy(self.options)
         for copy in copies.values():
-            if copy.is_sound:
-                findings += check_copy(copy, is_once=is_once)
-                findings += check_syncs(copy, syncs)
+            findings += check_copy(copy, is_once=not self.options.has_failures)
+            findings += check_syncs(copy, syncs)
         findings += check_checkpoints(copies, self.mirror.checkpoints)
         failovers = tuple(each for noted in self._failover_states for each in failovers_of(noted, copies))
         last_syncs = {sync.source_partition: sync for sync in syncs}
@@ -242,7 +248,6 @@ class MirrorRun:
         for finding in findings:
             self.trace.line(self.source.cluster.now_ms, str(finding))
         return MirrorOutcome(
-            options=self.options,
             source=source,
             target=target,
             findings=tuple(findings),
@@ -261,12 +266,8 @@ class MirrorRun:
         for partition in sorted(self.mirror.readers):
             renamed = self.mirror.renamed(partition)
             at_source, at_target = self.source_end.layout.number(partition), self.target_end.layout.number(renamed)
-            copies[renamed] = Copy(
-                partition,
-                values_of(self.source.cluster, at_source),
-                values_of(self.target.cluster, at_target),
-                is_sound=is_sound(self.source, at_source) and is_sound(self.target, at_target),
-            )
+            at_both = values_of(self.source.cluster, at_source), values_of(self.target.cluster, at_target)
+            copies[renamed] = Copy(partition, *at_both)
         return copies
 
     def _note_failover(self) -> None:
@@ -289,11 +290,6 @@ class MirrorRun:
 def run_mirror(options: MirrorOptions, on_line: LineSink = discard_line) -> MirrorOutcome:
     """Run two clusters and a mirror to the end; raise UsageError under -O."""
     return MirrorRun(options, on_line).finish()
-
-
-def _is_lossy(options: MirrorOptions) -> bool:
-    networks = (options.source.network, options.target.network)
-    return any(network.loss or network.stragglers or network.duplicates for network in networks)
 
 
 def _creator(cluster: Cluster) -> Callable[[int], None]:

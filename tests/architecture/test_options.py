@@ -42,8 +42,6 @@ MODES: Final = {
     "groups simulate --scenario": ("groups simulate", ("--scenario", "S60")),
     "log recover --out": ("log recover", ("--out", "OUT")),
     "log stats --no-compaction": ("log stats", ("--no-compaction",)),
-    "mirror --list": ("mirror", ("--list",)),
-    "mirror --scenario": ("mirror", ("--scenario", "M01")),
     "simulate --diagram": ("simulate", ("--diagram", "replica")),
     "simulate --seeds": ("simulate", ("--seeds", "2", "--minutes", "0.01")),
 }
@@ -151,9 +149,8 @@ def test_every_seed_without_spark_is_run_at_its_limits() -> None:
     assert has_seed - set(SEEDS) == {"fleet"}
 
 
-@pytest.mark.parametrize("name", ["simulate", "mirror"])
-def test_the_last_of_many_seeds_is_a_seed(name: str) -> None:
-    ran = COMMANDS[name].run("--seed", str(2**63 - 1), "--seeds", "2")
+def test_the_last_of_many_seeds_is_a_seed() -> None:
+    ran = COMMANDS["simulate"].run("--seed", str(2**63 - 1), "--seeds", "2")
     assert (ran.status, ran.out) == (2, "")
     assert ran.err == f"brokerside: --seeds 2 from --seed {2**63 - 1} on goes beyond the largest seed, {2**63 - 1}\n"
 
@@ -190,7 +187,6 @@ def test_an_option_beside_a_mode_changes_the_answer_or_is_refused_with_two_names
     [
         ("requests", "--rate 100 --load 3", "--load has no effect with --rate; leave out one of the two"),
         ("requests", "--slow-factor 3", "--slow-factor has no effect without --slow-handlers; give both, or neither"),
-        ("mirror", "--scenario M01 --seed 3", "--seed has no effect with --scenario; leave out one of the two"),
         (
             "groups simulate",
             "--scenario S60 --members 3",

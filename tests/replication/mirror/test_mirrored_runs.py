@@ -1,4 +1,4 @@
-"""Mirrored runs: scenarios come out as told, the promises hold under faults, and breaking a rule breaks a promise."""
+"""Mirrored runs: the promises hold with and without failures, and breaking a rule breaks a promise."""
 
 from __future__ import annotations
 
@@ -13,48 +13,83 @@ from broker.cli import run
 from broker.errors import UsageError
 from broker.ids import Offset, PartitionId, TopicPartition
 from broker.units import DurationMs, TimeMs
-from replication.mirror import partition_clients, process
-from replication.mirror.checks import PROMISES, Copy, check_checkpoints, check_copy, check_syncs, missed, read_again
+from replication.mirror import (
+    MirrorFault,
+    MirrorOptions,
+    MirrorRun,
+    OffsetSync,
+    SyncStore,
+    partition_clients,
+    process,
+    run_mirror,
+    with_failures,
+    without_failures,
+)
+from replication.mirror.checks import (
+    PROMISES,
+    Copy,
+    Failover,
+    check_checkpoints,
+    check_copy,
+    check_failovers,
+    check_syncs,
+    missed,
+    read_again,
+)
 from replication.mirror.cli import mirror
-from replication.mirror.options import MirrorFault, MirrorOptions, quiet_mirror, swarm_mirror
-from replication.mirror.outcome import Failover, check_failovers
-from replication.mirror.records import Checkpoint, OffsetSync
-from replication.mirror.run import MirrorRun, run_mirror
-from replication.mirror.scenarios import SCENARIOS, MirrorScenario, differences, find_scenario
-from replication.mirror.sync_store import SyncStore
+from replication.mirror.policy import IdentityPolicy
+from replication.mirror.records import Checkpoint
 
-MINUTE: DurationMs = DurationMs(60_000)
 PARTITION = TopicPartition("orders", PartitionId(0))
 
 
-@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
-def test_a_scenario_comes_out_as_expected(scenario: MirrorScenario) -> None:
-    outcome = run_mirror(scenario.options)
-    assert differences(scenario, outcome) == ()
-    assert len(scenario.how) > 60
+CALM = without_failures(1, DurationMs(20_000))
+DYING = attrs.evolve(CALM, deaths=(MirrorFault(TimeMs(10_000), DurationMs(4_000)),))
+SLOW_GROUP = attrs.evolve(
+    CALM, commit_group_ms=DurationMs(7_000), settings=attrs.evolve(CALM.settings, offset_lag_max=0)
+)
+IDENTITY = attrs.evolve(CALM, settings=attrs.evolve(CALM.settings, policy=IdentityPolicy()))
 
 
-# Seed 13: an unclean election of the source, after which offsets are used twice.
-@pytest.mark.parametrize("seed", [2, 9, 13])
-def test_under_faults_nothing_is_lost_and_no_group_misses_a_record(seed: int) -> None:
-    outcome = run_mirror(swarm_mirror(seed, MINUTE))
+@pytest.mark.parametrize(
+    ("options", "has_duplicates", "topics"),
+    [
+        (CALM, False, ("source.heartbeats", "source.orders")),
+        (DYING, True, ("source.heartbeats", "source.orders")),
+        (SLOW_GROUP, False, ("source.heartbeats", "source.orders")),
+        (IDENTITY, False, ("orders", "source.heartbeats")),
+    ],
+)
+def test_every_record_is_copied_and_only_failures_copy_twice(
+    options: MirrorOptions, has_duplicates: bool, topics: tuple[str, ...]
+) -> None:
+    outcome = run_mirror(options)
+    assert (outcome.findings, outcome.target_topics) == ((), topics)
+    assert any(copy.duplicate_count for copy in outcome.copies) is has_duplicates
+    assert sum(len(copy.target) for copy in outcome.copies) > 100
+
+
+@pytest.mark.parametrize("seed", [2, pytest.param(9, marks=pytest.mark.deep), pytest.param(13, marks=pytest.mark.deep)])
+def test_under_failures_no_group_misses_a_record_and_one_between_checkpoints_reads_again(seed: int) -> None:
+    options = with_failures(seed, DurationMs(30_000))
+    outcome = run_mirror(options)
     assert outcome.findings == ()
-    assert sum(len(copy.target) for copy in outcome.copies) > 0
-    assert outcome.failovers
+    between = [each for each in outcome.failovers if each.at_ms == options.failover_at_ms]
+    assert sum(each.read_again_count for each in between) > 0
+    assert sum(each.missed_count for each in outcome.failovers) == 0
 
 
+@pytest.mark.deep
 def test_the_same_options_give_the_same_history_in_another_process() -> None:
-    options = swarm_mirror(3, DurationMs(8_000))
     program = (
         "from broker.units import DurationMs\n"
-        "from replication.mirror.options import swarm_mirror\n"
-        "from replication.mirror.run import run_mirror\n"
-        "print(run_mirror(swarm_mirror(3, DurationMs(8_000))).digest)"
+        "from replication.mirror import run_mirror, with_failures\n"
+        "print(run_mirror(with_failures(3, DurationMs(8_000))).digest)"
     )
     other = subprocess.run(
         [sys.executable, "-c", program], env={"PYTHONHASHSEED": "77"}, capture_output=True, text=True, check=True
     )
-    assert other.stdout.strip() == run_mirror(options).digest
+    assert other.stdout.strip() == run_mirror(with_failures(3, DurationMs(8_000))).digest
 
 
 # Each promise is broken by a mirror that leaves out a rule.
@@ -106,18 +141,6 @@ def syncs_by_batch(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process.MirrorProcess, "_on_copied", on_copied)
 
 
-DYING = find_scenario("M02").options
-SLOW_GROUP = attrs.evolve(
-    find_scenario("M01").options,
-    commit_group_ms=DurationMs(7_000),
-    settings=attrs.evolve(find_scenario("M01").options.settings, offset_lag_max=0),
-)
-
-
-def test_a_group_that_is_slow_misses_nothing() -> None:
-    assert run_mirror(SLOW_GROUP).findings == ()
-
-
 @pytest.mark.parametrize(
     ("leave_out", "options", "code"),
     [
@@ -140,8 +163,8 @@ def test_a_mirror_without_a_rule_breaks_a_promise(
 # The checks themselves, on copies made by hand.
 
 
-def copy(source: str, target: str, *, is_sound: bool = True) -> Copy:
-    return Copy(PARTITION, tuple(map(str.encode, source)), tuple(map(str.encode, target)), is_sound)
+def copy(source: str, target: str) -> Copy:
+    return Copy(PARTITION, tuple(map(str.encode, source)), tuple(map(str.encode, target)))
 
 
 @pytest.mark.parametrize(
@@ -181,7 +204,6 @@ def test_a_failover_is_counted_in_records_missed_and_read_again() -> None:
     assert [read_again(both, Offset(2), Offset(at)) for at in (0, 1, 2, 3)] == [3, 2, 1, 0]
     points = [Checkpoint("g", PARTITION, Offset(2), Offset(at)) for at in (3, 4)]
     assert [finding.code for finding in check_checkpoints({PARTITION: both}, points)] == ["MM6"]
-    assert list(check_checkpoints({PARTITION: copy("abcd", "abbcd", is_sound=False)}, points)) == []
 
 
 @pytest.mark.parametrize(
@@ -192,7 +214,7 @@ def test_a_failover_misses_nothing_and_at_rest_reads_little_again(
     at_ms: int, missed_count: int, again: int, codes: list[str]
 ) -> None:
     def failover(when: int, missing: int, twice: int) -> Failover:
-        return Failover(TimeMs(when), PARTITION, Offset(4), Offset(1), missing, twice, 0, is_sound=True)
+        return Failover(TimeMs(when), PARTITION, Offset(4), Offset(1), missing, twice, 0)
 
     # Two records are there twice; the last failover is the one at rest.
     known = {PARTITION: copy("abcd", "ababcd")}
@@ -204,7 +226,7 @@ def test_a_failover_misses_nothing_and_at_rest_reads_little_again(
 def test_syncs_in_memory_die_with_the_process(again: int, is_synced: bool, codes: list[str]) -> None:
     """The group stands at 50 and the last sync at 10: without a record since the start, that is where it goes on."""
     known = {PARTITION: copy("abcd", "ababcd")}
-    told = [Failover(TimeMs(9), PARTITION, Offset(50), Offset(11), 0, again, 0, is_sound=True, is_synced=is_synced)]
+    told = [Failover(TimeMs(9), PARTITION, Offset(50), Offset(11), 0, again, 0, is_synced=is_synced)]
     last = {PARTITION: OffsetSync(PARTITION, Offset(10), Offset(10))}
     assert [finding.code for finding in check_failovers(told, known, 10, last)] == codes
 
@@ -213,7 +235,7 @@ def test_syncs_in_memory_die_with_the_process(again: int, is_synced: bool, codes
 
 
 def test_impossible_options_are_refused_in_one_sentence() -> None:
-    options = quiet_mirror(1, MINUTE)
+    options = without_failures(1, DurationMs(60_000))
     with pytest.raises(UsageError, match=r"^both clusters are called 'source'; they need names of their own$"):
         attrs.evolve(options, settings=attrs.evolve(options.settings, target="source"))
     deaths = (MirrorFault(TimeMs(1_000), DurationMs(500)), MirrorFault(TimeMs(1_400), DurationMs(5)))
@@ -225,7 +247,7 @@ def test_impossible_options_are_refused_in_one_sentence() -> None:
 
 
 def test_a_run_that_cannot_end_says_what_is_missing() -> None:
-    options = quiet_mirror(1, DurationMs(4_000))
+    options = without_failures(1, DurationMs(4_000))
     short = attrs.evolve(
         options,
         source=attrs.evolve(options.source, heal_ms_max=DurationMs(1)),
@@ -236,41 +258,22 @@ def test_a_run_that_cannot_end_says_what_is_missing() -> None:
     assert "L" in codes
 
 
-def test_the_command_tells_seed_and_options_first_and_the_verdict_last(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(mirror, "mirror", ["--quiet", "--seed", "4", "--minutes", "0.1"]) == 0
+def test_the_command_prints_seed_and_failures_first_and_the_result_last(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(mirror, "mirror", ["--seed", "4", "--minutes", "0.2"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "seed 4: source is copied to target"
+    assert lines[0].startswith("seed 4: source is copied to target; offset.lag.max 100, ")
     assert "the mirror copies orders-0 to source.orders-0 from offset 0 on" in "\n".join(lines)
     assert lines[-1] == "nothing is broken"
 
 
-def test_many_seeds_are_told_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(mirror, "mirror", ["--quiet", "--seeds", "2", "--minutes", "0.1"]) == 0
-    out = capsys.readouterr().out
-    assert out.startswith("2 runs, ")
-    assert out.endswith(" 0 of them again, 0 broken\n")
-
-
-def test_two_shapes_of_a_run_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(mirror, "mirror", ["--quiet", "--swarm", "--minutes", "0.1"]) == 2
-    assert capsys.readouterr() == ("", "mirror: --swarm and --quiet are different runs; give one of them\n")
-
-
-def test_stories_are_listed_and_told_and_others_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(mirror, "mirror", ["--list"]) == 0
-    assert capsys.readouterr().out.startswith("M01  Copy without faults\nM02  ")
-    assert run(mirror, "mirror", ["--scenario", "M04"]) == 0
-    assert capsys.readouterr().out.endswith("nothing is broken\nas expected\n")
-    assert run(mirror, "mirror", ["--scenario", "m08"]) == 2
-    near = "there is no scenario 'm08'; the nearest is 'M08'; `brokerside mirror --list` prints all names"
-    assert capsys.readouterr() == ("", f"mirror: {near}\n")
-    assert run(mirror, "mirror", ["--scenario", "M99\x1b"]) == 2
-    assert capsys.readouterr().err.endswith("; `brokerside mirror --list` prints all names\n")
-
-
-def test_a_scenario_that_differs_says_in_what() -> None:
-    scenario = find_scenario("M01")
-    outcome = run_mirror(find_scenario("M02").options)
-    (what,) = differences(scenario, outcome)
-    assert what.endswith(" records are on the target twice")
+def test_a_broken_promise_has_status_one_and_the_command_that_repeats_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    impatient_translation(monkeypatch)
+    options = attrs.evolve(SLOW_GROUP, deaths=DYING.deaths)
+    monkeypatch.setattr("replication.mirror.cli.with_failures", lambda seed, duration_ms: options)
+    assert run(mirror, "mirror", ["--seed", "4", "--minutes", "0.5"]) == 1
+    *_, broken, again = capsys.readouterr().out.splitlines()
+    assert broken.startswith("BROKEN: MM")
+    assert again == "again: brokerside mirror --minutes 0.5 --seed 4"
     assert set(PROMISES) == {f"MM{number}" for number in range(1, 8)}

@@ -20,7 +20,7 @@ COMMANDS = (
     "simulate --quiet --seed 4 --minutes 0.05 --groups 1",
     "simulate --seed 1 --rules 0.10.2 --shrink",
     "simulate --quiet --compact --minutes 0.05",
-    "mirror --quiet --minutes 0.1",
+    "mirror --minutes 0.1",
     "groups simulate --members 1 --partitions 1 --minutes 5",
     "groups simulate --members 1 --partitions 1 --minutes 1",
     "groups herd --consumers 1 --partitions 1",
