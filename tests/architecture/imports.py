@@ -33,14 +33,16 @@ THIRD_PARTY_BY_FILE: Final[tuple[tuple[str, frozenset[str]], ...]] = (
     ("broker/cluster.py", frozenset({"numpy"})),
     ("broker/broker_rows.py", frozenset({"numpy"})),
     ("broker/row_flags.py", frozenset({"numpy"})),
+    ("broker/liveness.py", frozenset({"numpy"})),
+    ("broker/min_isr.py", frozenset({"numpy"})),
+    # Interprets kernels with the numbers of the compiler.
+    ("broker/interpreted.py", frozenset({"numpy"})),
     # The order of a hash map of millions of partitions is computed in columns.
     ("broker/java/hash_order.py", frozenset({"numpy"})),
     # A standard output that cannot be written to is pointed at nothing, and SIGTERM clears up.
     ("broker/cli.py", frozenset({"os"})),
     # The one place that imports the compiler, at a kernel's first call.
     ("broker/compiled.py", frozenset({"numba"})),
-    # Asks the compiler to be told when it begins.
-    ("broker/compilation.py", frozenset({"numba"})),
     # The machine code of one helper of compiled kernels, on plain arrays.
     ("broker/block_copy.py", frozenset({"numba", "numpy"})),
     # Asks the compiler for its cache folder, and writes there under a name that no other process has.

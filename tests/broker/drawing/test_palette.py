@@ -56,6 +56,7 @@ def test_a_style_sheet_receives_both_themes() -> None:
         filled("$light_inc")
 
 
+@pytest.mark.deep
 def test_no_other_file_writes_a_colour() -> None:
     texts = {module.path: module.text for module in modules(ROOT)}
     texts |= {path.relative_to(ROOT).as_posix(): path.read_text() for path in ROOT.glob("*/**/assets/*.css")}

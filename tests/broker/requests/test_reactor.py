@@ -43,10 +43,11 @@ def at(percent: int, kinds: tuple[RequestKind, ...] = REQUEST_KINDS) -> int:
 
 
 def test_the_same_seed_gives_the_same_run_and_another_seed_another() -> None:
-    assert played(requests_per_second=at(90)) == played(requests_per_second=at(90))
-    assert played(requests_per_second=at(90)) != played(requests_per_second=at(90), seed=2)
+    short = {"requests_per_second": at(90), "duration_ms": DurationMs(50)}
+    assert played(**short) == played(**short) != played(seed=2, **short)
 
 
+@pytest.mark.deep
 def test_the_run_does_not_depend_on_pythons_hash_seed() -> None:
     program = (
         "from broker.requests import *; from broker.entropy import SplitMix64; from broker.units import DurationMs\n"
