@@ -32,6 +32,7 @@ def test_the_block_is_copied_and_nothing_beside_it(size: int) -> None:
         assert not found[position + size :].any()
 
 
+@pytest.mark.deep
 def test_a_block_beyond_two_gibibytes_is_found() -> None:
     data = np.zeros(INT32_MAX + 200, np.uint8)  # Untouched memory, which the system does not give out.
     data[INT32_MAX + 10 : INT32_MAX + 20] = range(1, 11)

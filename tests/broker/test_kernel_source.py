@@ -8,7 +8,11 @@ import sys
 import zipfile
 from pathlib import Path
 
+import pytest
+
 from broker.kernel_source import lasting_source
+
+pytestmark = pytest.mark.deep
 
 ROOT = Path(__file__).resolve().parents[2]
 EMPTY = "broker/__init__.py"  # Of the archive; the real one imports more.
