@@ -3,10 +3,6 @@
 What it decides: who gets what, what moved and why, and how that compares with the best that could be.
 
 Constraints: names are other people's data, and printed escaped; what an assignor refuses is an answer too.
-
-Example: three answers side by side are a table with one line per assignor, and the optimum last.
-
-Source: ours.
 """
 
 from __future__ import annotations

@@ -4,9 +4,6 @@ Constraints: there is a row for each member of the group, unless the assignor re
 uniform assignor does when nothing is subscribed. A sound assignment gives a partition to one member only; Kafka's
 sticky assignors can break that on unsound claims, so the result is rows, not one owner per partition.
 
-How: the client's assignors return lists, whose order is kept. The server's assignors return sets; their rows have the
-order in which partitions were assigned.
-
 Source: Kafka's ConsumerPartitionAssignor.GroupAssignment and group.api.assignor.GroupAssignment.
 """
 

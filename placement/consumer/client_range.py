@@ -27,7 +27,7 @@ Example: each topic alone, so that member a gets the odd partition of both:
 
 Left out: partitions whose numbers have gaps.
 
-Source: org.apache.kafka.clients.consumer.RangeAssignor, commit 1eb7644 (2024-10); KIP-881 for racks.
+Source: org.apache.kafka.clients.consumer.RangeAssignor, 4.3.1; KIP-881 for racks.
 """
 
 from __future__ import annotations

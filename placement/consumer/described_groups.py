@@ -8,12 +8,6 @@ subscribe to every topic that a member of their group holds or is to get. The as
 Constraints: a member of a plain --members, in a group of which nothing says what is held, cannot be used: it is put
 aside. So is an entry that another file of the cluster has too. Rows in = rows analysed + rows rejected.
 
-How: files are read in order; in groups of the consumer protocol (KIP-848) members also have a target assignment.
-
-Example: members of group "nightly" from one file and its offsets from another are one group.
-
-Left out: racks of members but by a file of zones; patterns of topics.
-
 Source: ConsumerGroupCommand (4.3.1); printed_groups.py, for subscriptions.
 """
 

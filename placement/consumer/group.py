@@ -16,7 +16,7 @@ Example: topics a (2 partitions) and b (3): a-0 a-1 b-0 b-1 b-2 have the ids 0 1
 
 Left out: patterns of topics, which the client resolves before it joins.
 
-Source: Kafka's ConsumerPartitionAssignor.Subscription and GroupSpec, commit 1eb7644 (2024-10).
+Source: Kafka's ConsumerPartitionAssignor.Subscription and GroupSpec, 4.3.1.
 """
 
 from __future__ import annotations

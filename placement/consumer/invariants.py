@@ -3,12 +3,6 @@
 What it decides: whether a group could live with an assignment. Kafka relies on the first three: a partition read by
 two members is read twice, one read by nobody is not read, and a member cannot read what it did not subscribe to.
 
-How: each rule has a name; a broken rule is reported with the first partition or member that breaks it.
-
-Example: t-0 given to a and to b: BrokenRule("one-member", "t-0 is given to a and b").
-
-Left out: cooperative rounds give some partitions to nobody yet; allow it with `withheld`.
-
 Source: ours; the contract of ConsumerPartitionAssignor and of the group coordinator's PartitionAssignor.
 """
 

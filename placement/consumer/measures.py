@@ -6,10 +6,6 @@ one member that claims them: of one that several claim, at least one loses it. T
 claims, for the most even sizes, so that an assignor that does not balance may keep more. A match is a partition whose
 member has a replica in its own rack.
 
-Cost: partitions, and that of the optimum.
-
-Example: range gives 4 and 2 partitions where 3 and 3 can be had:
-
     >>> from broker.entropy import SplitMix64
     >>> from placement.consumer.client_range import RangeAssignor
     >>> from placement.consumer.group import Group, Member, Topic

@@ -5,8 +5,6 @@ What it decides: for each partition that has another member than before, the rea
 Constraints: the former assignment may name members that are gone, and topics that are. Who held a partition twice is
 asked in the order given.
 
-Example: c1 held t-0 and left; c0 gets it: Move(t-0, c1, c0, MoveReason.LEFT).
-
 Source: ours; the reasons are those for which Kafka's assignors give a partition to another member.
 """
 

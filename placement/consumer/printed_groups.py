@@ -7,10 +7,6 @@ another by range, the default of clients. Each assumption is a note.
 
 Constraints: moves are counted from what members hold now, even while the group is on its way to its target.
 
-Example: members hold orders-0 to orders-5 and the dump has 7 partitions of orders: orders-6 is nobody's so far.
-
-Left out: racks of members; patterns of topics.
-
 Source: ours; ConsumerGroupCommand (4.3.1), group.consumer.assignors and partition.assignment.strategy for the defaults.
 """
 

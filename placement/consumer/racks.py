@@ -2,13 +2,7 @@
 
 What it decides: which partitions a member can read within its rack, the question that all rack-aware assignors ask.
 
-How: partitions share a few sets of racks, so each has the number of its set, and a table of members' racks against
-sets answers for all of them. A member without a rack, or with the empty one, has none; a replica's empty rack is one.
-
-Example: partitions with replicas on {a, b}, {b} and {a, b}: sets ({a, b}, {b}), codes 0 1 0; a member in rack a
-matches the first and the third.
-
-Source: Kafka's AbstractPartitionAssignor.useRackAwareAssignment, commit 1eb7644 (2024-10); KIP-881.
+Source: Kafka's AbstractPartitionAssignor.useRackAwareAssignment, 4.3.1; KIP-881.
 """
 
 from __future__ import annotations

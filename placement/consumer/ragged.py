@@ -10,10 +10,6 @@ Example:
     ([[1, 2], [], [3]], array([2, 0, 1]))
     >>> rows.row(0)
     array([1, 2], dtype=int32)
-
-Cost of `grouped`: values + groups, by counting; numpy's stable sort takes ten times as long.
-
-Left out: changing a row; an assignor builds its answer once. Source: ours; known as CSR among sparse matrices.
 """
 
 from __future__ import annotations

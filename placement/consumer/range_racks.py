@@ -14,7 +14,7 @@ Cost: matched together, numbers x members x topics; alone, members x partitions.
 
 Example: a topic of 2 partitions with replicas in racks b and a, members x in a and y in b: x gets 1 and y gets 0.
 
-Source: RangeAssignor.assignWithRackMatching, commit 1eb7644 (2024-10); KIP-881.
+Source: RangeAssignor.assignWithRackMatching, 4.3.1; KIP-881.
 """
 
 from __future__ import annotations

@@ -12,8 +12,6 @@ Example:
     >>> load_assignor("sticky")
     StickyAssignor(corrected=False, max_generation=-1)
 
-Left out: assignors with arguments; whoever needs one calls it from Python.
-
 Source: names are those of partition.assignment.strategy and group.remote.assignor, 4.0; entry points are Python
 packaging's.
 """

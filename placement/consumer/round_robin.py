@@ -1,15 +1,7 @@
 """Assign all partitions in order, dealt to the subscribed members in turn, as RoundRobinAssignor.
 
-Goals, most important first: with equal subscriptions, members differ by one partition at most. With different ones,
-members without a partition's topic are skipped, which can be far from balanced.
-
 Constraints: each partition of a subscribed topic with metadata goes to one of its subscribers; prior assignments
 are not looked at.
-
-How: partitions are sorted by topic and number, members as by the range assignor, static ones first. The turn goes on
-from topic to topic. Within a topic it goes round its subscribers alone, so that a whole topic is dealt at once.
-
-Cost: partitions + subscriptions.
 
 Example:
 
@@ -21,7 +13,7 @@ Example:
     >>> [str(one) for one in assignment.of("a")], [str(one) for one in assignment.of("b")]
     (['t-0', 't-2', 'u-1'], ['t-1', 'u-0'])
 
-Source: org.apache.kafka.clients.consumer.RoundRobinAssignor, commit 1eb7644 (2024-10).
+Source: org.apache.kafka.clients.consumer.RoundRobinAssignor, 4.3.1.
 """
 
 from __future__ import annotations

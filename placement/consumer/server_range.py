@@ -1,12 +1,7 @@
 """Assign ranges as the server's RangeAssignor: of each topic, the first members get the first partitions.
 
-Goals, most important first: members hold the same partition numbers of topics with as many partitions; per topic, they
-differ by one at most.
-
 Constraints: each partition of a subscribed topic goes to one of its subscribers; prior assignments are not looked
 at; racks neither, unlike on the client side. A topic that does not exist is an error here.
-
-How: the ranges are those of `placement.consumer.client_range`, members in the same order, static ones first.
 
 Example:
 
@@ -20,7 +15,7 @@ Example:
     >>> [str(one) for one in assignment.of("c1")]
     ['t0-2', 't1-2']
 
-Source: org.apache.kafka.coordinator.group.assignor.RangeAssignor, commit 1eb7644 (2024-10); KIP-848.
+Source: org.apache.kafka.coordinator.group.assignor.RangeAssignor, 4.3.1; KIP-848.
 """
 
 from __future__ import annotations

@@ -7,15 +7,11 @@ partitions, names that Java and Python order differently or that collide in Java
 Constraints: with `sound`, claims are such as an assignor made them: each partition exists, is claimed by one member, in
 one generation. Otherwise anything may be claimed by anybody.
 
-Example: an assignor of one's own:
-
     from placement.consumer.strategies import check_assignor
     check_assignor(MyAssignor)
 
 It passes in silence, or raises `AssignorFailure` with the smallest group found and the rules it breaks. The search is
 derandomised: the same assignor gives the same result on every run.
-
-Left out: sizes beyond what a person can check by hand.
 
 Source: ours; hypothesis 6.
 """

@@ -3,9 +3,7 @@
 What it decides: who can get a topic's partitions, in a given order of members; and which of the two algorithms that
 Kafka has for each of its later assignors is the one for this group.
 
-Example: members a:{t, u} and b:{u} in the order b, a: t has a, u has b and a.
-
-Source: Kafka's AbstractPartitionAssignor and SubscriptionType, commit 1eb7644 (2024-10).
+Source: Kafka's AbstractPartitionAssignor and SubscriptionType, 4.3.1.
 """
 
 from __future__ import annotations

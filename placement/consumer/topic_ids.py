@@ -2,10 +2,6 @@
 
 What it decides: the 16 bytes that stand for a topic where order or hashing by id reaches the result.
 
-How: an id is given with the topic, as Kafka prints it: 22 characters of URL-safe base64. A topic without one that is
-named by such a text is taken to be named by its id. For any other the id is made from its name, so that the
-same question has the same answer every time; in a real cluster it was drawn at random when the topic was made.
-
 Example:
 
     >>> topic_id("orders", "PTbYb4j67mdVntpRPBbzHg").hex()

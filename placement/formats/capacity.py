@@ -1,16 +1,7 @@
 """Read the capacities of brokers from a separate file: disk bytes, network bytes a second, producers' bytes a second.
 
-Goals, most important first: a capacity that the file does not state stays unknown, never zero; the broker `-1` states
-the capacity of every broker that the file does not name; a disk of several log directories is known directory by
-directory and as their sum.
-
 Constraints: a capacity file is the user's own, so no line is rejected: the first mistake is an InputError that names
 the line or the broker, and the value.
-
-How: JSON is Cruise Control's capacity.json, in which DISK is a number or a map of log directories to numbers (MB of
-2^20 bytes), NW_IN and NW_OUT are KB of 2^10 bytes a second, and CPU is not used. CSV is
-`broker,disk_bytes[,network_in[,network_out]]` in bytes and bytes a second, or has a heading that names columns of
-`COLUMNS` in any order. A blank cell is an unknown value.
 
 Example:
 
@@ -19,8 +10,6 @@ Example:
     (2000, 50)
     >>> found.of(BrokerId(8)).disk_bytes, found.of(BrokerId(8)).ingress_bytes_per_second
     (1000, None)
-
-Left out: CPU, as no measure of this library uses it.
 
 Source: Cruise Control BrokerCapacityConfigFileResolver (DISK in MB, NW_IN and NW_OUT in KB/s, broker -1 the default).
 """

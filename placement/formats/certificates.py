@@ -5,19 +5,9 @@ What it decides: the JSON beside a plan from which, with the input, the checker 
 Constraints: arrays stand in the order of `brokers`, those of the input followed by nothing else; brokers that the goal
 adds are in the goal and in their place by id. Whole numbers only. What is read is checked for its shape, not believed.
 
-How: the digest is SHA-256 over the brokers (id, rack, fenced, what else is true of them) and over topic, partition,
-replicas and leader of every partition, in the order of topic names and partition ids, so that another dump of the same
-state has the same digest.
-
-Example: {"version": 1, "goal": {"kind": "balance", …}, "replicas": {"low": [2, 4], …, "weight": 1000}, …}
-
 The bytes of each partition's copy have a digest of their own, as they change from minute to minute: with goal's `by`
 "bytes" the prices prove something about these only. By replicas it is null. Who is in sync, on which elections depend,
 and the summary beside the certificate have theirs too; a certificate of before has none.
-
-Left out: sizes in the digest of the input.
-
-Source: ours.
 """
 
 from __future__ import annotations

@@ -7,8 +7,6 @@ the reason that these functions return.
 Constraints: ids fit Java's int; partition ids stay below `PARTITION_ID_MAX`, ten times the
 largest clusters known, so that no number in a file decides how much memory is taken.
 
-Example: fault_of_row(leader=4, replicas=(1, 2), isr=(1,)) == "Leader 4 is no replica (1,2)".
-
 Source: Kafka 4.0 internals/Topic.validate (names), Partition and PartitionRegistration (sets).
 """
 

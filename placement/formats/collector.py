@@ -2,8 +2,6 @@
 
 The collector looks at all living objects again and again while their number grows: four of the five seconds that a JSON
 text of 100 MB takes are its own.
-
-Source: ours.
 """
 
 from __future__ import annotations

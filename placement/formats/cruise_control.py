@@ -9,10 +9,6 @@ errorMessage alone is a NothingUsableError that says what Cruise Control answere
 
 Keys are compared without case and punctuation, as versions differ ("min-isr", "minIsr").
 
-Example: {"summary":{"numReplicaMovements":1},"proposals":[…],"loadAfterOptimization":{"brokers":[…]}} is one
-cluster "NAME (after)" with the facts ("numReplicaMovements", "1") and ("proposals", "1").
-
-Left out: /partition_load and the capacity file; goals' statistics.
 Source: Cruise Control servlet/response (OptimizationResult, CruiseControlState, ErrorResponse, UserTaskState), 2.5.
 """
 

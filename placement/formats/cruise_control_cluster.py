@@ -8,10 +8,7 @@ listed for each broker with the counts.
 A partition may stand in several lists (urp and under-min-isr); equal entries are one partition; an entry that
 contradicts an earlier entry of the same partition is rejected.
 
-Example: {"KafkaBrokerState":{"ReplicaCountByBrokerId":{"1":5},"LeaderCountByBrokerId":{"1":2}},
-"KafkaPartitionState":{"urp":[]}} is broker 1 with 5 replicas and 2 leaders.
-
-Left out: log directories by broker. Source: Cruise Control ClusterBrokerState, ClusterPartitionState, PartitionState.
+Source: Cruise Control ClusterBrokerState, ClusterPartitionState, PartitionState.
 """
 
 from __future__ import annotations

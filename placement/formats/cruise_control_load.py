@@ -4,10 +4,6 @@ The same object stands inside rebalance answers, as loadBeforeOptimization and
 loadAfterOptimization. It lists no partition, so the view has none and its totals carry all
 there is. DiskMB counts 2^20 bytes.
 
-Example: {"brokers":[{"Broker":0,"Rack":"a","Replicas":44,"Leaders":23,"DiskMB":1.5}]} is one
-broker in rack a with 44 replicas, 23 leaders and 1,572,864 bytes.
-
-Left out: CPU and network rates, which no measure of ours uses; `hosts`, which sums the brokers of a machine.
 Source: Cruise Control BrokerStats and SingleBrokerStats (older versions print no Rack).
 """
 

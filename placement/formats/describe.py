@@ -1,20 +1,8 @@
 """Read `kafka-topics --describe` text of any length into one ClusterView, in one pass.
 
-Goals, most important first: every line accounted for; a million partitions at the speed of splitting their lines;
-bounded memory. Constraints: rows = topic lines + partition lines; each is analysed or rejected with its line; all other
-lines are skipped and counted.
-
-How: describe_block reads the common lines of a block with one regular expression; describe_line, which would read
-those alike, reads the others one by one and names every fault. When the text ends, duplicates are rejected (the first
-stays), and what the topic lines declare is compared with the partitions seen.
-
 `partitions_complete` is False when no topic line was seen: Kafka prints none when a
 filter such as --under-replicated-partitions is given; and when no partition line was, as with --topics-with-overrides.
 
-Example: "Topic: a\\tPartitionCount: 1\\tReplicationFactor: 2\\tConfigs: min.insync.replicas=2" and
-"\\tTopic: a\\tPartition: 0\\tLeader: 1\\tReplicas: 1,2\\tIsr: 1" give a view of two brokers and one partition.
-
-Left out: racks and brokers that hold nothing, which a describe does not print.
 Source: Kafka TopicCommand, 0.8 to 4.3.
 """
 

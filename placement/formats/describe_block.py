@@ -3,8 +3,6 @@
 Constraints: the same rows as describe_line gives, or none: a line that the pattern does not match, or whose lists
 cannot describe one partition, is returned for describe_line. Configs and the fields behind Isr are parsed by
 describe_line itself, once for each distinct text.
-
-Cost: three microseconds a line.
 """
 
 from __future__ import annotations

@@ -1,15 +1,6 @@
 """Find JSON documents in a text, bound their size, parse them, and look values up.
 
-Goals, most important first: one clear error instead of a traceback, whatever the bytes; no more memory than the limit
-allows. Constraints: a text larger than `JSON_BYTES_MAX` is refused before it is parsed; nesting that Python cannot
-follow is an error like any other.
-
-How: a text may hold several documents with captions between them (kafka-reassign-partitions
---generate prints two); a document begins on a line that begins with a brace.
-
-Example: "Current partition replica assignment\\n{…}\\n\\nProposed …\\n{…}" gives two documents with these captions.
-
-Left out: NaN and Infinity, which JSON does not have. Source: RFC 8259.
+Source: RFC 8259.
 """
 
 from __future__ import annotations

@@ -3,11 +3,6 @@
 Every format names topic, partition, replicas, leader and ISR in its own words; once
 those are found, what makes an entry usable is the same, and so are the sentences that
 say why one is not. An entry's place in the document stands in the reason ("partitions[3]: …").
-
-Example: Entry("partitions[3]", "a", 0, replicas=["1", "2"]) is rejected: "partitions[3]:
-a broker id in replicas is the text '1'; allowed are whole numbers from 0 to 2147483647".
-
-Source: ours.
 """
 
 from __future__ import annotations

@@ -7,12 +7,6 @@ Constraints: a row under a heading is one entry. One that cannot be used is reje
 cells that do not stand under their headings, a wrong topic, partition or offset, an entry listed before. Rows in = rows
 analysed + rows rejected. Lines that describe nothing are passed over and counted.
 
-How: group_text.py reads the cells. A committed offset, an end offset or a lag that is not known is printed as "-".
-
-Example: "GROUP  TOPIC  PARTITION  CURRENT-OFFSET …" begins a table of offsets.
-
-Left out: share groups and streams groups, which other tools describe.
-
 Source: Kafka 4.3.1 and 3.9.2 tools, ConsumerGroupCommand.printOffsets, printMembers and printStates; KIP-1099.
 """
 

@@ -5,10 +5,6 @@ protocol (KIP-848), whose members have epochs, a member also has a target assign
 
 Constraints: a row whose cells do not stand under their headings is a RowError, never a guess.
 
-How: a heading says where its columns begin. The tool pads every column to its widest value, so that a cell is what
-stands from its heading to the next, and ids of groups and clients may have blanks. Assignments are
-`orders:0,1;audit:2` (4.0 and newer) or `orders(0,1), audit(2)` (until 3.9); "-" is none.
-
 Example:
     >>> partitions_of("orders:0,1;audit:2") == partitions_of("orders(0,1), audit(2)")
     True

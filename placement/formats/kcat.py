@@ -4,10 +4,7 @@ What it decides: nothing but names: topics[].partitions[] with leader, replicas 
 the brokers that are alive. It carries no rack, no setting of a topic and no offline list; a replica on a broker that is
 not listed tells that the broker is away.
 
-Example: {"brokers":[{"id":1,"name":"b1:9092"}],"topics":[{"topic":"a","partitions":[
-{"partition":0,"leader":1,"replicas":[{"id":1}],"isrs":[{"id":1}]}]}]} is a view of one broker and one partition.
-
-Left out: offsets queries of kcat -Q. Source: edenhill/kcat json.c, metadata_print_json.
+Source: edenhill/kcat json.c, metadata_print_json.
 """
 
 from __future__ import annotations

@@ -6,14 +6,6 @@ broker) occupies its directory, but the broker serves the current copy, so it al
 Constraints: a topic name may contain "-", so a partition's name is split at its last "-". Brokers that are away are not
 asked by the tool; their replicas are missing here, and nothing is invented for them.
 
-How: the tool prints two lines of text and one JSON line, with keys in no fixed order.
-
-Example: {"brokers":[{"broker":1,"logDirs":[{"logDir":"/d1","error":null,"partitions":[
-{"partition":"eu-west-orders-0","size":7,"offsetLag":0,"isFuture":false}]}]}]} is 7 bytes of eu-west-orders-0 on
-broker 1.
-
-Left out: offsetLag, which is a lag of the log behind the high watermark and not a load.
-
 Source: Kafka 4.3.1 tools/LogDirsCommand.
 """
 

@@ -7,11 +7,7 @@ named counts before a client id, both before a beginning, and the longest beginn
 Constraints: a zones file is the user's own, so no line is rejected: the first mistake is an InputError that names the
 line and the value.
 
-How: lines that are blank or begin with # are skipped, a heading `host,zone`, `client_id,zone` or with `cluster` too.
-
-Example: read_member_zones(b"10.1.*,west\\n", source="zones.csv").zone_of("any", "10.1.0.7", "billing-1") == "west"
-
-Left out: zones of networks by their masks. Source: KIP-392 and KIP-881 for client.rack; RFC 4180 for quoted fields.
+Source: KIP-392 and KIP-881 for client.rack; RFC 4180 for quoted fields.
 """
 
 from __future__ import annotations

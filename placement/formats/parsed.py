@@ -6,12 +6,6 @@ rejected, and that each rejected row is listed, so that no parser can lose a row
 
 Lines that describe nothing (blank lines, headings of other tools, log warnings) are no rows; they
 are skipped and counted.
-
-Example: a describe of two topic lines and three partition lines, one of them damaged,
-is rows_in 5, rows_analysed 4, rows_rejected 1.
-
-Left out: how rejects are shown. `value` is the text found, cut; who prints it escapes it.
-Source: ours.
 """
 
 from __future__ import annotations

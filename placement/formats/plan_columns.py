@@ -5,15 +5,6 @@ What it decides: whether a text is a plan in the form that Kafka's tools write, 
 Constraints: a text gives either the columns that Python's json would find, or None: in another form (other keys, blanks
 between entries, values of another type), and wherever a sentence about an entry might be needed.
 
-How: between the brackets, "},{" ends one entry and begins the next. With a line's end there instead, the entries are
-lines of JSON, which Arrow reads by a fixed schema. A text with "},{" in a string is not taken, as a string with a
-line's end in it is no JSON, and neither is one in which a separator is missing, as entries and separators are counted.
-
-Example: {"version":1,"partitions":[{"topic":"t","partition":0,"replicas":[3,2]}]} gives topics ("t",), topic [0],
-partition [0], replicas [[3, 2]].
-
-Left out: directories other than "any".
-
 Source: Kafka 4.3.1 ReassignPartitionsCommand (formatAsReassignmentJson).
 """
 

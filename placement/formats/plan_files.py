@@ -5,14 +5,6 @@ run them with kafka-reassign-partitions and kafka-leader-election.
 
 Constraints: rows stand by topic, then partition, as Kafka prints them; the same plan gives the same bytes.
 
-How: the files of one step are executed, verified until complete (which also clears the throttle), and then the
-preferred election is held for the partitions whose first replica does not lead by itself.
-
-Example: reassignment_json of one row t-0 to brokers 3, 2 is
-{"version":1,"partitions":[{"topic":"t","partition":0,"replicas":[3,2],"log_dirs":["any","any"]}]}.
-
-Left out: running the commands.
-
 Source: Kafka 4.3.1 ReassignPartitionsCommand, LeaderElectionCommand (parseReplicaElectionData).
 """
 

@@ -7,11 +7,6 @@ Constraints: every partition of the plan is in one batch. An election follows ea
 led by its preferred leader. One more, of others, brings to their preferred leader the partitions that the plan leaves
 alone and counts as led by it.
 
-Example: a plan in two batches whose second changes no leader has batch-01.json, preferred-election-01.json and
-batch-02.json.
-
-Left out: elections of excluded topics, which stay as they are.
-
 Source: ours; the texts are those of plan_files.py.
 """
 

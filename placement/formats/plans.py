@@ -7,16 +7,6 @@ Constraints: an entry is used or rejected with its reason, and the counts add up
 is used and counted in `unchanged_count`. Nothing is mended: kafka-reassign-partitions refuses a whole file for one
 rejected entry, and `refusal` says so.
 
-How: a plan is recognised by its content. What --generate prints is two documents, of which the one under "Proposed" is
-the plan and the one under "Current" the state before; Cruise Control's oldReplicas are that state too. Entries whose
-state before is not the view's are counted in `stale_count`: the plan was made for another moment.
-
-Example: `read_plan([b'{"partitions":[{"topic":"t","partition":9,"replicas":[1]}]}'], source="p.json", view=view)` of a
-topic t with one partition raises NothingUsableError: "p.json: nothing can be used: partitions[0]: topic t has no
-partition 9 …".
-
-Left out: repairs. topicmappr writes the JSON of kafka-reassign-partitions, one file a topic.
-
 Source: Kafka 4.3.1 ReassignPartitionsCommand (parseExecuteAssignmentArgs); Cruise Control ExecutionProposal, 2.5.
 """
 

@@ -1,11 +1,5 @@
 """Recognise the output of Kafka's tools that places no replica, to say what it is and what to give instead.
 
-How: the first lines decide, by the headings and phrases that the tools print.
-
-Example: what_is("GROUP  TOPIC  PARTITION  CURRENT-OFFSET …") names kafka-consumer-groups --describe.
-
-Left out: lists of groups whose ids all have blanks, or other characters than names of topics, which could be any text.
-
 Source: Kafka 4.3.1 tools: ConsumerGroupCommand, GetOffsetShell, MetadataQuorumCommand, ReassignPartitionsCommand.
 """
 

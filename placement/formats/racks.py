@@ -1,15 +1,9 @@
 """Read the racks of brokers from a separate file, because most dumps contain none.
 
-How: JSON is {"1": "west", "2": "east"}, or by cluster {"lisbon": {"1": "west"}}, or either of these
-under "rackByBroker". CSV is `broker,rack` or `cluster,broker,rack`, with or without a
-heading; lines that are blank or begin with # are skipped.
-
 A racks file is the user's own, so no line is rejected: the first mistake is an InputError
 that names the line and the value.
 
-Example: read_racks(b"1,west\\n2,east\\n", source="racks.csv").for_cluster("any") == ((1, "west"), (2, "east"))
-
-Left out: racks of several lines. Source: Kafka broker.rack; RFC 4180 for quoted fields; JSON by interchange with
+Source: Kafka broker.rack; RFC 4180 for quoted fields; JSON by interchange with
 kafka-reassign-partitions wrappers that call it rackByBroker.
 """
 

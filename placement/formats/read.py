@@ -1,15 +1,9 @@
 """Read any known dump, recognised by its content, into a ParsedDump.
 
-How: UTF-16 and byte order marks are taken off; the first 64 KiB decide between JSON (a
-line that begins with a brace, before any line of a describe) and text. JSON is read whole, within
-a limit, and recognised by its keys; text goes through the describe reader in one pass.
-
 Documents that are recognised but describe no cluster (placement constraints, capacities, a
 topics-to-move list, …) are refused with the name of what they are.
 
 `check_head` tells from the first 64 KiB alone that a file is of no known format, before work on many files begins.
-
-Example: read_dump([b'{"version":1,"partitions":[…]}'], source="plan.json").format == "kafka-reassign-partitions"
 
 Source: the formats' own modules.
 """

@@ -3,17 +3,6 @@
 Constraints: entries that Kafka's tool refuses are rejected with their reason: broker ids as text, a
 list for a topic, an empty list of replicas, as many log_dirs as replicas or none.
 
-How: the input is {"version":1,"partitions":[{"topic","partition","replicas","log_dirs"?}]}. What
-`--generate` prints is two such documents with captions; they become two clusters,
-"NAME (current)" and "NAME (proposed)". Two documents without captions are numbered.
-The output is one line, as Kafka's: partitions by topic, then partition; no blanks; `log_dirs`
-always written, "any" for each replica.
-
-Example: write_reassignment(Assignment.of_topic("a", [[1, 2]])) ==
-'{"version":1,"partitions":[{"topic":"a","partition":0,"replicas":[1,2],"log_dirs":["any","any"]}]}'
-
-Left out: the log directories themselves: a ClusterView has no place for them, and a note says so.
-topicmappr's maps are the same JSON and are read here.
 Source: Kafka tools/reassign/ReassignPartitionsCommand (formatAsReassignmentJson, parsePartitionReassignmentData), 4.0.
 """
 

@@ -1,18 +1,8 @@
 """Gather partitions in columns while a dump is read, and close them into one PartitionTable.
 
-Goals, most important first: a few int32 per partition and no Python object; rows may come one at a time or a thousand
-at once, in any order of line.
-
 Constraints: closing checks them: each partition once (the first line stays, later ones
 come back as `Duplicate`); no matrix has more than `MATRIX_CELLS_MAX` cells, so one
 absurdly long list cannot widen a million rows (such rows come back as `TooWide`).
-
-How: chunks of columns are kept as they come; closing sorts by line, pads to one width,
-and finds duplicates by one stable sort of (topic, partition) keys.
-
-Example: rows (t, 0) on line 2 and (t, 0) on line 5 close into one row and Duplicate(line=5, first_line=2, …).
-
-Source: ours.
 """
 
 from __future__ import annotations

@@ -2,19 +2,8 @@
 
 What it decides: the bytes of each replica of a view, and what to take where the file does not say.
 
-Goals, most important first: a size that was measured is used as it is; the bytes of a broker are known as soon as every
-partition has one measured replica; what was not measured is said.
-
 Constraints: a partition without any size stays unknown, and with it the bytes of the cluster: a sum over the rest
 would understate some broker.
-
-How: kafka-log-dirs names each replica's broker. topicmappr's partition metadata and Cruise Control's /partition_load
-give one size a partition, which each of its replicas takes. A replica that a log-dirs file does not list (its broker
-was away) takes the largest of its partition, the size to which it will catch up.
-
-Example: orders-0 on brokers 1 and 3, of which only 1 was asked and has 7 bytes: 7 bytes on each, and a note.
-
-Left out: which directory a replica moves to; the directories are shown as they are.
 
 Source: Kafka tools/LogDirsCommand; kafka-kit kafkazk PartitionMeta (Size in bytes); Cruise Control PartitionLoadState
 (disk in MB of 2^20 bytes).

@@ -1,18 +1,7 @@
 """Split bytes of any origin into blocks of whole UTF-8 lines.
 
-Goals, most important first: read any length in one pass and bounded memory; give the same blocks however the bytes were
-cut into chunks.
-
 Constraints: a block ends at a line's end and is about two mebibytes; a line longer than
 `LINE_BYTES_MAX` is never held whole: its head comes as a block of its own, marked.
-
-How: a byte order mark tells UTF-16 from UTF-8; UTF-16 is decoded as it streams, and what
-cannot be decoded is escaped (``\\xff``), never fatal. Bytes that are not UTF-8 pass
-through; they are escaped where text is made of them.
-
-Example: chunks b"\\xef\\xbb\\xbfTopic", b": a\\n\\n" give one block b"Topic: a\\n\\n", first line 1.
-
-Left out: encodings without a mark other than UTF-8. Source: ours.
 """
 
 from __future__ import annotations

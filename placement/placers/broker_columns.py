@@ -7,8 +7,6 @@ stands beside them. Calls of a placer on the same brokers are rows of `Placement
 
 Constraints: ids are distinct; the columns keep the order of the brokers given.
 
-Example: three brokers, one without a rack (code -1):
-
     >>> from broker.ids import BrokerId
     >>> racks = {7: "b", 3: "a", 5: None}
     >>> columns = BrokerColumns.of([BrokerView(id=BrokerId(number), rack=rack) for number, rack in racks.items()])
@@ -16,8 +14,6 @@ Example: three brokers, one without a rack (code -1):
     (array([7, 3, 5], dtype=int32), array([ 1,  0, -1], dtype=int32))
     >>> columns.rack_names, columns.rack_hash_order
     (('a', 'b'), (-1, 0, 1))
-
-Left out: hosts, and anything else that no placer looks at.
 
 Source: the order of racks is that of java.util.HashMap over `Optional<String>`, as in
 Kafka's metadata/placement/StripedReplicaPlacer, 4.0.

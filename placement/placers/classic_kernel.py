@@ -2,13 +2,7 @@
 
 Gives the rows of `placement.placers.classic.readable_rows`, which says why they are what they are.
 
-How:
-Where the readable twin asks sets, this one notes in which row a rack or a broker was last
-used, so nothing is emptied between rows; where it divides, this one counts along. Without racks
-no candidate is ever rejected, so there is nothing to note. Indexes are unsigned, as numba else
-asks of each whether it counts from the end.
-
-Cost: rows · factor, plus the candidates rejected. Source: org.apache.kafka.admin.AdminUtils, 4.0.
+Source: org.apache.kafka.admin.AdminUtils, 4.0.
 """
 
 from __future__ import annotations

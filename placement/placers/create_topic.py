@@ -13,9 +13,6 @@ Example:
         ...
     broker.errors.InvalidPartitionsError: Number of partitions was set to an invalid non-positive value.
 
-Left out: -1, for which a controller takes num.partitions and default.replication.factor, which are not known here;
-quotas and the create.topic.policy; AdminUtils, which asks and refuses otherwise.
-
 Source: Kafka 4.3.1, ReplicationControlManager.createTopics, createTopic and createPartitions, and Topic.validate; the
 same texts in 3.9 to 4.2.
 """

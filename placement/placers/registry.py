@@ -11,8 +11,6 @@ Example:
     >>> load_placer("striped")
     StripedPlacer(release=Release(name='4.3'))
 
-Left out: placers with arguments; whoever needs one calls it from Python.
-
 Source: ours; entry points are those of Python packaging.
 """
 

@@ -3,17 +3,6 @@
 Gives the rows of `placement.placers.striped.readable_rows`, which says why they are what they are,
 and leaves the generator in the same state.
 
-How:
-Everything that is ever shuffled lies in one array, `items`, cut into segments: 1 + 2·r and
-2 + 2·r hold the fenced and the unfenced brokers of rack r, racks numbered in hash order;
-segment 0, the ring, holds for each rack, in the order of the stripe, which segment has its
-unfenced brokers. A shuffle of all is thus one pass over the segments, in order. A remainder by the
-shrinking bound of a shuffle costs more than the rest of a draw, so the quotient is guessed by
-multiplication and put right. What a list remembers lies in one row of `lists`, one cache line. Indexes are
-unsigned, as numba else asks of each whether it counts from the end.
-
-Cost: rows · factor, and a shuffle of all brokers for each round of as many rows.
-
 Source: Kafka metadata/placement/StripedReplicaPlacer, 4.0; java.util.Random, Java 17.
 """
 

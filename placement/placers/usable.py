@@ -7,16 +7,12 @@ shutdown, and since 4.3 one whose log directories are all cordoned (KIP-1066). A
 its controlled shutdown, and is given again. Replica lists by hand are another matter (manual.py): up to 4.3.1 the
 controller takes cordoned brokers in them, as it does in a reassignment.
 
-Example: three brokers, one of them cordoned:
-
     >>> from broker.ids import BrokerId
     >>> brokers = [BrokerView(id=BrokerId(number), cordoned=number == 2) for number in (1, 2, 3)]
     >>> [broker.id for broker in usable_brokers(brokers)]
     [1, 3]
     >>> [broker.id for broker in usable_brokers(brokers, Release("4.2"))]
     [1, 2, 3]
-
-Left out: brokers some of whose directories are cordoned; they are used as any other, and choose a directory themselves.
 
 Source: org.apache.kafka.controller.BrokerHeartbeatManager.UsableBrokerIterator, 3.9 to 4.3;
 org.apache.kafka.metadata.BrokerRegistration.hasUncordonedDirs, 4.3.1.

@@ -3,16 +3,7 @@
 What it decides: the partition of a keyed record: the same key always meets the same partition, and so order is kept
 within a key, for as long as the number of partitions stays.
 
-Goals, most important first:
-1. The partition is the one that Kafka's Java producer picks, for any bytes.
-2. Columns of keys are routed at memory speed: tens of millions of keys a second on one core.
-
 Constraints: a key is bytes, after serialisation; the hash never sees what they mean.
-
-How:
-murmur2 eats a key four bytes at a time, little-endian, and stirs in the one to three that are
-left over. Its sign bit is then cleared (not its absolute value taken: -2^31 has none), and the
-remainder by the number of partitions is the partition.
 
 Example:
 
@@ -22,9 +13,6 @@ Example:
     1
     >>> partitions_of_keys(KeyColumn.of([b"kafka", b"", b"21"]), 3)
     array([1, 0, 0], dtype=int32)
-
-Left out: keys without bytes (null); a partitioner decides for those (`placement.producer.partitioners`).
-librdkafka's other hashes (CRC-32, FNV-1a) are not Kafka's.
 
 Source: org.apache.kafka.common.utils.Utils.murmur2 and BuiltInPartitioner.partitionForKey, 4.0.
 """

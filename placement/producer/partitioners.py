@@ -2,21 +2,8 @@
 
 What it decides: the partition of a record that names none and has no key, or whose key is ignored.
 
-Goals, most important first:
-1. Given the same draws, the partitions are those of Kafka's classes.
-2. One interface for all, so that a model of batching can set them side by side.
-
 Constraints: a partition without a leader is chosen only when no partition of the topic has one.
 Every draw comes from the `RandomSource` handed in; each takes its sign bit cleared, as Kafka does.
-
-How:
-`RoundRobinPartitioner` counts, one up for each record. `StickyPartitioner` keeps one partition until a
-batch is full or sent, then draws another: never the same twice where two are available (KIP-480).
-`AdaptivePartitioner` keeps one until it has been given `batch.size` bytes, then draws the next with
-chances inverse to the lengths of the queues that wait for the brokers (KIP-794); it changes later,
-at most at twice those bytes, while the batch being filled is not yet full.
-
-Example: round-robin goes on at each record; sticky stays until a batch is full:
 
     >>> from broker.entropy import JavaRandom
     >>> topic = TopicPartitions.all_available(3)
@@ -26,9 +13,6 @@ Example: round-robin goes on at each record; sticky stays until a batch is full:
     >>> sticky = StickyPartitioner(JavaRandom(1))
     >>> len({sticky.partition(topic) for _ in range(5)})
     1
-
-Left out: the records that the producer of 2.4 to 3.2 gave twice to RoundRobinPartitioner, skipping a
-partition at each new batch (KAFKA-9965); threads racing for one partition.
 
 Source: RoundRobinPartitioner, DefaultPartitioner (2.3), StickyPartitionCache and BuiltInPartitioner,
 org.apache.kafka.clients.producer, 4.0.

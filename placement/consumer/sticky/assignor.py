@@ -1,18 +1,9 @@
 """Assign partitions as balanced as possible, moving as few as possible from their former members.
 
-Goals, most important first: balance; stickiness.
-
-How: claims are settled (`placement.consumer.sticky.claims`); if all members subscribe to the same topics, quotas decide
-(`placement.consumer.sticky.constrained`), else a greedy assignment is balanced by moves
-(`placement.consumer.sticky.balance`). The cooperative variant then takes back each partition that goes from one member
-to another: the new one gets it in the next rebalance, once the old one has let go.
-
 Kafka's own answer can be wrong in three ways, each seen in its own code: a member without topics that is first in
 Java's order is passed over when subscriptions are compared, so that it gets partitions; a partition can go back to
 an older owner that no longer subscribes; a claim on a partition that does not exist makes it lose count. With
 `corrected` none of these happens. The default is Kafka's answer.
-
-Example: eight partitions on three members; y leaves, and x and z keep all of theirs:
 
     >>> from broker.entropy import SplitMix64
     >>> from placement.consumer.group import Member, Topic
@@ -27,7 +18,7 @@ Example: eight partitions on three members; y leaves, and x and z keep all of th
     >>> [set(first.of(name)) <= set(second.of(name)) for name in "xz"], [len(second.of(name)) for name in "xz"]
     ([True, True], [4, 4])
 
-Source: StickyAssignor and CooperativeStickyAssignor, commit 1eb7644 (2024-10); KIP-54, KIP-429, KIP-341.
+Source: StickyAssignor and CooperativeStickyAssignor, 4.3.1; KIP-54, KIP-429, KIP-341.
 """
 
 from __future__ import annotations

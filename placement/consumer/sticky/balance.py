@@ -2,7 +2,7 @@
 
 Steps 3 to 5 of `placement.consumer.sticky.general`, which says what they do and why.
 
-Source: AbstractStickyAssignor.GeneralAssignmentBuilder.balance, commit 1eb7644 (2024-10).
+Source: AbstractStickyAssignor.GeneralAssignmentBuilder.balance, 4.3.1.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ Cost: claims.
 
 Example: a and b both claim t-0 in generation 3: t-0 is contested and neither holds it.
 
-Source: AbstractStickyAssignor.allSubscriptionsEqual, commit 1eb7644 (2024-10).
+Source: AbstractStickyAssignor.allSubscriptionsEqual, 4.3.1.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ What is said of racks also holds for claims: a partition beyond the end of its t
 count, so that partitions are given twice or it ends in IllegalStateError. This module does the same;
 `placement.consumer.sticky.quota` is the fast way for claims without phantoms, disputes and racks.
 
-Source: AbstractStickyAssignor.ConstrainedAssignmentBuilder, commit 1eb7644 (2024-10).
+Source: AbstractStickyAssignor.ConstrainedAssignmentBuilder, 4.3.1.
 """
 
 from __future__ import annotations

@@ -24,8 +24,7 @@ Cost: partitions per pass, subscribers per move.
 
 Example: t of 3 for {a, b}, u of 1 for {b}; a holds all of t: b gets u, then t-0 moves to b.
 
-Source: AbstractStickyAssignor.GeneralAssignmentBuilder, commit
-1eb7644 (2024-10).
+Source: AbstractStickyAssignor.GeneralAssignmentBuilder, 4.3.1.
 """
 
 from __future__ import annotations

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import attrs
 import numpy as np
-from numpy.typing import NDArray
 
 from broker.cluster import Int32Array, Int64Array
 from broker.compiled import compiled
@@ -43,21 +42,14 @@ def fill_sound(group: Group, held: Ragged) -> Filled:
     members_by_id = np.argsort(group.member_ranks)
     subscribers = subscribers_of(group, members_by_id)
     topics = _topics_in_order(group, subscribers.lengths)
-    owners = np.full(group.partition_count, NOBODY, np.int32)
-    sizes = np.zeros(len(group.members), np.int64)
-    keeps = np.zeros(len(held.values), np.bool_)
-    wanted = group.subscribed
-    keep_subscribed(
-        len(group.topics),
-        wanted.starts,
-        wanted.values,
-        held.starts,
-        held.values,
-        group.partition_topics,
-        owners,
-        sizes,
-        keeps,
+    wanted, topic_count = group.subscribed, len(group.topics)
+    keeps = np.isin(
+        held.rows.astype(np.int64) * topic_count + group.partition_topics[held.values],
+        wanted.rows.astype(np.int64) * topic_count + wanted.values,
     )
+    owners = np.full(group.partition_count, NOBODY, np.int32)
+    owners[held.values[keeps]] = held.rows[keeps]
+    sizes = np.bincount(held.rows[keeps], minlength=len(group.members))
     starts, initial = group.partition_starts, not sizes.any()
     ordered = Ragged(starts, np.arange(group.partition_count, dtype=np.int32)).take(topics).values
     free = ordered[owners[ordered] == NOBODY]
@@ -69,7 +61,7 @@ def fill_sound(group: Group, held: Ragged) -> Filled:
         free=free,
         revoked=not keeps.all(),
         initial=initial,
-        still=is_still(topics, starts, subscribers.starts, subscribers.values, owners, sizes),
+        still=_is_still(group, subscribers, owners, sizes),
     )
 
 
@@ -79,33 +71,6 @@ def _topics_in_order(group: Group, subscriber_counts: Int64Array) -> Int64Array:
     named = np.bincount(group.subscribed.values, minlength=len(group.topics))
     order = np.argsort(named, kind="stable")
     return order[subscriber_counts[order] > 0]
-
-
-@compiled
-def keep_subscribed(
-    topic_count: int,
-    wanted_starts: Int64Array,
-    wanted: Int32Array,
-    held_starts: Int64Array,
-    held: Int32Array,
-    partition_topics: Int32Array,
-    owners: Int32Array,
-    sizes: Int64Array,
-    keeps: NDArray[np.bool_],
-) -> None:
-    """Fill `keeps` bool[N], `owners` int32[P] and `sizes` int64[M] with what members hold of topics they subscribe to.
-
-    Rows of `wanted` are the topics of each member, rows of `held` its partitions.
-    """
-    reader = np.full(topic_count, -1, np.int64)
-    for member in range(len(sizes)):
-        for topic in wanted[wanted_starts[member] : wanted_starts[member + 1]]:
-            reader[topic] = member
-        for place in range(held_starts[member], held_starts[member + 1]):
-            if reader[partition_topics[held[place]]] == member:
-                keeps[place] = True
-                owners[held[place]] = member
-                sizes[member] += 1
 
 
 @compiled
@@ -131,19 +96,10 @@ def give_least_loaded(
         sizes[least] += 1
 
 
-@compiled
-def is_still(
-    topics: Int64Array,
-    partition_starts: Int64Array,
-    starts: Int64Array,
-    subscribers: Int32Array,
-    owners: Int32Array,
-    sizes: Int64Array,
-) -> bool:
-    """Return whether no partition of `topics` can move to a subscriber with at least two fewer than its owner has."""
-    for topic in topics:
-        floor = sizes[subscribers[starts[topic] : starts[topic + 1]]].min()
-        for owner in owners[partition_starts[topic] : partition_starts[topic + 1]]:
-            if sizes[owner] > floor + 1:
-                return False
-    return True
+def _is_still(group: Group, subscribers: Ragged, owners: Int32Array, sizes: Int64Array) -> bool:
+    """Return whether no partition can move to a subscriber with at least two fewer than its owner has."""
+    shared, owned = np.flatnonzero(subscribers.lengths), np.flatnonzero(owners != NOBODY)
+    least = np.zeros(len(group.topics), np.int64)
+    if shared.size:
+        least[shared] = np.minimum.reduceat(sizes[subscribers.values], subscribers.starts[shared])
+    return not (sizes[owners[owned]] > least[group.partition_topics[owned]] + 1).any()

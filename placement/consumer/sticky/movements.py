@@ -9,7 +9,7 @@ Partitions of different topics may have the same hash, such as t11-1 and t21-0, 
 
 Example: t-0 went from a to b; now t-5 shall go from b to a: t-0 goes back instead, and t-5 stays.
 
-Source: AbstractStickyAssignor.PartitionMovements, commit 1eb7644 (2024-10).
+Source: AbstractStickyAssignor.PartitionMovements, 4.3.1.
 """
 
 from __future__ import annotations

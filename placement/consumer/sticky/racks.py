@@ -3,10 +3,7 @@
 What it decides: whether a member may keep or get a partition while racks are looked at, and in which order
 unassigned partitions are met.
 
-How: racks are looked at when some member's is among the replicas' and not all partitions stand in all racks. The
-order, though, depends on them whenever any member has one: partitions with fewer members in their racks come first.
-
-Source: AbstractStickyAssignor.RackInfo, commit 1eb7644 (2024-10).
+Source: AbstractStickyAssignor.RackInfo, 4.3.1.
 """
 
 from __future__ import annotations

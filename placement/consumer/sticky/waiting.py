@@ -3,9 +3,7 @@
 What it decides: of what a member holds, how many partitions stay; and the two queues from which free partitions find
 their members, those below N div C and those exactly there that may get one more.
 
-Example: 4 partitions, 2 members; the first holds 3 and keeps 2, the second holds 1, keeps it and waits below.
-
-Source: AbstractStickyAssignor.ConstrainedAssignmentBuilder.assignOwnedPartitions, commit 1eb7644 (2024-10).
+Source: AbstractStickyAssignor.ConstrainedAssignmentBuilder.assignOwnedPartitions, 4.3.1.
 """
 
 from __future__ import annotations

@@ -1,11 +1,5 @@
 """Assign partitions as the server's UniformAssignor: sizes differ by one at most, and few partitions move.
 
-Goals, most important first: balance; stickiness.
-
-How: two algorithms; which one is due depends on whether all members subscribe to the same topics
-(`placement.consumer.uniform.homogeneous`) or not (`placement.consumer.uniform.heterogeneous`). What is listed twice
-counts once, and the order of lists does not matter: the coordinator keeps subscriptions and assignments in hash maps.
-
 Example:
 
     >>> from broker.entropy import SplitMix64
@@ -15,8 +9,6 @@ Example:
     >>> assignment = UniformAssignor().assign(group, SplitMix64(0))
     >>> [one.partition for one in assignment.of("a")], [one.partition for one in assignment.of("b")]
     ([0, 1], [2, 3, 4])
-
-Left out: racks, which Kafka's does not look at; the preview of 3.9, which moves more.
 
 Source: org.apache.kafka.coordinator.group.assignor.UniformAssignor, 4.0 to 4.3; KIP-848.
 """

@@ -12,7 +12,7 @@ from broker.entropy import SplitMix64
 from broker.errors import RefusedError
 from placement.consumer.group import Group, Member, Topic
 from placement.consumer.sticky import assignor as sticky
-from placement.consumer.sticky import balance, general_kernel
+from placement.consumer.sticky import balance
 from placement.consumer.sticky.assignor import CooperativeStickyAssignor, StickyAssignor
 from placement.consumer.sticky.balance import Balancing, Start
 from placement.consumer.sticky.claims import assigned_topics, settle
@@ -23,8 +23,6 @@ from placement.consumer.sticky.movements import Movements
 from placement.consumer.sticky.racks import StickyRacks, assigned_partitions
 from placement.consumer.strategies import groups
 from tests.placement.consumer.groups import answer, group, rows
-
-KERNELS = ("keep_subscribed", "give_least_loaded", "is_still")
 
 
 def drawn(chance: random.Random, held: list[Member], topics: list[Topic], born: int) -> Group:
@@ -122,13 +120,3 @@ def test_what_cooperative_withholds_is_found_on_arrays_as_in_maps(asked: Group) 
 def test_a_partition_goes_to_its_new_member_after_its_former_one_has_let_go() -> None:
     asked = group({"t": 4, "u": 1}, {"a": "t", "b": "t u"}, {"a": "t-0 t-1 t-2 t-3"})
     assert answer(CooperativeStickyAssignor(), asked) == {"a": "t-1 t-2 t-3", "b": "u-0"}
-
-
-def test_the_loops_say_the_same_in_plain_python(monkeypatch: pytest.MonkeyPatch) -> None:
-    held = {"a": "t-0 t-1 t-2 t-3 u-0", "b": "v-3"}
-    asked = group({"t": 9, "u": 2, "v": 5}, {"a": "t v", "b": "t u v", "c": "v"}, held)
-    compiled = rows(StickyAssignor().assign(asked, SplitMix64(0)))
-    for name in KERNELS:
-        monkeypatch.setattr(general_kernel, name, getattr(general_kernel, name).__wrapped__)
-    assert rows(StickyAssignor().assign(asked, SplitMix64(0))) == compiled
-    check_agreement(asked)
