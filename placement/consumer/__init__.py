@@ -15,7 +15,6 @@ Begin with `Group.of(members, topics)` and `load_assignor("sticky").assign(group
 - invariants: Check the invariants that every assignment must meet, and the bound on sizes of balanced ones.
 - measures: Measure an assignment: balance, stickiness and racks, each beside the best possible value.
 - optimum: Compute the most even sizes of any assignor, and the most partitions that can stay at these sizes.
-- circles: Keep more partitions with their former members while sizes stay as even as they are.
 - moves: List the moves between a group's former and new assignment, with their reasons.
 - group_spec: Read a consumer group and its former assignment from JSON or the output of kafka-consumer-groups.
 - printed_groups: Turn the groups that kafka-consumer-groups printed into groups to assign, with what was assumed.

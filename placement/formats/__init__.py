@@ -11,7 +11,6 @@
 - plans: Read a reassignment plan over a view: kafka-reassign-partitions JSON, topicmappr's maps, or proposals.
 - plan_columns: Read the JSON of kafka-reassign-partitions in columns, without a Python object for each entry.
 - certificates: Write and read the certificate of a plan, and the digest of its input.
-- plan_texts: Write the files of a plan that Kafka's own tools take, and the commands in order.
 - plan_files: Write a plan as the files and commands that Kafka's own tools take.
 - kcat: Read `kcat -L -J` (formerly kafkacat): a cluster's metadata as one JSON object.
 - cruise_control: Read responses of Cruise Control's REST API, recognised by their content.
@@ -26,7 +25,6 @@
 - racks: Read the racks of brokers from a separate file, because most dumps contain none.
 - capacity: Read the capacities of brokers from a separate file: disk bytes, network bytes a second, producers' rates.
 - csv_line: Split one line of CSV into its fields.
-- collector: Pause Python's cyclic garbage collector while many objects are made that hold no cycles.
 - documents: Find JSON documents in a text, bound their size, parse them, and look values up.
 - entries: Turn the entries of JSON formats into partition rows, with the checks that all of them share.
 - rows: Gather partitions in columns while a dump is read, and close them into one PartitionTable.

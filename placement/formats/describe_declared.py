@@ -13,8 +13,8 @@ import attrs
 import numpy as np
 
 from broker.cluster import Int64Array, TopicView
-from placement.formats.collector import collector_paused
 from placement.formats.describe_line import TopicLine, parse_line
+from placement.formats.documents import collector_paused
 from placement.formats.text import escaped
 
 Settings = tuple[int | None, tuple[tuple[str, str], ...]]

@@ -5,15 +5,16 @@ Source: RFC 8259.
 
 from __future__ import annotations
 
+import gc
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 import attrs
 
 from broker.errors import InputError
-from placement.formats.collector import collector_paused
 from placement.formats.text import escaped
 
 JSON_BYTES_MAX: Final = 256 << 20  # Python's objects take some ten times the text: at most 2.5 GB.
@@ -35,6 +36,18 @@ class Documents:
 
     documents: tuple[Document, ...]
     lines_passed_over: int
+
+
+@contextmanager
+def collector_paused() -> Iterator[None]:
+    """Pause the cyclic garbage collector, which takes four fifths of the time in which a JSON of 100 MB is parsed."""
+    is_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if is_enabled:
+            gc.enable()
 
 
 def collect(chunks: Iterable[bytes], *, source: str) -> str:

@@ -19,9 +19,11 @@ import numpy as np
 
 from broker.cluster import Int64Array
 from broker.java.string_hash import java_string_key
-from placement.reassignment.completion import Completion, drifted_rows
+from placement.reassignment.completion import Completion, completion, drifted_rows
 from placement.reassignment.goal import Goal, excluded_rows
+from placement.reassignment.plan import Plan
 from placement.reassignment.reassignment import Reassignment
+from placement.reassignment.schedule import Schedule
 
 OTHERS: Final = "preferred-election-others.json"
 """The election of partitions that no batch changes."""
@@ -128,3 +130,28 @@ def _in_order(plan: Reassignment) -> list[int]:
     rank[by_name] = np.arange(len(by_name))
     places: list[int] = np.lexsort((table.partition_ids[plan.rows], rank[table.topic_index[plan.rows]])).tolist()
     return places
+
+
+def plan_texts(plan: Plan, schedule: Schedule, *, throttle: int | None = None) -> dict[str, str]:
+    """Return the files of a plan by name; `throttle` is bytes a second."""
+    files = {"plan.json": reassignment_json(plan.reassignment), "rollback.json": reassignment_json(rollback(plan))}
+    steps = []
+    for number, part in enumerate(schedule.parts(), start=1):
+        batch, election = f"batch-{number:02d}.json", f"preferred-election-{number:02d}.json"
+        places = needs_election(part, completion(part))
+        elect = election if places.size else None
+        steps.append(Step(reassignment=batch, election=elect, copies=bool(part.added.any())))
+        files[batch] = reassignment_json(part)
+        if places.size:
+            files[election] = election_json(part, places)
+    others = elected_besides(plan.reassignment, plan.goal)
+    if others.count:
+        files[OTHERS] = election_json(others, np.arange(others.count))
+    named = OTHERS if others.count else None
+    text = commands(steps, throttle=throttle, rollback="rollback.json" if steps else None, others=named)
+    return {name: text + "\n" for name, text in files.items()} | {"commands.txt": text}
+
+
+def rollback(plan: Plan) -> Reassignment:
+    """Return the reassignment that brings the rows of a plan back."""
+    return Reassignment(view=plan.view, rows=plan.reassignment.rows, replicas=plan.reassignment.current)

@@ -24,8 +24,15 @@ from broker.errors import InputError, NothingUsableError
 from broker.ids import BrokerId
 from placement.formats import reassign
 from placement.formats.checks import PARTITION_ID_MAX, fault_of_ids, fault_of_number, fault_of_topic_name
-from placement.formats.collector import collector_paused
-from placement.formats.documents import Document, brief, collect_bytes, find_documents, folded, parse_object
+from placement.formats.documents import (
+    Document,
+    brief,
+    collect_bytes,
+    collector_paused,
+    find_documents,
+    folded,
+    parse_object,
+)
 from placement.formats.parsed import Reject, RowCounts
 from placement.formats.plan_columns import PlanColumns, plan_columns
 from placement.formats.text import escaped, utf8_chunks

@@ -15,7 +15,7 @@ from broker.errors import UsageError
 from broker.ids import BrokerId
 from placement.cli import parse_broker_list
 from placement.formats.certificates import certificate_json, digest
-from placement.formats.plan_texts import plan_texts
+from placement.formats.plan_files import plan_texts
 from placement.reassignment.goal import KINDS, MEASURES, Goal, as_targeted
 from placement.reassignment.input_table import input_table
 from placement.reassignment.moves import Rates

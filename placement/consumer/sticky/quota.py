@@ -22,8 +22,7 @@ from placement.consumer.assignment import NOBODY
 from placement.consumer.group import Group
 from placement.consumer.ragged import Ragged, grouped
 from placement.consumer.sticky.claims import holding_order
-from placement.consumer.sticky.constrained import StickyAnswer
-from placement.consumer.sticky.waiting import Waiting
+from placement.consumer.sticky.constrained import StickyAnswer, Waiting
 
 
 def assign_by_quota(group: Group, held: Ragged, partitions: Int32Array) -> StickyAnswer:

@@ -79,7 +79,8 @@ def _revoked(
     order, starts = walk_order(claims, topics, ids), claims.owned_topics.starts
     before = np.concatenate([[0], held[order].cumsum()])
     rank = before[:-1] - np.repeat(before[starts[:-1]], claims.owned_topics.lengths)
-    return order[held[order] & (rank >= np.repeat(limits, claims.owned_topics.lengths))]
+    revoked: Int64Array = order[held[order] & (rank >= np.repeat(limits, claims.owned_topics.lengths))]
+    return revoked
 
 
 def sorted_claims(group: Group) -> Group:

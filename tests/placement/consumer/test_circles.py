@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from placement.consumer.circles import keep_more
+from placement.consumer.optimum import keep_more
 
 Rows = list[list[int]]
 
