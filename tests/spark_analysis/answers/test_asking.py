@@ -55,6 +55,7 @@ def test_a_question_has_the_name_of_its_table_and_a_table_of_clusters(name: str)
         assert one.source
 
 
+@pytest.mark.deep  # Draws of outages and years of losses, at size.
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_a_fleet_answers_each_question_for_each_placement(name: str, tmp_path: Path) -> None:
     asked = asked_of((name,), ())
