@@ -78,7 +78,7 @@ INVARIANTS: Final[Mapping[str, Invariant]] = MappingProxyType(
         "I21": Invariant("idempotence", "a producer's sequences appear once and in order", "end"),
         "I22": Invariant("real-time order", "what was sent after an answer has a greater offset", "end", _U),
         "I23": Invariant("metadata prefix", "each broker's metadata is a prefix of the controller's"),
-        "I24": Invariant("fenced is inert", "requests of a former life or epoch change nothing"),
+        "I24": Invariant("fenced is inert", "requests of a former incarnation or epoch change nothing"),
         "I25": Invariant(
             "unclean is out",
             "who stopped uncleanly is in no ISR and no ELR until it has caught up",

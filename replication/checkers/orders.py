@@ -1,9 +1,9 @@
 """Check that what an operator orders takes effect (L14): preferred elections, reassignments and deletions.
 
-Judged from the order and the controller's image before and after it, without any rule. Only what Kafka promises at once
-is judged at once: a preferred replica that is alive and in the ISR leads after PREFERRED ElectLeaders and after the
-task of every five minutes, unless its partition is being reassigned. A reassignment has until the end of the run; one
-that is refused, or that a later order replaces or cancels, binds nobody.
+The order is compared with the controller's image before and after it, without any rule. What Kafka promises at once is
+checked at once: a preferred replica that is alive and in the ISR leads after PREFERRED ElectLeaders and after the task
+of every five minutes, unless its partition is being reassigned. A reassignment has until the end of the run; one that
+is refused, or that a later order replaces or cancels, binds nobody.
 
 Source: Kafka metadata ReplicationControlManager.electLeader, maybeBalancePartitionLeaders, alterPartitionReassignment
 and cancelPartitionReassignment, 4.3.1; KIP-455, KIP-460.

@@ -34,12 +34,12 @@ class Rare(enum.Enum):
     ISR_OF_ONE = "an ISR shrank to its leader"
     ISR_EMPTY = "an ISR became empty"
     MOVED = "a reassignment was completed"
-    CHANGE_OVERTAKEN = "news of the partition made a leader forget a change of the ISR that it had asked for"
-    CHANGE_KNOWN_BY_NEWS = "a leader learned by news that its change of the ISR was made, before the answer"
+    CHANGE_OVERTAKEN = "metadata made a leader drop its pending AlterPartition request"
+    CHANGE_KNOWN_BY_NEWS = "a leader learned by metadata that its change of the ISR was made, before the answer"
     ISR_INELIGIBLE = "a change of the ISR was refused for an ineligible replica (107)"
     ISR_OUTDATED = "a change of the ISR was refused as outdated (95)"
     ISR_FENCED = "a change of the ISR was refused to a deposed leader (74)"
-    ISR_STALE_BROKER = "a change of the ISR was refused to a former life of its broker (77)"
+    ISR_STALE_BROKER = "a change of the ISR was refused to a former incarnation of its broker (77)"
     ISR_MOVED_LEADER = "a change of the ISR was answered with another leader (108)"
     FETCH_FENCED = "a fetch of an older epoch was refused (74)"
     FETCH_UNKNOWN = "a fetch of a newer epoch, or by a stranger, was refused (75)"
@@ -53,7 +53,7 @@ class Rare(enum.Enum):
     WRITE_OUT_OF_ORDER = "an idempotent write came out of order (45)"
     READ_NOT_AVAILABLE = "a consumer was told to wait for the high watermark (78)"
     READ_OUT_OF_RANGE = "a consumer had to find a new place (1)"
-    REGISTRATION_REFUSED = "a broker had to wait for its former life's session to end (101)"
+    REGISTRATION_REFUSED = "a broker had to wait for its former session to end (101)"
 
 
 _NONE: Final = ErrorCode.NONE

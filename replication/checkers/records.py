@@ -58,11 +58,11 @@ class RecordReader:
         if isinstance(message, BrokerHeartbeat):
             status = self._brokers.get(message.broker)
             is_stale = status is None or status.epoch != message.epoch
-            return f"a heartbeat of a former life of broker {message.broker}" if is_stale else ""
+            return f"a heartbeat of a former incarnation of broker {message.broker}" if is_stale else ""
         request = message.request
         status, state = self._brokers.get(request.leader), self._partitions[message.partition]
         if status is None or status.epoch != message.broker_epoch:
-            return f"a request of a former life of broker {request.leader}"
+            return f"a request of a former incarnation of broker {request.leader}"
         if status.fenced or request.leader_epoch < state.leader_epoch:
             return f"a request of broker {request.leader}, fenced or deposed,"
         return ""

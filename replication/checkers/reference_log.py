@@ -27,7 +27,7 @@ class Loss:
 
     @property
     def cause(self) -> str:
-        """Return the election in words, with what allowed it; "" if nothing did, as then the loss has no excuse."""
+        """Return the election in words, with what allowed it; "" if nothing allowed it."""
         election = self.election
         if election.ground is Ground.NONE:
             return ""

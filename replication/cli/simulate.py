@@ -40,7 +40,7 @@ from replication.simulation.faults import draw_plan
 from replication.simulation.options import MINUTES_MAX, Options, harsh, quiet, swarm
 from replication.simulation.options_text import options_lines
 from replication.simulation.page import to_html
-from replication.simulation.placing import placed
+from replication.simulation.policies import placed
 from replication.simulation.run import Outcome, Simulation, run
 from replication.simulation.shrink import shrink
 from replication.simulation.trace import discard_line

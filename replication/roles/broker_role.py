@@ -271,7 +271,7 @@ class BrokerRole:
     def _fetch_metadata(self, out: Outbox) -> None:
         self._question += 1
         out.send(Address(CONTROLLER), MetadataFetch(self.broker, self._question, self.image.offset))
-        # The controller answers when it has news; a lost question or answer is found out by asking again.
+        # The controller answers when it has new records; a lost question or answer is found out by asking again.
         out.wake(self.role_settings.answer_ms_max, MetadataFetchDue(self._question))
 
     def _on_metadata(self, response: MetadataFetchResponse, moment: Moment, out: Outbox) -> None:

@@ -20,7 +20,7 @@ What it decides: each module holds one rule or a few that belong together, in th
     leadership          Become leader or follower of a partition (makeLeader, makeFollower).
     truncation          Truncate a diverging follower's log (OffsetsForLeaderEpoch, KIP-101, KIP-279, KIP-320).
     fetch               Answer a follower's fetch, and apply the answer (fetchMessages, updateFollowerFetchState).
-    produce             Accept, answer and judge a produce request (appendRecordsToLeader, DelayedProduce).
+    produce             Accept and answer a produce request (appendRecordsToLeader, DelayedProduce).
     follower_read       Choose the replica that a consumer reads from, and the records it shows (KIP-392).
     position            Validate a consumer's position after a change of leader (KIP-320).
     deletion            Accept a DeleteRecords request, and find when it is done (the low watermark).

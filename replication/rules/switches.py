@@ -162,7 +162,7 @@ class Rules:
         "3.3", "KAFKA-14154", "a controller that was replaced answers a leader that knows more than it"
     )
     control_request_broker_epoch: bool = _rule(
-        "2.2", "KIP-380, KAFKA-7235", "a restarted broker obeys a request that was meant for its former life"
+        "2.2", "KIP-380, KAFKA-7235", "a restarted broker obeys a request that was meant for its former incarnation"
     )
     fenced_broker_has_session: bool = _rule(
         "4.0", "KAFKA-17793", "a fenced broker that sends heartbeats is replaced by a second process with its id"

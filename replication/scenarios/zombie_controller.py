@@ -49,7 +49,7 @@ class ZombieController:
         former = cluster.clients[context.former]
         assert isinstance(former, _Copy)
         former.role = deepcopy(cluster.controller)
-        # Nobody waits for news of it any more.
+        # Nobody waits for its metadata any more.
         former.role.start(cluster.now_ms, Outbox())
         text = f"another controller takes over; leaders still ask the former one until {self.until_ms} ms"
         cluster.trace.line(cluster.now_ms, text)

@@ -19,14 +19,12 @@
 - coverage: Measure what runs pass through: transitions, error codes, rare states, and which fault struck whom.
 - clients: Run producers and consumers that find leaders, write, read, and note the responses.
 - history: Hold what the clients of a run wrote and read, for the checkers.
-- placing: Place the partitions of a simulated cluster by a placement policy.
-- electing: Let a policy of somebody's own elect the leaders of a simulated cluster.
+- policies: Policies of one's own: one that places the partitions, and one that elects the leaders.
 - retention: Run retention and compaction in a simulation: their settings, their intervals and their faults.
 - shrink: Shrink the plan of a failing run to the fewest faults that still break the same invariant.
 - trace: Write one line per state change of a run, and compute a digest of everything that happened.
 - views: Show one partition of a running simulation: its state, its replicas' logs, and its replicas out of sync.
 - recording: Record each state of each partition, each high watermark of a leader, and each ISR shrink over time.
-- record_text: Format metadata records as lines of text.
 - options_text: Format the options of a run as lines.
 - chart: Draw one simulated run: planned faults and leaders on one axis of time.
 - verdict: The verdict of a run in one line, and the rule of a later release that would have kept it whole.
@@ -35,10 +33,9 @@
 
 from __future__ import annotations
 
-from replication.simulation.electing import elected_by
 from replication.simulation.faults import Fault, draw_plan
 from replication.simulation.options import FaultKind, NetworkOptions, Options, harsh, quiet, swarm
-from replication.simulation.placing import placed
+from replication.simulation.policies import elected_by, placed
 from replication.simulation.retention import with_retention
 from replication.simulation.run import Extension, Outcome, Simulation, run
 from replication.simulation.shrink import shrink

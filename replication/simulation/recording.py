@@ -8,11 +8,12 @@ Example: state_at(0, 7_000) is the last state that partition 0 had up to 7 s.
 from __future__ import annotations
 
 import enum
+from collections.abc import Sequence
 from typing import Final
 
 import attrs
 
-from broker.ids import BrokerId, Offset
+from broker.ids import NO_LEADER, BrokerId, Offset
 from broker.units import TimeMs
 from replication.roles.messages import (
     AlterPartition,
@@ -20,14 +21,15 @@ from replication.roles.messages import (
     BrokerHeartbeat,
     BrokerRegistration,
     Message,
+    MetadataRecord,
     NodeId,
     PartitionRecord,
+    PartitionRemoved,
     SessionsDue,
 )
 from replication.roles.outbox import Outbox
 from replication.rules.partition import PartitionState
 from replication.simulation.cluster import Cluster
-from replication.simulation.record_text import record_text
 
 
 @attrs.frozen
@@ -128,3 +130,24 @@ class Recording:
         """Return the state that a partition had at `at_ms`, None before it was created."""
         found = [note.state for note in self.states if note.partition == partition and note.at_ms <= at_ms]
         return found[-1] if found else None
+
+
+def record_text(record: MetadataRecord) -> str:
+    """Return a metadata record as one line."""
+    if isinstance(record, PartitionRecord):
+        state = record.state
+        leader = "none" if state.leader == NO_LEADER else str(state.leader)
+        moving = f", adding {_listed(state.adding)}, removing {_listed(state.removing)}" * state.is_reassigning
+        return (
+            f"partition {record.partition}: leader {leader} (epoch {state.leader_epoch}), ISR {_listed(state.isr)}, "
+            f"OSR {_listed(state.out_of_sync)}, ELR {_listed(state.elr)}{moving}{', recovering' * state.recovering}"
+        )
+    if isinstance(record, PartitionRemoved):
+        return f"partition {record.partition}: its topic is deleted"
+    status = record.status
+    standing = "fenced" if status.fenced else "stopping" if status.shutting_down else "unfenced"
+    return f"broker {record.broker} is {standing} (epoch {status.epoch})"
+
+
+def _listed(brokers: Sequence[BrokerId]) -> str:
+    return ",".join(map(str, brokers)) or "none"
