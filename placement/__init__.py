@@ -6,7 +6,7 @@
     balance/        Measure loads and spread, check constraints, audit racks, list changes.
     outages/        Show what losing brokers or racks does, and in which batches brokers may restart.
     risks/          Compute how likely outages and losses are: draws, simulated years, closed forms.
-    reassignment/   Plan moves of replicas and leaders, and say what a plan does before it is run.
+    planning/       Plan moves of replicas and leaders, and show what a plan does before it is run.
     formats/        Read and write the text and JSON of Kafka's tools, one module a format.
     strategies      Generate clusters for Hypothesis tests and check any placer in one call.
     consumer/       Assign partitions to consumers as Kafka's assignors do.
@@ -52,14 +52,13 @@ from placement.placers.manual import (
     validate_manual_assignment,
 )
 from placement.placers.striped import StripedPlacer
-from placement.reassignment.completion import Completion, completed_view, completion
-from placement.reassignment.findings import Finding, findings
-from placement.reassignment.goal import Goal, PlanRefusedError
-from placement.reassignment.impact import Impact, impact
-from placement.reassignment.plan import Plan, make_plan
-from placement.reassignment.reassignment import LogDirTarget, Reassignment
-from placement.reassignment.rolling import Rolling, rolling
-from placement.reassignment.schedule import Limits, Schedule, ScheduleError, schedule
+from placement.planning.completion import Completion, completed_view, completion
+from placement.planning.findings import Finding, findings
+from placement.planning.goal import Goal, PlanRefusedError
+from placement.planning.impact import Impact, impact
+from placement.planning.plan import Plan, make_plan
+from placement.planning.reassignment import LogDirTarget, Reassignment
+from placement.planning.schedule import Limits, Schedule, ScheduleError, schedule
 from placement.spec import Assignment, PlacementSpec, ReplicaPlacer, concatenate
 
 __all__ = (
@@ -97,7 +96,6 @@ __all__ = (
     "Reassignment",
     "ReplicaPlacer",
     "RestartSchedule",
-    "Rolling",
     "Schedule",
     "ScheduleError",
     "StripedPlacer",
@@ -125,7 +123,6 @@ __all__ = (
     "rack_alternated_brokers",
     "rack_audit",
     "restart_schedule",
-    "rolling",
     "schedule",
     "topic_spread",
     "validate_added_partitions",

@@ -11,16 +11,9 @@
 - fatal: List the fatal sets of brokers, and count exactly how many sets of one, two and three brokers are fatal.
 - restart_stuck: Find the partitions that no order of restarts keeps at min.insync.replicas, or that forbid restarts.
 - restart_budget: Say which brokers may restart together: the constraints that min.insync.replicas puts on a batch.
-- restart_search_kernel: Find the heaviest batch of restarts, and search for a schedule of so many batches, compiled.
-- restart_cases: Check a proof by cases: in each some brokers restart together or apart, and weights prove the bound.
 - restart_check: Check a schedule of restarts and its lower bound, from the constraints alone.
-- restart_kernel: Put brokers into batches: in a given order, and by mending a schedule with too few batches, compiled.
-- restart_crossing_kernel: Put brokers into a given number of batches by crossing schedules, compiled.
+- restart_kernel: Put brokers into batches: in a given order, and by repairing a schedule of too few batches, compiled.
 - restart_bound: Find broker weights that prove how many batches a schedule of restarts needs at least.
-- restart_columns_kernel: Solve the program over batches that bounds a schedule from below, compiled.
-- restart_columns: Hold the program over batches of restarts, and look for batches that improve it.
-- restart_prices: Find the best fractional schedule of restarts, whose prices bound every schedule from below.
-- restart_branching: Find cases in which prices prove that every schedule has more batches than asked for.
 - restarts: Schedule restarts in as few batches as possible so that no partition falls under min.insync.replicas.
 - restart_savings: Find the few partitions that cost extra batches: without them a schedule of restarts has fewer.
 """

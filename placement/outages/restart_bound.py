@@ -1,23 +1,21 @@
 """Find broker weights that prove how many batches a schedule of restarts needs at least.
 
-What it decides: weights for `restart_check.lower_bound`. First those of a set of one constraint, then of a large
-clique; if a gap is left, the caller adds those of the best fractional schedule, and `best_weights` takes what proves
-most.
+What it decides: weights of 1 for the brokers of the constraint that needs most batches, or for a large clique: brokers
+of which no two may restart together. restart_check.py says what they prove.
 
-How: a constraint and a clique need no search to speak of; a clique is grown from each of the brokers with most
-conflicts, by the broker that leaves most others beside it. The prices take seconds (restart_prices.py).
+How: a clique is grown from each of the brokers with most conflicts, by the broker that leaves most others beside it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
 
 from broker.cluster import Int64Array
 from placement.outages.restart_budget import Limits
-from placement.outages.restart_check import Conflicts, lower_bound
+from placement.outages.restart_check import Conflicts
 
 CLIQUE_STARTS: Final = 64
 
@@ -63,10 +61,3 @@ def _brokers_of(bits: int) -> Iterator[int]:
         lowest = bits & -bits
         yield lowest.bit_length() - 1
         bits ^= lowest
-
-
-def best_weights(limits: Limits, conflicts: Conflicts, candidates: Sequence[Int64Array]) -> tuple[Int64Array, int]:
-    """Return the first of the weights that prove most, and the number of batches."""
-    proven = [lower_bound(limits, each, conflicts=conflicts) for each in candidates]
-    place = int(np.argmax(proven))
-    return candidates[place], proven[place]

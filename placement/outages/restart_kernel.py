@@ -1,4 +1,4 @@
-"""Put brokers into batches: in a given order, and by mending a schedule with too few batches, compiled.
+"""Put brokers into batches: in a given order, and by repairing a schedule of too few batches, compiled.
 
 How: `fill_first_fit` puts each broker into the first batch that takes it. Fed with the batches of a schedule, one after
 the other, it never needs more batches than that schedule has, because the brokers of the i-th batch fit into the first
@@ -13,7 +13,7 @@ import numpy as np
 
 from broker.cluster import Int32Array, Int64Array
 from broker.compiled import compiled
-from placement.outages.restart_search_kernel import ByteArray
+from placement.outages.restart_check import ByteArray
 
 
 @compiled
@@ -53,7 +53,7 @@ def fill_first_fit(
 
 @compiled
 def fill_by_tabu(weight: Int32Array, batch_count: int, steps_max: int, batch_of: Int32Array) -> int:
-    """Mend int32[N], a schedule with clashes, by tabu search; return the weight of the clashes that are left.
+    """Repair int32[N], a schedule with clashes, by tabu search; return the weight of the clashes that are left.
 
     `weight` int32[N, N] is what it costs to have two brokers in one batch. Each turn moves a broker that clashes to the
     batch where that costs least, and bars it from going back for a while. Only pairs count: hyperedges and a largest
@@ -71,7 +71,7 @@ def fill_by_tabu(weight: Int32Array, batch_count: int, steps_max: int, batch_of:
     clashes //= 2
     fewest = clashes
     best_of = batch_of.copy()
-    state = np.uint64(1)
+    state = np.int64(1)
     turn = steps = 0
     while clashes > 0 and steps <= steps_max:
         turn += 1
@@ -92,8 +92,8 @@ def fill_by_tabu(weight: Int32Array, batch_count: int, steps_max: int, batch_of:
                     best, ties, moved, into = change, 1, broker, batch
                 elif change == best:
                     ties += 1
-                    state = state * np.uint64(6364136223846793005) + np.uint64(1442695040888963407)
-                    if (state >> np.uint64(33)) % np.uint64(ties) == 0:
+                    state = state * 48271 % 2147483647
+                    if state % ties == 0:
                         moved, into = broker, batch
         steps += count
         if moved < 0:
@@ -107,7 +107,7 @@ def fill_by_tabu(weight: Int32Array, batch_count: int, steps_max: int, batch_of:
         if clashes < fewest:
             fewest = clashes
             best_of[:] = batch_of
-        state = state * np.uint64(6364136223846793005) + np.uint64(1442695040888963407)
-        barred_until[moved, left] = turn + 6 * moving // 10 + np.int64((state >> np.uint64(33)) % np.uint64(10))
+        state = state * 48271 % 2147483647
+        barred_until[moved, left] = turn + 6 * moving // 10 + state % 10
     batch_of[:] = best_of
     return int(fewest)

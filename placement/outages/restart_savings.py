@@ -31,6 +31,7 @@ from placement.outages.restarts import RestartSchedule
 COUNTS_MAX: Final = 16
 SHARE_MAX: Final = 0.1
 TABU_STEPS_MAX: Final = 20_000_000
+TABU_TURNS: Final = 2_000
 BROKERS_MAX: Final = 2_000  # The weights of pairs take four bytes each.
 
 
@@ -87,6 +88,6 @@ def _cheapest(view: ClusterView, limits: RestartLimits, weight: Int32Array, batc
     tried = []
     for start in starts:
         batch_of = start.astype(np.int32)
-        fill_by_tabu(weight, batch_count, TABU_STEPS_MAX, batch_of)
+        fill_by_tabu(weight, batch_count, min(TABU_STEPS_MAX, TABU_TURNS * len(brokers) * batch_count), batch_of)
         tried += [broken_rows(limits, start.astype(np.int32)), broken_rows(limits, batch_of)]
     return min(tried, key=lambda rows: rows.size)

@@ -8,7 +8,7 @@ leaders, and each has a bound that no plan is below, so that a row says whether 
 Constraints: a change that cannot be made is a row that says why, `refused`; the cluster's other rows stand. Topics with
 observers are left alone, as plans of the report leave them, and a plan begins where reassignments in progress will end.
 
-How: placement.reassignment plans; the brokers that join have the next free numbers.
+How: placement.planning plans; the brokers that join have the next free numbers.
 
 Source: the cases are those of Cruise Control's add_broker and remove_broker.
 """
@@ -26,9 +26,9 @@ from broker.cluster import PAD, ClusterView
 from broker.errors import RefusedError, UsageError
 from broker.ids import BrokerId
 from placement.balance.loads import broker_loads
-from placement.reassignment.goal import Goal, as_targeted
-from placement.reassignment.moves import Moves
-from placement.reassignment.plan import make_plan
+from placement.planning.goal import Goal, as_targeted
+from placement.planning.moves import Moves
+from placement.planning.plan import make_plan
 from spark_analysis.answers.question import Assumption, Cell, Field, Question, Shown, ShownTable, Values
 from spark_analysis.answers.sums import groups, is_of_one_placer, mean, quantile
 from spark_analysis.tables.advice_rows import is_moving, topics_with_observers

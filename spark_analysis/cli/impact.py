@@ -16,9 +16,9 @@ from broker.releases import Release
 from placement.formats.documents import JSON_BYTES_MAX
 from placement.formats.plans import ParsedPlan, read_plan
 from placement.outages.look_ahead import LookAhead, look_ahead
-from placement.reassignment.findings import Finding, findings
-from placement.reassignment.impact import Impact, States, impact
-from placement.reassignment.impact_tables import (
+from placement.planning.findings import Finding, findings
+from placement.planning.impact import Impact, States, impact
+from placement.planning.impact_tables import (
     batch_row,
     batches_table,
     brokers_table,
@@ -26,7 +26,7 @@ from placement.reassignment.impact_tables import (
     measures_table,
     moves_table,
 )
-from placement.reassignment.throttle import Links
+from placement.planning.throttle import Links
 from spark_analysis.cli.cluster_inputs import (
     Cluster,
     ClusterOptions,

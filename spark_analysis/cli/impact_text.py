@@ -11,9 +11,9 @@ from rich.text import Text
 
 from broker.cli import printable
 from broker.units import format_size
-from placement.reassignment.findings import Finding
-from placement.reassignment.impact import Impact, States
-from placement.reassignment.impact_tables import batch_row, brokers_table
+from placement.planning.findings import Finding
+from placement.planning.impact import Impact, States
+from placement.planning.impact_tables import batch_row, brokers_table
 from spark_analysis.cli.cluster_inputs import shown_table
 from spark_analysis.report.figures import UNKNOWN, count, decimal, plural
 

@@ -36,10 +36,10 @@ from placement.formats.certificates import summary_digest
 from placement.formats.documents import parse_object
 from placement.formats.plan_files import OTHERS, elected_besides, needs_election
 from placement.formats.plans import read_plan
-from placement.reassignment.check import Tally
-from placement.reassignment.completion import completion
-from placement.reassignment.goal import Goal
-from placement.reassignment.reassignment import Reassignment
+from placement.planning.check import Tally
+from placement.planning.completion import completion
+from placement.planning.goal import Goal
+from placement.planning.reassignment import Reassignment
 from spark_analysis.report.figures import plural
 
 _FILE_BYTES_MAX: Final = 2 << 30

@@ -10,7 +10,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from broker.units import format_size
-from placement.reassignment.plan import Plan
+from placement.planning.plan import Plan
 from spark_analysis.cli.cluster_inputs import shown_table
 from spark_analysis.report.figures import UNKNOWN, count, plural
 from spark_analysis.report.plan_page import broker_marks

@@ -15,7 +15,6 @@ from rich.text import Text
 from broker.cli import EXIT_REFUSED, printable, takes
 from broker.cli_options import COUNT
 from broker.cluster import ClusterView, Int64Array
-from broker.ids import BrokerId
 from broker.wording import counted
 from placement.cli import parse_broker_list
 from placement.outages.arrow import partition_columns, table_of
@@ -134,7 +133,7 @@ def summary_of(
         "proof": {
             "by": found.checked.by,
             "weights": {str(each): int(weight) for each, weight in zip(ids, found.weights.tolist(), strict=True)},
-            "cases": _cases(found, ids),
+            "cases": [],
         },
         "batches": [list(batch) for batch in found.batches],
         "fenced_broker_ids": list(found.limits.fenced),
@@ -150,19 +149,6 @@ def summary_of(
         ],
         "notes": list(found.limits.notes),
     }
-
-
-def _cases(found: RestartSchedule, ids: list[BrokerId]) -> list[dict[str, Any]]:
-    """Return the cases of the proof: which brokers restart together or apart in each, and their weights."""
-    return [
-        {
-            "splits": [
-                {"brokers": [ids[split.one], ids[split.other]], "together": split.together} for split in case.splits
-            ],
-            "weights": {str(each): weight for each, weight in zip(ids, case.weights, strict=True) if weight},
-        }
-        for case in (found.cases if found.checked.by == "cases" else ())
-    ]
 
 
 def stuck_table(view: ClusterView, found: RestartSchedule) -> pa.Table:
@@ -228,12 +214,7 @@ def _warning(found: RestartSchedule) -> str:
 def _heading(found: RestartSchedule) -> str:
     count = counted(len(found.batches), "batch", "batches")
     if found.is_optimal:
-        how = {
-            "weights": "by weights of the brokers",
-            "cases": f"by weights of the brokers in {counted(len(found.cases), 'case')}",
-            "search": "by an exhaustive search",
-        }[found.checked.by]
-        return f"{count}; proven {how}: no schedule has fewer"
+        return f"{count}; proven by weights of the brokers: no schedule has fewer"
     return f"{count}; every schedule has {found.bound} or more, so at most {len(found.batches) - found.bound} too many"
 
 

@@ -16,9 +16,9 @@ import pyarrow as pa
 from broker.cluster import SIZE_UNKNOWN, ClusterView
 from broker.errors import RefusedError, UsageError
 from broker.row_flags import count_in_row
-from placement.reassignment.goal import as_targeted
-from placement.reassignment.plan import make_plan
-from placement.reassignment.reassignment import Reassignment
+from placement.planning.goal import as_targeted
+from placement.planning.plan import make_plan
+from placement.planning.reassignment import Reassignment
 from spark_analysis.tables.advice_rows import GOALS, is_moving, topics_with_observers
 from spark_analysis.tables.columns import KEY
 from spark_analysis.tables.limits import PLANNED_PARTITIONS_MAX, UNPLANNED, check_listed

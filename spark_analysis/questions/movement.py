@@ -13,7 +13,7 @@ How: as balance.py, a cluster a task; the planner is that of `brokerside plan`.
 What changing the brokers costs is a question of its own, `costs`: brokers that join, one that leaves, a new rack.
 `moves` lists the partitions that the plan of one goal changes.
 
-Source: placement/reassignment.
+Source: placement/planning.
 """
 
 from __future__ import annotations

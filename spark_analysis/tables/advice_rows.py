@@ -25,11 +25,11 @@ from placement.balance.reachable import Classes, Groups, Optimum
 from placement.balance.shares import best_over_brokers
 from placement.outages.look_ahead import RACK, SINGLE, LookAhead, Sweep, look_ahead, sweep_table, worst
 from placement.outages.restarts import restart_schedule
-from placement.reassignment.completion import completed_view, completion
-from placement.reassignment.goal import Goal, as_targeted, copy_sizes
-from placement.reassignment.moves import Moves
-from placement.reassignment.notes import notes_of
-from placement.reassignment.plan import Plan, make_plan
+from placement.planning.completion import completed_view, completion
+from placement.planning.goal import Goal, as_targeted, copy_sizes
+from placement.planning.moves import Moves
+from placement.planning.notes import notes_of
+from placement.planning.plan import Plan, make_plan
 from spark_analysis.tables.cluster_rows import Rows
 from spark_analysis.tables.columns import Table
 from spark_analysis.tables.limits import (
@@ -209,7 +209,7 @@ def _restarts(view: ClusterView) -> Row:
         )
         return {"refused": why, "notes": []}
     try:
-        found = restart_schedule(view, thorough=False)
+        found = restart_schedule(view)
     except (RefusedError, UsageError) as refused:
         return {"refused": str(refused), "notes": []}
     return {

@@ -62,9 +62,9 @@ THIRD_PARTY_BY_FILE: Final[tuple[tuple[str, frozenset[str]], ...]] = (
     ("log/codecs/lz4_frame.py", frozenset({"threading"})),
     # Tables that leave the house: outages and restart schedules.
     ("placement/outages/*.py", frozenset({"pyarrow"})),
-    ("placement/reassignment/impact_tables.py", frozenset({"pyarrow"})),
-    ("placement/reassignment/plan_tables.py", frozenset({"pyarrow"})),
-    ("placement/reassignment/input_table.py", frozenset({"pyarrow"})),
+    ("placement/planning/impact_tables.py", frozenset({"pyarrow"})),
+    ("placement/planning/plan_tables.py", frozenset({"pyarrow"})),
+    ("placement/planning/input_table.py", frozenset({"pyarrow"})),
     ("placement/formats/plan_columns.py", frozenset({"pyarrow"})),
     ("*/strategies.py", frozenset({"hypothesis"})),
     ("*/__main__.py", frozenset({"click", "rich"})),

@@ -32,8 +32,8 @@ from broker.cluster import BrokerView, ClusterView, Int32Array, PartitionTable, 
 from broker.entropy import JavaRandom
 from broker.ids import BrokerId
 from placement.placers.classic import ClassicPlacer
-from placement.reassignment.goal import Goal
-from placement.reassignment.plan import Plan, make_plan
+from placement.planning.goal import Goal
+from placement.planning.plan import Plan, make_plan
 from placement.spec import PlacementSpec
 from tests.benchmarks.report import describe_machine, show
 

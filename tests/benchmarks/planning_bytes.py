@@ -23,7 +23,7 @@ import attrs
 import numpy as np
 
 from broker.cluster import ClusterView
-from placement.reassignment.plan import make_plan
+from placement.planning.plan import make_plan
 from tests.benchmarks.planning import Case, cases
 from tests.benchmarks.report import describe_machine, show
 

@@ -29,13 +29,13 @@ from broker.ids import BrokerId
 from broker.releases import Release
 from placement.formats.plan_files import election_json, needs_election, reassignment_json
 from placement.formats.read import read_dump
-from placement.reassignment.completion import completion
-from placement.reassignment.goal import Goal
-from placement.reassignment.impact import under_min_isr
-from placement.reassignment.peak import in_order
-from placement.reassignment.plan import make_plan
-from placement.reassignment.reassignment import Reassignment
-from placement.reassignment.schedule import Limits, schedule
+from placement.planning.completion import completion
+from placement.planning.goal import Goal
+from placement.planning.impact import under_min_isr
+from placement.planning.peak import in_order
+from placement.planning.plan import make_plan
+from placement.planning.reassignment import Reassignment
+from placement.planning.schedule import Limits, schedule
 from tests.kafka.cluster import Cluster
 
 TOPICS: Final = {

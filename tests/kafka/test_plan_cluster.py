@@ -14,7 +14,7 @@ from broker.releases import NEWEST
 from placement.balance.audit import rack_audit
 from tests.kafka.jvm import KafkaUnavailableError
 from tests.kafka.plan_scenario import CarriedOut, carry_out
-from tests.placement.reassignment.cases import lists
+from tests.placement.planning.cases import lists
 
 pytestmark = pytest.mark.kafka
 

@@ -1,7 +1,7 @@
 """Plans against released Kafka: files that it takes or refuses, moves that it starts and completes.
 
 How: random plans of small views; each is written as we write it and read by kafka-reassign-partitions, and every row is
-started and completed by PartitionReassignmentReplicas, by `replication` and by `placement.reassignment.completion`.
+started and completed by PartitionReassignmentReplicas, by `replication` and by `placement.planning.completion`.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ import pytest
 from broker.ids import BrokerId
 from placement.formats.plan_files import reassignment_json
 from placement.formats.plans import read_plan
-from placement.reassignment.completion import completion
-from placement.reassignment.reassignment import LogDirTarget, Reassignment
-from placement.reassignment.schedule import Limits, schedule
+from placement.planning.completion import completion
+from placement.planning.reassignment import LogDirTarget, Reassignment
+from placement.planning.schedule import Limits, schedule
 from replication.rules.partition import PartitionState
 from replication.rules.reassign import completed, started
 from replication.rules.switches import rules_of
 from tests.kafka.jvm import KafkaUnavailableError
 from tests.kafka.reassign_jvm import KafkaReassignments, KafkaRefusedError
 from tests.kafka.releases import DEFAULTS
-from tests.placement.reassignment.cases import lists, random_plan, random_view
+from tests.placement.planning.cases import lists, random_plan, random_view
 
 pytestmark = pytest.mark.kafka
 

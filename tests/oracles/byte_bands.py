@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from fractions import Fraction
 
-from placement.reassignment.goal import EVEN_KINDS
+from placement.planning.goal import EVEN_KINDS
 from tests.oracles.plans import Enumerated, Load
 
 Bands = list[tuple[Fraction, Fraction]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 
-from placement.reassignment.exchange import Problem
+from placement.planning.exchange import Problem
 
 
 def choices(problem: Problem, row: int) -> list[tuple[int, ...]]:

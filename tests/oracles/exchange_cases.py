@@ -11,8 +11,8 @@ import sys
 import attrs
 import numpy as np
 
-from placement.reassignment.exchange import solve
-from placement.reassignment.problem import Problem, Solution
+from placement.planning.exchange import solve
+from placement.planning.problem import Problem, Solution
 from tests.oracles.exchange import choices, cost, least
 
 GROUPS_MAX = 3

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from ortools.linear_solver import pywraplp
 
-from placement.reassignment.problem import Problem, Solution
+from placement.planning.problem import Problem, Solution
 
 
 def least_moves(problem: Problem, bounds: Solution, sizes: np.ndarray | None = None) -> int:

@@ -10,7 +10,7 @@ import numpy as np
 
 from broker.cluster import BrokerView, ClusterView, PartitionTable, TopicView
 from broker.ids import BrokerId
-from placement.reassignment.goal import EVEN_KINDS, Goal
+from placement.planning.goal import EVEN_KINDS, Goal
 
 Load = tuple[int, ...]
 

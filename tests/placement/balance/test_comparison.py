@@ -12,8 +12,8 @@ from broker.cluster import BrokerView, ClusterView, PartitionTable, SettingsShow
 from broker.errors import UsageError
 from broker.ids import BrokerId
 from placement.balance.comparison import Comparison, compare
-from placement.reassignment.completion import completed_view
-from tests.placement.reassignment.cases import lists, padded, random_plan, random_view
+from placement.planning.completion import completed_view
+from tests.placement.planning.cases import lists, padded, random_plan, random_view
 
 
 def view_of(

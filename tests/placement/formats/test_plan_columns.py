@@ -15,7 +15,7 @@ from placement.formats import plans
 from placement.formats.plan_columns import plan_columns
 from placement.formats.plan_files import reassignment_json
 from placement.formats.plans import read_plan
-from tests.placement.reassignment.cases import random_plan, random_view
+from tests.placement.planning.cases import random_plan, random_view
 
 TWO = (
     b'{"version":1,"partitions":[{"topic":"t","partition":0,"replicas":[3,2],"log_dirs":["any","any"]},'

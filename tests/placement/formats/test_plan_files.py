@@ -11,10 +11,10 @@ import pytest
 from broker.ids import BrokerId
 from placement.formats.plan_files import Step, commands, election_json, needs_election, reassignment_json
 from placement.formats.plans import read_plan
-from placement.reassignment.completion import completion
-from placement.reassignment.reassignment import LogDirTarget, Reassignment
+from placement.planning.completion import completion
+from placement.planning.reassignment import LogDirTarget, Reassignment
 from tests.placement.formats.test_plans import VIEW
-from tests.placement.reassignment.cases import lists, random_plan, random_view
+from tests.placement.planning.cases import lists, random_plan, random_view
 
 
 def test_rows_stand_by_topic_and_partition_with_their_directories() -> None:

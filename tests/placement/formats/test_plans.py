@@ -11,9 +11,9 @@ from broker.errors import InputError
 from broker.ids import BrokerId
 from placement.formats.plans import ParsedPlan, read_plan
 from placement.formats.read import read_dump
-from placement.reassignment.reassignment import LogDirTarget
+from placement.planning.reassignment import LogDirTarget
 from tests.placement.formats.samples import REAL_DATA
-from tests.placement.reassignment.cases import lists
+from tests.placement.planning.cases import lists
 
 VIEW = ClusterView.build(
     name="prod",

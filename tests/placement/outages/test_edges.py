@@ -11,7 +11,7 @@ from placement.outages.copysets import copysets
 from placement.outages.fatal import fatal_sets
 from placement.outages.lost import outage
 from placement.outages.returning import controller_min_isr
-from placement.reassignment.impact import under_min_isr
+from placement.planning.impact import under_min_isr
 
 
 def view_of(rows: list[list[int]], *, topic: TopicView | None = None, **columns: object) -> ClusterView:

@@ -9,11 +9,11 @@ import pytest
 
 from broker.ids import BrokerId
 from broker.releases import Release
-from placement.reassignment.completion import completion
+from placement.planning.completion import completion
 from replication.rules.partition import PartitionState
 from replication.rules.reassign import completed, started
 from replication.rules.switches import CURRENT, Rules, without
-from tests.placement.reassignment.cases import lists, random_plan, random_view
+from tests.placement.planning.cases import lists, random_plan, random_view
 
 BEFORE_4_3 = without(CURRENT, "reassignment_ignores_kept")
 BEFORE_3_8 = without(BEFORE_4_3, "reassignment_needs_all_targets")

@@ -1,0 +1,169 @@
+"""Read what a plan starts from, and what the rules allow, from the view and the goal alone.
+
+What it decides: which brokers may hold replicas, how many each partition shall have, who led, and who leads after a
+plan; and the questions that the bounds of replicas and of leaders answer (certificate.py).
+
+Constraints: nothing is taken from the planner: its own reading of the same rules (planning.py) may be wrong.
+
+Example: a fenced broker is not live, so its replicas are not among those `wanted`, and they stay.
+
+Left out: what is wrong with a plan (check.py).
+
+Source: ours.
+"""
+
+from __future__ import annotations
+
+import attrs
+import numpy as np
+from numpy.typing import NDArray
+
+from broker.broker_rows import broker_rows
+from broker.cluster import PAD, ClusterView, Int32Array, Int64Array
+from broker.row_flags import any_in_row, count_in_row
+from placement.planning.certificate import Question, first_without_place
+from placement.planning.goal import Goal, copy_sizes, excluded_rows
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class Input:
+    """Hold the view and the goal as positions of brokers; see `Question`."""
+
+    rows: Int32Array
+    live: NDArray[np.bool_]
+    fenced: NDArray[np.bool_]
+    cordoned: NDArray[np.bool_]
+    removed: NDArray[np.bool_]
+    changes: NDArray[np.bool_]
+    wanted: Int64Array
+    leader: Int32Array
+
+    @classmethod
+    def read(cls, view: ClusterView, goal: Goal) -> Input:
+        """Return what a goal makes of a view that has the added brokers."""
+        rows = view.replica_rows
+        removed = np.array([b.id in set(goal.remove) for b in view.brokers], dtype=np.bool_)
+        down = ~view.alive
+        fenced = down & ~removed
+        changes = ~excluded_rows(view, goal)
+        stay = count_in_row((rows >= 0) & np.append(fenced, False)[rows])
+        factor = count_in_row(rows >= 0) if goal.factor is None else goal.factor
+        wanted = np.where(changes, np.maximum(factor - stay, 0), 0).astype(np.int64)
+        live = ~removed & ~fenced
+        return cls(
+            rows=rows,
+            live=live,
+            fenced=fenced,
+            cordoned=live & np.array([b.cordoned for b in view.brokers], dtype=np.bool_),
+            removed=removed,
+            changes=changes,
+            wanted=wanted,
+            leader=_former_leaders(view, rows, down),
+        )
+
+
+def _former_leaders(view: ClusterView, rows: Int32Array, down: NDArray[np.bool_]) -> Int32Array:
+    """Return who led: the first replica if not fenced, else who is listed, else the first that is not fenced."""
+    leader = np.full(rows.shape[0], PAD, dtype=np.int32)
+    able = (rows >= 0) & ~np.append(down, False)[rows]
+    for column in range(rows.shape[1] - 1, -1, -1):
+        leader = np.where(able[:, column], rows[:, column], leader)
+    listed = view.partitions.leader
+    if listed is not None and rows.shape[1]:
+        place = broker_rows(view.broker_ids, listed)
+        good = any_in_row(able & (rows == place[:, None])) & ~able[:, 0]
+        leader = np.where(good, place, leader).astype(np.int32)
+    return leader
+
+
+def without_place(view: ClusterView, goal: Goal) -> int:
+    """Return the first row of a view with the added brokers that the rules allow nowhere, -1 if there is none."""
+    return first_without_place(replica_question(view, goal, Input.read(view, goal)))
+
+
+def target_rows(view: ClusterView, rows: Int64Array, replicas: Int32Array) -> Int32Array:
+    """Return all partitions' replicas after a plan of some `rows`, positions of brokers, int32[P, V], -1 pads."""
+    before = view.replica_rows
+    width = max(before.shape[1], replicas.shape[1])
+    after = np.full((before.shape[0], width), PAD, dtype=np.int32)
+    after[:, : before.shape[1]] = before
+    after[rows] = PAD
+    after[rows, : replicas.shape[1]] = broker_rows(view.broker_ids, replicas)
+    return after
+
+
+def leaders_of(view: ClusterView, goal: Goal, target: Int32Array) -> tuple[Int32Array, Int32Array]:
+    """Return who leads each partition before and after a plan, positions of brokers, int32[P] twice, -1 for nobody."""
+    given = Input.read(view, goal)
+    return given.leader, leading(given, target)
+
+
+def replica_question(view: ClusterView, goal: Goal, given: Input) -> Question:
+    """Return the question of who holds replicas: in counts, or in bytes where these become even."""
+    added = {number for number, _ in goal.add}
+    receives = np.array([not goal.new_only_receives or b.id in added for b in view.brokers], dtype=np.bool_)
+    pinned = given.rows[~given.changes]
+    leader = np.where(given.changes & np.append(given.live, False)[given.leader], given.leader, PAD)
+    base = np.bincount(pinned[pinned >= 0], minlength=given.live.size).astype(np.int64)
+    sizes = copy_sizes(view) if goal.by_bytes else None
+    if sizes is not None:
+        base = bytes_of(np.where(given.changes[:, None], PAD, given.rows), sizes, given.live.size)
+    return Question(
+        rows=given.rows,
+        wanted=given.wanted,
+        leader=leader.astype(np.int32),
+        live=given.live,
+        stays=given.fenced,
+        receives=receives & given.live & ~given.cordoned,
+        cordoned=given.cordoned,
+        rack=Question.rack_numbers(view),
+        base=base,
+        topic=view.partitions.topic_index,
+        weights=None if sizes is None else np.where(given.wanted > 0, sizes, 0),
+    )
+
+
+def bytes_of(rows: Int32Array, sizes: Int64Array, count: int) -> Int64Array:
+    """Return the bytes of each broker, int64[B], a replica counting as many as `sizes` int64[P] say."""
+    loads = np.zeros(count + 1, dtype=np.int64)
+    for column in range(rows.shape[1]):
+        np.add.at(loads, rows[:, column], sizes)
+    return loads[:count]
+
+
+def byte_question(view: ClusterView, goal: Goal) -> Question:
+    """Return what may be placed where, in bytes; `view` has the added brokers."""
+    return replica_question(view, goal, Input.read(view, goal))
+
+
+def leader_question(given: Input, target: Int32Array) -> Question:
+    """Return the question of who leads: one live replica of each target, whatever its rack."""
+    count = given.live.size
+    able = (target >= 0) & np.append(given.live, False)[target]
+    asked = given.changes & any_in_row(able)
+    kept = any_in_row(able & (target == given.leader[:, None]))
+    fixed = given.leader[~asked & (given.leader >= 0)]
+    none = np.zeros(count, dtype=np.bool_)
+    return Question(
+        rows=np.where(able, target, PAD).astype(np.int32),
+        wanted=asked.astype(np.int64),
+        leader=np.where(asked & kept, given.leader, PAD).astype(np.int32),
+        live=given.live,
+        stays=none,
+        receives=none,
+        rack=np.arange(count, dtype=np.int64),
+        base=np.bincount(fixed, minlength=count).astype(np.int64),
+        topic=np.zeros(target.shape[0], dtype=np.int32),
+    )
+
+
+def leading(given: Input, target: Int32Array) -> Int32Array:
+    """Return who leads after the plan: the first live replica, but who led stays where the first one is fenced."""
+    able = (target >= 0) & np.append(given.live, False)[target]
+    leader = np.full(target.shape[0], PAD, dtype=np.int32)
+    for column in range(target.shape[1] - 1, -1, -1):
+        leader = np.where(able[:, column], target[:, column], leader)
+    if not target.shape[1]:
+        return leader
+    stays = ~able[:, 0] & any_in_row(able & (target == given.leader[:, None]))
+    return np.where(stays | ~given.changes, given.leader, leader).astype(np.int32)

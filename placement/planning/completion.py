@@ -1,0 +1,227 @@
+"""Decide when Kafka completes each partition of a reassignment, and what the cluster is then.
+
+What it decides, for each row of a reassignment: which kept replicas must come back in sync first, whether it can
+complete at all, its ISR and its leader afterwards, and its leader after a preferred election.
+
+Constraints: a reassignment never takes a member out of the ISR before it completes; the leader stays while it is in the
+target.
+
+How: the replicas that are added join the ISR once they have caught up. A row completes when its ISR, without the
+removed replicas, is not empty and holds
+
+    until 3.7   every added replica
+    3.8 to 4.2  every replica of the target (KAFKA-15665): one kept replica that is out of sync blocks the row
+    since 4.3   every added replica; and every replica of the target if fewer are added than removed (KAFKA-19975)
+
+A row that adds and removes nothing is a new order: it completes at once, and the leader stays (Kafka elects only when
+the leader is no longer valid). If the leader is removed, the first replica of the target that is in sync leads. The
+preferred leader takes over in a second step: kafka-leader-election, or the controller's automatic rebalance. Fenced
+brokers and offline replicas are not elected, and a partition without a leader keeps none: if anybody who may lead it
+were live, the controller would have elected it.
+
+Example: replicas 1, 2, 3 of which 3 is out of sync, to 1, 4, 3: 4.2 waits for broker 3, 4.3 does not.
+
+Left out: a broker that fails on the way. ISR members that are fenced are taken as they are listed.
+
+Source: Kafka 3.7.0, 4.2.1 and 4.3.1 controller/PartitionReassignmentReplicas (maybeCompleteReassignment);
+PartitionChangeBuilder.electAnyLeader; ReplicationControlManager.electLeader.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import attrs
+import numpy as np
+from numpy.typing import NDArray
+
+from broker.cluster import PAD, ClusterView, Int32Array, Int64Array
+from broker.ids import NO_LEADER
+from broker.releases import NEWEST, Release
+from broker.row_flags import any_in_row, count_in_row
+from placement.planning.reassignment import BoolMatrix, Reassignment, members, packed, widened
+
+NEEDS_ALL_TARGETS_SINCE: Final = Release("3.8")
+NEEDS_ADDED_ONLY_SINCE: Final = Release("4.3")
+
+Flags = NDArray[np.bool_]
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class Completion:
+    """Hold what becomes of each of the N rows under one release; columns stand beside the reassignment's rows.
+
+    `waits_for` marks the targets, bool[N, W], that must come back in sync before the row completes. `is_stuck` marks
+    rows without a member of the ISR afterwards, with an added replica on a fenced broker, or without a leader to copy
+    from. `isr` int32[N, W] is the
+    ISR at completion, `leader` int32[N] the leader then, `preferred` int32[N] the leader after a preferred election; -1
+    is no leader.
+    """
+
+    release: Release
+    waits_for: BoolMatrix
+    is_stuck: Flags
+    isr: Int32Array
+    leader: Int32Array
+    preferred: Int32Array
+
+    @property
+    def is_blocked(self) -> Flags:
+        """Return which rows do not complete as the cluster stands, bool[N]."""
+        return np.asarray(any_in_row(self.waits_for) | self.is_stuck)
+
+
+def completion(reassignment: Reassignment, release: Release = NEWEST) -> Completion:
+    """Return when and how each row completes; replicas whose ISR the view does not give count as in sync."""
+    target, added = reassignment.replicas, reassignment.added
+    in_sync = _in_sync(reassignment)
+    waits = _waits_for(reassignment, release, in_sync)
+    gone = _on(target, _down_ids(reassignment.view)) | _offline(reassignment)
+    leaderless = _leaderless(reassignment)
+    blocked = _moves(reassignment) & (~any_in_row(in_sync) | any_in_row(added & gone))
+    stuck = blocked | (leaderless & any_in_row(added))
+    isr = np.where(in_sync, target, PAD)
+    electable = in_sync & ~gone & ~leaderless[:, None]
+    leader = _leader(reassignment, electable)
+    first = target[:, 0] if target.shape[1] else leader
+    preferred_is_in_sync = electable[:, 0] if target.shape[1] else np.zeros(0, dtype=np.bool_)
+    return Completion(
+        release=release,
+        waits_for=waits,
+        is_stuck=stuck,
+        isr=packed(isr),
+        leader=leader,
+        preferred=np.where(preferred_is_in_sync, first, leader).astype(np.int32, copy=False),
+    )
+
+
+def completed_view(
+    reassignment: Reassignment, *, release: Release = NEWEST, preferred: bool = True, done: Completion | None = None
+) -> ClusterView:
+    """Return the cluster after every row has completed, blocked ones too; with `preferred`, after that election.
+
+    Kept replicas that are out of sync stay so; eligible leader replicas (ELR) that lose their replica go.
+    """
+    found = completion(reassignment, release) if done is None else done
+    view, table, rows = reassignment.view, reassignment.table(), reassignment.rows
+    leader, isr = view.partitions.leader, view.partitions.isr
+    if leader is not None:
+        leader = leader.copy()
+        known = leader[rows] >= NO_LEADER
+        leader[rows] = np.where(known, found.preferred if preferred else found.leader, leader[rows])
+    if isr is not None:
+        width = max(isr.shape[1], found.isr.shape[1])
+        isr = widened(isr, width).copy()
+        isr[rows] = widened(found.isr, width)
+    others = {
+        name: _kept(getattr(table, name), rows, reassignment.replicas)
+        for name in ("elr", "last_known_elr", "offline", "observers")
+    }
+    cleared = {name: _cleared(getattr(table, name), rows) for name in ("adding", "removing")}
+    return attrs.evolve(view, partitions=attrs.evolve(table, leader=leader, isr=isr, **others, **cleared))
+
+
+def unblocked_by_newer_release(reassignment: Reassignment) -> Flags:
+    """Return which rows a kept out-of-sync replica blocks from 3.8 to 4.2 and no longer from 4.3, bool[N]."""
+    before = any_in_row(_waits_for(reassignment, Release("4.2"), _in_sync(reassignment)))
+    if not before.any():
+        return before
+    return before & ~any_in_row(_waits_for(reassignment, NEEDS_ADDED_ONLY_SINCE, _in_sync(reassignment)))
+
+
+def drifted_rows(reassignment: Reassignment) -> Int64Array:
+    """Return the partitions that are not reassigned and not led by their preferred leader."""
+    view, table = reassignment.view, reassignment.view.partitions
+    if table.leader is None or not table.replicas.shape[1]:
+        return np.empty(0, dtype=np.int64)
+    first = table.replicas[:, 0]
+    drifted = (table.leader >= 0) & (table.leader != first) & ~_on(first, _down_ids(view))
+    drifted[reassignment.rows] = False
+    return np.flatnonzero(drifted)
+
+
+def _in_sync(reassignment: Reassignment) -> BoolMatrix:
+    """Return which targets are in sync once the added ones have caught up, bool[N, W]."""
+    return reassignment.added | ((reassignment.replicas >= 0) & _now_in_sync(reassignment))
+
+
+def _waits_for(reassignment: Reassignment, release: Release, in_sync: BoolMatrix) -> BoolMatrix:
+    """Return which targets must come back in sync before their row completes, bool[N, W]."""
+    needed = (reassignment.replicas >= 0) & _needs_all(reassignment, release)[:, None]
+    return needed & ~in_sync & _moves(reassignment)[:, None]
+
+
+def _moves(reassignment: Reassignment) -> Flags:
+    """Return which rows add or remove a replica, bool[N]."""
+    return any_in_row(reassignment.added) | any_in_row(reassignment.removed)
+
+
+def _needs_all(reassignment: Reassignment, release: Release) -> Flags:
+    """Return which rows wait for every replica of their target, bool[N]."""
+    if release < NEEDS_ALL_TARGETS_SINCE:
+        return np.zeros(reassignment.count, dtype=np.bool_)
+    if release < NEEDS_ADDED_ONLY_SINCE:
+        return np.ones(reassignment.count, dtype=np.bool_)
+    return np.asarray(count_in_row(reassignment.added) < count_in_row(reassignment.removed))
+
+
+def _now_in_sync(reassignment: Reassignment) -> BoolMatrix:
+    """Return which targets are current replicas in sync, bool[N, W]; all of them where the view gives no ISR."""
+    isr = reassignment.view.partitions.isr
+    if isr is None:
+        return members(reassignment.replicas, reassignment.current)
+    return members(reassignment.replicas, isr[reassignment.rows])
+
+
+def _leader(reassignment: Reassignment, electable: BoolMatrix) -> Int32Array:
+    """Return the leader at completion, int32[N]: the present one if it is in the target, else the first electable."""
+    target = reassignment.replicas
+    if not target.shape[1]:
+        return np.empty(0, dtype=np.int32)
+    first = target[np.arange(reassignment.count), electable.argmax(axis=1)]
+    elected = np.where(any_in_row(electable), first, NO_LEADER)
+    now = reassignment.source
+    stays = (target == now[:, None]) & electable
+    return np.where(any_in_row(stays), now, elected).astype(np.int32, copy=False)
+
+
+def _leaderless(reassignment: Reassignment) -> Flags:
+    """Return which rows have no leader now: nobody who may lead them is live, and nothing can be copied, bool[N]."""
+    known = reassignment.view.partitions.leader
+    if known is None:
+        return np.zeros(reassignment.count, dtype=np.bool_)
+    return np.asarray(known[reassignment.rows] == NO_LEADER)
+
+
+def _offline(reassignment: Reassignment) -> BoolMatrix:
+    """Return which targets the view lists as offline, bool[N, W]."""
+    offline = reassignment.view.partitions.offline
+    if offline is None:
+        return np.zeros(reassignment.replicas.shape, dtype=np.bool_)
+    return members(reassignment.replicas, offline[reassignment.rows]) & (reassignment.replicas >= 0)
+
+
+def _down_ids(view: ClusterView) -> Int32Array:
+    return view.broker_ids[view.known_down]
+
+
+def _on(matrix: Int32Array, ids: Int32Array) -> BoolMatrix:
+    return np.isin(matrix, ids) if ids.size else np.zeros(matrix.shape, dtype=np.bool_)
+
+
+def _kept(column: Int32Array | None, rows: Int64Array, targets: Int32Array) -> Int32Array | None:
+    """Return a column of brokers without those that hold no replica of these rows any more."""
+    if column is None:
+        return None
+    kept = column.copy()
+    mine = kept[rows]
+    kept[rows] = packed(np.where(members(mine, targets), mine, PAD))
+    return kept
+
+
+def _cleared(column: Int32Array | None, rows: Int64Array) -> Int32Array | None:
+    if column is None:
+        return None
+    cleared = column.copy()
+    cleared[rows] = PAD
+    return cleared

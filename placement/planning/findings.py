@@ -1,0 +1,359 @@
+"""Put into words what would hold a plan up, what it breaks, and what Kafka would refuse.
+
+What it decides: the findings of an impact, each with its count, whether it is bad news, and its first partitions or
+brokers by name.
+
+Constraints: bad news is what stops the plan or makes the cluster worse at keeping records: a refusal, a partition that
+does not complete, a copy that never ends, a disk that runs over, a partition newly under min-ISR. A partition newly on
+fewer racks than it could be is bad news too.
+
+How: refusals are those of kafka-reassign-partitions --execute and of the controller. The tool refuses a file while any
+reassignment runs (without --additional), and targets on brokers that are not live, even kept ones; the controller takes
+fenced ones. Neither looks at cordoned log directories up to 4.3.1, so a target on a cordoned broker is taken; later
+releases refuse each target that names one (KAFKA-20832), and a broker refuses a copy into a cordoned directory that the
+file names. It allows a change of the replication factor unless --disallow-replication-factor-change (4.1, KIP-860) is
+given, so a change is told.
+
+Example: the finding "blocked" of one partition ends with "1 partition, t-0 (broker 3)" and the rule.
+
+Left out: refusals for lack of rights.
+
+Source: Kafka 4.3.1 ReassignPartitionsCommand (executeAssignment, verifyBrokerIds, parseExecuteAssignmentArgs),
+ReplicationControlManager.validateManualPartitionAssignment; KAFKA-19975.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+import attrs
+import numpy as np
+from numpy.typing import NDArray
+
+from broker.cluster import ClusterView, Int64Array
+from broker.ids import BrokerId
+from broker.liveness import Liveness
+from broker.releases import Release
+from broker.row_flags import any_in_row, count_in_row
+from broker.units import format_size
+from broker.wording import counted, listed
+from placement.balance.audit import least_isr
+from placement.placers.usable import CORDONING_SINCE
+from placement.planning.completion import NEEDS_ADDED_ONLY_SINCE, unblocked_by_newer_release
+from placement.planning.impact import BatchImpact, Impact
+from placement.planning.reassignment import Reassignment
+
+NAMES_MAX: Final = 5
+
+
+@attrs.frozen(kw_only=True)
+class Finding:
+    """Hold one finding: its name, whether it is bad news, how many it concerns, and one sentence."""
+
+    name: str
+    is_bad: bool
+    count: int
+    sentence: str
+
+
+def findings(impact: Impact, *, disk_bytes: Int64Array | None = None) -> tuple[Finding, ...]:
+    """Return what is to be said of an impact, in a fixed order; `disk_bytes` int64[B] are the disks, -1 unknown."""
+    return (
+        *_refusals(impact),
+        *(one for batch in impact.batches for one in _held_up(batch, impact.release)),
+        *_never_ends(impact),
+        *_disks(impact, disk_bytes),
+        *_min_isr(impact),
+        *_racks(impact),
+        *_factors(impact),
+    )
+
+
+def _refusals(impact: Impact) -> Iterator[Finding]:
+    first = impact.batches[0].plan
+    if not any(batch.partition_count or batch.plan.log_dirs for batch in impact.batches):
+        yield Finding(name="nothing-to-do", is_bad=False, count=0, sentence="The cluster fulfils the plan already.")
+    running = _reassigning(first.view)
+    if running:
+        yield Finding(
+            name="reassignment-running",
+            is_bad=True,
+            count=running,
+            sentence=f"Being reassigned now: {counted(running, 'partition')}. kafka-reassign-partitions --execute "
+            "refuses without --additional, and their new replicas are among the replicas of this dump already.",
+        )
+    yield from _down(impact)
+
+    if impact.release >= CORDONING_SINCE:
+        yield from _cordons(impact)
+
+
+def _down(impact: Impact) -> Iterator[Finding]:
+    """Yield the brokers that are down and that targets name: the tool refuses the file, and no copy there completes.
+
+    A broker that is in no ISR may still be catching up, so that only what is new on it is bad news.
+    """
+    view = impact.before
+    found = {number: how for batch in impact.batches for number, how in down_targets(batch.plan, view).items()}
+    if not found:
+        return
+    lagging = [number for number, how in found.items() if how is Liveness.IN_NO_ISR]
+    is_new = any(
+        bool(np.isin(plan.replicas, lagging)[plan.added].any() or np.isin(_new_first(plan), lagging).any())
+        for plan in (batch.plan for batch in impact.batches)
+    )
+    yield Finding(
+        name="broker-not-live",
+        is_bad=is_new or len(lagging) < len(found),
+        count=len(found),
+        sentence=f"Targets name {named_down(dict(sorted(found.items())))}; kafka-reassign-partitions --execute refuses "
+        f'the whole file ("Unknown broker id {min(found)}"), as it knows live brokers only.',
+    )
+
+
+def _new_first(plan: Reassignment) -> NDArray[np.int32]:
+    """Return the preferred leaders that a plan makes anew."""
+    first = plan.replicas[:, 0]
+    return first[first != plan.current[:, 0]] if plan.current.shape[1] else first
+
+
+def down_targets(plan: Reassignment, view: ClusterView | None = None) -> dict[BrokerId, Liveness]:
+    """Return the brokers that a plan's targets name and that are down, ascending, as `view` or the plan's own shows."""
+    named = set(np.unique(plan.replicas).tolist())
+    view = plan.view if view is None else view
+    pairs = zip(view.brokers, view.liveness, strict=True)
+    down = {one.id: how for one, how in pairs if how not in (Liveness.ALIVE, Liveness.STOPPING)}
+    return {number: how for number, how in down.items() if int(number) in named}
+
+
+def named_down(found: Mapping[BrokerId, Liveness]) -> str:
+    """Return brokers that are down in words, such as "fenced broker 3" or "broker 3 (in no ISR), 5 (fenced)"."""
+    if set(found.values()) == {Liveness.FENCED}:
+        return f"fenced {_brokers([int(number) for number in found])}"
+    shown = listed([f"{number} ({how.value})" for number, how in list(found.items())[:NAMES_MAX]], len(found))
+    return f"broker{'s' * (len(found) > 1)} {shown}"
+
+
+def naming_cordoned(plan: Reassignment) -> NDArray[np.bool_]:
+    """Return which rows of a plan change and name a cordoned broker, bool[P]."""
+    return np.asarray(plan.changes & any_in_row(np.isin(plan.replicas, _cordoned_ids(plan.view))))
+
+
+def _cordoned_ids(view: ClusterView) -> list[int]:
+    return [int(one.id) for one in view.brokers if one.cordoned]
+
+
+def _cordons(impact: Impact) -> Iterator[Finding]:
+    """Yield what the plans would put on cordoned brokers, and what else names them."""
+    cordoned = _cordoned_ids(impact.before)
+    if not cordoned:
+        return
+    plans = [batch.plan for batch in impact.batches]
+    gaining = [np.isin(plan.replicas, cordoned) & plan.added for plan in plans]
+    new = sorted({int(b) for plan, at in zip(plans, gaining, strict=True) for b in plan.replicas[at].tolist()})
+    count = sum(int(np.count_nonzero(any_in_row(at))) for at in gaining)
+    if new:
+        yield Finding(
+            name="broker-cordoned",
+            is_bad=True,
+            count=count,
+            sentence=f"New replicas go to cordoned {_brokers(new)}: {counted(count, 'partition')}. The controller "
+            "takes them up to 4.3.1, as it heeds cordoned log directories only where it places by itself; later "
+            "releases refuse them (KAFKA-20832).",
+        )
+    kept = sum(int(naming_cordoned(plan).sum()) for plan in plans) - count
+    if kept:
+        yield Finding(
+            name="cordoned-kept",
+            is_bad=False,
+            count=kept,
+            sentence=f"A replica stays on a cordoned broker: {counted(kept, 'partition')}. Releases after 4.3.1 refuse "
+            "a target that names one (KAFKA-20832) until it is uncordoned.",
+        )
+    copied = [target for plan in plans for target in plan.log_dirs if int(target.broker_id) in set(cordoned)]
+    if copied:
+        yield Finding(
+            name="log-dir-cordoned",
+            is_bad=True,
+            count=len(copied),
+            sentence=f"Named log directories are cordoned: {counted(len(copied), 'entry', 'entries')}, such as "
+            f"{copied[0].path} of broker {copied[0].broker_id}; the broker refuses them "
+            "(InvalidReplicaAssignmentException).",
+        )
+
+
+def _held_up(batch: BatchImpact, release: Release) -> Iterator[Finding]:
+    plan, done = batch.plan, batch.done
+    waiting = np.flatnonzero(any_in_row(done.waits_for))
+    if waiting.size:
+        first = [
+            f"{plan.name(place)} ({_brokers(plan.replicas[place][done.waits_for[place]].tolist())})"
+            for place in waiting[:NAMES_MAX].tolist()
+        ]
+        rule = (
+            f"; from {NEEDS_ADDED_ONLY_SINCE} on they wait only if they lose more replicas than they gain"
+            if release < NEEDS_ADDED_ONLY_SINCE
+            else "; they lose more replicas than they gain, and then every target must be in sync"
+        )
+        yield Finding(
+            name="blocked",
+            is_bad=True,
+            count=int(waiting.size),
+            sentence=f"Will not complete on {release} before kept replicas that are out of sync are back: "
+            f"{counted(int(waiting.size), 'partition')}, {listed(first, int(waiting.size))}{rule}.",
+        )
+    freed = int(np.count_nonzero(unblocked_by_newer_release(plan))) if release >= NEEDS_ADDED_ONLY_SINCE else 0
+    if freed:
+        yield Finding(
+            name="blocked-before-4.3",
+            is_bad=False,
+            count=freed,
+            sentence=f"Blocked from 3.8 to 4.2 by a kept replica that is out of sync, and no longer on {release} "
+            f"(KAFKA-19975): {counted(freed, 'partition')}.",
+        )
+    stuck = np.flatnonzero(done.is_stuck)
+    if stuck.size:
+        yield Finding(
+            name="stuck",
+            is_bad=True,
+            count=int(stuck.size),
+            sentence="Cannot complete, as a new replica is on a broker that is down, no member of the ISR stays, or "
+            f"nobody leads: {counted(int(stuck.size), 'partition')}, {named(batch.plan, stuck)}.",
+        )
+
+
+def _never_ends(impact: Impact) -> Iterator[Finding]:
+    for number, batch in enumerate(impact.batches, start=1):
+        if batch.times is None:
+            continue
+        endless = np.isinf(batch.times.seconds_in) | np.isinf(batch.times.seconds_out)
+        if endless.any():
+            brokers = [int(impact.before.brokers[row].id) for row in np.flatnonzero(endless).tolist()]
+            where = "" if len(impact.batches) == 1 else f" of batch {number}"
+            yield Finding(
+                name="never-ends",
+                is_bad=True,
+                count=len(brokers),
+                sentence=f"The copy{where} never ends at {_brokers(brokers)}: what clients produce to the moving "
+                "partitions reaches the throttle. A higher throttle would do, or fewer partitions at a time.",
+            )
+
+
+def _disks(impact: Impact, disk_bytes: Int64Array | None) -> Iterator[Finding]:
+    known = impact.brokers.disks
+    if known is None or disk_bytes is None:
+        return
+    over = np.flatnonzero((disk_bytes >= 0) & (known.peak > disk_bytes))
+    if over.size:
+        words = [
+            f"broker {impact.before.brokers[row].id} holds {format_size(int(known.peak[row]))} of "
+            f"{format_size(int(disk_bytes[row]))}"
+            for row in over[:NAMES_MAX].tolist()
+        ]
+        yield Finding(
+            name="disk-over-capacity",
+            is_bad=True,
+            count=int(over.size),
+            sentence=f"At the peak {listed(words, int(over.size))}; smaller batches, or a plan that moves less there, "
+            "would do.",
+        )
+
+
+def _min_isr(impact: Impact) -> Iterator[Finding]:
+    states = impact.under_min_isr
+    if states.before is not None and states.during is not None and states.during > states.before:
+        count = states.during - states.before
+        yield Finding(
+            name="under-min-isr",
+            is_bad=True,
+            count=count,
+            sentence=f"Under min-ISR once complete, and not now: {counted(count, 'partition')}; too few kept replicas "
+            "are in sync.",
+        )
+    least = least_isr(impact.before, None)
+    if least is None:
+        return
+    before, after = _factor(impact.before), _factor(impact.after)
+    short = np.flatnonzero((after < least) & (before >= least))
+    if short.size:
+        yield Finding(
+            name="factor-below-min-isr",
+            is_bad=True,
+            count=int(short.size),
+            sentence=f"Fewer replicas than min.insync.replicas, so that brokers ask for all of them and one out of "
+            f"sync stops acks=all: {counted(int(short.size), 'partition')}, {_rows(impact.before, short)}.",
+        )
+
+
+def _racks(impact: Impact) -> Iterator[Finding]:
+    for name, rows, verb, is_bad in (
+        ("racks-broken", impact.racks_broken, "On fewer racks than could be, and not now", True),
+        ("racks-mended", impact.racks_mended, "On fewer racks than could be now, and no longer after", False),
+    ):
+        if rows is not None and rows.size:
+            yield Finding(
+                name=name,
+                is_bad=is_bad,
+                count=int(rows.size),
+                sentence=f"{verb}: {counted(int(rows.size), 'partition')}, {_rows(impact.before, rows)}.",
+            )
+
+
+def _factors(impact: Impact) -> Iterator[Finding]:
+    before, after = _factor(impact.before), _factor(impact.after)
+    for name, changed, verb in (("factor-raised", after > before, "More"), ("factor-lowered", after < before, "Fewer")):
+        rows = np.flatnonzero(changed)
+        if rows.size:
+            yield Finding(
+                name=name,
+                is_bad=False,
+                count=int(rows.size),
+                sentence=f"{verb} replicas than now, which Kafka allows in silence unless (since 4.1) "
+                f"--disallow-replication-factor-change is given: {counted(int(rows.size), 'partition')}, "
+                f"{_rows(impact.before, rows)}.",
+            )
+    single = np.zeros(impact.before.partitions.count, dtype=np.bool_)
+    for batch in impact.batches:
+        single[batch.plan.rows[any_in_row(batch.plan.added)]] = True
+    single &= (before == 1) & (after == 1)
+    if single.any():
+        rows = np.flatnonzero(single)
+        yield Finding(
+            name="single-replica-moves",
+            is_bad=False,
+            count=int(rows.size),
+            sentence=f"The only replica moves, and the leader with it: {counted(int(rows.size), 'partition')}, "
+            f"{_rows(impact.before, rows)}.",
+        )
+
+
+def _reassigning(view: ClusterView) -> int:
+    flags = np.zeros(view.partitions.count, dtype=np.bool_)
+    for column in (view.partitions.adding, view.partitions.removing):
+        if column is not None and column.size:
+            flags |= any_in_row(column >= 0)
+    return int(np.count_nonzero(flags))
+
+
+def _factor(view: ClusterView) -> NDArray[np.intp]:
+    return np.asarray(count_in_row(view.partitions.replicas >= 0))
+
+
+def named(plan: Reassignment, places: Int64Array) -> str:
+    """Return the names of the rows of a plan at `places`: the first ones, and how many more there are."""
+    return listed([plan.name(place) for place in places[:NAMES_MAX].tolist()], int(places.size))
+
+
+def _rows(view: ClusterView, rows: Int64Array) -> str:
+    table = view.partitions
+    names = [
+        f"{view.topics[int(table.topic_index[row])].name}-{int(table.partition_ids[row])}"
+        for row in rows[:NAMES_MAX].tolist()
+    ]
+    return listed(names, int(rows.size))
+
+
+def _brokers(ids: list[int]) -> str:
+    shown = listed([str(number) for number in ids[:NAMES_MAX]], len(ids))
+    return f"broker {shown}" if len(ids) == 1 else f"brokers {shown}"

@@ -1,0 +1,187 @@
+"""Say what the reader of a plan must know before it runs, in sentences.
+
+What it decides: which partitions will wait for a replica that is out of sync, which have a single replica while they
+move, and where loads stay uneven because no plan can make them even.
+
+Example: "2 partitions would wait for a kept out-of-sync replica before 4.3 (KAFKA-19975): orders-1, orders-4".
+
+Left out: capacities; `impact` looks at them.
+
+Source: Kafka 4.3.1 PartitionReassignmentReplicas; completion.py.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import numpy as np
+
+from broker.cluster import ClusterView, distinct_ids
+from broker.min_isr import min_isr_by_topic
+from broker.row_flags import any_in_row, count_in_row
+from broker.units import format_size
+from broker.wording import counted
+from placement.planning.completion import Completion, completion, drifted_rows, unblocked_by_newer_release
+from placement.planning.findings import down_targets, named, named_down, naming_cordoned
+from placement.planning.goal import copy_sizes, excluded_rows
+from placement.planning.plan import Plan
+from placement.planning.reassignment import Reassignment
+
+_SHOWN_MAX: Final = 5
+_GAP_MAX: Final = 0.01
+
+
+def notes_of(plan: Plan, done: Completion | None = None) -> tuple[str, ...]:
+    """Return the notes on a plan; `done` is the completion of its reassignment if it is known already."""
+    return tuple(_notes(plan, completion(plan.reassignment) if done is None else done))
+
+
+def _notes(plan: Plan, done: Completion) -> Iterator[str]:
+    moved = plan.reassignment
+    bare = sum(one.rack is None for one in plan.view.brokers)
+    if plan.view.racks and bare:
+        yield f"{bare} of {counted(len(plan.view.brokers), 'broker')} without a known rack, each a rack of its own"
+    cordoned = _cordoned(plan)
+    if cordoned:
+        yield f"{cordoned} cordoned: no plan gives a replica there, and what is there may stay"
+    yield from _down(plan)
+    yield from _held_already(plan)
+    idle = _idle(plan)
+    if idle:
+        more = ", …" if len(idle) > _SHOWN_MAX else ""
+        shown = ", ".join(map(str, idle[:_SHOWN_MAX])) + more
+        yield f"{counted(len(idle), 'broker')} that the dump shows nowhere would receive replicas: {shown}"
+    drifted = drifted_rows(plan.reassignment).size
+    if drifted:
+        elect = "kafka-leader-election.sh --election-type preferred --all-topic-partitions"
+        what = "other partition" if moved.count else "partition"
+        yield f"{counted(drifted, what)} not led by the preferred leader, as the plan counts: {elect}"
+    if not moved.count:
+        yield "no replica has to move" if drifted else "nothing has to change"
+        return
+    down = down_targets(plan.reassignment)
+    if down:
+        yield (
+            f"the plan names {named_down(down)}: kafka-reassign-partitions --execute knows live brokers only and "
+            "refuses the whole file until they are back"
+        )
+    kept = naming_cordoned(moved)
+    if kept.any():
+        yield (
+            f"{counted(int(kept.sum()), 'partition')} of the plan with a replica that stays on a cordoned broker: "
+            "4.3.1 takes them, later releases refuse such a target (KAFKA-20832) until it is uncordoned"
+        )
+    yield from _waiting(moved, done)
+    single = int(np.count_nonzero(any_in_row(moved.added) & (count_in_row(moved.current >= 0) == 1)))
+    if single:
+        yield f"{counted(single, 'moving partition')} with a single replica: its broker must stay up"
+    tight = _tight(plan)
+    if tight:
+        yield (
+            f"{counted(tight, 'partition')} would have as many replicas as min.insync.replicas, or fewer: then one "
+            "broker out stops producers with acks=all"
+        )
+    if (moved.copy_bytes[any_in_row(moved.added)] < 0).any():
+        yield "bytes are unknown: --sizes gives them"
+    yield from _unproven(plan)
+    for what, proof in (("replicas", plan.certificate.replicas), ("leaders", plan.certificate.leaders)):
+        if what == "replicas" and plan.goal.by_bytes:
+            continue
+        if proof is not None and proof.totals.size > 1 and proof.is_even:
+            low, high = int(proof.even_low[proof.block >= 0].min()), int(proof.even_high.max())
+            why = "racks" if what == "replicas" else "the places of replicas"
+            yield f"{what} end between {low} and {high} a broker: {why} allow nothing more even"
+
+
+def _waiting(moved: Reassignment, done: Completion) -> Iterator[str]:
+    """Yield which partitions do not complete as the cluster stands, or would not under an older release."""
+    for rows, what in (
+        (done.is_blocked, "cannot complete before a replica is back in sync or a broker is unfenced"),
+        (unblocked_by_newer_release(moved), "would wait for a kept out-of-sync replica before 4.3 (KAFKA-19975)"),
+    ):
+        places = np.flatnonzero(rows)
+        if places.size:
+            yield f"{counted(int(places.size), 'partition')} {what}: {named(moved, places)}"
+
+
+def _unproven(plan: Plan) -> Iterator[str]:
+    """Yield why more than a hundredth of the copied bytes is above the bound."""
+    proof, gap = plan.certificate.replicas, plan.tally.moved_bytes_gap
+    if proof is None or gap is None or gap <= _GAP_MAX:
+        return
+    above = f"up to {100 * gap:.1f} % of the copied bytes may be more than needed: "
+    if plan.goal.per_topic:
+        yield f"{above}the bound is that of bytes alone, and replicas of topics become even too"
+        return
+    width = int((proof.high - proof.low).max())
+    large = int(np.count_nonzero((copy_sizes(plan.view) > width) & ~excluded_rows(plan.view, plan.goal)))
+    if large:
+        yield (
+            f"{above}{counted(large, 'partition')} {'is' if large == 1 else 'are'} larger than the bounds of a broker "
+            f"are wide ({format_size(width)}), and the bound takes partitions for divisible"
+        )
+    else:
+        yield f"{above}the bound takes partitions for divisible"
+
+
+def _down(plan: Plan) -> Iterator[str]:
+    """Yield which brokers look down, and that they receive nothing."""
+    down = {number: how for number, how in plan.view.seen_down.items() if number not in plan.goal.remove}
+    if down:
+        is_one = len(down) == 1
+        first = ",".join(map(str, list(down)[:_SHOWN_MAX]))
+        yield (
+            f"{named_down(down)} {'looks' if is_one else 'look'} down: no replica and no leader goes there, and what "
+            f"is there stays; if {'it is' if is_one else 'they are'} gone for good: --goal drain --remove {first}"
+        )
+
+
+def _held_already(plan: Plan) -> Iterator[str]:
+    """Yield that brokers are added which hold replicas: perhaps other ones were meant."""
+    if not plan.goal.add:
+        return
+    loads = _loads_of(plan.view)
+    known = [(number, int(loads[number])) for number in sorted({number for number, _ in plan.goal.add})]
+    held = [(number, load) for number, load in known if load]
+    if held:
+        shown = ", ".join(f"{number} ({counted(load, 'replica')})" for number, load in held[:_SHOWN_MAX])
+        more = ", …" if len(held) > _SHOWN_MAX else ""
+        noun, verb = ("broker", "is") if len(held) == 1 else ("brokers", "are")
+        yield f"added {noun} that {verb} not new, but hold{'s' * (len(held) == 1)} replicas already: {shown}{more}"
+
+
+def _loads_of(view: ClusterView) -> Counter[int]:
+    """Return how many replicas each broker holds; 0 for one that holds none."""
+    held, counts = np.unique(view.partitions.replicas, return_counts=True)
+    return Counter({number: count for number, count in zip(held.tolist(), counts.tolist(), strict=True) if number >= 0})
+
+
+def _idle(plan: Plan) -> list[int]:
+    """Return the brokers that hold nothing, receive something and are not added by the goal."""
+    added = {number for number, _ in plan.goal.add}
+    held = distinct_ids(plan.view.partitions.replicas).tolist()
+    received = distinct_ids(plan.reassignment.replicas).tolist()
+    return sorted(set(received) - set(held) - added)
+
+
+def _cordoned(plan: Plan) -> str:
+    """Return which brokers are cordoned, in words; nothing if none is."""
+    able = zip(plan.view.brokers, plan.view.alive.tolist(), strict=True)
+    found = [int(one.id) for one, is_alive in able if one.cordoned and is_alive]
+    return f"broker{'s' * (len(found) > 1)} {_ids(found)} {'are' if len(found) > 1 else 'is'}" if found else ""
+
+
+def _ids(brokers: Sequence[int]) -> str:
+    return ", ".join(map(str, brokers[:_SHOWN_MAX])) + (", …" if len(brokers) > _SHOWN_MAX else "")
+
+
+def _tight(plan: Plan) -> int:
+    """Return how many partitions come to have no more replicas than min.insync.replicas, and had more before."""
+    if plan.goal.factor is None:
+        return 0
+    moved, table = plan.reassignment, plan.view.partitions
+    asked = min_isr_by_topic(plan.view.topics)[table.topic_index[moved.rows]]
+    after = count_in_row(moved.replicas >= 0)
+    return int(np.count_nonzero((asked > 1) & (after <= asked) & (after != count_in_row(moved.current >= 0))))

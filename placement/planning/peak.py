@@ -1,0 +1,67 @@
+"""Run the batches of a plan through the disks of the brokers: what each holds at its fullest.
+
+What it decides: the bytes of each broker before, at the peak of and after batches that run one after the other.
+
+How: when a batch starts, every new replica of it counts with its full size; when the batch is complete, the replicas
+that it removes are gone. Within a batch nobody knows which partition is first, so nothing is freed before its end.
+
+Example: 10 bytes held, 4 come in and 3 go in one batch: at the peak 14, then 11.
+
+Left out: replicas that go are deleted a minute after completion (file.delete.delay.ms); writes of clients meanwhile.
+
+Source: ours; Kafka 4.3.1 ReplicaManager.stopReplicas and LogManager.asyncDelete.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import attrs
+import numpy as np
+
+from broker.cluster import ClusterView, Int64Array
+from broker.releases import NEWEST, Release
+from placement.balance.loads import loads
+from placement.planning.completion import completed_view
+from placement.planning.moves import Moves, freed_bytes
+from placement.planning.reassignment import Reassignment
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class Disks:
+    """Hold the bytes of each broker before, at the peak and after, int64[B]."""
+
+    before: Int64Array
+    peak: Int64Array
+    after: Int64Array
+
+
+def in_order(plans: Sequence[Reassignment], release: Release = NEWEST) -> Iterator[Reassignment]:
+    """Yield each plan over the view that the plans before it leave; all are given over the same view."""
+    view: ClusterView | None = None
+    for number, plan in enumerate(plans):
+        current = plan if view is None else attrs.evolve(plan, view=view)
+        yield current
+        if number + 1 < len(plans):
+            view = completed_view(current, release=release)
+
+
+def disks(
+    plans: Sequence[Reassignment], known: Sequence[Moves] | None = None, held: Int64Array | None = None
+) -> Disks | None:
+    """Return the disks while `plans`, each over the view that the one before it leaves, run in order.
+
+    `known` are their moves and `held` the bytes before, if the caller has them. None where a size is not known, or
+    without a plan.
+    """
+    held = loads(plans[0].view).brokers.size_bytes if plans and held is None else held
+    if held is None:
+        return None
+    before, peak = held, held
+    for plan, moves in zip(plans, known or map(Moves.of, plans), strict=True):
+        if not moves.sizes_known:
+            return None
+        coming = held + moves.bytes_in()
+        peak = np.maximum(peak, coming)
+        held = coming - freed_bytes(plan)
+    return Disks(before=before, peak=peak, after=held)

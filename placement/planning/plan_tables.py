@@ -1,0 +1,123 @@
+"""Make the tables of a plan: every partition that changes, and every broker's loads.
+
+What it decides: columns and units of moves.parquet and brokers.parquet.
+
+Constraints: what the input does not say is null, and so are bounds that the goal does not ask for: of replicas, or, of
+a goal that makes bytes even, of bytes (a replica counting as many as a new copy). At the peak a broker holds, besides
+what it held, all that the fullest batch brings; replicas that leave are still there.
+
+Example: one row of `moves`: orders, 3, batch 1, [1, 2], [4, 2], adding [4], removing [1], 1, 4, 1048576.
+
+Left out: tables of what may happen on the way (impact).
+
+Source: ours.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from broker.broker_rows import broker_rows
+from broker.cluster import PAD, SIZE_UNKNOWN, Int32Array, Int64Array
+from placement.outages.arrow import column_of, lists_column, names_column, partition_columns, table_of, unknown_column
+from placement.planning.check_input import leaders_of
+from placement.planning.peak import disks, in_order
+from placement.planning.plan import Plan
+from placement.planning.reassignment import Reassignment
+from placement.planning.schedule import Schedule
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def moves_table(plan: Plan, schedule: Schedule) -> pa.Table:
+    """Return every partition that changes, one row each: batch, replicas, leaders, bytes of one copy."""
+    moved = plan.reassignment
+    before, after = leaders_of(plan.view, plan.goal, plan.target)
+    ids = np.append(plan.view.broker_ids, PAD).astype(np.int32)
+    batch = np.zeros(moved.count, dtype=np.int32)
+    for number, places in enumerate(schedule.batches):
+        batch[places] = number + 1
+    sizes = moved.copy_bytes
+    led, leads = ids[before[moved.rows]], ids[after[moved.rows]]
+    return table_of(
+        partition_columns(plan.view, moved.rows)
+        | {
+            "batch": batch,
+            "replicas_before": lists_column(moved.current),
+            "replicas_after": lists_column(moved.replicas),
+            "adding": lists_column(np.where(moved.added, moved.replicas, PAD).astype(np.int32)),
+            "removing": lists_column(np.where(moved.removed, moved.current, PAD).astype(np.int32)),
+            "leader_before": column_of(led, absent=led < 0),
+            "leader_after": column_of(leads, absent=leads < 0),
+            "size_bytes": column_of(sizes, absent=sizes == SIZE_UNKNOWN),
+        }
+    )
+
+
+def brokers_table(plan: Plan, schedule: Schedule) -> pa.Table:
+    """Return every broker: loads before, at the peak and after, their bounds, and what it receives and gives."""
+    view, count = plan.view, len(plan.view.brokers)
+    added = {number for number, _ in plan.goal.add}
+    led, leads = leaders_of(view, plan.goal, plan.target)
+    before, after = (
+        _counted(broker_rows(view.broker_ids, view.partitions.replicas), count),
+        _counted(plan.target, count),
+    )
+    received, given = _coming(plan.reassignment), _going(plan.reassignment)
+    coming = [_coming(part) for part in schedule.parts()]
+    going = [_going(part) for part in schedule.parts()]
+    peak, now = before.copy(), before.copy()
+    for come, go in zip(coming, going, strict=True):
+        peak = np.maximum(peak, now + come)
+        now = now + come - go
+    full = disks(tuple(in_order(schedule.parts()))) if schedule.batches else None
+    proof, leaders = plan.certificate.replicas, plan.certificate.leaders
+    replicas, in_bytes = (None, proof) if plan.goal.by_bytes else (proof, None)
+    sized = {
+        f"bytes_{name}": unknown_column(count) if full is None else getattr(full, name)
+        for name in ("before", "peak", "after")
+    }
+    return table_of(
+        {
+            "broker": view.broker_ids,
+            "rack": names_column([b.rack for b in view.brokers], np.arange(count)),
+            "is_fenced": np.array([b.fenced for b in view.brokers], dtype=np.bool_),
+            "is_cordoned": np.array([b.cordoned for b in view.brokers], dtype=np.bool_),
+            "is_stopping": np.array([b.in_controlled_shutdown for b in view.brokers], dtype=np.bool_),
+            "is_added": np.array([b.id in added for b in view.brokers], dtype=np.bool_),
+            "is_removed": np.array([b.id in plan.goal.remove for b in view.brokers], dtype=np.bool_),
+            "replicas_before": before,
+            "replicas_peak": peak,
+            "replicas_after": after,
+            "replicas_received": received,
+            "replicas_given": given,
+            "replicas_low": unknown_column(count) if replicas is None else replicas.low,
+            "replicas_high": unknown_column(count) if replicas is None else replicas.high,
+            "leaders_before": np.bincount(led[led >= 0], minlength=count),
+            "leaders_after": np.bincount(leads[leads >= 0], minlength=count),
+            "leaders_low": leaders.low,
+            "leaders_high": leaders.high,
+        }
+        | sized
+        | {
+            "bytes_low": unknown_column(count) if in_bytes is None else in_bytes.low,
+            "bytes_high": unknown_column(count) if in_bytes is None else in_bytes.high,
+        }
+    )
+
+
+def _counted(rows: Int32Array | Int64Array, count: int) -> Int64Array:
+    return np.bincount(rows[rows >= 0], minlength=count).astype(np.int64)
+
+
+def _coming(part: Reassignment) -> Int64Array:
+    ids = part.view.broker_ids
+    return _counted(np.searchsorted(ids, part.replicas[part.added]), ids.size)
+
+
+def _going(part: Reassignment) -> Int64Array:
+    ids = part.view.broker_ids
+    return _counted(np.searchsorted(ids, part.current[part.removed]), ids.size)

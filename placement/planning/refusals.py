@@ -1,0 +1,248 @@
+"""Refuse a goal that a cluster cannot reach; say which rule forbids it, and what would help.
+
+What it decides: whether a view has what a plan needs, and whether rules, factors and fenced brokers let it reach the
+goal at all.
+
+Constraints: MissingInputError names what the input lacks and the option that gives it; PlanRefusedError what stands in
+the way.
+
+Example: "orders-0 needs 7 live brokers, and 6 remain; 1 more, or a smaller factor (--factor 6)".
+
+Left out: bounds in bytes that no placement keeps (even_bytes.py).
+
+Source: ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from broker.cluster import PAD, ClusterView, Int32Array, Int64Array
+from broker.errors import UsageError
+from broker.row_flags import any_in_row
+from broker.wording import counted
+from placement.planning.goal import (
+    SHOWN_MAX,
+    Goal,
+    MissingInputError,
+    PlanRefusedError,
+    brokers_named,
+    copy_sizes,
+    excluded_rows,
+)
+
+
+def _check_capacity(view: ClusterView, goal: Goal) -> None:
+    """Refuse capacities that leave out a broker that holds replicas afterwards."""
+    known = {number for number, _ in goal.capacity}
+    stay = set(view.broker_ids[view.alive].tolist()) | {number for number, _ in goal.add}
+    unknown = sorted(stay - known - set(goal.remove))
+    if goal.capacity and unknown:
+        raise MissingInputError(
+            f"{brokers_named(unknown)} {'has' if len(unknown) == 1 else 'have'} no known disk bytes, in proportion to "
+            "which bytes would become even; state them in --capacity (broker -1 is every other one), or leave it out"
+        )
+
+
+def _check_sizes(view: ClusterView) -> None:
+    unknown = copy_sizes(view) < 0
+    if unknown.any():
+        raise MissingInputError(
+            f"a plan by bytes needs sizes, and {counted(int(unknown.sum()), 'partition')} "
+            f"{'has' if unknown.sum() == 1 else 'have'} none ({_named(view, unknown)}); give a file that states them "
+            "(--sizes)"
+        )
+
+
+def check_view(view: ClusterView, goal: Goal) -> None:
+    """Refuse a view that a plan cannot be made for: partitions unknown, on the move, or with observers.
+
+    Raises MissingInputError for what the input lacks, such as sizes, PlanRefusedError for what stands in the way.
+    """
+    if not view.partitions_complete:
+        raise MissingInputError(f"{view.name} lists only some of its partitions; a plan needs all of them")
+    _check_names(view, goal)
+    _check_racks(view, goal)
+    table = view.partitions
+    chosen = ~excluded_rows(view, goal)
+    moving = _any(table.adding, table.count) | _any(table.removing, table.count)
+    for rows, what, remedy in (
+        (
+            moving,
+            "in a reassignment that is not complete",
+            "wait for it, cancel it, or plan from its target (--from-target)",
+        ),
+        (
+            chosen & _any(table.observers, table.count),
+            "with observers, which a plan would lose",
+            "exclude their topics",
+        ),
+        (chosen & ~_any(table.replicas, table.count), "without a replica", "exclude their topics"),
+    ):
+        if rows.any():
+            raise PlanRefusedError(f"{counted(int(rows.sum()), 'partition')} {what} ({_named(view, rows)}); {remedy}")
+    if goal.factor is not None:
+        _check_min_isr(view, goal.factor, chosen)
+    if goal.by_bytes:
+        _check_sizes(view)
+        _check_capacity(view, goal)
+
+
+def _check_names(view: ClusterView, goal: Goal) -> None:
+    strangers = sorted(set(goal.remove) - {one.id for one in view.brokers})
+    if strangers:
+        listed = ", ".join(str(one.id) for one in view.brokers[:10]) + (", …" if len(view.brokers) > 10 else "")
+        raise UsageError(f"{brokers_named(strangers)} cannot be removed: the cluster's brokers are {listed}")
+    unknown = sorted(set(goal.exclude_topics) - {topic.name for topic in view.topics})
+    if unknown:
+        raise UsageError(f"topic {unknown[0]!r} cannot be excluded: {view.name} has no such topic")
+
+
+def _check_racks(view: ClusterView, goal: Goal) -> None:
+    """Refuse a goal that asks for racks where no broker has one."""
+    known = bool(view.racks) or any(rack is not None for _, rack in goal.add)
+    if known or not (goal.kind == "racks" or goal.strict_racks):
+        return
+    what = "strict racks" if goal.strict_racks else "goal racks"
+    raise MissingInputError(
+        f"{what}: none of the {counted(len(view.brokers), 'broker')} of {view.name} has a known rack (--racks FILE)"
+    )
+
+
+def _check_min_isr(view: ClusterView, factor: int, chosen: NDArray[np.bool_]) -> None:
+    for place, topic in enumerate(view.topics):
+        least = topic.min_insync_replicas
+        if least is not None and least > factor and bool((chosen & (view.partitions.topic_index == place)).any()):
+            raise PlanRefusedError(
+                f"topic {topic.name} has min.insync.replicas {least}: with {counted(factor, 'replica')} no write with "
+                f"acks=all would succeed; lower it, choose a factor of at least {least}, or exclude the topic"
+            )
+
+
+def check_brokers(
+    view: ClusterView,
+    goal: Goal,
+    live: NDArray[np.bool_],
+    *,
+    wanted: Int64Array,
+    held: Int64Array,
+    had_live: NDArray[np.bool_],
+) -> None:
+    """Refuse factors that the live brokers, or with strict racks their racks, cannot hold.
+
+    `live` bool[B] may hold replicas; `wanted` int64[P] replicas on live brokers, 0 where nothing changes, besides
+    `held` int64[P] that stay on fenced ones; `had_live` bool[P] tells which partitions have one that is not.
+    """
+    most = int(wanted.max(initial=0))
+    count = int(np.count_nonzero(live))
+    if not count:
+        raise PlanRefusedError(
+            f"none of the {counted(len(view.brokers), 'broker')} is live and stays; add one, or keep one"
+        )
+    bare = (wanted == 0) & (held > 0) & had_live & ~excluded_rows(view, goal)
+    if bare.any():
+        raise PlanRefusedError(
+            f"{counted(int(bare.sum()), 'partition')} ({_named(view, bare)}) would keep only replicas on fenced "
+            "brokers; bring these brokers back, or remove them too (--remove)"
+        )
+    if most > count:
+        row = int(np.argmax(wanted))
+        stays = f" besides {int(held[row])} that stay on fenced brokers" if held[row] else ""
+        raise PlanRefusedError(
+            f"{_partition(view, row)} needs {most} live brokers{stays}, and {count} remain; "
+            f"{most - count} more, or a smaller factor (--factor {count + int(held[row])})"
+        )
+    if not goal.strict_racks:
+        return
+    racks = sorted({one.rack for one, is_live in zip(view.brokers, live, strict=True) if is_live and one.rack})
+    alone = sum(one.rack is None and bool(is_live) for one, is_live in zip(view.brokers, live, strict=True))
+    if racks and most > len(racks) + alone:
+        raise PlanRefusedError(
+            f"{_partition(view, int(np.argmax(wanted)))} has {most} replicas for {counted(len(racks), 'rack')} "
+            f"({', '.join(racks[:SHOWN_MAX])}{', …' if len(racks) > SHOWN_MAX else ''}); "
+            f"{counted(most - len(racks) - alone, 'more rack')}, or no --strict-racks: then each rack gets at least one"
+        )
+
+
+def check_pinned(view: ClusterView, goal: Goal, removed: NDArray[np.bool_], rows: Int32Array) -> None:
+    """Refuse to drain a broker that holds replicas of excluded topics; `rows` int32[P, W] are positions of brokers."""
+    left = np.append(removed, False)[rows] & excluded_rows(view, goal)[:, None]
+    if left.any():
+        row = int(np.argmax(any_in_row(left)))
+        broker = int(view.broker_ids[rows[row][left[row]][0]])
+        raise PlanRefusedError(
+            f"broker {broker} cannot be removed: it holds {_partition(view, row)} of an excluded topic "
+            f"({counted(int(left.sum()), 'such replica')} on removed brokers); do not exclude the topic"
+        )
+
+
+def refuse_row(view: ClusterView, goal: Goal, row: int) -> PlanRefusedError:
+    """Return the refusal of a plan because the partition at `row` has no place."""
+    if goal.new_only_receives:
+        return _refuse_new_only(view, goal, row)
+    remedy = "add brokers"
+    able = zip(view.brokers, view.alive.tolist(), strict=True)
+    cordoned = [int(one.id) for one, is_alive in able if one.cordoned and is_alive and one.id not in goal.remove]
+    if cordoned:
+        remedy = (
+            f"{brokers_named(cordoned)} may receive nothing (all log directories cordoned): uncordon one, or {remedy}"
+        )
+    return PlanRefusedError(f"{_partition(view, row)} can stand nowhere without breaking a rule; {remedy}")
+
+
+def _refuse_new_only(view: ClusterView, goal: Goal, row: int) -> PlanRefusedError:
+    """Return the refusal of a plan in which the partition at `row` needs more than the new brokers."""
+    held = [int(number) for number in view.partitions.replicas[row].tolist() if number >= 0]
+    new = sorted({number for number, _ in goal.add})
+    factor = counted(goal.factor or len(held), "replica")
+    rule = f"{factor} on as many racks as can be" if view.racks else factor
+    mend = ", or mend racks first (--goal racks)" if view.racks and goal.kind != "racks" else ""
+    return PlanRefusedError(
+        f"{_partition(view, row)} is on {_on_racks(view, held)}, and only {_on_racks(view, new)} may receive, which is "
+        f"too few for {rule}; let other brokers receive too (leave out --new-only-receives){mend}"
+    )
+
+
+def _on_racks(view: ClusterView, ids: Sequence[int]) -> str:
+    """Return brokers with the racks that are known, such as "brokers 2 (rack a), 7"."""
+    racks = {int(one.id): one.rack for one in view.brokers}
+    named = [str(number) if racks.get(number) is None else f"{number} (rack {racks[number]})" for number in ids]
+    shown = ", ".join(named[:SHOWN_MAX]) + (", …" if len(named) > SHOWN_MAX else "")
+    return ("broker " if len(ids) == 1 else "brokers ") + shown
+
+
+def check_sources(view: ClusterView, goal: Goal) -> None:
+    """Refuse to remove brokers that are fenced and hold the only replicas in sync: nothing could be copied."""
+    isr = view.partitions.isr
+    if isr is None or not goal.remove:
+        return
+    ids = view.broker_ids
+    dead = ids[~view.alive]
+    gone = np.isin(isr, np.intersect1d(dead, np.array(goal.remove, dtype=np.int32)))
+    alive = (isr >= 0) & ~np.isin(isr, dead)
+    lost = any_in_row(gone) & ~any_in_row(alive) & ~excluded_rows(view, goal)
+    if lost.any():
+        raise PlanRefusedError(
+            f"{counted(int(lost.sum()), 'partition')} ({_named(view, lost)}) have their only replicas in sync on "
+            "fenced brokers that are to be removed; bring one of them back first"
+        )
+
+
+def _partition(view: ClusterView, row: int) -> str:
+    table = view.partitions
+    return f"{view.topics[int(table.topic_index[row])].name}-{int(table.partition_ids[row])}"
+
+
+def _named(view: ClusterView, rows: NDArray[np.bool_]) -> str:
+    return _listed((_partition(view, row) for row in np.flatnonzero(rows)[:SHOWN_MAX].tolist()), int(rows.sum()))
+
+
+def _listed(names: Iterable[str], count: int) -> str:
+    return ", ".join(names) + (", …" if count > SHOWN_MAX else "")
+
+
+def _any(column: Int32Array | None, count: int) -> NDArray[np.bool_]:
+    return np.zeros(count, dtype=np.bool_) if column is None else any_in_row(column != PAD)

@@ -1,0 +1,1 @@
+"""Tests of placement.planning: plans, their completion, impact and schedules."""

@@ -1,1 +1,0 @@
-"""Tests of placement.reassignment: plans, their completion, impact and schedules."""
