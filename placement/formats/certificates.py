@@ -24,9 +24,9 @@ from broker.cluster import BrokerView, ClusterView, Int64Array, TopicView
 from broker.errors import InputError, UsageError
 from broker.ids import BrokerId, broker_id
 from placement.formats.documents import parse_object
-from placement.reassignment.certificate import Cases, Proof, TopicProof
-from placement.reassignment.check import Certificate, Tally
-from placement.reassignment.goal import Goal, copy_sizes
+from placement.planning.certificate import Proof, TopicProof
+from placement.planning.check import Certificate, Tally
+from placement.planning.goal import Goal, copy_sizes
 
 VERSION: Final = 1
 _FLAGS: Final = ("cordoned", "in_controlled_shutdown")
@@ -78,7 +78,7 @@ def _flags(broker: BrokerView) -> list[str]:
 
 def sizes_digest(view: ClusterView, goal: Goal) -> str | None:
     """Return the digest of what each new replica would copy, in hexadecimal digits; None by replicas."""
-    if goal.by != "bytes":
+    if not goal.by_bytes:
         return None
     return hashlib.sha256(np.ascontiguousarray(copy_sizes(view)[_ordered(view)[1]], dtype="<i8").tobytes()).hexdigest()
 
@@ -211,9 +211,6 @@ def _truth(value: Mapping[str, Any], name: str) -> bool:
 def _proof_value(proof: Proof) -> dict[str, Any]:
     value: dict[str, Any] = {name: getattr(proof, name).tolist() for name in _VECTORS}
     value |= {"totals": proof.totals.tolist(), "weight": proof.weight, "is_even": proof.is_even, "topics": None}
-    if proof.cases is not None:
-        cases = proof.cases
-        value["cases"] = {name: getattr(cases, name).tolist() for name in ("row", "broker", "price")}
     if proof.topics is not None:
         value["topics"] = {name: getattr(proof.topics, name).tolist() for name in ("low", "high", "price")}
     return value
@@ -234,19 +231,10 @@ def _proof(value: Mapping[str, Any], count: int) -> Proof:
         if any(one.ndim != 2 or one.shape[1] != count for one in given.values()):
             raise ValueError("bounds by topic are not one list of numbers of brokers for each topic")
         topics = TopicProof(**given)
-    cases = None
-    if value.get("cases") is not None:
-        vectors_of_cases = [_vector(one, "price of cases") for one in value["cases"]["price"]]
-        if not vectors_of_cases or any(one.shape != (count,) for one in vectors_of_cases):
-            raise ValueError("prices of cases are not one number for each broker")
-        nodes = [_vector(value["cases"][name], f"{name} of cases") for name in ("row", "broker")]
-        if nodes[0].shape != nodes[1].shape:
-            raise ValueError(f"cases have {nodes[0].size} partitions and {nodes[1].size} brokers; each node has one")
-        cases = Cases(row=nodes[0], broker=nodes[1], price=np.array(vectors_of_cases))
     weight = int(value["weight"])
     if weight < 1:
         raise ValueError(f"weight is {weight}")
-    return Proof(weight=weight, is_even=bool(value["is_even"]), topics=topics, cases=cases, **vectors)
+    return Proof(weight=weight, is_even=bool(value["is_even"]), topics=topics, **vectors)
 
 
 def _rack(value: Any) -> str | None:

@@ -19,11 +19,11 @@ import numpy as np
 
 from broker.cluster import Int64Array
 from broker.java.string_hash import java_string_key
-from placement.reassignment.completion import Completion, completion, drifted_rows
-from placement.reassignment.goal import Goal, excluded_rows
-from placement.reassignment.plan import Plan
-from placement.reassignment.reassignment import Reassignment
-from placement.reassignment.schedule import Schedule
+from placement.planning.completion import Completion, completion, drifted_rows
+from placement.planning.goal import Goal, excluded_rows
+from placement.planning.plan import Plan
+from placement.planning.reassignment import Reassignment
+from placement.planning.schedule import Schedule
 
 OTHERS: Final = "preferred-election-others.json"
 """The election of partitions that no batch changes."""

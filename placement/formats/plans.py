@@ -36,7 +36,7 @@ from placement.formats.documents import (
 from placement.formats.parsed import Reject, RowCounts
 from placement.formats.plan_columns import PlanColumns, plan_columns
 from placement.formats.text import escaped, utf8_chunks
-from placement.reassignment.reassignment import LogDirTarget, Reassignment
+from placement.planning.reassignment import LogDirTarget, Reassignment
 
 PROPOSALS: Final = "cruise-control-proposals"
 PLAN_FORMATS: Final = (reassign.FORMAT, PROPOSALS)

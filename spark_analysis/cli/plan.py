@@ -16,13 +16,13 @@ from broker.ids import BrokerId
 from placement.cli import parse_broker_list
 from placement.formats.certificates import certificate_json, digest
 from placement.formats.plan_files import plan_texts
-from placement.reassignment.goal import KINDS, MEASURES, Goal, as_targeted
-from placement.reassignment.input_table import input_table
-from placement.reassignment.moves import Rates
-from placement.reassignment.notes import notes_of
-from placement.reassignment.plan import Plan, make_plan
-from placement.reassignment.plan_tables import brokers_table, moves_table
-from placement.reassignment.schedule import BATCH_COUNT_MAX, Limits, Schedule, schedule
+from placement.planning.goal import KINDS, MEASURES, Goal, as_targeted
+from placement.planning.input_table import input_table
+from placement.planning.moves import Rates
+from placement.planning.notes import notes_of
+from placement.planning.plan import Plan, make_plan
+from placement.planning.plan_tables import brokers_table, moves_table
+from placement.planning.schedule import BATCH_COUNT_MAX, Limits, Schedule, schedule
 from spark_analysis.cli.cluster_inputs import (
     Cluster,
     ClusterOptions,
@@ -89,21 +89,21 @@ class PlanOptions(ClusterOptions):
     type=click.Choice(MEASURES),
     default="replicas",
     show_default=True,
-    help="Move the least replicas, or the least bytes as --sizes gives them. Counts become even, or bytes with "
-    "--tolerance.",
+    help="Make counts even and move the least replicas, or make bytes even within --tolerance and copy few of them, as "
+    "--sizes gives them.",
 )
 @click.option(
     "--tolerance",
     type=FiniteRange(0, 100, max_open=True),
     metavar="PERCENT",
-    help="With --by bytes, make bytes even instead of counts: each broker ends within PERCENT of the mean that can be "
+    help="With --by bytes, which needs it: each broker ends within PERCENT of the mean that can be "
     "reached, with --capacity in proportion to its disk.",
 )
 @click.option("--only-leaders", is_flag=True, help="Reorder replicas only: leaders move, no byte does.")
 @click.option(
     "--per-topic",
     is_flag=True,
-    help="Spread the replicas of each topic evenly as well; with --by bytes it needs --tolerance.",
+    help="Spread the replicas of each topic evenly as well.",
 )
 @click.option("--new-only-receives", is_flag=True, help="Let only the brokers of --add receive replicas.")
 @click.option("--strict-racks", is_flag=True, help="Refuse partitions with more replicas than racks.")
@@ -132,13 +132,12 @@ class PlanOptions(ClusterOptions):
 @answer_options
 @takes(PlanOptions)
 def plan_command(options: PlanOptions) -> int:
-    """Make the plan that moves the least replicas or bytes to reach a goal, with its proof; or check one.
+    """Make the plan that moves the least replicas to reach a goal, or few bytes, with its proof; or check one.
 
     \b
     brokerside plan prod.txt --racks racks.csv --out today
     brokerside plan prod.txt --goal drain --remove 5,6 --out drain
     brokerside plan prod.txt --goal add --add 7:rack-a --out grow
-    brokerside plan prod.txt --sizes log-dirs.json --by bytes --out light
     brokerside plan prod.txt --sizes dirs.json --by bytes --tolerance 5 --out even
     brokerside plan prod.txt --only-leaders --out leaders
     brokerside plan --check today
@@ -179,7 +178,7 @@ def goal_of(options: PlanOptions) -> Goal:
 
 def _with_capacity(goal: Goal, cluster: Cluster, options: PlanOptions) -> Goal:
     """Return the goal with the disk bytes of --capacity, in proportion to which bytes become even."""
-    if not goal.is_banded or options.capacity is None:
+    if not goal.by_bytes or options.capacity is None:
         return goal
     ids = sorted({one.id for one in cluster.view.brokers} | {number for number, _ in goal.add})
     sizes = ((number, cluster.capacities.of(number).disk_bytes) for number in ids)
