@@ -58,7 +58,7 @@ def cases(draw: st.DrawFn) -> Case:
     return Case(tuple(racks), tuple(fenced), tuple(draw(st.lists(held, min_size=1, max_size=4))))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(cases(), CORDONS)
 def test_with_cordoned_brokers_the_optimum_is_a_bound_and_often_that_of_every_placement(
     case: Case, cordoned: frozenset[int]
@@ -84,7 +84,7 @@ def test_a_cordoned_broker_is_not_expected_to_take_what_it_does_not_hold() -> No
     assert found.target.tolist() == [3, 2, 1]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(cases())
 def test_the_optimum_is_that_of_every_placement(case: Case) -> None:
     for quantity, best in (("replicas", best_replicas(case)), ("leaders", best_leaders(case))):
@@ -99,7 +99,7 @@ def optimum_of(case: Case) -> Optimum:
     return Optimum(groups, Classes.of_view(view, groups))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(cases())
 def test_the_optimum_over_racks_is_that_of_every_placement(case: Case) -> None:
     case = attrs.evolve(case, racks=tuple(rack or "a" for rack in case.racks))
@@ -114,7 +114,7 @@ def test_the_optimum_over_racks_is_that_of_every_placement(case: Case) -> None:
     assert sorted(found.target.tolist()) == best
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(cases(), CORDONS)
 def test_moves_are_needed_and_if_they_say_so_enough(case: Case, cordoned: frozenset[int]) -> None:
     """A placement that breaks the rack rule needs more: its violations are mended too in the brute force."""
@@ -200,7 +200,7 @@ def test_large_loads_are_shared_as_small_ones(scale: int) -> None:
     assert best.target.tolist() == [n * scale for n in (13, 13, 13, 13, 20)]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(cases())
 def test_led_partitions_that_change_their_leader_are_as_few_as_said(case: Case) -> None:
     found = over_brokers(case, "leaders")

@@ -75,7 +75,7 @@ def cases(draw: st.DrawFn) -> tuple[Case, list[int]]:
 
 
 @pytest.mark.parametrize("mode", MODES, ids=str)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(drawn=cases())
 def test_the_best_of_a_topic_is_that_of_every_placement(drawn: tuple[Case, list[int]], mode: dict[str, int]) -> None:
     case, topics = drawn
@@ -112,7 +112,7 @@ def is_ruled(case: Case, held: frozenset[int]) -> bool:
     return tuple(sorted(b for b in held if not case.fenced[b])) in set(choices(case, held))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(drawn=views(), assume_preferred=st.booleans())
 def test_a_topic_is_measured_as_a_cluster_of_its_own(drawn: ClusterView, *, assume_preferred: bool) -> None:
     found = topic_spread(drawn, assume_preferred=assume_preferred)
