@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from broker.errors import UsageError
 from placement.balance.definitions import MEASURES
-from placement.balance.measures import Distribution, distribution
+from placement.balance.measures import GIVEN, Best, Distribution, distribution
 from tests.oracles import spread
 
 SHARES = st.lists(st.integers(0, 40) | st.integers(0, 2**55), max_size=9)
@@ -114,3 +114,11 @@ def test_a_negative_share_is_refused() -> None:
 
 def test_every_field_of_a_distribution_has_a_definition() -> None:
     assert tuple(MEASURES) == tuple(field.name for field in attrs.fields(Distribution))
+
+
+def test_what_a_block_has_too_much_of_leaves_it_though_no_broker_is_above_its_ceiling() -> None:
+    """The first six brokers share 9 at best and hold 10: two above 2, two below 1, and one more to give away."""
+    held, target = (np.array(column) for column in ([3, 3, 2, 2, 0, 0, 3, 3], [1, 1, 1, 2, 2, 2, 3, 4]))
+    block = np.array([0] * 6 + [1] * 2)
+    found = distribution(held, best=Best(np.array([GIVEN]), block, block, target))
+    assert (found.moves, found.moves_exact) == (3, False)

@@ -159,6 +159,13 @@ def test_uneven_zones_at_their_best_have_nothing_to_gain() -> None:
     assert found.best_stdev == found.stdev > 0
 
 
+def test_a_broker_without_a_rack_is_a_rack_of_its_own() -> None:
+    """Factor 3 puts each partition on both brokers without a rack: the two of rack a share four replicas."""
+    case = attrs.evolve(of_racks("aaxy", [[0, 2, 3]] * 4), racks=("a", "a", None, None))
+    found = over_brokers(case, "replicas")
+    assert (found.moves, found.best_max_over_mean) == (2, 4 * 4 / 12)
+
+
 def test_the_mean_counts_no_fenced_broker_and_its_replicas_stay() -> None:
     """A third of the brokers is restarting: the others are even, so nothing should move."""
     found = over_brokers(of_racks("abc", [[0, 1, 2]] * 4, fenced=(2,)), "replicas")
