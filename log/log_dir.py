@@ -1,26 +1,9 @@
 """Load, run and shut down a broker's log directory as Kafka's LogManager does.
 
-What it decides: which logs there are, whether they must be recovered, what the checkpoints say of them, and when a
-deleted log's directory goes.
+The marker `.kafka_cleanshutdown` goes before logs are loaded, and is written last, after every log is closed and every
+checkpoint whole. A checkpoint that cannot be read counts as empty (recovery from the start); `unreadable` says why.
 
-Goals, most important first:
-1. A directory that Kafka left is loaded to the state that Kafka would load, and one that we leave is Kafka's to load.
-2. A crash at any moment loses nothing that was durable: while logs are loaded the marker of a clean shutdown is gone.
-
-Constraints:
-- The marker `.kafka_cleanshutdown` is written last, after every log is closed and every checkpoint whole.
-- A checkpoint that cannot be read counts as empty (recovery from the start); `unreadable` says which and why.
-- Everything due is done when `run_scheduled` is called, on the caller's thread: nothing waits in the background.
-
-How:
-Every directory but Kafka's own two is a partition's, in one of four roles (`directory_names`). Recovery points and
-log start offsets come from their checkpoints, 0 where a partition is not in them. Taking a log out of use renames its
-directory at once and removes it `file.delete.delay.ms` later.
-
-Example: LogDir.open(FileStorage(path), LogDirOptions(), now_ms=…, entropy=SplitMix64(1)).logs[events_0].log_end_offset
-
-Left out: several log directories in one broker (each is a LogDir; whoever has several picks one for a new log), and
-remote storage.
+Left out: several log directories in one broker (each is a LogDir; whoever has several picks one for a new log).
 
 Source: kafka.log.LogManager and kafka.server.ReplicaManager (high watermarks), 4.3.1.
 """

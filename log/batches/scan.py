@@ -1,20 +1,9 @@
-"""Read a whole segment file as columns of records.
+"""Read a whole segment file as columns of records, in bounded memory.
 
-What it decides: in which pieces a file is read, what is checked, and what happens at damage.
-
-Goals, most important first: the records are those that Kafka's reader returns; any file is read in bounded memory;
-every record costs tens of nanoseconds; with `keep_going`, damage loses only the bytes it covers.
-
-Constraints: at most one batch's decompressed records (`decompressed_bytes_max`) and `fill.ROWS_MAX` rows are held at a
-time, beside about `step_bytes` of the file. Rows come in the order of the file. A chunk stays as it is for as long as
-anybody holds it or a part of it; then its memory is used again.
-
-How: a walk over headers, then the checksum of each batch, then records to columns. Uncompressed batches are read where
-they stand; of compressed ones a piece is decompressed into one buffer, with what stands uncompressed between them. With
-`keep_going`, damage is stepped over: by the batch's size if what follows looks like a batch, else by a search for
-the next batch whose checksum is right.
-
-Example: count the records of a file.
+At most one batch's decompressed records (`decompressed_bytes_max`) and `fill.ROWS_MAX` rows are held at a time, beside
+about `step_bytes` of the file. A chunk stays as it is for as long as anybody holds any part of it; then its memory is
+used again. With `keep_going`, damage is stepped over: by the batch's size if what follows looks like a batch, else by a
+search for the next batch whose checksum is right.
 
     >>> from log.batches.build import build_batch
     >>> from log.batches.build_spec import BatchSpec
@@ -22,8 +11,6 @@ Example: count the records of a file.
     >>> data = build_batch(BatchSpec(), [Record(offset, 1_000, b"key", None) for offset in range(3)])
     >>> sum(len(columns) for columns in scan(data))
     3
-
-Left out: threads; run several scans instead. A search for messages of magic 0 and 1 after damage.
 
 Source: ours; what is accepted follows org.apache.kafka.common.record.FileRecords, 4.0.
 """

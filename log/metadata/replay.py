@@ -1,26 +1,8 @@
 """Replay a metadata log from its beginning: the change at every offset, and the image at any moment.
 
-What it decides: when a record is applied: outside a transaction at once, between BeginTransactionRecord and
-EndTransactionRecord at the end, before AbortTransactionRecord never. A snapshot is applied as a whole.
-
-Goals, most important first:
-1. The image at an offset is that of a broker that has read the log up to this offset.
-2. A snapshot that disagrees with the records before its end is reported.
-3. One pass in bounded memory, whatever the log's length.
-
-Constraints: a record that contradicts the records before it raises an error that names its offset and type; with
-`rejected` the error is added there and the record is skipped.
-
-How: `steps` yields a step for each record that counts, and `image` may be asked between two steps.
-
-Example:
-
-    replay = Replay(arrange(files))
-    for step in replay.steps():
-        print(step.offset, step.deltas)
-    replay.image().brokers
-
-Left out: the leader epochs of a log that was truncated; a file holds what was kept.
+A record is applied at once outside a transaction; between BeginTransactionRecord and EndTransactionRecord at the end,
+before AbortTransactionRecord never. A snapshot is applied whole; one that disagrees with the records before its end
+is reported. A record that contradicts those before it raises an error with offset and type, or goes to `rejected`.
 
 Source: org.apache.kafka.image.loader.{MetadataLoader,MetadataBatchLoader}, 4.0; KIP-868 for transactions.
 """

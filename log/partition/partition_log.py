@@ -1,35 +1,7 @@
 """Provide one partition's log to leaders, followers, consumers and the broker.
 
-What it decides: nothing by itself. It holds the parts of a log and hands each call to the one that does it.
-
-Goals, most important first:
-1. The bytes on disk and every answer are Kafka's, for the same calls at the same times.
-2. A refused call changes nothing that can be read.
-3. No hidden inputs: time is `now_ms`, chance is `entropy`, the disk is a `Storage`; work for later is done by
-   `run_scheduled`, never by a thread.
-
-Constraints (checked by `log.partition.log_description`):
-- log start <= high watermark <= log end, last stable offset <= high watermark, recovery point <= log end.
-- What is acknowledged is in the page cache; what lies below the recovery point is on disk. Power loss may take what is
-  between, but leaves whole batches from the start on (`log.partition.recovery`). flush.messages, flush.ms and each
-  roll flush.
-
-How: `log.partition.log_offsets` is what all parts share: the files, producers, leader epochs and the offsets. On it
-work `appending`, `reading`, `flushing` (and rolling), `truncation` and `retention`; `opening` makes it.
-
-Example:
-
-    >>> from broker.clock import ManualClock
-    >>> from log import BatchSpec, Record, build_batch
-    >>> from log.storage import MemoryStorage
-    >>> log = PartitionLog.open(MemoryStorage(ManualClock()), "orders-0", LogConfig(), now_ms=TimeMs(0))
-    >>> batch = build_batch(BatchSpec(base_offset=Offset(0)), [Record(Offset(0), TimeMs(0), b"key", b"value")])
-    >>> log.append_as_leader(batch, leader_epoch=LeaderEpoch(0), now_ms=TimeMs(0)).last_offset
-    0
-    >>> log.update_high_watermark(log.log_end_offset)  # Now consumers may read it.
-    1
-
-Left out: remote storage, verification of transactions (KIP-890), metrics.
+It holds the parts of a log and hands each call to the one that does it. Time is `now_ms`, chance is `entropy`, the disk
+is a `Storage`; work for later is done by `run_scheduled`, never by a thread.
 
 Source: kafka.log.UnifiedLog, 4.3.1.
 """
