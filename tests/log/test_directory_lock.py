@@ -23,7 +23,7 @@ from log.storage.metadata_files import CLEAN_SHUTDOWN_FILE
 from tests.log.cli.test_commands import COMPACTED, answer, contents
 from tests.log.samples import DIRECTORY, write_sample
 
-ROOT: Final = Path(__file__).parents[3]
+ROOT: Final = Path(__file__).parents[2]
 NOW_MS: Final = TimeMs(1_700_000_000_000)
 HOLDER: Final = """
 import sys
