@@ -278,13 +278,13 @@ class GroupService:
             )
             self._outputs.append(Reply(ticket, refusal))
             return
-        told = self.consumer.handle(request, now_ms)
+        found = self.consumer.handle(request, now_ms)
 
         def answer(error: ErrorCode) -> None:
             refusal = ConsumerGroupHeartbeatResponse(error=_told_not_stored(error), member_id=member_id, epoch=epoch)
-            self._outputs.append(Reply(ticket, told.answer if error is ErrorCode.NONE else refusal))
+            self._outputs.append(Reply(ticket, found.answer if error is ErrorCode.NONE else refusal))
 
-        if told.group != self._kept:
+        if found.group != self._kept:
             self._keep_group(answer)
         elif self._storing:
             self._after_last(answer)
@@ -369,10 +369,10 @@ class GroupService:
             return ExpiryRule(kept_topics=self.consumer.group.subscribed_topics())
         group = self.classic.group
         try:
-            told = [read_subscription(member.metadata(group.protocol_name)) for member in group.members.values()]
+            found = [read_subscription(member.metadata(group.protocol_name)) for member in group.members.values()]
         except CorruptDataError:  # Members that tell each other something else than Kafka's consumers do.
             return group.expiry_rule(None)
-        return group.expiry_rule(frozenset(topic for subscription in told for topic in subscription.topics))
+        return group.expiry_rule(frozenset(topic for subscription in found for topic in subscription.topics))
 
     def _expire(self, now_ms: TimeMs) -> None:
         entries = tuple(

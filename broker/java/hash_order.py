@@ -102,7 +102,7 @@ def string_hashes(names: Sequence[str]) -> UInt32Array:
 def hash_units(units: NDArray[np.uint16], ends: NDArray[np.int64], codes: UInt32Array) -> None:
     """Fill `codes` uint32[strings] with Java's `hashCode()` of strings whose UTF-16 units end at `ends`.
 
-    The readable twin is `broker.java.string_hash.java_string_hash` of each.
+    The hash of each is that of `broker.java.string_hash.java_string_hash`.
     """
     begin = 0
     for place in range(len(ends)):

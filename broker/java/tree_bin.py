@@ -6,7 +6,7 @@ to the front; a bin that is turned into a tree, or split by a growing table, sta
 rotations reach the order.
 
 A key that is taken out leaves the list, and the tree is mended as red-black trees are; then too a new root moves to the
-front. Few keys left, as judged from the topmost nodes, the tree is given up and the list stays.
+front. When few keys are left, by its topmost nodes, the tree is given up and the list stays.
 
 Constraints: keys are distinct and ordered: by hash, and where hashes are equal by the keys.
 
