@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def table_of(columns: dict[str, Any]) -> pa.Table:
     """Return a table of arrays or Arrow columns."""
-    import pyarrow as pa  # Late: only tables that leave the house need it.
+    import pyarrow as pa  # Late: only tables need it.
 
     table: pa.Table = pa.table({name: column_of(values) for name, values in columns.items()})
     return table
@@ -23,21 +23,21 @@ def table_of(columns: dict[str, Any]) -> pa.Table:
 
 def column_of(values: Any, *, absent: Any = None) -> Any:
     """Return an Arrow column of an array, null where the array `absent` is true."""
-    import pyarrow as pa  # Late: only tables that leave the house need it.
+    import pyarrow as pa  # Late: only tables need it.
 
     return pa.array(values, mask=absent) if isinstance(values, np.ndarray) else values
 
 
 def unknown_column(count: int) -> Any:
     """Return a column of whole numbers of which none is known."""
-    import pyarrow as pa  # Late: only tables that leave the house need it.
+    import pyarrow as pa  # Late: only tables need it.
 
     return pa.nulls(count, pa.int64())
 
 
 def names_column(names: Sequence[str | None], places: Int32Array | Int64Array) -> Any:
     """Return a column with the name at each place."""
-    import pyarrow as pa  # Late: only tables that leave the house need it.
+    import pyarrow as pa  # Late: only tables need it.
 
     listed: Any = pa.array(list(names), pa.string())
     return listed.take(pa.array(places))
@@ -45,7 +45,7 @@ def names_column(names: Sequence[str | None], places: Int32Array | Int64Array) -
 
 def lists_column(matrix: Int32Array) -> Any:
     """Return a column with the ids of each row as a list, without the padding."""
-    import pyarrow as pa  # Late: only tables that leave the house need it.
+    import pyarrow as pa  # Late: only tables need it.
 
     held = matrix != PAD
     ends: Any = pa.array(np.concatenate(([0], np.cumsum(held.sum(axis=1)))).astype(np.int32))

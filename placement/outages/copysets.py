@@ -129,7 +129,7 @@ def fill_together(rows: Int32Array, together: WordArray) -> None:
 
 def copysets_table(found: tuple[Copysets, ...]) -> pa.Table:
     """Return one row for each number of replicas, as an Arrow table."""
-    import pyarrow as pa  # Late: only tables that leave the house need it.
+    import pyarrow as pa  # Late: only tables need it.
 
     names = [field.name for field in attrs.fields(Copysets)]
     types = [pa.float64() if name == "scatter_width_mean" else pa.int64() for name in names]

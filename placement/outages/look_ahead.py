@@ -1,7 +1,7 @@
 """Look ahead at every likely outage: each broker, each pair, each rack, and each rack with one more broker.
 
-What it decides: for each of these sets of lost brokers, the counts and the pile-up of `lost.outage`, in tables whose
-rows are the sets.
+What it decides: for each of these sets of lost brokers, the counts of `lost.outage` and who takes over most, in tables
+whose rows are the sets.
 
 Goals, most important first: each figure equals that of `outage` for this set; a cluster of 1,000 brokers and 1,000,000
 partitions takes at most two seconds.
@@ -17,8 +17,6 @@ Cost: O(partitions x factor^2 + brokers^3 / 2 + racks x (partitions + brokers^2)
 Example: look_ahead(view).brokers["leaderless_count"] are the partitions without a leader once each broker is lost.
 
 Left out: sets of three brokers and more that are no rack; `fatal.fatal_sets` lists the ones that matter.
-
-Source: ours.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ lost, those that it then leads go to the second outside.
 
 Cost: brokers O(P), pairs O(P + B^3 / 2) of additions on arrays in cache, racks O(R (P + B^2)).
 
-Source: ours; the readable twin is `lost.outage`, called for one set.
+Source: ours; compare with `lost.outage` of one set.
 """
 
 from __future__ import annotations

@@ -12,8 +12,6 @@ to be least.
 
 Example: in a cluster on three racks, 98 partitions of old topics ignore the racks: 3 batches instead of 12 without
 them.
-
-Source: ours.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ Goals, most important first: no batch breaks a constraint (restart_budget.py); t
 certificate proves it, or says the gap.
 
 How: first fit, fed with the batches of the schedule before in other orders (iterated greedy), gives a schedule; a
-constraint and a clique bound it from below (restart_bound.py). Where both differ the gap is said; `check_schedule`
+constraint and a clique bound it from below (restart_bound.py). Where both differ the gap is printed; `check_schedule`
 confirms both sides without any of this.
 
 Example: three brokers that share a partition of min.insync.replicas 2 restart one by one; with min.insync.replicas 1

@@ -15,7 +15,7 @@ case, which is the count of b alone, and `rack_extra` holds the difference from 
 
 Cost: O(k^2) a partition. Memory: 8 bytes a pair of brokers, and a rack and broker.
 
-Source: ours; the readable twin is `lost.outage`, called for one set.
+Source: ours; compare with `lost.outage` of one set.
 """
 
 from __future__ import annotations

@@ -11,8 +11,6 @@ time: both of 5 s share a batch, both of 3 s the next.
     >>> seconds = np.array([[5.0, 5.0], [3.0, 3.0], [5.0, 5.0], [3.0, 3.0]])
     >>> pack_moves(np.array([0, 2, 1, 3]), links, seconds, np.zeros(2), 8, 1).tolist()
     [0, 1, 0, 1]
-
-Source: ours.
 """
 
 from __future__ import annotations

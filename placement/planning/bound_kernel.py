@@ -16,8 +16,6 @@ looks at f and its own brokers only.
 Example: prices 0 and -1, fresh 1, one partition on broker 0: min(0, 1 - 1) = 0.
 
 Left out: the brokers' part of the bound (certificate.py).
-
-Source: ours.
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@ The reachable mean. Bytes are taken as divisible. Brokers stand in blocks, the f
 fewest bytes that the rules can leave on them, and each broker of a block has the same bytes for each unit of its share.
 Where these never rise from block to block, no placement's loads are more even.
 
-The tolerance t of a broker with mean m allows m (1 - t) to m (1 + t), and for goals that only drain or mend racks what
-it had. Both ends are moved to where sums of whole partitions can lie: the k smallest and the k greatest partitions
+The tolerance t of a broker with mean m allows m (1 - t) to m (1 + t), and for goals that only drain or restore racks
+what it had. Both ends are moved to where sums of whole partitions can lie: the k smallest and the k greatest partitions
 bound the sum of any k, and every sum is a multiple of the sizes' greatest common divisor.
 
 Constraints: whole numbers only, so that a certificate means the same on every machine. No solver.
@@ -144,9 +144,9 @@ def faults_of_byte_bounds(
         faults.append("blocks are not in the order of their loads")
     for last in range(proof.totals.size - 1):
         least = _forced(question, (proof.block >= 0) & (proof.block <= last))
-        said = int(proof.totals[: last + 1].sum())
-        if least != said:
-            faults.append(f"blocks 0 to {last} can hold {least} bytes, not {said}")
+        stated = int(proof.totals[: last + 1].sum())
+        if least != stated:
+            faults.append(f"blocks 0 to {last} can hold {least} bytes, not {stated}")
     bounds = bounds_of(
         question,
         proof.block,

@@ -13,8 +13,6 @@ itself, its bounds and its prices.
 Example: "replicas: broker 3 holds 9, outside 7 to 8".
 
 Left out: what happens while the plan runs (impact).
-
-Source: ours.
 """
 
 from __future__ import annotations
@@ -265,7 +263,7 @@ def _faults_of_loads(
 
 
 def _faults_of_bytes(view: ClusterView, goal: Goal, question: Question, proof: Proof, target: Int32Array) -> list[str]:
-    """Return what is wrong with the band, and the brokers whose bytes lie outside it."""
+    """Return what is wrong with the bounds in bytes, and the brokers whose bytes lie outside them."""
     sizes, count = copy_sizes(view), question.live.size
     before = bytes_of(Input.read(view, goal).rows, sizes, count)
     found = faults_of_byte_bounds(

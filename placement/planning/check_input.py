@@ -6,10 +6,6 @@ plan; and the questions that the bounds of replicas and of leaders answer (certi
 Constraints: nothing is taken from the planner: its own reading of the same rules (planning.py) may be wrong.
 
 Example: a fenced broker is not live, so its replicas are not among those `wanted`, and they stay.
-
-Left out: what is wrong with a plan (check.py).
-
-Source: ours.
 """
 
 from __future__ import annotations

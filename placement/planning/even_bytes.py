@@ -13,8 +13,6 @@ that lack bytes that these come; the same of the racks that give and receive, an
 Example: sizes 5 and 3 on two brokers, tolerance 1 %: no partition has the 3.96 to 4.04 bytes that each should hold.
 
 Left out: a search that proves that no placement exists; fewer lost leaders among placements that copy as many bytes.
-
-Source: ours.
 """
 
 from __future__ import annotations

@@ -6,8 +6,6 @@ Constraints: plain arrays in named tuples, as compiled functions take them.
 
 Example: with three brokers and one topic, nodes 0, 1 and 2 are the brokers, 3 is the root of their block, and 4 is
 `missing`.
-
-Source: ours.
 """
 
 from __future__ import annotations

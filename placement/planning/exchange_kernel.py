@@ -1,7 +1,7 @@
 """Exchange replicas between brokers along cheapest paths until every broker's load lies within its bounds, compiled.
 
-What it decides: which replicas a plan of least cost moves; placement/planning/replicas.py states the problem and
-why the answer is exact.
+What it decides: which replicas a plan of least cost moves; exchange.py states the problem and why
+the answer is exact.
 
 The graph. Its nodes are the brokers (with a spread per topic: the pairs of topic and broker, below the brokers), one
 root for each block of brokers whose total is given, and one node `missing` for replicas that stand nowhere yet. A
@@ -24,8 +24,7 @@ equal topic, level, price and group; of a bucket at most the partition's own bro
 
 Example: broker 0 holds three partitions of factor 1 and broker 1 none; with bounds 1..2 one unit is pushed.
 
-Left out: bytes as costs, which no bucket can hold (bytes_kernel.py).
-The readable twin is tests/oracles/exchange_twin.py.
+Left out: bytes as costs, which no bucket can hold.
 
 Source: ours. The phases are those of the primal-dual method (Ford & Fulkerson) with Dinic's levels.
 """

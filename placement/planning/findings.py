@@ -12,7 +12,7 @@ reassignment runs (without --additional), and targets on brokers that are not li
 fenced ones. Neither looks at cordoned log directories up to 4.3.1, so a target on a cordoned broker is taken; later
 releases refuse each target that names one (KAFKA-20832), and a broker refuses a copy into a cordoned directory that the
 file names. It allows a change of the replication factor unless --disallow-replication-factor-change (4.1, KIP-860) is
-given, so a change is told.
+given, so a change is a finding.
 
 Example: the finding "blocked" of one partition ends with "1 partition, t-0 (broker 3)" and the rule.
 
@@ -58,7 +58,7 @@ class Finding:
 
 
 def findings(impact: Impact, *, disk_bytes: Int64Array | None = None) -> tuple[Finding, ...]:
-    """Return what is to be said of an impact, in a fixed order; `disk_bytes` int64[B] are the disks, -1 unknown."""
+    """Return the findings of an impact, in a fixed order; `disk_bytes` int64[B] are the disks, -1 unknown."""
     return (
         *_refusals(impact),
         *(one for batch in impact.batches for one in _held_up(batch, impact.release)),
@@ -159,7 +159,7 @@ def _cordons(impact: Impact) -> Iterator[Finding]:
             is_bad=True,
             count=count,
             sentence=f"New replicas go to cordoned {_brokers(new)}: {counted(count, 'partition')}. The controller "
-            "takes them up to 4.3.1, as it heeds cordoned log directories only where it places by itself; later "
+            "takes them up to 4.3.1, as it looks at cordoned log directories only where it places by itself; later "
             "releases refuse them (KAFKA-20832).",
         )
     kept = sum(int(naming_cordoned(plan).sum()) for plan in plans) - count

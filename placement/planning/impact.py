@@ -98,7 +98,7 @@ class Impact:
     """Hold what a plan does, in all and batch by batch.
 
     `after` is the cluster when all batches are complete and preferred leaders elected. `under_min_isr` counts
-    partitions; `fewer_racks` those on fewer racks than they could be, with the rows that the plan mends and breaks.
+    partitions; `fewer_racks` those on fewer racks than they could be, with the rows that the plan restores and breaks.
     """
 
     release: Release

@@ -3,8 +3,6 @@
 What it decides: the columns and their names, which are an interface.
 
 How: a column that the view does not know is null. `seconds` that never end are null with `never_ends` true.
-
-Left out: text; the commands print it. Source: ours.
 """
 
 from __future__ import annotations
@@ -76,7 +74,7 @@ def brokers_table(impact: Impact) -> pa.Table:
 def moves_table(impact: Impact) -> pa.Table:
     """Return one row for each partition that a plan names: its replicas before and after, and what holds it up."""
     parts = [_moves(number, batch) for number, batch in enumerate(impact.batches, start=1)]
-    import pyarrow as pa  # Late: only tables that leave the house need it.
+    import pyarrow as pa  # Late: only tables need it.
 
     table: pa.Table = pa.concat_tables(parts)
     return table
@@ -142,7 +140,7 @@ def _finite(seconds: Any) -> Any:
 
 
 def _of_rows(rows: list[dict[str, Any]]) -> pa.Table:
-    import pyarrow as pa  # Late: only tables that leave the house need it.
+    import pyarrow as pa  # Late: only tables need it.
 
     table: pa.Table = pa.Table.from_pylist(rows)
     return table

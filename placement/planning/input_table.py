@@ -8,10 +8,6 @@ input.parquet.
 Constraints: what the input does not say is null. The view made again has the partitions in the same order.
 
 Example: one row: orders, 3, [1, 2], [2, 1], null, 1, 1048576, 1048576.
-
-Left out: settings, which no bound needs. ISR and offline replicas decide which elections a plan needs, nothing else.
-
-Source: ours.
 """
 
 from __future__ import annotations
@@ -50,7 +46,7 @@ def input_table(view: ClusterView) -> pa.Table:
 
 def _lists(matrix: Int32Array | None, count: int) -> pa.Array[Any]:
     """Return brokers of each row as lists, all of them null where nothing is known."""
-    import pyarrow as pa  # Late: only tables that leave the house need it.
+    import pyarrow as pa  # Late: only tables need it.
 
     return pa.nulls(count, pa.list_(pa.int32())) if matrix is None else lists_column(matrix)
 

@@ -10,11 +10,6 @@ partition is the unit. Where a size is not known, every partition counts as one 
     bound = max over brokers of bytes in / rate in, bytes out / rate out
 
 Example: a partition of 7 bytes led by broker 1 that gains brokers 3 and 4: 14 bytes out at 1, 7 in at 3 and at 4.
-
-Left out: the network's other traffic, which `impact` adds where a capacity file states it.
-
-Source: ours. New replicas fetch from the leader: Kafka's ReplicaFetcherThread; unless a fetch from followers is set up
-for consumers (KIP-392), which replicas do not use.
 """
 
 from __future__ import annotations

@@ -5,8 +5,6 @@ move, and where loads stay uneven because no plan can make them even.
 
 Example: "2 partitions would wait for a kept out-of-sync replica before 4.3 (KAFKA-19975): orders-1, orders-4".
 
-Left out: capacities; `impact` looks at them.
-
 Source: Kafka 4.3.1 PartitionReassignmentReplicas; completion.py.
 """
 

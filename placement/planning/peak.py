@@ -6,10 +6,6 @@ How: when a batch starts, every new replica of it counts with its full size; whe
 that it removes are gone. Within a batch nobody knows which partition is first, so nothing is freed before its end.
 
 Example: 10 bytes held, 4 come in and 3 go in one batch: at the peak 14, then 11.
-
-Left out: replicas that go are deleted a minute after completion (file.delete.delay.ms); writes of clients meanwhile.
-
-Source: ours; Kafka 4.3.1 ReplicaManager.stopReplicas and LogManager.asyncDelete.
 """
 
 from __future__ import annotations

@@ -7,10 +7,6 @@ a goal that makes bytes even, of bytes (a replica counting as many as a new copy
 what it held, all that the fullest batch brings; replicas that leave are still there.
 
 Example: one row of `moves`: orders, 3, batch 1, [1, 2], [4, 2], adding [4], removing [1], 1, 4, 1048576.
-
-Left out: tables of what may happen on the way (impact).
-
-Source: ours.
 """
 
 from __future__ import annotations

@@ -8,10 +8,6 @@ broker's load is the partitions it holds plus what it holds besides (`base`).
 
 Example: three partitions on broker 0 alone, which a second broker without load joins: `Problem.of_rows([[0], [0],
 [0]], group=[0, 0])`.
-
-Left out: bytes and capacities; they are costs and limits of a plan, not of this flow.
-
-Source: ours.
 """
 
 from __future__ import annotations

@@ -7,10 +7,6 @@ Constraints: MissingInputError names what the input lacks and the option that gi
 the way.
 
 Example: "orders-0 needs 7 live brokers, and 6 remain; 1 more, or a smaller factor (--factor 6)".
-
-Left out: bounds in bytes that no placement keeps (even_bytes.py).
-
-Source: ours.
 """
 
 from __future__ import annotations
@@ -199,10 +195,10 @@ def _refuse_new_only(view: ClusterView, goal: Goal, row: int) -> PlanRefusedErro
     new = sorted({number for number, _ in goal.add})
     factor = counted(goal.factor or len(held), "replica")
     rule = f"{factor} on as many racks as can be" if view.racks else factor
-    mend = ", or mend racks first (--goal racks)" if view.racks and goal.kind != "racks" else ""
+    hint = ", or restore racks first (--goal racks)" if view.racks and goal.kind != "racks" else ""
     return PlanRefusedError(
         f"{_partition(view, row)} is on {_on_racks(view, held)}, and only {_on_racks(view, new)} may receive, which is "
-        f"too few for {rule}; let other brokers receive too (leave out --new-only-receives){mend}"
+        f"too few for {rule}; let other brokers receive too (leave out --new-only-receives){hint}"
     )
 
 

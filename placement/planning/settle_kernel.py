@@ -14,7 +14,6 @@ Example: broker 0 holds three partitions of factor 1 and broker 1 none; with bou
 replica costs 1, prices rise by one, and the next phase sends one unit.
 
 Left out: blocks and their bounds (exchange.py).
-The readable twin is tests/oracles/exchange_twin.py.
 
 Source: ours. The phases are those of the primal-dual method (Ford & Fulkerson).
 """

@@ -13,8 +13,6 @@ How: partitions are matched with zones, the largest first (least_kernel.py).
 Example: 4 partitions in zone a, members in a and b: any_ is 0 (all to the first), even_ is 2.
 
 Left out: the bound of even sizes for groups of different subscriptions.
-
-Source: ours.
 """
 
 from __future__ import annotations

@@ -584,7 +584,7 @@ def test_new_brokers_that_are_too_few_are_refused_with_the_partition_and_its_rac
         "--new-only-receives)"
     )
     assert plan(*cluster, "--goal", "add") == 1
-    assert capsys.readouterr().err == told + ", or mend racks first (--goal racks)\n"
+    assert capsys.readouterr().err == told + ", or restore racks first (--goal racks)\n"
     assert plan(*cluster, "--goal", "racks") == 1
     assert capsys.readouterr().err == told + "\n"
     assert (
