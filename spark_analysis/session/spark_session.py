@@ -175,7 +175,9 @@ def _launched(folder: Path, app_name: str, master: str, given: Mapping[str, str]
     os.environ["PYSPARK_SUBMIT_ARGS"] = shlex.join([*words[:-1], "--master", master, words[-1]])
     try:
         # A process group of its own, which a terminal's Ctrl-C does not reach.
-        gateway = launch_gateway(SparkConf(False).setAll(list(settings.items())), {"start_new_session": True})
+        gateway = cast("Any", launch_gateway)(
+            SparkConf(False).setAll(list(settings.items())), {"start_new_session": True}
+        )
         SparkContext._ensure_initialized(gateway=gateway)
         spark = SparkSession.builder.appName(app_name).config(map=settings).getOrCreate()
     except Exception as error:
