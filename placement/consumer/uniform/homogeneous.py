@@ -44,17 +44,17 @@ def assign_homogeneous(group: Group, topics: Int64Array, ids: Sequence[bytes]) -
         raise PartitionAssignorError(
             f"Members are subscribed to topic {text} which doesn't exist in the topic metadata."
         )
-    turns = inverse(group.member_hash_order)
+    turns, partition_count = inverse(group.member_hash_order), int(group.partition_counts[topics].sum())
+    free = Ragged(group.partition_starts, np.arange(group.partition_count, dtype=np.int32)).take(topics).values
+    if not len(group.owned_numbers):
+        limits = _quotas(partition_count, np.zeros(len(turns), np.int64))
+        return Ragged(np.concatenate([[0], limits.cumsum()]), free).take(turns)
     claims = sorted_claims(group)
     subscribed = np.zeros(len(group.topics), np.bool_)
     subscribed[topics] = True
     held = subscribed[claims.owned_topics.values]
     sizes = np.bincount(claims.owned_topics.rows[held], minlength=len(turns))
-    limits = _quotas(int(group.partition_counts[topics].sum()), sizes[group.member_hash_order])[turns]
-    free = Ragged(group.partition_starts, np.arange(group.partition_count, dtype=np.int32)).take(topics).values
-    if not held.any():
-        starts = np.concatenate([[0], limits[group.member_hash_order].cumsum()])
-        return Ragged(starts, free).take(turns)
+    limits = _quotas(partition_count, sizes[group.member_hash_order])[turns]
     partitions = claims.ids_of(claims.owned_topics.values, claims.owned_numbers)
     taken = np.zeros(group.partition_count + group.phantom_count, np.bool_)
     taken[partitions[held]] = True
