@@ -107,6 +107,7 @@ def test_g7_a_coordinator_that_reads_no_offsets_when_it_takes_over(monkeypatch: 
     assert "G7" in codes("failover", EAGER)
 
 
+@pytest.mark.deep
 def test_g8_offsets_that_age_while_the_group_rebalances(monkeypatch: Patch) -> None:
     monkeypatch.setattr(ClassicGroup, "expiry_rule", lambda self, subscribed: ExpiryRule())
     assert "G8" in codes("S72", EAGER)

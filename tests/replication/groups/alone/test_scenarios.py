@@ -27,7 +27,11 @@ def held_by(group_run: GroupRun, member: str, at_ms: int) -> set[str]:
 
 @pytest.mark.parametrize(
     ("name", "protocol"),
-    [(scenario.name, protocol) for scenario in SCENARIOS.values() for protocol in scenario.protocols],
+    [
+        pytest.param(scenario.name, protocol, marks=[pytest.mark.deep] if scenario.name == "S72" else [])
+        for scenario in SCENARIOS.values()
+        for protocol in scenario.protocols
+    ],
 )
 def test_no_scenario_breaks_an_invariant(name: str, protocol: GroupProtocol) -> None:
     assert named(name, protocol).findings == ()
@@ -186,6 +190,7 @@ def test_s70_a_member_too_slow_to_let_go_is_fenced_after_the_rebalance_timeout_a
     assert len(held_by(group_run, "a", 700_000)) == 3
 
 
+@pytest.mark.deep
 def test_s72_no_offset_is_forgotten_while_the_group_rebalances_for_longer_than_offsets_are_kept() -> None:
     simulation = watched("S72", EAGER)
     assert simulation.service is not None
