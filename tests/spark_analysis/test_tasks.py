@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from broker.errors import UsageError
@@ -96,6 +96,7 @@ def written(root: Path, table: Table) -> list[dict[str, Any]]:
     return [row for path in sorted((root / table.name).iterdir()) for row in pq.read_table(path).to_pylist()]
 
 
+@settings(max_examples=12)
 @given(SEEDS, RACKS, st.sampled_from([0.0, 0.4]), st.sampled_from(["classic", "striped"]))
 def test_a_simulated_cluster_is_described_as_its_view_would_be(
     seed: int, racks: RackPlan, fenced: float, placer: str
@@ -139,6 +140,7 @@ def test_violations_are_listed_up_to_a_hundred_of_each_kind_and_counted_whole() 
     assert row["violation_count"] >= len(kinds) > 0
 
 
+@settings(max_examples=12)
 @given(SEEDS)
 def test_pairs_are_counted_as_a_plain_loop_does(seed: int) -> None:
     cluster = make_cluster(Fleet.of(recipe(seed)), 1)
