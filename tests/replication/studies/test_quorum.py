@@ -15,7 +15,7 @@ def replica(epochs: list[int], epoch: int, *, voter: int = 0, voters: int = 3) -
 
 
 @pytest.mark.parametrize("failure", ["crash", "power"])
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.deep) for seed in range(1, 6))])
 def test_no_acknowledged_write_is_lost_whoever_stops(failure: str, seed: int) -> None:
     parameters = Parameters(
         replication="quorum", failure=failure, mttf_minutes=0.5, repair_seconds=5, minutes=5, produce_ms=100

@@ -106,6 +106,7 @@ def test_a_dead_follower_holds_writes_up_until_its_session_ends() -> None:
     assert run_isr(stopped, 1)[0].unavailable_ms == 0
 
 
+@pytest.mark.deep
 def test_acks_one_loses_what_acks_all_keeps() -> None:
     common = Parameters(mttf_minutes=1, failure="disk", minutes=5, min_isr=2, produce_ms=100)
     by_all = [run_isr(common, seed)[0] for seed in range(4)]
