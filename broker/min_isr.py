@@ -17,15 +17,18 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, TypeVar
 
 import attrs
 import numpy as np
+from numpy.typing import NDArray
 
 from broker.cluster import Int32Array, TopicView
 from broker.config.catalog import lookup
 from broker.config.setting import Scope
 from broker.java.numbers import parse_number
+
+Number = TypeVar("Number", bound=np.signedinteger)
 
 MIN_ISR: Final = "min.insync.replicas"
 MIN_ISR_UNKNOWN: Final = -1
@@ -83,6 +86,6 @@ def min_isr_by_topic(topics: Sequence[TopicView], given: int | None = None) -> I
     return np.array([MIN_ISR_UNKNOWN if count is None else count for count in found], dtype=np.int32)
 
 
-def shown_or_given(shown: Int32Array, given: int | None) -> Int32Array:
-    """Return the same for an array of values that dumps show, MIN_ISR_UNKNOWN where one does not."""
-    return shown if given is None else np.where(shown >= 0, shown, given).astype(np.int32)
+def shown_or_given(shown: NDArray[Number], given: int | None) -> NDArray[Number]:
+    """Return the values that dumps show, `given` where one shows none (MIN_ISR_UNKNOWN)."""
+    return shown if given is None else np.where(shown >= 0, shown, shown.dtype.type(given))

@@ -49,19 +49,6 @@ def uuid_places(ids: Sequence[bytes], *, copied: bool = False) -> NDArray[np.int
     return _places(uuid_hashes(ids), _table_size(ids, copied), lambda: [uuid_key(one) for one in ids])
 
 
-def hash_places(codes: UInt32Array) -> NDArray[np.int64]:
-    """Return the indices of keys with these hash codes in a HashMap's order, filled in turn.
-
-    Keys that share a bin with more than seven others are ordered as if equal hashes compared in the order given.
-    """
-    return _places(codes, TABLE_SIZE_MIN, lambda: [place.to_bytes(8, "big") for place in range(len(codes))])
-
-
-def any_crowded(codes: UInt32Array) -> bool:
-    """Return whether some bin ever holds nine keys while a HashMap is filled with these hash codes in turn."""
-    return _short_table_places(codes ^ (codes >> np.uint32(16)), TABLE_SIZE_MIN) is None
-
-
 def _table_size(keys: Sequence[object], copied: bool) -> int:
     asked = max(TABLE_SIZE_MIN, len(keys) * 4 // 3 + 1) if copied else TABLE_SIZE_MIN
     return 1 << (asked - 1).bit_length()

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from broker.cluster import Int64Array
+from broker.min_isr import shown_or_given
 from placement.balance.constraints import racks_had_and_needed
 from placement.balance.reachable import Optimum
 from placement.balance.shares import Held, Quantities
@@ -43,8 +44,7 @@ def unbroken(chunk: Chunk, min_insync_replicas: int | None) -> Answered:
     factors, in_sync = held.sum(axis=1), (chunk.isr >= 0).sum(axis=1)
     wrong = chunk.knows_leader[chunk.cluster] & (chunk.leader != chunk.replicas[:, 0])
     wrong |= chunk.knows_isr[chunk.cluster] & (in_sync != factors)
-    default = UNKNOWN if min_insync_replicas is None else min_insync_replicas
-    least = np.where(chunk.min_isr >= 0, chunk.min_isr, default)[chunk.topic]
+    least = shown_or_given(chunk.min_isr, min_insync_replicas)[chunk.topic]
     wrong |= chunk.knows_isr[chunk.cluster] & (least >= 0) & (in_sync <= least)
     widest = np.zeros(len(chunk.topic_cluster), np.int64)
     np.maximum.at(widest, chunk.topic, factors)

@@ -14,8 +14,9 @@ import numpy as np
 import pyarrow as pa
 
 from broker.cluster import PAD, Int32Array, Int64Array
+from broker.min_isr import shown_or_given
 from placement.balance.loads import LEADER_NOT_SAID
-from placement.outages.succession import MIN_ISR_UNKNOWN, fill_successions, min_isr_notes
+from placement.outages.succession import fill_successions, min_isr_notes
 from spark_analysis.frames.chunks import BoolArray, Chunk
 from spark_analysis.frames.many import IN_CHUNK, NO_ROWS, Answered
 
@@ -69,8 +70,7 @@ class _Found:
         replicas, lists = chunk.replicas, (chunk.isr, nothing, nothing)
         fill_successions(replicas, replicas, lists, (leader, unclean), live, order, counts)
         in_sync, clean, all_live = counts.astype(np.int64)
-        default = MIN_ISR_UNKNOWN if min_insync_replicas is None else min_insync_replicas
-        shown = np.where(chunk.min_isr >= 0, chunk.min_isr, default)
+        shown = shown_or_given(chunk.min_isr, min_insync_replicas)
         least = np.minimum(shown[chunk.topic], (replicas >= 0).sum(axis=1))
         members = np.where(least <= 1, clean, in_sync)
         states = {
