@@ -44,6 +44,7 @@ def skewed_plan(seed: int, brokers: int, partitions: int, adds: int, sigma: floa
     return Reassignment(view=view, rows=range(partitions), replicas=targets)
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("sigma", [1.0, 1.5, 2.0, 3.0])
 @pytest.mark.parametrize(
     ("brokers", "partitions", "adds", "concurrency"),

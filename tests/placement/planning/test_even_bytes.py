@@ -124,6 +124,7 @@ def cluster(
     )
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("racks", [0, 3, 5])
 @pytest.mark.parametrize("tolerance", [0.1, 0.02, 0.002])
 @pytest.mark.parametrize("seed", range(2))
@@ -134,6 +135,7 @@ def test_the_gap_is_at_most_one_percent(seed: int, tolerance: float, racks: int)
     assert 0 <= plan.tally.moved_bytes_gap <= 0.01
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     ("brokers", "count", "sigma", "racks", "tolerance", "seed", "gap"),
     [
@@ -153,6 +155,7 @@ def test_partitions_as_large_as_half_a_broker_cost_little_more(
     assert 0 <= plan.tally.moved_bytes_gap <= gap
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("seed", range(3))
 def test_or_tools_finds_no_fewer_bytes_than_the_bound_nor_much_fewer_than_the_plan(seed: int) -> None:
     """Mixed factors, more replicas than racks, brokers without a rack, brokers that leave or join; whole partitions."""
@@ -171,6 +174,7 @@ def test_or_tools_finds_no_fewer_bytes_than_the_bound_nor_much_fewer_than_the_pl
     assert found.moved_bytes <= most * 1.1
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(("count", "seed", "tolerance"), [(1000, 5, 0.05), (3000, 3, 0.01), (3000, 5, 0.02)])
 def test_a_placement_is_found_where_all_brokers_of_a_rack_are_full(count: int, seed: int, tolerance: float) -> None:
     """Four uneven racks: those of 6 and 3 brokers end at the top of the band, and so refused a part of a partition."""
@@ -184,6 +188,7 @@ def test_a_placement_is_found_where_all_brokers_of_a_rack_are_full(count: int, s
     assert plan.tally.moved_bytes_gap <= 0.002
 
 
+@pytest.mark.deep
 def test_equal_sizes_leave_no_gap() -> None:
     """Bands end where whole partitions can: 10.3 partitions too many are 11 that must go."""
     view = cluster(5)

@@ -14,6 +14,8 @@ from placement.planning.findings import findings
 from placement.planning.impact import impact
 from placement.planning.schedule import Limits, schedule
 from tests.placement.planning.cases import random_plan, random_view
+
+pytestmark = pytest.mark.deep
 for seed in range(20):
     chance = random.Random(seed)
     plan = random_plan(chance, random_view(chance))

@@ -16,6 +16,8 @@ from placement.planning.rules import Standing, replica_problem
 from tests.oracles.exchange_cases import by_topic
 from tests.oracles.or_tools import least_moves
 
+pytestmark = pytest.mark.deep
+
 
 def middling(seed: int, count: int = 40) -> tuple[ClusterView, Goal]:
     """Twelve brokers on two or four racks, some without one, partitions of factor 1 to 4, skewed."""
