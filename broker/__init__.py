@@ -13,8 +13,8 @@
     broker_rows     Find the places of brokers' ids in the ascending ids of a cluster.
     kernel_source   Keep a module of an archive where numba caches what it compiles of it.
     block_copy      Copy blocks of bytes in compiled loops by LLVM's memcpy.
-    compiled        Compile a loop over arrays with numba on its first call.
     interpreted     Interpret a kernel with Python numbers in the place of numpy's, while its work is small.
+    compiled        Run a loop over arrays: interpreted while its work is small, then compiled by numba.
     printable       Escape text from outside before it reaches a terminal.
     wording         Format a count or a list in words, and find the name nearest to an unknown one.
     workers         Run the work on many items in processes, and take the results in order.

@@ -33,13 +33,11 @@ import hashlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import CodeType, FunctionType
-from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar, cast
+from typing import Any, Final, ParamSpec, TypeVar, cast
 
 from broker.block_copy import compiled_copy_block, copy_block
+from broker.interpreted import Interpreter, linked_names
 from broker.kernel_source import lasting_source
-
-if TYPE_CHECKING:
-    from broker.interpreted import Interpreter
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -76,8 +74,6 @@ def compiled_with(
 
         @functools.cache
         def interpreter() -> Interpreter:
-            from broker.interpreted import Interpreter  # Here, as it needs numpy, which this module does without.
-
             return Interpreter(function, helpers)
 
         accesses = 0
@@ -162,29 +158,6 @@ def _compile(
         if "no locator available" not in str(refusal):
             raise
         return cast("Callable[Parameters, Result]", numba.njit(**options)(linked))
-
-
-def linked_names(
-    function: Callable[..., object],
-    helpers: Sequence[Callable[..., object]],
-    make: Callable[[FunctionType], Any],
-) -> dict[str, Any]:
-    """Return a copy of a kernel's global names in which each helper is what `make` returns for it.
-
-    The helpers see each other so too; the modules themselves keep the functions as they were written.
-    """
-    assert len({helper.__name__ for helper in helpers}) == len(helpers), "helpers have names of their own"
-    names = dict(function.__globals__)
-    by_module = {function.__module__: names}
-    made = {}
-    for helper in helpers:
-        own = by_module.setdefault(helper.__module__, dict(helper.__globals__))
-        made[helper.__name__] = make(
-            cast("FunctionType", helper) if helper is copy_block else FunctionType(helper.__code__, own)
-        )
-    for own in by_module.values():
-        own.update(made)
-    return names
 
 
 def _digest(helpers: Sequence[Callable[..., object]]) -> str:

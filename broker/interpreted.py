@@ -18,13 +18,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from types import FunctionType
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 from attrs import frozen
 
 from broker.block_copy import copy_block
-from broker.compiled import linked_names
 
 _accesses_left: Final = [0.0]
 
@@ -139,6 +138,29 @@ class Interpreter:
         return Run(
             finished=True, accesses=0 if accesses_max is None else accesses_max - int(_accesses_left[0]), result=result
         )
+
+
+def linked_names(
+    function: Callable[..., object],
+    helpers: Sequence[Callable[..., object]],
+    make: Callable[[FunctionType], Any],
+) -> dict[str, Any]:
+    """Return a copy of a kernel's global names in which each helper is what `make` returns for it.
+
+    The helpers see each other so too; the modules themselves keep the functions as they were written.
+    """
+    assert len({helper.__name__ for helper in helpers}) == len(helpers), "helpers have names of their own"
+    names = dict(function.__globals__)
+    by_module = {function.__module__: names}
+    made = {}
+    for helper in helpers:
+        own = by_module.setdefault(helper.__module__, dict(helper.__globals__))
+        made[helper.__name__] = make(
+            cast("FunctionType", helper) if helper is copy_block else FunctionType(helper.__code__, own)
+        )
+    for own in by_module.values():
+        own.update(made)
+    return names
 
 
 def _lower_bits(value: int, dtype: np.dtype[Any]) -> int:

@@ -31,7 +31,13 @@ def archive(path: Path, factor: int = 3) -> Path:
     """An archive of the modules that compile, and a module with a kernel."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with zipfile.ZipFile(path, "w") as opened:
-        for name in (EMPTY, "broker/block_copy.py", "broker/compiled.py", "broker/kernel_source.py"):
+        for name in (
+            EMPTY,
+            "broker/block_copy.py",
+            "broker/compiled.py",
+            "broker/interpreted.py",
+            "broker/kernel_source.py",
+        ):
             opened.writestr(zipfile.ZipInfo(name), (ROOT / name).read_bytes() if name != EMPTY else b"")
         opened.writestr(zipfile.ZipInfo("kernels.py"), MODULE.format(factor=factor))
     return path
