@@ -235,6 +235,8 @@ def check_quorum(reference: ReferenceLog, leader: LeaderState, settings: Partiti
         return
     if len(leader.isr) < min(settings.min_isr, leader.replica_count):
         return
+    if leader.partition_epoch < state.partition_epoch and not settings.rules.known_state_keeps_request:
+        return  # Known metadata may have dropped its request (S100); what that loses breaks I6 and I7.
     proposed = () if leader.pending is None else leader.pending.members
     maximal = {*leader.isr, *proposed}
     if not maximal.issuperset((*state.isr, *state.elr)):

@@ -29,7 +29,7 @@ def rules_without(name: str) -> Rules:
         ("maximal_isr", harsh, 4, {"I4", "I5", "I6", "I29"}),
         ("isr_join_epoch_start", harsh, 4, {"I6"}),
         ("elr_excludes_unclean", swarm, 0, {"I25"}),
-        ("elr", swarm, 0, {"I2", "I6", "I7", "I9", "I25"}),
+        ("elr", swarm, 0, {"I2", "I25"}),
         ("fence_one_at_a_time", harsh, 4, {"I2", "I3"}),
         ("hw", swarm, 1, {"I5", "I6", "I16"}),
         ("hw", harsh, 3, {"I4", "I5", "I6", "I16"}),

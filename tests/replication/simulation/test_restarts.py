@@ -14,6 +14,7 @@ from placement import StripedPlacer, restart_schedule
 from placement.outages.lost import outage
 from replication.checkers import Rare
 from replication.rules.settings import PartitionSettings
+from replication.rules.switches import SOUND
 from replication.simulation import Fault, FaultKind, Options, Simulation, placed, quiet
 from replication.simulation.options import with_partition_settings
 
@@ -34,7 +35,7 @@ def cluster_of(factor: int) -> Options:
         producers=4,
         produce_ms=DurationMs(250),
     )
-    return placed(with_partition_settings(options, PartitionSettings(min_isr=2)), StripedPlacer())
+    return placed(with_partition_settings(options, PartitionSettings(rules=SOUND, min_isr=2)), StripedPlacer())
 
 
 def view_of(options: Options) -> ClusterView:
@@ -70,6 +71,7 @@ def refused_count(options: Options, batches: list[tuple[BrokerId, ...]]) -> int:
     return outcome.rare[Rare.WRITE_UNDER_MIN_ISR]
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(("factor", "batch_count"), [(3, 3), (4, 2)])
 def test_no_write_is_refused_while_brokers_restart_in_the_order_of_the_schedule(factor: int, batch_count: int) -> None:
     options = cluster_of(factor)
@@ -78,6 +80,7 @@ def test_no_write_is_refused_while_brokers_restart_in_the_order_of_the_schedule(
     assert refused_count(options, list(found.batches)) == 0
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("factor", [3, 4])
 def test_one_broker_more_in_a_full_batch_makes_writes_refused(factor: int) -> None:
     options = cluster_of(factor)
