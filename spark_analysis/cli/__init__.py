@@ -21,7 +21,7 @@ from __future__ import annotations
 import sys
 
 from spark_analysis.cli.interrupts import end_at_once
-from spark_analysis.cli.start_up import say_when_compiling, without_matrix_threads
+from spark_analysis.cli.start_up import without_matrix_threads
 
 __all__ = ("main",)
 
@@ -35,7 +35,6 @@ def main() -> None:
     from spark_analysis.cli.commands import PROGRAM, brokerside, complete
 
     complete()
-    say_when_compiling()
     status = run(brokerside, PROGRAM)
     end_at_once()
     sys.exit(status)

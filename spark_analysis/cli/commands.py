@@ -22,7 +22,7 @@ from click.shell_completion import CompletionItem, shell_complete
 
 from broker.cli import CommandGroup
 from spark_analysis.cli.interrupts import raise_in_command
-from spark_analysis.cli.start_up import without_pandas
+from spark_analysis.cli.start_up import say_when_compiling, without_pandas
 
 if TYPE_CHECKING:
     from log.tools.problems import Problems
@@ -124,7 +124,7 @@ JOINED: Final[Mapping[str, Joined]] = MappingProxyType(
             DUMPS,
             "spark_analysis.cli.plan",
             "plan_command",
-            "Make the plan that moves the least replicas or bytes to reach a goal, with its proof; or check one.",
+            "Make the plan that moves the least replicas to reach a goal, or few bytes, with its proof; or check one.",
         ),
         "recipes": Joined(
             NOTHING,
@@ -199,6 +199,8 @@ class JoinedCommands(CommandGroup):
         """Load the command that is called; afterwards the command handles an interrupt."""
         found = super().resolve_command(ctx, args)
         raise_in_command()
+        if "broker.compiled" in sys.modules:  # Commands without loops start without numpy.
+            say_when_compiling()
         return found
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
