@@ -218,6 +218,7 @@ def test_files_that_were_given_for_a_cluster_of_no_use_are_said_to_be_idle(repor
     assert rows("inputs")[1]["notes"] == ["other.txt, given for this cluster, was not read"]
 
 
+@pytest.mark.deep
 def test_one_damaged_file_among_300_changes_no_row_of_the_others(report: Callable[..., Ran]) -> None:
     for number in range(300):
         Path(f"d{number:03}.gz").write_bytes(gzip.compress(GOOD))
