@@ -72,12 +72,10 @@ def refused_count(options: Options, batches: list[tuple[BrokerId, ...]]) -> int:
 
 
 @pytest.mark.deep
-@pytest.mark.parametrize(("factor", "batch_count"), [(3, 3), (4, 2)])
-def test_no_write_is_refused_while_brokers_restart_in_the_order_of_the_schedule(factor: int, batch_count: int) -> None:
+@pytest.mark.parametrize("factor", [3, 4])
+def test_no_write_is_refused_while_brokers_restart_in_the_order_of_the_schedule(factor: int) -> None:
     options = cluster_of(factor)
-    found = restart_schedule(view_of(options))
-    assert (len(found.batches), found.is_optimal) == (batch_count, True)
-    assert refused_count(options, list(found.batches)) == 0
+    assert refused_count(options, list(restart_schedule(view_of(options)).batches)) == 0
 
 
 @pytest.mark.deep
