@@ -221,7 +221,8 @@ class Classes:
             stands[place[any_in_row(rows == position)], number] = True
         units = np.ones(place.size, dtype=np.int64), led, size_bytes
         summed = (None if one is None else _summed(place, one.astype(np.int64), distinct.size) for one in units)
-        return cls(distinct & ((1 << FACTOR_BITS) - 1), barred, stands, place.astype(np.int32), *summed)  # type: ignore[arg-type]
+        factors = distinct & ((1 << FACTOR_BITS) - 1)
+        return cls(factors, barred, stands, place.astype(np.int32), *summed)  # type: ignore[arg-type]  # A generator of three.
 
     @classmethod
     def of_view(cls, view: ClusterView, groups: Groups, *, assume_preferred: bool = False) -> Classes | None:
@@ -246,7 +247,7 @@ class Classes:
 
 @attrs.frozen(eq=False)
 class Rules:
-    """What one partition of each class can give to each unit of alike brokers.
+    """Shares that one partition of each class can give to each unit of alike brokers.
 
     `supply` int64[C] goes to the units that have room for it, at most `caps` int64[C, U]; `base` int64[C, U] is given
     in any case. `kinds` uint8[C] adds up `FREE` and `BOUND`.

@@ -274,7 +274,7 @@ def engines(rounds: int, sizes_millions: list[int]) -> list[dict[str, object]]:
 
 def tail(cluster_counts: list[int]) -> list[dict[str, object]]:
     """Make fleets of clusters of 3 brokers, with tables and page, after one that warms the session."""
-    rows = []
+    rows: list[dict[str, object]] = []
     with tempfile.TemporaryDirectory() as name, spark_session(app_name="tail", master="local[2]") as spark:
         for number in (8_000, *cluster_counts):
             out, jvm = Path(name) / str(number), jvm_of(os.getpid())

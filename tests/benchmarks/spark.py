@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import hashlib
 import os
 import statistics
@@ -141,11 +142,17 @@ def frames(cluster_counts: list[int]) -> list[dict[str, object]]:
             path = str(Path(name) / str(count))
             tiny_clusters(spark, count).write.parquet(path)
             for function, asked in FUNCTIONS.items():
-                taken = spent(lambda asked=asked, path=path: used(asked(spark.read.parquet(path))))  # type: ignore[misc]
+                asks = functools.partial(asked_of, spark, asked, path)
+                taken = spent(asks)
                 rows.append(
                     {"function": function, "clusters": count, "CPU ms a cluster": round(1e3 * taken / count, 3)}
                 )
     return rows[len(FUNCTIONS) :]
+
+
+def asked_of(spark: SparkSession, function: Callable[[DataFrame], DataFrame], path: str) -> None:
+    """Ask a function about the clusters of a Parquet folder, and use all of its answer."""
+    used(function(spark.read.parquet(path)))
 
 
 def dumps(rounds: int) -> list[dict[str, object]]:
@@ -161,7 +168,7 @@ def dumps(rounds: int) -> list[dict[str, object]]:
             "a row per partition": of_partitions,
             "leaderless partitions by cluster": of_partitions.where("leader = -1").groupBy("cluster").count(),
         }
-        taken = {what: [spent(lambda one=one: used(one)) for _ in range(rounds + 1)] for what, one in reads.items()}  # type: ignore[misc]
+        taken = {what: [spent(functools.partial(used, one)) for _ in range(rounds + 1)] for what, one in reads.items()}
     return [{"read": what, "CPU s": round(statistics.median(some[1:]), 2)} for what, some in taken.items()]
 
 

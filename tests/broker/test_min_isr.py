@@ -24,7 +24,7 @@ from broker.min_isr import MinIsr, MinIsrSource, min_isr, min_isr_by_topic, show
 def test_the_first_source_that_has_a_number_decides(
     values: dict[str, str | int], count: int | None, source: MinIsrSource
 ) -> None:
-    assert min_isr(**values) == MinIsr(count, source)  # type: ignore[arg-type]
+    assert min_isr(**values) == MinIsr(count, source)  # type: ignore[arg-type]  # Each value has the type of its name.
 
 
 def test_topics_that_show_none_have_the_given_one_or_none() -> None:
