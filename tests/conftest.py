@@ -13,7 +13,7 @@ classes in one JVM, run in one process: a run has one Spark session.
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import Any, Final
 
 import pytest
@@ -48,11 +48,12 @@ SHARED_PROCESS: Final = ("spark", "kafka")  # What starts a JVM; each starts onc
 DEEP_MARKERS: Final = ("kafka", "browser")
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Generator[None]:
     for item in items:
         if any(item.get_closest_marker(name) for name in DEEP_MARKERS):
             item.add_marker(pytest.mark.deep)
+    yield  # Other conftests mark what starts Spark; pytest leaves out the other tier.
     if hasattr(config, "workerinput"):  # One of several processes: what shares a JVM begins first, as it takes longest.
         for item in items:
             for name in SHARED_PROCESS:
