@@ -21,9 +21,7 @@ from broker.cluster import Int64Array
 from broker.java.string_hash import java_string_key
 from placement.planning.completion import Completion, completion, drifted_rows
 from placement.planning.goal import Goal, excluded_rows
-from placement.planning.plan import Plan
 from placement.planning.reassignment import Reassignment
-from placement.planning.schedule import Schedule
 
 OTHERS: Final = "preferred-election-others.json"
 """The election of partitions that no batch changes."""
@@ -132,11 +130,14 @@ def _in_order(plan: Reassignment) -> list[int]:
     return places
 
 
-def plan_texts(plan: Plan, schedule: Schedule, *, throttle: int | None = None) -> dict[str, str]:
-    """Return the files of a plan by name; `throttle` is bytes a second."""
-    files = {"plan.json": reassignment_json(plan.reassignment), "rollback.json": reassignment_json(rollback(plan))}
+def plan_texts(
+    plan: Reassignment, goal: Goal, batches: Sequence[Reassignment], *, throttle: int | None = None
+) -> dict[str, str]:
+    """Return the files of a plan for `goal` in `batches` by name; `throttle` is bytes a second."""
+    back = Reassignment(view=plan.view, rows=plan.rows, replicas=plan.current)
+    files = {"plan.json": reassignment_json(plan), "rollback.json": reassignment_json(back)}
     steps = []
-    for number, part in enumerate(schedule.parts(), start=1):
+    for number, part in enumerate(batches, start=1):
         batch, election = f"batch-{number:02d}.json", f"preferred-election-{number:02d}.json"
         places = needs_election(part, completion(part))
         elect = election if places.size else None
@@ -144,14 +145,9 @@ def plan_texts(plan: Plan, schedule: Schedule, *, throttle: int | None = None) -
         files[batch] = reassignment_json(part)
         if places.size:
             files[election] = election_json(part, places)
-    others = elected_besides(plan.reassignment, plan.goal)
+    others = elected_besides(plan, goal)
     if others.count:
         files[OTHERS] = election_json(others, np.arange(others.count))
     named = OTHERS if others.count else None
     text = commands(steps, throttle=throttle, rollback="rollback.json" if steps else None, others=named)
     return {name: text + "\n" for name, text in files.items()} | {"commands.txt": text}
-
-
-def rollback(plan: Plan) -> Reassignment:
-    """Return the reassignment that brings the rows of a plan back."""
-    return Reassignment(view=plan.view, rows=plan.reassignment.rows, replicas=plan.reassignment.current)

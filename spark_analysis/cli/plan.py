@@ -212,7 +212,7 @@ def _give(plan: Plan, batches: Schedule, options: PlanOptions, throttle: int | N
     texts: dict[str, str] = {}
     tables: dict[str, Any] = {}
     if options.out is not None:
-        texts = plan_texts(plan, batches, throttle=throttle) | {
+        texts = plan_texts(plan.reassignment, plan.goal, batches.parts(), throttle=throttle) | {
             "certificate.json": certificate_json(
                 plan.view, plan.goal, plan.certificate, counts, input_sha256=digest(plan.view), summary=summary
             )

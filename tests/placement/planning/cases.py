@@ -12,6 +12,20 @@ from broker.ids import BrokerId
 from placement.planning.reassignment import Reassignment
 
 RACKS: Final = ("a", "b", "c")
+SOLVER: Final = {
+    "batches_kernel",
+    "bytes_kernel",
+    "even_bytes",
+    "exchange",
+    "exchange_graph",
+    "exchange_kernel",
+    "plan",
+    "problem",
+    "rules",
+    "schedule",
+    "settle_kernel",
+}
+"""Modules of placement.planning that the check of a plan must not use."""
 
 
 def padded(rows: list[list[int]]) -> list[list[int]]:

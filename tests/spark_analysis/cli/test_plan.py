@@ -19,6 +19,7 @@ from broker.cli import run
 from placement.formats.read import read_dump
 from spark_analysis.cli import plan_check
 from spark_analysis.cli.commands import brokerside
+from tests.placement.planning.cases import SOLVER
 
 REAL = Path(__file__).parents[2] / "real_data"
 KRAFT = str(REAL / "kraft-4.3")
@@ -415,20 +416,7 @@ def test_the_check_and_all_that_it_imports_import_no_solver() -> None:
             tree = ast.walk(ast.parse(source.read_text()))
             waiting += [str(node.module) for node in tree if isinstance(node, ast.ImportFrom)]
     assert "placement.planning.certificate" in seen
-    assert not seen & {
-        f"placement.planning.{one}"
-        for one in (
-            "exchange",
-            "exchange_kernel",
-            "settle_kernel",
-            "plan",
-            "planning",
-            "least_band",
-            "band_kernel",
-            "banding",
-            "topic_bands",
-        )
-    }
+    assert not seen & {f"placement.planning.{one}" for one in SOLVER}
 
 
 def test_a_folder_that_is_no_plan_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
