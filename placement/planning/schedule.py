@@ -165,6 +165,8 @@ def _batches(plan: Reassignment, moves: Moves, rates: Rates, limits: Limits) -> 
 
 def _candidates(plan: Reassignment, moves: Moves, rates: Rates, limits: Limits, least: int) -> Iterator[Int64Array]:
     """Yield batches that keep the limits, in fewer files first."""
+    if not np.isfinite(lower_bound(moves, rates).seconds):
+        rates = Rates.equal(moves.broker_count)  # Some batch never ends, whatever they are: only the limits count.
     if limits.free_bytes is None:
         links = moves.links()
         busiest = int(np.bincount(links[links >= 0], minlength=1).max())
@@ -187,7 +189,6 @@ def _packed(moves: Moves, rates: Rates, concurrency: int, least: int, batch_coun
     beside = np.where(links >= 0, moves_of[links], 0)
     order = np.lexsort((np.arange(moves.count), -beside.sum(axis=1), -beside.max(axis=1), -seconds.max(axis=1)))
     bound = batched_bound(moves, rates, concurrency)
-    bound = bound if np.isfinite(bound) else 0.0
     for lengths in _lengths(moves, seconds, concurrency, least, min(batch_count_max, 2 * least + 1)):
         given = lengths * (bound / max(float(lengths.sum()), np.finfo(np.float64).tiny))
         for part in _PARTS:

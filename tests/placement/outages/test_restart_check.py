@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import product
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -12,6 +10,7 @@ from hypothesis import strategies as st
 from placement.outages.restart_budget import Limits
 from placement.outages.restart_check import check_schedule, lower_bound
 from placement.outages.restarts import solve
+from tests.oracles.groupings import groupings
 
 COUNT = 5
 
@@ -32,11 +31,10 @@ def limits_of(rows: list[tuple[list[int], int]], batch_max: int = COUNT) -> Limi
 
 def fewest(limits: Limits) -> int:
     """The fewest batches, by trying every assignment."""
-    for count in range(1, COUNT + 1):
-        for batch_of in product(range(count), repeat=COUNT):
-            batches = [tuple(b for b in range(COUNT) if batch_of[b] == each) for each in range(count)]
-            if not check_schedule(limits, batches, np.zeros(COUNT, dtype=np.int64)).faults:
-                return count
+    for batch_of in sorted(groupings(COUNT), key=max):
+        batches = [tuple(b for b in range(COUNT) if batch_of[b] == each) for each in range(max(batch_of) + 1)]
+        if not check_schedule(limits, batches, np.zeros(COUNT, dtype=np.int64)).faults:
+            return len(batches)
     raise AssertionError(limits)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from itertools import product
+from collections.abc import Sequence
 
 import attrs
 import numpy as np
@@ -11,12 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from broker.cluster import SIZE_UNKNOWN, BrokerView, ClusterView, PartitionTable, TopicView
+from broker.cluster import SIZE_UNKNOWN, BrokerView, ClusterView, Int64Array, PartitionTable, TopicView
 from broker.ids import BrokerId
 from placement.planning.batch_bound import batched_bound, batched_seconds
 from placement.planning.moves import Moves, Rates
 from placement.planning.reassignment import Reassignment
 from placement.planning.schedule import Limits, ScheduleError, schedule
+from tests.oracles.groupings import groupings
 
 
 def skewed_plan(seed: int, brokers: int, partitions: int, adds: int, sigma: float) -> Reassignment:
@@ -73,7 +74,7 @@ moves_of_few = st.lists(st.tuples(st.integers(0, 1), st.integers(2, 4), st.integ
 def test_no_batches_of_few_moves_beat_the_bound(moves: list[tuple[int, int, int]], concurrency: int) -> None:
     count = len(moves)
     least = float("inf")
-    for batch_of in product(range(count), repeat=count):
+    for batch_of in groupings(count):
         loads: dict[tuple[int, int], list[int]] = {}
         for (source, target, size), batch in zip(moves, batch_of, strict=True):
             for link in (source, target):
@@ -110,7 +111,7 @@ def moves_of(drawn: list[tuple[list[int], int, int]]) -> Moves:
 def least_of_all(drawn: list[tuple[list[int], int, int]], concurrency: int, rates: Rates) -> float:
     """Return the time of the fastest batches of all, each assignment tried."""
     least = float("inf")
-    for batch_of in product(range(len(drawn)), repeat=len(drawn)):
+    for batch_of in groupings(len(drawn)):
         loads: dict[tuple[int, str, int], list[float]] = {}
         for (brokers, count, size), batch in zip(drawn, batch_of, strict=True):
             loads.setdefault((batch, "out", brokers[0]), []).append(size * count / float(rates.bytes_out[brokers[0]]))
@@ -165,10 +166,20 @@ def test_without_a_concurrency_the_bound_is_that_of_any_order() -> None:
     assert batched_bound(Moves.of(plan), rates, 1) > 1.1 * found.bound.seconds
 
 
-def test_a_link_without_a_rate_never_ends() -> None:
-    plan = skewed_plan(1, 8, 20, 1, 1.0)
-    found = schedule(plan, Limits(concurrency=2, rates=Rates(bytes_in=np.zeros(8), bytes_out=np.ones(8))))
+@pytest.mark.parametrize("free_bytes", [None, np.full(8, 10**12)])
+@pytest.mark.parametrize("slow", [range(8), [3]])
+def test_a_link_without_a_rate_never_ends(slow: Sequence[int], free_bytes: Int64Array | None) -> None:
+    """The batches keep the concurrency all the same, and are no more than with equal rates."""
+    plan, bytes_in = skewed_plan(1, 8, 20, 1, 1.0), np.ones(8)
+    bytes_in[slow] = 0
+    limits = Limits(concurrency=2, free_bytes=free_bytes)
+    found = schedule(plan, attrs.evolve(limits, rates=Rates(bytes_in=bytes_in, bytes_out=np.ones(8))))
     assert found.seconds == found.batched_bound_seconds == np.inf
+    assert found.notes == ()
+    assert len(found.batches) <= len(schedule(plan, limits).batches)
+    for part in found.parts():
+        links = Moves.of(part).links()
+        assert np.bincount(links[links >= 0]).max() <= 2
 
 
 def freeing(own_bytes: int, *, free_bytes: int) -> tuple[Reassignment, Limits]:
