@@ -83,11 +83,19 @@ def least_within(every: EnumeratedBytes, shares: dict[int, int]) -> int | None:
     return every.least_within(every.bands(shares))
 
 
-@pytest.mark.parametrize("start", [0, 50, pytest.param(100, marks=pytest.mark.deep), 250])
-def test_bands_hold_and_the_least_bytes_lie_between_bound_and_plan(start: int) -> None:
+@pytest.mark.parametrize(
+    "seeds",
+    [
+        range(0, 300, 25),
+        range(50, 60),
+        *(pytest.param(range(start, start + 50), marks=pytest.mark.deep) for start in (0, 50, 100, 250)),
+    ],
+    ids=repr,
+)
+def test_bands_hold_and_the_least_bytes_lie_between_bound_and_plan(seeds: range) -> None:
     """Test 23: every placement tried. All goals, racks, fenced brokers, excluded topics, capacities."""
     compared = Compared()
-    for seed in range(start, start + 50):
+    for seed in seeds:
         view, goal, shares = drawn(seed)
         every = EnumeratedBytes(with_added(view, goal), goal)
         plan, least = plan_or_reason(view, goal), functools.partial(least_within, every, shares)
@@ -95,11 +103,10 @@ def test_bands_hold_and_the_least_bytes_lie_between_bound_and_plan(start: int) -
             compared.take_refusal(plan, least, seed)
         else:
             compared.take_plan(plan, least(), seed)
-    assert compared.planned >= 12
-    print(compared)
+    assert compared.planned >= len(seeds) * 12 // 50
     assert compared.least_reached >= compared.planned * 2 // 3
     assert compared.exact >= compared.planned // 2
-    assert compared.missed <= 6
+    assert compared.missed <= -(-len(seeds) * 6 // 50)
 
 
 def cluster(

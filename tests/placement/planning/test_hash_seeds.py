@@ -7,6 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+pytestmark = pytest.mark.deep
+
 PROGRAM = """
 import random
 from placement.formats.plan_files import reassignment_json
@@ -15,7 +19,6 @@ from placement.planning.impact import impact
 from placement.planning.schedule import Limits, schedule
 from tests.placement.planning.cases import random_plan, random_view
 
-pytestmark = pytest.mark.deep
 for seed in range(20):
     chance = random.Random(seed)
     plan = random_plan(chance, random_view(chance))

@@ -191,8 +191,8 @@ def test_cordoned_targets_are_taken_by_4_3_1_and_refused_later() -> None:
     view = cluster([[1, 2], [1, 2]], cordoned=4)
     new = said(view, [[1, 4], [2, 1]])
     assert new["broker-cordoned"].sentence == (
-        "New replicas go to cordoned broker 4: 1 partition. The controller takes them up to 4.3.1, as it heeds "
-        "cordoned log directories only where it places by itself; later releases refuse them (KAFKA-20832)."
+        "New replicas go to cordoned broker 4: 1 partition. The controller takes them up to 4.3.1, as it looks "
+        "at cordoned log directories only where it places by itself; later releases refuse them (KAFKA-20832)."
     )
     assert "cordoned-kept" not in new
     assert not {"broker-cordoned", "cordoned-kept"} & set(said(view, [[1, 4], [2, 1]], "4.2"))

@@ -13,7 +13,7 @@ import pytest
 from broker.cluster import BrokerView, ClusterView, PartitionTable, TopicView
 from broker.ids import BrokerId
 from placement.balance.measures import Distribution
-from placement.balance.reachable import Classes
+from placement.balance.reachable import Classes, Groups
 from placement.balance.shares import measures
 from placement.formats.racks import read_racks
 from spark_analysis.sources.dumps import read_input
@@ -267,13 +267,19 @@ def test_a_part_of_a_cluster_is_not_advised() -> None:
 def test_best_spreads_are_kept_only_where_each_class_has_the_same_replicas_leaders_and_bytes() -> None:
     """Sums of all classes may stay equal while what one has goes to another: the best spread is not the same."""
 
-    def classes(counts: tuple[int, int] = (4, 4), led: tuple[int, int] = (4, 3), size: int = 10) -> Classes:
-        return Classes.of_factors((2, 3), counts, led=led, size_bytes=np.array([size, 20 - size]))
+    groups = Groups.make(np.full(3, -1), np.zeros(3, dtype=np.bool_))
+
+    def classes(
+        counts: tuple[int, int] = (4, 4), led: tuple[int, int] = (4, 3), size: int = 10, *, stands: bool = False
+    ) -> Classes:
+        made = Classes.of_factors((2, 3), counts, groups, size_bytes=np.array([size, 20 - size]))
+        return attrs.evolve(made, leaders=np.array(led), stands=np.array([[stands], [False]]))
 
     same = advice._are_alike
     assert same(classes(), classes())
+    assert same(classes(stands=True), classes(stands=True))
     assert not same(classes(), classes(counts=(3, 5)))
     assert not same(classes(), classes(led=(3, 4)))
     assert not same(classes(), classes(size=12))
-    assert not same(classes(), attrs.evolve(classes(), on_cordoned={"replicas": np.zeros((2, 1), dtype=np.int64)}))
+    assert not same(classes(), classes(stands=True))
     assert not same(None, classes())
