@@ -30,7 +30,7 @@ from tests.kafka.golden.writing import (
 from tests.kafka.jvm import KafkaUnavailableError
 from tests.kafka.releases import WITH_ADMIN_UTILS
 
-SEEDS: Final = {"3.9": 20_251_123, "4.0": 20_251_124}
+SEEDS: Final = {"4.0": 20_251_124, "4.2": 20_251_125}
 """By release: the seed of the new cases."""
 GIVEN_COUNT: Final = 1556
 NEW_COUNT_MIN: Final = 750
