@@ -51,6 +51,9 @@ MOVED: Final = (
 )
 """Since when, the beginning of a class's name before, and its beginning since."""
 
+SETTINGS_ONLY: Final = (Release("4.4"), ("ConfigDefs.java", "GroupConfigs.java"))
+"""The release of which only the settings are printed so far, and by which files: its log manager has changed."""
+
 _FOLDER: Final = re.compile(r"since_(\d+)_(\d+)")
 
 
@@ -69,7 +72,8 @@ def sources(release: Release) -> list[Path]:
     for folder in sorted(folders, key=_since):
         if _since(folder) <= release:
             chosen |= {path.name: path for path in folder.glob("*.java")}
-    return [chosen[name] for name in sorted(chosen)]
+    only = SETTINGS_ONLY[1] if release >= SETTINGS_ONLY[0] else tuple(chosen)
+    return [chosen[name] for name in sorted(chosen) if name in only]
 
 
 def text_for(release: Release, source: str) -> str:
