@@ -205,6 +205,8 @@ def _ordered(standing: Standing, now: Int32Array, leader: Int32Array) -> Int32Ar
     rest = np.where(np.arange(fresh.shape[1]) >= left[:, -1:], fresh, PAD)
     target = packed(np.concatenate([np.where(takes, taken, kept), rest], axis=1))
     target = target[:, : int(count_in_row(now >= 0).max(initial=1))]
+    if not target.shape[1]:  # No partition has a replica.
+        return target.astype(np.int32)
     first, down = target[:, 0], np.append(standing.fenced | standing.removed, False)
     leads_anyway = down[first] & (first == before[:, 0]) & (leader == standing.leader)
     turns = (leader >= 0) & (first != leader) & ~leads_anyway

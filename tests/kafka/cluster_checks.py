@@ -69,7 +69,7 @@ def dump_differences(evidence: Evidence, kafka_logs: KafkaLogs, kind: str) -> It
     """Yield the files of a kind, a suffix or METADATA, that kafka-dump-log and ours print otherwise."""
     arguments, options = DUMPED[kind]
     for path in dumped_files(evidence, kind):
-        found = unlike(dumped_by_us(path, options, evidence.release), kafka_logs.dump([path], *arguments))
+        found = unlike(dumped_by_us(path, options), kafka_logs.dump([path], *arguments))
         if found is not None:
             yield f"{path} with {arguments}: {found}"
 

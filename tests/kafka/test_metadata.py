@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from broker.ids import Offset
-from broker.releases import Release
+from broker.releases import NEWEST, Release
 from broker.units import TimeMs
 from log import BatchSpec, Record, build_batch
 from log.metadata import MetadataRecord, RecordType, decode_record
@@ -49,6 +49,7 @@ def theirs(kafka_logs: KafkaLogs, path: Path) -> Dumped:
     return kafka_logs.dump([path], "--cluster-metadata-decoder")
 
 
+@pytest.mark.parametrize("kafka_logs", [NEWEST], indirect=True, ids=str, scope="session")
 @pytest.mark.parametrize("name", sorted(path.name for path in REAL.iterdir()))
 def test_a_real_log_and_its_snapshots_are_dumped_as_kafka_dumps_them(kafka_logs: KafkaLogs, name: str) -> None:
     found = theirs(kafka_logs, REAL / name)

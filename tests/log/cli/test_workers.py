@@ -169,7 +169,7 @@ def damaged_logs(folder: Path) -> Path:
         ("stats", "--json", "--now-ms", "5"),
         ("dump", "--keep-going"),
         ("dump", "--deep-iteration"),
-        ("dump", "--json", "--kafka", "4.0"),
+        ("dump", "--json"),
         ("recover", "--out", "OUT", "--now-ms", "5"),
         ("recover", "--in-place", "--yes", "--now-ms", "5"),
         ("compact", "--topic", "topic", "--config", "cleanup.policy=compact", "--out", "OUT", "--now-ms", "5"),
