@@ -149,8 +149,8 @@ def test_a_cluster_that_is_a_map_is_named(frames: dict[str, DataFrame], name: st
 
 ROWS: Final[dict[str, dict[str, str]]] = {
     "partitions": {"topic": "'t'", "partition": "explode(array(0, 1))", "leader": "1", "replicas": "array(1, 2)",
-                   "isr": "array(1, 2)", "racks": "array('a', 'b')"},
-    "brokers": {"broker_id": "explode(array(1, 2))", "rack": "'a'"},
+                   "isr": "array(1)", "racks": "array('a', 'b')"},
+    "brokers": {"broker_id": "explode(array(1, 2, 3))", "rack": "'a'"},
     "members": {"group": "'g'", "member_id": "'m'", "topics": "array('t')", "rack": "'a'",
                 "held": "array('t-1')"},
     "offsets": {"group": "'g'", "topic": "'t'", "partition": "0", "current_offset": "3L", "log_end_offset": "5L"},
