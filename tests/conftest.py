@@ -44,7 +44,8 @@ def kernels(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
 
 
-SHARED_PROCESS: Final = ("spark", "kafka")  # What starts a JVM; each starts once, and in one process, begun first.
+SHARED_PROCESS: Final = ("tests/spark_analysis/", "tests/kafka/")
+"""Folders whose tests share a JVM: each folder runs in one process, and begins first, as it takes longest."""
 DEEP_MARKERS: Final = ("kafka", "browser")
 
 
@@ -54,20 +55,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if any(item.get_closest_marker(name) for name in DEEP_MARKERS):
             item.add_marker(pytest.mark.deep)
     yield  # Other conftests mark what starts Spark; pytest leaves out the other tier.
-    if hasattr(config, "workerinput"):  # One of several processes: what shares a JVM begins first, as it takes longest.
-        for item in items:
-            for name in SHARED_PROCESS:
-                if item.get_closest_marker(name):
-                    item._nodeid = f"{item.nodeid}@{name}"  # The scheduler sees no more; xdist's groups do the same.
-        items.sort(key=lambda item: _shared_process(item.nodeid) is None)
-    else:  # A mistake in pure code shows before the minute that a session costs.
-        items.sort(key=lambda item: any(item.get_closest_marker(name) for name in SHARED_PROCESS))
+    # In one process a mistake in pure code shows before the minute that a session costs; in two the long part begins.
+    # The tests on the one session follow each other, behind commands that start and end a Spark of their own.
+    first = hasattr(config, "workerinput")
+    items.sort(key=lambda item: (item.nodeid.startswith(SHARED_PROCESS) != first, has_session(item)))
 
 
-def _shared_process(nodeid: str) -> str | None:
-    """Return the name of the JVM that a test shares, which workers append to its node id."""
-    name = nodeid.rpartition("@")[2]
-    return name if name in SHARED_PROCESS else None
+def has_session(item: pytest.Item) -> bool:
+    """Whether a test is marked as one on the run's Spark session."""
+    return item.get_closest_marker("spark") is not None
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -76,8 +72,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
 
     class ByFile(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            """Return what shares a process: a file, or all tests that share a JVM."""
-            return _shared_process(nodeid) or nodeid.split("::")[0]
+            """Return what shares a process: a file, or a folder whose tests share a JVM."""
+            return next((folder for folder in SHARED_PROCESS if nodeid.startswith(folder)), nodeid.split("::")[0])
 
     config.option.loadscopereorder = False  # Else the file with most tests comes first.
     return ByFile(config, log)
