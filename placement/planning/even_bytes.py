@@ -151,7 +151,7 @@ def _topics(problem: Problem, low: Int64Array) -> tuple[Int64Array, Int64Array, 
 
 
 def _listed(now: Int32Array, ascending: Int64Array, count: int) -> tuple[Int64Array, Int64Array]:
-    """Return the rows on each broker in this order, and where those of each begin, int64[count + 1]."""
+    """Return where the rows of each broker begin, int64[count + 1], and the rows, each broker's in the given order."""
     brokers = now[ascending].ravel()
     order = np.argsort(brokers, kind="stable")
     start = np.searchsorted(brokers[order], np.arange(count + 1)).astype(np.int64)
@@ -161,23 +161,7 @@ def _listed(now: Int32Array, ascending: Int64Array, count: int) -> tuple[Int64Ar
 def _shape(problem: Problem) -> Shape:
     """Return the rules as kernels take them, without a graph."""
     none = np.zeros(0, dtype=np.int64)
-    return Shape(
-        before=problem.before,
-        kind=problem.kind,
-        topic=problem.topic,
-        leader=problem.leader,
-        factor=problem.factor,
-        must_count=problem.must.sum(axis=1),
-        must=problem.must,
-        room=problem.room,
-        group=problem.group,
-        receives=problem.receives,
-        parent=none,
-        first_child=none,
-        child=none,
-        low=none,
-        high=none,
-    )
+    return Shape.of(problem, parent=none, first_child=none, child=none, low=none, high=none)
 
 
 def _outside(loads: Loads) -> Int64Array:

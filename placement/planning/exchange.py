@@ -117,17 +117,8 @@ class Work:
         children = children[np.count_nonzero(parent < 0) :]
         first_child = np.searchsorted(parent[children], np.arange(nodes + 1)).astype(np.int64)
         self.brokers, self.first_root = brokers, first_root
-        return Shape(
-            before=problem.before,
-            kind=problem.kind,
-            topic=problem.topic,
-            leader=problem.leader,
-            factor=problem.factor,
-            must_count=problem.must.sum(axis=1),
-            must=problem.must,
-            room=problem.room,
-            group=problem.group,
-            receives=problem.receives,
+        return Shape.of(
+            problem,
             parent=parent,
             first_child=first_child,
             child=children.astype(np.int64),

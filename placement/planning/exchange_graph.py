@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from broker.cluster import Int32Array, Int64Array
+from placement.planning.problem import Problem
 
 
 class Shape(NamedTuple):
@@ -44,6 +45,36 @@ class Shape(NamedTuple):
     child: Int64Array
     low: Int64Array
     high: Int64Array
+
+    @classmethod
+    def of(
+        cls,
+        problem: Problem,
+        *,
+        parent: Int64Array,
+        first_child: Int64Array,
+        child: Int64Array,
+        low: Int64Array,
+        high: Int64Array,
+    ) -> Shape:
+        """Return what kernels take of a problem, on this graph."""
+        return cls(
+            before=problem.before,
+            kind=problem.kind,
+            topic=problem.topic,
+            leader=problem.leader,
+            factor=problem.factor,
+            must_count=problem.must.sum(axis=1),
+            must=problem.must,
+            room=problem.room,
+            group=problem.group,
+            receives=problem.receives,
+            parent=parent,
+            first_child=first_child,
+            child=child,
+            low=low,
+            high=high,
+        )
 
 
 class State(NamedTuple):

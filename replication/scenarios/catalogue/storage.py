@@ -103,6 +103,7 @@ _S43: Final = attrs.evolve(
 
 _NOW: Final = TimeMs(1)
 _DIRECTORY: Final = "topic-0"
+_LOG_FILE: Final = f"{_DIRECTORY}/{0:020d}.log"
 _TORN_BYTES: Final = 10
 
 
@@ -110,21 +111,26 @@ def _batch(value: int, stamp_ms: int = _NOW) -> bytes:
     return build_batch(BatchSpec(), (Record(Offset(0), TimeMs(stamp_ms), None, bytes([value])),))
 
 
-def _stopped_while_recovering(on_line: LineSink, rules: Rules) -> tuple[Fact, ...]:
-    """Tear a log's end off, stop the broker during recovery, restart it and append."""
+def _torn_log() -> MemoryStorage:
+    """Write a log of three records, and tear the end of the third off."""
     storage = MemoryStorage(ManualClock())
     log = PartitionLog.open(storage, _DIRECTORY, LogConfig(), LastShutdown(), now_ms=_NOW)
     for value in range(3):
         log.append_as_leader(_batch(value), leader_epoch=LeaderEpoch(0), now_ms=_NOW)
-    path = f"{_DIRECTORY}/{0:020d}.log"
-    storage.open(path).truncate(storage.size_bytes(path) - _TORN_BYTES)
+    storage.open(_LOG_FILE).truncate(storage.size_bytes(_LOG_FILE) - _TORN_BYTES)
+    return storage
+
+
+def _stopped_while_recovering(on_line: LineSink, rules: Rules) -> tuple[Fact, ...]:
+    """Tear a log's end off, stop the broker during recovery, restart it and append."""
+    storage = _torn_log()
     on_line("records 0, 1 and 2 are written; power fails and tears the end of the third off")
     found = proof_while_loading(StopProof(), rules)
     found = proof_at_stop(BrokerEpoch(7), logs_recovered=False, rules=rules)
     is_clean = found.epoch is not None
     on_line(f"the broker starts and is stopped before its logs are recovered; clean shutdown file written: {is_clean}")
     log = PartitionLog.open(storage, _DIRECTORY, LogConfig(), LastShutdown(clean=is_clean), now_ms=_NOW)
-    on_line(f"it starts again; the log ends at {log.log_end_offset}, its file at {storage.size_bytes(path)}")
+    on_line(f"it starts again; the log ends at {log.log_end_offset}, its file at {storage.size_bytes(_LOG_FILE)}")
     written = log.append_as_leader(_batch(9), leader_epoch=LeaderEpoch(1), now_ms=_NOW)
     on_line(f"another record is written at offset {written.first_offset}")
     return (
@@ -165,12 +171,7 @@ def _kept_by_a_clock(on_line: LineSink, ahead_ms: int) -> tuple[Fact, ...]:
 
 def _recovered_beyond_its_end(on_line: LineSink) -> tuple[Fact, ...]:
     """Lose records below the recovery point, and start."""
-    storage = MemoryStorage(ManualClock())
-    log = PartitionLog.open(storage, _DIRECTORY, LogConfig(), LastShutdown(), now_ms=_NOW)
-    for value in range(3):
-        log.append_as_leader(_batch(value), leader_epoch=LeaderEpoch(0), now_ms=_NOW)
-    path = f"{_DIRECTORY}/{0:020d}.log"
-    storage.open(path).truncate(storage.size_bytes(path) - _TORN_BYTES)
+    storage = _torn_log()
     on_line("three records are written, the recovery point says that all are on disk, and the last one is torn")
     last = LastShutdown(clean=False, recovery_point=Offset(3))
     log = PartitionLog.open(storage, _DIRECTORY, LogConfig(), last, now_ms=_NOW)
