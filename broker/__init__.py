@@ -9,7 +9,7 @@
     entropy         Pass chance as a parameter: SplitMix64, and java.util.Random bit for bit.
     draws           Draw exponential waiting times in whole numbers.
     values          Make frozen values that are created by the million.
-    row_flags       Find and count the flags set in each row of a matrix, column by column.
+    row_flags       Find and count flags or ids in each row of a matrix, column by column.
     broker_rows     Find the places of brokers' ids in the ascending ids of a cluster.
     kernel_source   Keep a module of an archive where numba caches what it compiles of it.
     block_copy      Copy blocks of bytes in compiled loops by LLVM's memcpy.

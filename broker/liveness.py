@@ -40,6 +40,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from broker.ids import NO_LEADER
+from broker.row_flags import any_in_row, members
 
 _Matrix = NDArray[np.int64]
 
@@ -78,7 +79,7 @@ def liveness(
     down = np.zeros(count, dtype=np.bool_)
     if offline is not None:
         held = _counts(replicas, count)
-        down = (held > 0) & (_counts(np.where(_among(offline, replicas), offline, -1), count) >= held)
+        down = (held > 0) & (_counts(np.where(members(offline, replicas), offline, -1), count) >= held)
     lagging = np.zeros(count, dtype=np.bool_)
     if isr is not None:
         lagging = _in_no_isr(count, replicas, leader, isr, unjudged)
@@ -94,22 +95,14 @@ def _in_no_isr(
     """Return which brokers hold replicas, lead none and are in the ISR of none, bool[count]."""
     judged = replicas
     for besides in unjudged:
-        judged = np.where(_among(judged, besides), -1, judged)
+        judged = np.where(members(judged, besides), -1, judged)
     led = np.ones(replicas.shape[0], dtype=np.bool_) if leader is None else leader != NO_LEADER
     seen = _counts(np.where(led[:, None], isr, -1), count) > 0
     if leader is not None:
         seen |= _counts(leader, count) > 0
-    not_shown = led & ~(isr >= 0).any(axis=1)
+    not_shown = led & ~any_in_row(isr >= 0)
     seen |= _counts(replicas[not_shown], count) > 0
     return np.asarray((_counts(judged, count) > 0) & ~seen)
-
-
-def _among(values: _Matrix, of: _Matrix) -> NDArray[np.bool_]:
-    """Return which of `values` [P, V] stand in the same row of `of` [P, W], bool[P, V]."""
-    found = np.zeros(values.shape, dtype=np.bool_)
-    for column in range(of.shape[1]):
-        found |= values == of[:, column, None]
-    return found
 
 
 def _counts(values: NDArray[np.int64], count: int) -> NDArray[np.int64]:

@@ -1,4 +1,4 @@
-"""Find and count flags in the rows of a matrix, and count distinct ids in a row.
+"""Find and count flags in the rows of a matrix, find ids in a row, and count distinct ones.
 
 Example: two partitions, the second without a flag:
 
@@ -42,6 +42,14 @@ def count_in_row(flags: NDArray[np.bool_]) -> NDArray[np.int64]:
     found = flags[:, 0].astype(np.int64)
     for column in range(1, flags.shape[1]):
         found += flags[:, column]
+    return found
+
+
+def members(matrix: NDArray[np.signedinteger[Any]], of: NDArray[np.signedinteger[Any]]) -> NDArray[np.bool_]:
+    """Return which entries of `matrix` are in the same row of `of`, bool of the shape of `matrix`; -1 matches -1."""
+    found = np.zeros(matrix.shape, dtype=np.bool_)
+    for column in range(of.shape[1]):
+        found |= matrix == of[:, column, None]
     return found
 
 

@@ -22,13 +22,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from broker.cluster import PAD, ClusterView, Int32Array, Int64Array
-from broker.row_flags import any_in_row, count_in_row, distinct_in_row
+from broker.row_flags import any_in_row, count_in_row, distinct_in_row, members
 from broker.wording import counted
 from placement.planning.byte_bounds import faults_of_byte_bounds
 from placement.planning.certificate import Proof, Question, faults_of_bounds, lower_bound, uneven_topics
 from placement.planning.check_input import Input, bytes_of, leader_question, leading, replica_question
 from placement.planning.goal import Goal, copy_sizes, shares
-from placement.planning.reassignment import members, widened
+from placement.planning.reassignment import widened
 
 
 @attrs.frozen(kw_only=True, eq=False)

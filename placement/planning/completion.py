@@ -38,8 +38,8 @@ from numpy.typing import NDArray
 from broker.cluster import PAD, ClusterView, Int32Array, Int64Array
 from broker.ids import NO_LEADER
 from broker.releases import NEWEST, Release
-from broker.row_flags import any_in_row, count_in_row
-from placement.planning.reassignment import BoolMatrix, Reassignment, members, packed, widened
+from broker.row_flags import any_in_row, count_in_row, members
+from placement.planning.reassignment import BoolMatrix, Reassignment, packed, widened
 
 NEEDS_ALL_TARGETS_SINCE: Final = Release("3.8")
 NEEDS_ADDED_ONLY_SINCE: Final = Release("4.3")

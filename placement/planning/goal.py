@@ -32,7 +32,8 @@ from numpy.typing import NDArray
 from broker.cluster import PAD, SIZE_UNKNOWN, BrokerView, ClusterView, Int32Array, Int64Array, PartitionTable
 from broker.errors import RefusedError, UsageError
 from broker.ids import BrokerId
-from placement.planning.reassignment import Reassignment, members, packed
+from broker.row_flags import members
+from placement.planning.reassignment import Reassignment, packed
 
 MEASURES: Final = ("replicas", "bytes")
 """What a plan moves the least of."""

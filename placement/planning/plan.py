@@ -42,7 +42,7 @@ import attrs
 import numpy as np
 
 from broker.cluster import PAD, ClusterView, Int32Array, Int64Array
-from broker.row_flags import any_in_row, count_in_row
+from broker.row_flags import any_in_row, count_in_row, members
 from placement.planning.certificate import Proof, TopicProof
 from placement.planning.check import Certificate, Tally, faults, tally
 from placement.planning.check_input import target_rows, without_place
@@ -50,7 +50,7 @@ from placement.planning.even_bytes import solve_bytes
 from placement.planning.exchange import solve
 from placement.planning.goal import Goal, with_added
 from placement.planning.problem import Bounds, InfeasibleError, Problem, Solution
-from placement.planning.reassignment import Reassignment, members, packed, widened
+from placement.planning.reassignment import Reassignment, packed, widened
 from placement.planning.refusals import check_sources, check_view, refuse_row
 from placement.planning.rules import Standing, leader_problem, replica_problem
 

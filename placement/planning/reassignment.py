@@ -46,7 +46,7 @@ from numpy.typing import NDArray
 from broker.cluster import PAD, SIZE_UNKNOWN, ClusterView, Int32Array, Int64Array, PartitionTable
 from broker.errors import UsageError
 from broker.ids import BrokerId
-from broker.row_flags import any_in_row, count_in_row, distinct_in_row
+from broker.row_flags import any_in_row, count_in_row, distinct_in_row, members
 
 BoolMatrix = NDArray[np.bool_]
 
@@ -214,14 +214,6 @@ class Reassignment:
         target = np.where(self.added, self.copy_bytes[:, None], target)
         sizes[self.rows] = _wider(target, width)
         return sizes
-
-
-def members(matrix: Int32Array, of: Int32Array) -> BoolMatrix:
-    """Return which entries of `matrix` are in the same row of `of`, bool of the shape of `matrix`; -1 matches -1."""
-    found = np.zeros(matrix.shape, dtype=np.bool_)
-    for column in range(of.shape[1]):
-        found |= matrix == of[:, column, None]
-    return found
 
 
 def packed(matrix: Int32Array) -> Int32Array:
