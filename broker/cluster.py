@@ -291,7 +291,7 @@ class ClusterView:
 
     @cached_property
     def liveness(self) -> tuple[Liveness, ...]:
-        """Return what is known of each broker, in the order of `brokers`: alive, or why it is taken to be down."""
+        """Return the liveness of each broker, in the order of `brokers`."""
         table = self.partitions
 
         def rows(column: Int32Array | None) -> Int64Array | None:

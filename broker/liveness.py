@@ -46,7 +46,7 @@ _Matrix = NDArray[np.int64]
 
 
 class Liveness(Enum):
-    """Name what is known of a broker: alive, or why it is taken to be down."""
+    """Liveness of a broker: alive, or the evidence that it is down."""
 
     ALIVE = "alive"
     FENCED = "fenced"

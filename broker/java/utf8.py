@@ -29,7 +29,7 @@ def _replace(error: UnicodeError) -> tuple[str, int]:
 
 
 def _malformed_length(data: bytes) -> int:
-    """Return how many bytes of `data`, which begins malformed, one replacement character stands for."""
+    """Return the length in bytes of the malformed sequence at the start of `data` that becomes one U+FFFD."""
     first = data[0]
     if 0xE0 <= first <= 0xEF:
         wanted = 3

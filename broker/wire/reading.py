@@ -199,7 +199,7 @@ def _reading(message: Message, field: Field, version: int) -> _Read:
 
 
 def _reading_one(message: Message, field: Field, version: int, is_flexible: bool) -> _Read:
-    """Return what reads a single value, or one element of an array."""
+    """Return the reader of a single value or array element."""
     if field.kind in NUMBERS:
         number = NUMBERS[field.kind]
         size_bytes, unpack = number.size, number.unpack

@@ -94,7 +94,7 @@ def _value(message: Message, field: Field, version: int, value: Any) -> bytes:
 
 
 def _one(message: Message, field: Field, version: int, value: Any, is_flexible: bool) -> bytes:
-    """Return a single value, or one element of an array, which may not be null."""
+    """Encode a single value or array element, which may not be null."""
     if field.kind is Kind.STRUCT:
         return _structure(message, field.fields, version, value)
     try:

@@ -25,7 +25,7 @@ from log.record import CONTROL_BIT, TIMESTAMP_TYPE_BIT, TRANSACTIONAL_BIT
 def fill_slices(
     data: NDArray[np.uint8], starts: Int64Array, sizes: Int32Array, offsets: Int32Array, out: NDArray[np.uint8]
 ) -> None:
-    """Copy the slices (start, size) of `data` to `out`, one after another; fill where each begins, and the last ends.
+    """Copy slices (start, size) of `data` to `out`, back to back; fill in the start of each and the last end.
 
     A slice of size -1, a null, has no bytes.
     """

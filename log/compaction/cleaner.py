@@ -55,7 +55,7 @@ from log.segments.txn_index import AbortedTransaction
 def group_segments(
     segments: Sequence[Segment], first_uncleanable_offset: Offset, config: LogConfig
 ) -> tuple[tuple[Segment, ...], ...]:
-    """Return `segments` split, in their order, into the groups of which each becomes one segment."""
+    """Group consecutive `segments`; each group is cleaned into one segment."""
     groups: list[list[Segment]] = []
     for index, segment in enumerate(segments):
         is_last = index + 1 == len(segments)

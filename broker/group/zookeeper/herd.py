@@ -269,7 +269,7 @@ class HerdEpisode:
 
 
 def herd_episodes(options: HerdOptions, entropy: RandomSource) -> tuple[HerdEpisode, ...]:
-    """Return three episodes of one group, each from settled to settled: all start, one joins, the first active dies."""
+    """Simulate three rebalances of one group: all consumers start, one joins, the first active one dies."""
     herd = Herd(options, entropy)
     episodes: list[HerdEpisode] = []
 
