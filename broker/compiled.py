@@ -30,6 +30,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import CodeType, FunctionType
@@ -84,9 +85,10 @@ def compiled_with(
             left = _accesses_max[0] - accesses
             if left >= 0:
                 done = interpreter().run(arguments, accesses_max=left)
-                accesses += done.accesses
                 if done.finished:
+                    accesses += done.accesses
                     return cast("Result", done.result)
+                accesses = sys.maxsize  # Machine code, once there is some, serves small calls too.
             code = machine_code()
             if code is function:  # Nothing may be compiled.
                 return cast("Result", interpreter().run(arguments, accesses_max=None).result)

@@ -94,10 +94,10 @@ _NUMPY: Final = _Numpy()
 
 @frozen
 class Run:
-    """The result of a run, if it finished, and how many elements it read and wrote."""
+    """The result of a run, if it finished, and how many elements it read and wrote until then."""
 
     finished: bool
-    accesses: int
+    accesses: int = 0
     result: object = None
 
 
@@ -123,21 +123,19 @@ class Interpreter:
         if accesses_max is None:
             _accesses_left[0], before = float("inf"), []
         elif sum(array.size for array in arrays) > accesses_max:
-            return Run(finished=False, accesses=0)
+            return Run(finished=False)
         else:
             _accesses_left[0], before = accesses_max, [array.copy() for array in arrays]
         try:
             with np.errstate(over="ignore"):  # Numbers that a kernel declares to be np.uint64 wrap around.
                 result = _result(self._code(*map(_converted, arguments)))
         except _TooLongError:
-            assert accesses_max is not None
             for array, former in zip(arrays, before, strict=True):
                 if array.flags.writeable:
                     array[...] = former
-            return Run(finished=False, accesses=accesses_max + 1)
-        return Run(
-            finished=True, accesses=0 if accesses_max is None else accesses_max - int(_accesses_left[0]), result=result
-        )
+            return Run(finished=False)
+        accesses = 0 if accesses_max is None else accesses_max - int(_accesses_left[0])
+        return Run(finished=True, accesses=accesses, result=result)
 
 
 def linked_names(

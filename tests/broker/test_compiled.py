@@ -16,6 +16,7 @@ import pytest
 from numpy.typing import NDArray
 
 from broker.compiled import compiled, compiled_with, interpreted_at_most, on_compilation
+from broker.interpreted import Interpreter
 
 NO_PLACE = "cannot cache function 'doubled': no locator available for file '/read/only.py'"  # In numba's words.
 
@@ -223,6 +224,14 @@ def test_large_arrays_are_compiled_for_at_once(monkeypatch: pytest.MonkeyPatch) 
         assert asked == []
         assert kernel((np.ones(3), (np.full(9, 2.0),))) == 2.0
     assert asked == [{"cache": True, "nogil": True}]
+
+
+def test_machine_code_that_is_there_serves_small_calls_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel = compiled(summed)
+    with interpreted_at_most(9):
+        assert kernel(np.ones(10, np.uint8)) == 2_560
+        monkeypatch.setattr(Interpreter, "run", lambda *_, **__: pytest.fail("a small call was interpreted"))
+        assert kernel(np.ones(2, np.uint8)) == 512
 
 
 def doubled_first(arrays: tuple[NDArray[np.float64], tuple[NDArray[np.float64]]]) -> float:
