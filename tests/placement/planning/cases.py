@@ -34,6 +34,25 @@ def padded(rows: list[list[int]]) -> list[list[int]]:
     return [row + [-1] * (width - len(row)) for row in rows]
 
 
+def plan_of(replicas: list[list[int]], targets: list[list[int]], sizes: list[int], brokers: int) -> Reassignment:
+    """Return a plan of one topic on brokers 0 to `brokers` - 1 that changes every partition."""
+    view = ClusterView.build(
+        name="drawn",
+        source="random",
+        format="test",
+        brokers=[BrokerView(id=BrokerId(number)) for number in range(brokers)],
+        topics=(TopicView("t"),),
+        partitions=PartitionTable(
+            topic_index=[0] * len(replicas),
+            partition_ids=range(len(replicas)),
+            replicas=replicas,
+            leader=[row[0] for row in replicas],
+            size_bytes=sizes,
+        ),
+    )
+    return Reassignment(view=view, rows=range(len(replicas)), replicas=targets)
+
+
 def random_view(
     chance: random.Random, *, partition_count: int | None = None, sizes: bool = True, in_sync: float = 0.8
 ) -> ClusterView:

@@ -18,6 +18,7 @@ from placement.planning.moves import Moves, Rates
 from placement.planning.reassignment import Reassignment
 from placement.planning.schedule import Limits, ScheduleError, schedule
 from tests.oracles.groupings import groupings
+from tests.placement.planning.cases import plan_of
 
 
 def skewed_plan(seed: int, brokers: int, partitions: int, adds: int, sigma: float) -> Reassignment:
@@ -28,21 +29,7 @@ def skewed_plan(seed: int, brokers: int, partitions: int, adds: int, sigma: floa
         drawn = chance.sample(range(brokers), 2 + adds)
         replicas.append(drawn[:2])
         targets.append([drawn[0], *drawn[2:]])
-    view = ClusterView.build(
-        name="skewed",
-        source="random",
-        format="made",
-        brokers=[BrokerView(id=BrokerId(number)) for number in range(brokers)],
-        topics=(TopicView("t"),),
-        partitions=PartitionTable(
-            topic_index=[0] * partitions,
-            partition_ids=range(partitions),
-            replicas=replicas,
-            leader=[row[0] for row in replicas],
-            size_bytes=[int(chance.lognormvariate(20, sigma)) + 1 for _ in range(partitions)],
-        ),
-    )
-    return Reassignment(view=view, rows=range(partitions), replicas=targets)
+    return plan_of(replicas, targets, [int(chance.lognormvariate(20, sigma)) + 1 for _ in range(partitions)], brokers)
 
 
 @pytest.mark.deep

@@ -9,14 +9,13 @@ import attrs
 import numpy as np
 import pytest
 
-from broker.cluster import BrokerView, ClusterView, PartitionTable, TopicView
-from broker.ids import BrokerId
+from broker.cluster import ClusterView, PartitionTable
 from placement.planning.completion import completed_view
 from placement.planning.moves import Moves, Rates, lower_bound
 from placement.planning.peak import disks, freed_bytes, in_order
 from placement.planning.reassignment import Reassignment
 from placement.planning.schedule import Limits, ScheduleError, schedule
-from tests.placement.planning.cases import lists, padded, random_plan, random_view
+from tests.placement.planning.cases import lists, padded, plan_of, random_plan, random_view
 
 SEEDS = range(80)
 
@@ -30,21 +29,8 @@ def large_plan(seed: int, *, equal: bool, adds: int = 1, partitions: int = 400, 
         new = chance.sample([each for each in range(brokers) if each not in now], adds)
         replicas.append(now)
         targets.append([now[0], *new])
-    view = ClusterView.build(
-        name="large",
-        source="random",
-        format="test",
-        brokers=[BrokerView(id=BrokerId(number)) for number in range(brokers)],
-        topics=(TopicView("t"),),
-        partitions=PartitionTable(
-            topic_index=[0] * partitions,
-            partition_ids=range(partitions),
-            replicas=replicas,
-            leader=[row[0] for row in replicas],
-            size_bytes=[1000 if equal else int(chance.lognormvariate(8, 1)) + 1 for _ in range(partitions)],
-        ),
-    )
-    return Reassignment(view=view, rows=range(partitions), replicas=targets)
+    sizes = [1000 if equal else int(chance.lognormvariate(8, 1)) + 1 for _ in range(partitions)]
+    return plan_of(replicas, targets, sizes, brokers)
 
 
 def counts_of(plan: Reassignment, places: Any) -> tuple[dict[int, int], dict[int, int]]:
