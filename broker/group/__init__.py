@@ -4,7 +4,8 @@
 - routing: Choose the broker that coordinates a group: the leader of one partition of `__consumer_offsets`.
 - classic/: Coordinate classic groups, whose leader, a member, computes the assignment.
 - consumer/: Coordinate consumer groups (KIP-848), in which the coordinator computes the assignment.
-- zookeeper/: Simulate consumers before 0.9, which coordinated themselves through ZooKeeper.
+- herd: Simulate a group of consumers before 0.9, without a coordinator.
+- cli: Run `brokerside groups herd`.
 - offsets: Keep the committed offsets of all groups on one coordinator.
 - messages: Define the requests for coordinators and offsets, which both group protocols share.
 - members: Describe the members of a group, and describe a classic group as its record stores it.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from broker.cli import CommandGroup
-from broker.group.zookeeper.cli import herd_command
+from broker.group.cli import herd_command
 from placement.consumer.cli import assign_command
 from replication.groups.alone.cli import simulate_command
 

@@ -89,13 +89,6 @@ def test_without_a_place_to_cache_a_kernel_is_compiled_all_the_same(monkeypatch:
     assert asked == [{"cache": True, "nogil": True}, {"nogil": True}]
 
 
-@pytest.mark.usefixtures("always_compiled")
-def test_any_other_failure_to_compile_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(numba, "njit", recording_njit([], "out of luck"))
-    with pytest.raises(RuntimeError, match="out of luck"):
-        compiled(doubled)(21)
-
-
 FIRST: Final = "def grown(number):\n    return number + STEP\n"
 KERNEL: Final = """
 from broker.compiled import compiled_with, interpreted_at_most
@@ -110,6 +103,7 @@ never_interpreted.__enter__()
 """
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(
     ("changed", "then"),
     [
@@ -215,27 +209,12 @@ def test_a_call_that_reads_too_much_begins_again_compiled_on_its_arrays_as_they_
             assert reads.tolist() == [10]
 
 
-def test_large_arrays_are_compiled_for_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[dict[str, Any]] = []
-    monkeypatch.setattr(numba, "njit", recording_njit(asked))
-    kernel = compiled(doubled_first)
-    with interpreted_at_most(9):
-        assert kernel((np.ones(3), (np.full(4, 2.0),))) == 2.0
-        assert asked == []
-        assert kernel((np.ones(3), (np.full(9, 2.0),))) == 2.0
-    assert asked == [{"cache": True, "nogil": True}]
-
-
 def test_machine_code_that_is_there_serves_small_calls_too(monkeypatch: pytest.MonkeyPatch) -> None:
     kernel = compiled(summed)
     with interpreted_at_most(9):
         assert kernel(np.ones(10, np.uint8)) == 2_560
         monkeypatch.setattr(Interpreter, "run", lambda *_, **__: pytest.fail("a small call was interpreted"))
         assert kernel(np.ones(2, np.uint8)) == 512
-
-
-def doubled_first(arrays: tuple[NDArray[np.float64], tuple[NDArray[np.float64]]]) -> float:
-    return arrays[0][0] * 2
 
 
 def test_where_numba_may_not_compile_a_large_kernel_is_interpreted_with_the_same_answer() -> None:

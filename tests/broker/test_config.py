@@ -20,18 +20,15 @@ from broker.config import (
     Scope,
     Setting,
     Settings,
-    Unit,
     Value,
     ValueType,
     catalog,
     find,
     format_value,
     lookup,
-    names,
     parse,
 )
-from broker.config.catalog import Change, Row, changes_of, left_out_because, rows, unit_of
-from broker.config.render import render_json, render_one
+from broker.config.catalog import Change, Row, changes_of, left_out_because, rows
 from broker.errors import UsageError
 from broker.releases import KNOWN, Release
 from tests.kafka.settings import KafkaSetting, printed_settings
@@ -107,12 +104,6 @@ def test_a_setting_is_left_out_or_has_a_sentence_and_a_source() -> None:
             assert re.match(r"[A-Z]\w+Configs?\b|KIP-\d+", held[-1].source), key
 
 
-def test_every_change_has_a_source_of_its_own() -> None:
-    changes = [(key, each) for key in forms() if not forms()[key][0].left_out for each in changed(key)]
-    assert len(changes) > 30
-    assert [key for key, change in changes if not change.source] == []
-
-
 def changed(key: tuple[str, str]) -> tuple[Change, ...]:
     return changes_of(key[1], Scope(key[0]))
 
@@ -130,14 +121,6 @@ def test_synonyms_are_broker_settings_with_the_same_default() -> None:
         assert all(lookup(synonym, Scope.BROKER) for synonym in setting.synonyms)
         if setting.synonyms:
             assert Settings.of(setting.scope, {}, broker=broker)[setting.name] == setting.default, setting.name
-
-
-def test_the_unit_is_the_end_of_the_name() -> None:
-    assert unit_of("log.retention.ms") is Unit.MS
-    assert unit_of("log.retention.hours") is Unit.HOURS
-    assert unit_of("log.cleaner.dedupe.buffer.size") is Unit.BYTES
-    assert unit_of("log.cleaner.io.max.bytes.per.second") is Unit.BYTES_PER_SECOND
-    assert unit_of("num.partitions") is Unit.NONE
 
 
 @pytest.mark.parametrize(
@@ -191,12 +174,6 @@ def test_an_unknown_name_is_refused_with_the_nearest_one(scope: Scope, name: str
 def test_a_value_out_of_range_is_refused_with_the_range(name: str, text: str, message: str) -> None:
     with pytest.raises(UsageError, match=f"^{re.escape(message)}$"):
         Settings.parse(Scope.TOPIC, {name: text})
-
-
-def test_a_long_wrong_value_is_cut_in_the_message() -> None:
-    with pytest.raises(UsageError) as caught:
-        Settings.parse(Scope.TOPIC, {"retention.ms": "9" * 10_000})
-    assert len(str(caught.value)) < 200
 
 
 @pytest.mark.parametrize(
@@ -267,14 +244,6 @@ def test_a_topic_falls_back_to_its_broker(broker: dict[str, str], name: str, val
     assert settings[name] == value
 
 
-def test_a_broker_falls_back_to_nobody() -> None:
-    broker = Settings.of(Scope.BROKER, {})
-    with pytest.raises(UsageError, match=r"^settings of a broker cannot fall back to those of a broker$"):
-        Settings.of(Scope.BROKER, {}, broker=broker)
-    with pytest.raises(UsageError, match=r"^settings of a topic cannot fall back to those of a group$"):
-        Settings.of(Scope.TOPIC, {}, broker=Settings.of(Scope.GROUP, {}))
-
-
 @pytest.mark.parametrize("rule", PAIR_RULES, ids=lambda rule: f"{rule.lesser}-{rule.greater}")
 def test_a_pair_that_kafka_holds_against_each_other_must_agree(rule: PairRule) -> None:
     lesser, greater = lookup(rule.lesser, rule.scope), lookup(rule.greater, rule.scope)
@@ -282,22 +251,6 @@ def test_a_pair_that_kafka_holds_against_each_other_must_agree(rule: PairRule) -
     assert greater.range is not None
     with pytest.raises(UsageError, match=r"it must be (below|at most)"):
         Settings.of(rule.scope, {lesser.name: lesser.range[1], greater.name: greater.range[0]})
-
-
-def test_a_wrong_pair_names_both_values_and_why() -> None:
-    with pytest.raises(UsageError) as caught:
-        Settings.of(Scope.BROKER, {"replica.fetch.wait.max.ms": 30_001})
-    assert str(caught.value) == (
-        "replica.fetch.wait.max.ms is 30001; it must be at most replica.socket.timeout.ms, which is 30000, "
-        "or followers time out while the leader still waits"
-    )
-
-
-def test_a_heartbeat_as_long_as_the_session_is_refused() -> None:
-    broker = Settings.of(Scope.BROKER, {"group.consumer.max.heartbeat.interval.ms": 45_000})
-    assert Settings.of(Scope.GROUP, {"consumer.heartbeat.interval.ms": 44_999}, broker=broker)
-    with pytest.raises(UsageError, match=r"must be below consumer\.session\.timeout\.ms, which is 45000"):
-        Settings.of(Scope.GROUP, {"consumer.heartbeat.interval.ms": 45_000}, broker=broker)
 
 
 @pytest.mark.parametrize(
@@ -403,44 +356,6 @@ def test_accessors_refuse_settings_of_another_kind(accessor: str, name: str, mes
         getattr(Settings.of(Scope.BROKER, {}), accessor)(name)
 
 
-@pytest.mark.parametrize("scope", Scope)
-def test_settings_are_a_mapping_over_every_name_of_their_scope(scope: Scope) -> None:
-    settings = Settings.of(scope, {})
-    assert list(settings) == list(names(scope))
-    assert len(settings) == len(names(scope))
-    assert all(name in settings for name in names(scope))
-    assert "no.such" not in settings
-
-
-def test_one_setting_in_full() -> None:
-    assert render_one(lookup("segment.ms", Scope.TOPIC)) == (
-        "segment.ms\n"
-        "  A segment is closed at this age.\n"
-        "  scope          topic\n"
-        "  type           long\n"
-        "  default        604800000 (7 days)\n"
-        "  unit           ms\n"
-        "  allowed        whole numbers from 1 to 9223372036854775807\n"
-        "  falls back to  log.roll.ms, then log.roll.hours\n"
-        "  source         LogConfig"
-    )
-
-
-def test_json_holds_every_setting_with_values_of_their_own_type() -> None:
-    records = {(record["scope"], record["name"]): record for record in json.loads(render_json(CATALOG))}
-    assert len(records) == len(CATALOG)
-    assert records["topic", "cleanup.policy"]["default"] == ["delete"]
-    assert records["broker", "log.roll.ms"]["default"] is None
-    assert records["broker", "num.io.threads"]["default"] == 8
-
-
-def test_the_command_prints_one_setting_in_every_scope_that_has_it() -> None:
-    done = CliRunner().invoke(cli, ["config", "min.insync.replicas"])
-    assert done.exit_code == 0
-    assert done.output == "\n\n".join(render_one(setting) for setting in find("min.insync.replicas")) + "\n"
-    assert done.output.splitlines().count("min.insync.replicas") == 2
-
-
 def test_settings_are_those_of_their_release() -> None:
     older, newest = Settings.of(Scope.BROKER, {}, release=Release("3.9")), Settings.of(Scope.BROKER, {})
     name = "log.message.timestamp.after.max.ms"
@@ -451,14 +366,6 @@ def test_settings_are_those_of_their_release() -> None:
     with pytest.raises(UsageError, match=r"^segment\.bytes is 14; allowed are whole numbers from 1048576 to"):
         Settings.parse(Scope.TOPIC, {"segment.bytes": "14"}, release=Release("4.1"))
     assert not list(Settings.of(Scope.GROUP, {}, release=Release("3.9")))
-
-
-def test_a_topic_falls_back_to_a_broker_of_its_own_release_alone() -> None:
-    broker = Settings.of(Scope.BROKER, {}, release=Release("4.0"))
-    assert Settings.of(Scope.TOPIC, {}, broker=broker).release == Release("4.0")
-    with pytest.raises(UsageError) as caught:
-        Settings.of(Scope.TOPIC, {}, broker=broker, release=Release("4.1"))
-    assert str(caught.value) == ("settings of a topic of Kafka 4.1 cannot fall back to those of a broker of Kafka 4.0")
 
 
 def test_a_rule_of_two_settings_holds_since_its_release() -> None:
@@ -487,32 +394,6 @@ def test_a_rule_of_two_settings_holds_since_its_release() -> None:
 def test_a_name_that_is_a_setting_elsewhere_is_refused_with_where(name: str, release: str, message: str) -> None:
     with pytest.raises(UsageError, match=f"^{re.escape(message)}$"):
         find(name, Release(release))
-
-
-def test_lists_may_be_empty_or_name_an_item_twice_as_the_release_allows() -> None:
-    assert Settings.parse(Scope.TOPIC, {"cleanup.policy": "delete,delete"}, release=Release("4.1"))
-    for scope, name, text in (
-        (Scope.TOPIC, "cleanup.policy", "delete,delete"),
-        (Scope.BROKER, "group.consumer.assignors", ""),
-        (Scope.BROKER, "group.consumer.assignors", "uniform,,range"),
-    ):
-        with pytest.raises(UsageError, match=re.escape(name)):
-            Settings.parse(scope, {name: text})
-
-
-def test_a_number_besides_the_range_is_allowed() -> None:
-    setting = lookup("compression.gzip.level", Scope.TOPIC)
-    assert [parse(setting, text) for text in ("-1", "1", "9")] == [-1, 1, 9]
-    with pytest.raises(
-        UsageError, match=r"^compression\.gzip\.level is 0; allowed are whole numbers from 1 to 9, and -1$"
-    ):
-        parse(setting, "0")
-
-
-def test_a_setting_in_full_says_what_it_was_before() -> None:
-    lines = render_one(lookup("group.coordinator.append.linger.ms", Scope.BROKER, Release("4.1"))).splitlines()
-    assert "  default        5 (5 ms)" in lines
-    assert "  before 4.2     default 5, minimum 0 (KAFKA-19826)" in lines
 
 
 def test_the_command_answers_as_the_release_that_is_asked_for() -> None:

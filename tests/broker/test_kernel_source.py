@@ -79,11 +79,6 @@ def test_another_version_is_compiled_for_itself(tmp_path: Path) -> None:
     assert len(machine_code(cache)) == 2
 
 
-def test_without_a_place_to_write_it_is_compiled_all_the_same(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    assert result(archive(tmp_path / "app-1" / "ours.zip"), tmp_path / "file" / "cache") == "21"
-
-
 def test_the_folder_of_the_users_choice_is_taken(tmp_path: Path) -> None:
     assert result(archive(tmp_path / "ours.zip"), tmp_path / "cache", NUMBA_CACHE_DIR=str(tmp_path / "chosen")) == "21"
     assert len(machine_code(tmp_path / "chosen")) == 1

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import enum
 import itertools
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from hypothesis import given
-from hypothesis import strategies as st
 
 from broker.__main__ import cli
 from broker.errors import UsageError
 from broker.ids import BrokerEpoch, BrokerId
-from broker.machines import step, to_mermaid, to_text, word
+from broker.machines import to_mermaid, to_text, word
 from broker.registration import (
     BROKER_TRANSITIONS,
     SESSION_STATES,
@@ -57,34 +55,18 @@ def kafka_heartbeat(
     return S.UNFENCED if ready else S.FENCED
 
 
-@given(
-    state=st.sampled_from([S.FENCED, S.UNFENCED, S.CONTROLLED_SHUTDOWN, S.SHUTDOWN_NOW]),
-    want_fence=st.booleans(),
-    want_shutdown=st.booleans(),
-    metadata_offset=st.integers(0, 3),
-    registration_offset=st.integers(0, 3),
-    leads=st.booleans(),
-    seen=st.booleans(),
-)
-def test_a_heartbeat_does_what_kafkas_controller_does(
-    state: BrokerState,
-    want_fence: bool,
-    want_shutdown: bool,
-    metadata_offset: int,
-    registration_offset: int,
-    leads: bool,
-    seen: bool,
-) -> None:
-    heartbeat = Heartbeat(metadata_offset=metadata_offset, want_fence=want_fence, want_shutdown=want_shutdown)
-    event = heartbeat_input(heartbeat, registration_offset=registration_offset, leads=leads, shutdown_seen_by_all=seen)
-    if (state, event) not in BROKER_TRANSITIONS:
-        # A broker in controlled shutdown repeats exactly that wish; nothing else is ever sent.
-        assert state is S.CONTROLLED_SHUTDOWN
-        assert want_fence or not want_shutdown
-        return
-    assert broker_step(state, event) is kafka_heartbeat(
-        state, heartbeat, registration_offset=registration_offset, leads=leads, shutdown_seen_by_all=seen
-    )
+def test_a_heartbeat_does_what_kafkas_controller_does() -> None:
+    states, flags = (S.FENCED, S.UNFENCED, S.CONTROLLED_SHUTDOWN, S.SHUTDOWN_NOW), (False, True)
+    for state, fence, shutdown, offset, leads, seen in itertools.product(states, flags, flags, range(3), flags, flags):
+        heartbeat = Heartbeat(metadata_offset=offset, want_fence=fence, want_shutdown=shutdown)
+        event = heartbeat_input(heartbeat, registration_offset=1, leads=leads, shutdown_seen_by_all=seen)
+        if (state, event) not in BROKER_TRANSITIONS:
+            # A broker in controlled shutdown repeats exactly that wish; nothing else is ever sent.
+            assert state is S.CONTROLLED_SHUTDOWN
+            assert fence or not shutdown
+            continue
+        wanted = kafka_heartbeat(state, heartbeat, registration_offset=1, leads=leads, shutdown_seen_by_all=seen)
+        assert broker_step(state, event) is wanted
 
 
 def test_these_pairs_and_no_others_are_refused() -> None:
@@ -98,28 +80,22 @@ def test_these_pairs_and_no_others_are_refused() -> None:
     assert refused == unregistered | without_session | held | never_sent
 
 
-@pytest.mark.parametrize(("state", "event"), list(itertools.product(S, E)))
-def test_every_pair_steps_as_listed_or_is_refused_by_name(state: BrokerState, event: BrokerInput) -> None:
-    if (state, event) in BROKER_TRANSITIONS:
-        assert broker_step(state, event) is BROKER_TRANSITIONS[state, event]
-        return
-    with pytest.raises(UsageError, match=f"^the broker is {word(state)} and cannot take {word(event)}$"):
-        broker_step(state, event)
-
-
-@pytest.mark.parametrize(("state", "event"), list(itertools.product(ZookeeperState, ZookeeperInput)))
-def test_every_zookeeper_pair_steps_as_listed_or_is_refused(state: ZookeeperState, event: ZookeeperInput) -> None:
-    if (state, event) in ZOOKEEPER_TRANSITIONS:
-        assert zookeeper_step(state, event) is ZOOKEEPER_TRANSITIONS[state, event]
-        return
-    with pytest.raises(UsageError, match=f"^the broker node is {word(state)} and cannot take {word(event)}$"):
-        zookeeper_step(state, event)
-
-
-def test_in_zookeepers_mode_a_lost_connection_alone_removes_nobody() -> None:
-    state = zookeeper_step(ZookeeperState.ALIVE, ZookeeperInput.CONNECTION_LOST)
-    assert zookeeper_step(state, ZookeeperInput.RECONNECTED) is ZookeeperState.ALIVE
-    assert zookeeper_step(state, ZookeeperInput.SESSION_EXPIRED) is ZookeeperState.ABSENT
+@pytest.mark.parametrize(
+    ("table", "states", "inputs", "take", "what"),
+    [
+        (BROKER_TRANSITIONS, S, E, broker_step, "broker"),
+        (ZOOKEEPER_TRANSITIONS, ZookeeperState, ZookeeperInput, zookeeper_step, "broker node"),
+    ],
+)
+def test_every_pair_steps_as_listed_or_is_refused_by_name(
+    table: Any, states: Any, inputs: Any, take: Any, what: str
+) -> None:
+    for state, event in itertools.product(states, inputs):
+        if (state, event) in table:
+            assert take(state, event) is table[state, event]
+            continue
+        with pytest.raises(UsageError, match=f"^the {what} is {word(state)} and cannot take {word(event)}$"):
+            take(state, event)
 
 
 def registration(state: BrokerState = S.UNFENCED) -> Registration:
@@ -136,11 +112,6 @@ def again(existing: Registration | None, incarnation_id: str, *, session_valid: 
     )
 
 
-def test_a_first_registration_starts_fenced_with_its_records_offset_as_epoch() -> None:
-    first = again(None, "first", session_valid=False)
-    assert first == Registration(broker_id=BrokerId(1), incarnation_id="first", epoch=BrokerEpoch(50), state=S.FENCED)
-
-
 @pytest.mark.parametrize("state", [S.FENCED, S.UNFENCED, S.CONTROLLED_SHUTDOWN])
 def test_the_same_incarnation_keeps_state_and_epoch(state: BrokerState) -> None:
     assert again(registration(state), "first", session_valid=True) == registration(state)
@@ -155,35 +126,6 @@ def test_another_incarnation_waits_until_the_session_has_ended(state: BrokerStat
     assert caught.value.kafka_class == "org.apache.kafka.common.errors.DuplicateBrokerRegistrationException"
     after = again(registration(state), "second", session_valid=False)
     assert (after.incarnation_id, after.epoch, after.state) == ("second", 50, S.FENCED)
-
-
-@pytest.mark.parametrize("state", [S.FENCED, S.SHUTDOWN_NOW])
-def test_a_fenced_broker_is_replaced_at_once(state: BrokerState) -> None:
-    after = again(registration(state), "second", session_valid=False)
-    assert (after.incarnation_id, after.epoch, after.state) == ("second", 50, S.FENCED)
-
-
-class Light(enum.Enum):
-    OFF = 1
-    DIMLY_LIT = 2
-
-
-class Press(enum.Enum):
-    ONCE = 1
-    TWICE = 2
-
-
-LAMP = {
-    (Light.DIMLY_LIT, Press.TWICE): Light.OFF,
-    (Light.OFF, Press.ONCE): Light.DIMLY_LIT,
-    (Light.DIMLY_LIT, Press.ONCE): Light.OFF,
-}
-
-
-def test_a_machine_refuses_what_it_does_not_list() -> None:
-    assert step(LAMP, Light.OFF, Press.ONCE, what="lamp") is Light.DIMLY_LIT
-    with pytest.raises(UsageError, match=r"^the lamp is off and cannot take twice$"):
-        step(LAMP, Light.OFF, Press.TWICE, what="lamp")
 
 
 @pytest.mark.parametrize(

@@ -19,13 +19,6 @@ def test_rows_are_reduced_as_by_numpy(height: int, width: int, seed: int, share:
     assert counts.tolist() == np.count_nonzero(flags, axis=1).tolist()
 
 
-def test_the_flags_stay_as_they_are() -> None:
-    flags = np.array([[False, True], [False, False]])
-    before = flags.copy()
-    assert any_in_row(flags).tolist() == [True, False]
-    assert flags.tolist() == before.tolist()
-
-
 @given(st.integers(0, 40), st.integers(0, 40), st.integers(0, 2**32 - 1), st.integers(-1, 5))
 def test_distinct_ids_are_those_of_each_row_by_itself(height: int, width: int, seed: int, most: int) -> None:
     rows = np.random.default_rng(seed).integers(-2, most + 1, (height, width), dtype=np.int32)

@@ -10,14 +10,6 @@ from broker.errors import InputError
 from broker.small_files import PIECE_BYTES, read_pieces, read_small
 
 
-def test_a_file_is_read_up_to_its_limit(tmp_path: Path) -> None:
-    path = tmp_path / "racks.json"
-    path.write_bytes(b"12345")
-    assert read_small(path, size_bytes_max=5) == b"12345"
-    with pytest.raises(InputError, match=r"^racks.json: larger than the 4 bytes allowed for such a file$"):
-        read_small(path, size_bytes_max=4)
-
-
 def test_a_file_that_cannot_be_read_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"^gone: cannot be read: no such file or directory$"):
         read_small(tmp_path / "gone", size_bytes_max=4)

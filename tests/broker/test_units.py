@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker import units
 from broker.errors import UsageError
 from broker.units import SIZE_BYTES_MAX, format_size, parse_size
 
@@ -66,7 +65,3 @@ def test_a_size_is_printed_for_people(size_bytes: float, text: str) -> None:
 def test_a_printed_size_reads_back_within_its_rounding(size_bytes: int) -> None:
     # One decimal of a number that is at least 1: half of a tenth is the worst.
     assert abs(parse_size(format_size(size_bytes)) - size_bytes) <= max(1, size_bytes * 0.0501)
-
-
-def test_each_unit_of_time_is_a_whole_number_of_the_one_before() -> None:
-    assert (units.SECOND_MS, units.MINUTE_MS, units.HOUR_MS, units.DAY_MS) == (1000, 60_000, 3_600_000, 86_400_000)

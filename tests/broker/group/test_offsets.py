@@ -83,20 +83,6 @@ def expired(known: CommittedOffsets, rule: ExpiryRule | None, now_ms: int) -> li
     return list(known.expired("g", rule, TimeMs(now_ms)))
 
 
-def test_an_empty_groups_offsets_go_when_it_has_been_empty_for_the_retention() -> None:
-    known = offsets(retention_ms=DurationMs(1000))
-    known.apply(KEY, value(1, committed_ms=0), Offset(0))
-    rule = ExpiryRule(since_ms=TimeMs(5000))
-    assert expired(known, rule, 5999) == []
-    assert expired(known, rule, 6000) == [KEY]
-
-
-def test_a_group_that_rebalances_loses_nothing_however_long_it_takes() -> None:
-    known = offsets(retention_ms=DurationMs(1000))
-    known.apply(KEY, value(1), Offset(0))
-    assert expired(known, None, 10**12) == []
-
-
 def test_a_stable_group_keeps_what_it_subscribes_to_and_loses_the_rest_by_the_time_of_commit() -> None:
     known = offsets(retention_ms=DurationMs(1000))
     known.apply(KEY, value(1, committed_ms=100), Offset(0))

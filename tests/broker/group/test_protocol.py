@@ -88,17 +88,8 @@ def test_older_versions_of_java_s_subscriptions_are_read(
     assert read_subscription(bytes.fromhex(data)) == expected
 
 
-def test_no_memory_is_none_of_no_generation() -> None:
-    assert read_sticky_memory(b"") == ((), NO_GENERATION)
-
-
 @pytest.mark.parametrize("end", range(12))
 def test_a_subscription_cut_short_is_corrupt(end: int) -> None:
     data = Subscription(topics=("topic",)).to_bytes()[:end]
     with pytest.raises(CorruptDataError, match="subscription at byte"):
         read_subscription(data)
-
-
-def test_a_length_beyond_the_bytes_is_refused_before_memory_is_taken() -> None:
-    with pytest.raises(CorruptDataError, match="a length of 2147483647 does not fit"):
-        read_subscription(b"\x00\x03\x7f\xff\xff\xff")

@@ -81,13 +81,6 @@ def test_a_group_comes_back_as_it_was_written(record: GroupRecord) -> None:
     assert read_group("g", write_group(record)) == record
 
 
-@given(TEXT, TEXT, INT32)
-def test_keys_come_back_as_they_were_written(group_id: str, topic: str, partition: int) -> None:
-    key = OffsetKey(group_id, topic, PartitionId(partition))
-    assert read_key(key.to_bytes()) == key
-    assert read_key(GroupKey(group_id).to_bytes()) == GroupKey(group_id)
-
-
 def test_the_flexible_version_of_an_offset_is_read_and_its_tagged_fields_skipped() -> None:
     data = bytes.fromhex("0004000000000000002affffffff026d00000000000003e8010502aabb")
     assert read_committed_offset(data) == CommittedOffset(offset=Offset(42), metadata="m", committed_ms=TimeMs(1000))
@@ -119,19 +112,9 @@ def test_a_damaged_key_is_reported_with_its_place(data: str, message: str) -> No
         read_key(bytes.fromhex(data))
 
 
-def test_bytes_that_are_not_utf_8_are_replaced_as_java_replaces_them() -> None:
-    assert read_key(bytes.fromhex("00020001ff")) == GroupKey("\ufffd")
-
-
 def test_a_value_of_an_unknown_version_is_refused() -> None:
     with pytest.raises(CorruptDataError, match=r"^committed offset at byte 2: version is 5; known are 0 to 4$"):
         read_committed_offset(b"\x00\x05")
-
-
-def test_an_array_longer_than_the_record_is_refused_before_it_is_built() -> None:
-    data = bytes.fromhex("0003000000000000ffffffff00000000000000007fffffff")
-    with pytest.raises(CorruptDataError, match=r"a length of 2147483647 does not fit into the 0 bytes"):
-        read_group("g", data)
 
 
 @given(st.binary(max_size=60), st.sampled_from(["key", "offset", "group"]))

@@ -30,7 +30,7 @@ from broker.group.consumer import (
     ConsumerOptions,
     GroupContext,
 )
-from broker.group.members import Departure, GroupRecord, MemberId
+from broker.group.members import Departure, MemberId
 from broker.group.messages import OffsetCommitRequest, OffsetCommitResponse, OffsetFetchRequest, OffsetFetchResponse
 from broker.group.offsets import Commit, OffsetOptions
 from broker.group.protocol import Subscription, write_assignment
@@ -192,13 +192,6 @@ def test_a_commit_that_is_not_stored_is_refused_and_not_known(failure: ErrorCode
     assert driver.committed() is None
 
 
-def test_a_commit_of_another_generation_is_refused_at_once() -> None:
-    driver = Driver()
-    me = driver.joined()
-    assert driver.replies[driver.commit(me, 2)] == OffsetCommitResponse((ErrorCode.ILLEGAL_GENERATION,))
-    assert driver.replies[driver.commit("nobody", 1)] == OffsetCommitResponse((ErrorCode.UNKNOWN_MEMBER_ID,))
-
-
 def test_a_member_that_commits_needs_no_heartbeat() -> None:
     driver = Driver()
     me = driver.joined()
@@ -223,24 +216,6 @@ def test_another_coordinator_goes_on_with_the_generation_and_the_offsets() -> No
     answer = other.replies[sync]
     assert isinstance(answer, SyncGroupResponse)
     assert answer.assignment == write_assignment([P0])
-
-
-def test_another_coordinator_lets_members_join_by_the_same_settings() -> None:
-    driver = Driver()
-    driver.joined()
-    other = driver.took_over()
-    for session_ms, error in ((5_999, ErrorCode.INVALID_SESSION_TIMEOUT), (6_000, ErrorCode.MEMBER_ID_REQUIRED)):
-        answer = other.replies[other.join(session_timeout_ms=DurationMs(session_ms))]
-        assert isinstance(answer, JoinGroupResponse)
-        assert answer.error is error
-
-
-def test_a_member_that_does_not_come_to_the_new_coordinator_is_out_after_its_session() -> None:
-    driver = Driver()
-    driver.joined()
-    other = driver.took_over()
-    other.at(driver.now_ms + 45_000)
-    assert dict(other.service.members) == {}
 
 
 def test_whoever_waits_when_the_coordinator_moves_is_told_to_look_for_it() -> None:
@@ -284,15 +259,6 @@ def test_a_consumer_group_that_cannot_be_stored_is_again_what_it_was() -> None:
     assert dict(driver.service.members) == {}
 
 
-def test_an_answer_that_tells_of_what_is_not_yet_stored_waits_for_it() -> None:
-    driver = Driver()
-    first = beat(driver, member_id=MemberId("m"))
-    again = beat(driver, member_id=MemberId("m"), epoch=1, owned=frozenset({P0}))
-    assert {first, again}.isdisjoint(driver.replies)
-    driver.store()
-    assert {first, again} <= driver.replies.keys()
-
-
 def test_members_of_the_two_protocols_do_not_meet() -> None:
     driver = Driver()
     driver.joined()
@@ -319,27 +285,6 @@ def test_a_consumer_group_is_one_from_its_first_member_on_and_stays_one_when_it_
     assert service.is_consumer_group
 
 
-def test_an_empty_consumer_group_may_become_a_classic_one() -> None:
-    driver = Driver()
-    beat(driver, member_id=MemberId("m"))
-    beat(driver, member_id=MemberId("m"), epoch=-1)
-    driver.store()
-    me = driver.joined()
-    service = driver.service
-    assert (service.is_consumer_group, dict(service.members), service.generation) == (False, {me: "c"}, 1)
-    ticket = driver.commit(me, 1)
-    driver.store()
-    assert driver.replies[ticket] == OffsetCommitResponse((ErrorCode.NONE,))
-
-
-def test_a_classic_group_counts_its_generations_that_of_its_end_too() -> None:
-    driver = Driver()
-    me = driver.joined()
-    assert (driver.service.generation, driver.service.rebalance_count) == (1, 1)
-    driver.send(LeaveGroupRequest(ticket=OWN, members=((me, None),)))
-    assert (driver.service.generation, driver.service.rebalance_count) == (2, 2)
-
-
 def test_offsets_are_forgotten_when_the_group_has_long_been_empty_and_not_before() -> None:
     driver = Driver()
     me = driver.joined_and_committed()
@@ -355,14 +300,6 @@ def test_offsets_are_forgotten_when_the_group_has_long_been_empty_and_not_before
     driver.at(2 * EXPIRY_CHECK_MS)
     driver.store()
     assert driver.committed() is None
-
-
-def test_a_stable_group_keeps_the_offsets_of_the_topics_it_reads() -> None:
-    driver = Driver()
-    me = driver.joined_and_committed()
-    driver.beat(me, 40)
-    assert all(isinstance(entry, GroupRecord) for append in driver.appends for entry in append.entries)
-    assert driver.committed() == 7
 
 
 def test_offsets_of_a_group_age_from_when_its_last_member_left_and_not_from_the_commit() -> None:

@@ -31,16 +31,3 @@ def test_the_table_is_this() -> None:
         "throttled and response pending  + response sent     -> throttled",
         "throttled and response pending  + throttle ended    -> response pending",
     ]
-
-
-@pytest.mark.parametrize(
-    "order",
-    [(ChannelInput.RESPONSE_SENT, ChannelInput.THROTTLE_ENDED)] * 1
-    + [(ChannelInput.THROTTLE_ENDED, ChannelInput.RESPONSE_SENT)],
-)
-def test_both_reasons_to_be_mute_have_to_end(order: tuple[ChannelInput, ChannelInput]) -> None:
-    state = ChannelState.OPEN
-    for event in (ChannelInput.REQUEST_RECEIVED, ChannelInput.THROTTLE_STARTED, order[0]):
-        state = step(CHANNEL_TRANSITIONS, state, event, what="connection")
-    assert state is not ChannelState.OPEN
-    assert step(CHANNEL_TRANSITIONS, state, order[1], what="connection") is ChannelState.OPEN

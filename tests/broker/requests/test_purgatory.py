@@ -32,15 +32,6 @@ def new(purge_interval: int = 1000) -> Purgatory[str]:
     return Purgatory(start_ms=TimeMs(0), purge_interval=purge_interval)
 
 
-def test_an_event_completes_what_waits_for_its_key_and_nothing_else() -> None:
-    purgatory, first, second = new(), Wish(), Wish()
-    watch(purgatory, first, "a")
-    watch(purgatory, second, "b")
-    first.is_granted = second.is_granted = True
-    assert purgatory.check_and_complete("a") == 1
-    assert (first.ends, second.ends, purgatory.delayed_count) == ([False], [], 1)
-
-
 def test_an_operation_under_two_keys_completes_once_and_its_leftover_goes_when_it_is_met() -> None:
     purgatory, wish = new(), Wish()
     watch(purgatory, wish, "ab")

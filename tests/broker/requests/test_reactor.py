@@ -11,8 +11,6 @@ import attrs
 import pytest
 from click.testing import CliRunner
 
-from broker.config.setting import Scope
-from broker.config.settings import Settings
 from broker.draws import exponential
 from broker.entropy import SplitMix64
 from broker.errors import UsageError
@@ -40,11 +38,6 @@ def played(options: RequestPathOptions = OPTIONS, seed: int = 1, **named: Any) -
 
 def at(percent: int, kinds: tuple[RequestKind, ...] = REQUEST_KINDS) -> int:
     return capacity_per_second(OPTIONS, kinds) * percent // 100
-
-
-def test_the_same_seed_gives_the_same_run_and_another_seed_another() -> None:
-    short = {"requests_per_second": at(90), "duration_ms": DurationMs(50)}
-    assert played(**short) == played(**short) != played(seed=2, **short)
 
 
 @pytest.mark.deep
@@ -89,13 +82,6 @@ def test_one_slow_handler_is_felt_in_the_tail_and_not_in_the_median() -> None:
     assert sick.all_kinds.phase("LocalTimeMs").p50_ms < 2 * healthy.all_kinds.phase("LocalTimeMs").p50_ms
 
 
-def test_a_produce_with_acks_all_waits_for_its_followers() -> None:
-    quick = played(requests_per_second=1000, replication_us=10)
-    slow = played(requests_per_second=1000, replication_us=20_000)
-    remote = [report.kinds[0].phase("RemoteTimeMs").mean_ms for report in (quick, slow)]
-    assert (quick.kinds[0].name, remote[0] < 0.1, 8 < remote[1] < 22) == ("Produce", True, True)
-
-
 def test_a_produce_whose_followers_are_too_slow_expires() -> None:
     kind = RequestKind(name="Produce", waits=Waits.COMMIT, wait_ms_max=DurationMs(20))
     report = played(requests_per_second=200, kinds=(kind,), replication_us=60_000_000)
@@ -110,23 +96,12 @@ def test_a_fetch_without_news_is_answered_when_its_time_is_over() -> None:
     assert report.purgatory_max > 5
 
 
-def test_phases_add_up_to_the_total() -> None:
-    report = played(requests_per_second=at(75))
-    means = [report.all_kinds.phase(name).mean_ms for name in PHASES]
-    assert sum(means[1:-1]) == pytest.approx(means[-1])
-
-
 def test_draws_have_the_mean_and_the_tail_of_an_exponential_distribution() -> None:
     entropy = SplitMix64(11)
     times = [exponential(entropy, 1000) for _ in range(20_000)]
     assert sum(times) / len(times) == pytest.approx(1000, rel=0.03)
     assert sum(time > 3000 for time in times) / len(times) == pytest.approx(0.0498, rel=0.1)
     assert sum(time < 100 for time in times) / len(times) == pytest.approx(0.0952, rel=0.1)
-
-
-def test_threads_and_queue_are_the_brokers_settings() -> None:
-    settings = Settings.parse(Scope.BROKER, {"num.io.threads": "2", "queued.max.requests": "7"})
-    assert RequestPathOptions.of(settings) == RequestPathOptions(io_thread_count=2, queued_requests_max=7)
 
 
 @pytest.mark.parametrize(

@@ -20,15 +20,6 @@ def test_a_task_far_off_falls_through_the_wheels_and_fires_at_its_time() -> None
     assert stops == [(400, []), (440, []), (450, ["far"])]
 
 
-def test_a_cancelled_task_never_fires_and_cannot_be_cancelled_twice() -> None:
-    timer: Timer[str] = Timer(start_ms=TimeMs(0))
-    entry = timer.add("a", TimeMs(5))
-    assert entry is not None
-    assert (entry.cancel(), entry.cancel()) == (True, False)
-    assert timer.next_stop_ms() is None
-    assert timer.advance(TimeMs(10)) == []
-
-
 def test_time_does_not_go_back() -> None:
     timer: Timer[str] = Timer(start_ms=TimeMs(5))
     with pytest.raises(UsageError, match=r"^a timer at 5 ms cannot go back to 4 ms$"):

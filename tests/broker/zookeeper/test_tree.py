@@ -88,12 +88,6 @@ def test_what_zookeeper_refuses_is_refused_with_its_code_and_changes_nothing(
     assert tree.create("/later").events == ()
 
 
-def test_a_refusal_is_told_in_zookeepers_words() -> None:
-    assert str(ZnodeRefusedError(ZnodeCode.NO_CHILDREN_FOR_EPHEMERALS, "/a/b")) == (
-        "KeeperErrorCode = NoChildrenForEphemerals for /a/b"
-    )
-
-
 def test_sequential_nodes_are_numbered_by_the_children_that_the_parent_ever_had() -> None:
     tree = Tree()
     tree.open(A)
@@ -105,25 +99,6 @@ def test_sequential_nodes_are_numbered_by_the_children_that_the_parent_ever_had(
     assert paths == ["/p/n-0000000001", "/p/n-0000000002", "/p/n-0000000003"]
     tree.close(A)
     assert tree.children("/p") == ("other", "n-0000000002")
-
-
-def test_a_session_that_ends_takes_its_nodes_with_it_and_no_other() -> None:
-    tree = grown()
-    tree.create("/a/e", 1, EPHEMERAL, A)
-    tree.create("/a/f", 1, EPHEMERAL, B)
-    tree.close(A)
-    assert (tree.children("/"), tree.children("/a")) == (("a",), ("b", "f"))
-    assert not tree.is_open(A)
-    assert tree.is_open(B)
-    assert tree.close(A) == ()
-
-
-def test_a_watch_on_data_tells_of_the_next_write_once() -> None:
-    tree = grown()
-    tree.get("/a", B)
-    tree.create("/a/c")
-    assert tree.write("/a", 2) == (WatchedEvent(B, EventType.NODE_DATA_CHANGED, "/a"),)
-    assert tree.write("/a", 3) == ()
 
 
 def test_a_watch_on_children_tells_of_the_next_that_comes_or_goes_and_of_no_write() -> None:
@@ -147,13 +122,6 @@ def test_who_watches_a_node_and_its_children_is_told_once_that_it_is_gone() -> N
         WatchedEvent(B, EventType.NODE_DELETED, "/a/b"),
         WatchedEvent(B, EventType.NODE_CHILDREN_CHANGED, "/a"),
     )
-
-
-def test_a_session_that_ends_tells_the_others_and_not_itself() -> None:
-    tree = grown()
-    for session in (A, B):
-        tree.exists("/e", session)
-    assert tree.close(A) == (WatchedEvent(B, EventType.NODE_DELETED, "/e"),)
 
 
 PATHS = ("/a", "/b", "/a/c", "/a/d", "/a/c/e")

@@ -15,12 +15,8 @@ from broker.group.assignors import Subscriber
 from broker.group.consumer.coordinator import ConsumerCoordinator
 from broker.group.consumer.group import ConsumerGroup, ConsumerGroupState
 from broker.group.consumer.member import (
-    ConsumerMember,
-    HeartbeatReport,
     MemberState,
     Partitions,
-    TargetAssignment,
-    reconciled,
 )
 from broker.group.consumer.messages import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 from broker.group.consumer.target import ConsumerOptions, GroupContext, new_group
@@ -107,15 +103,6 @@ def moving(release: Release = AT_ONCE) -> Driver:
     return driver
 
 
-def test_the_first_member_has_everything_at_epoch_one() -> None:
-    driver = Driver()
-    driver.plan.plan = {"a": parts(0, 1)}
-    assert driver.group.state is ConsumerGroupState.EMPTY
-    answer = driver.join("a")
-    assert (answer.epoch, answer.assignment, answer.heartbeat_interval_ms) == (1, parts(0, 1), 5000)
-    assert driver.group.state is ConsumerGroupState.STABLE
-
-
 def test_a_partition_moves_only_when_its_owner_has_given_it_back() -> None:
     driver = moving()
     waiting = driver.group.members[MemberId("b")]
@@ -127,23 +114,6 @@ def test_a_partition_moves_only_when_its_owner_has_given_it_back() -> None:
     assert (released.epoch, released.assignment) == (2, None)
     assert driver.beat("b", 2).assignment == parts(1)
     assert driver.group.state is ConsumerGroupState.STABLE
-
-
-def test_a_member_too_slow_to_give_back_is_fenced_and_may_come_again() -> None:
-    driver = moving()
-    driver.beat("a", 1, owned=parts(0, 1))
-    for now_ms in range(30_000, 300_000, 30_000):
-        driver.at(now_ms)
-        driver.beat("a", 1, owned=parts(0, 1))
-        driver.beat("b", 2)
-    driver.at(299_999)
-    assert MemberId("a") in driver.group.members
-    driver.at(300_000)
-    assert list(driver.group.members) == ["b"]
-    assert driver.beat("a", 1, owned=parts(0, 1)).error is ErrorCode.UNKNOWN_MEMBER_ID
-    driver.plan.plan = {"b": parts(0, 1)}
-    assert driver.beat("b", 2).assignment == parts(0, 1)
-    assert driver.join("a").error is ErrorCode.NONE
 
 
 @pytest.mark.parametrize("back_ms", [9_999, 10_000])
@@ -189,109 +159,6 @@ def test_each_departure_has_its_reason() -> None:
         ("silent", Departure.SESSION),
     ]
     assert driver.coordinator.take_departed() == ()
-
-
-def test_a_silent_member_is_removed_after_its_session() -> None:
-    driver = Driver()
-    driver.join("a")
-    driver.at(44_999)
-    assert list(driver.group.members) == ["a"]
-    driver.at(45_000)
-    assert (dict(driver.group.members), driver.group.epoch) == ({}, 2)
-
-
-def test_a_new_partition_of_a_topic_is_met_at_the_next_heartbeat() -> None:
-    driver = Driver()
-    driver.plan.plan = {"a": parts(0, 1)}
-    driver.join("a")
-    driver.coordinator.context = GroupContext(
-        options=driver.context.options, assignors=driver.context.assignors, topics={"t": 3}
-    )
-    driver.plan.plan = {"a": parts(0, 1, 2)}
-    answer = driver.beat("a", 1)
-    assert (answer.epoch, answer.assignment) == (2, parts(0, 1, 2))
-
-
-def test_the_assignor_is_the_one_that_most_members_ask_for() -> None:
-    driver = Driver()
-    driver.plan.plan = {}
-    driver.join("a", assignor="dealer")
-    assert driver.group.members[MemberId("a")].assigned == parts(0, 1)
-
-
-@pytest.mark.parametrize(
-    ("request_", "error"),
-    [
-        (ConsumerGroupHeartbeatRequest(member_id=MemberId("x"), epoch=1), ErrorCode.UNKNOWN_MEMBER_ID),
-        (ConsumerGroupHeartbeatRequest(member_id=MemberId("x"), epoch=-1), ErrorCode.UNKNOWN_MEMBER_ID),
-        (ConsumerGroupHeartbeatRequest(member_id=MemberId("x"), epoch=-3), ErrorCode.INVALID_REQUEST),
-        (ConsumerGroupHeartbeatRequest(member_id=MemberId("x"), epoch=-2), ErrorCode.INVALID_REQUEST),
-        (ConsumerGroupHeartbeatRequest(member_id=MemberId(""), epoch=1), ErrorCode.INVALID_REQUEST),
-        (ConsumerGroupHeartbeatRequest(member_id=MemberId("x"), epoch=0), ErrorCode.INVALID_REQUEST),
-        (
-            ConsumerGroupHeartbeatRequest(member_id=MemberId("a"), epoch=1, assignor="mystery"),
-            ErrorCode.UNSUPPORTED_ASSIGNOR,
-        ),
-        (
-            ConsumerGroupHeartbeatRequest(member_id=MemberId("x"), epoch=1, instance_id=InstanceId("i")),
-            ErrorCode.UNKNOWN_MEMBER_ID,
-        ),
-    ],
-)
-def test_a_heartbeat_that_does_not_fit_is_refused_and_changes_nothing(
-    request_: ConsumerGroupHeartbeatRequest, error: ErrorCode
-) -> None:
-    driver = Driver()
-    driver.join("a")
-    before = driver.group
-    assert driver.coordinator.handle(request_, TimeMs(0)).answer.error is error
-    assert driver.group == before
-
-
-@pytest.mark.parametrize(
-    "odd",
-    [
-        {"rebalance_timeout_ms": None},
-        {"subscribed_topics": None},
-        {"subscribed_topics": frozenset()},
-        {"owned": None},
-        {"owned": parts(0)},
-        {"instance_id": InstanceId("")},
-        {"rack": ""},
-    ],
-)
-def test_who_joins_says_everything_owns_nothing_and_gives_no_empty_names(odd: dict[str, Any]) -> None:
-    """throwIfConsumerGroupHeartbeatRequestIsInvalid, 4.3.1."""
-    driver = Driver()
-    assert driver.join("a", **odd).error is ErrorCode.INVALID_REQUEST
-    assert driver.join("a").error is ErrorCode.NONE
-
-
-def test_what_could_not_be_stored_is_undone() -> None:
-    driver = Driver()
-    driver.join("a")
-    before = driver.group
-    driver.join("b")
-    driver.coordinator.revert(before)
-    assert driver.group == before
-
-
-def test_a_commit_needs_the_members_own_epoch() -> None:
-    driver = Driver()
-    assert driver.group.commit_error(MemberId(""), -1) is ErrorCode.NONE
-    assert driver.group.commit_error(MemberId("a"), 0) is ErrorCode.UNKNOWN_MEMBER_ID
-    driver.join("a")
-    assert driver.group.commit_error(MemberId("a"), 1) is ErrorCode.NONE
-    assert driver.group.commit_error(MemberId("a"), 0) is ErrorCode.STALE_MEMBER_EPOCH
-    assert driver.group.commit_error(MemberId(""), -1) is ErrorCode.UNKNOWN_MEMBER_ID
-
-
-def test_a_step_towards_the_target_never_takes_what_somebody_holds() -> None:
-    member = ConsumerMember(member_id=MemberId("a"), epoch=1, assigned=parts(0), subscribed_topics=frozenset({"t"}))
-    held = {TopicPartition("t", PartitionId(1)): 1}
-    target = TargetAssignment(partitions=parts(0, 1, 2), epoch=2)
-    moved = reconciled(member, target, HeartbeatReport(owned=None), owner_epoch=lambda p: held.get(p, -1))
-    assert (moved.assigned, moved.state, moved.epoch) == (parts(0, 2), MemberState.UNRELEASED_PARTITIONS, 2)
 
 
 STEPS = st.tuples(

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import attrs
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from broker.errors import CorruptDataError
 from broker.group.consumer import ConsumerGroup, ConsumerMember, MemberState
@@ -73,12 +71,6 @@ def test_values_are_those_of_kafkas_own_classes() -> None:
     }
 
 
-def test_keys_are_those_of_kafkas_own_classes() -> None:
-    assert ConsumerGroupKey(EPOCH, "g").to_bytes().hex() == "0003000167"
-    assert ConsumerGroupKey(CURRENT, "g", MemberId("m")).to_bytes().hex() == "000800016700016d"
-    assert read_consumer_key(bytes.fromhex("000800016700016d")) == ConsumerGroupKey(CURRENT, "g", MemberId("m"))
-
-
 def test_a_key_of_another_kind_is_none() -> None:
     assert read_consumer_key(bytes.fromhex("0002000167")) is None
 
@@ -96,10 +88,6 @@ def test_a_member_that_goes_leaves_three_tombstones_and_a_new_epoch() -> None:
         (MEMBER, True),
         (EPOCH, False),
     ]
-
-
-def test_nothing_is_written_where_nothing_has_changed() -> None:
-    assert changes(GROUP, GROUP, IDS) == ()
 
 
 def test_partitions_of_a_topic_that_is_gone_are_left_out() -> None:
@@ -140,48 +128,3 @@ def test_an_unknown_state_of_a_member_is_refused_in_one_sentence() -> None:
     damaged = record.value[:10] + b"\x09" + record.value[11:]
     with pytest.raises(CorruptDataError, match="state of a member is 9; known are 0 to 2"):
         applied(NO_GROUP, attrs.evolve(record, value=damaged), IDS)
-
-
-partitions = st.frozensets(st.builds(p, st.integers(0, 4), st.sampled_from(["t", "u"])), max_size=4)
-
-
-@st.composite
-def groups(draw: st.DrawFn) -> ConsumerGroup:
-    """Groups of up to three members, whatever they hold: records do not judge."""
-    names = draw(st.sets(st.sampled_from(["a", "b", "c"])))
-    members = {
-        MemberId(name): ConsumerMember(
-            member_id=MemberId(name),
-            instance_id=draw(st.sampled_from([None, InstanceId("i")])),
-            rack=draw(st.sampled_from([None, "r"])),
-            client_id=draw(st.text(max_size=3)),
-            subscribed_topics=draw(st.frozensets(st.sampled_from(["t", "u"]))),
-            state=draw(st.sampled_from(MemberState)),
-            epoch=draw(st.integers(-2, 9)),
-            previous_epoch=draw(st.integers(-1, 9)),
-            assigned=draw(partitions),
-            revoking=draw(partitions),
-        )
-        for name in sorted(names)
-    }
-    target = {name: draw(partitions) for name in members if draw(st.booleans())}
-    return ConsumerGroup(
-        group_id="g",
-        epoch=draw(st.integers(0, 9)),
-        target_epoch=draw(st.integers(0, 9)),
-        members=members,
-        target=target,
-        topics=draw(st.dictionaries(st.sampled_from(["t", "u"]), st.integers(1, 5))),
-    )
-
-
-@given(st.lists(groups(), min_size=1, max_size=4))
-def test_the_records_of_all_changes_make_the_group_again(history: list[ConsumerGroup]) -> None:
-    written, read = NO_GROUP, NO_GROUP
-    for group in history:
-        for record in changes(written, group, IDS):
-            key = read_consumer_key(record.key.to_bytes())
-            assert key is not None
-            read = applied(read, ConsumerGroupRecord(key, record.value), IDS)
-        written = group
-        assert attrs.evolve(read, topics=dict(read.topics)) == group

@@ -1,11 +1,7 @@
-"""Run `brokerside groups herd`, which counts what membership changes cost before the group coordinator (0.9).
-
-Source: ours.
-"""
+"""Run `brokerside groups herd`, which counts what membership changes cost before the group coordinator (0.9)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from json import dumps
 from typing import Final
 
@@ -16,33 +12,42 @@ from rich.table import Table
 
 from broker.cli_options import seed_option
 from broker.entropy import SplitMix64
-from broker.group.zookeeper.herd import HerdEpisode, HerdOptions, herd_episodes
+from broker.group.herd import HerdEpisode, HerdOptions, herd_episodes
 from broker.units import SECOND_MS
 from broker.wording import counted
 
-CONSUMER_COUNT_MAX: Final = 200
+CONSUMERS: Final = click.IntRange(1, 200)
 """Reads grow with the square of the group; 200 consumers take a few seconds."""
-PARTITION_COUNT_MAX: Final = 2_000
+PARTITIONS: Final = click.IntRange(1, 2_000)
 _DEFAULTS: Final = HerdOptions()
+ROWS: Final = {
+    "consumers woken": "woken_count",
+    "rebalances": "rebalance_count",
+    "ZooKeeper reads": "read_count",
+    "ZooKeeper writes": "write_count",
+    "different views": "disagreement_count",
+    "claims refused": "conflict_count",
+    "consumers that gave up": "failed_consumer_count",
+    "partition-seconds without owner": "unowned_partition_ms",
+    "without owner at the end": "ownerless_count",
+    "settled after (s)": "settled_ms",
+}
+"""The rows of the table, each with its key in the JSON, which has milliseconds where the table has seconds."""
 
 
 @click.command("herd")
 @click.option(
     "--consumers",
-    type=click.IntRange(1, CONSUMER_COUNT_MAX),
+    type=CONSUMERS,
     default=_DEFAULTS.consumer_count,
     show_default=True,
     metavar="N",
     help="Consumers that start; one more joins later.",
 )
 @click.option(
-    "--partitions",
-    type=click.IntRange(1, PARTITION_COUNT_MAX),
-    default=_DEFAULTS.partition_count,
-    show_default=True,
-    metavar="N",
+    "--partitions", type=PARTITIONS, default=_DEFAULTS.partition_count, show_default=True, metavar="N",
     help="Partitions of the topic that the group reads.",
-)
+)  # fmt: skip
 @seed_option()
 @click.option("--json", is_flag=True, help="Print every count as JSON instead of a table.")
 def herd_command(consumers: int, partitions: int, seed: int, *, json: bool) -> int:
@@ -93,47 +98,20 @@ def herd_command(consumers: int, partitions: int, seed: int, *, json: bool) -> i
     options = HerdOptions(consumer_count=consumers, partition_count=partitions)
     episodes = herd_episodes(options, SplitMix64(seed))
     if json:
-        counted_episodes = [
-            {"what": each.what, **attrs.asdict(each.report), "ownerless_count": each.ownerless_count}
-            for each in episodes
-        ]
-        document = {"version": 1, "seed": seed, "options": attrs.asdict(options), "episodes": counted_episodes}
-        click.echo(dumps(document))
-    else:
-        Console(soft_wrap=True).print(_table(options, seed, episodes))
-    return 0
-
-
-def _table(options: HerdOptions, seed: int, episodes: Sequence[HerdEpisode]) -> Table:
-    consumers, partitions = counted(options.consumer_count, "consumer"), counted(options.partition_count, "partition")
-    title = f"{consumers}, {partitions}, no coordinator, seed {seed}"
-    shown = Table(title=title, title_justify="left")
+        counts = [attrs.asdict(episode) for episode in episodes]
+        click.echo(dumps({"version": 1, "seed": seed, "options": attrs.asdict(options), "episodes": counts}))
+        return 0
+    size = f"{counted(consumers, 'consumer')}, {counted(partitions, 'partition')}"
+    shown = Table(title=f"{size}, no coordinator, seed {seed}", title_justify="left")
     shown.add_column("", no_wrap=True)
     for episode in episodes:
         shown.add_column(episode.what, justify="right")
-    for name, cell in _ROWS.items():
-        shown.add_row(name, *(cell(episode) for episode in episodes))
-    return shown
+    for name, key in ROWS.items():
+        shown.add_row(name, *(_cell(episode, key) for episode in episodes))
+    Console(soft_wrap=True).print(shown)
+    return 0
 
 
-def _count(of: Callable[[HerdEpisode], int]) -> Callable[[HerdEpisode], str]:
-    return lambda episode: f"{of(episode):,}"
-
-
-def _seconds(of: Callable[[HerdEpisode], int]) -> Callable[[HerdEpisode], str]:
-    return lambda episode: f"{of(episode) / SECOND_MS:,.1f}"
-
-
-_ROWS: Final[dict[str, Callable[[HerdEpisode], str]]] = {
-    "consumers woken": _count(lambda episode: episode.report.woken_count),
-    "rebalances": _count(lambda episode: episode.report.rebalance_count),
-    "ZooKeeper reads": _count(lambda episode: episode.report.read_count),
-    "ZooKeeper writes": _count(lambda episode: episode.report.write_count),
-    "different views": _count(lambda episode: episode.report.disagreement_count),
-    "claims refused": _count(lambda episode: episode.report.conflict_count),
-    "consumers that gave up": _count(lambda episode: episode.report.failed_consumer_count),
-    "partition-seconds without owner": _seconds(lambda episode: episode.report.unowned_partition_ms),
-    "without owner at the end": _count(lambda episode: episode.ownerless_count),
-    "settled after (s)": _seconds(lambda episode: episode.report.settled_ms),
-}
-"""The lines of the table: a name and how an episode's value is shown."""
+def _cell(episode: HerdEpisode, key: str) -> str:
+    value: int = getattr(episode, key)
+    return f"{value / SECOND_MS:,.1f}" if key.endswith("_ms") else f"{value:,}"

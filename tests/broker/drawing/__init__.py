@@ -1,1 +1,0 @@
-"""Tests of the drawing room: markup, palette, scales and the two shells."""

@@ -1,1 +1,0 @@
-"""Consumers that coordinated themselves through ZooKeeper."""
