@@ -12,27 +12,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from broker.ids import Offset, TopicPartition
-from replication.mirror.policy import DefaultPolicy
 from replication.mirror.records import Checkpoint
-from replication.mirror.sync_store import SyncStore
-
-
-def target_partition(policy: DefaultPolicy, source: str, target: str, partition: TopicPartition) -> TopicPartition:
-    """Return the target partition of a source partition; a topic copied from the target gets its old name."""
-    if policy.topic_source(partition.topic) == target:
-        return TopicPartition(policy.original_topic(partition.topic), partition.partition)
-    return TopicPartition(policy.remote_topic(source, partition.topic), partition.partition)
-
-
-def is_more_recent(checkpoint: Checkpoint, last: Checkpoint | None) -> bool:
-    """Return whether a checkpoint is emitted, given the last one of its group and partition."""
-    if last is None or checkpoint.upstream < last.upstream:
-        return True
-    return checkpoint.downstream > last.downstream
+from replication.mirror.syncs import SyncStore
 
 
 class CheckpointStore:
-    """Hold the last checkpoint of each group and partition."""
+    """Hold the last checkpoint of each group and partition of the target."""
 
     def __init__(self) -> None:
         self._last: dict[str, dict[TopicPartition, Checkpoint]] = {}
@@ -41,24 +26,15 @@ class CheckpointStore:
         """Add an emitted checkpoint."""
         self._last.setdefault(checkpoint.group, {})[checkpoint.target_partition] = checkpoint
 
-    def last(self, group: str, partition: TopicPartition) -> Checkpoint | None:
-        """Return the last checkpoint of a group for a partition of the target."""
-        return self._last.get(group, {}).get(partition)
+    def is_due(self, checkpoint: Checkpoint) -> bool:
+        """Return whether a checkpoint is emitted, given the last one of its group and partition."""
+        last = self._last.get(checkpoint.group, {}).get(checkpoint.target_partition)
+        return last is None or checkpoint.upstream < last.upstream or checkpoint.downstream > last.downstream
 
-    def offsets(self, group: str) -> dict[TopicPartition, Offset]:
-        """Return a group's offsets on the target, by partition of the target, sorted."""
-        return {each: last.downstream for each, last in sorted(self._last.get(group, {}).items())}
-
-
-def offsets_to_set(
-    wanted: Mapping[TopicPartition, Offset], present: Mapping[TopicPartition, Offset]
-) -> dict[TopicPartition, Offset]:
-    """Return which `wanted` offsets of an idle group to set on the target, where it is at `present`."""
-    return {
-        partition: offset
-        for partition, offset in wanted.items()
-        if partition not in present or present[partition] < offset
-    }
+    def offsets_to_set(self, group: str, present: Mapping[TopicPartition, Offset]) -> dict[TopicPartition, Offset]:
+        """Return the offsets to set for an idle group, which is at `present` on the target, sorted by partition."""
+        last = sorted(self._last.get(group, {}).items())
+        return {each: one.downstream for each, one in last if present.get(each, Offset(-1)) < one.downstream}
 
 
 def new_checkpoints(
@@ -72,9 +48,6 @@ def new_checkpoints(
     found = []
     for partition, upstream in sorted(committed.items()):
         downstream = syncs.translate(partition, upstream)
-        if partition not in renamed or downstream is None or downstream < 0:
-            continue
-        checkpoint = Checkpoint(group, renamed[partition], upstream, downstream)
-        if is_more_recent(checkpoint, store.last(group, renamed[partition])):
-            found.append(checkpoint)
-    return tuple(found)
+        if partition in renamed and downstream is not None and downstream >= 0:
+            found.append(Checkpoint(group, renamed[partition], upstream, downstream))
+    return tuple(checkpoint for checkpoint in found if store.is_due(checkpoint))

@@ -15,8 +15,7 @@ from broker.cli_options import minutes_option, seed_option
 from broker.units import MINUTE_MS, DurationMs
 from broker.wording import counted
 from replication.mirror.checks import PROMISES
-from replication.mirror.options import MirrorOptions, with_failures
-from replication.mirror.run import MirrorOutcome, run_mirror
+from replication.mirror.run import MirrorOptions, MirrorOutcome, run_mirror, with_failures
 
 MINUTES_MAX: Final = 1_000
 

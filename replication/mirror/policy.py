@@ -1,23 +1,14 @@
 """Name mirrored topics and decide which topics are mirrored.
 
-What it decides: the names on the target cluster, the source that a name shows, and that no topic goes in cycles.
-
-Constraints: a topic that has been on the target is never copied to it again; internal topics of Kafka, Connect and
-MirrorMaker are not copied, heartbeats are.
-
-How: the default policy writes the source's alias before the name: `us.orders` on the target is `orders` of `us`, and
-every hop is in the name. The identity policy keeps names and knows only from its settings where a topic came from: it
-cannot see a cycle of more than one hop.
+Constraints: a topic that has been on the target is never copied to it again. The default policy writes the source's
+alias before the name, so that every hop is in the name; the identity policy keeps names, and knows only from its
+settings where a topic came from.
 
 Example:
 
->>> from replication.mirror.policy import DefaultPolicy, is_cycle
 >>> policy = DefaultPolicy()
 >>> policy.remote_topic("eu", "ap.orders"), is_cycle(policy, "us.orders", "us")
 ('eu.ap.orders', True)
-
-Left out: filters of topics, groups and settings by patterns; ACLs and topic settings, which are copied too; that 4.1
-copies users' own topics whose names only look internal (KIP-1074).
 
 Source: Kafka connect-mirror-client ReplicationPolicy, DefaultReplicationPolicy, IdentityReplicationPolicy and
 connect-mirror MirrorSourceConnector.shouldReplicateTopic, isCycle, computeAndCreateTopicPartitions, 4.3.1, compared
@@ -30,6 +21,8 @@ from collections.abc import Mapping
 from typing import Final
 
 import attrs
+
+from broker.ids import TopicPartition
 
 HEARTBEATS: Final = "heartbeats"
 
@@ -122,6 +115,13 @@ def is_replicated(policy: DefaultPolicy, topic: str, target: str, *, is_wanted: 
     """Return whether a topic is copied to cluster `target`; `is_wanted` is the topic filter's answer."""
     is_chosen = is_wanted or policy.is_heartbeats(topic)
     return is_chosen and not policy.is_internal(topic) and not is_cycle(policy, topic, target)
+
+
+def target_partition(policy: DefaultPolicy, source: str, target: str, partition: TopicPartition) -> TopicPartition:
+    """Return the target partition of a source partition; a topic copied from the target gets its old name."""
+    is_back = policy.topic_source(partition.topic) == target
+    name = policy.original_topic(partition.topic) if is_back else policy.remote_topic(source, partition.topic)
+    return TopicPartition(name, partition.partition)
 
 
 def wanted_partitions(

@@ -12,16 +12,11 @@ Goals, most important first:
 Constraints: source offsets are committed only when everything before them is acknowledged. Nothing is copied before the
 committed offsets are read to their end, and no offset is translated before the syncs are.
 
-How: every `commit_ms` the source offsets are written; when that is acknowledged, the delayed syncs are sent. Every
-`checkpoint_ms` the process looks at the source's groups: it writes checkpoints, and sets the offsets of groups that are
-idle on the target. The heartbeat connector of the other direction writes into the source, and its topic is copied like
-any other.
-
 Example: killed at source offset 80 with 60 committed, it copies 61 to 80 a second time: the target holds them twice, in
 the same order.
 
 Left out: several tasks and their rebalancing, exactly-once sources (KIP-618), copied settings and ACLs; the groups have
-a coordinator that never fails.
+a coordinator that never fails, and reading takes no messages.
 
 Source: Kafka connect-mirror MirrorSourceTask, MirrorSourceConnector, MirrorCheckpointTask, MirrorHeartbeatTask and
 connect runtime SourceTaskOffsetCommitter, 4.3.1; KIP-382.
@@ -40,20 +35,18 @@ from broker.units import DurationMs, TimeMs
 from log.batches.build import build_batch
 from log.batches.build_spec import BatchSpec
 from log.record import Record
-from replication.mirror.checkpoints import (
-    CheckpointStore,
-    new_checkpoints,
-    offsets_to_set,
-    target_partition,
-)
-from replication.mirror.layout import TopicLayout
-from replication.mirror.partition_clients import ClusterConnection, PartitionReader, PartitionWriter
-from replication.mirror.policy import DefaultPolicy, is_replicated, wanted_partitions
-from replication.mirror.records import Checkpoint, MirrorHeartbeat, OffsetSync, read_checkpoint, read_offset_sync
-from replication.mirror.sync_rule import OFFSET_LAG_MAX, SyncQueue
-from replication.mirror.sync_store import SyncStore
+from replication.mirror.checkpoints import CheckpointStore, new_checkpoints
+from replication.mirror.cluster import MirroredCluster
+from replication.mirror.policy import DefaultPolicy, is_replicated, target_partition, wanted_partitions
+from replication.mirror.records import Checkpoint, OffsetSync, read_checkpoint, read_offset_sync
+from replication.mirror.syncs import OFFSET_LAG_MAX, SyncQueue, SyncStore
 from replication.simulation.options import WALL_CLOCK_MS
 
+SYNCS: Final = TopicPartition("syncs", PartitionId(0))
+OFFSETS: Final = TopicPartition("offsets", PartitionId(0))
+CHECKPOINTS: Final = TopicPartition("checkpoints", PartitionId(0))
+_POLL_MS: Final = 500
+_LOAD_MS: Final = 100
 _OFFSET: Final = struct.Struct(">q")
 
 
@@ -75,215 +68,184 @@ class MirrorSettings:
     heartbeat_ms: DurationMs = attrs.field(default=DurationMs(1_000))
 
 
-class Groups:
-    """Hold the committed offsets of groups in one cluster, by group and partition."""
-
-    def __init__(self) -> None:
-        self.committed: dict[str, dict[TopicPartition, Offset]] = {}
-
-    def commit(self, group: str, offsets: dict[TopicPartition, Offset]) -> None:
-        """Set offsets of a group; those of other partitions stay."""
-        self.committed.setdefault(group, {}).update(offsets)
-
-
-@attrs.frozen
-class MirroredCluster:
-    """Hold one cluster as the process sees it: its connection, its topics and its groups."""
-
-    side: ClusterConnection
-    layout: TopicLayout
-    groups: Groups
-
-
-@attrs.frozen
-class MirrorEnvironment:
-    """Hold what the process uses: both clusters, the time, a timer and the log."""
-
-    source: MirroredCluster
-    target: MirroredCluster
-    now_ms: Callable[[], TimeMs]
-    later: Callable[[int, Callable[[], None]], None]
-    log_line: Callable[[str], None]
-
-
 class MirrorProcess:
-    """Run MirrorMaker's process, restart after restart; `checkpoints` holds every checkpoint ever emitted."""
+    """Run MirrorMaker's process, restart after restart; `checkpoints` holds every checkpoint ever emitted.
 
-    def __init__(self, settings: MirrorSettings, environment: MirrorEnvironment) -> None:
+    Time is that of the source; `log_line` takes a line for each change.
+    """
+
+    def __init__(
+        self,
+        settings: MirrorSettings,
+        source: MirroredCluster,
+        target: MirroredCluster,
+        log_line: Callable[[str], None],
+    ) -> None:
         self.settings = settings
-        self.environment = environment
         self.is_up = False
-        self.incarnation = 0
         self.checkpoints: list[Checkpoint] = []
-        self.readers: dict[TopicPartition, PartitionReader] = {}
-        self.writers: dict[TopicPartition, PartitionWriter[tuple[Offset, ...]]] = {}
-        self._committed: dict[TopicPartition, Offset] = {}
-        self._copied: dict[TopicPartition, Offset] = {}
         self.synced: set[TopicPartition] = set()
         """The partitions of which this incarnation has copied a record, and so written a sync."""
+        self._source = source
+        self._target = target
+        self._log_line = log_line
+        self._incarnation = 0
         self._forget()
 
     def _forget(self) -> None:
-        self.readers.clear()
-        self.writers.clear()
-        self._committed.clear()
-        self._copied.clear()
+        self.positions: dict[TopicPartition, Offset] = {}
+        """The next offset to read of each copied partition of the source."""
         self.synced.clear()
+        self._under_way: set[TopicPartition] = set()
+        self._committed: dict[TopicPartition, Offset] = {}
+        self._copied: dict[TopicPartition, Offset] = {}
         self._queue = SyncQueue(self.settings.offset_lag_max)
         # Earlier checkpoints are read back, so that older syncs may be stored.
         self._syncs = SyncStore(must_read_to_end=False)
+        self._sync_position = Offset(0)
         self._store = CheckpointStore()
-        self._loading: dict[str, PartitionReader] = {}
-        self._is_loaded = False
 
     def start(self) -> None:
         """Start, and read the offsets, checkpoints and syncs that earlier runs of the process left."""
-        assert not self.is_up, self.incarnation
+        assert not self.is_up, self._incarnation
         self.is_up = True
-        self.incarnation += 1
-        self.environment.log_line("the mirror starts")
-        source, target = self.environment.source, self.environment.target
-        self._loading = {
-            "offsets": PartitionReader(target.side, target.layout.internal("offsets"), Offset(0), self._on_offsets),
-            "checkpoints": PartitionReader(
-                target.side, target.layout.internal("checkpoints"), Offset(0), self._on_checkpoints
-            ),
-            "syncs": PartitionReader(source.side, source.layout.internal("syncs"), Offset(0), self._on_syncs),
-        }
-        for name, reader in self._loading.items():
-            (source if name == "syncs" else target).side.add(reader)
-        self._offset_writer = PartitionWriter[dict[TopicPartition, Offset]](
-            target.side, target.layout.internal("offsets"), self._on_committed
-        )
-        self._sync_writer = PartitionWriter[None](source.side, source.layout.internal("syncs"), self._on_sync_written)
-        self._checkpoint_writer = PartitionWriter[None](
-            target.side, target.layout.internal("checkpoints"), lambda _, offset: None
-        )
-        target.side.add(self._offset_writer)
-        target.side.add(self._checkpoint_writer)
-        source.side.add(self._sync_writer)
-        self._await_loaded()
+        self._incarnation += 1
+        self._log_line("the mirror starts")
+        self._load()
         self._again(self.settings.commit_ms, self._commit)
         self._again(self.settings.checkpoint_ms, self._checkpoint)
 
     def kill(self) -> None:
         """Die and lose everything in memory."""
-        assert self.is_up, self.incarnation
+        assert self.is_up, self._incarnation
         self.is_up = False
-        self.environment.log_line("the mirror dies")
-        self.environment.source.side.reset()
-        self.environment.target.side.reset()
+        self._log_line("the mirror dies")
+        self._source.reset()
+        self._target.reset()
         self._forget()
 
-    @property
-    def is_drained(self) -> bool:
-        """Return whether everything read so far is copied and committed."""
-        if not self.is_up or not self.readers or not self._offset_writer.is_idle:
-            return False
-        return all(
-            reader.position == reader.end_offset and self.writers[partition].is_idle
-            for partition, reader in self.readers.items()
-        ) and all(self._committed.get(partition) == offset for partition, offset in self._copied.items())
-
-    def _again(self, every_ms: int, action: Callable[[], None]) -> None:
-        """Repeat an action every `every_ms` until the process dies."""
-        incarnation = self.incarnation
-
-        def due() -> None:
-            if self.is_up and self.incarnation == incarnation:
-                action()
-                self.environment.later(every_ms, due)
-
-        self.environment.later(every_ms, due)
-
-    # Beginning.
-
-    def _await_loaded(self) -> None:
-        incarnation = self.incarnation
-
-        def look() -> None:
-            if not self.is_up or self.incarnation != incarnation:
-                return
-            if all(0 <= reader.end_offset <= reader.position for reader in self._loading.values()):
-                self._is_loaded = True
-                self._syncs.read_to_end()
-                self.refresh()
-                self._again(self.settings.refresh_ms, self.refresh)
-            else:
-                self.environment.later(100, look)
-
-        look()
-
-    def refresh(self) -> None:
-        """Create partitions that the target lacks, and start copying new partitions."""
-        settings, source, target = self.settings, self.environment.source, self.environment.target
-        counts = {
-            topic: count
-            for topic, count in source.layout.counts().items()
-            if is_replicated(settings.policy, topic, settings.target, is_wanted=True)
-        }
-        for topic, count in wanted_partitions(settings.policy, settings.source, counts, target.layout.counts()).items():
-            self.environment.log_line(f"the mirror makes {topic} with {count} partitions on the target")
-            target.layout.make(topic, count)
-        for topic, count in counts.items():
-            for number in range(count):
-                partition = TopicPartition(topic, PartitionId(number))
-                if partition not in self.readers:
-                    self._copy(partition)
-
-    def _copy(self, partition: TopicPartition) -> None:
-        source, target = self.environment.source, self.environment.target
-        copy = self.renamed(partition)
-        writer = PartitionWriter[tuple[Offset, ...]](
-            target.side, target.layout.number(copy), lambda offsets, first: self._on_copied(partition, offsets, first)
-        )
-        # A committed offset is that of the last record copied.
-        position = Offset(self._committed.get(partition, -1) + 1)
-        reader = PartitionReader(
-            source.side,
-            source.layout.number(partition),
-            position,
-            lambda records: writer.write(copied_batch(records), tuple(record.offset for record in records)),
-            may_read=lambda: writer.is_idle,
-        )
-        self.environment.log_line(f"the mirror copies {partition} to {copy} from offset {position} on")
-        self.readers[partition], self.writers[partition] = reader, writer
-        source.side.add(reader)
-        target.side.add(writer)
+    def missing(self) -> str | None:
+        """Return what is not copied and committed yet; None if everything is."""
+        if not self.is_up or len(self.positions) < len(self._source.partitions()):
+            return f"the mirror copies {len(self.positions)} partitions of {len(self._source.partitions())}"
+        for partition, position in self.positions.items():
+            if partition in self._under_way or position != self._source.end(partition):
+                return f"the mirror has not copied {partition} to its end"
+        return None if self._committed == self._copied else "the mirror has not committed all offsets"
 
     def renamed(self, partition: TopicPartition) -> TopicPartition:
         """Return the target partition of a source partition."""
         settings = self.settings
         return target_partition(settings.policy, settings.source, settings.target, partition)
 
+    def _later(self, delay_ms: int, action: Callable[[], None]) -> None:
+        """Do an action after a time, unless the process dies before."""
+        incarnation, cluster = self._incarnation, self._source.cluster
+
+        def due() -> None:
+            if self.is_up and self._incarnation == incarnation:
+                action()
+
+        cluster.at(cluster.now_ms + delay_ms, due)
+
+    def _again(self, every_ms: int, action: Callable[[], None]) -> None:
+        """Repeat an action every `every_ms` until the process dies."""
+
+        def due() -> None:
+            action()
+            self._later(every_ms, due)
+
+        self._later(every_ms, due)
+
+    # Beginning.
+
+    def _load(self) -> None:
+        """Read what earlier runs left once all three topics have a leader, then begin to copy."""
+        if None in (self._source.end(SYNCS), self._target.end(OFFSETS), self._target.end(CHECKPOINTS)):
+            self._later(_LOAD_MS, self._load)
+            return
+        for record in self._target.read(OFFSETS):
+            key, value = record.key or b"", record.value or b""
+            partition = read_offset_sync(key, bytes(16)).source_partition
+            self._committed[partition] = Offset(_OFFSET.unpack(value)[0])
+        self._copied = dict(self._committed)
+        for record in self._target.read(CHECKPOINTS):
+            self._store.add(read_checkpoint(record.key or b"", record.value or b""))
+        self._read_syncs()
+        self._syncs.read_to_end()
+        self._refresh()
+        self._again(self.settings.refresh_ms, self._refresh)
+        self._again(_POLL_MS, self._poll)
+
+    def _read_syncs(self) -> None:
+        for record in self._source.read(SYNCS, self._sync_position):
+            self._syncs.add(read_offset_sync(record.key or b"", record.value or b""))
+            self._sync_position = Offset(record.offset + 1)
+
+    def _refresh(self) -> None:
+        """Create partitions that the target lacks, and start copying new partitions."""
+        settings, target = self.settings, self._target
+        counts = {
+            topic: count
+            for topic, count in self._source.counts().items()
+            if is_replicated(settings.policy, topic, settings.target, is_wanted=True)
+        }
+        for topic, count in wanted_partitions(settings.policy, settings.source, counts, target.counts()).items():
+            self._log_line(f"the mirror makes {topic} with {count} partitions on the target")
+            target.create(topic, count)
+        for partition in self._source.partitions():
+            if partition.topic in counts and partition not in self.positions:
+                # A committed offset is that of the last record copied.
+                position = self.positions[partition] = Offset(self._committed.get(partition, -1) + 1)
+                self._log_line(f"the mirror copies {partition} to {self.renamed(partition)} from offset {position} on")
+
     # Copying.
 
+    def _poll(self) -> None:
+        for partition in self.positions:
+            if partition not in self._under_way:
+                self._copy(partition)
+
+    def _copy(self, partition: TopicPartition) -> None:
+        """Write what is committed from the position on as one batch, and go on when that is acknowledged."""
+        records = self._source.read(partition, self.positions[partition])
+        if not records:
+            return
+        self._under_way.add(partition)
+        offsets = tuple(record.offset for record in records)
+        self.positions[partition] = Offset(offsets[-1] + 1)
+        batch = copied_batch(records)
+        self._target.write(self.renamed(partition), batch, lambda first: self._on_copied(partition, offsets, first))
+
     def _on_copied(self, partition: TopicPartition, offsets: tuple[Offset, ...], first: Offset) -> None:
+        self._under_way.discard(partition)
         for place, upstream in enumerate(offsets):
             self._queue.copied(partition, upstream, Offset(first + place))
         self._copied[partition] = offsets[-1]
         self.synced.add(partition)
         self._send_syncs()
-        self.environment.source.side.wake_clients()
+        self._copy(partition)
 
     def _send_syncs(self) -> None:
         for sync in self._queue.take():
-            self._sync_writer.write(self._batch(sync.key, sync.value), None)
+            self._source.write(SYNCS, self._batch(sync.key, sync.value), lambda _: self._on_sync_written())
 
-    def _on_sync_written(self, _token: None, _offset: Offset) -> None:
+    def _on_sync_written(self) -> None:
         self._queue.sent()
         self._send_syncs()
 
     def _commit(self) -> None:
-        news = {each: offset for each, offset in self._copied.items() if self._committed.get(each) != offset}
-        if not news:
-            self._queue.on_commit()
-            self._send_syncs()
+        changed = {each: offset for each, offset in self._copied.items() if self._committed.get(each) != offset}
+        if not changed:
+            self._on_committed({})
             return
-        records = [self._record(_offset_key(each), _OFFSET.pack(offset)) for each, offset in sorted(news.items())]
-        self._offset_writer.write(copied_batch(records), news)
+        records = [
+            self._record(OffsetSync(each, Offset(0), Offset(0)).key, _OFFSET.pack(offset))
+            for each, offset in sorted(changed.items())
+        ]
+        self._target.write(OFFSETS, copied_batch(records), lambda _: self._on_committed(changed))
 
-    def _on_committed(self, offsets: dict[TopicPartition, Offset], _first: Offset) -> None:
+    def _on_committed(self, offsets: dict[TopicPartition, Offset]) -> None:
         self._committed.update(offsets)
         self._queue.on_commit()
         self._send_syncs()
@@ -291,42 +253,22 @@ class MirrorProcess:
     # Groups.
 
     def _checkpoint(self) -> None:
-        source, target = self.environment.source, self.environment.target
-        renamed = {partition: self.renamed(partition) for partition in self.readers}
-        for group, committed in sorted(source.groups.committed.items()):
+        """Emit checkpoints of the source's groups, and set the offsets of groups that are idle on the target."""
+        self._read_syncs()
+        renamed = {partition: self.renamed(partition) for partition in self.positions}
+        for group, committed in sorted(self._source.groups.items()):
             for checkpoint in new_checkpoints(group, committed, self._syncs, self._store, renamed):
                 self.checkpoints.append(checkpoint)
                 # Counted as emitted before it is written, as in Kafka: it is written later, or the process dies.
                 self._store.add(checkpoint)
-                self._checkpoint_writer.write(self._batch(checkpoint.key, checkpoint.value), None)
-            present = target.groups.committed.get(group, {})
-            target.groups.commit(group, offsets_to_set(self._store.offsets(group), present))
-
-    # What earlier runs of the process left.
-
-    def _on_offsets(self, records: Sequence[Record]) -> None:
-        if self._is_loaded:
-            return
-        for record in records:
-            assert record.key is not None, record
-            assert record.value is not None, record
-            self._committed[_partition_of(record.key)] = Offset(_OFFSET.unpack(record.value)[0])
-        self._copied = dict(self._committed)
-
-    def _on_checkpoints(self, records: Sequence[Record]) -> None:
-        if self._is_loaded:
-            return
-        for record in records:
-            self._store.add(read_checkpoint(record.key or b"", record.value or b""))
-
-    def _on_syncs(self, records: Sequence[Record]) -> None:
-        for record in records:
-            self._syncs.add(read_offset_sync(record.key or b"", record.value or b""))
+                self._target.write(CHECKPOINTS, self._batch(checkpoint.key, checkpoint.value))
+            present = self._target.groups.setdefault(group, {})
+            present.update(self._store.offsets_to_set(group, present))
 
     # Bytes.
 
     def _record(self, key: bytes, value: bytes) -> Record:
-        return Record(Offset(0), TimeMs(WALL_CLOCK_MS + self.environment.now_ms()), key, value)
+        return Record(Offset(0), TimeMs(WALL_CLOCK_MS + self._source.cluster.now_ms), key, value)
 
     def _batch(self, key: bytes, value: bytes) -> bytes:
         return copied_batch([self._record(key, value)])
@@ -336,18 +278,3 @@ def copied_batch(records: Sequence[Record]) -> bytes:
     """Return one batch with the same records, to be written to any partition."""
     placed = [attrs.evolve(record, offset=Offset(place), sequence=-1) for place, record in enumerate(records)]
     return build_batch(BatchSpec(), placed)
-
-
-def heartbeat_batch(settings: MirrorSettings, now_ms: TimeMs) -> bytes:
-    """Return a heartbeat of the other direction as a batch; it is written to the source and copied from there."""
-    time_ms = TimeMs(WALL_CLOCK_MS + now_ms)
-    beat = MirrorHeartbeat(settings.target, settings.source, time_ms)
-    return copied_batch([Record(Offset(0), time_ms, beat.key, beat.value)])
-
-
-def _offset_key(partition: TopicPartition) -> bytes:
-    return OffsetSync(partition, Offset(0), Offset(0)).key
-
-
-def _partition_of(key: bytes) -> TopicPartition:
-    return read_offset_sync(key, bytes(16)).source_partition

@@ -1,53 +1,97 @@
 """Run two clusters and a mirror on one clock, from the seed to the verdict.
 
-Constraints: the mirror acts on the clusters by messages only. Duplicates are allowed after a failure, and counted.
+Constraints: both clusters are strict, so that every acknowledged record of the source can be copied. The mirror writes
+by messages only. Duplicates are allowed after a failure, and counted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable
 from typing import Final
 
 import attrs
 
-from broker.entropy import SplitMix64, derive
+from broker.entropy import derive
 from broker.ids import Offset, PartitionId, TopicPartition
 from broker.units import DurationMs, TimeMs
+from log.record import Record
 from replication.checkers import Finding
-from replication.mirror.checks import (
-    Copy,
-    Failover,
-    FailoverState,
-    MirrorFinding,
-    check_checkpoints,
-    check_copy,
-    check_failovers,
-    check_syncs,
-    failovers_of,
-)
-from replication.mirror.committed import end_of, records_of, values_of
-from replication.mirror.layout import TopicLayout
-from replication.mirror.options import SOURCE_INTERNAL, TARGET_INTERNAL, TOPIC, MirrorOptions
-from replication.mirror.partition_clients import ClusterConnection, PartitionReader, PartitionWriter, WorkDue
+from replication.mirror.checks import Copy, Failover, MirrorFinding, check_copy, check_failover, check_groups
+from replication.mirror.cluster import MirroredCluster
 from replication.mirror.policy import HEARTBEATS
-from replication.mirror.process import (
-    Groups,
-    MirroredCluster,
-    MirrorEnvironment,
-    MirrorProcess,
-    heartbeat_batch,
-)
-from replication.mirror.records import read_offset_sync
-from replication.roles.messages import CONTROLLER, CreateTopic, NodeId
-from replication.simulation.cluster import Cluster, replicas_of
+from replication.mirror.process import CHECKPOINTS, OFFSETS, SYNCS, MirrorProcess, MirrorSettings, copied_batch
+from replication.mirror.records import MirrorHeartbeat, read_offset_sync
+from replication.simulation.faults import Fault
 from replication.simulation.liveness import settled
+from replication.simulation.options import WALL_CLOCK_MS, FaultKind, Options, quiet
 from replication.simulation.run import Outcome, Simulation
 from replication.simulation.trace import LineSink, Trace, discard_line
 
 GROUP: Final = "readers"
-_SIDE_STREAM: Final = 104
+TOPIC: Final = "orders"
+_SOURCE_STREAM: Final = 101
+_TARGET_STREAM: Final = 102
 _SETTLE_STEP_MS: Final = 1_000
+
+
+@attrs.frozen
+class MirrorFault:
+    """Kill the mirror's process at `at_ms` and start it again `for_ms` later."""
+
+    at_ms: TimeMs
+    for_ms: DurationMs
+
+
+@attrs.frozen(kw_only=True)
+class MirrorOptions:
+    """Hold the options of one mirrored run: two clusters of one duration, the flow between them, and the failures."""
+
+    source: Options
+    target: Options
+    settings: MirrorSettings = attrs.field(factory=MirrorSettings)
+    deaths: tuple[MirrorFault, ...] = ()
+    source_plan: tuple[Fault, ...] = ()
+    target_plan: tuple[Fault, ...] = ()
+    failover_at_ms: TimeMs | None = None
+    """The time of a failover whose cost is computed, beside the one at the end."""
+    commit_group_ms: DurationMs = attrs.field(default=DurationMs(2_000))
+    """The interval in ms at which the source's group commits its position."""
+
+    @property
+    def has_failures(self) -> bool:
+        """Return whether anything fails, so that records may be copied twice."""
+        return bool(self.deaths or self.source_plan or self.target_plan)
+
+
+def without_failures(seed: int, duration_ms: DurationMs) -> MirrorOptions:
+    """Return a pair of clusters, with the internal partitions that the mirror needs, in which nothing fails."""
+    source = attrs.evolve(quiet(derive(seed, _SOURCE_STREAM), duration_ms), produce_ms=DurationMs(100))
+    target = quiet(derive(seed, _TARGET_STREAM), duration_ms)
+    return MirrorOptions(
+        # Heartbeats and offset syncs at the source; Connect's offsets and the checkpoints at the target.
+        source=attrs.evolve(source, internal_partitions=2, consumers=0),
+        target=attrs.evolve(target, partitions=1, internal_partitions=1, producers=0, consumers=0),
+    )
+
+
+def with_failures(seed: int, duration_ms: DurationMs) -> MirrorOptions:
+    """Return the scenario of the command: a leader dies on each side, the mirror dies, and a group fails over.
+
+    The source's leader dies at a tenth, the target's during a write at three, the mirror at six and the failover is at
+    nine tenths of the run.
+    """
+
+    def at_ms(tenths: int) -> TimeMs:
+        return TimeMs(duration_ms * tenths // 10)
+
+    down_ms = DurationMs(duration_ms // 5)
+    return attrs.evolve(
+        without_failures(seed, duration_ms),
+        source_plan=(Fault(at_ms(1), FaultKind.KILL, 0, down_ms),),
+        target_plan=(Fault(at_ms(3), FaultKind.CRASH_AT_COMMIT, 0, down_ms),),
+        deaths=(MirrorFault(at_ms(6), DurationMs(duration_ms // 10)),),
+        failover_at_ms=at_ms(9),
+    )
 
 
 @attrs.frozen(kw_only=True)
@@ -66,139 +110,88 @@ class MirrorOutcome:
     lines: tuple[str, ...]
 
 
-class _ConnectionExtension:
-    """Add connections to a cluster before it begins."""
-
-    def __init__(self, count: int, seed: int) -> None:
-        self.sides: list[ClusterConnection] = []
-        self._count = count
-        self._seed = seed
-
-    def join(self, cluster: Cluster) -> None:
-        for place in range(self._count):
-            cluster.join(partial(self._side, cluster, place))
-
-    def _side(self, cluster: Cluster, place: int, node: NodeId) -> ClusterConnection:
-        entropy = SplitMix64(derive(self._seed, _SIDE_STREAM, place))
-        self.sides.append(ClusterConnection(node, cluster.options, entropy, lambda: cluster.deliver(node, WorkDue())))
-        return self.sides[-1]
-
-    def missing(self, cluster: Cluster) -> str | None:
-        return None
-
-    def findings(self, cluster: Cluster) -> Sequence[Finding]:
-        return ()
-
-
 class MirrorRun:
     """Run two clusters with a mirror, a heartbeat connector and a group between them."""
 
     def __init__(self, options: MirrorOptions, on_line: LineSink = discard_line) -> None:
         self.options = options
         self.trace = Trace(on_line)
-        at_source, at_target = (
-            _ConnectionExtension(2, options.source.seed),
-            _ConnectionExtension(1, options.target.seed),
-        )
-        self.source = Simulation(
-            options.source, options.source_plan, on_line=self._line_sink("source"), extension=at_source
-        )
-        self.target = Simulation(
-            options.target, options.target_plan, on_line=self._line_sink("target"), extension=at_target
-        )
         topics = ((TOPIC, options.source.partitions), (HEARTBEATS, 1))
-        self.source_end = MirroredCluster(
-            at_source.sides[0], TopicLayout(topics, SOURCE_INTERNAL, _creator(self.source.cluster)), Groups()
-        )
+        self.source = MirroredCluster(options.source, topics, (SYNCS.topic,))
         # The partitions of the copies are made when the mirror asks for them.
-        target_layout = TopicLayout((), ("offsets", *TARGET_INTERNAL), _creator(self.target.cluster))
-        self.target_end = MirroredCluster(at_target.sides[0], target_layout, Groups())
-        environment = MirrorEnvironment(
-            source=self.source_end,
-            target=self.target_end,
-            now_ms=lambda: self.source.cluster.now_ms,
-            later=self._later,
-            log_line=lambda text: self.trace.line(self.source.cluster.now_ms, text),
+        self.target = MirroredCluster(options.target, (), (OFFSETS.topic, CHECKPOINTS.topic))
+        self._simulations = (
+            self._simulation("source", options.source, options.source_plan, self.source),
+            self._simulation("target", options.target, options.target_plan, self.target),
         )
-        self.mirror = MirrorProcess(options.settings, environment)
-        self._join_group(at_source.sides[1])
-        self._join_heartbeats(at_source.sides[1])
+        self.mirror = MirrorProcess(options.settings, self.source, self.target, self._log_line)
+        cluster = self.source.cluster
         for death in options.deaths:
-            self.source.cluster.at(death.at_ms, self.mirror.kill)
-            self.source.cluster.at(death.at_ms + death.for_ms, self.mirror.start)
+            cluster.at(death.at_ms, self.mirror.kill)
+            cluster.at(death.at_ms + death.for_ms, self.mirror.start)
         if options.failover_at_ms is not None:
-            self.source.cluster.at(options.failover_at_ms, self._note_failover)
-        self._failover_states: list[FailoverState] = []
+            cluster.at(options.failover_at_ms, self._note_failover)
+        self._failovers: list[dict[TopicPartition, Failover]] = []
+        self._every(options.commit_group_ms, self._commit_group)
+        self._every(options.settings.heartbeat_ms, self._write_heartbeat)
         self.mirror.start()
 
-    def _line_sink(self, name: str) -> LineSink:
+    def _simulation(self, name: str, options: Options, plan: tuple[Fault, ...], side: MirroredCluster) -> Simulation:
         def on_line(line: str) -> None:
             at_ms, _, text = line.strip().partition(" ms  ")
             self.trace.line(TimeMs(int(at_ms)), f"{name}: {text}")
 
-        return on_line
+        return Simulation(options, plan, on_line=on_line, extension=side)
 
-    def _later(self, delay_ms: int, action: Callable[[], None]) -> None:
+    def _log_line(self, text: str) -> None:
+        self.trace.line(self.source.cluster.now_ms, text)
+
+    def _every(self, every_ms: int, action: Callable[[], None]) -> None:
         cluster = self.source.cluster
-        cluster.at(cluster.now_ms + delay_ms, action)
 
-    def _join_group(self, side: ClusterConnection) -> None:
-        """Let a group read the topic at the source and commit its position at intervals."""
-        layout = self.source_end.layout
-        readers = {
-            partition: PartitionReader(side, layout.number(partition), Offset(0), lambda records: None)
-            for partition in layout.partitions()
-            if partition.topic == TOPIC
-        }
-        for reader in readers.values():
-            side.add(reader)
+        def due() -> None:
+            action()
+            cluster.at(cluster.now_ms + every_ms, due)
 
-        def commit() -> None:
-            self.source_end.groups.commit(GROUP, {each: reader.position for each, reader in readers.items()})
-            self._later(self.options.commit_group_ms, commit)
+        cluster.at(cluster.now_ms + every_ms, due)
 
-        self._later(self.options.commit_group_ms, commit)
+    def _commit_group(self) -> None:
+        """Commit the position of a group that has read the source to its end."""
+        ends = {each: self.source.end(each) for each in self.source.partitions() if each.topic == TOPIC}
+        known = {each: end for each, end in ends.items() if end is not None}
+        self.source.groups.setdefault(GROUP, {}).update(known)
 
-    def _join_heartbeats(self, side: ClusterConnection) -> None:
-        settings = self.options.settings
-        number = self.source_end.layout.number(TopicPartition(HEARTBEATS, PartitionId(0)))
-        writer = PartitionWriter[None](side, number, lambda _, offset: None)
-        side.add(writer)
-
-        def beat() -> None:
-            cluster = self.source.cluster
-            if cluster.now_ms >= self.options.source.duration_ms:
-                return
-            if writer.is_idle:
-                writer.write(heartbeat_batch(settings, cluster.now_ms), None)
-            self._later(settings.heartbeat_ms, beat)
-
-        self._later(settings.heartbeat_ms, beat)
+    def _write_heartbeat(self) -> None:
+        """Write a heartbeat of the other direction to the source, from where it is copied as any other record."""
+        settings, now_ms = self.options.settings, self.source.cluster.now_ms
+        if now_ms < self.options.source.duration_ms:
+            beat = MirrorHeartbeat(settings.target, settings.source, TimeMs(WALL_CLOCK_MS + now_ms))
+            record = Record(Offset(0), beat.timestamp, beat.key, beat.value)
+            self.source.write(TopicPartition(HEARTBEATS, PartitionId(0)), copied_batch([record]))
 
     # Time.
 
     def run_until(self, end_ms: int) -> None:
         """Run both clusters up to and including `end_ms`."""
         for now_ms in range(self.source.cluster.now_ms + 1, end_ms + 1):
-            self.source.run_until(now_ms)
-            self.target.run_until(now_ms)
+            for simulation in self._simulations:
+                simulation.run_until(now_ms)
 
     def finish(self) -> MirrorOutcome:
         """Run to the end of the faults, heal, let the mirror copy the rest, and check the copy."""
-        options = self.options
-        failed: list[MirrorFinding | Finding] = []
+        found: list[MirrorFinding | Finding] = []
         try:
-            self.run_until(options.source.duration_ms)
-            self.source.fault_injector.heal()
-            self.target.fault_injector.heal()
+            self.run_until(self.options.source.duration_ms)
+            for simulation in self._simulations:
+                simulation.fault_injector.heal()
             self.source.cluster.stop_writing()
             if missing := self._settle():
-                failed.append(Finding("L", self.source.cluster.now_ms, -1, missing))
+                found.append(Finding("L", self.source.cluster.now_ms, -1, missing))
         except AssertionError as error:
-            failed.append(Finding("A", self.source.cluster.now_ms, -1, f"{type(error).__name__}: {error}"))
+            found.append(Finding("A", self.source.cluster.now_ms, -1, f"{type(error).__name__}: {error}"))
         self._note_failover()
-        source, target = self.source.finish(), self.target.finish()
-        return self._judged(source, target, failed)
+        source, target = (simulation.finish() for simulation in self._simulations)
+        return self._outcome(source, target, [*found, *source.findings, *target.findings])
 
     def _settle(self) -> str | None:
         """Run until everything is copied; return what is missing when the time is over."""
@@ -210,94 +203,71 @@ class MirrorRun:
             missing = self._missing()
         if missing is None:
             # Once more everything that is done now and then: offsets committed, checkpoints, offsets of groups.
-            settings = options.settings
-            self.run_until(cluster.now_ms + 3 * max(settings.commit_ms, settings.checkpoint_ms))
+            self.run_until(cluster.now_ms + 3 * max(options.settings.commit_ms, options.settings.checkpoint_ms))
             missing = self._missing()
         return missing
 
     def _missing(self) -> str | None:
-        for name, simulation in (("source", self.source), ("target", self.target)):
-            if what := settled(simulation.cluster):
+        for name, side in (("source", self.source), ("target", self.target)):
+            if what := settled(side.cluster):
                 return f"{name}: {what}"
-        if not self.mirror.is_drained:
-            return "the mirror has not copied everything"
-        wanted = self.source_end.layout.counts()[TOPIC] + 1
-        if len(self.mirror.readers) < wanted:
-            return f"the mirror copies {len(self.mirror.readers)} partitions of {wanted}"
-        for partition, reader in self.mirror.readers.items():
-            if reader.position < end_of(self.source.cluster, self.source_end.layout.number(partition)):
-                return f"the mirror has not read {partition} to its end"
-        return None
+        return self.mirror.missing()
 
-    # Judgement.
+    # The verdict.
 
-    def _judged(self, source: Outcome, target: Outcome, failed: list[MirrorFinding | Finding]) -> MirrorOutcome:
-        findings: list[MirrorFinding | Finding] = [*failed, *source.findings, *target.findings]
-        copies = self._copies()
-        syncs = [
-            read_offset_sync(record.key or b"", record.value or b"")
-            for record in records_of(self.source.cluster, self.source_end.layout.internal("syncs"))
-        ]
+    def _note_failover(self) -> None:
+        """Note where the group stands, and what of the source is copied, by the target's partition."""
+        translated = self.target.groups.get(GROUP, {})
+        self._failovers.append(
+            {
+                renamed: Failover(
+                    at_ms=self.source.cluster.now_ms,
+                    partition=partition,
+                    upstream=upstream,
+                    downstream=translated[renamed],
+                    source_end=self.source.end(partition) or Offset(0),
+                    target_end=self.target.end(renamed) or Offset(0),
+                    is_synced=partition in self.mirror.synced,
+                )
+                for partition, upstream in sorted(self.source.groups.get(GROUP, {}).items())
+                if (renamed := self.mirror.renamed(partition)) in translated
+            }
+        )
+
+    def _outcome(self, source: Outcome, target: Outcome, findings: list[MirrorFinding | Finding]) -> MirrorOutcome:
+        copies = {
+            renamed: Copy(partition, self.source.values(partition), self.target.values(renamed))
+            for partition in sorted(self.mirror.positions)
+            for renamed in (self.mirror.renamed(partition),)
+        }
+        syncs = [read_offset_sync(record.key or b"", record.value or b"") for record in self.source.read(SYNCS)]
         for copy in copies.values():
-            findings += check_copy(copy, is_once=not self.options.has_failures)
-            findings += check_syncs(copy, syncs)
-        findings += check_checkpoints(copies, self.mirror.checkpoints)
-        failovers = tuple(each for noted in self._failover_states for each in failovers_of(noted, copies))
+            findings += check_copy(copy, syncs, is_once=not self.options.has_failures)
+        findings += check_groups(copies, self.mirror.checkpoints)
         last_syncs = {sync.source_partition: sync for sync in syncs}
-        findings += check_failovers(failovers, copies, self.options.settings.offset_lag_max, last_syncs)
+        failovers = []
+        for noted in self._failovers:
+            for renamed, failover in noted.items():
+                counted = failover.counted(copies[renamed])
+                failovers.append(counted)
+                lag_max = self.options.settings.offset_lag_max if noted is self._failovers[-1] else None
+                findings += check_failover(counted, copies[renamed], lag_max, last_syncs.get(counted.partition))
         for finding in findings:
-            self.trace.line(self.source.cluster.now_ms, str(finding))
+            self._log_line(str(finding))
         return MirrorOutcome(
             source=source,
             target=target,
             findings=tuple(findings),
             copies=tuple(copies.values()),
-            target_topics=tuple(self.target_end.layout.counts()),
-            failovers=failovers,
+            target_topics=tuple(self.target.counts()),
+            failovers=tuple(failovers),
             checkpoint_count=len(self.mirror.checkpoints),
             sync_count=len(syncs),
             digest=self.trace.digest,
             lines=tuple(self.trace.lines),
         )
 
-    def _copies(self) -> dict[TopicPartition, Copy]:
-        """Return the records of both sides of each copied partition, by the target's partition."""
-        copies = {}
-        for partition in sorted(self.mirror.readers):
-            renamed = self.mirror.renamed(partition)
-            at_source, at_target = self.source_end.layout.number(partition), self.target_end.layout.number(renamed)
-            at_both = values_of(self.source.cluster, at_source), values_of(self.target.cluster, at_target)
-            copies[renamed] = Copy(partition, *at_both)
-        return copies
-
-    def _note_failover(self) -> None:
-        committed = dict(self.source_end.groups.committed.get(GROUP, {}))
-        translated = dict(self.target_end.groups.committed.get(GROUP, {}))
-        renamed = {partition: self.mirror.renamed(partition) for partition in committed}
-        known = [each for each in sorted(committed) if renamed[each] in self.target_end.layout.partitions()]
-        self._failover_states.append(
-            FailoverState(
-                self.source.cluster.now_ms,
-                committed,
-                translated,
-                {each: end_of(self.source.cluster, self.source_end.layout.number(each)) for each in known},
-                {each: end_of(self.target.cluster, self.target_end.layout.number(renamed[each])) for each in known},
-                frozenset(self.mirror.synced),
-            )
-        )
-
 
 def run_mirror(options: MirrorOptions, on_line: LineSink = discard_line) -> MirrorOutcome:
     """Run two clusters and a mirror to the end; raise UsageError under -O."""
     return MirrorRun(options, on_line).finish()
-
-
-def _creator(cluster: Cluster) -> Callable[[int], None]:
-    """Return a function that creates a partition in a cluster and repeats the request until it exists."""
-
-    def create(number: int) -> None:
-        if number not in cluster.controller.image.partitions:
-            cluster.deliver(CONTROLLER, CreateTopic(number, replicas_of(number, cluster.options)))
-            cluster.at(cluster.now_ms + DurationMs(1_000), lambda: create(number))
-
-    return create

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from replication.mirror.sync_store import SYNC_COUNT
+from replication.mirror.syncs import SYNC_COUNT
 from tests.kafka.jvm import COMPILE_SECONDS_MAX, JAVA_SOURCES, JavaProcess, _run, _tool, class_path_of
 
 _SOURCES: Final = JAVA_SOURCES / "mirror"

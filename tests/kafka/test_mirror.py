@@ -18,8 +18,7 @@ from replication.mirror.records import (
     read_heartbeat,
     read_offset_sync,
 )
-from replication.mirror.sync_rule import SyncState, next_sync
-from replication.mirror.sync_store import SyncStore
+from replication.mirror.syncs import SyncState, SyncStore, next_sync
 from tests.kafka.jvm import KafkaUnavailableError
 from tests.kafka.mirror_jvm import MirrorJvm
 

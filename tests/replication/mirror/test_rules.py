@@ -11,14 +11,15 @@ from hypothesis import strategies as st
 from broker.errors import CorruptDataError, UsageError
 from broker.ids import Offset, PartitionId, TopicPartition
 from broker.units import TimeMs
-from replication.mirror.checkpoints import (
-    CheckpointStore,
-    is_more_recent,
-    new_checkpoints,
-    offsets_to_set,
+from replication.mirror.checkpoints import CheckpointStore, new_checkpoints
+from replication.mirror.policy import (
+    DefaultPolicy,
+    IdentityPolicy,
+    is_cycle,
+    is_replicated,
     target_partition,
+    wanted_partitions,
 )
-from replication.mirror.policy import DefaultPolicy, IdentityPolicy, is_cycle, is_replicated, wanted_partitions
 from replication.mirror.records import (
     Checkpoint,
     MirrorHeartbeat,
@@ -27,8 +28,7 @@ from replication.mirror.records import (
     read_heartbeat,
     read_offset_sync,
 )
-from replication.mirror.sync_rule import OUTSTANDING_MAX, SyncQueue, SyncState, next_sync
-from replication.mirror.sync_store import SYNC_COUNT, TOO_OLD, SyncStore
+from replication.mirror.syncs import OUTSTANDING_MAX, SYNC_COUNT, TOO_OLD, SyncQueue, SyncState, SyncStore, next_sync
 
 PARTITION = TopicPartition("t", PartitionId(3))
 POLICY = DefaultPolicy()
@@ -109,6 +109,7 @@ def test_a_sync_has_the_bytes_that_its_module_says() -> None:
     assert sync(7, 9).value == bytes.fromhex("0000000000000007 0000000000000009")
 
 
+@settings(max_examples=30)
 @given(st.text(max_size=20), st.text(max_size=20), st.integers(0, 2**31 - 1), st.integers(0, 2**63 - 1))
 def test_what_is_written_is_read_back(topic: str, group: str, number: int, offset: int) -> None:
     where = TopicPartition(topic, PartitionId(number))
@@ -151,7 +152,7 @@ VALUES = st.one_of(
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(KEYS, VALUES)
 def test_bytes_are_refused_or_are_what_is_read_from_them(key: bytes, value: bytes) -> None:
     for read in (read_offset_sync, read_checkpoint, read_heartbeat):
@@ -296,14 +297,15 @@ def test_kept_syncs_hold_what_kafka_says_they_hold(steps: list[tuple[int, int]])
 
 
 @pytest.mark.parametrize(
-    ("upstream", "downstream", "is_emitted"), [(70, 41, True), (70, 40, False), (70, 39, False), (30, 20, True)]
+    ("upstream", "downstream", "is_due"), [(70, 41, True), (70, 40, False), (70, 39, False), (30, 20, True)]
 )
 def test_a_checkpoint_goes_forward_or_follows_a_group_that_went_back(
-    upstream: int, downstream: int, is_emitted: bool
+    upstream: int, downstream: int, is_due: bool
 ) -> None:
-    last = Checkpoint("g", PARTITION, Offset(50), Offset(40))
-    assert is_more_recent(Checkpoint("g", PARTITION, Offset(upstream), Offset(downstream)), last) is is_emitted
-    assert is_more_recent(last, None)
+    store, last = CheckpointStore(), Checkpoint("g", PARTITION, Offset(50), Offset(40))
+    assert store.is_due(last)
+    store.add(last)
+    assert store.is_due(Checkpoint("g", PARTITION, Offset(upstream), Offset(downstream))) is is_due
 
 
 def test_only_what_can_be_translated_is_told() -> None:
@@ -315,8 +317,8 @@ def test_only_what_can_be_translated_is_told() -> None:
     assert only == Checkpoint("g", TopicPartition("eu.t", PartitionId(4)), Offset(10), Offset(7))
     store.add(only)
     assert new_checkpoints("g", committed, syncs, store, renamed) == ()
-    assert store.offsets("g") == {only.target_partition: 7}
-    assert store.offsets("h") == {}
+    assert store.offsets_to_set("g", {}) == {only.target_partition: 7}
+    assert store.offsets_to_set("h", {}) == {}
 
 
 def test_a_topic_that_came_from_the_target_is_translated_to_its_original() -> None:
@@ -326,5 +328,7 @@ def test_a_topic_that_came_from_the_target_is_translated_to_its_original() -> No
 
 def test_offsets_of_a_group_on_the_target_never_go_back() -> None:
     one, two, three = (TopicPartition("t", PartitionId(number)) for number in range(3))
-    wanted = {one: Offset(5), two: Offset(5), three: Offset(5)}
-    assert offsets_to_set(wanted, {one: Offset(4), two: Offset(5)}) == {one: 5, three: 5}
+    store = CheckpointStore()
+    for each in (one, two, three):
+        store.add(Checkpoint("g", each, Offset(5), Offset(5)))
+    assert store.offsets_to_set("g", {one: Offset(4), two: Offset(5)}) == {one: 5, three: 5}
