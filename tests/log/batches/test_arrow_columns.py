@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -19,7 +18,6 @@ from log.batches.in_buffer import batches_in
 from log.batches.scan import scan
 from log.record import Record
 from log.strategies import Written, streams
-from tests.log.samples import DIRECTORY, write_sample
 
 
 def rows_of(data: bytes, columns: tuple[str, ...] = RECORD_COLUMNS) -> list[dict[str, Any]]:
@@ -53,16 +51,6 @@ def test_columns_say_what_the_objects_say(stream: tuple[Written, ...]) -> None:
     data = b"".join(written.data for written in stream)
     found, wanted = rows_of(data), expected(data)
     assert [{name: row[name] for name in wanted[0]} for row in found] == wanted if wanted else found == []
-
-
-@pytest.mark.parametrize("sample", ["transactions", "compacted-transactions", "compacted-zstd", "lz4"])
-def test_columns_of_a_segment_say_what_the_objects_say(tmp_path: Path, sample: str) -> None:
-    write_sample(sample, tmp_path)
-    data = b"".join(path.read_bytes() for path in sorted((tmp_path / DIRECTORY).glob("*.log")))
-    found = rows_of(data)
-    assert [{name: row[name] for name in expected(data)[0]} for row in found] == expected(data)
-    if sample == "transactions":
-        assert [{row[name] for row in found} for name in ("is_control", "is_transactional")] == [{False, True}, {True}]
 
 
 def test_columns_come_in_the_order_that_is_asked_for() -> None:

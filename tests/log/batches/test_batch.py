@@ -7,12 +7,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from broker.errors import CorruptDataError, UsageError
+from broker.errors import UsageError
 from broker.ids import Offset, ProducerEpoch, ProducerId
 from broker.units import TimeMs
-from log.batches.batch import RecordBatch
 from log.batches.batch_v2 import BatchV2
-from log.batches.build import build_batch, build_marker, emptied, rebuild, sealed
+from log.batches.build import build_batch, rebuild, sealed
 from log.batches.build_spec import BatchSpec, spec_of
 from log.batches.in_buffer import BatchReader, batch_at, batches_in
 from log.batches.record_columns import RecordColumns
@@ -21,7 +20,6 @@ from log.codecs.compression import Codec
 from log.errors import CorruptBatchError, DecompressionError, InvalidRecordError, UnknownCodecError
 from log.record import (
     ControlType,
-    EndTransactionMarker,
     Header,
     Record,
     TimestampType,
@@ -103,28 +101,6 @@ def test_batches_stand_one_after_the_other(stream: tuple[Written, ...]) -> None:
         assert [batch.position for batch in found] == [0, *np.cumsum([len(w.data) for w in stream]).tolist()][:-1]
 
 
-def test_the_header_of_a_known_batch_is_read_field_by_field() -> None:
-    spec = BatchSpec(Offset(5), producer_id=ProducerId(9), producer_epoch=ProducerEpoch(2), base_sequence=2**31 - 2)
-    batch = only(build_batch(spec, RECORDS))
-    assert batch.header._asdict() == {
-        "base_offset": 5,
-        "length": len(batch.data) - 12,
-        "partition_leader_epoch": -1,
-        "magic": 2,
-        "crc": batch.crc,
-        "attributes": 0,
-        "last_offset_delta": 3,
-        "base_timestamp": 1000,
-        "max_timestamp": 1100,
-        "producer_id": 9,
-        "producer_epoch": 2,
-        "base_sequence": 2**31 - 2,
-        "record_count": 3,
-    }
-    assert [record.sequence for record in batch.records()] == [2**31 - 2, 0, 1]
-    assert batch.last_sequence == 1
-
-
 def test_sequences_wrap_to_zero() -> None:
     assert increment_sequence(2**31 - 1, 1) == 0
     assert increment_sequence(2**31 - 1, 0) == 2**31 - 1
@@ -198,10 +174,6 @@ def test_a_header_name_that_is_not_utf_8_is_the_text_that_java_makes_of_it() -> 
     assert rows(batch.columns()) == read_many(bytes(batch.payload()), batch) == batch.records()
 
 
-def test_a_count_that_no_payload_can_hold_takes_no_memory() -> None:
-    both_refuse(v2(b"\x0c\0\0\0\x01\x01\0", 2**31 - 1))
-
-
 def test_a_flipped_bit_under_the_checksum_is_noticed_and_located() -> None:
     data = bytearray(build_batch(BatchSpec(Offset(5)), RECORDS))
     data[40] ^= 1
@@ -233,13 +205,6 @@ def test_an_unknown_codec_and_broken_compression_are_told_apart() -> None:
         v2(b"no frame", 1, attributes=3).columns()
 
 
-@pytest.mark.parametrize("left", range(18))
-def test_what_is_left_at_the_end_is_no_batch(left: int) -> None:
-    data = build_batch(BatchSpec(Offset(5)), RECORDS)
-    for reader in BatchReader:
-        assert len(list(batches_in(data + data[:left], reader=reader))) == 1
-
-
 def test_the_two_readers_part_at_seventeen_bytes_and_at_unknown_magics() -> None:
     message = bytes(8) + (5).to_bytes(4, "big") + bytes(5)
     with pytest.raises(CorruptBatchError, match=r"Record size 5 is less than the minimum record overhead"):
@@ -252,15 +217,6 @@ def test_the_two_readers_part_at_seventeen_bytes_and_at_unknown_magics() -> None
     assert [batch.magic for batch in batches_in(data)] == [-2]
     with pytest.raises(CorruptBatchError, match=r"^x at byte 0: Invalid magic found in record: -2$"):
         batch_at(data, 0, reader=BatchReader.MEMORY, source="x")
-
-
-def test_a_marker_has_78_bytes_and_says_how_the_transaction_ended() -> None:
-    spec = BatchSpec(Offset(4), producer_id=ProducerId(5), producer_epoch=ProducerEpoch(3))
-    data = build_marker(spec, EndTransactionMarker(ControlType.ABORT, 11), TimeMs(70))
-    batch: RecordBatch = only(data)
-    assert (len(data), batch.is_control, batch.is_transactional, batch.base_sequence) == (78, True, True, -1)
-    (record,) = batch.records()
-    assert marker_of(record) == EndTransactionMarker(ControlType.ABORT, 11)
 
 
 @pytest.mark.parametrize(
@@ -317,25 +273,6 @@ def test_a_damaged_marker_is_refused_in_kafkas_words(key: bytes | None, value: b
     assert str(refusal.value) == what
 
 
-def test_an_emptied_batch_keeps_what_readers_and_producers_need() -> None:
-    spec = BatchSpec(
-        Offset(5),
-        codec=Codec.GZIP,
-        producer_id=ProducerId(9),
-        producer_epoch=ProducerEpoch(2),
-        base_sequence=50,
-        is_transactional=True,
-        delete_horizon_ms=TimeMs(5000),
-    )
-    before = only(build_batch(spec, RECORDS))
-    after = only(emptied(before))
-    assert len(after.data) == 61
-    kept = before.header._replace(length=49, crc=after.crc, attributes=0x10, base_timestamp=-1, record_count=0)
-    assert after.header == kept
-    assert after.is_valid()
-    assert after.records() == ()
-
-
 @given(written_batches(magic=2))
 def test_a_rebuilt_batch_holds_the_survivors_and_keeps_its_place(written: Written) -> None:
     batch = only(written.data)
@@ -386,15 +323,6 @@ def test_what_kafka_refuses_to_write_is_refused(spec: BatchSpec, records: tuple[
     assert str(refusal.value) == what
 
 
-@pytest.mark.parametrize("codec", list(Codec))
-@pytest.mark.parametrize("cut", [1, 3, 40])
-def test_a_torn_batch_ends_the_iteration_in_silence(codec: Codec, cut: int) -> None:
-    data = build_batch(BatchSpec(Offset(5), codec=codec), RECORDS)
-    assert list(batches_in(data[:-cut])) == []
-    with pytest.raises(CorruptDataError):
-        only(data[:8] + (len(data) - 12 - cut).to_bytes(4, "big") + data[12:-cut]).ensure_valid()
-
-
 LARGEST_TIME = TimeMs(2**63 - 1)
 
 
@@ -438,9 +366,3 @@ def test_half_a_character_in_a_header_name_is_written_as_java_writes_it() -> Non
     record = Record(Offset(0), TimeMs(0), None, None, (Header("a\ud800b", None),))
     (read,) = only(build_batch(BatchSpec(), [record])).records()
     assert read.headers[0].name == "a?b"
-
-
-@pytest.mark.parametrize("time", [2**63, -2])
-def test_a_time_that_java_s_long_cannot_hold_is_refused(time: int) -> None:
-    with pytest.raises(UsageError, match=str(time)):
-        build_batch(BatchSpec(), [Record(Offset(0), TimeMs(time), None, None)])

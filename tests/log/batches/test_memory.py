@@ -9,15 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.ids import Offset
-from broker.units import TimeMs
-from log.batches.build import build_batch
-from log.batches.build_spec import BatchSpec
-from log.batches.header_table import CHUNK_BYTES, KEPT_MAX, ColumnMemory
+from log.batches.header_table import KEPT_MAX, ColumnMemory
 from log.batches.record_columns import ByteArray
-from log.batches.scan import scan
-from log.codecs.compression import Codec
-from log.record import Record
 
 
 def address(array: ByteArray) -> int:
@@ -58,16 +51,3 @@ def test_whatever_is_held_stays_as_it_is(steps: list[tuple[int, int]]) -> None:
         held.pop(number - dropped, None)
         del array
     assert all((array == number).all() for number, array in held.items())
-
-
-@pytest.mark.parametrize("codec", [Codec.NONE, Codec.LZ4])
-def test_chunks_of_a_scan_that_are_kept_are_not_written_over(codec: Codec) -> None:
-    records = tuple(Record(Offset(number), TimeMs(0), b"k", b"v" * 50_000) for number in range(9))
-    one = build_batch(BatchSpec(codec=codec), records)
-    count = 4 * CHUNK_BYTES // (9 * 50_000)
-    data = b"".join((9 * number).to_bytes(8, "big") + one[8:] for number in range(count))
-    kept = list(scan(data))
-    assert len(kept) > 2
-    assert np.concatenate([chunk.batches.base_offset for chunk in kept]).tolist() == list(range(0, 9 * count, 9))
-    assert np.concatenate([chunk.offset for chunk in kept]).tolist() == list(range(9 * count))
-    assert all(chunk.value(row) == b"v" * 50_000 for chunk in kept for row in range(len(chunk)))

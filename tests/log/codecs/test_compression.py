@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from log.codecs.compression import Codec, codec_of, compress, decompress, decompress_into
 from log.codecs.lz4_frame import BLOCK_SIZE_BYTES as LZ4_BLOCK
 from log.codecs.lz4_frame import header_checksum, xxh32
-from log.codecs.snappy_stream import BLOCK_SIZE_BYTES as SNAPPY_BLOCK
 from log.errors import DecompressionError, UnknownCodecError
 
 COMPRESSING = tuple(codec for codec in Codec if codec is not Codec.NONE)
@@ -41,13 +40,6 @@ def test_what_goes_in_comes_out(codec: Codec, unit: bytes, times: int) -> None:
     assert bytes(decompress(codec, compress(codec, data))) == data
 
 
-@pytest.mark.parametrize("codec", list(Codec))
-@pytest.mark.parametrize("size", [0, 1, SNAPPY_BLOCK, SNAPPY_BLOCK + 1, LZ4_BLOCK, LZ4_BLOCK + 1, 3 * LZ4_BLOCK])
-def test_blocks_end_where_they_should(codec: Codec, size: int) -> None:
-    data = (TEXT * 2)[:size]
-    assert bytes(decompress(codec, compress(codec, data))) == data
-
-
 def taken(codec: Codec, data: bytes, room_bytes: int, bytes_max: int = LIMIT) -> bytes:
     """What stands in the room afterwards, or was returned instead."""
     room = bytearray(room_bytes)
@@ -62,13 +54,6 @@ def test_a_room_takes_what_would_be_returned(codec: Codec, size: int) -> None:
     for data in ((TEXT * 2)[:size], random):
         for room_bytes in (0, size, LZ4_BLOCK, 4 * LZ4_BLOCK):
             assert taken(codec, compress(codec, data), room_bytes) == data
-
-
-def test_lz4_fills_the_room_if_that_cannot_be_too_small() -> None:
-    packed = memoryview(compress(Codec.LZ4, TEXT[:9000]))
-    assert decompress_into(Codec.LZ4, packed, memoryview(bytearray(LZ4_BLOCK)), bytes_max=LIMIT) == 9000
-    refused_room = memoryview(bytearray(100))
-    assert decompress_into(Codec.LZ4, packed, refused_room, bytes_max=LIMIT) == TEXT[:9000]
 
 
 @given(st.integers(0, 2000), st.integers(0, 2000), st.integers(1, 255))
@@ -101,14 +86,6 @@ def test_a_room_takes_no_more_than_is_allowed(size: int) -> None:
         DecompressionError, match=rf"^lz4: the records decompress to more than the allowed {size - 1} b"
     ):
         taken(Codec.LZ4, packed, 4 * LZ4_BLOCK, bytes_max=size - 1)
-
-
-@pytest.mark.parametrize(("codec", "level"), [(Codec.GZIP, 1), (Codec.GZIP, 9), (Codec.ZSTD, 19), (Codec.ZSTD, -5)])
-def test_levels_change_the_size_and_not_the_content(codec: Codec, level: int) -> None:
-    data = b"".join(b"%d " % (each * each % 7919) for each in range(9000))
-    packed = compress(codec, data, level=level)
-    assert packed != compress(codec, data)
-    assert bytes(decompress(codec, packed)) == data
 
 
 def test_the_framings_are_kafkas() -> None:

@@ -15,7 +15,7 @@ from log.errors import CorruptBatchError, IllegalStateError
 from log.partition.partition_log import PartitionLog
 from log.partition.recovery import LastShutdown
 from log.record import ControlType, Record, TimestampType
-from tests.log.compaction.logs import EPOCH, RETENTION_MS, START_MS, Written, bytes_of, data_of, pairs_of
+from tests.log.compaction.logs import EPOCH, RETENTION_MS, START_MS, Written, bytes_of, pairs_of
 
 
 def markers_of(written: Written) -> list[int]:
@@ -35,18 +35,6 @@ def horizons_of(written: Written) -> list[int | None]:
     return [batch.delete_horizon_ms for segment in written.log.segments for batch in segment.batches()]
 
 
-@pytest.mark.parametrize("codec", list(Codec))
-def test_of_each_key_the_latest_record_stays_where_it_was(codec: Codec) -> None:
-    written = Written.empty()
-    written.append((b"a", b"1"), (b"b", b"2"), (b"a", b"3"), codec=codec)
-    written.append((b"c", b"4"), (b"b", b"5"), codec=codec)
-    written.roll()
-    cleaned = written.clean()
-    assert pairs_of(written.log) == [(2, b"a", b"3"), (3, b"c", b"4"), (4, b"b", b"5")]
-    assert (cleaned.end_offset, cleaned.records_mapped) == (5, 5)
-    assert (cleaned.stats.records_read, cleaned.stats.records_written) == (5, 3)
-
-
 def test_a_batch_that_keeps_all_its_records_is_copied_byte_for_byte() -> None:
     written = Written.empty()
     written.append((b"a", b"1"))
@@ -63,17 +51,6 @@ def test_a_log_without_anything_dirty_is_refused_in_one_sentence() -> None:
         written.clean()
 
 
-def test_what_lies_at_or_above_the_end_of_the_pass_is_not_touched() -> None:
-    written = Written.empty()
-    written.append((b"a", b"1"), (b"a", b"2"))
-    written.roll()
-    written.append((b"a", b"3"), (b"a", b"4"))
-    active = bytes_of(written.log)[-1]
-    written.clean()
-    assert pairs_of(written.log) == [(1, b"a", b"2"), (2, b"a", b"3"), (3, b"a", b"4")]
-    assert bytes_of(written.log)[-1] == active
-
-
 def test_segments_that_shrank_become_one_and_an_empty_one_stays_for_a_group_of_nothing() -> None:
     written = Written.empty()
     for _ in range(4):
@@ -88,51 +65,12 @@ def test_segments_that_shrank_become_one_and_an_empty_one_stays_for_a_group_of_n
     assert pairs_of(written.log) == [(5, b"a", b"value")]
 
 
-def test_a_tombstone_stays_until_the_horizon_that_its_batch_gets_in_the_first_pass() -> None:
-    written = Written.empty()
-    written.append((b"a", b"1"), (b"b", b"2"))
-    written.append((b"a", None), (b"c", b"3"))
-    written.roll()
-    written.clean()
-    assert pairs_of(written.log) == [(1, b"b", b"2"), (2, b"a", None), (3, b"c", b"3")]
-    horizon = START_MS + RETENTION_MS
-    assert horizons_of(written) == [None, horizon]
-    written.sleep(RETENTION_MS - 1)
-    written.clean()
-    assert (2, b"a", None) in pairs_of(written.log)
-    assert horizons_of(written) == [None, horizon]
-    written.sleep(1)
-    written.clean()
-    assert pairs_of(written.log) == [(1, b"b", b"2"), (3, b"c", b"3")]
-    assert horizons_of(written) == [None, horizon]
-
-
-def test_a_horizon_does_not_change_the_times_of_the_records() -> None:
-    written = Written.empty()
-    written.append((b"a", b"1"), (b"b", None))
-    written.sleep(1_000_000)
-    written.append((b"c", None), (b"a", b"2"))
-    written.roll()
-    written.clean()
-    assert data_of(written.log) == written.records[1:]
-
-
 def test_a_horizon_beyond_javas_long_is_none() -> None:
     written = Written.empty(delete_retention_ms=2**63 - 1)
     written.append((b"a", None))
     written.roll()
     written.clean()
     assert horizons_of(written) == [None]
-
-
-def test_records_without_a_key_go_and_are_counted() -> None:
-    written = Written.empty()
-    written.append((None, b"1"), (b"a", b"2"))
-    written.append((None, b"3"))
-    written.append((b"b", b"4"))
-    written.roll()
-    assert written.clean().stats.keyless_count == 2
-    assert pairs_of(written.log) == [(1, b"a", b"2"), (3, b"b", b"4")]
 
 
 @pytest.mark.parametrize("release", ["3.9", "4.3"])
@@ -164,18 +102,6 @@ def test_the_last_batch_of_an_active_producer_stays_when_it_is_empty() -> None:
     written.append((b"b", b"5"), producer=7)  # Sequence 3, which follows.
 
 
-def test_the_latest_value_of_an_aborted_transaction_does_not_count() -> None:
-    written = Written.empty()
-    written.append((b"a", b"1"))
-    written.append((b"a", b"2"), producer=7, transactional=True)
-    written.end_transaction(7, ControlType.ABORT)
-    written.append((b"b", b"3"), producer=8, transactional=True)
-    written.end_transaction(8, ControlType.COMMIT)
-    written.roll()
-    written.clean()
-    assert pairs_of(written.log) == [(0, b"a", b"1"), (3, b"b", b"3")]
-
-
 def test_a_marker_goes_a_retention_after_the_pass_that_finds_nothing_of_its_transaction() -> None:
     written = Written.empty()
     for producer, kind in ((7, ControlType.COMMIT), (8, ControlType.ABORT)):
@@ -194,35 +120,6 @@ def test_a_marker_goes_a_retention_after_the_pass_that_finds_nothing_of_its_tran
     written.sleep(1)
     written.clean()
     assert markers_of(written) == []
-
-
-def test_an_open_transaction_keeps_everything_from_its_segment_on() -> None:
-    written = Written.empty()
-    written.append((b"a", b"1"), (b"a", b"2"))
-    written.roll()
-    written.append((b"a", b"3"), (b"a", b"4"))
-    written.append((b"b", b"5"), producer=7, transactional=True)
-    written.roll()
-    written.append((b"a", b"6"))
-    written.roll()
-    assert written.clean().end_offset == 2
-    assert [offset for offset, _key, _value in pairs_of(written.log)] == [1, 2, 3, 4, 5]
-
-
-def test_a_small_map_ends_the_pass_early_and_the_next_one_goes_on() -> None:
-    written = Written.empty()
-    for number in range(6):
-        written.append((b"k%d" % (number % 3), b"%d" % number), (b"x", b"%d" % number))
-    written.roll()
-    first = written.clean(map_slot_count=3)  # Two keys.
-    # k0 at 0 and x at 1 fill the map; k1 at 2 ends it.
-    assert first.end_offset == 2
-    assert len(pairs_of(written.log)) == 12
-    second = written.clean(checkpoint=2, map_slot_count=3)
-    assert second.end_offset == 4
-    third = written.clean(checkpoint=4, map_slot_count=1_000)
-    assert third.end_offset == 12
-    assert pairs_of(written.log) == [(6, b"k0", b"3"), (8, b"k1", b"4"), (10, b"k2", b"5"), (11, b"x", b"5")]
 
 
 @pytest.mark.parametrize("codec", [Codec.NONE, Codec.GZIP])
@@ -297,29 +194,6 @@ def test_records_stamped_by_the_log_keep_that_time() -> None:
     assert [(record.offset, record.timestamp) for record in batch.records()] == [(1, START_MS), (2, START_MS)]
 
 
-def test_a_pass_keeps_the_time_of_the_last_old_segment() -> None:
-    written = Written.empty()
-    written.append((b"a", b"1"))
-    written.roll()
-    written.sleep(500)
-    written.append((b"b", b"1"))
-    written.roll()
-    written.sleep(500)
-    written.clean()
-    assert written.log.segments[0].modified_ms == START_MS + 500
-
-
-def test_the_snapshots_of_segments_that_are_gone_go_with_them() -> None:
-    written = Written.empty()
-    for _ in range(3):
-        written.append((b"a", b"1"), producer=7)
-        written.roll()
-    written.clean()
-    written.sleep(60_001)
-    names = written.log.storage.list(written.log.directory)
-    assert [name for name in names if name.endswith(".snapshot")] == ["00000000000000000003.snapshot"]
-
-
 @pytest.mark.parametrize("codec", [Codec.NONE, Codec.LZ4])
 def test_damage_is_told_with_its_place_and_changes_nothing(codec: Codec) -> None:
     written = Written.empty()
@@ -365,15 +239,3 @@ def test_a_log_with_both_policies_is_compacted_and_deleted() -> None:
     written.sleep(401)
     assert written.log.delete_old_segments(now_ms=written.now_ms) == 1
     assert (written.log.log_start_offset, pairs_of(written.log)) == (3, [])
-
-
-def test_a_discarded_batch_leaves_no_index_entry() -> None:
-    written = Written.empty(index_interval_bytes=0)
-    for number in range(4):
-        written.append((b"a", b"%d" % number))
-    written.append((b"b", b"4"))
-    written.roll()
-    written.clean()
-    cleaned = written.log.segments[0]
-    assert [batch.base_offset for batch in cleaned.batches()] == [3, 4]
-    assert cleaned.offset_index.entries().offsets.tolist() == [4]

@@ -8,25 +8,8 @@ from hypothesis import strategies as st
 from log.compaction import estimate_compaction
 from log.compaction.cleaner import source_of
 from log.record import ControlType
-from tests.log.compaction.logs import RETENTION_MS, Written, bytes_of
+from tests.log.compaction.logs import RETENTION_MS, Written
 from tests.log.compaction.test_properties import Step, appends, rolls, sleeps, transactions
-
-
-def test_an_estimate_says_what_a_pass_would_read_and_leave_and_changes_nothing() -> None:
-    written = Written.empty()
-    written.append((b"a", b"1"), (b"b", b"2"))
-    written.append((None, b"3"), (b"a", b"4"))
-    written.append((b"a", b"5"), producer=7, transactional=True)
-    written.end_transaction(7, ControlType.ABORT)
-    written.roll()
-    before = bytes_of(written.log)
-    segments = written.log.segments[:-1]
-    aborted = [entry for segment in segments for entry in segment.txn_index.entries()]
-    estimate = estimate_compaction([source_of(segment) for segment in segments], now_ms=written.now_ms, aborted=aborted)
-    assert (estimate.stats.records_written, estimate.stats.keyless_count) == (3, 1)  # b, a and the marker.
-    assert (estimate.distinct_key_count, estimate.is_complete) == (2, True)
-    assert estimate.bytes_saved == estimate.stats.bytes_read - estimate.stats.bytes_written > 0
-    assert bytes_of(written.log) == before
 
 
 def test_a_map_that_is_too_small_makes_the_estimate_one_of_a_part() -> None:
@@ -39,10 +22,6 @@ def test_a_map_that_is_too_small_makes_the_estimate_one_of_a_part() -> None:
     )
     assert (whole.is_complete, whole.stats.records_written) == (True, 10)
     assert (part.is_complete, part.distinct_key_count, part.stats.records_written) == (False, 5, 20)
-
-
-def test_no_segments_save_nothing() -> None:
-    assert estimate_compaction([], now_ms=Written.empty().now_ms).bytes_saved == 0
 
 
 @given(st.lists(st.one_of(appends, transactions, rolls, sleeps), min_size=1, max_size=8), st.integers(0, 2))

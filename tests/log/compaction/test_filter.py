@@ -24,7 +24,6 @@ from log.compaction.offset_map import OffsetMap
 from log.compaction.source import SourceLog
 from log.errors import IllegalStateError
 from log.record import Record
-from log.segments.txn_index import AbortedTransaction
 from log.strategies import Written, streams
 from tests.log.compaction.test_offset_map import batches, columns
 from tests.oracles.cleaner import SlowCleaner
@@ -131,33 +130,3 @@ def test_the_records_of_a_batch_that_is_superseded_as_a_whole_are_not_unpacked()
     (left,) = filter_source(SourceLog(memoryview(unreadable + new)), fates, offset_map, rule)
     assert [bytes(piece) for piece in left.pieces] == [b"", new]
     assert (left.records_read, left.records_kept) == (2, 1)
-
-
-@given(streams(count_max=6), st.integers(0, 6))
-@settings(max_examples=15)
-def test_keys_of_aborted_transactions_are_not_mapped(written: tuple[Written, ...], number: int) -> None:
-    transactional = [one for one in written if one.spec.is_transactional and not one.spec.is_control]
-    aborted = [
-        AbortedTransaction(one.spec.producer_id, one.spec.base_offset, 2**62, 2**62) for one in transactional[:number]
-    ]
-    transactions = CleanedTransactions()
-    transactions.add_aborted(aborted)
-    offset_map = OffsetMap(1_000)
-    assert map_source(offset_map, SourceLog(memoryview(b"".join(one.data for one in written))), transactions)
-    assert len(offset_map) == len(mapped_keys(written, {one.producer_id for one in aborted}))
-    assert offset_map.record_count == sum(len(one.records) for one in written)
-
-
-def mapped_keys(written: Sequence[Written], aborted: set[int]) -> set[bytes]:
-    """Return the keys of data; of the producers that aborted, none from their first transaction on."""
-    started: set[int] = set()
-    keys: set[bytes] = set()
-    for one in written:
-        if one.spec.is_control:
-            started.discard(one.spec.producer_id)
-            continue
-        if one.spec.is_transactional and one.spec.producer_id in aborted:
-            started.add(one.spec.producer_id)
-            continue
-        keys |= {record.key for record in one.records if record.key is not None}
-    return keys

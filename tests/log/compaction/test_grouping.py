@@ -32,16 +32,6 @@ def groups(segments: Sequence[Any], end_offset: int = 10_000, size: int = 700, i
     return [[one.base_offset for one in group] for group in found]
 
 
-def test_segments_join_while_their_logs_fit_one_segment() -> None:
-    assert groups([segment(0, 300), segment(10, 400), segment(20, 300), segment(30, 900)]) == [[0, 10], [20], [30]]
-
-
-def test_each_kind_of_index_is_held_against_the_limit_by_itself() -> None:
-    assert groups([segment(0, 1, 60, 60), segment(10, 1, 40, 40)]) == [[0, 10]]
-    assert groups([segment(0, 1, 60), segment(10, 1, 41)]) == [[0], [10]]
-    assert groups([segment(0, 1, 0, 60), segment(10, 1, 0, 41)]) == [[0], [10]]
-
-
 def test_the_last_offset_is_taken_to_be_below_the_next_base() -> None:
     far = INT32_MAX + 1
     assert groups([segment(0, 1), segment(10, 1), segment(far, 1)], end_offset=far + 1) == [[0, 10], [far]]
@@ -51,14 +41,6 @@ def test_the_last_offset_is_taken_to_be_below_the_next_base() -> None:
 def test_the_last_segment_ends_where_cleaning_ends() -> None:
     assert groups([segment(0, 1), segment(10, 1)], end_offset=INT32_MAX + 1) == [[0, 10]]
     assert groups([segment(0, 1), segment(10, 1)], end_offset=INT32_MAX + 2) == [[0], [10]]
-
-
-def test_an_empty_segment_joins_however_far_it_reaches() -> None:
-    assert groups([segment(0, 1), segment(10, 0)], end_offset=2**40) == [[0, 10]]
-
-
-def test_no_segments_have_no_groups() -> None:
-    assert groups([]) == []
 
 
 @given(st.lists(st.tuples(st.integers(0, 500), st.integers(0, 60), st.integers(1, 2**30)), min_size=1, max_size=12))

@@ -68,14 +68,6 @@ def test_an_append_is_what_stays_of_the_whole_batches_that_fit_the_buffer() -> N
     assert sizes(100, filtered((40, 10), (40, 10), (40, 10), (60, 10), (1, 1))) == [20, 20, 1]
 
 
-def test_an_append_may_come_from_several_chunks_of_a_scan() -> None:
-    assert sizes(100, filtered((40, 10)), filtered((40, 10), (40, 10), start=40, first_offset=1)) == [20, 10]
-
-
-def test_a_portion_of_which_nothing_stays_is_no_append() -> None:
-    assert sizes(100, filtered((90, 0), (90, 7), (90, 0))) == [7]
-
-
 def test_output_that_outgrows_the_buffer_ends_the_portion_after_that_batch() -> None:
     assert sizes(100, filtered((30, 60), (30, 60), (30, 60), (30, 30))) == [120, 90]
     assert sizes(100, filtered((50, 50), (50, 50), (50, 50))) == [100, 50]

@@ -41,14 +41,6 @@ def test_the_dirtiest_log_is_cleaned_first_and_the_others_after_it() -> None:
     assert (pairs_of(half.log), pairs_of(whole.log)) == ([(2, b"a", b"3")], [(1, b"a", b"2")])
 
 
-def test_only_compacted_logs_are_looked_at() -> None:
-    storage = MemoryStorage(ManualClock(START_MS))
-    kept = written_in(storage, FIRST, b"1", b"2", cleanup_policy="delete")
-    manager = CleanerManager(storage, {FIRST: kept.log})
-    assert (manager.candidates(now_ms=START_MS), manager.clean_filthiest(now_ms=START_MS)) == ({}, None)
-    assert not storage.exists(CLEANER_FILE)
-
-
 def test_a_checkpoint_outside_its_log_is_corrected_though_nothing_is_cleaned() -> None:
     storage = MemoryStorage(ManualClock(START_MS))
     written = written_in(storage, FIRST)

@@ -50,41 +50,6 @@ def test_keys_are_hashed_as_murmur3_publishes(key: bytes, digest: str) -> None:
     assert f"{int(hashes.low[0]):016x}{int(hashes.high[0]):016x}" == digest
 
 
-def test_the_latest_offset_of_each_key_is_kept() -> None:
-    offset_map = OffsetMap(100)
-    keys: list[bytes | None] = [b"a", b"b", b"a", b"c"]
-    assert offset_map.put(columns(keys), batches([2, 2]), START)
-    assert (len(offset_map), offset_map.latest_offset, offset_map.record_count) == (3, 3, 4)
-    assert kept(offset_map, keys) == [False, True, True, True]
-
-
-def test_an_empty_key_is_a_key_and_a_null_key_is_none() -> None:
-    offset_map = OffsetMap(100)
-    keys: list[bytes | None] = [b"", None, b"", None]
-    assert offset_map.put(columns(keys), batches([4]), START)
-    latest = offset_map.latest(columns(keys), batches([4]))
-    assert (latest.kept.tolist(), latest.keyless_count, len(offset_map)) == ([False, False, True, False], 2, 1)
-
-
-def test_a_full_map_stops_at_the_next_record_with_a_key_even_one_it_knows() -> None:
-    offset_map = OffsetMap(3, 0.9)  # Two keys.
-    assert not offset_map.put(columns([b"a", b"b", None, b"a", b"c"]), batches([5]), START)
-    assert (len(offset_map), offset_map.latest_offset, offset_map.record_count) == (2, 1, 3)
-
-
-def test_a_map_that_is_full_at_the_end_of_a_batch_knows_all_up_to_there() -> None:
-    offset_map = OffsetMap(3, 0.9)
-    assert not offset_map.put(columns([b"a", b"b", None, b"c"]), batches([3, 1]), START)
-    assert (offset_map.latest_offset, offset_map.record_count) == (2, 3)
-
-
-def test_records_beyond_what_the_map_knows_all_stay() -> None:
-    offset_map = OffsetMap(3, 0.9)
-    keys: list[bytes | None] = [b"a", b"b", b"a", None]
-    offset_map.put(columns(keys), batches([4]), START)
-    assert kept(offset_map, keys) == [True, True, True, True]
-
-
 def test_records_before_the_start_are_counted_but_not_mapped() -> None:
     offset_map = OffsetMap(10)
     assert offset_map.put(columns([b"a", b"b", b"a"]), batches([2, 1]), Offset(2))
@@ -112,13 +77,6 @@ def test_a_map_takes_exactly_its_part_of_the_slots_however_often_it_grew(slot_co
     keys: list[bytes | None] = [b"key-%d" % number for number in range(slot_count)]
     assert not offset_map.put(columns(keys), batches([1_000] * (slot_count // 1_000) + [slot_count % 1_000]), START)
     assert len(offset_map) == offset_map.latest_offset + 1 == int(slot_count * 0.9)
-    offset_map.check_invariants()
-
-
-def test_a_map_may_use_every_slot() -> None:
-    offset_map = OffsetMap(2, 1.0)
-    assert offset_map.put(columns([b"a", b"b"]), batches([2]), START)
-    assert kept(offset_map, [b"c", b"a"]) == [True, True]
     offset_map.check_invariants()
 
 

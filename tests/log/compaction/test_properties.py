@@ -156,17 +156,3 @@ def test_a_cleaned_log_is_read_the_same_after_recovery(drawn: list[tuple[list[St
     for record in before[0]:
         found = written.log.read(record.offset, 1_000)
         assert found.records
-
-
-@pytest.mark.deep
-@pytest.mark.parametrize("slot_count", [2, 3, 4])
-def test_small_maps_get_to_the_end_in_the_end(slot_count: int) -> None:
-    written = Written.empty()
-    for number in range(20):
-        written.append((b"k%d" % (number % 7), b"%d" % number), (b"x", b"%d" % number))
-    written.roll()
-    cleaner = Passes(written)
-    for _ in range(100):
-        cleaner.run(slot_count)
-    assert cleaner.checkpoint == 40
-    assert [record.offset for record in data_of(written.log)] == [26, 28, 30, 32, 34, 36, 38, 39]

@@ -28,19 +28,6 @@ def three_segments(**settings: object) -> Written:
     return written
 
 
-def test_without_a_checkpoint_all_rolled_segments_are_dirty() -> None:
-    target = target_of(three_segments())
-    assert (target.first_dirty_offset, target.first_uncleanable_offset, target.end_offset) == (0, 3, 3)
-    assert (target.clean_bytes, target.cleanable_ratio, target.resets_checkpoint) == (0, 1.0, False)
-    assert target.cleanable_bytes == sum(segment.size_bytes for segment in target.log.segments)
-
-
-def test_the_active_segment_is_never_cleaned() -> None:
-    written = three_segments()
-    written.append((b"c", b"value"))
-    assert target_of(written).end_offset == 3
-
-
 def test_nothing_at_or_above_the_last_stable_offset_is_cleaned_nor_the_segment_it_lies_in() -> None:
     written = Written.empty()
     written.append((b"a", b"1"))
@@ -98,14 +85,6 @@ def test_a_checkpoint_outside_the_log_is_reset_to_its_start(checkpoint: int) -> 
     written.log.increment_log_start_offset(Offset(1))
     target = target_of(written, checkpoint)
     assert (target.first_dirty_offset, target.resets_checkpoint) == (1, True)
-
-
-def test_a_checkpoint_at_either_end_of_the_log_is_good() -> None:
-    written = three_segments()
-    for checkpoint in (0, 3):
-        target = target_of(written, checkpoint)
-        assert (target.first_dirty_offset, target.resets_checkpoint) == (checkpoint, False)
-    assert not target_of(written, 3).is_due
 
 
 def test_a_log_without_bytes_is_never_due() -> None:

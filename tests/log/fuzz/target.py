@@ -1,7 +1,6 @@
 """What is fuzzed, and the run: damaged inputs, none of which may do what is not declared.
 
-Other parsers join by writing a `Target` beside their tests and a test that calls `fuzz` with it. A failure names the
-seed, the number of the input and the input itself, which `@pytest.mark.parametrize` can then pin.
+A failure names the seed, the number of the input and the input itself, which `@pytest.mark.parametrize` can then pin.
 """
 
 from __future__ import annotations
@@ -35,6 +34,8 @@ class Target:
     repair: Callable[[bytearray], bytes] | None = None
     """Makes checksums right again in every second input, so that what they guard is reached."""
     allowed: tuple[type[Exception], ...] = (BrokersideError,)
+    share: int = 1
+    """It gets a `share`th of the inputs."""
 
 
 @attrs.frozen
@@ -45,10 +46,13 @@ class Outcome:
     refused_count: int
 
 
-def fuzz(target: Target, *, seed: int = 1, share: int = 1) -> Outcome:
-    """Run a `share`th of `input_count` inputs; raise AssertionError at one that does what is not declared."""
+def fuzz(target: Target, *, seed: int = 1) -> Outcome:
+    """Run a target's share of `input_count` inputs; raise AssertionError at one that does what is not declared.
+
+    Some inputs have to be taken, and some refused if the target may refuse any.
+    """
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    accepted, count = 0, input_count // share
+    accepted, count = 0, input_count // target.share
     faulthandler.dump_traceback_later(HANG_SECONDS, exit=True)
     try:
         for index, damaged in enumerate(mutated(target.seeds, count, seed)):
@@ -65,4 +69,6 @@ def fuzz(target: Target, *, seed: int = 1, share: int = 1) -> Outcome:
         faulthandler.cancel_dump_traceback_later()
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     assert grown <= MEMORY_KIB_MAX, f"{target.name}: memory grew by {grown} KiB"
+    assert accepted > 0, f"{target.name}: nothing was taken"
+    assert (accepted < count) == bool(target.allowed), f"{target.name}: {accepted} of {count} were taken"
     return Outcome(accepted, count - accepted)

@@ -15,9 +15,7 @@ from log.batches.build import build_batch
 from log.batches.build_spec import BatchSpec
 from log.log_dir import LogDir, LogDirOptions
 from log.record import Record
-from log.storage.directory_names import PartitionDirectory, UnexpectedDirectoryError, parse_directory_name
 from tests.log.fuzz.mutator import mutated
-from tests.log.fuzz.target import Target, fuzz
 from tests.log.made import NOW, config
 from tests.support.disk_image import DiskImage, storage_of
 
@@ -41,25 +39,6 @@ FILES: Final = (
 )
 BATCH: Final = build_batch(BatchSpec(), [Record(Offset(0), NOW, b"k", b"v")])
 OPTIONS: Final = LogDirOptions(config=config())
-
-
-def test_a_damaged_directory_name_is_refused_or_names_its_partition() -> None:
-    def run(data: bytes) -> PartitionDirectory:
-        name = data.decode("latin-1")
-        found = parse_directory_name(name)
-        assert found.name == name
-        assert found.partition.topic in name
-        return found
-
-    seeds = (
-        b"events-0",
-        b"a.b_c-2147483647",
-        b"events-3.0123456789abcdef0123456789abcdef-delete",
-        b"events-3.0123456789abcdef0123456789abcdef-future",
-        b"events-3.0123456789abcdef0123456789abcdef-stray",
-    )
-    outcome = fuzz(Target("directory names", seeds, run, allowed=(UnexpectedDirectoryError,)))
-    assert min(outcome.accepted_count, outcome.refused_count) > 0
 
 
 def test_a_directory_of_damaged_file_names_is_opened_or_refused(input_count: int) -> None:

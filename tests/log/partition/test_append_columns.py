@@ -20,14 +20,12 @@ from log.batches.build_spec import BatchSpec
 from log.codecs.compression import Codec
 from log.errors import (
     IllegalArgumentError,
-    RecordBatchTooLargeError,
     SegmentOffsetOverflowError,
     StorageError,
-    UnexpectedAppendOffsetError,
 )
 from log.partition.partition_log import PartitionLog
 from log.partition.recovery import LastShutdown
-from log.record import NO_TIMESTAMP, Record, TimestampOffset, TimestampType
+from log.record import NO_TIMESTAMP, Record, TimestampType
 from log.segments.file_names import LOG
 from log.storage import Fault, FaultKind, FaultyStorage
 from tests.log.batches.test_build_columns import columns_of
@@ -121,12 +119,6 @@ def test_no_records_change_nothing() -> None:
     assert log.local.segments.active.size_bytes == 0
 
 
-def test_records_without_a_time_have_no_largest_one() -> None:
-    rows = [(NO_TIMESTAMP, None, b"1"), (NO_TIMESTAMP, None, b"2")]
-    info = opened().append_columns(PLAIN, columns_of(records_of(rows, 0)), 1, now_ms=NOW)
-    assert info.max_timestamp == TimestampOffset(NO_TIMESTAMP, -1)
-
-
 def test_what_was_appended_is_told_of_all_batches_together() -> None:
     rows = [(NOW, None, b"1"), (NOW + 2, None, b"2"), (NOW + 1, None, b"3"), (NOW + 2, None, b"4"), (NOW, None, b"5")]
     for run_bytes in (1, 100_000):  # One batch a run, and all batches.
@@ -137,33 +129,6 @@ def test_what_was_appended_is_told_of_all_batches_together() -> None:
         assert (info.max_timestamp.timestamp, info.max_timestamp.offset) == (NOW + 2, 1)
 
 
-def test_a_flush_that_falls_due_between_batches_is_not_put_off() -> None:
-    log = opened(settings=config(segment_bytes=10_000, flush_messages=5))
-    log.append_columns(PLAIN, columns_of(records_of(ROWS_OF_ONE_TIME, 0)), 2, now_ms=NOW)
-    assert log.recovery_point == 12  # Flushed at 6 and at 12.
-    log = opened(settings=config(segment_bytes=10_000, flush_messages=5))
-    log.append_columns(PLAIN, columns_of(records_of(ROWS_OF_ONE_TIME[:9], 0)), 1, now_ms=NOW)
-    assert log.recovery_point == 5
-
-
-@pytest.mark.parametrize("producer_id", [0, 3])
-def test_the_batches_of_a_producer_of_any_id_are_known_as_its_own(producer_id: int) -> None:
-    log = opened(settings=config(segment_bytes=10_000))
-    spec = attrs.evolve(PLAIN, producer_id=ProducerId(producer_id), producer_epoch=ProducerEpoch(0), base_sequence=0)
-    log.append_columns(spec, columns_of(records_of(ROWS_OF_ONE_TIME, 0)), 4, now_ms=NOW)
-    assert [(each.producer_id, each.last_sequence) for each in log.state().producers] == [(producer_id, 11)]
-
-
-def test_offsets_that_the_log_has_are_refused_and_change_nothing() -> None:
-    log = opened(settings=config(segment_bytes=10_000))  # There is room, so that nothing else keeps a write from it.
-    log.append_columns(PLAIN, columns_of(records_of(ROWS_OF_ONE_TIME, 0)), 4, now_ms=NOW)
-    before = log.state()
-    with pytest.raises(UnexpectedAppendOffsetError) as refusal:
-        log.append_columns(PLAIN, columns_of(records_of(ROWS_OF_ONE_TIME, 0)), 4, now_ms=NOW)
-    assert str(refusal.value) == "topic-0: an append begins at offset 0, below the next one 12"
-    assert log.state() == before
-
-
 def test_the_age_of_a_segment_that_a_run_began_is_counted_from_the_first_batch_of_that_run() -> None:
     log = opened(settings=config(segment_bytes=10_000, segment_ms=3))
     bases = []
@@ -172,14 +137,6 @@ def test_the_age_of_a_segment_that_a_run_began_is_counted_from_the_first_batch_o
         append_at_once(log, spec, records_of([(time, b"key", b"value") for time in times], spec.base_offset), 1)
         bases.append([segment.base_offset for segment in log.segments])
     assert bases == [[0], [0], [0, 3]]
-
-
-def test_batches_before_one_that_is_too_large_stay() -> None:
-    log = opened(settings=config(segment_bytes=300))
-    rows = [*ROWS_OF_ONE_TIME[:2], (NOW, b"key", b"v" * 300)]
-    with pytest.raises(RecordBatchTooLargeError):
-        log.append_columns(PLAIN, columns_of(records_of(rows, 0)), 1, now_ms=NOW)
-    assert log.log_end_offset == 2
 
 
 def test_of_a_write_that_was_torn_whole_batches_are_left_when_the_log_is_opened_again() -> None:

@@ -51,15 +51,6 @@ def test_a_consumer_s_read_moves_a_high_watermark_inside_a_batch_to_its_begin(re
 
 
 @pytest.mark.parametrize("release", RELEASES)
-def test_a_high_watermark_at_the_end_or_a_batch_s_begin_stays(release: Release) -> None:
-    log = log_of(release, batch(2), batch(8))
-    for offset in (0, 2, 10):
-        log.update_high_watermark(Offset(offset))
-        log.read(Offset(0), 1, isolation=Isolation.COMMITTED)
-        assert log.high_watermark == offset
-
-
-@pytest.mark.parametrize("release", RELEASES)
 @pytest.mark.parametrize("is_cut", [True, False])
 def test_a_high_watermark_at_the_end_of_the_log_stays_there_though_the_next_batch_leaves_a_gap(
     release: Release, is_cut: bool

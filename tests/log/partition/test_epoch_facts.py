@@ -9,14 +9,17 @@ from __future__ import annotations
 
 from typing import Final
 
+import pytest
 from hypothesis import given
 
 from broker.clock import ManualClock
+from broker.entropy import SplitMix64
 from log.errors import IllegalArgumentError
 from log.partition.epoch_cache import EpochEndOffset, LeaderEpochCache
+from log.storage import MemoryStorage, Storage
 from log.storage.checkpoints import LEADER_EPOCH_FILE, EpochEntry
 from tests.log.made import DIRECTORY, NOW
-from tests.support.crash import power_loss
+from tests.support.crash import crash_states, power_loss
 from tests.support.disk_image import DiskImage, storage_of
 from tests.support.drawing import DRAWS, Draws
 from tests.support.recorded import RecordedStorage
@@ -133,3 +136,41 @@ def _last(epochs: list[int]) -> int | None:
 @given(draws=DRAWS)
 def test_epochs_are_those_of_the_list(draws: Draws) -> None:
     assert _Life(draws).run() == ""
+
+
+def cache_of(storage: Storage) -> LeaderEpochCache:
+    return LeaderEpochCache.open(storage, _PATH)
+
+
+def holding(data: bytes) -> MemoryStorage:
+    return storage_of(ManualClock(NOW), DiskImage({_PATH: data}, frozenset({DIRECTORY})))
+
+
+def test_an_assignment_that_is_no_news_writes_nothing() -> None:
+    recorded = RecordedStorage(holding(b"0\n1\n3 17\n"))
+    cache = cache_of(recorded)
+    shown = cache.entries
+    for offset in (17, 20):
+        cache.assign(3, offset)
+    assert (recorded.recording().operations, cache.entries is shown) == ((), True)
+    cache.assign(9, 40)
+    assert recorded.read(_PATH) == b"0\n2\n3 17\n9 40\n"
+
+
+def test_negative_numbers_are_refused_in_assignments_and_files() -> None:
+    for epoch, offset in ((-1, 5), (5, -1)):
+        with pytest.raises(IllegalArgumentError) as refusal:
+            cache_of(holding(b"")).assign(epoch, offset)
+        assert str(refusal.value) == f"{_PATH}: leader epoch {epoch} from offset {offset}; both must be 0 or more"
+    with pytest.raises(IllegalArgumentError):
+        cache_of(holding(b"0\n1\n-1 5\n"))
+
+
+def test_a_crash_while_an_epoch_is_written_leaves_the_old_file_or_the_new_one() -> None:
+    recorded = RecordedStorage(holding(b"0\n1\n1 5\n"))
+    cache_of(recorded).assign(3, 17)
+    recording = recorded.recording()
+    for end in range(len(recording.operations) + 1):
+        for image in crash_states(recording, SplitMix64(1), end=end, block_size_bytes=4):
+            found = [(each.epoch, each.start_offset) for each in cache_of(storage_of(ManualClock(), image)).entries]
+            assert found == [(1, 5), (3, 17)] or (end < len(recording.operations) and found == [(1, 5)])

@@ -17,7 +17,6 @@ from log.errors import (
     InvalidAppendError,
     OffsetsOutOfOrderError,
     RecordTooLargeError,
-    RecordValidationError,
     UnsupportedForMessageFormatError,
 )
 from log.partition.appending import AppendInfo
@@ -114,18 +113,6 @@ def test_an_append_of_nothing_tells_no_time_and_no_offset() -> None:
     assert (info.max_timestamp, info.first_offset, info.last_offset) == (TimestampOffset(-1, -1), -1, -1)
 
 
-def test_the_deltas_within_an_uncompressed_batch_are_left_as_the_producer_wrote_them() -> None:
-    """LogValidator looks at the offsets within a batch only where the batch is compressed."""
-    data = bytearray(batch(2))
-    second_delta = len(data) - (len(data) - RECORDS_FROM) // 2 + 3  # Behind length, attributes and time of a record.
-    assert data[second_delta] == 2, "zigzag of 1"
-    data[second_delta] = 0
-    data[17:21] = crc32c(bytes(data[CHECKED_FROM:])).to_bytes(4)
-    log = opened()
-    assert appended(log, bytes(data)) == [0]
-    assert bytes(log.active_segment.records.view())[CHECKED_FROM:] == bytes(data[CHECKED_FROM:])
-
-
 def test_a_batch_that_grows_above_the_limit_as_the_log_stores_it_is_refused() -> None:
     small = batch(5, value=b"v" * 100, codec=Codec.GZIP)
     assert len(small) < 300
@@ -143,15 +130,6 @@ def test_a_batch_above_the_limit_is_refused_though_the_log_would_compress_it(ori
     with pytest.raises(RecordTooLargeError):
         sent(log, large, origin=origin)
     assert log.log_end_offset == 0
-
-
-def test_times_at_the_limits_are_not_among_those_that_are_refused() -> None:
-    log = opened(settings=config(message_timestamp_before_max_ms=10, message_timestamp_after_max_ms=5))
-    times = (NOW - 10, NOW - 11, NOW + 5, NOW + 6, NO_TIMESTAMP)
-    records = [Record(Offset(place), TimeMs(time), b"k", b"v") for place, time in enumerate(times)]
-    with pytest.raises(RecordValidationError) as caught:
-        sent(log, build_batch(BatchSpec(), records))
-    assert (caught.value.record_indexes, caught.value.has_invalid_timestamp) == ((1, 3), True)
 
 
 def test_a_log_of_old_messages_takes_no_transaction_even_without_a_producer() -> None:

@@ -22,8 +22,8 @@ from log.errors import (
     OutOfOrderSequenceError,
     TransactionCoordinatorFencedError,
 )
-from log.partition.producer_append import AppendOrigin, CompletedTransaction, MarkerRule
-from log.partition.producer_entry import BatchMetadata, ProducerEntry, ProducerTable
+from log.partition.producer_append import AppendOrigin, MarkerRule
+from log.partition.producer_entry import ProducerEntry, ProducerTable
 from log.partition.producer_snapshot import encode_snapshot, parse_snapshot
 from log.partition.producer_state import ProducerState
 from log.record import ControlType, EndTransactionMarker, Record
@@ -76,42 +76,6 @@ def append(state: ProducerState, *batches: RecordBatch, origin: AppendOrigin = A
     state.update_map_end_offset(batches[-1].next_offset)
     state.check_invariants()
     return stable
-
-
-def test_batches_in_sequence_go_on_and_asking_changes_nothing() -> None:
-    state = opened()
-    append(state, data(7, 0, 0, 0, 3))
-    state.analyze([data(7, 0, 3, 3)], AppendOrigin.CLIENT)
-    state.analyze([data(7, 0, 3, 3)], AppendOrigin.CLIENT)
-    append(state, data(7, 0, 3, 3), data(7, 0, 4, 4))
-    entry = state.last_entry(ProducerId(7))
-    assert entry is not None
-    assert (entry.last_sequence, entry.last_data_offset, entry.last_timestamp) == (4, 4, 1004)
-    assert [batch.first_sequence for batch in entry.batches] == [0, 3, 4]
-    assert [batch.first_offset for batch in entry.batches] == [0, 3, 4]
-
-
-def test_batches_without_a_producer_are_passed_over() -> None:
-    plain = build_batch(BatchSpec(Offset(0)), [Record(Offset(0), TimeMs(0), None, b"")])
-    assert opened().analyze(batches_in(plain), AppendOrigin.CLIENT).appends == ()
-
-
-def test_the_last_five_batches_are_known_again_by_first_and_last_sequence() -> None:
-    state = opened()
-    for place in range(7):
-        append(state, data(7, 0, 2 * place, 2 * place, 2))
-    for place in range(7):
-        batch = data(7, 0, 2 * place, 0, 2)
-        if place < 2:
-            with pytest.raises(OutOfOrderSequenceError):
-                state.analyze([batch], AppendOrigin.CLIENT)
-        else:
-            found = state.analyze([batch], AppendOrigin.CLIENT).duplicate
-            assert found == BatchMetadata(2 * place + 1, Offset(2 * place + 1), 1, TimeMs(1000 + 2 * place))
-    with pytest.raises(OutOfOrderSequenceError):
-        state.analyze([data(7, 0, 12, 0, 1)], AppendOrigin.CLIENT)
-    with pytest.raises(OutOfOrderSequenceError):
-        state.analyze([data(7, 1, 12, 0, 2)], AppendOrigin.CLIENT)
 
 
 @pytest.mark.parametrize(
@@ -192,31 +156,6 @@ def test_coordinators_have_epochs_but_no_sequences() -> None:
         append(state, data(7, 1, 91, 2), origin=AppendOrigin.COORDINATOR)
 
 
-def test_a_transaction_is_unstable_until_its_marker_is_replicated() -> None:
-    state = opened()
-    append(state, data(7, 0, 0, 10, txn=True))
-    append(state, data(8, 0, 0, 11, 4, txn=True))
-    assert (state.first_unstable_offset, state.first_undecided_offset) == (10, 10)
-    assert append(state, marker(7, 0, 25, abort=True), origin=AppendOrigin.COORDINATOR) == [11]
-    assert (state.first_unstable_offset, state.first_undecided_offset) == (10, 11)
-    state.on_high_watermark_updated(25)
-    assert state.first_unstable_offset == 10
-    state.on_high_watermark_updated(26)
-    assert state.first_unstable_offset == 11
-    assert append(state, marker(8, 0, 26), origin=AppendOrigin.COORDINATOR) == [27]
-    state.on_log_start_offset_incremented(27)
-    assert (state.first_unstable_offset, state.first_undecided_offset) == (None, None)
-
-
-def test_a_marker_ends_a_transaction_only_if_one_is_open() -> None:
-    state = opened()
-    analysis = state.analyze([data(7, 0, 0, 10, txn=True), marker(7, 0, 11, abort=True)], AppendOrigin.REPLICATION)
-    assert analysis.completed == (CompletedTransaction(ProducerId(7), Offset(10), Offset(11), True),)
-    assert state.analyze([marker(7, 0, 10)], AppendOrigin.COORDINATOR).completed == ()
-    with pytest.raises(IllegalArgumentError, match="which was not started"):
-        state.complete(analysis.completed[0])
-
-
 def test_a_batch_outside_the_open_transaction_is_refused_even_of_replication() -> None:
     state = opened()
     append(state, data(7, 0, 0, 10, txn=True))
@@ -246,23 +185,6 @@ def test_idle_producers_are_forgotten_unless_a_transaction_is_open() -> None:
     assert not state.is_empty
 
 
-def test_a_snapshot_is_taken_once_an_offset_and_brings_back_the_last_batch_of_each() -> None:
-    storage = MemoryStorage(ManualClock())
-    storage.make_directory("t-0")
-    state = opened(storage)
-    assert state.take_snapshot() is None
-    append(state, data(7, 0, 0, 0), data(7, 0, 1, 1), data(8, 0, 0, 2, txn=True))
-    path = "t-0/00000000000000000003.snapshot"
-    assert (state.take_snapshot(), state.take_snapshot()) == (path, None)
-    again = opened(storage)
-    again.truncate_and_reload(0, 10, TimeMs(1000))
-    assert (again.map_end_offset, again.first_undecided_offset) == (3, 2)
-    assert encode_snapshot(again.producers) == encode_snapshot(state.producers) == storage.read(path)
-    assert again.analyze([data(7, 0, 1, 9)], AppendOrigin.CLIENT).duplicate is not None
-    with pytest.raises(OutOfOrderSequenceError):
-        again.analyze([data(7, 0, 0, 9)], AppendOrigin.CLIENT)
-
-
 def snapshots(*offsets: int) -> ProducerState:
     state = opened()
     for sequence, offset in enumerate(offsets):
@@ -287,21 +209,6 @@ def test_going_back_takes_the_newest_snapshot_in_range_that_is_whole() -> None:
     assert (offsets_left(state), state.map_end_offset, state.is_empty) == ([], 5, True)
 
 
-def test_a_state_that_ends_where_the_log_does_stays() -> None:
-    state = snapshots(1, 2)
-    state.truncate_and_reload(1, 2, TimeMs(10 * HOUR_MS))
-    assert len(state.producers) == 1
-    assert offsets_left(state) == [2]
-    state.truncate_fully_and_start_at(50)
-    assert (state.map_end_offset, state.producers, offsets_left(state)) == (50, (), [])
-
-
-def test_producers_that_expired_are_not_loaded() -> None:
-    state = snapshots(1, 2)
-    state.truncate_and_reload(0, 1, TimeMs(1000 + HOUR_MS))
-    assert (state.map_end_offset, state.producers) == (1, ())
-
-
 def test_stray_snapshots_go_but_the_last_one_beyond_all_segments() -> None:
     state = snapshots(1, 2, 3, 5, 6)
     state.remove_stray_snapshots([0, 2, 4])
@@ -310,26 +217,6 @@ def test_stray_snapshots_go_but_the_last_one_beyond_all_segments() -> None:
     assert offsets_left(state) == [2]
     state.remove_stray_snapshots([])
     assert offsets_left(state) == [2]
-
-
-def test_a_snapshot_is_marked_for_deletion_once_and_its_directory_may_be_renamed() -> None:
-    state = snapshots(1, 2, 3)
-    assert state.latest_snapshot_offset == 3
-    assert state.mark_snapshot_for_deletion(3) == "t-0/00000000000000000003.snapshot.deleted"
-    assert state.mark_snapshot_for_deletion(3) is None
-    assert state._snapshots._storage.list("t-0") == (
-        "00000000000000000001.snapshot",
-        "00000000000000000002.snapshot",
-        "00000000000000000003.snapshot.deleted",
-    )
-    state._snapshots._storage.rename("t-0", "t-0-stray")
-    state.rename_directory("t-0-stray")
-    assert state.mark_snapshot_for_deletion(2) == "t-0-stray/00000000000000000002.snapshot.deleted"
-
-
-def test_an_empty_snapshot_has_ten_bytes() -> None:
-    assert encode_snapshot([]) == bytes.fromhex("000148674bc700000000")
-    assert parse_snapshot(encode_snapshot([]) + b"") == ()
 
 
 def test_each_damaged_byte_of_a_snapshot_is_noticed() -> None:

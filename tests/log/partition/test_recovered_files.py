@@ -7,7 +7,7 @@ from typing import Final
 import pytest
 
 from broker.clock import ManualClock
-from broker.ids import LeaderEpoch, Offset, ProducerEpoch, ProducerId
+from broker.ids import Offset, ProducerEpoch, ProducerId
 from broker.units import TimeMs
 from log.batches.build import build_marker
 from log.batches.build_spec import BatchSpec
@@ -20,7 +20,7 @@ from log.partition.reading import Isolation
 from log.partition.recovery import LastShutdown
 from log.record import ControlType, EndTransactionMarker
 from log.storage.checkpoints import LEADER_EPOCH_FILE
-from tests.log.made import DIRECTORY, EPOCH, NOW, appended, batch, config, opened, values
+from tests.log.made import DIRECTORY, EPOCH, NOW, appended, batch, config, opened
 from tests.support.disk_image import DiskImage, image_of, storage_of
 from tests.support.recorded import Move, RecordedStorage
 
@@ -121,31 +121,6 @@ def test_segments_behind_one_that_has_to_be_cut_wait_for_their_deletion_and_leav
     assert not [name for name in log.storage.list(DIRECTORY) if name.endswith(".deleted")]
 
 
-def test_a_log_that_starts_inside_a_later_segment_is_recovered_from_its_first_segment_on(way: str) -> None:
-    last = LastShutdown(clean=False, log_start_offset=Offset(6))
-    log = started(without(three_segments(), ".snapshot"), last)
-    assert (log.log_start_offset, log.log_end_offset) == (6, 12)
-    assert [offset for offset, _ in values(log)] == [6, 7, 8, 9, 10, 11]
-    log.check_invariants()
-
-
-def test_batches_without_a_leader_epoch_are_recovered_and_begin_none(way: str) -> None:
-    image = DiskImage({named(0, ".log"): batch(2) + batch(base_offset=2)}, frozenset({DIRECTORY}))
-    log = started(image)
-    assert log.epochs is not None
-    assert (log.log_end_offset, log.epochs.entries) == (3, ())
-
-
-def test_the_epochs_of_a_log_begin_at_the_start_that_is_remembered() -> None:
-    log = opened()
-    appended(log, batch(2))
-    log.append_as_leader(batch(3), leader_epoch=LeaderEpoch(EPOCH + 2), now_ms=NOW)
-    log.close(now_ms=NOW)
-    again = started(image_of(log.storage), LastShutdown(log_start_offset=Offset(3), recovery_point=Offset(5)))
-    assert again.epochs is not None
-    assert [(each.epoch, each.start_offset) for each in again.epochs.entries] == [(EPOCH + 2, 3)]
-
-
 @pytest.mark.parametrize("is_clean", [True, False])
 def test_where_the_log_ends_below_its_start_epochs_and_producers_go_with_the_records(is_clean: bool) -> None:
     """LogLoader.recoverLog: deletes all segments, clears the epochs, and truncates the producers fully."""
@@ -166,12 +141,6 @@ def test_of_a_log_that_is_about_to_be_deleted_nothing_is_recovered() -> None:
     log = started(DiskImage(files, frozenset({DOOMED})), directory=DOOMED)
     assert (log.log_end_offset, log.recovery_point) == (0, 0)
     assert [(each.base_offset, each.size_bytes) for each in log.segments] == [(0, len(torn))]
-
-
-def test_a_log_without_files_that_is_about_to_be_deleted_has_an_empty_segment() -> None:
-    log = started(DiskImage({}, frozenset({DOOMED})), directory=DOOMED)
-    assert (log.log_end_offset, log.recovery_point) == (0, 0)
-    assert [(each.base_offset, each.size_bytes) for each in log.segments] == [(0, 0)]
 
 
 def test_indexes_without_a_log_file_go_and_files_of_others_stay() -> None:
@@ -259,12 +228,6 @@ def test_a_segment_without_an_index_behind_a_damaged_one_may_wait_for_its_recove
             started(doomed, last_shutdown, DOOMED)
     if last_shutdown == UNCLEAN:
         assert started(image).log_end_offset == 4, "in a log that lives on, the damaged one is cut"
-
-
-def test_what_a_clean_shutdown_left_counts_as_flushed_whatever_the_checkpoint_says() -> None:
-    for is_clean, recovery_point in ((True, 12), (False, 5)):
-        log = started(three_segments(), LastShutdown(clean=is_clean, recovery_point=Offset(5)))
-        assert (log.log_end_offset, log.recovery_point) == (12, recovery_point)
 
 
 def test_a_log_that_was_closed_is_opened_without_moving_a_file() -> None:

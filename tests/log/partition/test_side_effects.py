@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from broker.entropy import SplitMix64
 from broker.ids import LeaderEpoch, Offset
 from broker.units import TimeMs
 from log.errors import StorageError
-from log.partition import segment_recovery
+from log.partition.local_log import Schedule
+from log.partition.partition_log import PartitionLog
 from log.partition.recovery import PRODUCER_CHECK_INTERVAL_MS, LastShutdown
 from log.record import ControlType
 from log.storage import FaultyStorage
 from log.storage.checkpoints import LEADER_EPOCH_FILE, EpochEntry
 from log.storage.faults import Fault, FaultKind, FileAround
 from log.storage.protocol import Storage, StoredFile
-from tests.log.made import DIRECTORY, EPOCH, NOW, appended, batch, config, memory, opened, put, segment
+from tests.log.made import DIRECTORY, EPOCH, NOW, appended, batch, config, memory, opened, put
 from tests.log.partition.test_partition_log import end, transactional
 from tests.support.crash import power_loss
 from tests.support.disk_image import image_of
@@ -98,13 +101,6 @@ def test_a_truncation_above_the_high_watermark_keeps_the_last_stable_offset_unti
     assert log.last_stable_offset == 1
 
 
-def test_a_retention_of_no_bytes_at_all_keeps_no_record() -> None:
-    log = opened(settings=config(retention_bytes=0, retention_ms=-1))
-    appended(log, batch(), batch())
-    assert log.delete_old_segments(now_ms=NOW) == 1
-    assert (log.log_start_offset, log.size_bytes) == (2, 0)
-
-
 def test_producers_expire_at_every_check_and_not_at_the_first_alone() -> None:
     log = opened()
     interval_ms, day_ms = PRODUCER_CHECK_INTERVAL_MS, 24 * 3_600_000
@@ -121,19 +117,14 @@ def test_what_lies_below_the_log_start_counts_as_flushed_when_a_log_is_opened() 
     assert (log.log_start_offset, log.log_end_offset, log.recovery_point) == (100, 100, 100)
 
 
-def test_the_invariants_of_a_log_see_a_segment_that_reaches_beyond_its_end() -> None:
-    log = opened()
-    log.append_as_leader(batch(3), leader_epoch=EPOCH, now_ms=NOW)
-    log.local.end_offset = Offset(1)
-    with pytest.raises(AssertionError):
-        log.check_invariants()
-
-
-def test_the_invariants_of_a_log_see_a_recovery_point_beyond_its_end() -> None:
-    log = opened()
-    log.local.recovery_point = Offset(1)
-    with pytest.raises(AssertionError):
-        log.check_invariants()
+def test_the_invariants_of_a_log_see_offsets_beyond_its_end() -> None:
+    for field, count in (("end_offset", 3), ("recovery_point", 0)):
+        log = opened()
+        if count:
+            log.append_as_leader(batch(count), leader_epoch=EPOCH, now_ms=NOW)
+        setattr(log.local, field, Offset(1))
+        with pytest.raises(AssertionError):
+            log.check_invariants()
 
 
 @pytest.mark.parametrize("starts", [[(2, 0), (2, 1)], [(2, 0), (1, 1)], [(1, 1), (2, 1)], [(1, 0), (2, 4)]])
@@ -188,15 +179,6 @@ def test_epochs_are_written_where_a_renamed_log_is() -> None:
     assert (old.epochs, old.directory) == (None, "topic-0.renamed")
 
 
-def test_a_log_that_is_closed_has_written_the_epochs_that_a_truncation_left() -> None:
-    log = opened()
-    appended(log, batch())
-    log.append_as_leader(batch(), leader_epoch=LeaderEpoch(EPOCH + 1), now_ms=NOW)
-    log.truncate_to(Offset(1), now_ms=NOW)
-    log.close(now_ms=NOW)
-    assert image_of(log.storage).files[f"{DIRECTORY}/{LEADER_EPOCH_FILE}"].split()[2:] == [b"3", b"0"]
-
-
 def test_what_an_assignment_has_written_is_not_written_again() -> None:
     storage = RecordedStorage(memory())
     log = opened(storage)
@@ -226,12 +208,6 @@ def test_a_change_of_settings_leaves_the_epochs_alone_unless_the_format_comes_to
     log.config = config()
     assert log.epochs is not None
     assert log.epochs.entries == ()
-
-
-def test_a_follower_takes_nothing_of_a_torn_batch() -> None:
-    log = opened()
-    info = log.append_as_follower(batch(partition_leader_epoch=EPOCH)[:-1], now_ms=NOW)
-    assert (info.first_offset, info.last_offset, log.log_end_offset) == (-1, -1, 0)
 
 
 def test_what_an_aborted_pass_of_the_cleaner_left_is_not_part_of_the_next() -> None:
@@ -327,8 +303,41 @@ def test_a_deleted_log_leaves_no_file_open() -> None:
     assert not storage.open_paths
 
 
-def test_a_batch_that_is_larger_than_a_chunk_is_copied_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(segment_recovery, "CHUNK_SIZE_BYTES", 10)
-    source, target = segment(), segment(base_offset=0)
-    put(source, batch(), batch(base_offset=1))
-    assert segment_recovery.append_from(target, source, 0) == source.size_bytes == target.size_bytes
+@pytest.mark.parametrize("written_by", [lambda log: log.close(now_ms=NOW), lambda log: log.run_scheduled(NOW)])
+def test_the_epochs_that_a_truncation_left_are_written_at_close_and_by_due_tasks(
+    written_by: Callable[[PartitionLog], None],
+) -> None:
+    log = opened()
+    appended(log, batch())
+    log.append_as_leader(batch(), leader_epoch=LeaderEpoch(EPOCH + 1), now_ms=NOW)
+    log.truncate_to(Offset(1), now_ms=NOW)
+    written_by(log)
+    assert image_of(log.storage).files[f"{DIRECTORY}/{LEADER_EPOCH_FILE}"].split() == [b"0", b"1", b"3", b"0"]
+
+
+@pytest.mark.parametrize("is_closed", [True, False])
+def test_deleted_files_stay_for_the_delay(is_closed: bool) -> None:
+    log = opened(settings=config(retention_ms=1, file_delete_delay_ms=50, segment_bytes=80))
+    appended(log, batch(), batch())
+    assert log.delete_old_segments(now_ms=TimeMs(NOW + 100)) == 2
+    log.run_scheduled(TimeMs(NOW + 149))
+    assert [name for name in log.storage.list(log.directory) if name.endswith(".deleted")]
+    (log.close if is_closed else log.run_scheduled)(now_ms=TimeMs(NOW + 150))
+    assert not [name for name in log.storage.list(log.directory) if name.endswith(".deleted")]
+
+
+def test_due_work_runs_in_order_and_after_a_failure_the_rest_waits_for_the_next_run() -> None:
+    schedule, ran = Schedule(), list[tuple[str, TimeMs]]()
+
+    def fail(now_ms: TimeMs) -> None:
+        raise ValueError(now_ms)
+
+    for due_ms, name in ((30, "c"), (10, "a"), (20, "b1"), (20, "b2"), (31, "d")):
+        schedule.add(TimeMs(due_ms), lambda now_ms, name=name: ran.append((name, now_ms)))
+    schedule.add(TimeMs(15), fail)
+    schedule.add(TimeMs(5), lambda _: schedule.add(TimeMs(1), lambda now_ms: ran.append(("added", now_ms))))
+    with pytest.raises(ValueError, match="30"):
+        schedule.run(TimeMs(30))
+    assert ran == [("added", 30), ("a", 30)]
+    schedule.run(TimeMs(30))
+    assert ([name for name, _ in ran[2:]], len(schedule)) == (["b1", "b2", "c"], 1)

@@ -7,7 +7,6 @@ in `tests.log.crash`.
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Final
 
 import pytest
@@ -16,7 +15,6 @@ from broker.clock import ManualClock
 from broker.entropy import SplitMix64
 from broker.ids import LeaderEpoch, Offset
 from log.batches.in_buffer import batches_in
-from log.codecs.compression import Codec
 from log.errors import CorruptBatchError, StorageError
 from log.partition.partition_log import PartitionLog
 from log.partition.recovery import LastShutdown
@@ -26,8 +24,6 @@ from log.storage.checkpoints import LEADER_EPOCH_FILE, RECOVERY_POINT_FILE, Epoc
 from tests.log.compaction.logs import Written as Compacted
 from tests.log.compaction.logs import config_of, pairs_of
 from tests.log.crash import matrix
-from tests.log.crash.shapes import written
-from tests.log.crash.tails import Damage, check
 from tests.log.made import DIRECTORY, EPOCH, NOW, appended, batch, config, memory, opened, values
 from tests.support.crash import power_loss
 from tests.support.disk_image import DiskImage, image_of, storage_of
@@ -69,17 +65,6 @@ def started(image: DiskImage, last_shutdown: LastShutdown = UNCLEAN) -> Partitio
     log = opened(storage_of(ManualClock(NOW), image), SETTINGS, last_shutdown=last_shutdown)
     log.update_high_watermark(log.log_end_offset)
     return log
-
-
-@pytest.mark.parametrize(
-    ("shape", "codec"), [("plain", Codec.ZSTD), ("idempotent", Codec.NONE), ("transactional", Codec.LZ4)]
-)
-def test_s80_a_last_batch_torn_at_any_byte_is_as_if_it_had_not_been_appended(shape: str, codec: Codec) -> None:
-    """The machine stops while the last batch is written. `check` looks at ends, epochs, producers, and again."""
-    log = written(shape, codec)
-    start = log.stages[-2].size_bytes
-    outcomes = Counter(check(log, Damage(f"cut at {end}", log.data[:end])) for end in range(start, len(log.data)))
-    assert outcomes == {"kept": 1, "cut": len(log.data) - start - 1}
 
 
 @pytest.mark.parametrize("kinds", [(OFFSET_INDEX,), (TIME_INDEX,), (OFFSET_INDEX, TIME_INDEX)])
@@ -151,16 +136,6 @@ def test_s82_a_pass_of_the_cleaner_that_is_broken_off_is_undone_or_done(
     log.check_invariants()
 
 
-@pytest.mark.parametrize("size_bytes", [1, 17, 4096])
-def test_s83_zeros_behind_the_last_batch_are_no_batch(size_bytes: int) -> None:
-    """The new size of the file reached the disk, and the bytes of the append did not."""
-    image = three_segments()
-    path = path_of(12, LOG)
-    log = started(changed(image, path, image.files[path] + bytes(size_bytes)))
-    assert log.log_end_offset == 18
-    assert log.storage.read(path) == image.files[path]
-
-
 def test_s84_epochs_beyond_the_end_of_the_log_are_forgotten() -> None:
     """The checkpoint of leader epochs reached the disk, and the batches of the new epoch did not."""
     ahead = b"0\n3\n%d 0\n%d 18\n%d 40\n" % (EPOCH, EPOCH + 1, EPOCH + 2)
@@ -197,16 +172,6 @@ def test_s86_a_recovery_checkpoint_that_cannot_be_read_means_all_of_the_log(cont
 
 def stored(image: DiskImage) -> MemoryStorage:
     return storage_of(ManualClock(NOW), image)
-
-
-def test_s87_a_damaged_batch_above_the_recovery_point_ends_the_log_there() -> None:
-    """A bit of a batch in the middle turns, and the log was not closed: that batch goes and all that follows it."""
-    image = three_segments()
-    middle = next(iter(batches_in(image.files[path_of(6, LOG)]))).size_bytes
-    log = started(flipped(image, path_of(6, LOG), middle + 70))
-    assert (log.log_end_offset, [segment.base_offset for segment in log.segments]) == (8, [0, 6])
-    assert values(log) == [(offset, b"%d" % (offset // 2)) for offset in range(8)]
-    assert appended(log, batch()) == [8]
 
 
 def test_s88_a_damaged_batch_below_the_recovery_point_is_found_by_its_readers_only() -> None:
@@ -250,29 +215,3 @@ def test_s89_the_first_sync_that_fails_is_an_error_and_promises_nothing(pattern:
     for seed in range(LOSS_COUNT):
         left = values(started(power_loss(recorded.recording(), SplitMix64(seed))))
         assert left[: len(flushed)] == flushed
-
-
-@pytest.mark.parametrize("pattern", ["*.log", "*.index", "*.timeindex", "*.snapshot", RECOVERY_POINT_FILE])
-def test_s90_a_full_disk_is_an_error_and_leaves_no_half_segment(pattern: str) -> None:
-    """No space is left at an append, a roll or a checkpoint, at every second of the first writes in turn."""
-    struck = 0
-    for passed_count in range(0, 12, 2):
-        recorded = RecordedStorage(stored(matrix.made(clean=True)))
-        faulty = FaultyStorage(recorded, Fault(f"*{pattern}", FaultKind.NO_SPACE, passed_count))
-        broker = matrix.Broker(faulty)
-        try:
-            broker.open()
-            broker.flushed = matrix.records_of(broker.log)
-            broker.work()
-        except StorageError:
-            assert faulty.has_struck
-        struck += faulty.has_struck
-        for image in (image_of(recorded), *(power_loss(recorded.recording(), SplitMix64(seed)) for seed in range(3))):
-            again = matrix.Broker(stored(image))
-            again.open()
-            assert again.directory.unreadable == {}
-            assert b"events 0 " in image.files[RECOVERY_POINT_FILE]
-            assert matrix.records_of(again.log)[: len(broker.flushed)] == broker.flushed
-            ends = [segment.read_next_offset() for segment in again.log.segments]
-            assert ends[:-1] == [segment.base_offset for segment in again.log.segments[1:]]
-    assert struck > 0

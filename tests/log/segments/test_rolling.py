@@ -33,33 +33,23 @@ def rolls(fill: Fill, *, size: int = 100, timestamp: int = 5000, last: int = 20,
     return should_roll(fill, PendingAppend(SizeBytes(size), TimeMs(timestamp), Offset(last), TimeMs(now)), CONFIG)
 
 
-def test_a_segment_may_be_filled_to_the_last_byte_and_not_beyond() -> None:
-    assert not rolls(Fill(), size=100)
-    assert rolls(Fill(), size=101)
-
-
-def test_age_is_counted_in_the_records_time() -> None:
-    assert not rolls(Fill(), timestamp=5100, now=10**9)
-    assert rolls(Fill(), timestamp=5101)
-
-
-def test_age_is_counted_from_the_creation_without_timestamps() -> None:
-    fill = Fill(first_timestamp_ms=TimeMs(-1))
-    assert not rolls(fill, timestamp=-1, now=100)
-    assert rolls(fill, timestamp=-1, now=101)
-
-
-def test_jitter_is_taken_off_the_age() -> None:
-    assert rolls(Fill(jitter_ms=DurationMs(30)), timestamp=5071)
-    assert not rolls(Fill(jitter_ms=DurationMs(30)), timestamp=5070)
-
-
-def test_an_empty_segment_is_not_rolled_for_its_age() -> None:
-    assert not rolls(Fill(size_bytes=SizeBytes(0)), timestamp=10**12)
-
-
-def test_a_full_index_rolls() -> None:
-    assert rolls(Fill(is_index_full=True), size=1)
+@pytest.mark.parametrize(
+    ("fill", "pending", "is_rolled"),
+    [
+        (Fill(), {"size": 100}, False),
+        (Fill(), {"size": 101}, True),
+        (Fill(), {"timestamp": 5100, "now": 10**9}, False),  # Age is counted in the records' time,
+        (Fill(), {"timestamp": 5101}, True),
+        (Fill(first_timestamp_ms=TimeMs(-1)), {"timestamp": -1, "now": 100}, False),  # without one from the creation,
+        (Fill(first_timestamp_ms=TimeMs(-1)), {"timestamp": -1, "now": 101}, True),
+        (Fill(jitter_ms=DurationMs(30)), {"timestamp": 5070}, False),  # less the jitter,
+        (Fill(jitter_ms=DurationMs(30)), {"timestamp": 5071}, True),
+        (Fill(size_bytes=SizeBytes(0)), {"timestamp": 10**12}, False),  # and never where the segment is empty.
+        (Fill(is_index_full=True), {"size": 1}, True),
+    ],
+)
+def test_a_segment_is_full_beyond_each_limit(fill: Fill, pending: dict[str, int], is_rolled: bool) -> None:
+    assert rolls(fill, **pending) is is_rolled
 
 
 @pytest.mark.parametrize(("last", "fits"), [(9, False), (10, True), (10 + 2**31 - 1, True), (10 + 2**31, False)])
@@ -89,17 +79,6 @@ FILLS = st.builds(
     jitter_ms=st.sampled_from([DurationMs(0), DurationMs(1)]),
 )
 LAST_OFFSETS = st.sampled_from((9, 10, 11, 12, 10 + 2**31 - 1, 10 + 2**31))
-
-
-def test_batches_are_counted_up_to_the_last_byte_and_not_beyond() -> None:
-    def counted(*sizes: int) -> int:
-        same = np.full(len(sizes), 5000)
-        run = BatchRun(memoryview(b""), np.cumsum(sizes), same, same)
-        return count_before_roll(Fill(), run, CONFIG, TimeMs(0))
-
-    assert counted(50, 50, 1) == 2
-    assert counted(50, 51, 1) == 1
-    assert counted(101) == 0
 
 
 @given(

@@ -46,14 +46,6 @@ def test_it_is_the_first_batch_that_the_reader_finds(
     assert found(data, position, offset) == place
 
 
-def test_messages_and_batches_may_take_turns() -> None:
-    data = one(0, 2) + one(1, 1) + one(2, 2) + one(3, 0)
-    assert [found(data, 0, offset) is not None for offset in range(5)] == [True, True, True, True, False]
-    place = found(data, 0, 2)
-    assert place is not None
-    assert (place.last_offset, place.position) == (2, len(one(0, 2) + one(1, 1)))
-
-
 def test_a_size_that_no_batch_can_have_is_told_with_its_place() -> None:
     data = one(0, 2) + one(1, 2)[:8] + bytes(60)
     with pytest.raises(CorruptBatchError, match=rf"^x at byte {len(one(0, 2))}: Record size 0 is less than"):

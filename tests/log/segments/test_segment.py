@@ -52,13 +52,6 @@ def offset_entries(made: Segment) -> list[tuple[int, int]]:
     return list(zip(entries.offsets.tolist(), entries.positions.tolist(), strict=True))
 
 
-def test_each_batch_of_an_append_may_have_an_entry() -> None:
-    made = segment(config(index_interval_bytes=0))
-    put(made, batch(), batch(2, base_offset=1) + batch(3, base_offset=3))
-    second = len(batch())
-    assert offset_entries(made) == [(2, second), (5, second + len(batch(2)))]
-
-
 def test_up_to_kafka_3_9_0_an_entry_stands_for_the_whole_append() -> None:
     settings = attrs.evolve(config(index_interval_bytes=0), indexes_whole_appends=True)
     made = segment(settings)
@@ -97,15 +90,6 @@ def test_an_append_of_many_batches_leaves_the_indexes_of_appends_of_one(interval
     assert found[0] == found[1] == found[2]
 
 
-def test_the_largest_time_belongs_to_the_first_batch_that_has_it() -> None:
-    made = segment()
-    put(
-        made, batch(2, timestamp=NOW + 5) + batch(base_offset=2, timestamp=NOW + 6), batch(base_offset=3, timestamp=NOW)
-    )
-    assert (made.max_timestamp.timestamp, made.max_timestamp.offset) == (NOW + 6, 1)
-    assert made.first_timestamp_ms == NOW + 6
-
-
 def test_an_offset_that_an_index_cannot_hold_is_refused_before_anything_is_written() -> None:
     made = segment(base_offset=10)
     put(made, batch(base_offset=10 + 2**31 - 1))
@@ -116,26 +100,11 @@ def test_an_offset_that_an_index_cannot_hold_is_refused_before_anything_is_writt
     assert made.size_bytes == before
 
 
-def test_a_closed_segment_has_its_largest_time_as_last_entry_and_no_reserved_room() -> None:
-    made = filled([1, 1, 1], interval=10_000)
-    made.become_inactive()
-    made.close()
-    storage = made.place.storage
-    assert [storage.size_bytes(f"{DIRECTORY}/{name}") for name in storage.list(DIRECTORY)] == [0, made.size_bytes, 12]
-    again = Segment(made.place, LogConfig(), now_ms=NOW)
-    assert again.max_timestamp.timestamp == NOW + 2
-
-
 def test_a_last_entry_that_the_time_index_refuses_is_left_out_of_a_closed_segment() -> None:
     made = segment(base_offset=5)
     made.append(batch(), last_offset=Offset(5), max_timestamp=TimestampOffset(NOW, Offset(4)))
     made.close()
     assert made.place.storage.read(made.place.path(TIME_INDEX)) == b""
-
-
-def test_a_negative_size_cannot_be_read() -> None:
-    with pytest.raises(IllegalArgumentError, match="cannot read -1 bytes"):
-        filled([1]).read(Offset(50), -1)
 
 
 @given(counts=COUNTS, gap=st.integers(0, 3), interval=st.sampled_from([0, 100, 250]), target=st.integers(40, 120))

@@ -50,13 +50,6 @@ def test_a_name_that_kafka_refuses_is_refused(name: str) -> None:
     )
 
 
-@pytest.mark.parametrize("role", list(DirectoryRole))
-def test_a_made_name_is_read_back(role: DirectoryRole) -> None:
-    partition = TopicPartition("orders.v2", PartitionId(12))
-    name = directory_name(partition, role, SplitMix64(1))
-    assert parse_directory_name(name) == PartitionDirectory(name, partition, role)
-
-
 def test_the_unique_id_is_32_hex_digits_drawn_from_the_source() -> None:
     partition = TopicPartition("t", PartitionId(0))
     entropy = SplitMix64(1)

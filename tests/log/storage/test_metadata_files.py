@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from broker.clock import ManualClock
 from broker.errors import CorruptDataError
 from broker.ids import BrokerEpoch, BrokerId
-from broker.wire.uuids import decode_uuid, encode_uuid
 from log.errors import CheckpointError
 from log.storage import MemoryStorage
 from log.storage.metadata_files import (
@@ -65,20 +64,6 @@ def test_what_kafka_refuses_of_partition_metadata_is_refused(text: str, message:
     with pytest.raises(CheckpointError) as refusal:
         parse_partition_metadata(text.encode(), source="p")
     assert (str(refusal.value), refusal.value.kafka_class) == (f"p: {message}", kafka_class)
-
-
-@given(st.binary(min_size=16, max_size=16))
-def test_ids_are_read_back_with_or_without_padding(uuid: bytes) -> None:
-    text = encode_uuid(uuid)
-    assert len(text) == 22
-    assert decode_uuid(text) == decode_uuid(text + "==") == uuid
-
-
-@pytest.mark.parametrize(
-    "text", ["", "A", "A" * 21, "A" * 23, "A" * 22 + "=", "A" * 25, "A" * 21 + "+", "A" * 20 + "é="]
-)
-def test_what_is_no_id_is_none(text: str) -> None:
-    assert decode_uuid(text) is None
 
 
 PROPERTIES = MetaProperties(1, "cluster-1", BrokerId(2), "AAAAAAAAA-kAAAAAAAAAAw")

@@ -12,7 +12,7 @@ import pytest
 
 from log.errors import StorageError
 from log.storage import FileStorage
-from log.storage.real_file import ROOM_BYTES, Overwriting
+from log.storage.real_file import ROOM_BYTES
 from tests.architecture.house import ROOT
 
 SIZE_BYTES = 3 * ROOM_BYTES
@@ -89,16 +89,3 @@ def test_a_process_that_is_killed_leaves_what_it_has_stored(tmp_path: Path) -> N
     killed = subprocess.run([sys.executable, "-c", code, str(tmp_path)], cwd=ROOT, check=False)
     assert killed.returncode == -9
     assert (tmp_path / "index").read_bytes()[8:16] == b"an entry"
-
-
-def test_room_is_not_asked_for_beyond_the_end(tmp_path: Path) -> None:
-    (tmp_path / "file").write_bytes(b"x" * 10)
-    descriptor = os.open(tmp_path / "file", os.O_RDWR)
-    try:
-        over = Overwriting(descriptor, 10)
-        assert over.can_put(2, 10)
-        over.put(2, 10, b"12345678")
-        assert os.fstat(descriptor).st_size == 10
-    finally:
-        os.close(descriptor)
-    assert (tmp_path / "file").read_bytes() == b"xx12345678"

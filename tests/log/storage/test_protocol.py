@@ -13,7 +13,7 @@ from broker.clock import ManualClock
 from broker.errors import CorruptDataError, UsageError
 from broker.units import TimeMs
 from log.errors import MissingFileError, StorageError
-from log.storage import Fault, FaultKind, FaultyStorage, FileStorage, MemoryStorage, Storage, StoredFile, SyncPolicy
+from log.storage import Fault, FaultKind, FaultyStorage, FileStorage, MemoryStorage, Storage, SyncPolicy
 from tests.support.disk_image import DiskImage, image_of
 from tests.support.recorded import RecordedStorage
 
@@ -39,42 +39,6 @@ def write(storage: Storage, path: str, data: bytes) -> None:
     file.close()
 
 
-def test_each_keeps_to_the_protocol(storage: Storage) -> None:
-    assert isinstance(storage, Storage)
-    assert isinstance(storage.open("a", create=True), StoredFile)
-
-
-def test_what_is_appended_is_read_back(storage: Storage) -> None:
-    file = storage.open("a.log", create=True)
-    assert (file.append(b"abc"), file.append(memoryview(b"de")), file.append(b"")) == (0, 3, 5)
-    assert file.size_bytes == 5
-    assert file.read_at(1, 3) == b"bcd"
-    assert file.read_at(3, 100) == b"de"
-    assert file.read_at(9, 2) == b""
-    assert bytes(file.view()) == b"abcde"
-    file.close()
-    assert storage.read("a.log") == b"abcde"
-
-
-def test_writing_beyond_the_end_fills_with_zeros(storage: Storage) -> None:
-    file = storage.open("a", create=True)
-    file.write_at(3, b"x")
-    file.truncate(6)
-    assert bytes(file.view()) == b"\0\0\0x\0\0"
-    file.write_at(0, b"yy")
-    assert file.read_at(0, 6) == b"yy\0x\0\0"
-
-
-def test_what_is_cut_does_not_come_back(storage: Storage) -> None:
-    file = storage.open("a", create=True)
-    file.append(b"abcdef")
-    file.truncate(2)
-    file.truncate(4)
-    assert bytes(file.view()) == b"ab\0\0"
-    assert file.append(b"z") == 4
-    assert storage.size_bytes("a") == 5
-
-
 def test_a_view_shows_what_there_was_when_it_was_taken(storage: Storage) -> None:
     storage.make_directory("t-0")
     file = storage.open("t-0/a", create=True)
@@ -92,12 +56,6 @@ def test_a_view_shows_what_there_was_when_it_was_taken(storage: Storage) -> None
     assert bytes(view) == b"0123456789" * 1000
 
 
-def test_a_view_cannot_be_written_to(storage: Storage) -> None:
-    file = storage.open("a", create=True)
-    file.append(b"abc")
-    assert file.view().readonly
-
-
 def test_an_open_file_goes_on_under_its_new_name(storage: Storage) -> None:
     storage.make_directory("t-0")
     file = storage.open("t-0/a", create=True)
@@ -109,13 +67,6 @@ def test_an_open_file_goes_on_under_its_new_name(storage: Storage) -> None:
     file.append(b"yz")
     assert bytes(held) == b"x"
     assert storage.read("t-1/a.swap") == b"yz"
-
-
-def test_a_rename_takes_the_place_of_a_file(storage: Storage) -> None:
-    write(storage, "old", b"1")
-    write(storage, "new", b"2")
-    storage.rename("old", "new")
-    assert (storage.list(), storage.read("new")) == (("new",), b"1")
 
 
 def test_a_rename_stays_in_its_directory(storage: Storage) -> None:
@@ -188,14 +139,6 @@ def test_no_path_leads_out_of_the_root(storage: Storage, path: str) -> None:
             use(path)
     with pytest.raises(UsageError):
         storage.replace(path, b"")
-
-
-def test_a_file_is_replaced_whole(storage: Storage) -> None:
-    storage.make_directory("d")
-    storage.replace("d/a", b"first, and longer")
-    storage.replace("d/a", b"second")
-    assert storage.read("d/a") == b"second"
-    assert storage.list("d") == ("a",)
 
 
 def test_times_can_be_set(storage: Storage) -> None:

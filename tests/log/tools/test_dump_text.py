@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import struct
 from pathlib import Path
-from typing import Final
 
 import pytest
 
@@ -140,9 +139,6 @@ def test_a_snapshot_that_cannot_be_read_is_told_as_kafka_tells_it_and_as_damage(
     assert found.out == f"Dumping {path}\n"
     assert found.err.splitlines()[0] == f"Snapshot failed schema validation: {said}"
     assert str(path) in found.err.splitlines()[1]
-
-
-CUT: Final = "java.nio.BufferUnderflowException"
 
 
 def test_a_wrong_checksum_of_a_snapshot_has_kafkas_words(tmp_path: Path) -> None:
