@@ -52,6 +52,8 @@ _TRUNCATING: Final = ReplicaRole.TRUNCATING
 _PARKED: Final = ReplicaRole.PARKED
 _RETRY: Final = ReplicaRoleInput.RETRY
 
+_EPOCH_BITS: Final = 32
+
 _NEWS: Final = {
     FirstStep.CUT_TO_HIGH_WATERMARK: ReplicaRoleInput.MAKE_FOLLOWER_FETCHING,
     FirstStep.ASK_EPOCH_END: ReplicaRoleInput.MAKE_FOLLOWER_TRUNCATING,
@@ -80,7 +82,8 @@ class FollowerRole:
         self.replica_role = ReplicaRole.NONE
         self._role_settings = role_settings
         self._patience_ms = DurationMs(role_settings.fetch_wait_ms + role_settings.answer_ms_max)
-        self._number = 0
+        # Answers to this broker's earlier follower roles of the partition, which may still come, have lower numbers.
+        self._number = max(state.leader_epoch, 0) << _EPOCH_BITS
         self._sent_offset = UNKNOWN_OFFSET
         self._prepare_request(log.state)
 

@@ -1,9 +1,7 @@
 """Run named fault scenarios and compare each result with the known outcome.
 
 - clients: Clients of a scenario: one that sends single writes and requests on order, and a consumer.
-- operations: Operations of a scenario: single writes and reads, admin requests, held messages and crashes.
-- disk_faults: Operations on disks: a directory that fails, and a log with another topic's id.
-- zombie_controller: A replaced controller that stays alive, with leaders that still send it AlterPartition.
+- operations: Define the operations of a scenario: requests, held messages, crashes, disks, controllers.
 - extension: Performs a scenario's operations in a run, and notes the logs and responses that the scenario compares.
 - result: Results of scenarios, and scenarios without a cluster: a script over one log or one search.
 - scenario: A fault scenario as data: a cluster, faults and operations, and the expected states and responses.

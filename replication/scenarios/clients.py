@@ -46,12 +46,11 @@ from replication.simulation.options import WALL_CLOCK_MS
 
 @attrs.frozen
 class SendWrite(HostedMessage):
-    """Tell the client to send one record to `broker` now, with `key` if one is given."""
+    """Tell the client to send one record to `broker` now."""
 
     broker: NodeId
     partition: int
     acks: int
-    key: bytes | None = None
 
 
 @attrs.frozen
@@ -78,7 +77,7 @@ class ScriptedClient:
             write = self._history.write(message.partition, message.acks, now_ms)
             write.fate = Fate.UNKNOWN
             self._writes[write.value] = write
-            batch = _batch(write, message.key, now_ms)
+            batch = _batch(write, now_ms)
             out.send(Address(message.broker), Produce(message.partition, write.value, message.acks, batch))
         elif isinstance(message, SendRequest):
             out.send(message.receiver, message.question)
@@ -93,9 +92,9 @@ class ScriptedClient:
             write.offset = response.offset
 
 
-def _batch(write: Write, key: bytes | None, now_ms: TimeMs) -> bytes:
+def _batch(write: Write, now_ms: TimeMs) -> bytes:
     value = write.value.to_bytes(VALUE_BYTES, "big")
-    return build_batch(BatchSpec(), (Record(Offset(0), TimeMs(WALL_CLOCK_MS + now_ms), key, value),))
+    return build_batch(BatchSpec(), (Record(Offset(0), TimeMs(WALL_CLOCK_MS + now_ms), None, value),))
 
 
 _POLL_MS: Final = DurationMs(500)

@@ -36,15 +36,9 @@ from replication.roles.outbox import Outbox
 from replication.roles.replica_log import ReplicaLog
 from replication.rules.produce import Fate
 from replication.scenarios.clients import PositionConsumer, ScriptedClient
-from replication.scenarios.disk_faults import DiskFault
-from replication.scenarios.operations import Operation, ScenarioContext, StartConsumer
-from replication.scenarios.zombie_controller import zombie_controller
+from replication.scenarios.operations import DiskFault, Operation, ScenarioContext, StartConsumer
 from replication.simulation.cluster import Cluster
 from replication.zookeeper.messages import LeaderAndIsrResponse
-
-DIVERGING = "FetchResponse, diverging"
-"""The name under which Fetch responses with a diverging epoch (KIP-595) are counted."""
-
 
 _RESPONSES: Final = (
     ProduceResponse,
@@ -90,8 +84,7 @@ class ScenarioExtension:
     def join(self, cluster: Cluster) -> None:
         """Add the scenario's clients to the cluster and schedule the operations."""
         client = cluster.join(lambda _: ScriptedClient(cluster.history))
-        former = cluster.join(lambda _: zombie_controller())
-        context = ScenarioContext(cluster, client, former)
+        context = ScenarioContext(cluster, client)
         for operation in self._operations:
             if isinstance(operation, DiskFault):
                 operation.join(cluster)
@@ -130,8 +123,6 @@ class ScenarioExtension:
             error = _error_of(message)
             if error is not None:
                 self.responses[type(message).__name__, error] += 1
-            if isinstance(message, FetchResponse) and message.answer.diverging is not None:
-                self.responses[DIVERGING, ErrorCode.NONE] += 1
 
 
 def values_in(log: ReplicaLog) -> Iterator[int]:

@@ -1,4 +1,4 @@
-"""Define the operations of a scenario: single writes and reads, admin requests, held messages and crashes.
+"""Define the operations of a scenario: requests, held messages, crashes, disks, controllers.
 
 Brokers are plain numbers here, as in a plan of faults. `LosePower` loses an exact number of records of each log, which
 `Fault` draws at random; flushed records stay.
@@ -13,12 +13,18 @@ import attrs
 from broker.ids import BrokerId, Offset
 from broker.units import MIB, TimeMs
 from log.partition.partition_log import PartitionLog
+from log.storage.faults import Fault as LogFault
+from log.storage.metadata_files import PARTITION_METADATA_FILE, PartitionMetadata, write_partition_metadata
 from replication.retention import DeleteRecords
 from replication.roles.messages import CONTROLLER, Address, ConsumerFetch, Message, NodeId
+from replication.roles.outbox import Outbox
 from replication.rules.produce import ACKS_ALL
 from replication.scenarios.clients import PositionConsumer, SendRequest, SendWrite
 from replication.simulation.cluster import Cluster
+from replication.simulation.disks import ArmedStorage
+from replication.simulation.former_controller import FormerController
 from replication.simulation.network import Hold
+from replication.simulation.node import topic_id_of
 
 _MANY: Final = 1_000_000
 _READ_BYTES_MAX: Final = MIB
@@ -26,11 +32,10 @@ _READ_BYTES_MAX: Final = MIB
 
 @attrs.frozen
 class ScenarioContext:
-    """Hold what operations act on: the cluster, the scenario's client and the former controller."""
+    """Hold what operations act on: the cluster and the scenario's client."""
 
     cluster: Cluster
     client: NodeId
-    former: NodeId
 
 
 class Operation(Protocol):
@@ -54,7 +59,6 @@ class SendRecord:
     broker: int
     acks: int = ACKS_ALL
     partition: int = 0
-    key: bytes | None = None
 
     def perform(self, context: ScenarioContext) -> None:
         """Let the client send the record."""
@@ -62,7 +66,7 @@ class SendRecord:
         acks = "all" if self.acks == ACKS_ALL else self.acks
         text = f"value {len(cluster.history.writes)} is sent to broker {self.broker}, acks={acks}"
         cluster.trace.line(cluster.now_ms, text)
-        context.cluster.deliver(context.client, SendWrite(NodeId(self.broker), self.partition, self.acks, self.key))
+        context.cluster.deliver(context.client, SendWrite(NodeId(self.broker), self.partition, self.acks))
 
 
 @attrs.frozen
@@ -228,3 +232,73 @@ def start_broker(cluster: Cluster, broker: BrokerId) -> None:
     if cluster.nodes[broker].role is None:
         cluster.trace.line(cluster.now_ms, f"broker {broker} starts")
         cluster.start_broker(broker)
+
+
+@attrs.frozen
+class DiskFault:
+    """Fail a broker's next matching disk operation after `at_ms`; restart the process at `until_ms` if it ends."""
+
+    at_ms: int
+    broker: int
+    fault: LogFault
+    until_ms: int
+
+    def join(self, cluster: Cluster) -> None:
+        """Wrap the machine's storage in one that can fail."""
+        node = cluster.nodes[BrokerId(self.broker)]
+        node.storage = ArmedStorage(node.storage)
+
+    def perform(self, context: ScenarioContext) -> None:
+        """Arm the fault."""
+        cluster, broker = context.cluster, BrokerId(self.broker)
+        node = cluster.nodes[broker]
+        assert isinstance(node.storage, ArmedStorage)
+        node.storage.arm(self.fault)
+        text = f"a disk of broker {broker} is about to fail: {self.fault.kind.value} at {self.fault.pattern}"
+        cluster.trace.line(cluster.now_ms, text)
+
+        def end_without_disk(world: Cluster, receiver: NodeId, _message: Message, _out: Outbox) -> None:
+            if receiver == NodeId(broker) and node.role is not None and node.has_no_disk:
+                node.kill()
+                world.trace.line(world.now_ms, f"broker {broker} has lost its last disk and ends")
+                world.at(self.until_ms, lambda: start_broker(world, broker))
+
+        cluster.watches.append(end_without_disk)
+
+
+@attrs.frozen
+class WrongTopicId:
+    """Write the id of another topic into the partition.metadata file of a log."""
+
+    at_ms: int
+    broker: int
+    partition: int
+    topic_id: int
+
+    def perform(self, context: ScenarioContext) -> None:
+        """Overwrite the file."""
+        node = context.cluster.nodes[BrokerId(self.broker)]
+        path = f"{node.directory_of(self.partition)}/{PARTITION_METADATA_FILE}"
+        write_partition_metadata(node.storage, path, PartitionMetadata(topic_id_of(self.topic_id)))
+        text = f"on broker {self.broker} the log of partition {self.partition} now says it is of topic {self.topic_id}"
+        context.cluster.trace.line(context.cluster.now_ms, text)
+
+
+@attrs.frozen
+class ZombieController:
+    """Let leaders send AlterPartition to the controller of `at_ms`, which has been replaced, until `until_ms`."""
+
+    at_ms: int
+    until_ms: int
+
+    def perform(self, context: ScenarioContext) -> None:
+        """Copy the controller, and let brokers ask the copy."""
+        cluster = context.cluster
+        cluster.former = FormerController(cluster.controller, frozenset(map(NodeId, cluster.nodes)), agrees=True)
+        text = f"another controller takes over; leaders still ask the former one until {self.until_ms} ms"
+        cluster.trace.line(cluster.now_ms, text)
+
+        def forget() -> None:
+            cluster.former = None
+
+        cluster.at(self.until_ms, forget)

@@ -75,7 +75,7 @@ def no_response(kind: str, error: ErrorCode = ErrorCode.NONE) -> ExpectedRespons
 class Scenario:
     """Describe one scenario.
 
-    `lost_min` and `lost_max` bound the count of lost records of acks=all, `lost_acks_one_min` that of acks=1.
+    `lost_min` and `lost_max` bound the count of lost records of acks=all.
     `lost_values` replaces them where a scenario fixes each write: the acknowledged values, whatever the acks, that
     the leader lacks at the end. `read_values` are the values that each consumer among the operations reads. With
     `retention` logs are deleted and compacted while they run.
@@ -94,7 +94,6 @@ class Scenario:
     breaks: frozenset[str] = frozenset()
     lost_min: int = 0
     lost_max: int = 0
-    lost_acks_one_min: int = 0
     lost_values: tuple[int, ...] | None = None
     read_values: tuple[tuple[int, ...], ...] = ()
     retention: Retention | None = None
@@ -185,6 +184,3 @@ def _lost(scenario: Scenario, outcome: Outcome) -> Iterator[str]:
     by_all = sum(lost.acks == ACKS_ALL for lost in outcome.durability.lost)
     if scenario.lost_values is None and not scenario.lost_min <= by_all <= scenario.lost_max:
         yield f"{by_all} records of acks=all are lost, expected {scenario.lost_min} to {scenario.lost_max}"
-    by_one = len(outcome.durability.lost) - by_all
-    if by_one < scenario.lost_acks_one_min:
-        yield f"{by_one} records of acks=1 are lost, expected {scenario.lost_acks_one_min} or more"

@@ -285,7 +285,7 @@ class Cluster:
             own = self.controller_address
             if self.is_without_controller or receiver.incarnation not in (own.incarnation, ANY_INCARNATION):
                 return None
-            if self.former is not None and self.former.takes(sender):
+            if self.former is not None and self.former.takes(sender, message):
                 self.former.handle(message, sender, TimeMs(at_ms), self._out)
                 return own
             self.controller.handle(message, sender, TimeMs(at_ms), self._out)

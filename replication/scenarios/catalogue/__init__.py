@@ -11,14 +11,11 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from replication.scenarios.catalogue.controllers import CONTROLLERS
-from replication.scenarios.catalogue.durability import DURABILITY
-from replication.scenarios.catalogue.elections import ELECTIONS
-from replication.scenarios.catalogue.failover import FAILOVER
+from replication.scenarios.catalogue.durability import DURABILITY, RETENTION
+from replication.scenarios.catalogue.elections import ELECTIONS, FAILOVER
 from replication.scenarios.catalogue.groups import GROUP_COORDINATORS
 from replication.scenarios.catalogue.isr_changes import ISR_CHANGES
-from replication.scenarios.catalogue.reassignment import REASSIGNMENT
-from replication.scenarios.catalogue.retention import RETENTION
+from replication.scenarios.catalogue.reassignment import CONTROLLERS, REASSIGNMENT
 from replication.scenarios.catalogue.stale_messages import STALE_MESSAGES
 from replication.scenarios.catalogue.storage import STORAGE
 from replication.scenarios.catalogue.truncation import TRUNCATION

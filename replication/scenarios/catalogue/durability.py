@@ -1,4 +1,4 @@
-"""Scenarios of lagging followers and small ISRs: S28, S31, S32, S46, S47."""
+"""Scenarios of lagging followers, small ISRs and deleted records that come back."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from typing import Final
 import attrs
 
 from broker.error_codes import ErrorCode
-from broker.units import DurationMs, SizeBytes
+from broker.units import HOUR_MS, DurationMs, SizeBytes
+from replication.retention import Retention
 from replication.rules.switches import CURRENT, without
-from replication.scenarios.catalogue.common import PATIENT, UNCLEAN, fault
-from replication.scenarios.operations import Crash, HoldMessages, SendRecord, StartConsumer
+from replication.scenarios.catalogue.common import NO_ELR, PAIR, PATIENT, QUIET_TRIO, UNCLEAN, fault, reassign_and_elect
+from replication.scenarios.operations import Crash, DeleteBelow, FetchFrom, HoldMessages, SendRecord, StartConsumer
 from replication.scenarios.scenario import (
     DEFAULT_PARTITION_SETTINGS,
     DEFAULT_ROLE_SETTINGS,
@@ -37,41 +38,6 @@ _S28: Final = Scenario(
     lost_values=(),
 )
 
-_S31: Final = Scenario(
-    name="S31",
-    title="Idle partition keeps its ISR",
-    how="Broker 2 does not fetch for a minute, but nothing is written: it has every record and stays.",
-    source="KAFKA-7152",
-    producers=0,
-    consumers=0,
-    plan=(fault(5_000, FaultKind.CUT_PEERS, 2, 60_000),),
-    operations=(SendRecord(4_000, 0),),
-    expected_states=(ExpectedState(64_000, leader=0, isr=(0, 1, 2)),),
-    duration_ms=DurationMs(70_000),
-    lost_values=(),
-)
-
-_S32: Final = Scenario(
-    name="S32",
-    title="Stopping follower does not hold the high watermark back",
-    how="Broker 2 is stopping and has left the ISR with every record. The leader must not wait for it any more.",
-    source="KAFKA-15021",
-    role_settings=PATIENT,
-    producers=0,
-    consumers=0,
-    plan=(fault(5_000, FaultKind.STOP, 2, 20_000),),
-    operations=(
-        HoldMessages(5_000, 20_000, "BrokerHeartbeatResponse", receiver=2),
-        HoldMessages(7_500, 30_000, "FetchResponse", receiver=2),
-        SendRecord(9_000, 0),
-    ),
-    expected_states=(
-        ExpectedState(8_900, leader=0, isr=(0, 1)),
-        ExpectedState(9_100, isr=(0, 1), high_watermarks=(1, 0, 0)),
-    ),
-    expected_responses=(ExpectedResponses("ProduceResponse", ErrorCode.NONE),),
-    lost_values=(),
-)
 
 _S46: Final = Scenario(
     name="S46",
@@ -124,27 +90,43 @@ _S47: Final = Scenario(
 
 DURABILITY: Final = (
     _S28,
-    _S31,
-    attrs.evolve(
-        _S31,
+    Scenario(
         name="S31-before",
         title="Follower of an idle partition leaves the ISR",
-        how="As S31, but the time of the last fetch decides: broker 2 leaves the ISR though it has every record.",
-        settings=attrs.evolve(DEFAULT_PARTITION_SETTINGS, rules=without(CURRENT, "caught_up_at_end_offset")),
+        how="Broker 2 does not fetch for a minute, and nothing is written. The time of the last fetch decides: broker "
+        "2 leaves the ISR though it has every record.",
+        source="KAFKA-7152",
+        producers=0,
+        consumers=0,
+        plan=(fault(5_000, FaultKind.CUT_PEERS, 2, 60_000),),
+        operations=(SendRecord(4_000, 0),),
         expected_states=(ExpectedState(64_000, leader=0, isr=(0, 1)),),
+        duration_ms=DurationMs(70_000),
+        lost_values=(),
+        settings=attrs.evolve(DEFAULT_PARTITION_SETTINGS, rules=without(CURRENT, "caught_up_at_end_offset")),
     ),
-    _S32,
-    attrs.evolve(
-        _S32,
+    Scenario(
         name="S32-before",
         title="Stopping follower holds the high watermark back",
-        how="As S32, but the leader waits for broker 2: the write times out.",
-        settings=attrs.evolve(DEFAULT_PARTITION_SETTINGS, rules=without(CURRENT, "high_watermark_ignores_ineligible")),
+        how="Broker 2 is stopping and has left the ISR with every record. The leader still waits for it: the write "
+        "times out.",
+        source="KAFKA-15021",
+        role_settings=PATIENT,
+        producers=0,
+        consumers=0,
+        plan=(fault(5_000, FaultKind.STOP, 2, 20_000),),
+        operations=(
+            HoldMessages(5_000, 20_000, "BrokerHeartbeatResponse", receiver=2),
+            HoldMessages(7_500, 30_000, "FetchResponse", receiver=2),
+            SendRecord(9_000, 0),
+        ),
         expected_states=(
             ExpectedState(8_900, leader=0, isr=(0, 1)),
             ExpectedState(9_100, isr=(0, 1), high_watermarks=(0, 0, 0)),
         ),
         expected_responses=(ExpectedResponses("ProduceResponse", ErrorCode.REQUEST_TIMED_OUT),),
+        lost_values=(),
+        settings=attrs.evolve(DEFAULT_PARTITION_SETTINGS, rules=without(CURRENT, "high_watermark_ignores_ineligible")),
     ),
     _S47,
     attrs.evolve(
@@ -156,12 +138,80 @@ DURABILITY: Final = (
         read_values=((0, 1, 2, 5),),
     ),
     _S46,
-    attrs.evolve(
-        _S46,
-        name="S46-after",
-        title="Follower joins and leaves the ISR, with the proposed fix",
-        how="As S46, but below min.insync.replicas only a follower with every record joins.",
-        settings=attrs.evolve(_S46.settings, rules=attrs.evolve(CURRENT, isr_join_caught_up_under_min_isr=True)),
-        expected_responses=(ExpectedResponses("AlterPartitionResponse", count_max=6),),
+)
+
+
+_BY_ORDER: Final = Retention(segment_bytes=SizeBytes(500), check_ms=DurationMs(HOUR_MS))
+"""Segments of six records; retention and cleaner run when the scenario says so."""
+
+
+def _send_records(at_ms: int, broker: int, count: int) -> tuple[SendRecord, ...]:
+    """Return `count` writes, 100 ms apart."""
+    return tuple(SendRecord(at_ms + 100 * place, broker) for place in range(count))
+
+
+_S93: Final = attrs.evolve(
+    QUIET_TRIO,
+    name="S93",
+    title="Deleted records are back after a clean election",
+    how="Brokers 1 and 2 stop cleanly, 2 last: it may still be elected. m0 to m2 are deleted, which is answered at "
+    "once: DeleteRecords waits only for live replicas. Then 0 dies, and 2 comes back and is elected with the "
+    "deleted records; 0 has not written its log start offset to disk either.",
+    source="Partition.lowWatermarkIfLeader; KIP-107, KIP-966",
+    retention=_BY_ORDER,
+    plan=(fault(6_000, FaultKind.STOP, 1, 60_000), fault(12_000, FaultKind.STOP, 2, 20_000)),
+    operations=(*_send_records(5_000, 0, 4), DeleteBelow(20_000, 0, 3), Crash(30_000, 0, 50_000)),
+    expected_states=(
+        ExpectedState(19_900, leader=0, isr=(0,), elr=(2,), log_starts=(0, 0, 0)),
+        ExpectedState(21_000, leader=0, log_starts=(3, 0, 0), logs=((3,), (0, 1, 2, 3), (0, 1, 2, 3))),
+        ExpectedState(49_000, leader=2, isr=(2,), log_starts=(3, 0, 0)),
+        ExpectedState(59_500, leader=2, log_starts=(0, 0, 0)),
     ),
+    expected_responses=(ExpectedResponses("DeleteRecordsResponse", ErrorCode.NONE, 1, 1),),
+    lost_values=(),
+)
+
+
+_S95: Final = attrs.evolve(
+    PAIR,
+    name="S95",
+    title="Leader forgets its log start offset but not its deleted leader epochs",
+    how="Broker 0 leads and has m1 at offset 1, which no follower copies; it dies, and 1 writes m2 there, m3 and m4. "
+    "Records below offset 3 are deleted: 1 removes the earlier epochs, on disk too, and dies before it writes its "
+    "log start offset, which is 0 again. Broker 0 comes back and learns that its epoch ended at 3: it keeps m1 "
+    "and copies the records behind it. Both are in sync and differ at offset 1 for ever; when 0 leads, consumers "
+    "read m1. UnifiedLog of 4.0.1 does so on such a directory: opened at 0, it knows one epoch, from 3 on, and "
+    "answers that the epoch before ended at 3.",
+    source="UnifiedLog.maybeIncrementLogStartOffset (epochs are written at once, in the background, the start each "
+    "minute), LogSegment.recover, which adds no older epoch",
+    settings=attrs.evolve(NO_ELR, min_isr=1),
+    retention=_BY_ORDER,
+    role_settings=DEFAULT_ROLE_SETTINGS,
+    duration_ms=DurationMs(60_000),
+    operations=(
+        SendRecord(5_000, 0),
+        HoldMessages(5_500, 9_000, "Fetch", sender=1),
+        SendRecord(5_700, 0, acks=1),
+        Crash(6_000, 0, 40_000),
+        *_send_records(16_000, 1, 3),
+        DeleteBelow(18_000, 1, 3),
+        Crash(20_000, 1, 21_000),
+        *reassign_and_elect(50_000, 0, 1),
+        FetchFrom(55_000, 0, 0),
+    ),
+    expected_states=(
+        ExpectedState(19_500, leader=1, isr=(1,), log_starts=(0, 3), logs=((0, 1), (4,))),
+        ExpectedState(39_000, leader=1, isr=(1,), log_starts=(0, 0), logs=((0, 1), (0, 2, 3, 4))),
+        ExpectedState(49_000, leader=1, isr=(1, 0), logs=((0, 1, 3, 4), (0, 2, 3, 4))),
+        ExpectedState(55_000, leader=0, isr=(1, 0)),
+    ),
+    breaks=frozenset({"I17"}),
+    lost_values=(2,),
+    is_strict=False,
+)
+
+
+RETENTION: Final = (
+    _S93,
+    _S95,
 )

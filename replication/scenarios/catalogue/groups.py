@@ -12,7 +12,7 @@ import attrs
 
 from broker.error_codes import ErrorCode
 from broker.group.members import InstanceId
-from broker.units import MINUTE_MS, DurationMs, TimeMs
+from broker.units import DurationMs, TimeMs
 from replication.groups.client.options import ClientOptions, ClientSpec
 from replication.groups.client.protocols import DEFAULT_ASSIGNORS, GroupProtocol
 from replication.groups.common.events import Event, EventKind
@@ -66,36 +66,6 @@ def _killed(at_ms: int, broker: int, for_ms: int) -> Fault:
     return Fault(TimeMs(at_ms), FaultKind.KILL, broker, DurationMs(for_ms))
 
 
-S63: Final = GroupScenario(
-    name="S63-failover",
-    title="Zombie member commits to a coordinator that has come back",
-    how="Broker 0 dies and member a is paused; broker 1 coordinates, removes a and gives all partitions to b; then "
-    "broker 0 leads again. Member a resumes with its old generation, and broker 0 knows from the log that a is no "
-    "member.",
-    source="Kafka ClassicGroup.validateOffsetCommit, GroupMetadataManager.replay",
-    members=(
-        _member("a", GroupProtocol.EAGER, Event(TimeMs(20_000), EventKind.FREEZE, DurationMs(100_000))),
-        _member("b", GroupProtocol.EAGER, start_ms=3_100),
-    ),
-    faults=(_killed(22_000, 0, 15_000),),
-    expected_states=(
-        ExpectedGroup(19_000, coordinator=0, state="STABLE", generation=1),
-        ExpectedGroup(
-            100_000,
-            coordinator=0,
-            state="STABLE",
-            generation=2,
-            owned={"a": ("t-0", "t-1"), "b": ("t-0", "t-1", "t-2")},
-        ),
-    ),
-    expected_responses=(
-        ExpectedGroupResponses("OffsetCommitResponse", ErrorCode.UNKNOWN_MEMBER_ID, 1, member="a"),
-        ExpectedGroupResponses("OffsetCommitResponse", ErrorCode.UNKNOWN_MEMBER_ID, 0, 0, member="b"),
-        ExpectedGroupResponses("HeartbeatResponse", ErrorCode.NOT_COORDINATOR, member="b"),
-    ),
-    role_settings=_GIVING_BACK,
-    duration_ms=DurationMs(3 * MINUTE_MS),
-)
 S65: Final = GroupScenario(
     name="S65-failover",
     title="Static member restarts during a coordinator failover",
@@ -219,4 +189,4 @@ SHARED_GROUP_ID: Final = GroupScenario(
     deaths=1,
 )
 
-GROUP_COORDINATORS: Final = (S63, S65, S66, S67, S71, SHARED_GROUP_ID)
+GROUP_COORDINATORS: Final = (S65, S66, S67, S71, SHARED_GROUP_ID)

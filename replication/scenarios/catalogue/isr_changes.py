@@ -1,4 +1,4 @@
-"""Kafka's bugs of ISR changes, each without and with its fix: S06, S09 to S12; S100 has none."""
+"""Changes of the ISR: bugs that Kafka has fixed, and one that it has not (S100)."""
 
 from __future__ import annotations
 
@@ -20,128 +20,6 @@ from replication.scenarios.catalogue.common import (
 from replication.scenarios.operations import Crash, HoldMessages, SendRecord
 from replication.scenarios.scenario import DEFAULT_ROLE_SETTINGS, ExpectedResponses, ExpectedState, no_response
 from replication.simulation import FaultKind
-
-_S06: Final = attrs.evolve(
-    QUIET_TRIO,
-    name="S06",
-    title="Follower may join the ISR only with the leader's epoch start",
-    how="Brokers 0 and 2 hold the committed m0, and 2 becomes leader before it knows that m0 is committed. Broker 1 "
-    "comes back empty: it has the high watermark of 2, but not the start offset of the leader's epoch, and stays "
-    "out. Then 2 dies.",
-    source="KAFKA-7128",
-    operations=(
-        Crash(4_000, 1, 14_300),
-        SendRecord(14_000, 0),
-        HoldMessages(14_040, 40_000, "Fetch", sender=0),
-        HoldMessages(14_040, 40_000, "FetchResponse", receiver=1),
-        HoldMessages(14_290, 14_600, "Fetch", sender=1, count_max=1),
-        *reassign_and_elect(14_050, 2, 1, 0),
-        Crash(15_000, 2, 45_000),
-    ),
-    expected_states=(
-        ExpectedState(14_040, leader=0, isr=(0, 2), logs=((0,), (), (0,)), high_watermarks=(1, 0, 0)),
-        ExpectedState(14_900, leader=2, isr=(0, 2), logs=((0,), (), (0,))),
-        ExpectedState(30_000, leader=0, isr=(0,)),
-    ),
-    lost_values=(),
-)
-
-_S09: Final = attrs.evolve(
-    QUIET_TRIO,
-    name="S09",
-    title="Leader keeps the old ISR until AlterPartition removes a follower",
-    how="Broker 1 does not fetch, and 0 asks to remove it from the ISR; the request is late. Leader 0 commits nothing "
-    "without 1 until the controller has agreed, as the controller may still elect 1.",
-    source="KIP-497 (AsyncIsr in hachikuji/kafka-specification)",
-    settings=settings_without(lag_ms_max=QUICK_LAG),
-    operations=(
-        HoldMessages(5_000, 30_000, "Fetch", sender=1),
-        HoldMessages(5_000, 30_000, "AlterPartition", sender=0),
-        SendRecord(5_600, 0),
-        SendRecord(7_500, 0),
-        Crash(9_000, 0, 40_000),
-    ),
-    expected_states=(
-        ExpectedState(8_900, leader=0, isr=(0, 1, 2), logs=((0, 1), (), (0, 1)), high_watermarks=(0, 0, 0)),
-        ExpectedState(20_000, leader=1, isr=(1, 2)),
-    ),
-    expected_responses=(no_response("ProduceResponse"),),
-    lost_values=(),
-)
-
-_S10: Final = attrs.evolve(
-    QUIET_TRIO,
-    name="S10",
-    title="Leader counts a joining follower before AlterPartition is answered",
-    how="Leader 0 asks to add 1 to the ISR. It commits only what 1 has too while the request is on its way, as the "
-    "controller may add 1 and elect it. No disk has failed.",
-    source="KIP-497; Vanlightly/kafka-tlaplus, section 6.5.2",
-    settings=settings_without(lag_ms_max=QUICK_LAG),
-    operations=(
-        Crash(4_000, 1, 15_000),
-        HoldMessages(14_000, 17_100, "AlterPartition", sender=0),
-        HoldMessages(14_000, 40_000, "FetchResponse", receiver=1),
-        SendRecord(16_700, 0),
-        Crash(17_300, 0, 45_000),
-    ),
-    expected_states=(
-        ExpectedState(17_000, leader=0, isr=(0, 2), logs=((0,), (), (0,)), high_watermarks=(0, 0, 0)),
-        ExpectedState(17_250, leader=0, isr=(0, 2, 1)),
-        ExpectedState(30_000, leader=1),
-    ),
-    expected_responses=(no_response("ProduceResponse"),),
-    lost_values=(),
-)
-
-_S11: Final = attrs.evolve(
-    QUIET_TRIO,
-    name="S11",
-    role_settings=DEFAULT_ROLE_SETTINGS,
-    title="Broker epoch keeps a restarted replica out of the ISR",
-    how="Leader 0 asks to add 1, which has every record; before the request arrives, 1 loses its disk and registers "
-    "again. The request carries the old broker epoch, and the controller refuses it.",
-    source="KIP-903, KAFKA-14617",
-    plan=(fault(16_500, FaultKind.WIPE, 1, 500),),
-    operations=(
-        SendRecord(5_000, 0),
-        Crash(6_000, 1, 16_000),
-        HoldMessages(15_500, 27_500, "AlterPartition", sender=0),
-        HoldMessages(16_600, 60_000, "FetchResponse", receiver=1),
-        Crash(28_500, 0, 55_000),
-    ),
-    expected_states=(
-        ExpectedState(27_000, leader=0, isr=(0, 2), logs=((0,), (), (0,))),
-        ExpectedState(28_000, leader=0, isr=(0, 2)),
-        ExpectedState(45_000, leader=2),
-    ),
-    expected_responses=(ExpectedResponses("AlterPartitionResponse", ErrorCode.INELIGIBLE_REPLICA),),
-    lost_values=(),
-)
-
-_S12: Final = attrs.evolve(
-    QUIET_TRIO,
-    name="S12",
-    title="Fenced replica may not join the ISR",
-    how="Leader 0 asks to add 1; 1 dies and is fenced before the request arrives, and the controller refuses it.",
-    source="KIP-841",
-    operations=(
-        Crash(6_000, 1, 16_000),
-        HoldMessages(15_500, 28_000, "AlterPartition", sender=0),
-        Crash(17_000, 1, 50_000),
-        SendRecord(28_500, 0),
-    ),
-    expected_states=(
-        ExpectedState(27_900, leader=0, isr=(0, 2)),
-        ExpectedState(28_400, leader=0, isr=(0, 2)),
-        ExpectedState(45_000, leader=0, isr=(0, 2), high_watermarks=(1, 0, 1)),
-    ),
-    expected_responses=(
-        ExpectedResponses("AlterPartitionResponse", ErrorCode.INELIGIBLE_REPLICA),
-        no_response("ProduceResponse", ErrorCode.REQUEST_TIMED_OUT),
-    ),
-    lost_values=(),
-)
-
 
 _S100: Final = attrs.evolve(
     PAIR,
@@ -174,81 +52,107 @@ _S100: Final = attrs.evolve(
 )
 
 ISR_CHANGES: Final = (
-    _S06,
     attrs.evolve(
-        _S06,
+        QUIET_TRIO,
         name="S06-before",
         title="Empty follower joins the ISR of a new leader and loses a committed record",
-        how="As S06, but the high watermark of 2 is enough to join: 1 is in the ISR without m0, and is elected.",
-        settings=settings_without("isr_join_epoch_start"),
+        how="Brokers 0 and 2 hold the committed m0, and 2 becomes leader before it knows that m0 is committed. Broker "
+        "1 comes back empty. To have the high watermark of 2 is enough to join: 1 is in the ISR without m0, and "
+        "is elected when 2 dies. By the fix it needs the start offset of the leader's epoch.",
+        source="KAFKA-7128",
+        operations=(
+            Crash(4_000, 1, 14_300),
+            SendRecord(14_000, 0),
+            HoldMessages(14_040, 40_000, "Fetch", sender=0),
+            HoldMessages(14_040, 40_000, "FetchResponse", receiver=1),
+            HoldMessages(14_290, 14_600, "Fetch", sender=1, count_max=1),
+            *reassign_and_elect(14_050, 2, 1, 0),
+            Crash(15_000, 2, 45_000),
+        ),
         expected_states=(
-            _S06.expected_states[0],
+            ExpectedState(14_040, leader=0, isr=(0, 2), logs=((0,), (), (0,)), high_watermarks=(1, 0, 0)),
             ExpectedState(14_900, leader=2, isr=(0, 2, 1)),
             ExpectedState(30_000, leader=1),
         ),
-        breaks=frozenset({"I6", "I7", "I9", "I16"}),
         lost_values=(0,),
+        settings=settings_without("isr_join_epoch_start"),
+        breaks=frozenset({"I6", "I7", "I9", "I16"}),
     ),
-    _S09,
     attrs.evolve(
-        _S09,
-        name="S09-before",
-        title="Leader assumes a smaller ISR and two committed records are lost",
-        how="As S09, but 0 commits with 2 alone before the controller has agreed; the controller elects 1 without the "
-        "records.",
-        settings=settings_without("maximal_isr", lag_ms_max=QUICK_LAG),
-        expected_states=(
-            ExpectedState(8_900, leader=0, isr=(0, 1, 2), logs=((0, 1), (), (0, 1)), high_watermarks=(2, 0, 2)),
-            ExpectedState(20_000, leader=1, isr=(1, 2)),
-        ),
-        expected_responses=(ExpectedResponses("ProduceResponse"),),
-        breaks=LOSS | {"I19", "I29"},
-        lost_values=(0, 1),
-    ),
-    _S10,
-    attrs.evolve(
-        _S10,
+        QUIET_TRIO,
         name="S10-before",
         title="Leader ignores a joining follower and a committed record is lost",
-        how="As S10, but 0 commits with 2 alone; the controller adds 1, 0 dies, and 1 is elected without m0.",
+        how="Leader 0 asks to add 1 to the ISR, and commits with 2 alone while the request is on its way; the "
+        "controller adds 1, 0 dies, and 1 is elected without m0. No disk has failed.",
+        source="KIP-497; Vanlightly/kafka-tlaplus, section 6.5.2",
         settings=settings_without("maximal_isr", lag_ms_max=QUICK_LAG),
+        operations=(
+            Crash(4_000, 1, 15_000),
+            HoldMessages(14_000, 17_100, "AlterPartition", sender=0),
+            HoldMessages(14_000, 40_000, "FetchResponse", receiver=1),
+            SendRecord(16_700, 0),
+            Crash(17_300, 0, 45_000),
+        ),
         expected_states=(
             ExpectedState(17_000, leader=0, isr=(0, 2), high_watermarks=(1, 0, 0)),
-            *_S10.expected_states[1:],
+            ExpectedState(17_250, leader=0, isr=(0, 2, 1)),
+            ExpectedState(30_000, leader=1),
         ),
         expected_responses=(ExpectedResponses("ProduceResponse"),),
-        breaks=frozenset({"I4", "I5", "I6", "I7", "I9", "I16"}),
         lost_values=(0,),
+        breaks=frozenset({"I4", "I5", "I6", "I7", "I9", "I16"}),
     ),
-    _S11,
     attrs.evolve(
-        _S11,
+        QUIET_TRIO,
         name="S11-before",
         title="Restarted replica joins the ISR with an empty log and a committed record is lost",
-        how="As S11 without broker epochs in AlterPartition: 1 joins the ISR with an empty log and is elected.",
-        settings=settings_without("isr_join_broker_epoch"),
+        how="Leader 0 asks to add 1, which has every record; before the request arrives, 1 loses its disk and "
+        "registers again. Without broker epochs in AlterPartition 1 joins the ISR with an empty log and is "
+        "elected.",
+        source="KIP-903, KAFKA-14617",
+        role_settings=DEFAULT_ROLE_SETTINGS,
+        plan=(fault(16_500, FaultKind.WIPE, 1, 500),),
+        operations=(
+            SendRecord(5_000, 0),
+            Crash(6_000, 1, 16_000),
+            HoldMessages(15_500, 27_500, "AlterPartition", sender=0),
+            HoldMessages(16_600, 60_000, "FetchResponse", receiver=1),
+            Crash(28_500, 0, 55_000),
+        ),
         expected_states=(
-            _S11.expected_states[0],
+            ExpectedState(27_000, leader=0, isr=(0, 2), logs=((0,), (), (0,))),
             ExpectedState(28_000, leader=0, isr=(0, 2, 1)),
             ExpectedState(45_000, leader=1),
         ),
         expected_responses=(no_response("AlterPartitionResponse", ErrorCode.INELIGIBLE_REPLICA),),
-        breaks=frozenset({"I5", "I6", "I7", "I9", "I16"}),
         lost_values=(0,),
+        settings=settings_without("isr_join_broker_epoch"),
+        breaks=frozenset({"I5", "I6", "I7", "I9", "I16"}),
     ),
     _S100,
-    _S12,
     attrs.evolve(
-        _S12,
+        QUIET_TRIO,
         name="S12-before",
         title="Fenced replica joins the ISR and writes time out",
-        how="As S12, but the controller adds 1, which holds the high watermark back: acks=all times out.",
-        settings=settings_without("isr_join_eligibility", "isr_join_broker_epoch"),
-        expected_states=(_S12.expected_states[0], ExpectedState(28_400, leader=0, isr=(0, 2, 1))),
+        how="Leader 0 asks to add 1; 1 dies and is fenced before the request arrives. The controller adds 1 all the "
+        "same, which holds the high watermark back: acks=all times out.",
+        source="KIP-841",
+        operations=(
+            Crash(6_000, 1, 16_000),
+            HoldMessages(15_500, 28_000, "AlterPartition", sender=0),
+            Crash(17_000, 1, 50_000),
+            SendRecord(28_500, 0),
+        ),
+        expected_states=(
+            ExpectedState(27_900, leader=0, isr=(0, 2)),
+            ExpectedState(28_400, leader=0, isr=(0, 2, 1)),
+        ),
         expected_responses=(
             no_response("AlterPartitionResponse", ErrorCode.INELIGIBLE_REPLICA),
             ExpectedResponses("ProduceResponse", ErrorCode.REQUEST_TIMED_OUT),
         ),
+        lost_values=(),
+        settings=settings_without("isr_join_eligibility", "isr_join_broker_epoch"),
         breaks=frozenset({"I2"}),
     ),
 )

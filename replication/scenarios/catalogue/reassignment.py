@@ -1,45 +1,35 @@
-"""Scenarios of requested elections and reassignments: S39-asked, S50, S51, S54, S99."""
+"""Scenarios of requested elections, reassignments and controllers; those of a quorum are searched."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Final
 
 import attrs
 
 from broker.error_codes import ErrorCode
 from broker.ids import BrokerId
-from broker.units import DurationMs
+from replication.explore import Harm, QuorumModel, QuorumScope
+from replication.explore.search import described, search
 from replication.roles.messages import AlterPartitionReassignments, ElectLeaders
 from replication.rules.election import Election
-from replication.rules.switches import CURRENT, without
-from replication.scenarios.catalogue.common import PATIENT
-from replication.scenarios.operations import AskController, Crash, HoldMessages, SendRecord
-from replication.scenarios.scenario import DEFAULT_PARTITION_SETTINGS, ExpectedResponses, ExpectedState, Scenario
+from replication.rules.switches import CURRENT, rules_of, without
+from replication.scenarios.catalogue.common import reassign_and_elect
+from replication.scenarios.operations import AskController, Crash, HoldMessages, Operation, SendRecord
+from replication.scenarios.result import ComponentScenario, Fact
+from replication.scenarios.scenario import (
+    DEFAULT_PARTITION_SETTINGS,
+    DEFAULT_ROLE_SETTINGS,
+    ExpectedResponses,
+    ExpectedState,
+    Scenario,
+    no_response,
+)
+from replication.simulation.trace import LineSink
 
 
 def _moved(at_ms: int, *replicas: int) -> AskController:
     return AskController(at_ms, AlterPartitionReassignments(0, tuple(BrokerId(replica) for replica in replicas)))
-
-
-_S51: Final = Scenario(
-    name="S51",
-    title="Reassignment from five replicas to three that are out of sync",
-    how="Only 3 and 4, which are to be removed, are in sync. They stay until 0, 1 and 2 are all back in the ISR.",
-    source="KIP-455, KAFKA-15665",
-    brokers=5,
-    replication_factor=5,
-    operations=(
-        Crash(5_000, 0, 30_000),
-        Crash(5_000, 1, 35_000),
-        Crash(5_000, 2, 50_000),
-        _moved(20_000, 0, 1, 2),
-    ),
-    expected_states=(
-        ExpectedState(28_000, leader=3, isr=(3, 4), replicas=(0, 1, 2, 3, 4)),
-        ExpectedState(45_000, leader=3, isr=(3, 4, 0, 1), replicas=(0, 1, 2, 3, 4)),
-        ExpectedState(59_000, leader=0, isr=(0, 1, 2), replicas=(0, 1, 2)),
-    ),
-)
 
 
 _S99: Final = Scenario(
@@ -105,67 +95,111 @@ REASSIGNMENT: Final = (
         ),
     ),
     Scenario(
-        name="S50",
-        title="Reassignment of one replica",
-        how="Partition 0 moves from 0, 1, 2 to 0, 1, 3: 3 copies and joins the ISR, and 2 is removed with a new "
-        "leader epoch.",
-        source="KIP-455",
-        brokers=4,
-        operations=(_moved(5_000, 0, 1, 3),),
-        expected_states=(
-            ExpectedState(4_900, replicas=(0, 1, 2), leader=0, leader_epoch=0),
-            ExpectedState(30_000, replicas=(0, 1, 3), isr=(0, 1, 3), leader=0, leader_epoch=1),
-        ),
-    ),
-    _S51,
-    attrs.evolve(
-        _S51,
         name="S51-before",
         title="Reassignment completes with one target replica in sync",
-        how="As S51, but one of the three is enough: the partition is left with a single replica in sync.",
+        how="A partition is to shrink from five replicas to three that are out of sync. One of the three in sync is "
+        "enough to complete the move: the partition is left with a single replica in sync. By the fix the brokers "
+        "to be removed stay until all three are back.",
+        source="KIP-455, KAFKA-15665",
+        brokers=5,
+        replication_factor=5,
+        operations=(
+            Crash(5_000, 0, 30_000),
+            Crash(5_000, 1, 35_000),
+            Crash(5_000, 2, 50_000),
+            _moved(20_000, 0, 1, 2),
+        ),
+        expected_states=(
+            ExpectedState(28_000, leader=3, isr=(3, 4), replicas=(0, 1, 2, 3, 4)),
+            ExpectedState(33_000, leader=0, isr=(0,), replicas=(0, 1, 2)),
+        ),
         settings=attrs.evolve(
             DEFAULT_PARTITION_SETTINGS, rules=without(CURRENT, "elr", "reassignment_needs_all_targets")
         ),
-        expected_states=(_S51.expected_states[0], ExpectedState(33_000, leader=0, isr=(0,), replicas=(0, 1, 2))),
-    ),
-    Scenario(
-        name="S54",
-        title="Replica is removed and added again in one metadata update",
-        how="Broker 2 is removed, deletes its log, and is added again with an empty one. The leader learns of both at "
-        "once and must forget the old fetch offset of 2. Until then it counts 2 in its ISR.",
-        source="Vanlightly/kafka-tlaplus, section 6.5.4",
-        role_settings=PATIENT,
-        producers=0,
-        consumers=0,
-        operations=(
-            SendRecord(5_000, 0),
-            HoldMessages(5_990, 6_500, "MetadataFetchResponse", receiver=0),
-            _moved(6_000, 0, 1),
-            HoldMessages(6_150, 20_000, "FetchResponse", receiver=2),
-            _moved(6_200, 0, 1, 2),
-        ),
-        expected_states=(
-            ExpectedState(6_100, replicas=(0, 1), isr=(0, 1), leader_epoch=1),
-            ExpectedState(15_000, replicas=(0, 1, 2), isr=(0, 1), logs=((0,), (0,), ())),
-            ExpectedState(30_000, replicas=(0, 1, 2), isr=(0, 1, 2), logs=((0,), (0,), (0,))),
-        ),
-        lost_values=(),
-        duration_ms=DurationMs(40_000),
     ),
     _S99,
     _S99_STUCK,
-    attrs.evolve(
-        _S99,
-        name="S99-mended",
-        title="Former replicas leave the ELR",
-        how="As S99, but the ELR holds replicas only, as in no release: 0 is not eligible, and nobody leads until 3 is "
-        "back.",
-        settings=attrs.evolve(DEFAULT_PARTITION_SETTINGS, rules=attrs.evolve(CURRENT, elr_holds_replicas_only=True)),
-        expected_states=(
-            ExpectedState(24_000, leader=3, isr=(3,), elr=(1,), replicas=(3, 1)),
-            ExpectedState(40_000, leader=-1, isr=(), elr=(1, 3)),
+)
+
+
+_OLDER: Final = attrs.evolve(DEFAULT_ROLE_SETTINGS, has_zookeeper=True)
+
+_CONTROLLED_BY_3: Final[tuple[Operation, ...]] = tuple(
+    HoldMessages(0, 500, "RegisterController", sender=broker) for broker in range(3)
+)
+"""Broker 3, which holds no replica, creates the znode /controller first."""
+
+
+_ZOOKEEPER: Final = (
+    Scenario(
+        name="S11-zk-before",
+        title="LeaderAndIsr for a former broker epoch makes a second leader, with ZooKeeper",
+        how="Broker 1 is to lead, dies before the LeaderAndIsr request arrives, and 0 leads in its place. Broker 1 "
+        "starts again and the old request arrives, which carries a former broker epoch. Under the rules of 2.1 "
+        "broker 1 obeys, and takes a write that no replica ever copies.",
+        source="KIP-380, KAFKA-7235",
+        role_settings=_OLDER,
+        settings=attrs.evolve(DEFAULT_PARTITION_SETTINGS, rules=rules_of("2.1")),
+        brokers=4,
+        producers=0,
+        consumers=0,
+        operations=(
+            *_CONTROLLED_BY_3,
+            reassign_and_elect(4_500, 1, 0, 2)[0],
+            HoldMessages(4_990, 30_000, "LeaderAndIsr", receiver=1, count_max=1),
+            reassign_and_elect(5_000, 1, 0, 2)[1],
+            HoldMessages(5_050, 40_000, "LeaderAndIsr", receiver=1),
+            Crash(5_200, 1, 20_000),
+            SendRecord(31_000, 1, acks=1),
         ),
-        breaks=frozenset(),
-        lost_values=(),
+        expected_states=(
+            ExpectedState(5_100, leader=1, leader_epoch=2),
+            ExpectedState(29_000, leader=0, leader_epoch=3),
+            ExpectedState(32_000, leader=0, logs=((), (0,), (), ())),
+            ExpectedState(59_000, leader=0),
+        ),
+        expected_responses=(
+            no_response("LeaderAndIsrResponse", ErrorCode.STALE_BROKER_EPOCH),
+            ExpectedResponses("ProduceResponse", ErrorCode.NONE, 1, 1),
+        ),
+        lost_values=(0,),
+    ),
+)
+
+
+def _searched(on_line: LineSink, scope: QuorumScope) -> tuple[Fact, ...]:
+    """Search every history within a scope, print the shortest harmful one, and return its length."""
+    model = QuorumModel(scope)
+    outcome = search(model)
+    for line in described(model, outcome.history):
+        on_line(line)
+    if outcome.fault is not None:
+        on_line(outcome.fault)
+        on_line(model.state_text(outcome.history[-1]))
+        return (Fact("steps to the fault:", outcome.depth),)
+    return (Fact("no fault in any state; states searched:", outcome.state_count),)
+
+
+_SOURCE: Final = "KAFKA-14077, KIP-853, KIP-856"
+
+CONTROLLERS: Final = (
+    *_ZOOKEEPER,
+    ComponentScenario(
+        name="S56",
+        title="Controller voter comes back with an empty disk",
+        how="A controller loses its disk, with its vote and a record that it had helped to commit, and comes back "
+        "under the same id. With KIP-853 a voter is an id and a directory id: the empty disk belongs to no voter.",
+        source=_SOURCE,
+        script=partial(_searched, scope=QuorumScope(records=0)),
+        expected=(Fact("no fault in any state; states searched:", 18_792),),
+    ),
+    ComponentScenario(
+        name="S56-before",
+        title="Controller voter comes back with an empty disk and a committed record is lost",
+        how="A controller loses its disk, with its vote and a record that it had helped to commit, and comes back "
+        "under the same id. It helps a candidate without the record to a majority.",
+        source=_SOURCE,
+        script=partial(_searched, scope=QuorumScope(directory_ids=False, harms=(Harm.LOSS,))),
+        expected=(Fact("steps to the fault:", 8),),
     ),
 )

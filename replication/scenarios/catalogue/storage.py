@@ -1,4 +1,4 @@
-"""Scenarios of disks: S18, S40, S42, S43, S84, S85 and S91; S18 and S85 are of one log, without a cluster."""
+"""Scenarios of disks; S18 is of one log, without a cluster."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import attrs
 from broker.clock import ManualClock
 from broker.error_codes import ErrorCode
 from broker.ids import BrokerEpoch, BrokerId, LeaderEpoch, Offset
-from broker.units import DAY_MS, HOUR_MS, MIB, DurationMs, SizeBytes, TimeMs
+from broker.units import MIB, TimeMs
 from log.batches.build import build_batch
 from log.batches.build_spec import BatchSpec
 from log.batches.in_buffer import batches_in
@@ -24,9 +24,15 @@ from log.storage.faults import FaultKind as LogFaultKind
 from replication.roles.messages import CreateTopic, DeleteTopic
 from replication.rules.fencing import StopProof, proof_at_stop, proof_while_loading
 from replication.rules.switches import CURRENT, Rules, without
-from replication.scenarios.catalogue.common import PATIENT, reassign_and_elect
-from replication.scenarios.disk_faults import DiskFault, WrongTopicId
-from replication.scenarios.operations import AskController, Crash, FetchFrom, HoldMessages, LosePower, SendRecord
+from replication.scenarios.operations import (
+    AskController,
+    Crash,
+    DiskFault,
+    FetchFrom,
+    LosePower,
+    SendRecord,
+    WrongTopicId,
+)
 from replication.scenarios.result import ComponentScenario, Fact
 from replication.scenarios.scenario import (
     DEFAULT_PARTITION_SETTINGS,
@@ -56,27 +62,6 @@ _S91: Final = attrs.evolve(
     is_strict=False,
 )
 
-_S42: Final = attrs.evolve(
-    _QUIET,
-    name="S42",
-    title="Topic is deleted and created again while a broker is down",
-    how="Broker 2 is down while its topic, with m0, is deleted and another one of the same name is created, with m1. "
-    "It comes back with a log of that name: by the topic id the log is a stray and is deleted before anything is "
-    "copied.",
-    source="KIP-516, KAFKA-14616",
-    operations=(
-        SendRecord(5_000, 0),
-        Crash(6_000, 2, 30_000),
-        AskController(20_000, DeleteTopic(0)),
-        AskController(20_500, CreateTopic(1, tuple(BrokerId(broker) for broker in range(3)), "topic-0")),
-        SendRecord(22_000, 0, partition=1),
-    ),
-    expected_states=(
-        ExpectedState(29_000, partition=1, leader=0, isr=(0, 1), logs=((1,), (1,), ())),
-        ExpectedState(59_000, partition=1, leader=0, isr=(0, 1, 2), logs=((1,), (1,), (1,))),
-    ),
-    is_strict=False,
-)
 
 _S43: Final = attrs.evolve(
     _QUIET,
@@ -107,8 +92,8 @@ _LOG_FILE: Final = f"{_DIRECTORY}/{0:020d}.log"
 _TORN_BYTES: Final = 10
 
 
-def _batch(value: int, stamp_ms: int = _NOW) -> bytes:
-    return build_batch(BatchSpec(), (Record(Offset(0), TimeMs(stamp_ms), None, bytes([value])),))
+def _batch(value: int) -> bytes:
+    return build_batch(BatchSpec(), (Record(Offset(0), _NOW, None, bytes([value])),))
 
 
 def _torn_log() -> MemoryStorage:
@@ -146,40 +131,6 @@ def _torn_size(log: PartitionLog) -> int:
     return len(records) - sum(batch.size_bytes for batch in batches_in(records))
 
 
-def _kept_by_a_clock(on_line: LineSink, ahead_ms: int) -> tuple[Fact, ...]:
-    """Apply retention.ms of a day by a correct clock and by one that is ahead; one record has a future timestamp."""
-    config = LogConfig(retention_ms=DurationMs(DAY_MS), segment_size_bytes=SizeBytes(100))
-    kept = []
-    for ahead in (0, ahead_ms):
-        log = PartitionLog.open(MemoryStorage(ManualClock()), _DIRECTORY, config, LastShutdown(), now_ms=_NOW)
-        for stamp_ms in (0, 2 * HOUR_MS, 3 * DAY_MS, 4 * HOUR_MS):
-            log.append_as_leader(_batch(0, stamp_ms), leader_epoch=LeaderEpoch(0), now_ms=TimeMs(stamp_ms))
-        log.update_high_watermark(log.log_end_offset)
-        now_ms = TimeMs(DAY_MS + HOUR_MS + HOUR_MS // 2 + ahead)
-        log.delete_old_segments(now_ms=now_ms)
-        on_line(f"a clock {ahead // HOUR_MS} h ahead: the log starts at {log.log_start_offset}")
-        kept.append(log.log_start_offset)
-        log.delete_old_segments(now_ms=TimeMs(3 * DAY_MS))
-        on_line(f"on the third day it starts at {log.log_start_offset}: a future timestamp keeps every later record")
-        kept.append(log.log_start_offset)
-    return (
-        Fact("with a correct clock the log starts at", kept[0]),
-        Fact("with the other clock it starts at", kept[2]),
-        Fact("on the third day the record with the future timestamp is still at", kept[1]),
-    )
-
-
-def _recovered_beyond_its_end(on_line: LineSink) -> tuple[Fact, ...]:
-    """Lose records below the recovery point, and start."""
-    storage = _torn_log()
-    on_line("three records are written, the recovery point says that all are on disk, and the last one is torn")
-    last = LastShutdown(clean=False, recovery_point=Offset(3))
-    log = PartitionLog.open(storage, _DIRECTORY, LogConfig(), last, now_ms=_NOW)
-    on_line(f"the log ends at {log.log_end_offset}, the recovery point is {log.recovery_point}")
-    log.append_as_leader(_batch(9), leader_epoch=LeaderEpoch(1), now_ms=_NOW)
-    return (Fact("the recovery point is", log.recovery_point), Fact("and the log ends at", log.log_end_offset))
-
-
 _OLD: Final = without(CURRENT, "clean_marker_removed_first")
 _S18: Final = ComponentScenario(
     name="S18",
@@ -210,15 +161,6 @@ _SINGLE_LOG: Final = (
             Fact("bytes sent to readers that belong to no whole batch:", 59),
         ),
     ),
-    ComponentScenario(
-        name="S85",
-        title="Recovery point is beyond the log's end",
-        how="The checkpoint says that three records are on disk, and one is torn. Recovery truncates the log, lowers "
-        "the recovery point to its end, and does not raise it again for later records.",
-        source="KAFKA-10101",
-        script=_recovered_beyond_its_end,
-        expected=(Fact("the recovery point is", 2), Fact("and the log ends at", 3)),
-    ),
 )
 
 STORAGE: Final = (
@@ -247,54 +189,30 @@ STORAGE: Final = (
             ExpectedResponses("ProduceResponse", ErrorCode.KAFKA_STORAGE_ERROR),
         ),
     ),
-    _S42,
     attrs.evolve(
-        _S42,
+        _QUIET,
         name="S42-before",
         title="Topic is deleted and created again, without topic ids",
-        how="As S42 with names only: m0 of the old topic passes for a record of the new one.",
-        settings=attrs.evolve(DEFAULT_PARTITION_SETTINGS, rules=without(CURRENT, "topic_id_check")),
+        how="Broker 2 is down while its topic, with m0, is deleted and another one of the same name is created, with "
+        "m1. It comes back with a log of that name. Without topic ids m0 of the old topic passes for a record of "
+        "the new one.",
+        source="KIP-516, KAFKA-14616",
+        operations=(
+            SendRecord(5_000, 0),
+            Crash(6_000, 2, 30_000),
+            AskController(20_000, DeleteTopic(0)),
+            AskController(20_500, CreateTopic(1, tuple(BrokerId(broker) for broker in range(3)), "topic-0")),
+            SendRecord(22_000, 0, partition=1),
+        ),
         expected_states=(
-            _S42.expected_states[0],
+            ExpectedState(29_000, partition=1, leader=0, isr=(0, 1), logs=((1,), (1,), ())),
             ExpectedState(59_000, partition=1, leader=0, isr=(0, 1, 2), logs=((1,), (1,), (0,))),
         ),
+        is_strict=False,
+        settings=attrs.evolve(DEFAULT_PARTITION_SETTINGS, rules=without(CURRENT, "topic_id_check")),
         breaks=frozenset({"I11"}),
     ),
     _S43,
-    attrs.evolve(
-        _S43,
-        name="S43-before",
-        title="Log directory with another topic's id, unchecked",
-        how="As S43 without the check: broker 2 goes on with the log that has the name.",
-        settings=attrs.evolve(DEFAULT_PARTITION_SETTINGS, rules=without(CURRENT, "topic_id_check")),
-        expected_states=(ExpectedState(40_000, leader=0, isr=(0, 1, 2), logs=((0, 1), (0, 1), (0, 1))),),
-        breaks=frozenset(),
-    ),
-    attrs.evolve(
-        _QUIET,
-        name="S84",
-        title="Epoch checkpoint is ahead of the log",
-        how="Broker 1 leads a new epoch and writes its start offset to disk; power fails, and the only record of it "
-        "is lost. Broker 1 comes back with the log as it was before, and copies the records of the others.",
-        source="KAFKA-16541, Kafka LogLoader",
-        role_settings=PATIENT,
-        operations=(
-            SendRecord(5_000, 0),
-            HoldMessages(5_590, 30_000, "Fetch", sender=0),
-            HoldMessages(5_590, 30_000, "Fetch", sender=2),
-            *reassign_and_elect(5_600, 1, 0, 2),
-            SendRecord(5_700, 1),
-            LosePower(5_800, 1, 30_000, record_count=1),
-            SendRecord(20_000, 0),
-            HoldMessages(29_900, 40_000, "FetchResponse", receiver=1),
-        ),
-        expected_states=(
-            ExpectedState(5_790, leader=1, leader_epoch=1, logs=((0,), (0, 1), (0,))),
-            ExpectedState(35_000, leader=0, leader_epoch=2, logs=((0, 2), (0,), (0, 2))),
-            ExpectedState(59_000, leader=0, isr=(0, 2, 1), logs=((0, 2), (0, 2), (0, 2))),
-        ),
-        lost_values=(),
-    ),
     _S91,
     *_SINGLE_LOG,
 )

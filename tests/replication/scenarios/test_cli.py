@@ -55,18 +55,17 @@ def test_a_scenario_that_goes_otherwise_is_printed_and_counted(
     assert capsys.readouterr().out.endswith("1 scenarios, 1 otherwise than expected\n")
 
 
-def test_results_are_printed_as_json(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_results_are_printed_as_json_and_those_of_one_scenario_with_its_steps(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(scenario_cli, "SCENARIOS", SHORT)
     assert run(scenario, "scenario", ["run", "--all", "--json"]) == 0
-    printed = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert [(each["name"], each["is_expected"], each["differences"]) for each in printed] == [
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [(each["name"], each["is_expected"], each["differences"]) for each in lines] == [
         ("S01", True, []),
         ("S01-before", True, []),
         ("S18", True, []),
     ]
-
-
-def test_one_scenario_as_json_has_its_steps(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(scenario, "scenario", ["run", "S01", "--json"]) == 0
     printed = json.loads(capsys.readouterr().out)
     assert printed["source"] == "KIP-101, scenario 1"

@@ -7,20 +7,11 @@ from typing import Any
 import attrs
 import pytest
 
-from broker.error_codes import ErrorCode
-from broker.group.classic import ClassicGroup
 from broker.group.consumer import ConsumerGroup
 from broker.group.consumer.member import NOTHING
 from replication.groups.common.journal import Journal, StoredGroup
 from replication.groups.shard import Shard
-from replication.scenarios.catalogue.groups import S63, S67, S71, SHARED_GROUP_ID
-
-
-def test_a_zombie_is_refused_because_the_coordinator_fences_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ClassicGroup, "commit_error", lambda *given, **named: ErrorCode.NONE)
-    assert (
-        "a heard OffsetCommitResponse UNKNOWN_MEMBER_ID (25) 0 times, expected 1 to 1000000" in S63.play().differences
-    )
+from replication.scenarios.catalogue.groups import S67, S71, SHARED_GROUP_ID
 
 
 def test_nobody_owns_a_partition_twice_because_what_is_asked_back_is_stored(monkeypatch: pytest.MonkeyPatch) -> None:

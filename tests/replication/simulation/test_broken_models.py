@@ -40,7 +40,6 @@ from replication.roles.settings import RoleSettings
 from replication.roles.states.write import WriteInput
 from replication.rules.election import Election
 from replication.rules.partition import AlterPartitionRequest, IsrMember, LogState, PartitionState
-from replication.scenarios import SCENARIOS, Scenario
 from replication.scenarios.extension import ScenarioExtension
 from replication.scenarios.operations import AskController
 from replication.simulation import Fault, FaultKind, NetworkOptions, Options, Simulation, harsh, quiet, run, swarm
@@ -49,6 +48,7 @@ from replication.simulation.lag_watch import LagWatch
 from replication.simulation.node import Node
 from replication.simulation.options import WALL_CLOCK_MS
 from replication.simulation.write_watch import WriteWatch
+from tests.replication.scenarios.test_scenarios import removed_and_added_again
 
 pytestmark = pytest.mark.deep
 
@@ -390,13 +390,11 @@ def test_the_same_runs_are_clean_as_long_as_nothing_is_broken(options: Options, 
 
 def test_a_leader_that_has_heard_of_a_move_away_and_back_is_held_to_the_new_log(monkeypatch: Patch) -> None:
     """What a leader cannot know yet it is not held to; what it has heard it is."""
-    (scenario,) = (each for each in SCENARIOS if each.name == "S54")
-    assert isinstance(scenario, Scenario)
-    assert run(scenario.options(), extension=ScenarioExtension(scenario.operations, ())).findings == ()
+    scenario = removed_and_added_again()
+    assert scenario.play().differences == ()
     a_leader_counts_who_is_added(monkeypatch)
-    assert "I4" in {
-        each.code for each in run(scenario.options(), extension=ScenarioExtension(scenario.operations, ())).findings
-    }
+    options, extension = scenario.options(), ScenarioExtension(scenario.operations, ())
+    assert "I4" in {each.code for each in run(options, extension=extension).findings}
 
 
 @pytest.mark.parametrize("since_s", [0, 21, 35])

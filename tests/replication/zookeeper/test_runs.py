@@ -6,11 +6,13 @@ import attrs
 import pytest
 
 from broker.errors import UsageError
-from broker.units import DurationMs
+from broker.units import DurationMs, TimeMs
 from replication.groups import GroupsExtension, with_groups
+from replication.rules.settings import PartitionSettings
 from replication.rules.switches import rules_of, sound
-from replication.scenarios import SCENARIOS
-from replication.simulation import FaultKind, Options, harsh, quiet, run, swarm
+from replication.scenarios import ExpectedState, Scenario
+from replication.scenarios.operations import HoldMessages
+from replication.simulation import Fault, FaultKind, Options, harsh, quiet, run, swarm
 from replication.simulation.node import Node
 
 LOSING = (FaultKind.POWER_LOSS, FaultKind.WIPE, FaultKind.RACK_OUTAGE)
@@ -75,9 +77,25 @@ def test_groups_have_coordinators_in_a_cluster_with_zookeeper() -> None:
 
 
 def test_a_broker_that_stops_has_handed_over_before_its_session_ends() -> None:
-    (scenario,) = (each for each in SCENARIOS if each.name == "S20-zk-stop")
+    """Broker 0 leads and is told to stop; broker 3, which holds no replica, is controller."""
+    scenario = Scenario(
+        name="stop",
+        title="",
+        how="",
+        source="",
+        settings=PartitionSettings(rules=rules_of("2.8"), min_isr=2),
+        role_settings=_with_zookeeper(1, "2.8").role_settings,
+        brokers=4,
+        plan=(Fault(TimeMs(5_000), FaultKind.STOP, 0, DurationMs(20_000)),),
+        operations=tuple(HoldMessages(0, 500, "RegisterController", sender=broker) for broker in range(3)),
+        expected_states=(
+            ExpectedState(5_000, leader=0, isr=(0, 1, 2)),
+            ExpectedState(6_015, leader=1, isr=(1, 2)),
+            ExpectedState(59_000, leader=1, isr=(1, 2, 0)),
+        ),
+    )
     lines: list[str] = []
-    assert scenario.play(lines.append).is_expected
+    assert scenario.play(lines.append).differences == ()
     told = [place for place, line in enumerate(lines) if "leader 1 (epoch 1), ISR 1,2," in line]
     ended = [place for place, line in enumerate(lines) if "broker 0 is fenced" in line]
     assert told[0] < ended[0]
