@@ -15,6 +15,7 @@ check_input      Read what a plan starts from, and what the rules allow, for the
 byte_bounds      Define the bytes that each broker may end with, and check that no placement is more even.
 check            Check a plan against its input, without any solver.
 bytes_kernel     Move whole partitions until the bytes of brokers lie within bounds, the largest first, compiled.
+byte_search      Improve a placement by bytes by the best moves and exchanges of replicas.
 even_bytes       Make the bytes of every broker even within a tolerance, with few bytes copied in few moves.
 plan             Make the plan that moves least.
 completion       Decide when Kafka completes each partition of a reassignment, and what the cluster is then.

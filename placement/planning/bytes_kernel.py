@@ -8,8 +8,7 @@ brokers furthest below the middle of their bounds. Then replicas move, the large
 
 1. from a broker that has too much to one that lacks as much;
 2. from a broker that has too much to any with room, or to one that lacks bytes from any that can spare them;
-3. the smallest one that ends what is left of either;
-4. exchanges of a replica for a smaller or a larger one, where no single move is left.
+3. the smallest one that ends what is left of either.
 
 So the bytes that move are about the greater of what brokers have too much and what they lack, in all. A move may
 exceed what is left of a broker's need by 1/256 of the whole need: one move then ends it, not five ever smaller ones.
@@ -32,7 +31,6 @@ ENDS = 1
 """A move takes at least what a broker has too much, or brings at least what it lacks."""
 ALLOWED = 2
 """A move leaves a broker within its bounds."""
-_NEIGHBOURS = 4  # Partitions of about the right size that an exchange tries, on either side.
 
 
 class Loads(NamedTuple):
@@ -174,66 +172,3 @@ def begin(shape: Shape, now: Int32Array, loads: Loads, order: Int64Array) -> int
             now[row, column] = broker
             loads.load[broker] += loads.size[row]
     return -1
-
-
-def outside(loads: Loads, broker: int, load: int) -> int:
-    """Return how far a load is outside the bounds of a broker."""
-    return int(max(load - loads.high[broker], loads.low[broker] - load, 0))
-
-
-def place_in_order(loads: Loads, held: Int64Array, start: int, end: int, size: int) -> int:
-    """Return the first place from start to end whose partition has at least so many bytes; sizes ascend."""
-    while start < end:
-        middle = (start + end) // 2
-        if loads.size[held[middle]] < size:
-            start = middle + 1
-        else:
-            end = middle
-    return start
-
-
-def may_return(shape: Shape, now: Int32Array, loads: Loads, row: int, back: int, ends: tuple[int, int]) -> bool:
-    """Return whether `back` may go from ends[1] to ends[0] as `row` goes the other way."""
-    slot = slot_of(now, back, ends[1])
-    if slot < 0 or not may_hold(shape, now, back, slot, ends[0]):
-        return False
-    if shape.topic[row] == shape.topic[back]:
-        return True
-    there = keeps_topic(loads, shape.topic[row], ends[0], ends[1])
-    return there and keeps_topic(loads, shape.topic[back], ends[1], ends[0])
-
-
-@compiled_with(slot_of, admits, keeps_topic, may_hold, move, outside, place_in_order, may_return, allocates=False)
-def exchange_one(shape: Shape, now: Int32Array, loads: Loads, start: Int64Array, held: Int64Array, one: int) -> bool:
-    """Exchange a replica of broker `one` for a smaller or larger one of another; return False if none helps.
-
-    `held` are the rows of each broker, smallest first, those of broker b from start[b] on. The exchange that brings
-    both brokers nearest to their bounds is chosen; of equals the one that copies least.
-    """
-    load = loads.load[one]
-    wish = loads.high[one] - load if load > loads.high[one] else loads.low[one] - load
-    gain_max = cost_min = 0
-    best_row = best_back = best_broker = -1
-    for other in range(shape.group.size):
-        if other == one or shape.group[other] < 0:
-            continue
-        was = outside(loads, one, load) + outside(loads, other, loads.load[other])
-        for place in range(start[one], start[one + 1]):
-            row = held[place]
-            column = slot_of(now, row, one)
-            if column < 0 or not may_hold(shape, now, row, column, other):
-                continue
-            first = place_in_order(loads, held, start[other], start[other + 1], loads.size[row] + wish)
-            for at in range(max(first - _NEIGHBOURS, start[other]), min(first + _NEIGHBOURS, start[other + 1])):
-                back = held[at]
-                change = loads.size[back] - loads.size[row]
-                left = outside(loads, one, load + change) + outside(loads, other, loads.load[other] - change)
-                cost = loads.size[row] + loads.size[back]
-                is_better = was - left > gain_max or (was - left == gain_max and cost < cost_min)
-                if left < was and is_better and may_return(shape, now, loads, row, back, (one, other)):
-                    gain_max, cost_min, best_row, best_back, best_broker = was - left, cost, row, back, other
-    if best_row < 0:
-        return False
-    move(shape, now, loads, best_row, slot_of(now, best_row, one), best_broker)
-    move(shape, now, loads, best_back, slot_of(now, best_back, best_broker), one)
-    return True

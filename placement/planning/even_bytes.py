@@ -3,8 +3,9 @@
 What it decides: the bounds of each broker, the placement, and the prices of the proof that goes with it.
 
 Constraints: what is certainly impossible is refused with the reason: a partition larger than its brokers may hold, or
-bounds in which no sum of whole partitions lies. Where the greedy (bytes_kernel.py) ends outside the bounds, though a
-placement may exist, the refusal says so, with the tolerance that the best one found needs.
+bounds in which no sum of whole partitions lies. Where the greedy (bytes_kernel.py) and the search after it
+(byte_search.py) end outside the bounds, though a placement may exist, the refusal says so, with the tolerance that the
+best one found needs.
 
 How. Blocks of brokers with one reachable mean are those of exchange.py, over parts of equal bytes. The bound is the
 best of a few vectors of prices (certificate.py): 1 at brokers that have too much proves that this leaves, -1 at brokers
@@ -28,7 +29,8 @@ from broker.cluster import ClusterView, Int32Array, Int64Array
 from broker.units import format_size
 from broker.wording import counted
 from placement.planning.byte_bounds import MILLIONTHS, ByteBounds, are_ordered, block_totals, bounds_of
-from placement.planning.bytes_kernel import ALLOWED, ENDS, FILLS, Loads, begin, exchange_one, move_in_order
+from placement.planning.byte_search import improve
+from placement.planning.bytes_kernel import ALLOWED, ENDS, FILLS, Loads, begin, move_in_order
 from placement.planning.certificate import Proof, Question, TopicProof, first_without_place, lower_bound
 from placement.planning.check_input import byte_question, bytes_of
 from placement.planning.exchange import solve
@@ -40,7 +42,6 @@ _BYTES_MAX: Final = 1 << 60  # Sums of all replicas' bytes: an exbibyte.
 _SIZE_MAX: Final = 1 << 52  # A partition's bytes; a float64 still holds them exactly.
 _PARTS_PER_BROKER: Final = 500  # Means that differ by less than that are of one block.
 _SPARE: Final = 256
-_EXCHANGES_MAX: Final = 2_000
 _PASSES: Final = (
     (FILLS, FILLS, False),
     (FILLS, ALLOWED, False),
@@ -118,12 +119,7 @@ def place_bytes(
         held = now[order]
         places, columns = np.nonzero((held >= 0) & np.append(giving, False)[held])
         move_in_order(shape, now, loads, order[places], held[places, columns], out_rule, in_rule)
-    for _ in range(_EXCHANGES_MAX):
-        wrong = _outside(loads)
-        start, rows = _listed(now, largest[::-1], wrong.size)
-        worst = np.argsort(-wrong, kind="stable")[: np.count_nonzero(wrong)].tolist()
-        if not any(exchange_one(shape, now, loads, start, rows, broker) for broker in worst):
-            break
+    improve(problem, now, loads)
     return now, loads.load
 
 
@@ -148,14 +144,6 @@ def _topics(problem: Problem, low: Int64Array) -> tuple[Int64Array, Int64Array, 
         none = np.zeros((0, low.size), dtype=np.int64)
         return spare, none, none, none
     return spare, np.zeros_like(problem.topic_low), problem.topic_low, problem.topic_high
-
-
-def _listed(now: Int32Array, ascending: Int64Array, count: int) -> tuple[Int64Array, Int64Array]:
-    """Return where the rows of each broker begin, int64[count + 1], and the rows, each broker's in the given order."""
-    brokers = now[ascending].ravel()
-    order = np.argsort(brokers, kind="stable")
-    start = np.searchsorted(brokers[order], np.arange(count + 1)).astype(np.int64)
-    return start, np.repeat(ascending, now.shape[1])[order]
 
 
 def _shape(problem: Problem) -> Shape:

@@ -14,6 +14,7 @@ from placement.planning.reassignment import Reassignment
 RACKS: Final = ("a", "b", "c")
 SOLVER: Final = {
     "batches_kernel",
+    "byte_search",
     "bytes_kernel",
     "even_bytes",
     "exchange",

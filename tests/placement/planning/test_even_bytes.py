@@ -131,6 +131,27 @@ def cluster(
     )
 
 
+@pytest.mark.parametrize(
+    ("seed", "brokers", "count", "racks", "factor", "sigma", "copied"),
+    [
+        (4, 12, 48, 0, 1, 0.5, 5.45),  # A greedy alone leaves a broker outside its bounds,
+        (5, 9, 54, 4, 3, 1.0, 22.35),  # and copies 2 to 18 % more in these.
+        (9, 12, 60, 3, 1, 0.5, 5.31),
+        (12, 12, 132, 0, 3, 0.5, 10.78),
+        (27, 11, 44, 0, 2, 1.0, 8.84),
+        (30, 8, 80, 4, 1, 1.5, 35.77),
+    ],
+)
+def test_small_clusters_copy_little_more_than_the_best_answer_known(
+    seed: int, brokers: int, count: int, racks: int, factor: int, sigma: float, copied: float
+) -> None:
+    view = cluster(seed, brokers=brokers, count=count, sigma=sigma, racks=racks, factor=factor)
+    plan = make_plan(view, Goal(by="bytes", tolerance=0.05))
+    assert plan.faults() == ()
+    assert plan.tally.moved_bytes is not None
+    assert plan.tally.moved_bytes <= copied * 1e9 * 1.025
+
+
 @pytest.mark.deep
 @pytest.mark.parametrize("racks", [0, 3, 5])
 @pytest.mark.parametrize("tolerance", [0.1, 0.02, 0.002])
