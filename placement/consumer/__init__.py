@@ -3,14 +3,12 @@
 Begin with `Group.of(members, topics)` and `load_assignor("sticky").assign(group, entropy)`.
 
 - group: Hold a consumer group in columns: members, subscriptions, topics, owned partitions.
-- assignor: Define the protocol of an assignor: it takes a group and returns an assignment.
-- assignment: Hold an assignor's result: the partitions of each member, in Kafka's order.
+- assignment: Define the protocol of an assignor, and hold its result in Kafka's order.
 - registry: Load assignors by name: Kafka's own, and those of installed packages.
-- client_range: Assign ranges as the client's RangeAssignor: of each topic, the first members get the first partitions.
+- client_range: Assign ranges as Kafka's two RangeAssignors: of each topic, the first members get the first.
 - range_racks: Assign ranges as RangeAssignor does with racks: members prefer partitions with a replica in their rack.
 - round_robin: Assign all partitions in order, dealt to the subscribed members in turn, as RoundRobinAssignor.
 - sticky/: Implement the sticky and cooperative-sticky assignors of Kafka's client.
-- server_range: Assign ranges as the server's RangeAssignor.
 - uniform/: Implement the uniform assignor of Kafka's group coordinator.
 - invariants: Check the invariants that every assignment must meet, and the bound on sizes of balanced ones.
 - measures: Measure an assignment: balance, stickiness and racks, each beside the best possible value.
@@ -30,9 +28,8 @@ Begin with `Group.of(members, topics)` and `load_assignor("sticky").assign(group
 - strategies: Provide Hypothesis strategies for consumer groups, and check any assignor in one call.
 """
 
-from placement.consumer.assignment import GroupAssignment
-from placement.consumer.assignor import ConsumerAssignor
-from placement.consumer.client_range import RangeAssignor
+from placement.consumer.assignment import ConsumerAssignor, GroupAssignment
+from placement.consumer.client_range import RangeAssignor, ServerRangeAssignor
 from placement.consumer.group import NO_GENERATION, Group, Member, Topic
 from placement.consumer.measures import Measures, measure
 from placement.consumer.moves import Move, MoveReason, moves_of
@@ -40,7 +37,6 @@ from placement.consumer.optimum import Optimum, optimum_of
 from placement.consumer.ragged import Ragged
 from placement.consumer.registry import load_assignor
 from placement.consumer.round_robin import RoundRobinAssignor
-from placement.consumer.server_range import ServerRangeAssignor
 from placement.consumer.sticky.assignor import CooperativeStickyAssignor, StickyAssignor
 from placement.consumer.uniform.assignor import UniformAssignor
 

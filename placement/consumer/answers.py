@@ -1,13 +1,11 @@
-"""Ask assignors about one group, and show their answers as text and JSON.
+"""Ask assignors about one group, and show their answers as text and JSON, beside the best that could be.
 
-What it decides: who gets what, what moved and why, and how that compares with the best that could be.
-
-Constraints: names are other people's data, and printed escaped; what an assignor refuses is an answer too.
+Names are other people's data, and printed escaped; what an assignor refuses is an answer too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any, Final
 
@@ -19,11 +17,10 @@ from broker.ids import TopicPartition
 from broker.printable import printable
 from broker.releases import NEWEST, Release
 from placement.consumer.assignment import GroupAssignment
-from placement.consumer.group import Group
-from placement.consumer.group_spec import GroupSpec, Previous
+from placement.consumer.group_spec import GroupQuestion
 from placement.consumer.measures import Measures, measure
 from placement.consumer.moves import Move, moves_of
-from placement.consumer.optimum import Optimum, optimum_of
+from placement.consumer.optimum import optimum_of
 from placement.consumer.registry import load_assignor
 
 MOVES_SHOWN_MAX: Final = 50  # A screen of reasons; --json has all.
@@ -41,22 +38,12 @@ class Answer:
 
 
 def answer_all(
-    asked: GroupSpec,
-    before: Previous,
-    names: list[str],
-    *,
-    corrected: bool,
-    seed: int,
-    release: Release = NEWEST,
-    moved_from: Previous | None = None,
+    question: GroupQuestion, names: Sequence[str], *, corrected: bool, seed: int, release: Release = NEWEST
 ) -> tuple[Answer, ...]:
-    """Return the result of each assignor; raise UsageError for an unknown name.
-
-    An assignor starts from `before`; what is kept and what moves is counted from `moved_from` if that is given.
-    """
-    group, present = _holding(asked, before), before if moved_from is None else moved_from
+    """Return the result of each assignor; raise UsageError for an unknown name."""
+    group = question.group(question.owned)
     assignors = [(name, load_assignor(name, corrected=corrected, release=release)) for name in names]
-    holding = group if present is before else _holding(asked, present)
+    holding = group if question.held == question.owned else question.group(question.held)
     optimum = optimum_of(holding)
     answers = []
     for name, assignor in assignors:
@@ -65,43 +52,27 @@ def answer_all(
         except RefusedError as refusal:
             answers.append(Answer(name, refusal=refusal))
         else:
-            answers.append(_answered(name, assignment, holding, optimum, present.held))
+            measures = None if optimum is None else measure(assignment, optimum, holding)
+            answers.append(Answer(name, assignment, measures, tuple(moves_of(assignment, question.held.held))))
     return tuple(answers)
 
 
-def _holding(asked: GroupSpec, held: Previous) -> Group:
-    spec = asked.holding(held)
-    return Group.of(spec.members, spec.topics)
-
-
-def _answered(
-    name: str,
-    assignment: GroupAssignment,
-    holding: Group,
-    optimum: Optimum | None,
-    held: Mapping[str, Sequence[TopicPartition]],
-) -> Answer:
-    """Return a result whose kept partitions and moves are counted from `held`, which `holding` has as a group."""
-    measures = None if optimum is None else measure(assignment, optimum, holding)
-    return Answer(name, assignment, measures, tuple(moves_of(assignment, held)))
-
-
-def answer_lines(answer: Answer, held_count: int, clients: Mapping[str, str] | None = None) -> Iterator[str]:
-    """Yield one result as text: a line for each member, then moves, then measures; `clients` are client ids."""
+def answer_lines(answer: Answer, question: GroupQuestion) -> Iterator[str]:
+    """Yield one result as text: a line for each member, then moves, then measures."""
     if answer.assignment is None:
         return
     group = answer.assignment.group
-    titles = [_title(member, (clients or {}).get(member, "")) for member in group.members]
+    titles = [_title(member, question.clients.get(member, "")) for member in group.members]
     width = max([6, *map(len, titles)])
     yield f"{'member':<{width}}  {'count':>5}  partitions"
     for title, row in zip(titles, answer.assignment.rows.lists(), strict=True):
         shown = " ".join(map(str, answer.assignment.named(row)))
         yield f"{title:<{width}}  {len(row):>5}  {shown}".rstrip()
-    if held_count and answer.moves:
+    if question.held_count and answer.moves:
         yield ""
-        yield from move_lines(answer.moves)
+        yield from _move_lines(answer.moves)
     yield ""
-    yield from figure_lines(answer.measures, held_count)
+    yield from _figure_lines(answer.measures, question.held_count)
 
 
 def _title(member: str, client: str) -> str:
@@ -110,7 +81,7 @@ def _title(member: str, client: str) -> str:
     return printable(member) if known else f"{printable(member)} ({printable(client)})"
 
 
-def move_lines(moves: tuple[Move, ...]) -> Iterator[str]:
+def _move_lines(moves: tuple[Move, ...]) -> Iterator[str]:
     """Yield a line for each move, the first of many."""
     for move in moves[:MOVES_SHOWN_MAX]:
         before, after = (printable(one) if one else "nobody" for one in (move.before, move.after))
@@ -119,7 +90,7 @@ def move_lines(moves: tuple[Move, ...]) -> Iterator[str]:
         yield f"and {len(moves) - MOVES_SHOWN_MAX} more; --json shows all"
 
 
-def figure_lines(figures: Measures | None, held_count: int) -> Iterator[str]:
+def _figure_lines(figures: Measures | None, held_count: int) -> Iterator[str]:
     """Yield the measures as lines of text."""
     if figures is None:
         yield "the best achievable is not computed for groups this large"
@@ -135,7 +106,7 @@ def figure_lines(figures: Measures | None, held_count: int) -> Iterator[str]:
         yield f"read within the rack {figures.matched_count} of {figures.racked_count}"
 
 
-def compared_lines(answers: tuple[Answer, ...], held_count: int) -> Iterator[str]:
+def compared_lines(answers: Sequence[Answer], held_count: int) -> Iterator[str]:
     """Yield a table with one line per assignor, and the optimum."""
     yield f"{'assignor':<20}{'min':>6}{'max':>6}{'differences':>13}{'kept':>8}{'moved':>8}{'in rack':>9}"
     best = None
@@ -156,7 +127,7 @@ def compared_lines(answers: tuple[Answer, ...], held_count: int) -> Iterator[str
         yield f"{'best':<20}{best.best_size_min:>6}{best.best_size_max:>6}{best.best_score:>13}{kept:>8}{moved:>8}"
 
 
-def compared_json(answers: tuple[Answer, ...]) -> dict[str, Any]:
+def compared_json(answers: Sequence[Answer]) -> dict[str, Any]:
     """Return the answers of several assignors for programs."""
     return {"version": 1, "assignors": [answer_json(answer) for answer in answers]}
 

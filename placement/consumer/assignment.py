@@ -1,21 +1,20 @@
-"""Hold an assignor's result: the partitions of each member, in Kafka's order.
+"""Define the protocol of an assignor, and hold its result: the partitions of each member, in Kafka's order.
 
-Constraints: there is a row for each member of the group, unless the assignor returned no members at all, as Kafka's
-uniform assignor does when nothing is subscribed. A sound assignment gives a partition to one member only; Kafka's
-sticky assignors can break that on unsound claims, so the result is rows, not one owner per partition.
-
-Source: Kafka's ConsumerPartitionAssignor.GroupAssignment and group.api.assignor.GroupAssignment.
+A sound assignment gives a partition to one member only; Kafka's sticky assignors can break that on unsound claims, so
+the result is rows, not one owner per partition. Source: Kafka's ConsumerPartitionAssignor and PartitionAssignor, 4.3.1.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from typing import Protocol, runtime_checkable
 
 import attrs
 import numpy as np
 
 from broker.cluster import Int32Array
+from broker.entropy import RandomSource
 from broker.ids import PartitionId, TopicPartition
 from placement.consumer.group import Group
 from placement.consumer.ragged import Ragged, grouped
@@ -56,3 +55,16 @@ class GroupAssignment:
         owners = np.full(self.group.partition_count + self.group.phantom_count, NOBODY, np.int32)
         owners[self.rows.values] = self.rows.rows
         return owners
+
+
+@runtime_checkable
+class ConsumerAssignor(Protocol):
+    """Define an assignment policy: a class without arguments, named under the entry point `brokerside.assignors`.
+
+    Kafka's own never draw from `entropy`, and custom ones draw from nothing else. An assignor may remember what it saw,
+    as Kafka's sticky ones do with the highest generation: one object serves one group leader's life.
+    """
+
+    def assign(self, group: Group, entropy: RandomSource) -> GroupAssignment:
+        """Return the partitions of each member; raise RefusedError where the policy has no answer."""
+        ...

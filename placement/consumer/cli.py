@@ -1,18 +1,13 @@
 """Define `brokerside groups assign`, which prints Kafka's assignment of one group, or of printed groups, offline.
 
-What it decides: nothing that the assignors do not; it reads the input, which is JSON or the members that
-kafka-consumer-groups printed, and shows the answers of one assignor or of all side by side.
-
-Constraints: standard output carries the answer; a file that cannot be used ends with status 2, an assignor that
-refuses, as Kafka's would throw, and a rejected row with status 1. Names are other people's data, and printed escaped.
-
-Source: ours; kafka-consumer-groups (4.3.1) for words.
+Standard output carries the answer; a file that cannot be used ends with status 2, an assignor that refuses, as Kafka's
+would throw, and a rejected row with status 1. Source: ours; kafka-consumer-groups (4.3.1) for words.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -26,11 +21,9 @@ from broker.releases import Release
 from broker.small_files import read_small
 from placement.consumer.answers import Answer, answer_all, answer_json, answer_lines, compared_json, compared_lines
 from placement.consumer.group import Topic
-from placement.consumer.group_spec import Previous, read_group_spec, read_previous
+from placement.consumer.group_spec import CLASSIC_DEFAULT, GroupQuestion, read_group_spec, read_previous
 from placement.consumer.printed_groups import (
-    CLASSIC_DEFAULT,
     PrintedMembers,
-    PrintedQuestion,
     is_of_groups,
     question_of,
     read_printed_members,
@@ -121,31 +114,40 @@ def assign_command(options: AssignOptions) -> int:
 
 
 def _of_json(options: AssignOptions, data: bytes) -> int:
-    asked = read_group_spec(data, source=options.spec.name)
+    question = read_group_spec(data, source=options.spec.name)
     for option, value in (("--group", options.group), ("--topics", options.topics)):
         if value is not None:
             raise UsageError(
                 f"{option} is for what kafka-consumer-groups --describe --members --verbose prints; this is JSON"
             )
     held = options.previous
-    before = Previous({}, {})
     if held is not None:
         before = read_previous(read_small(held, size_bytes_max=JSON_BYTES_MAX), source=held.name)
-    answers = answer_all(
-        asked,
-        before,
-        options.names(CLASSIC_DEFAULT),
-        corrected=options.corrected,
-        seed=options.seed,
-        release=options.release,
-    )
+        question = attrs.evolve(question, owned=before, held=before)
+    answers = _answers(options, question)
     if options.as_json:
-        click.echo(json.dumps(compared_json(answers) if options.compare else answer_json(answers[0])))
+        click.echo(json.dumps(_json(options, answers)))
     else:
-        held_count = len({one for held in before.held.values() for one in held})
-        for line in compared_lines(answers, held_count) if options.compare else answer_lines(answers[0], held_count):
-            click.echo(line)
+        _echo(_answer_lines(options, question, answers))
     return _status(options, answers)
+
+
+def _answers(options: AssignOptions, question: GroupQuestion) -> tuple[Answer, ...]:
+    names = options.names(question.assignor)
+    return answer_all(question, names, corrected=options.corrected, seed=options.seed, release=options.release)
+
+
+def _json(options: AssignOptions, answers: Sequence[Answer]) -> dict[str, Any]:
+    return compared_json(answers) if options.compare else answer_json(answers[0])
+
+
+def _answer_lines(options: AssignOptions, question: GroupQuestion, answers: Sequence[Answer]) -> Iterator[str]:
+    return compared_lines(answers, question.held_count) if options.compare else answer_lines(answers[0], question)
+
+
+def _echo(lines: Iterable[str], *, err: bool = False) -> None:
+    for line in lines:
+        click.echo(line, err=err)
 
 
 def _status(options: AssignOptions, answers: Sequence[Answer]) -> int:
@@ -167,29 +169,19 @@ def _of_printed(options: AssignOptions, text: str) -> int:
     status, documents = 0, []
     for place, group in enumerate(groups):
         question = question_of(printed, group, known, options.name)
-        answers = answer_all(
-            question.spec,
-            question.owned,
-            options.names(question.assignor),
-            corrected=options.corrected,
-            seed=options.seed,
-            release=options.release,
-            moved_from=question.held,
-        )
+        answers = _answers(options, question)
         status = max(status, _status(options, answers))
         if options.as_json:
-            documents.append(_document(question, answers, compare=options.compare))
-            continue
-        for line in ("",) * (place > 0) + tuple(_lines(question, answers, compare=options.compare)):
-            click.echo(line)
+            documents.append(_document(options, question, answers))
+        else:
+            _echo((*("",) * (place > 0), *_lines(options, question, answers)))
     if options.as_json:
         click.echo(json.dumps(_whole(printed, documents, empty, alone=options.group is not None)))
-    elif empty or not groups:
-        for line in ("",) * bool(groups) + tuple(f"group '{printable(name)}': {_NOBODY}" for name in empty):
-            click.echo(line)
-        if not empty:
-            click.echo(f"no group with {_NOBODY[3:]}")
-    _say_rejects(printed)
+    elif empty:
+        _echo((*("",) * bool(groups), *(f"group '{printable(name)}': {_NOBODY}" for name in empty)))
+    elif not groups:
+        click.echo(f"no group with {_NOBODY[3:]}")
+    _echo(_reject_lines(printed), err=True)
     return EXIT_REFUSED if printed.rejects else status
 
 
@@ -212,29 +204,25 @@ def _topics(path: Path) -> dict[str, Topic]:
     return topics_of_view(dump.clusters[0], source=path.name)
 
 
-def _lines(question: PrintedQuestion, answers: tuple[Answer, ...], *, compare: bool) -> Iterator[str]:
-    spec, held_count = question.spec, _held_count(question)
-    of = "all" if compare else answers[0].assignor
-    partitions, topics = sum(topic.partition_count for topic in spec.topics), len(spec.topics)
-    counts = f"{_many(len(spec.members), 'member')}, {_many(partitions, 'partition')} of {_many(topics, 'topic')}"
-    yield f"group '{printable(question.name)}': {counts}, assignor {of}"
+def _lines(options: AssignOptions, question: GroupQuestion, answers: Sequence[Answer]) -> Iterator[str]:
+    of = "all" if options.compare else answers[0].assignor
+    partitions = sum(topic.partition_count for topic in question.topics)
+    members, topics = _many(len(question.members), "member"), _many(len(question.topics), "topic")
+    of_topics = f"{_many(partitions, 'partition')} of {topics}"
+    yield f"group '{printable(question.name)}': {members}, {of_topics}, assignor {of}"
     yield from question.notes
     yield ""
-    if compare:
-        yield from compared_lines(answers, held_count)
-        return
-    yield from answer_lines(answers[0], held_count, question.clients)
-    if answers[0].assignment is not None:
+    yield from _answer_lines(options, question, answers)
+    if answers[0].assignment is not None and not options.compare:
         moved = _moved_count(answers[0])
         verb = "moves" if moved == 1 else "move"
-        yield f"{moved} of {_many(held_count, 'partition')} {verb} from the present assignment"
+        yield f"{moved} of {_many(question.held_count, 'partition')} {verb} from the present assignment"
 
 
-def _document(question: PrintedQuestion, answers: tuple[Answer, ...], *, compare: bool) -> dict[str, Any]:
-    answer = compared_json(answers) if compare else answer_json(answers[0])
-    counts = {} if compare else {"moved_count": _moved_count(answers[0])}
-    shown = {"clients": dict(question.clients), "notes": list(question.notes), "held_count": _held_count(question)}
-    return answer | {"group": question.name} | shown | counts
+def _document(options: AssignOptions, question: GroupQuestion, answers: Sequence[Answer]) -> dict[str, Any]:
+    counts = {} if options.compare else {"moved_count": _moved_count(answers[0])}
+    shown = {"clients": dict(question.clients), "notes": list(question.notes), "held_count": question.held_count}
+    return _json(options, answers) | {"group": question.name} | shown | counts
 
 
 def _whole(
@@ -248,21 +236,16 @@ def _whole(
     return {"version": 1, "groups": documents, "empty_groups": list(empty), "rows": rows}
 
 
-def _say_rejects(printed: PrintedMembers) -> None:
+def _reject_lines(printed: PrintedMembers) -> Iterator[str]:
     for reject in printed.rejects[:10]:
         where = f"{printed.source}:{reject.line}"
-        click.echo(f"{where}: {printable(reject.reason)} (found '{printable(reject.value.strip())}')", err=True)
+        yield f"{where}: {printable(reject.reason)} (found '{printable(reject.value.strip())}')"
     if printed.rejects:
         rejected = len(printed.rejects)
-        click.echo(
+        yield (
             f"{printed.rows_analysed + rejected} rows in = {printed.rows_analysed} analysed + {rejected} rejected: "
-            "the answer leaves out the members of rejected rows",
-            err=True,
+            "the answer leaves out the members of rejected rows"
         )
-
-
-def _held_count(question: PrintedQuestion) -> int:
-    return len({one for held in question.held.held.values() for one in held})
 
 
 def _moved_count(answer: Answer) -> int:

@@ -1,21 +1,14 @@
-"""Assign ranges as the client's RangeAssignor: of each topic, the first members get the first partitions.
+"""Assign ranges as Kafka's two RangeAssignors: of each topic, the first members get the first partitions.
 
 Goals, most important first:
 1. Members hold the same partition numbers of topics with as many partitions and the same subscribers.
 2. Per topic, members differ by one partition at most.
-3. Where replicas' and members' racks are known, members read from their own rack (`placement.consumer.range_racks`).
+3. On the client, where replicas' and members' racks are known, members read from their own rack (range_racks.py).
 
-Constraints: each partition of a subscribed topic with metadata goes to one of its subscribers. Prior assignments
-are not looked at. Balance over all topics is no goal: the first members get more, topic after topic.
-
-How:
-Members are sorted, static ones by instance id before the others by member id. A topic of p partitions and c
-subscribers gives p div c to each, and one more to the first p mod c, in contiguous ranges. A member's list holds the
-topics in the order of Java's map of topics; after a pass for racks it is sorted.
-
-Cost: partitions + subscriptions.
-
-Example: each topic alone, so that member a gets the odd partition of both:
+How: members are sorted, static ones by instance id before the others by member id. A topic of p partitions and c
+subscribers gives p div c to each, and one more to the first p mod c, in contiguous ranges. On the client a member's
+list holds the topics in the order of Java's map of topics, and a topic without metadata is skipped; on the server racks
+are not looked at, and such a topic is an error. Balance over all topics is no goal: the first members get more.
 
     >>> from broker.entropy import SplitMix64
     >>> from placement.consumer.group import Member, Topic
@@ -25,9 +18,8 @@ Example: each topic alone, so that member a gets the odd partition of both:
     >>> [str(one) for one in assignment.of("a")], [str(one) for one in assignment.of("b")]
     (['t-0', 't-1', 'u-0', 'u-1'], ['t-2', 'u-2'])
 
-Left out: partitions whose numbers have gaps.
-
-Source: org.apache.kafka.clients.consumer.RangeAssignor, 4.3.1; KIP-881 for racks.
+Source: org.apache.kafka.clients.consumer.RangeAssignor and org.apache.kafka.coordinator.group.assignor.RangeAssignor,
+4.3.1; KIP-881 for racks, KIP-848 for the server.
 """
 
 from __future__ import annotations
@@ -35,13 +27,13 @@ from __future__ import annotations
 import attrs
 import numpy as np
 
-from broker.cluster import Int32Array, Int64Array
-from broker.compiled import compiled
+from broker.cluster import Int64Array
 from broker.entropy import RandomSource
 from broker.java.hash_order import string_places
 from placement.consumer.assignment import GroupAssignment
-from placement.consumer.group import Group
-from placement.consumer.ragged import Ragged
+from placement.consumer.errors import PartitionAssignorError
+from placement.consumer.group import NO_METADATA, Group
+from placement.consumer.ragged import Ragged, grouped, ranges, starts_of
 from placement.consumer.range_racks import assign_with_racks, needs_racks
 from placement.consumer.subscribers import subscribers_of
 
@@ -59,53 +51,32 @@ class RangeAssignor:
         return GroupAssignment(group, range_rows(group, subscribers, topic_hash_order(group)))
 
 
+@attrs.frozen
+class ServerRangeAssignor:
+    """Assign as Kafka's server-side `range` assignor does."""
+
+    def assign(self, group: Group, entropy: RandomSource) -> GroupAssignment:
+        """Return each member's partitions; raise PartitionAssignorError when a subscribed topic does not exist."""
+        subscribers = subscribers_of(group, group.static_first)
+        if ((subscribers.lengths > 0) & (group.partition_counts == NO_METADATA)).any():
+            raise PartitionAssignorError("Member is subscribed to a non-existent topic")
+        return GroupAssignment(group, range_rows(group, subscribers, np.flatnonzero(subscribers.lengths)))
+
+
 def range_rows(group: Group, subscribers: Ragged, topic_order: Int64Array) -> Ragged:
     """Return each member's partitions when every topic is cut into ranges among its `subscribers`, in their order.
 
-    Topics stand in each row in the order given, and numbers ascend.
+    Topics stand in each row in the order given, and numbers ascend. Cost: partitions + subscriptions, in numpy.
     """
-    starts = np.zeros(len(group.members) + 1, np.int64)
-    values = np.empty(group.partition_count, np.int32)
-    write_ranges(topic_order, group.partition_starts, subscribers.starts, subscribers.values, starts, values)
-    return Ragged(starts, values[: starts[-1]])
-
-
-@compiled
-def write_ranges(
-    topic_order: Int64Array,
-    partition_starts: Int64Array,
-    subscriber_starts: Int64Array,
-    subscribers: Int32Array,
-    starts: Int64Array,
-    values: Int32Array,
-) -> None:
-    """Fill `starts` int64[M + 1], zero at first, and `values` int32[P] with each member's ranges.
-
-    The readable twin is `placement.consumer.range_racks.TopicRange` where no rack is known.
-    """
-    for counting in (True, False):
-        ends = starts[:-1].copy()
-        for topic in topic_order:
-            partition, end = partition_starts[topic], partition_starts[topic + 1]
-            first = subscriber_starts[topic]
-            sharers = max(1, subscriber_starts[topic + 1] - first)
-            least, extra = (end - partition) // sharers, (end - partition) % sharers
-            for place in range(first, subscriber_starts[topic + 1]):
-                if partition == end:
-                    break
-                size = least + (1 if place - first < extra else 0)
-                member = subscribers[place]
-                if counting:
-                    starts[member + 1] += size
-                    partition += size
-                else:
-                    for _ in range(size):
-                        values[ends[member]] = partition
-                        ends[member] += 1
-                        partition += 1
-        if counting:
-            for member in range(1, len(starts)):
-                starts[member] += starts[member - 1]
+    sharing, firsts = subscribers.take(topic_order), group.partition_starts[topic_order]
+    sharers = sharing.lengths
+    least, extra = np.divmod(group.partition_starts[topic_order + 1] - firsts, np.maximum(sharers, 1))
+    place = np.arange(len(sharing.values)) - np.repeat(sharing.starts[:-1], sharers)
+    least, extra = np.repeat(least, sharers), np.repeat(extra, sharers)
+    begin = np.repeat(firsts, sharers) + place * least + np.minimum(place, extra)
+    by_member = grouped(sharing.values, len(group.members))
+    sizes = (least + (place < extra))[by_member.values]
+    return Ragged(starts_of(sizes)[by_member.starts], ranges(begin[by_member.values], sizes).astype(np.int32))
 
 
 def topic_hash_order(group: Group) -> Int64Array:

@@ -1,14 +1,9 @@
-"""Put the groups of a cluster together from what kafka-consumer-groups --describe printed.
+"""Put the groups of a cluster together from what kafka-consumer-groups --describe printed, in one file or several.
 
-What it decides: the members of each group, what each holds and what it subscribes to. What a member holds is said by
---members --verbose, else by the rows of --offsets that name it. Subscriptions are not printed: members are taken to
-subscribe to every topic that a member of their group holds or is to get. The assignor of a group is the one that
---state names.
-
-Constraints: a member of a plain --members, in a group of which nothing says what is held, cannot be used: it is put
-aside. So is an entry that another file of the cluster has too. Rows in = rows analysed + rows rejected.
-
-Source: ConsumerGroupCommand (4.3.1); printed_groups.py, for subscriptions.
+What a member holds is said by --members --verbose, else by the rows of --offsets that name it. Members are taken to
+subscribe to every topic that a member of their group holds or is to get, as subscriptions are not printed; the assignor
+of a group is the one that --state names. A member of a plain --members in a group of which nothing says what is held,
+and an entry that another file of the cluster has too, are rejected. Source: ConsumerGroupCommand (4.3.1).
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
 """Define the exceptions of Kafka's assignors as refusals that carry Java's class and message.
 
-Most of them are not Kafka's intention: a group without members divides by zero, a member that holds a
-partition that does not exist makes the sticky assignor lose count. They are answers all the same.
-
-Source: org.apache.kafka.coordinator.group.api.assignor.PartitionAssignorException and java.lang, Java 17.
+Most of them are not Kafka's intention: a group without members divides by zero, a member that holds a partition that
+does not exist makes the sticky assignor lose count. They are answers all the same. Source: java.lang, Java 17.
 """
 
 from __future__ import annotations

@@ -1,86 +1,135 @@
 """Read a consumer group from JSON, and its former assignment from JSON or the output of kafka-consumer-groups.
 
-What it decides: what `brokerside groups assign` reads. Words are those of Kafka's protocol and tools; case and
-punctuation of keys do not matter.
-
-A group is given as one JSON object:
-
-    {"topics": [{"topic": "orders", "partitions": 12, "topic_id": "PTbYb4j67mdVntpRPBbzHg",
-                 "replica_racks": [["a", "b"], ["b", "c"]]}],
-     "members": [{"member_id": "c0", "topics": ["orders"], "group_instance_id": "i0", "rack_id": "a"}]}
-
-`topic_id`, `replica_racks` (a list for each partition), `group_instance_id` and `rack_id` may be left out. Members are
-taken in the order in which they stand.
-
-The former assignment is given in one of these forms:
-
-    {"generation": 4, "members": [{"member_id": "c0", "generation": 3,
-                                   "partitions": [{"topic": "orders", "partitions": [0, 1]}]}]}
-    GROUP TOPIC PARTITION CURRENT-OFFSET LOG-END-OFFSET LAG CONSUMER-ID HOST CLIENT-ID
-
-The first form is also the output of `groups assign --json`. `generation` is 1 by default, and a member may have its
-own. `{"topic": "orders", "partition": 0}` stands for one partition. In the table, columns are found by their
-names; a partition whose CONSUMER-ID is "-" is nobody's.
-
-Constraints: as for all formats here: names are checked, ids bounded, and a text is refused before it takes much memory.
-
-Left out: several groups in one table, of which the first wins an error.
-
-Source: ours; ConsumerGroupCommand (4.0) for the table, ConsumerProtocolSubscription for the words.
+Words are those of Kafka's protocol and tools; case and punctuation of keys do not matter. `brokerside groups assign
+--help` shows the forms. Source: ours; ConsumerGroupCommand (4.3.1) for the table.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final
 
 import attrs
 
 from broker.errors import InputError
 from broker.ids import INT32_MAX, PartitionId, TopicPartition
-from placement.consumer.group import NO_GENERATION, Member, Topic
+from placement.consumer.group import NO_GENERATION, Group, Member, Topic
 from placement.formats.checks import PARTITION_ID_MAX, fault_of_number, fault_of_topic_name
 from placement.formats.documents import brief, collect, folded, parse_object
 
 MEMBER_COUNT_MAX: Final = 100_000  # Kafka's group.consumer.max.size is Java's int, but no group is near this.
 GENERATION_DEFAULT: Final = 1
-
-
-@attrs.frozen
-class GroupSpec:
-    """Hold the members and topics of a group, in the order given."""
-
-    members: tuple[Member, ...]
-    topics: tuple[Topic, ...]
-
-    def holding(self, previous: Previous) -> GroupSpec:
-        """Return the members with their former partitions; a new member has none, in no generation."""
-        members = [
-            attrs.evolve(one, owned=previous.held[one.id], generation=previous.generations[one.id])
-            if one.id in previous.held
-            else one
-            for one in self.members
-        ]
-        return GroupSpec(tuple(members), self.topics)
+CLASSIC_DEFAULT: Final = "range"
+_MEMBER_ID: Final = ("memberid", "consumerid")
 
 
 @attrs.frozen
 class Previous:
     """Hold each member's former partitions, with their generation; members may have left since."""
 
-    held: Mapping[str, tuple[TopicPartition, ...]]
-    generations: Mapping[str, int]
+    held: Mapping[str, tuple[TopicPartition, ...]] = attrs.field(factory=dict)
+    generations: Mapping[str, int] = attrs.field(factory=dict)
+
+    @classmethod
+    def of(cls, held: Mapping[str, tuple[TopicPartition, ...]]) -> Previous:
+        """Return what members held in one generation."""
+        return cls(held, dict.fromkeys(held, GENERATION_DEFAULT))
 
 
-def read_group_spec(data: bytes, *, source: str) -> GroupSpec:
+@attrs.frozen(kw_only=True)
+class GroupQuestion:
+    """Hold one group to assign, members in the order given: assignors start from `owned`, moves are from `held`."""
+
+    members: tuple[Member, ...]
+    topics: tuple[Topic, ...]
+    owned: Previous = attrs.field(factory=Previous)
+    held: Previous = attrs.field(factory=Previous)
+    name: str = ""
+    assignor: str = CLASSIC_DEFAULT
+    clients: Mapping[str, str] = attrs.field(factory=dict)
+    notes: tuple[str, ...] = ()
+
+    def group(self, previous: Previous) -> Group:
+        """Return the group whose members hold what they held; a new member has nothing, in no generation."""
+        members = [
+            attrs.evolve(one, owned=previous.held[one.id], generation=previous.generations[one.id])
+            if one.id in previous.held
+            else one
+            for one in self.members
+        ]
+        return Group.of(members, self.topics)
+
+    @property
+    def held_count(self) -> int:
+        """Return how many partitions somebody held."""
+        return len({one for held in self.held.held.values() for one in held})
+
+
+@attrs.frozen
+class _Entry:
+    """Hold one JSON object and its place in the document, which errors name."""
+
+    fields: Mapping[str, Any]
+    place: str
+    source: str
+
+    def listed(self, key: str) -> list[tuple[str, Any]]:
+        """Return the values of a list, each with its place."""
+        value, where = self.fields.get(key), f"{self.place}.{key}".lstrip(".")
+        if not isinstance(value, list):
+            shown = None if value is None else brief(value)
+            raise InputError(f"{where} is missing or no list", source=self.source, value=shown)
+        if key == "members" and len(value) > MEMBER_COUNT_MAX:
+            what = f"{where} has {len(value)} entries; at most {MEMBER_COUNT_MAX} are read"
+            raise InputError(what, source=self.source)
+        return [(f"{where}[{number}]", one) for number, one in enumerate(value)]
+
+    def entries(self, key: str) -> list[_Entry]:
+        """Return the objects of a list."""
+        return [_Entry(folded(one), where, self.source) for where, one in self.listed(key)]
+
+    def text(self, *keys: str) -> str | None:
+        """Return the text under the first of the keys that is given."""
+        found = next((self.fields[key] for key in keys if self.fields.get(key) is not None), None)
+        if found is not None and not isinstance(found, str):
+            raise InputError(f"{self.place}: {keys[0]} is no text", source=self.source, value=brief(found))
+        return found
+
+    def member_id(self) -> str:
+        """Return the member's id."""
+        found = self.text(*_MEMBER_ID)
+        if not found:
+            raise InputError(f"{self.place} has no member_id", source=self.source)
+        return found
+
+    def number(self, value: Any, what: str, *, low: int = 0, high: int = INT32_MAX) -> int:
+        """Return a whole number within its bounds."""
+        if fault := fault_of_number(value, what, low=low, high=high):
+            raise InputError(fault, source=self.source)
+        return int(value)
+
+    def generation(self, default: int) -> int:
+        """Return the generation, or the default."""
+        what = f"{self.place}.generation".lstrip(".")
+        return self.number(self.fields.get("generation", default), what, low=NO_GENERATION)
+
+    def topic_name(self, value: Any, place: str) -> str:
+        """Return a topic's name."""
+        if fault := fault_of_topic_name(value):
+            shown = value if isinstance(value, str) else None
+            raise InputError(f"{place}: {fault}", source=self.source, value=shown)
+        return str(value)
+
+
+def read_group_spec(data: bytes, *, source: str) -> GroupQuestion:
     """Return the group that a JSON text describes; raise InputError saying what is wrong, and where."""
     text = collect([data], source=source)
-    document = folded(parse_object(text, source=source, shown_by="brokerside groups assign --help"))
-    topics = [_topic(one, f"topics[{place}]", source) for place, one in _listed(document, "topics", "", source)]
-    members = [_member(one, f"members[{place}]", source) for place, one in _listed(document, "members", "", source)]
+    document = _Entry(folded(parse_object(text, source=source, shown_by="brokerside groups assign --help")), "", source)
+    topics = tuple(map(_topic, document.entries("topics")))
+    members = tuple(map(_member, document.entries("members")))
     _refuse_twice([one.name for one in topics], "topic", source)
     _refuse_twice([one.id for one in members], "member", source)
-    return GroupSpec(tuple(members), tuple(topics))
+    return GroupQuestion(members=members, topics=topics)
 
 
 def read_previous(data: bytes, *, source: str) -> Previous:
@@ -88,68 +137,46 @@ def read_previous(data: bytes, *, source: str) -> Previous:
     text = collect([data], source=source)
     if not text.lstrip().startswith("{"):
         return _read_table(text, source)
-    document = folded(parse_object(text, source=source))
-    generation = _generation(document, GENERATION_DEFAULT, "", source)
-    held: dict[str, tuple[TopicPartition, ...]] = {}
-    generations: dict[str, int] = {}
-    entries = [(f"members[{place}]", folded(one)) for place, one in _listed(document, "members", "", source)]
-    _refuse_twice(
-        [_text(entry, ("memberid", "consumerid"), place, source) for place, entry in entries], "member", source
-    )
-    for place, entry in entries:
-        member = _text(entry, ("memberid", "consumerid"), place, source)
-        held[member] = tuple(
-            partition
-            for index, one in _listed(entry, "partitions", place, source)
-            for partition in _partitions(one, f"{place}.partitions[{index}]", source)
-        )
-        generations[member] = _generation(entry, generation, place, source)
-    return Previous(held, generations)
+    document = _Entry(folded(parse_object(text, source=source)), "", source)
+    generation, entries = document.generation(GENERATION_DEFAULT), document.entries("members")
+    _refuse_twice([entry.member_id() for entry in entries], "member", source)
+    held = {
+        entry.member_id(): tuple(one for given in entry.entries("partitions") for one in _partitions(given))
+        for entry in entries
+    }
+    return Previous(held, {entry.member_id(): entry.generation(generation) for entry in entries})
 
 
-def _topic(value: Any, place: str, source: str) -> Topic:
-    entry = folded(value)
-    name = _topic_name(entry.get("topic", entry.get("name")), place, source)
-    fault = fault_of_number(entry.get("partitions"), f"{place}.partitions", high=PARTITION_ID_MAX)
-    if fault:
-        raise InputError(fault, source=source)
-    racks = entry.get("replicaracks")
+def _topic(entry: _Entry) -> Topic:
+    name = entry.topic_name(entry.fields.get("topic", entry.fields.get("name")), entry.place)
+    count = entry.number(entry.fields.get("partitions"), f"{entry.place}.partitions", high=PARTITION_ID_MAX)
+    racks, what = entry.fields.get("replicaracks"), f"{entry.place}.replica_racks"
     if racks is not None and not (isinstance(racks, list) and all(_are_texts(row) for row in racks)):
-        raise InputError(f"{place}.replica_racks is no list of lists of racks", source=source, value=brief(racks))
-    if racks is not None and len(racks) != entry["partitions"]:
-        what = f"{place}.replica_racks has {len(racks)} lists for {entry['partitions']} partitions"
-        raise InputError(what, source=source)
-    return Topic(
-        name=name,
-        partition_count=entry["partitions"],
-        id=_optional(entry, ("topicid", "id"), place, source),
-        replica_racks=None if racks is None else tuple(tuple(row) for row in racks),
-    )
+        raise InputError(f"{what} is no list of lists of racks", source=entry.source, value=brief(racks))
+    if racks is not None and len(racks) != count:
+        raise InputError(f"{what} has {len(racks)} lists for {count} partitions", source=entry.source)
+    named = None if racks is None else tuple(map(tuple, racks))
+    return Topic(name=name, partition_count=count, id=entry.text("topicid", "id"), replica_racks=named)
 
 
-def _member(value: Any, place: str, source: str) -> Member:
-    entry = folded(value)
-    topics = [_topic_name(one, f"{place}.topics", source) for _, one in _listed(entry, "topics", place, source)]
+def _are_texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(one, str) for one in value)
+
+
+def _member(entry: _Entry) -> Member:
     return Member(
-        id=_text(entry, ("memberid", "consumerid"), place, source),
-        topics=tuple(topics),
-        instance_id=_optional(entry, ("groupinstanceid", "instanceid"), place, source),
-        rack=_optional(entry, ("rackid", "rack"), place, source),
+        topics=tuple(entry.topic_name(one, f"{entry.place}.topics") for _, one in entry.listed("topics")),
+        id=entry.member_id(),
+        instance_id=entry.text("groupinstanceid", "instanceid"),
+        rack=entry.text("rackid", "rack"),
     )
 
 
-def _partitions(value: Any, place: str, source: str) -> list[TopicPartition]:
-    entry = folded(value)
-    topic = _topic_name(entry.get("topic"), place, source)
-    numbers = entry["partitions"] if isinstance(entry.get("partitions"), list) else [entry.get("partition")]
-    return [TopicPartition(topic, _partition(number, f"a partition in {place}", source)) for number in numbers]
-
-
-def _partition(value: Any, what: str, source: str) -> PartitionId:
-    fault = fault_of_number(value, what)
-    if fault:
-        raise InputError(fault, source=source)
-    return PartitionId(value)
+def _partitions(entry: _Entry) -> list[TopicPartition]:
+    topic, numbers = entry.topic_name(entry.fields.get("topic"), entry.place), entry.fields.get("partitions")
+    listed = numbers if isinstance(numbers, list) else [entry.fields.get("partition")]
+    what = f"a partition in {entry.place}"
+    return [TopicPartition(topic, PartitionId(entry.number(number, what))) for number in listed]
 
 
 def _read_table(text: str, source: str) -> Previous:
@@ -161,68 +188,21 @@ def _read_table(text: str, source: str) -> Previous:
             # From the right, as the id of a group, the first column, may have blanks.
             columns = {name: cells.index(name) - len(cells) for name in ("TOPIC", "PARTITION", "CONSUMER-ID")}
         elif columns and len(cells) >= -min(columns.values()):
-            topic, partition = cells[columns["TOPIC"]], cells[columns["PARTITION"]]
-            value = (
-                int(partition) if partition.isascii() and partition.isdigit() and len(partition) <= 10 else partition
-            )
+            topic, partition, member = (cells[place] for place in columns.values())
+            is_number = partition.isascii() and partition.isdigit() and len(partition) <= 10
+            value = int(partition) if is_number else partition
             fault = fault_of_topic_name(topic) or fault_of_number(value, "PARTITION")
             if fault:
                 raise InputError(fault, source=source, line=number, value=line)
-            if cells[columns["CONSUMER-ID"]] != "-":
-                held.setdefault(cells[columns["CONSUMER-ID"]], []).append(
-                    TopicPartition(topic, PartitionId(int(partition)))
-                )
+            if member != "-":
+                held.setdefault(member, []).append(TopicPartition(topic, PartitionId(int(partition))))
     if not columns:
         what = "neither a JSON object nor a table with the columns TOPIC, PARTITION and CONSUMER-ID"
         raise InputError(what, source=source, value=text[:200])
-    return Previous({name: tuple(rows) for name, rows in held.items()}, dict.fromkeys(held, GENERATION_DEFAULT))
+    return Previous.of({name: tuple(rows) for name, rows in held.items()})
 
 
-def _listed(entry: Mapping[str, Any], key: str, place: str, source: str) -> list[tuple[int, Any]]:
-    value = entry.get(key)
-    where = f"{place}.{key}".lstrip(".")
-    if not isinstance(value, list):
-        raise InputError(f"{where} is missing or no list", source=source, value=None if value is None else brief(value))
-    if key == "members" and len(value) > MEMBER_COUNT_MAX:
-        raise InputError(f"{where} has {len(value)} entries; at most {MEMBER_COUNT_MAX} are read", source=source)
-    return list(enumerate(value))
-
-
-def _text(entry: Mapping[str, Any], keys: Sequence[str], place: str, source: str) -> str:
-    found = _optional(entry, keys, place, source)
-    if not found:
-        raise InputError(f"{place} has no member_id", source=source)
-    return found
-
-
-def _optional(entry: Mapping[str, Any], keys: Sequence[str], place: str, source: str) -> str | None:
-    found = next((entry[key] for key in keys if entry.get(key) is not None), None)
-    if found is not None and not isinstance(found, str):
-        raise InputError(f"{place}: {keys[0]} is no text", source=source, value=brief(found))
-    return found
-
-
-def _topic_name(value: Any, place: str, source: str) -> str:
-    fault = fault_of_topic_name(value)
-    if fault:
-        raise InputError(f"{place}: {fault}", source=source, value=value if isinstance(value, str) else None)
-    assert isinstance(value, str)
-    return value
-
-
-def _generation(entry: Mapping[str, Any], default: int, place: str, source: str) -> int:
-    value = entry.get("generation", default)
-    fault = fault_of_number(value, f"{place}.generation".lstrip("."), low=NO_GENERATION, high=INT32_MAX)
-    if fault:
-        raise InputError(fault, source=source)
-    return int(value)
-
-
-def _are_texts(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(one, str) for one in value)
-
-
-def _refuse_twice(names: Sequence[str], what: str, source: str) -> None:
+def _refuse_twice(names: list[str], what: str, source: str) -> None:
     seen: set[str] = set()
     for name in names:
         if name in seen:

@@ -1,9 +1,7 @@
 """Check the invariants that every assignment must meet, and the bound on sizes of balanced ones.
 
-What it decides: whether a group could live with an assignment. Kafka relies on the first three: a partition read by
-two members is read twice, one read by nobody is not read, and a member cannot read what it did not subscribe to.
-
-Source: ours; the contract of ConsumerPartitionAssignor and of the group coordinator's PartitionAssignor.
+Kafka relies on the first three: a partition read by two members is read twice, one read by nobody is not read, and a
+member cannot read what it did not subscribe to.
 """
 
 from __future__ import annotations

@@ -1,22 +1,9 @@
 """Measure an assignment: balance, stickiness and racks, each beside the best possible value.
 
-What it decides: the figures by which assignors are compared. Sizes are the numbers of partitions of the members; the
-sum over pairs of members of their difference is Kafka's own balance score. Kept are the partitions that stay with the
-one member that claims them: of one that several claim, at least one loses it. The most that can stay counts the same
-claims, for the most even sizes, so that an assignor that does not balance may keep more. A match is a partition whose
-member has a replica in its own rack.
-
-    >>> from broker.entropy import SplitMix64
-    >>> from placement.consumer.client_range import RangeAssignor
-    >>> from placement.consumer.group import Group, Member, Topic
-    >>> from placement.consumer.optimum import optimum_of
-    >>> members = [Member(id="a", topics=("t", "u")), Member(id="b", topics=("t", "u"))]
-    >>> group = Group.of(members, [Topic(name="t", partition_count=3), Topic(name="u", partition_count=3)])
-    >>> figures = measure(RangeAssignor().assign(group, SplitMix64(0)), optimum_of(group))
-    >>> figures.size_min, figures.size_max, figures.best_size_min, figures.best_size_max
-    (2, 4, 3, 3)
-
-Source: ours; the score is AbstractStickyAssignor.getBalanceScore.
+Sizes are the members' numbers of partitions; the sum over pairs of members of their difference is Kafka's own balance
+score (AbstractStickyAssignor.getBalanceScore). Kept are the partitions that stay with the one member that claims them:
+of one that several claim, at least one loses it. The most that can stay counts the same claims, for the most even
+sizes, so that an assignor that does not balance may keep more.
 """
 
 from __future__ import annotations

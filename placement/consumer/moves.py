@@ -1,11 +1,6 @@
-"""List the moves between a group's former and new assignment, with their reasons.
+"""List the moves between a group's former and new assignment, each with the reason in one word.
 
-What it decides: for each partition that has another member than before, the reason, in one word.
-
-Constraints: the former assignment may name members that are gone, and topics that are. Who held a partition twice is
-asked in the order given.
-
-Source: ours; the reasons are those for which Kafka's assignors give a partition to another member.
+The former assignment may name members that are gone, and topics that are.
 """
 
 from __future__ import annotations

@@ -1,8 +1,5 @@
 """Compute the optimum of any assignor: the most even sizes, and the most partitions that can stay at these sizes.
 
-Goals, most important first: numbers that can be relied on. Both are computed, not estimated.
-
-How:
 All members with the same subscriptions: N partitions, C members; N mod C members have N div C + 1. Of those who held
 more than N div C, at most N mod C can keep one more than that.
 
@@ -14,12 +11,8 @@ sizes differ by one, which then trade sizes. No circle left, no table with these
 unit that the member held costs one, getting one that it held wins one, and all else is free; the best gain to each
 member is improved step by step (Bellman and Ford) until the steps that led to it close a circle.
 
-Cost: topics x members for each chain or circle searched for; chains are at most as many as units moved.
-
-Example: t0, t1, t2 of 1, 2, 3 partitions for c0:{t0}, c1:{t0, t1}, c2:all: the most even sizes are 1, 2 and 3.
-
-Left out: racks. Source: Harvey, Ladner, Lovász, Tamir: Semi-matchings for bipartite graphs and load balancing (2006);
-cycle cancelling for least cost is Klein's (1967).
+Source: Harvey, Ladner, Lovász, Tamir: Semi-matchings for bipartite graphs and load balancing (2006); cycle cancelling
+for least cost is Klein's (1967). Left out: racks.
 """
 
 from __future__ import annotations

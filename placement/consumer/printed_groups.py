@@ -2,10 +2,8 @@
 
 What it decides: what the output leaves open. Members subscribe to every topic that their group holds, as subscriptions
 are not printed. A topic has as many partitions as a dump of topics says, or else as the greatest number seen says. A
-group whose members have epochs is assigned by uniform, the coordinator's default, from its target assignment;
-another by range, the default of clients. Each assumption is a note.
-
-Constraints: moves are counted from what members hold now, even while the group is on its way to its target.
+group whose members have epochs is assigned by uniform, the coordinator's default, from its target assignment; another
+by range, the default of clients. Each assumption is a note. Moves are counted from what members hold now.
 
 Source: ours; ConsumerGroupCommand (4.3.1), group.consumer.assignors and partition.assignment.strategy for the defaults.
 """
@@ -20,15 +18,13 @@ import numpy as np
 
 from broker.cluster import ClusterView
 from broker.errors import InputError
-from broker.ids import TopicPartition
 from placement.consumer.group import Member, Topic
-from placement.consumer.group_spec import GENERATION_DEFAULT, GroupSpec, Previous
+from placement.consumer.group_spec import CLASSIC_DEFAULT, GroupQuestion, Previous
 from placement.formats.group_tables import GroupTable, read_group_tables
 from placement.formats.group_text import HEADING, SENTENCE, GroupMember
 from placement.formats.parsed import Reject
 from placement.formats.printed import is_list_of_names, what_is
 
-CLASSIC_DEFAULT: Final = "range"
 CONSUMER_DEFAULT: Final = "uniform"
 _INSTEAD: Final = (
     "which does not say what each member holds; give what kafka-consumer-groups --describe --members --verbose prints"
@@ -90,19 +86,6 @@ def read_printed_members(text: str, *, source: str) -> PrintedMembers:
     )
 
 
-@attrs.frozen
-class PrintedQuestion:
-    """Hold one group to assign: `owned` is what its assignor starts from, `held` what its members hold now."""
-
-    name: str
-    spec: GroupSpec
-    owned: Previous
-    held: Previous
-    assignor: str
-    clients: Mapping[str, str]
-    notes: tuple[str, ...]
-
-
 def topics_of_view(view: ClusterView, *, source: str) -> dict[str, Topic]:
     """Return the topics of a dump by name; raise InputError if it does not list all partitions."""
     if not view.partitions_complete:
@@ -116,7 +99,7 @@ def topics_of_view(view: ClusterView, *, source: str) -> dict[str, Topic]:
 
 def question_of(
     printed: PrintedMembers, name: str, known: Mapping[str, Topic] | None, assignor: str | None
-) -> PrintedQuestion:
+) -> GroupQuestion:
     """Return a group to assign; partition counts come from `known`, or from the partitions that members hold."""
     members = printed.groups[name]
     held = {member.member_id: member.held for member in members}
@@ -125,11 +108,6 @@ def question_of(
     for one in (one for rows in (held, owned) for row in rows.values() for one in row):
         seen[one.topic] = max(seen.get(one.topic, 0), one.partition + 1)
     names = tuple(sorted(seen))
-    topics = [(known or {}).get(topic, Topic(name=topic, partition_count=seen[topic])) for topic in names]
-    spec = GroupSpec(
-        tuple(Member(id=member.member_id, topics=names, instance_id=member.instance_id) for member in members),
-        tuple(topics),
-    )
     has_epochs = any(member.target is not None for member in members)
     notes = list(_notes(seen, known))
     if assignor is None and has_epochs:
@@ -142,19 +120,16 @@ def question_of(
         )
     if name in printed.rebalancing:
         notes.append("the group was rebalancing when this was printed")
-    return PrintedQuestion(
-        name,
-        spec,
-        _previous(owned),
-        _previous(held),
-        assignor or (CONSUMER_DEFAULT if has_epochs else CLASSIC_DEFAULT),
-        {member.member_id: member.client_id for member in members},
-        tuple(notes),
+    return GroupQuestion(
+        name=name,
+        members=tuple(Member(id=one.member_id, topics=names, instance_id=one.instance_id) for one in members),
+        topics=tuple((known or {}).get(topic, Topic(name=topic, partition_count=seen[topic])) for topic in names),
+        owned=Previous.of(owned),
+        held=Previous.of(held),
+        assignor=assignor or (CONSUMER_DEFAULT if has_epochs else CLASSIC_DEFAULT),
+        clients={member.member_id: member.client_id for member in members},
+        notes=tuple(notes),
     )
-
-
-def _previous(held: dict[str, tuple[TopicPartition, ...]]) -> Previous:
-    return Previous(held, dict.fromkeys(held, GENERATION_DEFAULT))
 
 
 def _notes(seen: Mapping[str, int], known: Mapping[str, Topic] | None) -> Iterator[str]:

@@ -1,6 +1,4 @@
-"""Look up the racks of each partition's replicas, and whether a member can read within its rack.
-
-What it decides: which partitions a member can read within its rack, the question that all rack-aware assignors ask.
+"""Look up the racks of each partition's replicas, and whether Kafka assigns rack-aware.
 
 Source: Kafka's AbstractPartitionAssignor.useRackAwareAssignment, 4.3.1; KIP-881.
 """

@@ -1,15 +1,8 @@
-"""Store rows of different lengths in two arrays, and sort stably by small numbers.
+"""Store rows of different lengths in two arrays, and group indexes by small numbers.
 
-What it decides: the form in which subscriptions, claims and assignments are held: all values behind each other,
-and where each row starts. A million partitions on two thousand members are two arrays, not two thousand lists.
-
-Example:
-
-    >>> rows = Ragged.of([[1, 2], [], [3]])
-    >>> list(rows.lists()), rows.lengths
-    ([[1, 2], [], [3]], array([2, 0, 1]))
-    >>> rows.row(0)
-    array([1, 2], dtype=int32)
+>>> rows = Ragged.of([[1, 2], [], [3]])
+>>> list(rows.lists()), rows.lengths
+([[1, 2], [], [3]], array([2, 0, 1]))
 """
 
 from __future__ import annotations
@@ -23,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from broker.cluster import Int32Array, Int64Array
-from broker.compiled import compiled
 
 
 @attrs.frozen(eq=False)
@@ -37,13 +29,8 @@ class Ragged:
     def of(cls, rows: Iterable[Iterable[int]]) -> Ragged:
         """Return these rows as a Ragged."""
         lists = [list(row) for row in rows]
-        return cls.of_lengths([len(row) for row in lists], chain.from_iterable(lists))
-
-    @classmethod
-    def of_lengths(cls, lengths: Iterable[int], values: Iterable[int]) -> Ragged:
-        """Return rows of these lengths, filled with the values in order."""
-        starts = _starts(np.fromiter(lengths, np.int64))
-        return cls(starts, np.fromiter(values, np.int32, count=int(starts[-1])))
+        starts = starts_of(np.fromiter(map(len, lists), np.int64, len(lists)))
+        return cls(starts, np.fromiter(chain.from_iterable(lists), np.int32, count=int(starts[-1])))
 
     @property
     def lengths(self) -> Int64Array:
@@ -66,18 +53,15 @@ class Ragged:
 
     def take(self, order: NDArray[np.int64]) -> Ragged:
         """Return the rows that `order` names, in that order."""
-        starts = _starts(self.lengths[order])
-        values = np.empty(starts[-1], np.int32)
-        copy_rows(self.starts, self.values, order, starts, values)
-        return Ragged(starts, values)
+        lengths = self.lengths[order]
+        return Ragged(starts_of(lengths), self.values[ranges(self.starts[:-1][order], lengths)])
 
     def then(self, other: Ragged) -> Ragged:
         """Return rows that append to each row the row of `other` with the same index."""
-        starts = _starts(self.lengths + other.lengths)
+        starts = starts_of(self.lengths + other.lengths)
         values = np.empty(starts[-1], np.int32)
-        every = np.arange(len(starts) - 1)
-        copy_rows(self.starts, self.values, every, starts, values)
-        copy_rows(other.starts, other.values, every, starts[:-1] + self.lengths, values)
+        values[ranges(starts[:-1], self.lengths)] = self.values
+        values[ranges(starts[:-1] + self.lengths, other.lengths)] = other.values
         return Ragged(starts, values)
 
     def where(self, kept: NDArray[np.bool_]) -> Ragged:
@@ -88,52 +72,24 @@ class Ragged:
         return Ragged(before[self.starts].astype(np.int64), self.values[kept])
 
 
-def grouped(keys: Int32Array, group_count: int) -> Ragged:
-    """Return one row for each key 0..group_count-1: the indexes of that key in `keys` int32[N], ascending.
+def grouped(keys: NDArray[Any], group_count: int) -> Ragged:
+    """Return one row for each key 0..group_count-1: the indexes of that key in `keys` int[N], ascending.
 
     Negative keys are left out.
     """
-    starts = np.zeros(group_count + 1, np.int64)
-    places = np.empty(len(keys), np.int32)
-    count_sort(np.ascontiguousarray(keys, np.int32), starts, places)
-    return Ragged(starts, places[: starts[-1]])
+    # numpy sorts 16-bit numbers by radix, ten times as fast as wider ones.
+    narrow = keys.astype(np.int16) if group_count <= np.iinfo(np.int16).max else keys
+    places = np.argsort(narrow, kind="stable").astype(np.int32)[np.count_nonzero(keys < 0) :]
+    return Ragged(starts_of(np.bincount(keys[places], minlength=group_count)), places)
 
 
-@compiled
-def count_sort(keys: Int32Array, starts: Int64Array, places: Int32Array) -> None:
-    """Fill `starts` int64[G + 1], zero at first, and `places` int32[N] with the indexes of each key in 0..G-1.
-
-    The readable twin is numpy's `argsort(keys, kind="stable")` of the keys that are not negative.
-    """
-    for key in keys:
-        if key >= 0:
-            starts[key + 1] += 1
-    for group in range(1, len(starts)):
-        starts[group] += starts[group - 1]
-    next_place = starts[:-1].copy()
-    for place in range(len(keys)):
-        key = keys[place]
-        if key >= 0:
-            places[next_place[key]] = place
-            next_place[key] += 1
+def ranges(firsts: Int64Array, lengths: Int64Array) -> Int64Array:
+    """Return firsts[k], firsts[k] + 1, … up to lengths[k] numbers for each k, one range after another."""
+    starts = starts_of(lengths)
+    return np.repeat(firsts - starts[:-1], lengths) + np.arange(starts[-1])
 
 
-@compiled
-def copy_rows(
-    starts: Int64Array, values: Int32Array, order: Int64Array, target_starts: Int64Array, target: Int32Array
-) -> None:
-    """Copy rows order[k] of `starts` and `values` to `target`, beginning at target_starts[k].
-
-    The readable twin is `target[target_starts[k]:][:length] = values[starts[order[k]]:][:length]` for each k.
-    """
-    for place in range(len(order)):
-        begin, end = starts[order[place]], starts[order[place] + 1]
-        shift = target_starts[place] - begin
-        for source in range(begin, end):
-            target[source + shift] = values[source]
-
-
-def _starts(lengths: NDArray[np.int64]) -> Int64Array:
+def starts_of(lengths: NDArray[np.int64]) -> Int64Array:
     """Return int64[rows + 1]: the start of each row of these lengths, then the total."""
     return np.concatenate([np.zeros(1, np.int64), lengths.cumsum()])
 

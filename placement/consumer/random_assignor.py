@@ -1,18 +1,7 @@
-"""Assign each partition to a random subscriber: an example of a custom assignor.
-
-What it decides: the owner of each partition, by chance alone. It shows the interface, and how poor a policy without
-goals is: sizes scatter, and nothing stays where it was. Not for production.
-
-Constraints: each partition of a subscribed topic with metadata goes to one of its subscribers.
-
-How: topics in order of name, partitions in order of number, one draw each.
-
-Example: with SplitMix64(7), 6 partitions of t for a and b can fall 4 to 2; with the same seed they always do.
+"""Assign each partition to a random subscriber: an example of a custom assignor, and of how poor one without goals is.
 
 A policy of your own is a class with `assign`, as below; check it with `placement.consumer.strategies.check_assignor`;
-name it under the entry point `brokerside.assignors`, and the CLI knows it.
-
-Source: ours; random assignment is the usual example of Kafka's ConsumerPartitionAssignor.
+name it under the entry point `brokerside.assignors`, and the CLI knows it. Topics in order of name, one draw each.
 """
 
 from __future__ import annotations

@@ -1,19 +1,12 @@
 """Assign ranges as RangeAssignor does with racks: members first get partitions with a replica in their own rack.
 
-What it decides: the owner of each partition when racks are looked at: first those that can be matched within the
-ranges' sizes, then the rest as ever. So ranges may have gaps, and the members with one partition more are those that
-reached it first.
-
-How:
 One topic that needs it switches the pass on for the whole call. Topics with the same subscribers and as many
 partitions are matched together, number by number: the first member that matches the racks of all of them and has
 room in all gets that number of each. Any other topic is matched alone: member by member takes the partitions of its
-rack while it has room. A member without a rack matches everything.
-
-Cost: matched together, numbers x members x topics; alone, members x partitions.
+rack while it has room. A member without a rack matches everything. The rest is dealt in ranges, so ranges may have
+gaps, and the members with one partition more are those that reached it first.
 
 Example: a topic of 2 partitions with replicas in racks b and a, members x in a and y in b: x gets 1 and y gets 0.
-
 Source: RangeAssignor.assignWithRackMatching, 4.3.1; KIP-881.
 """
 

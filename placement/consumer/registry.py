@@ -1,19 +1,13 @@
 """Load assignors by name: Kafka's own, and those of installed packages.
 
-What it decides: which policy `--assignor NAME` means. A package offers one by naming a class without arguments under
-the entry point `brokerside.assignors`.
-
-Constraints: Kafka's names cannot be taken over. Client and server both have a `range`; the server's is `server-range`
-here. Every call makes a new assignor, as some remember what they saw. Kafka's assignors are alike in 4.0
-to 4.3.
-
-Example:
+A package offers one by naming a class without arguments under the entry point `brokerside.assignors`; Kafka's names
+cannot be taken over. Client and server both have a `range`; the server's is `server-range` here. Every call makes a new
+assignor, as some remember what they saw.
 
     >>> load_assignor("sticky")
     StickyAssignor(corrected=False, max_generation=-1)
 
-Source: names are those of partition.assignment.strategy and group.remote.assignor, 4.0; entry points are Python
-packaging's.
+Source: names are those of partition.assignment.strategy and group.remote.assignor, 4.3.1.
 """
 
 from __future__ import annotations
@@ -24,10 +18,9 @@ from typing import Final
 
 from broker.errors import UsageError
 from broker.releases import NEWEST, Release
-from placement.consumer.assignor import ConsumerAssignor
-from placement.consumer.client_range import RangeAssignor
+from placement.consumer.assignment import ConsumerAssignor
+from placement.consumer.client_range import RangeAssignor, ServerRangeAssignor
 from placement.consumer.round_robin import RoundRobinAssignor
-from placement.consumer.server_range import ServerRangeAssignor
 from placement.consumer.sticky.assignor import CooperativeStickyAssignor, StickyAssignor
 from placement.consumer.uniform.assignor import UniformAssignor
 from placement.placers.registry import load_offered

@@ -1,10 +1,5 @@
 """Assign all partitions in order, dealt to the subscribed members in turn, as RoundRobinAssignor.
 
-Constraints: each partition of a subscribed topic with metadata goes to one of its subscribers; prior assignments
-are not looked at.
-
-Example:
-
     >>> from broker.entropy import SplitMix64
     >>> from placement.consumer.group import Member, Topic
     >>> members = [Member(id="a", topics=("t", "u")), Member(id="b", topics=("t", "u"))]

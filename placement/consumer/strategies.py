@@ -1,19 +1,15 @@
 """Provide Hypothesis strategies for consumer groups, and check any assignor in one call.
 
-What it decides: which groups tests are run on. They are small, as shrunken counterexamples are read by people, and
-lean towards what breaks assignors: members without topics, topics without partitions or metadata, more members than
-partitions, names that Java and Python order differently or that collide in Java's hash, static members, racks.
-
-Constraints: with `sound`, claims are such as an assignor made them: each partition exists, is claimed by one member, in
-one generation. Otherwise anything may be claimed by anybody.
+Groups are small, as shrunken counterexamples are read by people, and lean towards what breaks assignors: members
+without topics, topics without partitions or metadata, more members than partitions, names that Java and Python order
+differently or that collide in Java's hash, static members, racks. With `sound`, claims are such as an assignor made
+them: each partition exists, is claimed by one member, in one generation. Otherwise anybody may claim anything.
 
     from placement.consumer.strategies import check_assignor
     check_assignor(MyAssignor)
 
 It passes in silence, or raises `AssignorFailure` with the smallest group found and the rules it breaks. The search is
 derandomised: the same assignor gives the same result on every run.
-
-Source: ours; hypothesis 6.
 """
 
 from __future__ import annotations
@@ -27,7 +23,7 @@ from hypothesis import strategies as st
 from broker.entropy import SplitMix64
 from broker.errors import RefusedError
 from broker.ids import INT64_MAX, PartitionId, TopicPartition
-from placement.consumer.assignor import ConsumerAssignor
+from placement.consumer.assignment import ConsumerAssignor
 from placement.consumer.group import Group, Member, Topic
 from placement.consumer.invariants import BrokenRule, check_assignment
 from placement.strategies import searching

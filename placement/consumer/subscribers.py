@@ -1,7 +1,4 @@
-"""Look up each topic's subscribers, and whether all members subscribe to the same topics.
-
-What it decides: who can get a topic's partitions, in a given order of members; and which of the two algorithms that
-Kafka has for each of its later assignors is the one for this group.
+"""Look up each topic's subscribers in a given order, and whether all members subscribe to the same topics.
 
 Source: Kafka's AbstractPartitionAssignor and SubscriptionType, 4.3.1.
 """

@@ -1,17 +1,11 @@
-"""Derive the topic ids that server-side assignors see instead of names.
-
-What it decides: the 16 bytes that stand for a topic where order or hashing by id reaches the result.
-
-Example:
+"""Derive the 16 bytes that stand for a topic where order or hashing by id reaches a server-side assignor's result.
 
     >>> topic_id("orders", "PTbYb4j67mdVntpRPBbzHg").hex()
     '3d36d86f88faee67559eda513c16f31e'
-    >>> id_text(topic_id("orders", "PTbYb4j67mdVntpRPBbzHg"))
-    'PTbYb4j67mdVntpRPBbzHg'
     >>> id_text(topic_id("orders", None))
     'HBaK2wDSCOQvkzFFKfH6nA'
 
-Source: org.apache.kafka.common.Uuid, 4.0 (text and order); the made ones are the beginning of SHA-256 of the name.
+Source: org.apache.kafka.common.Uuid, 4.3.1; ids that are not given are the beginning of SHA-256 of the name.
 """
 
 from __future__ import annotations

@@ -11,12 +11,10 @@ from typing import Any, Final, TypeAlias
 from broker.entropy import SplitMix64
 from broker.ids import PartitionId, TopicPartition
 from broker.java.hash_order import uuid_key
-from placement.consumer.assignment import GroupAssignment
-from placement.consumer.assignor import ConsumerAssignor
-from placement.consumer.client_range import RangeAssignor
+from placement.consumer.assignment import ConsumerAssignor, GroupAssignment
+from placement.consumer.client_range import RangeAssignor, ServerRangeAssignor
 from placement.consumer.group import NO_GENERATION, Group, Member, Topic
 from placement.consumer.round_robin import RoundRobinAssignor
-from placement.consumer.server_range import ServerRangeAssignor
 from placement.consumer.sticky.assignor import CooperativeStickyAssignor, StickyAssignor
 from placement.consumer.topic_ids import topic_id
 from placement.consumer.uniform.assignor import UniformAssignor

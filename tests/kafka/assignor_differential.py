@@ -27,7 +27,7 @@ import attrs
 from broker.entropy import SplitMix64
 from broker.errors import RefusedError
 from broker.releases import Release
-from placement.consumer.assignor import ConsumerAssignor
+from placement.consumer.assignment import ConsumerAssignor
 from placement.consumer.group import Group, Member, Topic
 from placement.consumer.registry import KAFKAS, load_assignor
 from tests.kafka.assignor_jvm import ENDLESS, Answer, AssignorJvm

@@ -20,44 +20,11 @@ from placement.consumer.ragged import Ragged
 from placement.consumer.sticky.claims import Claims, holding_order
 from placement.consumer.sticky.constrained import not_kept
 from placement.consumer.sticky.general import Holdings
-from placement.consumer.sticky.general_kernel import Filled, fill_sound
 from placement.consumer.sticky.movements import Movements
 from placement.consumer.sticky.racks import StickyRacks
 
 PASS_COUNT_MAX: Final = 10_000
 """Far more than any balancing was seen to need; Kafka knows no bound, and could go round for ever."""
-
-
-@attrs.frozen(eq=False)
-class Start:
-    """Hold what the passes begin with: who has what, all partitions and those just assigned, in order.
-
-    `revoked` says that somebody had to let go of a partition, `initial` that nobody kept any.
-    """
-
-    holdings: Holdings
-    ordered: Sequence[int]
-    free: Sequence[int]
-    revoked: bool
-    initial: bool
-
-    @classmethod
-    def of(cls, group: Group, racks: StickyRacks, filled: Filled) -> Start:
-        """Return what the compiled steps gave, as the passes take it."""
-        holdings = Holdings.of(group, racks, filled.rows.lists())
-        return cls(holdings, filled.ordered.tolist(), filled.free.tolist(), filled.revoked, filled.initial)
-
-    @classmethod
-    def readable(cls, group: Group, claims: Claims, partitions: Sequence[int], racks: StickyRacks) -> Start:
-        """Return what the readable steps give: as the compiled ones, but for any racks and claims."""
-        holdings = Holdings.of(group, racks, claims.held.lists())
-        revoked = holdings.drop_invalid()
-        ordered = holdings.in_order(partitions)
-        kept = holdings.in_order(partition for held in holdings.lists for partition in held)
-        free = not_kept(ordered, kept)
-        initial = not holdings.counts.any()
-        holdings.assign_free(free)
-        return cls(holdings, ordered, free, revoked, initial)
 
 
 @attrs.define(eq=False)
@@ -169,15 +136,12 @@ def assign_general(
 
     Raises NullPointerError where Kafka does.
     """
-    if racks.looked_at or group.phantom_count:
-        start = Start.readable(group, claims, partitions.tolist(), racks)
-    else:
-        filled = fill_sound(group, claims.held)
-        # Kafka's isBalanced: nothing can move then, also not to an older owner, as the passes ask it first.
-        if filled.still:
-            return filled.rows
-        start = Start.of(group, racks, filled)
-    holdings = start.holdings
+    holdings = Holdings.of(group, racks, claims.held.lists())
+    revoked = holdings.drop_invalid()
+    ordered = holdings.in_order(partitions.tolist())
+    free = not_kept(ordered, holdings.in_order(partition for held in holdings.lists for partition in held))
+    is_first = not holdings.counts.any()
+    holdings.assign_free(free)
     holdings.set_aside()
     # balance() keeps a copy: reassignments that do not lower the score are undone, so that a rebalance never moves
     # partitions for nothing.
@@ -186,11 +150,11 @@ def assign_general(
     balancing = Balancing(holdings, older, _unsound(group, older), Movements(group))
     # First only the partitions just assigned may move, so that members keep what they hold if that suffices. After
     # revocations Kafka leaves this pass out.
-    if not start.revoked:
-        balancing.passes(_shared(holdings, start.free))
-    moved = balancing.passes(_shared(holdings, start.ordered))
+    if not revoked:
+        balancing.passes(_shared(holdings, free))
+    moved = balancing.passes(_shared(holdings, ordered))
     # A first assignment has nothing to stick to: it is never undone.
-    if moved and not start.initial and holdings.score() >= score:
+    if moved and not is_first and holdings.score() >= score:
         return Ragged.of(before)
     return Ragged.of(holdings.lists)
 

@@ -2,25 +2,22 @@
 
 Goals, most important first: no partition can move to a member with at least two fewer; members keep what they hold.
 
-Constraints: partitions go to subscribers. (Kafka breaks this in one case, see below.)
-
 How:
 1. Members keep what they hold of topics they still subscribe to, and, where racks are looked at, within their rack.
 2. Topics are sorted by (number of subscribers, name). Each partition that is free goes to the subscriber with the
    least (count, member id); where racks are looked at, to one of its racks first.
 3. Topics with one subscriber, and members whom nothing can be taken from or given to, are set aside.
-4. Passes over the partitions: one whose member has at least two more than some subscriber moves to the subscriber with
-   the least (count, member id); or, if it was held by another in an older generation, to that one when it has at
-   least two fewer. If partitions of that topic went the opposite way before, one of those moves back instead. The first
-   passes are over free partitions only, unless something had to be revoked; then over all, until a pass moves none.
+4. Passes over the partitions (balance.py): one whose member has at least two more than some subscriber moves to the
+   subscriber with the least (count, member id); or, if it was held by another in an older generation, to that one when
+   it has at least two fewer. If partitions of that topic went the opposite way before, one of those moves back instead.
+   The first passes are over free partitions only, unless something had to be revoked; then over all, until a pass moves
+   none.
 5. If anything moved in the last passes and the sum of differences over pairs of members did not fall, all of 4 is
    undone; but not when all members started with nothing.
 
 Kafka asks before each step whether all is balanced, which takes most of its time. As no step moves anything once it is,
 the question is only asked here where the answer shows: where claims are unsound, and a partition can go back to
 a member that does not subscribe to its topic. `corrected` forgets such older owners.
-
-Cost: partitions per pass, subscribers per move.
 
 Example: t of 3 for {a, b}, u of 1 for {b}; a holds all of t: b gets u, then t-0 moves to b.
 

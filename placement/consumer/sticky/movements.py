@@ -1,13 +1,9 @@
 """Record the moves of one balancing run, and find which partition to move back instead (PartitionMovements).
 
-What it decides: when a partition of a topic is to go from one member to another, and some partition of the same
-topic went the other way before, then that one goes back instead: two moves cancel, and one partition more stays.
-
-How: for each partition that has moved, from whom it came first; for each topic and pair of members, the set of
-partitions that went from the one to the other. Of such a set Kafka takes the first that Java's hash set yields.
-Partitions of different topics may have the same hash, such as t11-1 and t21-0, but they never share such a set.
-
-Example: t-0 went from a to b; now t-5 shall go from b to a: t-0 goes back instead, and t-5 stays.
+When a partition of a topic is to go from one member to another, and some partition of the same topic went the other way
+before, then that one goes back instead: two moves cancel, and one partition more stays. Of several Kafka takes the
+first that Java's hash set yields. Partitions of different topics may have the same hash, such as t11-1 and t21-0, but
+they never share such a set.
 
 Source: AbstractStickyAssignor.PartitionMovements, 4.3.1.
 """

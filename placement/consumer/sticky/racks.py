@@ -1,7 +1,4 @@
-"""Look up racks as the sticky assignors do.
-
-What it decides: whether a member may keep or get a partition while racks are looked at, and in which order
-unassigned partitions are met.
+"""Look up racks as the sticky assignors do: whether a member may keep or get a partition, and the order of free ones.
 
 Source: AbstractStickyAssignor.RackInfo, 4.3.1.
 """

@@ -3,21 +3,15 @@
 What it decides: in which order the homogeneous uniform assignor meets a member's partitions, and so which of them it
 takes away when the member holds too many. The order in which they are listed does not matter.
 
-How:
-The coordinator keeps a member's partitions in a HashMap from topic ids to HashSets of numbers, both filled from the
-record of its target assignment. The topics of that record stand in the order in which partitions were first
-given: that of the set of subscribed topics (`topic_order`), with topics that are no longer subscribed behind them.
-Numbers are put in ascending. A set made from n numbers has a table for n, so that a number beyond the table comes
-before smaller ones. Bins of more than eight keys are rare, and left to `broker.java.hash_table`.
-
-Cost: partitions; and n log n for the n topics of each member.
-
-Example: of a topic a member holds 0, 1 and 16: in a table of 16 bins, 16 is met right after 0:
+How: the coordinator keeps a member's partitions in a HashMap from topic ids to HashSets of numbers, both filled from
+the record of its target assignment. The topics of that record stand in the order of the set of subscribed topics
+(`topic_order`), with topics that are no longer subscribed behind them; numbers are put in ascending. A set made from n
+numbers has a table for n, so that a number beyond the table comes before smaller ones. Keys of one bin stand in the
+order in which they were put in, also after the table has grown; a bin of more than eight is a tree, and its member's
+row is walked by `broker.java.hash_table`. Left out: traces of earlier assignments in the order of one bin.
 
     >>> walked_numbers([0, 1, 16])
     [0, 16, 1]
-
-Left out: traces of earlier assignments in the order of one bin.
 
 Source: org.apache.kafka.coordinator.group.modern.Assignment.fromRecord and modern.TopicIds, 4.3; java.util.HashMap,
 Java 17.
@@ -26,16 +20,18 @@ Java 17.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from broker.cluster import Int32Array, Int64Array
-from broker.compiled import compiled
 from broker.java.hash_order import string_places, uuid_hashes, uuid_key, uuid_places
 from broker.java.hash_table import TABLE_SIZE_MIN, HashTable
 from broker.java.tree_bin import TreeKey
 from placement.consumer.group import Group
+
+LIST_KEY_COUNT_MAX: Final = 8  # HashMap.TREEIFY_THRESHOLD: a bin of more keys is a tree, or its table grows.
 
 
 def topic_order(group: Group, ids: Sequence[bytes]) -> Int64Array:
@@ -56,21 +52,61 @@ def walk_order(group: Group, topics: Int64Array, ids: Sequence[bytes]) -> Int64A
     `topic_order`; `ids` are those of all topics.
     """
     claimed, numbers = group.owned_topics, group.owned_numbers
+    members, topics_of = claimed.rows, claimed.values
     ranks = len(topics) + np.arange(len(group.topics), dtype=np.int64)
     ranks[topics] = np.arange(len(topics))
     spread = uuid_hashes(ids)
     spread ^= spread >> np.uint32(16)
-    order = np.empty(len(numbers), np.int64)
-    crowded = np.zeros(len(group.members), np.bool_)
-    walk_rows(claimed.starts, claimed.values, numbers, ranks, spread, order, crowded)
+    begins = np.ones(len(numbers), np.bool_)
+    begins[1:] = (np.diff(topics_of) != 0) | (np.diff(members) != 0)
+    heads, run = np.flatnonzero(begins), np.cumsum(begins) - 1  # A run is a topic of a member.
+    owners, held = members[heads], topics_of[heads]
+    topic_counts = np.bincount(owners, minlength=len(group.members))
+    topic_bins, crowded = _topic_bins(owners, ranks[held], spread[held].astype(np.int64), topic_counts)
+    tables = _powers(np.diff(heads, append=len(numbers)) * 4 // 3 + 1)
+    number_bins = (numbers ^ numbers >> 16) & (tables[run] - 1)
+    order = np.lexsort((numbers, number_bins, ranks[held][run], topic_bins[run], members))
+    crowded[members[_in_long_runs(run[order] << 32 | number_bins[order], order)]] = True
     for member in np.flatnonzero(crowded).tolist():
         begin, end = claimed.starts[member : member + 2].tolist()
-        row = claimed.values[begin:end].tolist(), numbers[begin:end].tolist()
-        order[begin:end] = begin + np.array(readable_row(*row, ranks.tolist(), ids, spread.view(np.int32).tolist()))
+        row = topics_of[begin:end].tolist(), numbers[begin:end].tolist()
+        order[begin:end] = begin + np.array(_walked_row(*row, ranks.tolist(), ids, spread.view(np.int32).tolist()))
     return order
 
 
-def readable_row(
+def _topic_bins(
+    owners: Int32Array, ranks: Int64Array, hashes: Int64Array, counts: Int64Array
+) -> tuple[Int64Array, NDArray[np.bool_]]:
+    """Return the bin of each run in its member's map, and bool[M]: members whose map had a crowded bin as it grew."""
+    crowded = np.zeros(len(counts), np.bool_)
+    by_rank = np.lexsort((ranks, owners))
+    place = np.empty(len(owners), np.int64)
+    place[by_rank] = np.arange(len(owners)) - np.repeat(np.cumsum(counts) - counts, counts)
+    tables = _powers(-(-counts * 4 // 3))
+    size = TABLE_SIZE_MIN
+    while size <= tables.max(initial=0):
+        codes = owners.astype(np.int64) << 32 | hashes & (size - 1)
+        entered = np.flatnonzero(place < size * 3 // 4 + 1)
+        entered = entered[np.argsort(codes[entered], kind="stable")]
+        crowded[owners[_in_long_runs(codes[entered], entered)]] = True
+        size *= 2
+    return hashes & (tables[owners] - 1), crowded
+
+
+def _powers(least: Int64Array) -> Int64Array:
+    """Return the sizes of tables: the least powers of two that are not below these, nor below Java's least."""
+    bits = np.frexp((np.maximum(least, TABLE_SIZE_MIN) - 1).astype(np.float64))[1]
+    return np.left_shift(np.int64(1), bits.astype(np.int64))
+
+
+def _in_long_runs(codes: Int64Array, places: Int64Array) -> Int64Array:
+    """Return those of `places` whose sorted codes occur more than eight times."""
+    changes = np.ones(len(codes), np.bool_)
+    changes[1:] = np.diff(codes) != 0
+    return places[np.bincount(np.cumsum(changes) - 1)[np.cumsum(changes) - 1] > LIST_KEY_COUNT_MAX]
+
+
+def _walked_row(
     topics: Sequence[int], numbers: Sequence[int], ranks: Sequence[int], ids: Sequence[bytes], spread: Sequence[int]
 ) -> list[int]:
     """Return the places of one member's partitions, sorted by (topic, number), in the order of the walk.
@@ -99,74 +135,3 @@ def walked_numbers(numbers: Sequence[int]) -> list[int]:
         table.add((number ^ number >> 16, True, b""))
     # A number below 2^31 comes back from its spread hash as it came.
     return [spread ^ spread >> 16 for spread, _, _ in table]
-
-
-@compiled
-def walk_rows(
-    starts: Int64Array,
-    topics: Int32Array,
-    numbers: Int32Array,
-    ranks: Int64Array,
-    spread: NDArray[np.uint32],
-    order: Int64Array,
-    crowded: NDArray[np.bool_],
-) -> None:
-    """Fill `order` int64[N] with the places of the partitions, row by row, each in the order of the walk.
-
-    Rows are sorted by (topic, number); `ranks` and `spread` are those of all topics. `crowded` bool[rows] marks rows
-    with a bin of more than eight keys, which stay unfilled. The readable twin is `readable_row` for each row.
-    """
-    for row in range(len(starts) - 1):
-        begin, end = starts[row], starts[row + 1]
-        firsts = np.empty(end - begin + 1, np.int64)
-        count = 0
-        for place in range(begin, end):
-            if place == begin or topics[place] != topics[place - 1]:
-                firsts[count] = place
-                count += 1
-        firsts[count] = end
-        by_rank = np.argsort(ranks[topics[firsts[:count]]])
-        hashes = spread[topics[firsts[:count]]][by_rank]
-        # A map grows as topics are put in; each of its tables must have had short bins only.
-        size = 16
-        while True:
-            bins = np.zeros(size, np.int64)
-            for place in range(min(count, size * 3 // 4 + 1)):
-                bins[hashes[place] & np.uint32(size - 1)] += 1
-            if bins.max() > 8:
-                crowded[row] = True
-                break
-            if count * 4 <= size * 3:
-                break
-            size *= 2
-        if crowded[row]:
-            continue
-        filled = begin
-        ends = bins.cumsum()
-        turns = np.empty(count, np.int64)
-        for place in range(count - 1, -1, -1):
-            bin_index = hashes[place] & np.uint32(size - 1)
-            ends[bin_index] -= 1
-            turns[ends[bin_index]] = by_rank[place]
-        for turn in turns:
-            first, last = firsts[turn], firsts[turn + 1]
-            size = 16
-            while size < (last - first) * 4 // 3 + 1:
-                size *= 2
-            if numbers[last - 1] < size:
-                for place in range(first, last):
-                    order[filled] = place
-                    filled += 1
-                continue
-            bins = np.zeros(size + 1, np.int64)
-            for place in range(first, last):
-                bins[((numbers[place] ^ (numbers[place] >> 16)) & (size - 1)) + 1] += 1
-            if bins.max() > 8:
-                crowded[row] = True
-                break
-            bins = filled + bins.cumsum()
-            for place in range(first, last):
-                bin_index = (numbers[place] ^ (numbers[place] >> 16)) & (size - 1)
-                order[bins[bin_index]] = place
-                bins[bin_index] += 1
-            filled += last - first

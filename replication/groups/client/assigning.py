@@ -27,7 +27,7 @@ from broker.group.protocol import (
     write_assignment,
 )
 from broker.ids import TopicPartition
-from placement.consumer.assignor import ConsumerAssignor
+from placement.consumer.assignment import ConsumerAssignor
 from placement.consumer.group import Group, Member, Topic
 from placement.consumer.registry import load_assignor
 

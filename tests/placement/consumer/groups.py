@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from broker.entropy import SplitMix64
 from broker.ids import PartitionId, TopicPartition
-from placement.consumer.assignment import GroupAssignment
-from placement.consumer.assignor import ConsumerAssignor
+from placement.consumer.assignment import ConsumerAssignor, GroupAssignment
 from placement.consumer.group import Group, Member, Topic
 
 

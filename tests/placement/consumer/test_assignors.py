@@ -16,7 +16,7 @@ from broker.errors import UsageError
 from broker.java.hash_order import uuid_key
 from broker.java.string_hash import java_string_key
 from broker.releases import Release
-from placement.consumer.client_range import RangeAssignor, range_rows
+from placement.consumer.client_range import RangeAssignor, ServerRangeAssignor, range_rows
 from placement.consumer.errors import EmptyGroupError, PartitionAssignorError, PartitionIndexError
 from placement.consumer.group import Group
 from placement.consumer.invariants import check_assignment
@@ -25,7 +25,6 @@ from placement.consumer.random_assignor import RandomAssignor
 from placement.consumer.range_racks import assign_with_racks
 from placement.consumer.registry import load_assignor
 from placement.consumer.round_robin import RoundRobinAssignor
-from placement.consumer.server_range import ServerRangeAssignor
 from placement.consumer.strategies import check_assignor, groups
 from placement.consumer.subscribers import same_sets, subscribers_of
 from placement.consumer.topic_ids import id_text, topic_id

@@ -13,7 +13,7 @@ from placement.consumer.assignment import NOBODY, GroupAssignment
 from placement.consumer.group import NO_METADATA, Group, Member, Topic
 from placement.consumer.invariants import BrokenRule, check_assignment
 from placement.consumer.racks import ReplicaRacks
-from placement.consumer.ragged import Ragged, count_sort, grouped, inverse
+from placement.consumer.ragged import Ragged, grouped, inverse
 from placement.consumer.subscribers import same_sets, subscribers_of
 from tests.placement.consumer.groups import group
 
@@ -85,9 +85,6 @@ def test_racks_are_looked_at_only_when_they_can_tell_partitions_apart() -> None:
 def test_grouping_by_counting_is_a_stable_sort(keys: list[int]) -> None:
     found = grouped(np.array(keys, np.int32), 6)
     assert list(found.lists()) == [[place for place, key in enumerate(keys) if key == one] for one in range(6)]
-    starts, places = np.zeros(7, np.int64), np.empty(len(keys), np.int32)
-    count_sort.__wrapped__(np.array(keys, np.int32), starts, places)
-    assert places[: starts[-1]].tolist() == found.values.tolist()
 
 
 @given(st.lists(st.lists(st.integers(0, 9), max_size=4), max_size=6))

@@ -13,7 +13,7 @@ from broker.java.hash_order import uuid_hashes
 from placement.consumer.group import Group, Member, Topic
 from placement.consumer.topic_ids import id_text, topic_ids
 from placement.consumer.uniform import holdings
-from placement.consumer.uniform.holdings import readable_row, topic_order, walk_order, walked_numbers
+from placement.consumer.uniform.holdings import _walked_row, topic_order, walk_order, walked_numbers
 from placement.consumer.uniform.homogeneous import sorted_claims
 
 
@@ -46,13 +46,13 @@ def test_the_compiled_walk_is_that_of_javas_tables(case: int) -> None:
     spread = uuid_hashes(ids)
     spread ^= spread >> np.uint32(16)
     topics, numbers = [topic for topic, _ in pairs], [number for _, number in pairs]
-    places = readable_row(topics, numbers, ranks.tolist(), ids, spread.view(np.int32).tolist())
+    places = _walked_row(topics, numbers, ranks.tolist(), ids, spread.view(np.int32).tolist())
     assert walk_order(claims, order, ids).tolist() == places
 
 
 def test_crowded_bins_are_left_to_the_readable_twin(monkeypatch: pytest.MonkeyPatch) -> None:
     asked_of = []
-    monkeypatch.setattr(holdings, "readable_row", lambda *row: asked_of.append(row) or readable_row(*row))
+    monkeypatch.setattr(holdings, "_walked_row", lambda *row: asked_of.append(row) or _walked_row(*row))
     crowded = colliding_group(random.Random("crowded"))
     numbers = np.arange(0, 32 * 12, 32, dtype=np.int32)
     topics = attrs.evolve(crowded.owned_topics, starts=np.array([0, 12]), values=np.zeros(12, np.int32))
