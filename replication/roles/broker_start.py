@@ -25,10 +25,6 @@ def _no_strays(_image: MetadataImage) -> None:
     pass
 
 
-def _say_nothing(_line: str) -> None:
-    pass
-
-
 def _none_beside(_path: str) -> frozenset[int]:
     return frozenset()
 
@@ -48,7 +44,5 @@ class BrokerStart:
     """A function that returns the replicas in the same log directory as a path."""
     drop_strays: Callable[[MetadataImage], None] = _no_strays
     """A function that removes the logs on disk that belong to no partition of this broker."""
-    tell: Callable[[str], None] = _say_nothing
-    """A function that takes a line of the process's event log."""
     rack: str = ""
     """The broker's broker.rack, "" for none."""

@@ -106,7 +106,6 @@ class Node:
             partitions_beside=self._partitions_beside,
             drop_strays=self._drop_strays,
             hosted_roles=tuple(self.hosted_roles),
-            tell=self.log_line,
             rack=f"rack-{self.rack}",
         )
         self.role = (ZooKeeperBrokerRole if self._role_settings.has_zookeeper else BrokerRole)(

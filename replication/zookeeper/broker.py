@@ -53,8 +53,7 @@ from replication.roles.states.lifecycle import LifecycleInput, LifecycleState
 from replication.rules.fencing import check_control_request
 from replication.rules.partition import UNKNOWN_BROKER_EPOCH
 from replication.rules.settings import Moment
-from replication.zookeeper.deletion import EPOCH_DURING_DELETE
-from replication.zookeeper.kafka_controller import ControllerStart, KafkaController
+from replication.zookeeper.kafka_controller import EPOCH_DURING_DELETE, KafkaController
 from replication.zookeeper.messages import (
     CloseSession,
     ControlledShutdown,
@@ -245,9 +244,7 @@ class ZooKeeperBrokerRole(BrokerRole):
         if response.controller_epoch >= own[1] and (response.controller, response.controller_epoch) != own:
             self.kafka_controller = None
         if response.controller == self.broker and self.kafka_controller is None:
-            self.kafka_controller = KafkaController(
-                ControllerStart(self.broker, response.controller_epoch, self.role_settings.settings, self.start.tell)
-            )
+            self.kafka_controller = KafkaController(self.broker, response.controller_epoch, self.role_settings.settings)
             self._seek(out)
 
     def _on_notified(self, notified: WatchNotification, out: Outbox) -> None:

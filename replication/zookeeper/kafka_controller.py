@@ -1,7 +1,7 @@
 """Decide the next step of each partition and replica as the ZooKeeper-era controller (KafkaController) does.
 
-What it decides: for each partition, the next state to write, by the state machines and the election strategies, and
-which brokers get requests. Every replica and partition steps by the tables of `replication.roles.states.zookeeper`.
+What it decides: for each partition, the next state to write, by the election strategies, and which brokers get
+requests.
 
 Goals, most important first:
 1. The controller sends brokers only states that are already written to ZooKeeper.
@@ -11,42 +11,35 @@ Goals, most important first:
 Constraints: a controller knows only the states that it has read and written; the next controller starts with an empty
 context.
 
-How: the first reading fills the state machines as Kafka's controller does after a fail-over. Then, at each reading and
-after each write, the controller completes a reassignment whose targets are in sync, brings replicas on live brokers
-online, takes a partition without a live leader offline and elects by the strategy of the occasion, and takes replicas
-on dead brokers offline and out of the ISR one by one. When there is nothing to write, it sends LeaderAndIsr to the
-replicas. After a refused write it reads again.
+How: at each reading and after each write, the controller completes a reassignment whose targets are in sync, elects by
+the strategy of the occasion where no live broker leads, and takes replicas on dead and stopping brokers out of the ISR
+one by one. When there is nothing to write, it sends LeaderAndIsr to the replicas. After a refused write it reads again.
 
-Example: broker 0 leads (0, 1, 2) and dies: OFFLINE_PARTITION; 1 is elected with ISR (1, 2), ONLINE_PARTITION; replica 0
-is OFFLINE_REPLICA; 1 and 2 get LeaderAndIsr. 0 comes back: ONLINE_REPLICA, and gets LeaderAndIsr.
+Example: broker 0 leads (0, 1, 2) and dies: 1 is elected with ISR (1, 2); 1 and 2 get LeaderAndIsr. When 0 has another
+session, it gets LeaderAndIsr, too.
 
 Left out: the queue of events, as a reading holds all of them; batching of requests; the regular election of preferred
-leaders; the separate writes at the end of a reassignment: the new leader, the smaller ISR and the new assignment are
-one write here, with one leader epoch.
+leaders; the state machines of replicas and partitions, which only log what they refuse; the separate writes at the end
+of a reassignment: the new leader, the smaller ISR and the new assignment are one write here, with one leader epoch.
 
 Source: Kafka core KafkaController (onBrokerStartup, onReplicasBecomeOffline, onNewPartitionCreation,
-onPartitionReassignment, doControlledShutdown), ReplicaStateMachine and PartitionStateMachine, 2.8 and 4.3.1;
-KIP-380, KIP-455, KAFKA-6082.
+onPartitionReassignment, doControlledShutdown), ControllerContext and TopicDeletionManager, 2.8; KIP-380, KIP-455,
+KAFKA-6082.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterable, Mapping
 from typing import Final
 
-import attrs
-
 from broker.error_codes import ErrorCode
-from broker.ids import BrokerId
+from broker.ids import BrokerEpoch, BrokerId, LeaderEpoch
 from replication.roles.messages import CONTROLLER, Address, AlterPartitionReassignments, ElectLeaders, NodeId
 from replication.roles.outbox import Outbox
-from replication.roles.states.zookeeper import ZkPartitionInput, ZkPartitionState, ZkReplicaInput, ZkReplicaState
 from replication.rules.election import Election
-from replication.rules.partition import PartitionState
+from replication.rules.partition import BrokerStatus, PartitionState
 from replication.rules.reassign import Phase, cancelled, completed
 from replication.rules.settings import PartitionSettings
-from replication.zookeeper.deletion import TopicDeletion
-from replication.zookeeper.live_brokers import LiveBrokers
 from replication.zookeeper.messages import (
     ControlledShutdown,
     ControlledShutdownResponse,
@@ -54,12 +47,12 @@ from replication.zookeeper.messages import (
     GetClusterStateResponse,
     LeaderAndIsr,
     LeaderAndIsrResponse,
+    StopReplica,
     StopReplicaResponse,
     UpdateMetadata,
     UpdatePartitionState,
     UpdatePartitionStateResponse,
 )
-from replication.zookeeper.state_machines import StateMachines
 from replication.zookeeper.strategies import (
     Strategy,
     elected,
@@ -71,37 +64,79 @@ from replication.zookeeper.strategies import (
     without,
 )
 
-_R, _P = ZkReplicaState, ZkPartitionState
-_SERVING: Final = (_R.NEW_REPLICA, _R.ONLINE_REPLICA)
-_AWAY: Final = (_R.OFFLINE_REPLICA, _R.REPLICA_DELETION_INELIGIBLE)
-_TO_TAKE_OFFLINE: Final = (*_SERVING, _R.REPLICA_DELETION_INELIGIBLE)
+EPOCH_DURING_DELETE: Final = LeaderEpoch(-2)
+"""The leader epoch of StopReplica during a deletion, which no replica refuses as old."""
 
 
-@attrs.frozen
-class ControllerStart:
-    """Hold the controller's broker, its controller epoch and the partitions' settings.
+class LiveBrokers:
+    """Hold the brokers as ZooKeeper listed them last; `stopping` maps those in controlled shutdown to epochs.
 
-    `tell` takes the lines of its state change log.
+    A broker epoch identifies a broker's session: a replica that was brought online in another one is offline.
     """
 
-    broker: BrokerId
-    epoch: int
-    settings: PartitionSettings
-    tell: Callable[[str], None]
+    def __init__(self) -> None:
+        self.stopping: dict[BrokerId, BrokerEpoch] = {}
+        self._brokers: Mapping[BrokerId, BrokerStatus] = {}
+        self._epochs: dict[tuple[int, BrokerId], BrokerEpoch] = {}
+        self._failed: dict[tuple[int, BrokerId], BrokerEpoch] = {}
+
+    def update(self, brokers: Mapping[BrokerId, BrokerStatus]) -> None:
+        """Replace the brokers; forget the controlled shutdowns of earlier broker epochs."""
+        self._brokers = brokers
+        self.stopping = {broker: epoch for broker, epoch in self.stopping.items() if self.epoch_of(broker) == epoch}
+
+    def epoch_of(self, broker: BrokerId) -> BrokerEpoch | None:
+        """Return the epoch of a broker with a session; None for any other."""
+        status = self._brokers.get(broker)
+        return status.epoch if status is not None and status.is_active else None
+
+    def brokers(self) -> tuple[BrokerId, ...]:
+        """Return the brokers with sessions, ascending."""
+        return tuple(broker for broker in sorted(self._brokers) if self.epoch_of(broker) is not None)
+
+    def record_epoch(self, partition: int, broker: BrokerId) -> None:
+        """Record that a replica belongs to its broker's current epoch."""
+        epoch = self.epoch_of(broker)
+        assert epoch is not None, (partition, broker)
+        self._epochs[partition, broker] = epoch
+
+    def forget_epoch(self, partition: int, broker: BrokerId) -> None:
+        """Forget the broker epoch of a replica."""
+        self._epochs.pop((partition, broker), None)
+
+    def record_failed_directory(self, partition: int, broker: BrokerId, epoch: BrokerEpoch) -> None:
+        """Record that a replica's directory failed under a broker epoch."""
+        self._failed[partition, broker] = epoch
+
+    def is_offline(self, partition: int, broker: BrokerId) -> bool:
+        """Return whether a replica's broker has no session or another epoch, or its directory has failed."""
+        epoch = self.epoch_of(broker)
+        if epoch is None or self._failed.get((partition, broker)) == epoch:
+            return True
+        return self._epochs.get((partition, broker), epoch) != epoch
+
+    def electable(self, partition: int, replicas: Iterable[BrokerId]) -> frozenset[BrokerId]:
+        """Return the brokers that may lead: their replica is online and they are not in controlled shutdown."""
+        return frozenset(
+            broker for broker in replicas if broker not in self.stopping and not self.is_offline(partition, broker)
+        )
 
 
 class KafkaController:
-    """Model one controller's memory (ControllerContext); `machines` holds the states of replicas and partitions."""
+    """Model one controller's memory (ControllerContext)."""
 
-    def __init__(self, controller_start: ControllerStart) -> None:
-        self.controller_start = attrs.evolve(controller_start, settings=with_all_targets(controller_start.settings))
-        self.epoch = controller_start.epoch
-        self.machines = StateMachines(controller_start.broker, controller_start.epoch, controller_start.tell)
+    def __init__(self, broker: BrokerId, epoch: int, settings: PartitionSettings) -> None:
+        self.broker = broker
+        self.epoch = epoch
+        self._settings = with_all_targets(settings)
         self._live_brokers = LiveBrokers()
-        self._deletion = TopicDeletion(controller_start.epoch, self.machines, self._live_brokers)
         self._read: GetClusterStateResponse | None = None
         self._states: dict[int, PartitionState] = {}
         self._topics: dict[int, str] = {}
+        self._offline: set[tuple[int, BrokerId]] = set()
+        """The replicas that are out of the ISR because their broker is dead or stopping."""
+        self._confirmed: set[tuple[int, BrokerId]] = set()
+        """The replicas of topics to be deleted whose log is gone."""
         self._ungranted: dict[BrokerId, ControlledShutdown] = {}
 
     # What arrives.
@@ -110,19 +145,17 @@ class KafkaController:
         """Take in all znodes, step every partition, and send UpdateMetadata to all."""
         if self._read is not None and read.transaction < self._read.transaction:
             return  # A later one has overtaken it.
-        is_first = self._read is None
         self._read = read
         self._live_brokers.update(read.brokers)
         present = {**{partition: order.topic for partition, order in read.unmade.items()}, **read.topics}
         for partition in sorted(set(self._topics) - set(present)):
-            self._deletion.forget(self._topics.pop(partition), partition)
+            del self._topics[partition]
             self._states.pop(partition, None)
+            self._forget({each for each in self._offline | self._confirmed if each[0] == partition})
         for partition, topic in sorted(present.items()):
             self._topics[partition] = topic
             if partition in read.partitions:
                 self._take_in(partition, read.partitions[partition], out)
-            if is_first:
-                self._enter(partition)
             self._look_at(partition, out)
         for broker in self._live_brokers.brokers():
             out.send(Address(NodeId(broker)), UpdateMetadata(self.epoch, read))
@@ -145,7 +178,7 @@ class KafkaController:
         """Note whether a replica of a deleted topic is deleted; moved replicas are ignored."""
         if response.deletes and self._is_deleted(response.partition):
             if response.error is ErrorCode.NONE:
-                self._deletion.confirm(self._topics[response.partition], response.partition, broker)
+                self._confirmed.add((response.partition, broker))
             else:
                 self._live_brokers.record_failed_directory(response.partition, broker, response.broker_epoch)
             self._look_at(response.partition, out)
@@ -172,33 +205,18 @@ class KafkaController:
         live = self._live_brokers.electable(order.partition, state.replicas)
         if order.election is Election.PREFERRED:
             is_needed = state.leader != state.replicas[0]
-            return elected(state, Strategy.PREFERRED, live, self.controller_start.settings) if is_needed else None
-        return None if state.leader in live else elected_uncleanly(state, live, self.controller_start.settings)
+            return elected(state, Strategy.PREFERRED, live, self._settings) if is_needed else None
+        return None if state.leader in live else elected_uncleanly(state, live, self._settings)
 
     def _moved(self, order: AlterPartitionReassignments, state: PartitionState) -> PartitionState | None:
         live = self._live_brokers.electable(order.partition, (*state.replicas, *order.replicas))
         if order.replicas:
-            return reassigned(state, moving_to(state, order.replicas), live, self.controller_start.settings)
+            return reassigned(state, moving_to(state, order.replicas), live, self._settings)
         if not state.is_reassigning or cancelled(state).loses:
             return None
-        return reassigned(state, cancelled(state), live, self.controller_start.settings)
+        return reassigned(state, cancelled(state), live, self._settings)
 
-    # The book.
-
-    def _enter(self, partition: int) -> None:
-        """Set the states of a partition and its replicas as a new controller does."""
-        state = self._states.get(partition)
-        for broker in self._replicas_of(partition):
-            if self._live_brokers.is_offline(partition, broker):
-                self.machines.enter_replica(partition, broker, _R.REPLICA_DELETION_INELIGIBLE)
-            else:
-                self.machines.enter_replica(partition, broker, _R.ONLINE_REPLICA)
-                self._live_brokers.record_epoch(partition, broker)
-        if state is None:
-            self.machines.enter_partition(partition, _P.NEW_PARTITION)
-        else:
-            leads = state.has_leader and not self._live_brokers.is_offline(partition, state.leader)
-            self.machines.enter_partition(partition, _P.ONLINE_PARTITION if leads else _P.OFFLINE_PARTITION)
+    # The partitions.
 
     def _take_in(self, partition: int, state: PartitionState, out: Outbox) -> None:
         """Keep a partition state unless a newer one is known, and forget the replicas that it no longer has."""
@@ -206,20 +224,17 @@ class KafkaController:
         if known is not None and known.partition_epoch >= state.partition_epoch:
             return
         self._states[partition] = state
-        for broker in self.machines.replicas(partition):
+        for broker in () if known is None else known.replicas:
             if broker not in state.replicas:
-                self._drop(partition, broker, state, out)
-        is_online = self.machines.partition(partition) is _P.ONLINE_PARTITION
-        if known is not None and is_online and state.leader != known.leader and state.has_leader:
-            self._step_partition(partition, ZkPartitionInput.ELECT)
+                self._forget({(partition, broker)})
+                self._stop(partition, broker, state.leader_epoch, out, deletes=True)
 
-    def _drop(self, partition: int, broker: BrokerId, state: PartitionState, out: Outbox) -> None:
-        """Forget a replica that a reassignment has removed, whether or not its broker ever answers."""
-        steps = ZkReplicaInput
-        for event in (steps.TAKE_OFFLINE, steps.DELETE, steps.CONFIRM_DELETION, steps.FORGET):
-            self._step_replica(partition, broker, event)
-        self._live_brokers.forget_epoch(partition, broker)
-        self._deletion.stop(partition, broker, state.leader_epoch, out, deletes=True)
+    def _forget(self, replicas: Iterable[tuple[int, BrokerId]]) -> None:
+        """Forget replicas that a reassignment or a deletion has removed, whether or not their broker ever answers."""
+        for replica in replicas:
+            self._offline.discard(replica)
+            self._confirmed.discard(replica)
+            self._live_brokers.forget_epoch(*replica)
 
     # What comes next.
 
@@ -227,14 +242,11 @@ class KafkaController:
         """Do the next step of a partition: a step of its deletion, a write, or LeaderAndIsr to its replicas."""
         state = self._states.get(partition)
         if self._is_deleted(partition) and not (state is not None and state.is_reassigning):
-            topic, replicas = self._topics[partition], self._replicas_of(partition)
-            if self._deletion.advance(topic, partition, replicas, out):
-                out.send(Address(CONTROLLER), DeleteTopicZnodes(self.controller_start.broker, self.epoch, partition))
+            self._delete(partition, out)
             return
-        self._assign(partition)
         live = self._live_brokers.electable(partition, self._replicas_of(partition))
         if state is None:
-            self._bring_online(partition, ())
+            self._bring_online(partition)
             after = first_state(self._replicas_of(partition), live)
         else:
             after = self._next_of(partition, state, live, out)
@@ -243,47 +255,42 @@ class KafkaController:
         elif state is not None:
             self._tell_replicas(partition, state, out)
 
-    def _assign(self, partition: int) -> None:
-        """Step a new partition, or the new replicas of a reassignment, to their first states."""
-        if self.machines.partition(partition) is _P.NON_EXISTENT_PARTITION:
-            self._step_partition(partition, ZkPartitionInput.ASSIGN)
-        for broker in self._replicas_of(partition):
-            if self.machines.replica(partition, broker) is _R.NON_EXISTENT_REPLICA:
-                self._step_replica(partition, broker, ZkReplicaInput.ASSIGN)
+    def _delete(self, partition: int, out: Outbox) -> None:
+        """Send StopReplica to the live replicas of a topic to be deleted, and remove its znodes when all are gone."""
+        replicas = self._replicas_of(partition)
+        for broker in replicas:
+            self._live_brokers.forget_epoch(partition, broker)
+            if (partition, broker) not in self._confirmed and not self._live_brokers.is_offline(partition, broker):
+                self._stop(partition, broker, EPOCH_DURING_DELETE, out, deletes=True)
+        if all((partition, broker) in self._confirmed for broker in replicas):
+            out.send(Address(CONTROLLER), DeleteTopicZnodes(self.broker, self.epoch, partition))
 
     def _next_of(
         self, partition: int, state: PartitionState, live: frozenset[BrokerId], out: Outbox
     ) -> PartitionState | None:
         """Return the next state of a partition to write; None if there is nothing to write."""
-        settings = self.controller_start.settings
+        settings = self._settings
         phase = Phase(replicas=state.replicas, isr=state.isr, adding=state.adding, removing=state.removing)
         if completed(phase, settings.rules) is not None:
             after = reassigned(state, phase, live, settings)
             if after is not None:
                 return after
-        self._bring_online(partition, state.adding)
+        self._bring_online(partition)
         return self._next_leader(partition, state, live) or self._next_isr(partition, state, out)
 
-    def _bring_online(self, partition: int, adding: tuple[BrokerId, ...]) -> None:
-        """Bring replicas on live brokers online; an added replica stays new until the reassignment is complete."""
-        for broker in self._replicas_of(partition):
-            if broker in self._live_brokers.stopping or self._live_brokers.is_offline(partition, broker):
-                continue
-            state = self.machines.replica(partition, broker)
-            if state in _AWAY or (state is _R.NEW_REPLICA and broker not in adding and partition in self._states):
-                self._step_replica(partition, broker, ZkReplicaInput.BRING_ONLINE)
+    def _bring_online(self, partition: int) -> None:
+        """Bring replicas on live brokers that do not stop online."""
+        for broker in self._live_brokers.electable(partition, self._replicas_of(partition)):
+            self._offline.discard((partition, broker))
             self._live_brokers.record_epoch(partition, broker)
 
     def _next_leader(self, partition: int, state: PartitionState, live: frozenset[BrokerId]) -> PartitionState | None:
-        """Step a partition online or offline, and return it after an election; None if none is due or succeeds."""
+        """Return a partition after an election; None if none is due or succeeds."""
         leads = state.has_leader and not self._live_brokers.is_offline(partition, state.leader)
-        is_online = self.machines.partition(partition) is _P.ONLINE_PARTITION
-        if leads != is_online:
-            self._step_partition(partition, ZkPartitionInput.ELECT if leads else ZkPartitionInput.TAKE_OFFLINE)
         if not leads:
-            return elected(state, Strategy.OFFLINE, live, self.controller_start.settings)
+            return elected(state, Strategy.OFFLINE, live, self._settings)
         if state.leader in self._live_brokers.stopping and len(state.replicas) > 1:
-            return elected(state, Strategy.CONTROLLED_SHUTDOWN, live, self.controller_start.settings)
+            return elected(state, Strategy.CONTROLLED_SHUTDOWN, live, self._settings)
         return None
 
     def _next_isr(self, partition: int, state: PartitionState, out: Outbox) -> PartitionState | None:
@@ -291,31 +298,44 @@ class KafkaController:
         for broker in state.replicas:
             is_gone = self._live_brokers.is_offline(partition, broker)
             stops = broker in self._live_brokers.stopping and broker != state.leader and len(state.replicas) > 1
-            if self.machines.replica(partition, broker) not in _TO_TAKE_OFFLINE or not (is_gone or stops):
+            if (partition, broker) in self._offline or not (is_gone or stops):
                 continue
-            after = without(state, broker, self.controller_start.settings)
+            after = without(state, broker, self._settings)
             if after is not None:
                 return after
-            self._step_replica(partition, broker, ZkReplicaInput.TAKE_OFFLINE)
+            self._offline.add((partition, broker))
             self._live_brokers.forget_epoch(partition, broker)
             if not is_gone:
-                self._deletion.stop(partition, broker, state.leader_epoch, out, deletes=False)
+                self._stop(partition, broker, state.leader_epoch, out, deletes=False)
             elif not self._live_brokers.is_offline(partition, broker):
                 # The response was of an earlier incarnation.
-                self._bring_online(partition, state.adding)
+                self._bring_online(partition)
         return None
 
     # What is sent.
 
     def _write(self, partition: int, state: PartitionState, out: Outbox) -> None:
-        out.send(Address(CONTROLLER), UpdatePartitionState(self.controller_start.broker, self.epoch, partition, state))
+        out.send(Address(CONTROLLER), UpdatePartitionState(self.broker, self.epoch, partition, state))
 
     def _tell_replicas(self, partition: int, state: PartitionState, out: Outbox) -> None:
         for broker in state.replicas:
             broker_epoch = self._live_brokers.epoch_of(broker)
-            if broker_epoch is not None and self.machines.replica(partition, broker) in _SERVING:
+            if broker_epoch is not None and (partition, broker) not in self._offline:
                 order = LeaderAndIsr(self.epoch, broker_epoch, partition, self._topics[partition], state)
                 out.send(Address(NodeId(broker)), order)
+
+    def _stop(self, partition: int, broker: BrokerId, epoch: LeaderEpoch, out: Outbox, *, deletes: bool) -> None:
+        """Send StopReplica to a live broker; a broker without a session gets nothing."""
+        broker_epoch = self._live_brokers.epoch_of(broker)
+        if broker_epoch is not None:
+            order = StopReplica(
+                controller_epoch=self.epoch,
+                broker_epoch=broker_epoch,
+                partition=partition,
+                leader_epoch=epoch,
+                deletes=deletes,
+            )
+            out.send(Address(NodeId(broker)), order)
 
     def _grant_stops(self, out: Outbox) -> None:
         """Answer ControlledShutdown once the broker's replicas are offline in all partitions with other replicas."""
@@ -327,10 +347,10 @@ class KafkaController:
                 out.send(Address(NodeId(broker)), ControlledShutdownResponse(ask.epoch))
 
     def _holds_up(self, partition: int, broker: BrokerId) -> bool:
-        is_alone = len(self._replicas_of(partition)) == 1
-        return not is_alone and self.machines.replica(partition, broker) in _SERVING
+        replicas = self._replicas_of(partition)
+        return broker in replicas and len(replicas) > 1 and (partition, broker) not in self._offline
 
-    # Short words.
+    # Helpers.
 
     def _is_deleted(self, partition: int) -> bool:
         return self._read is not None and partition in self._read.deleted
@@ -341,9 +361,3 @@ class KafkaController:
             return state.replicas
         assert self._read is not None, partition
         return self._read.unmade[partition].replicas
-
-    def _step_replica(self, partition: int, broker: BrokerId, event: ZkReplicaInput) -> None:
-        self.machines.step_replica(self._topics[partition], partition, broker, event)
-
-    def _step_partition(self, partition: int, event: ZkPartitionInput) -> None:
-        self.machines.step_partition(self._topics[partition], partition, event)

@@ -16,13 +16,12 @@ from replication.roles.messages import (
 )
 from replication.roles.outbox import Outbox
 from replication.roles.settings import RoleSettings
-from replication.roles.states import ZkPartitionState, ZkReplicaState
 from replication.rules.fencing import StopProof
 from replication.rules.partition import AlterPartitionRequest, IsrMember, PartitionState
 from replication.rules.settings import PartitionSettings
 from replication.rules.switches import rules_of
 from replication.zookeeper import ZooKeeperRole
-from replication.zookeeper.kafka_controller import ControllerStart, KafkaController
+from replication.zookeeper.kafka_controller import KafkaController
 from replication.zookeeper.messages import (
     CloseSession,
     ControlledShutdown,
@@ -49,7 +48,6 @@ class Desk:
     def __init__(self, *, unclean: bool = False) -> None:
         settings = PartitionSettings(rules=rules_of("2.8"), min_isr=1, unclean_election=unclean)
         self.zookeeper = ZooKeeperRole(RoleSettings(settings=settings, has_zookeeper=True))
-        self.lines: list[str] = []
         self.told: dict[int, list[Message]] = {}
         self.epochs: dict[int, BrokerEpoch] = {}
         self.settings = settings
@@ -62,9 +60,7 @@ class Desk:
         """Let the controller be elected, and read."""
         told = self._ask(RegisterController(BOSS, self.epochs[BOSS]), BOSS)[-1]
         assert isinstance(told, RegisterControllerResponse)
-        self.kafka_controller = KafkaController(
-            ControllerStart(BOSS, told.controller_epoch, self.settings, self.lines.append)
-        )
+        self.kafka_controller = KafkaController(BOSS, told.controller_epoch, self.settings)
         self.read()
 
     def come(self, broker: int) -> None:
@@ -121,19 +117,9 @@ class Desk:
         return self.state.leader, self.state.leader_epoch, self.state.isr
 
     @property
-    def replicas(self) -> dict[int, str]:
-        """What each broker's replica of partition 0 is held for, in short: ONLINE, OFFLINE, DELETION_STARTED."""
-        held = {broker: self.kafka_controller.machines.replica(0, BrokerId(broker)) for broker in range(4)}
-        return {
-            broker: state.name.replace("_REPLICA", "").replace("REPLICA_", "")
-            for broker, state in held.items()
-            if state is not ZkReplicaState.NON_EXISTENT_REPLICA
-        }
-
-    @property
-    def partition(self) -> ZkPartitionState:
-        """What partition 0 is held for."""
-        return self.kafka_controller.machines.partition(0)
+    def offline(self) -> set[int]:
+        """The brokers whose replica of partition 0 the controller has taken offline."""
+        return {broker for partition, broker in self.kafka_controller._offline if partition == 0}
 
     def orders(self, broker: int) -> list[tuple[int, int]]:
         """Return leader and leader epoch of each order a broker was given since this was asked last."""

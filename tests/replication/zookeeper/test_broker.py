@@ -30,7 +30,7 @@ from replication.rules.settings import PartitionSettings
 from replication.rules.switches import rules_of
 from replication.simulation.node import Node
 from replication.zookeeper.broker import STOP_ATTEMPTS_MAX, ZooKeeperBrokerRole
-from replication.zookeeper.deletion import EPOCH_DURING_DELETE
+from replication.zookeeper.kafka_controller import EPOCH_DURING_DELETE
 from replication.zookeeper.messages import (
     CloseSession,
     ControlledShutdown,

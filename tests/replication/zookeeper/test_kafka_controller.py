@@ -6,9 +6,8 @@ from broker.error_codes import ErrorCode
 from broker.ids import BrokerId
 from replication.roles.messages import AlterPartitionReassignments, CreateTopic, DeleteTopic, ElectLeaders
 from replication.roles.outbox import Outbox
-from replication.roles.states import ZkPartitionState
 from replication.rules.election import Election
-from replication.zookeeper.deletion import EPOCH_DURING_DELETE
+from replication.zookeeper.kafka_controller import EPOCH_DURING_DELETE
 from replication.zookeeper.messages import (
     ControlledShutdownResponse,
     LeaderAndIsrResponse,
@@ -16,10 +15,6 @@ from replication.zookeeper.messages import (
     UpdateMetadata,
 )
 from tests.replication.zookeeper.control import BOSS, Desk
-
-ONLINE = {0: "ONLINE", 1: "ONLINE", 2: "ONLINE"}
-ON, OFF = ZkPartitionState.ONLINE_PARTITION, ZkPartitionState.OFFLINE_PARTITION
-NEW, NONE = ZkPartitionState.NEW_PARTITION, ZkPartitionState.NON_EXISTENT_PARTITION
 
 
 def ids(*brokers: int) -> tuple[BrokerId, ...]:
@@ -32,23 +27,20 @@ def stopped(desk: Desk, broker: int, error: ErrorCode = ErrorCode.NONE) -> StopR
 
 def test_a_new_topic_gets_its_first_live_replica_as_leader_and_all_live_ones_in_sync() -> None:
     desk = Desk()
-    assert (desk.led, desk.partition, desk.replicas) == ((0, 0, (0, 1, 2)), ON, ONLINE)
+    assert (desk.led, desk.offline) == ((0, 0, (0, 1, 2)), set())
     assert desk.orders(2)[0] == (0, 0)
     desk.go(1)
     desk.give(CreateTopic(1, ids(1, 2, 3)))
     assert desk.zookeeper.image.partitions[1].isr == (2, 3)
-    assert desk.lines == []
 
 
 def test_a_topic_whose_replicas_are_all_dead_is_new_until_one_is_back() -> None:
     desk = Desk()
     desk.go(3)
     desk.give(CreateTopic(1, ids(3)))
-    assert desk.kafka_controller.machines.partition(1) is NEW
     assert 1 not in desk.zookeeper.image.partitions
     desk.come(3)
     desk.read()
-    assert desk.kafka_controller.machines.partition(1) is ON
     assert desk.zookeeper.image.partitions[1].leader == 3
 
 
@@ -56,8 +48,7 @@ def test_of_replicas_that_die_together_one_election_takes_all_out_of_the_isr() -
     desk = Desk()
     desk.go(0, 1)
     desk.read()
-    assert (desk.led, desk.partition) == ((2, 1, (2,)), ON)
-    assert desk.replicas == {0: "OFFLINE", 1: "OFFLINE", 2: "ONLINE"}
+    assert (desk.led, desk.offline) == ((2, 1, (2,)), {0, 1})
 
 
 def test_a_follower_that_dies_leaves_the_isr_in_a_leader_epoch_of_its_own() -> None:
@@ -72,11 +63,11 @@ def test_a_leader_that_is_alone_in_sync_leaves_the_partition_offline_until_it_is
     desk.write_isr(0)
     desk.go(0)
     desk.read()
-    assert (desk.led, desk.partition, desk.replicas[0]) == ((-1, 1, (0,)), OFF, "OFFLINE")
+    assert (desk.led, desk.offline) == ((-1, 1, (0,)), {0})
     desk.come(0)
     desk.orders(0)
     desk.read()
-    assert (desk.led, desk.partition, desk.replicas) == ((0, 2, (0,)), ON, ONLINE)
+    assert (desk.led, desk.offline) == ((0, 2, (0,)), set())
     assert desk.orders(0) == [(0, 2)]
 
 
@@ -85,7 +76,7 @@ def test_an_offline_partition_that_allows_it_is_led_by_the_first_live_replica_th
     desk.write_isr(0)
     desk.go(0)
     desk.read()
-    assert (desk.led, desk.partition) == ((1, 1, (1,)), ON)
+    assert desk.led == (1, 1, (1,))
 
 
 def test_a_leader_that_was_away_between_two_readings_leads_no_longer() -> None:
@@ -94,7 +85,7 @@ def test_a_leader_that_was_away_between_two_readings_leads_no_longer() -> None:
     desk.come(0)
     desk.orders(0)
     desk.read()
-    assert (desk.led, desk.replicas) == ((1, 1, (1, 2)), ONLINE)
+    assert (desk.led, desk.offline) == ((1, 1, (1, 2)), set())
     assert desk.orders(0)[-1] == (1, 1)
 
 
@@ -105,11 +96,11 @@ def test_a_replica_whose_directory_has_failed_is_offline_until_its_broker_begins
         LeaderAndIsrResponse(0, ErrorCode.KAFKA_STORAGE_ERROR, desk.epochs[0]), BrokerId(0), out
     )
     desk.read()
-    assert (desk.led, desk.replicas[0]) == ((1, 1, (1, 2)), "OFFLINE")
+    assert (desk.led, desk.offline) == ((1, 1, (1, 2)), {0})
     desk.go(0)
     desk.come(0)
     desk.read()
-    assert desk.replicas == ONLINE
+    assert desk.offline == set()
 
 
 def test_a_read_that_was_overtaken_is_dropped() -> None:
@@ -122,21 +113,11 @@ def test_a_read_that_was_overtaken_is_dropped() -> None:
     assert out.sent == []
 
 
-def test_who_takes_over_finds_the_dead_ineligible_and_takes_them_offline() -> None:
+def test_who_takes_over_takes_the_dead_offline() -> None:
     desk = Desk()
     desk.go(0)
     desk.begin_term()
-    assert (desk.led, desk.partition) == ((1, 1, (1, 2)), ON)
-    assert desk.replicas == {0: "OFFLINE", 1: "ONLINE", 2: "ONLINE"}
-    assert desk.lines == []
-
-
-def test_who_takes_over_finds_every_live_replica_online_though_a_move_has_just_added_it() -> None:
-    desk = Desk()
-    ordered(desk, AlterPartitionReassignments(0, ids(3, 1, 2)))
-    assert desk.replicas[3] == "NEW"
-    desk.begin_term()
-    assert desk.replicas == {**ONLINE, 3: "ONLINE"}
+    assert (desk.led, desk.offline) == ((1, 1, (1, 2)), {0})
 
 
 # Elections that an operator asks for.
@@ -173,23 +154,21 @@ def test_an_unclean_election_is_held_where_nobody_leads_and_not_elsewhere() -> N
     desk.go(0)
     desk.read()
     ordered(desk, ElectLeaders(0, Election.UNCLEAN))
-    assert (desk.led, desk.partition) == ((1, 2, (1,)), ON)
+    assert desk.led == (1, 2, (1,))
 
 
 # Moves.
 
 
-def test_a_replica_that_is_added_is_new_until_the_move_is_over_and_one_that_is_removed_is_deleted() -> None:
+def test_a_replica_that_is_added_is_told_at_once_and_one_that_is_removed_is_deleted_after_the_move() -> None:
     desk = Desk()
     ordered(desk, AlterPartitionReassignments(0, ids(3, 1, 2)))
     assert desk.led == (0, 1, (0, 1, 2))
-    assert (desk.replicas[3], desk.orders(3)[0]) == ("NEW", (0, 1))
+    assert desk.orders(3)[0] == (0, 1)
     desk.told.clear()
     desk.write_isr(0, 1, 2, 3)
     assert desk.led == (3, 2, (1, 2, 3))
-    assert desk.replicas == {1: "ONLINE", 2: "ONLINE", 3: "ONLINE"}
     assert desk.stops(0) == [(True, 2)]
-    assert desk.lines == []
 
 
 def test_to_ask_for_a_move_again_does_not_end_it() -> None:
@@ -217,7 +196,7 @@ def test_a_move_that_is_cancelled_lets_go_of_what_was_added() -> None:
     ordered(desk, AlterPartitionReassignments(0, ids(3, 1, 2)))
     ordered(desk, AlterPartitionReassignments(0, ()))
     assert (set(desk.state.replicas), desk.state.is_reassigning) == ({0, 1, 2}, False)
-    assert desk.replicas == ONLINE
+    assert desk.offline == set()
     before = desk.state
     ordered(desk, AlterPartitionReassignments(0, ()))
     assert desk.state is before
@@ -231,22 +210,22 @@ def test_a_broker_that_stops_hands_over_what_it_leads_leaves_the_isrs_and_is_let
     desk.told.clear()
     desk.wants_to_stop(0)
     assert desk.led == (1, 1, (1, 2))
-    assert desk.replicas == {0: "OFFLINE", 1: "ONLINE", 2: "ONLINE"}
+    assert desk.offline == {0}
     assert ControlledShutdownResponse(desk.epochs[0]) in desk.told[0]
     assert desk.stops(0) == [(False, 1)]
     # It stays out of everything until its session has ended and another one has begun.
     desk.read()
-    assert desk.replicas[0] == "OFFLINE"
+    assert desk.offline == {0}
     desk.go(0)
     desk.come(0)
     desk.read()
-    assert desk.replicas == ONLINE
+    assert desk.offline == set()
 
 
 def test_a_broker_that_follows_leaves_the_isr_before_it_is_let_go() -> None:
     desk = Desk()
     desk.wants_to_stop(2)
-    assert (desk.led, desk.replicas[2]) == ((0, 1, (0, 1)), "OFFLINE")
+    assert (desk.led, desk.offline) == ((0, 1, (0, 1)), {2})
     assert ControlledShutdownResponse(desk.epochs[2]) in desk.told[2]
 
 
@@ -256,7 +235,7 @@ def test_a_broker_that_alone_can_lead_is_not_let_go_and_leads_on() -> None:
     desk.told.clear()
     desk.wants_to_stop(0)
     desk.read()
-    assert (desk.led, desk.replicas) == ((0, 0, (0,)), ONLINE)
+    assert (desk.led, desk.offline) == ((0, 0, (0,)), set())
     assert not any(isinstance(each, ControlledShutdownResponse) for each in desk.told[0])
     desk.write_isr(0, 1)
     assert desk.led == (1, 1, (1,))
@@ -273,71 +252,42 @@ def test_a_partition_without_other_replicas_keeps_nobody_from_stopping() -> None
 
 # Deletion.
 
+DELETED = [(True, EPOCH_DURING_DELETE)]
+
 
 def test_a_topic_is_gone_when_every_replica_has_said_that_it_is_deleted() -> None:
     desk = Desk()
     desk.told.clear()
     desk.give(DeleteTopic(0))
-    assert desk.partition is NONE
-    assert desk.replicas == dict.fromkeys((0, 1, 2), "DELETION_STARTED")
-    assert desk.stops(1)[:2] == [(False, EPOCH_DURING_DELETE), (True, EPOCH_DURING_DELETE)]
+    assert desk.stops(1)[:1] == DELETED
     for broker in (0, 1, 1):
         desk.answers(stopped(desk, broker), broker)
-    assert desk.replicas == {0: "DELETION_SUCCESSFUL", 1: "DELETION_SUCCESSFUL", 2: "DELETION_STARTED"}
     # It is told until it answers.
     desk.told.clear()
     desk.read()
-    assert (desk.stops(1), desk.stops(2)) == ([], [(True, EPOCH_DURING_DELETE)])
+    assert (desk.stops(1), desk.stops(2)) == ([], DELETED)
     desk.answers(stopped(desk, 2), 2)
-    desk.read()
-    assert (desk.replicas, desk.zookeeper.image.partitions) == ({}, {})
-    assert desk.lines == []
-
-
-def test_a_replica_that_is_away_is_deleted_when_its_broker_is_back() -> None:
-    desk = Desk()
-    desk.go(0)
-    desk.give(DeleteTopic(0))
-    assert desk.replicas == {0: "DELETION_INELIGIBLE", 1: "DELETION_STARTED", 2: "DELETION_STARTED"}
-    for broker in (1, 2):
-        desk.answers(stopped(desk, broker), broker)
-    desk.read()
-    assert 0 in desk.zookeeper.image.partitions
-    desk.come(0)
-    desk.read()
-    assert desk.replicas[0] == "DELETION_STARTED"
-    desk.answers(stopped(desk, 0), 0)
     desk.read()
     assert desk.zookeeper.image.partitions == {}
 
 
-def test_a_replica_that_dies_while_it_deletes_is_given_up_until_it_is_back() -> None:
+def test_a_replica_that_is_away_is_deleted_when_its_broker_is_back_also_by_the_next_controller() -> None:
     desk = Desk()
+    desk.go(0)
     desk.give(DeleteTopic(0))
-    desk.go(2)
+    for broker in (1, 2):
+        desk.answers(stopped(desk, broker), broker)
     desk.read()
-    assert desk.replicas[2] == "DELETION_INELIGIBLE"
-    desk.come(2)
+    assert 0 in desk.zookeeper.image.partitions
+    desk.begin_term()
+    desk.come(0)
+    desk.told.clear()
     desk.read()
-    assert desk.replicas[2] == "DELETION_STARTED"
-    assert desk.lines == []
-
-
-def test_a_step_that_kafka_does_not_list_is_refused_and_logged_in_kafkas_words() -> None:
-    desk = Desk()
-    desk.give(DeleteTopic(0))
-    desk.answers(stopped(desk, 2), 2)
-    desk.go(2)
+    assert [desk.stops(broker) for broker in (0, 1, 2)] == [DELETED] * 3
+    for broker in (0, 1, 2):
+        desk.answers(stopped(desk, broker), broker)
     desk.read()
-    assert desk.replicas[2] == "DELETION_SUCCESSFUL"
-    assert desk.lines == [
-        "Controller 9 epoch 1 initiated state change of replica 2 for partition topic-0-0 from "
-        "ReplicaDeletionSuccessful to ReplicaDeletionIneligible failed: Replica [Topic=topic-0,Partition=0,Replica=2] "
-        "should be in the OfflineReplica,ReplicaDeletionStarted states before moving to ReplicaDeletionIneligible "
-        "state. Instead it is in ReplicaDeletionSuccessful state"
-    ]
-    desk.read()
-    assert len(desk.lines) == 1
+    assert desk.zookeeper.image.partitions == {}
 
 
 def test_a_replica_that_cannot_be_deleted_is_given_up_until_its_broker_begins_another_life() -> None:
@@ -346,32 +296,22 @@ def test_a_replica_that_cannot_be_deleted_is_given_up_until_its_broker_begins_an
     desk.answers(stopped(desk, 1, ErrorCode.KAFKA_STORAGE_ERROR), 1)
     desk.told.clear()
     desk.read()
-    assert (desk.replicas[1], desk.stops(1)) == ("DELETION_INELIGIBLE", [])
+    assert desk.stops(1) == []
     desk.go(1)
     desk.come(1)
     desk.read()
-    assert desk.replicas[1] == "DELETION_STARTED"
+    assert desk.stops(1) == DELETED
 
 
 def test_a_topic_that_is_being_moved_is_deleted_after_the_move() -> None:
     desk = Desk()
     ordered(desk, AlterPartitionReassignments(0, ids(3, 1, 2)))
+    desk.told.clear()
     desk.give(DeleteTopic(0))
-    assert (desk.partition, desk.replicas[3]) == (ON, "NEW")
+    assert desk.stops(3) == []
     desk.write_isr(0, 1, 2, 3)
     desk.read()
-    assert desk.partition is NONE
-    assert desk.replicas == dict.fromkeys((1, 2, 3), "DELETION_STARTED")
-
-
-def test_whoever_takes_over_goes_on_deleting() -> None:
-    desk = Desk()
-    desk.give(DeleteTopic(0))
-    desk.answers(stopped(desk, 1), 1)
-    desk.go(2)
-    desk.begin_term()
-    assert desk.replicas == {0: "DELETION_STARTED", 1: "DELETION_STARTED", 2: "DELETION_INELIGIBLE"}
-    assert desk.lines == []
+    assert desk.stops(3)[-1:] == DELETED
 
 
 def test_nobody_is_elected_and_nothing_moved_of_a_topic_that_is_being_deleted() -> None:
@@ -393,10 +333,10 @@ def test_every_broker_is_told_of_everything_that_was_read() -> None:
     assert {broker for broker, told in desk.told.items() if isinstance(told[-1], UpdateMetadata)} == {0, 1, 2, BOSS}
 
 
-def test_a_write_that_was_refused_changes_nothing_in_the_book() -> None:
+def test_a_write_that_was_refused_changes_nothing() -> None:
     desk = Desk()
     # Somebody else writes the node, of which the controller is not told.
     desk.zookeeper.nodes.tree.write("/brokers/topics/topic-0/partitions/0/state", desk.state)
     desk.go(0)
     desk.read()
-    assert (desk.led, desk.partition, desk.replicas) == ((0, 0, (0, 1, 2)), OFF, ONLINE)
+    assert (desk.led, desk.offline) == ((0, 0, (0, 1, 2)), set())
