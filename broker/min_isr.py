@@ -2,6 +2,7 @@
 
 How: the topic's own value, else the default of its broker, else that of the cluster, else what the user gave
 (`--min-isr`), else Kafka's default if all settings are known, else unknown. A value that Java cannot read is none.
+Brokers ask for no more in-sync replicas than a partition has (`effective_min_isr`), since 3.7; kafka-topics does.
 
 Example:
 
@@ -10,20 +11,21 @@ Example:
     >>> min_isr().count, min_isr(all_known=True).count
     (None, 1)
 
-Source: kafka.server.DynamicBrokerConfig (order of dynamic, default and static values); LogConfig, 4.3.1.
+Source: kafka.server.DynamicBrokerConfig (order of dynamic, default and static values), LogConfig,
+Partition.effectiveMinIsr and ReplicationControlManager.getTopicEffectiveMinIsr, 4.3.1; KAFKA-15583.
 """
 
 from __future__ import annotations
 
 import enum
 from collections.abc import Sequence
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from broker.cluster import Int32Array, TopicView
+from broker.cluster import ClusterView, Int32Array, TopicView
 from broker.config.catalog import lookup
 from broker.config.setting import Scope
 from broker.java.numbers import parse_number
@@ -80,10 +82,34 @@ def min_isr(
     return MinIsr(None, MinIsrSource.UNKNOWN)
 
 
+def min_isr_of(topic: TopicView, given: int | None = None) -> int | None:
+    """Return the min.insync.replicas of a topic as a dump shows it, else `given`."""
+    return min_isr(topic=topic.min_insync_replicas, given=given).count
+
+
 def min_isr_by_topic(topics: Sequence[TopicView], given: int | None = None) -> Int32Array:
     """Return the min.insync.replicas of each topic as a dump shows it, int32[T]; MIN_ISR_UNKNOWN where unknown."""
-    found = (min_isr(topic=topic.min_insync_replicas, given=given).count for topic in topics)
+    found = (min_isr_of(topic, given) for topic in topics)
     return np.array([MIN_ISR_UNKNOWN if count is None else count for count in found], dtype=np.int32)
+
+
+def with_min_isr(view: ClusterView, given: int | None) -> ClusterView:
+    """Return the view with `given` as min.insync.replicas of the topics that do not show theirs."""
+    if given is None:
+        return view
+    topics = (attrs.evolve(topic, min_insync_replicas=min_isr_of(topic, given)) for topic in view.topics)
+    return attrs.evolve(view, topics=tuple(topics))
+
+
+def effective_min_isr(min_isr: int, replica_count: int) -> int:
+    """Return the in-sync replicas that brokers ask of a partition of so many replicas."""
+    return min(min_isr, replica_count)
+
+
+def effective_by_row(min_isr: NDArray[Number], replica_count: NDArray[Any]) -> NDArray[Number]:
+    """Return the effective min.insync.replicas of each partition; MIN_ISR_UNKNOWN stays."""
+    effective: NDArray[Number] = np.minimum(min_isr, replica_count).astype(min_isr.dtype)
+    return effective
 
 
 def shown_or_given(shown: NDArray[Number], given: int | None) -> NDArray[Number]:

@@ -28,6 +28,7 @@ import pyarrow as pa
 
 from broker.cluster import ClusterView
 from broker.errors import InputError, UsageError
+from broker.min_isr import with_min_isr
 from placement.balance.changes import changes
 from placement.consumer.described_groups import described_groups
 from placement.formats.member_zones import MemberZones
@@ -39,7 +40,7 @@ from spark_analysis.fleet.count import Placed, count_placed, describe_placed
 from spark_analysis.fleet.generate import Fleet, make_cluster, make_clusters
 from spark_analysis.fleet.place import place_cluster
 from spark_analysis.fleet.views import view_of
-from spark_analysis.sources.dumps import LAST, DumpInput, read_named, with_min_isr, with_racks, with_sizes
+from spark_analysis.sources.dumps import LAST, DumpInput, read_named, with_racks, with_sizes
 from spark_analysis.sources.groups import read_groups
 from spark_analysis.sources.series import is_later_moment, with_series_note
 from spark_analysis.sources.unusable import as_input_error, fault_of, unusable

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from broker.cluster import ClusterView, Int32Array, Int64Array, SettingsShown, TopicView
 from broker.errors import UsageError
+from broker.min_isr import MIN_ISR, min_isr_of
 from broker.wording import counted
 from placement.balance.changes import ClusterChange, changes, matched_rows, recreated
 from placement.balance.loads import LEADER_NOT_SAID, partition_bytes
@@ -157,8 +158,8 @@ def _settings(one: TopicView, other: TopicView, kind: SettingsShown, later: Sett
 
 
 def _least(topic: TopicView) -> dict[str, str]:
-    least = topic.min_insync_replicas
-    return {} if least is None else {"min.insync.replicas": str(least)}
+    least = min_isr_of(topic)
+    return {} if least is None else {MIN_ISR: str(least)}
 
 
 def _broker_changes(before: ClusterView, after: ClusterView) -> Iterator[Change]:

@@ -48,22 +48,17 @@ def _is_rebalance(value: dict[str, Any]) -> bool:
     return "loadafteroptimization" in keys or ("summary" in keys and bool(keys & {"proposals", "goalsummary"}))
 
 
-def read_cruise_control(
-    value: dict[str, Any], *, source: str, name: str, min_insync_replicas_default: int | None = None
-) -> ParsedDump:
+def read_cruise_control(value: dict[str, Any], *, source: str, name: str) -> ParsedDump:
     """Return the clusters of one response; raise InputError if no part of it can be used."""
     row_counts = RowCounts(source, FORMAT)
     tasks = folded(value).get("usertasks")
-    if tasks is None:
-        clusters = _read_answer(value, row_counts, name, min_insync_replicas_default)
-    else:
-        clusters = _read_tasks(tasks, row_counts, name, min_insync_replicas_default)
+    clusters = _read_answer(value, row_counts, name) if tasks is None else _read_tasks(tasks, row_counts, name)
     for cluster in clusters:
         row_counts.notes.extend(note for note in cluster.notes if note not in row_counts.notes)
     return row_counts.dump(tuple(clusters))
 
 
-def _read_tasks(tasks: Any, row_counts: RowCounts, name: str, default: int | None) -> list[ClusterView]:
+def _read_tasks(tasks: Any, row_counts: RowCounts, name: str) -> list[ClusterView]:
     if not isinstance(tasks, list) or len(tasks) > _TASKS_MAX:
         raise InputError(f"userTasks is not a list of at most {_TASKS_MAX} tasks", source=row_counts.source)
     clusters: list[ClusterView] = []
@@ -76,7 +71,7 @@ def _read_tasks(tasks: Any, row_counts: RowCounts, name: str, default: int | Non
         title = name if len(tasks) == 1 else f"{name} task {number + 1}"
         analysed = row_counts.rows_analysed
         try:
-            clusters += _read_answer(parse_object(text, source=row_counts.source), row_counts, title, default)
+            clusters += _read_answer(parse_object(text, source=row_counts.source), row_counts, title)
         except InputError as error:
             row_counts.reject(f"userTasks[{number}]: {error.what}", error.value or text[:200])
         else:
@@ -85,7 +80,7 @@ def _read_tasks(tasks: Any, row_counts: RowCounts, name: str, default: int | Non
     return clusters
 
 
-def _read_answer(value: dict[str, Any], row_counts: RowCounts, name: str, default: int | None) -> list[ClusterView]:
+def _read_answer(value: dict[str, Any], row_counts: RowCounts, name: str) -> list[ClusterView]:
     answer = folded(value)
     if "errormessage" in answer:
         what = "Cruise Control answered with an error; this is no description of a cluster"
@@ -93,7 +88,7 @@ def _read_answer(value: dict[str, Any], row_counts: RowCounts, name: str, defaul
     if _is_rebalance(value):
         return _read_rebalance(answer, row_counts, name)
     if is_cluster_state(value):
-        return [read_cluster_state(value, row_counts, name=name, min_insync_replicas_default=default)]
+        return [read_cluster_state(value, row_counts, name=name)]
     if is_load(value):
         return [read_load(value, "", row_counts, name=name)]
     if answer.keys() & set(_STATES):

@@ -74,9 +74,7 @@ class _Partitions:
                 self.minimum.setdefault(key[0], minimum)
 
 
-def read_cluster_state(
-    value: dict[str, Any], row_counts: RowCounts, *, name: str, min_insync_replicas_default: int | None
-) -> ClusterView:
+def read_cluster_state(value: dict[str, Any], row_counts: RowCounts, *, name: str) -> ClusterView:
     """Return the cluster of one response; unusable entries are rejected in `row_counts`."""
     answer = folded(value)
     counts = {key: _counts(key, folded(answer.get("kafkabrokerstate")).get(key), row_counts) for key in _COUNTS}
@@ -92,14 +90,13 @@ def read_cluster_state(
     )
     replica_count, leader_count = ([column.get(i, 0) for i in ids] if column else None for column in counts.values())
     complete = bool(states.get("other")) if replica_count is None else _listed_replicas(table, ids) == replica_count
-    default = min_insync_replicas_default
     return ClusterView(
         name=name,
         source=row_counts.source,
         format=row_counts.format,
         brokers=tuple(BrokerView(id=BrokerId(identity)) for identity in ids),
         topics=tuple(
-            TopicView(topic, min_insync_replicas=partitions.minimum.get(topic, default))
+            TopicView(topic, min_insync_replicas=partitions.minimum.get(topic))
             for topic in partitions.entries.rows.topics
         ),
         partitions=table,

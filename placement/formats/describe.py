@@ -33,7 +33,6 @@ class _DescribeParser:
     source: str
     row_counts: RowCounts
     rows: PartitionRows
-    min_insync_replicas_default: int | None
     declared: TopicLines = attrs.field(factory=TopicLines)
     marked: list[str] = attrs.field(factory=list)
 
@@ -123,16 +122,13 @@ class _DescribeParser:
         self.row_counts.reject(reason, value, line=line)
 
 
-def read_describe(
-    chunks: Iterable[bytes], *, source: str, name: str, min_insync_replicas_default: int | None = None
-) -> ParsedDump:
+def read_describe(chunks: Iterable[bytes], *, source: str, name: str) -> ParsedDump:
     """Return the cluster that these chunks of UTF-8 text describe.
 
-    `min_insync_replicas_default` stands for topics whose line does not say. Raises InputError when
-    no line describes a topic or partition, or when a limit is passed.
+    Raises InputError when no line describes a topic or partition, or when a limit is passed.
     """
     row_counts = RowCounts(source, FORMAT)
-    reader = _DescribeParser(source, row_counts, PartitionRows(source), min_insync_replicas_default)
+    reader = _DescribeParser(source, row_counts, PartitionRows(source))
     first_text = ""
     for block in line_blocks(chunks):
         first_text = first_text or escaped(block.data[:4000]).strip()[:400]
@@ -183,7 +179,7 @@ def _view(reader: _DescribeParser, declared: Declared, closed: Closed, name: str
         source=reader.source,
         format=FORMAT,
         partitions=attrs.evolve(closed.table, topic_index=rank[closed.table.topic_index]),
-        topics=reader.declared.views(names, order.tolist(), reader.min_insync_replicas_default),
+        topics=reader.declared.views(names, order.tolist()),
         partitions_complete=bool(declared.line.size) and not _lists_topics_alone(declared, closed),
         settings_shown=SettingsShown.EFFECTIVE,
         notes=tuple(notes),

@@ -92,9 +92,7 @@ class TopicLines:
             repeated=repeated,
         )
 
-    def views(
-        self, names: Sequence[str], order: Sequence[int], min_insync_replicas_default: int | None
-    ) -> tuple[TopicView, ...]:
+    def views(self, names: Sequence[str], order: Sequence[int]) -> tuple[TopicView, ...]:
         """Return the TopicViews of the topics `order`, numbers in `names`; one without a line has its name."""
         by_topic = {one[1]: one for one in self._lines}
         lacking = (0, 0, None, None, None, (None, ()))
@@ -102,6 +100,5 @@ class TopicLines:
         with collector_paused():
             for topic in order:
                 _, _, partition_count, factor, topic_id, (minimum, configs) = by_topic.get(topic, lacking)
-                minimum = min_insync_replicas_default if minimum is None else minimum
                 views.append(TopicView(names[topic], partition_count, factor, minimum, topic_id, configs))
         return tuple(views)

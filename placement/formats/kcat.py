@@ -28,9 +28,7 @@ def is_kcat(value: dict[str, Any]) -> bool:
     return isinstance(topics, list) and ("originating_broker" in value or "brokers" in value or "query" in value)
 
 
-def read_kcat(
-    document: Document, *, source: str, name: str, min_insync_replicas_default: int | None = None
-) -> ParsedDump:
+def read_kcat(document: Document, *, source: str, name: str) -> ParsedDump:
     """Return the cluster of one kcat document; raise InputError if no part of it can be used."""
     row_counts = RowCounts(source, FORMAT)
     entries = EntryRows(row_counts, PartitionRows(source))
@@ -52,9 +50,7 @@ def read_kcat(
         format=FORMAT,
         partitions=closed.table,
         brokers=brokers,
-        topics=tuple(
-            TopicView(topic, min_insync_replicas=min_insync_replicas_default) for topic in entries.rows.topics
-        ),
+        topics=tuple(TopicView(topic) for topic in entries.rows.topics),
         partitions_complete=_asked_for_all(document.value.get("query")),
         facts=_facts(document.value),
         notes=tuple(row_counts.notes),

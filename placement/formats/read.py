@@ -51,16 +51,14 @@ def read_dump(
     source: str,
     format: str | None = None,  # noqa: A002 - the field's word, and the command line's.
     name: str | None = None,
-    min_insync_replicas_default: int | None = None,
     known: Sequence[str] = FORMATS,
 ) -> ParsedDump:
     """Return the clusters that the bytes of one file describe.
 
     `source` names the file in errors and rejects; `name` is the cluster's, or `source`; `format` is one
-    of FORMATS, or None to recognise it; `min_insync_replicas_default` stands for topics whose setting the
-    dump does not show; `known` are the formats that an error lists, of a caller who reads more than these.
-    Raises InputError for a file of no known format or in which nothing can
-    be used, UsageError for an unknown `format`. Text is read in one pass and bounded memory.
+    of FORMATS, or None to recognise it; `known` are the formats that an error lists, of a caller who reads more than
+    these. Raises InputError for a file of no known format or in which nothing can be used, UsageError for an unknown
+    `format`. Text is read in one pass and bounded memory.
     """
     if format is not None and format not in FORMATS:
         raise UsageError(f"format is {format!r}; allowed are {', '.join(FORMATS)}")
@@ -70,9 +68,7 @@ def read_dump(
     whole = chain(head, stream)
     if format == describe.FORMAT or (format is None and not _is_json(b"".join(head))):
         try:
-            return describe.read_describe(
-                whole, source=source, name=title, min_insync_replicas_default=min_insync_replicas_default
-            )
+            return describe.read_describe(whole, source=source, name=title)
         except describe.NoDescribeError as error:
             what = what_is(escaped(b"".join(head)))
             if what is not None:
@@ -91,7 +87,7 @@ def read_dump(
                 line=error.line,
                 value=error.value,
             ) from None
-    return _read_json(whole, format, source, title, min_insync_replicas_default, known)
+    return _read_json(whole, format, source, title, known)
 
 
 def check_head(
@@ -135,21 +131,15 @@ def _is_json(head: bytes) -> bool:
     return False
 
 
-def _read_json(
-    chunks: Iterable[bytes], named: str | None, source: str, name: str, default: int | None, known: Sequence[str]
-) -> ParsedDump:
+def _read_json(chunks: Iterable[bytes], named: str | None, source: str, name: str, known: Sequence[str]) -> ParsedDump:
     kind, found = _recognised(collect(chunks, source=source), named, source, known)
     first = found.documents[0]
     if kind == reassign.FORMAT:
-        dump = reassign.read_reassignment(
-            found.documents, source=source, name=name, min_insync_replicas_default=default
-        )
+        dump = reassign.read_reassignment(found.documents, source=source, name=name)
     elif kind == kcat.FORMAT:
-        dump = kcat.read_kcat(first, source=source, name=name, min_insync_replicas_default=default)
+        dump = kcat.read_kcat(first, source=source, name=name)
     else:
-        dump = cruise_control.read_cruise_control(
-            first.value, source=source, name=name, min_insync_replicas_default=default
-        )
+        dump = cruise_control.read_cruise_control(first.value, source=source, name=name)
     return attrs.evolve(dump, lines_passed_over=found.lines_passed_over)
 
 

@@ -29,9 +29,7 @@ def is_reassignment(value: dict[str, Any]) -> bool:
     return isinstance(value.get("partitions"), list)
 
 
-def read_reassignment(
-    documents: tuple[Document, ...], *, source: str, name: str, min_insync_replicas_default: int | None = None
-) -> ParsedDump:
+def read_reassignment(documents: tuple[Document, ...], *, source: str, name: str) -> ParsedDump:
     """Return one cluster per document; raise InputError if no entry can be used."""
     row_counts = RowCounts(source, FORMAT)
     clusters = []
@@ -54,9 +52,7 @@ def read_reassignment(
                 source=source,
                 format=FORMAT,
                 partitions=closed.table,
-                topics=tuple(
-                    TopicView(t, min_insync_replicas=min_insync_replicas_default) for t in entries.rows.topics
-                ),
+                topics=tuple(TopicView(t) for t in entries.rows.topics),
                 notes=notes,
             )
         )

@@ -55,7 +55,7 @@ from broker.cluster import PAD, SIZE_UNKNOWN, ClusterView, Int32Array, Int64Arra
 from broker.compiled import compiled_with
 from broker.ids import NO_LEADER
 from broker.min_isr import MIN_ISR_UNKNOWN as MIN_ISR_UNKNOWN
-from broker.min_isr import min_isr_by_topic
+from broker.min_isr import effective_by_row, min_isr_by_topic
 from broker.row_flags import count_in_row
 from placement.balance.loads import LEADER_NOT_SAID
 
@@ -150,7 +150,7 @@ def _min_isr(view: ClusterView) -> Int32Array:
     """Return the effective min.insync.replicas of each partition, int32[P]; -1 where its topic does not show it."""
     by_partition = min_isr_by_topic(view.topics)[view.partitions.topic_index]
     factors = count_in_row(view.partitions.replicas >= 0)
-    return np.asarray(np.minimum(by_partition, factors), dtype=np.int32)
+    return effective_by_row(by_partition, factors)
 
 
 def min_isr_notes(unknown: int, count: int) -> tuple[str, ...]:

@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 from broker.broker_rows import broker_rows
 from broker.cluster import ClusterView, Int64Array
 from broker.errors import UsageError
+from broker.min_isr import effective_by_row
 from broker.releases import NEWEST, Release
 from placement.balance.audit import assignment_of, least_isr
 from placement.balance.constraints import RACK_SPREAD
@@ -164,7 +165,7 @@ def under_min_isr(view: ClusterView) -> Flags | None:
     if table.isr is None or least is None:
         return None
     factor = np.count_nonzero(table.replicas >= 0, axis=1)
-    under = np.count_nonzero(table.isr >= 0, axis=1) < np.minimum(least, factor)
+    under = np.count_nonzero(table.isr >= 0, axis=1) < effective_by_row(least, factor)
     if table.leader is not None:
         under |= table.leader == -1
     return np.asarray(under & (least >= 0))

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from broker.cluster import PAD, ClusterView, Int32Array, Int64Array
 from broker.errors import UsageError
+from broker.min_isr import effective_min_isr, min_isr_of
 from broker.row_flags import any_in_row
 from broker.wording import counted
 from placement.planning.goal import (
@@ -110,11 +111,13 @@ def _check_racks(view: ClusterView, goal: Goal) -> None:
 
 def _check_min_isr(view: ClusterView, factor: int, chosen: NDArray[np.bool_]) -> None:
     for place, topic in enumerate(view.topics):
-        least = topic.min_insync_replicas
-        if least is not None and least > factor and bool((chosen & (view.partitions.topic_index == place)).any()):
+        least = min_isr_of(topic)
+        if least is None or effective_min_isr(least, factor) == least:
+            continue
+        if bool((chosen & (view.partitions.topic_index == place)).any()):
             raise PlanRefusedError(
-                f"topic {topic.name} has min.insync.replicas {least}: with {counted(factor, 'replica')} no write with "
-                f"acks=all would succeed; lower it, choose a factor of at least {least}, or exclude the topic"
+                f"topic {topic.name} has min.insync.replicas {least}: with {counted(factor, 'replica')} brokers ask "
+                f"for no more than {factor} in sync; lower it, choose a factor of {least} or more, or exclude the topic"
             )
 
 

@@ -1,7 +1,7 @@
 """Decide how many in-sync replicas a partition needs, and whether it has them.
 
-A partition with fewer replicas than min.insync.replicas needs all of them and no more, since 3.7; before, it could
-never accept an acks=all write.
+`broker.min_isr` caps it by the replicas, as Kafka does since 3.7; before, a partition with fewer replicas could never
+accept an acks=all write.
 
 Example: min.insync.replicas is 3 and the partition has 2 replicas.
 
@@ -15,6 +15,7 @@ ReplicationControlManager.getTopicEffectiveMinIsr, 4.3.1; KAFKA-15583.
 
 from __future__ import annotations
 
+from broker.min_isr import effective_min_isr as cap
 from replication.rules.partition import LeaderState
 from replication.rules.settings import PartitionSettings
 from replication.rules.switches import Rules
@@ -22,7 +23,7 @@ from replication.rules.switches import Rules
 
 def effective_min_isr(min_isr: int, replica_count: int, rules: Rules) -> int:
     """Return the number of in-sync replicas that a partition of `replica_count` replicas needs."""
-    return min(min_isr, replica_count) if rules.effective_min_isr else min_isr
+    return cap(min_isr, replica_count) if rules.effective_min_isr else min_isr
 
 
 def is_under_min_isr(leader: LeaderState, settings: PartitionSettings) -> bool:

@@ -46,13 +46,14 @@ from broker.cli import printable
 from broker.cli_options import COUNT
 from broker.cluster import ClusterView
 from broker.errors import InputError, UsageError
+from broker.min_isr import with_min_isr
 from broker.units import parse_size
 from broker.wording import counted, listed
 from placement.formats.capacity import CAPACITY_BYTES_MAX, Capacities, read_capacities
 from placement.formats.parsed import ParsedDump
 from placement.formats.racks import RACKS_BYTES_MAX, read_racks
 from spark_analysis.cli.commands import PROGRAM
-from spark_analysis.sources.dumps import FORMATS, DumpInput, read_named, with_min_isr, with_sizes
+from spark_analysis.sources.dumps import FORMATS, DumpInput, read_named, with_sizes
 from spark_analysis.sources.files import read_small_file
 from spark_analysis.sources.inputs import are_empty, dump_inputs, moment, standard_input
 from spark_analysis.tables.answers import write_answer

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from broker.cluster import PAD, Int32Array, Int64Array
-from broker.min_isr import shown_or_given
+from broker.min_isr import effective_by_row, shown_or_given
 from placement.balance.loads import LEADER_NOT_SAID
 from placement.outages.succession import fill_successions, min_isr_notes
 from spark_analysis.frames.chunks import BoolArray, Chunk
@@ -71,7 +71,7 @@ class _Found:
         fill_successions(replicas, replicas, lists, (leader, unclean), live, order, counts)
         in_sync, clean, all_live = counts.astype(np.int64)
         shown = shown_or_given(chunk.min_isr, min_insync_replicas)
-        least = np.minimum(shown[chunk.topic], (replicas >= 0).sum(axis=1))
+        least = effective_by_row(shown[chunk.topic], (replicas >= 0).sum(axis=1))
         members = np.where(least <= 1, clean, in_sync)
         states = {
             "leaderless_count": (clean, clean),

@@ -15,9 +15,9 @@ from collections.abc import Mapping, Sequence
 
 from pyspark.sql import DataFrame
 
+from broker.min_isr import with_min_isr
 from spark_analysis.answers.availability import AVAILABILITY, QUESTION, availability_table
 from spark_analysis.frames.per_cluster import Rows, per_cluster
-from spark_analysis.sources.dumps import with_min_isr
 
 
 def availability(

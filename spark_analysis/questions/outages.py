@@ -24,12 +24,12 @@ from pyspark.sql import DataFrame
 
 from broker.cluster import ClusterView
 from broker.errors import UsageError
+from broker.min_isr import with_min_isr
 from spark_analysis.frames.chunks import Chunk
 from spark_analysis.frames.hit_rows import SCOPES, check_outages, hit_table
 from spark_analysis.frames.many import Answered
 from spark_analysis.frames.many_outages import outages_of
 from spark_analysis.frames.per_cluster import Rows, per_cluster
-from spark_analysis.sources.dumps import with_min_isr
 from spark_analysis.tables import schemas
 from spark_analysis.tables.advice_rows import outage_rows
 from spark_analysis.tables.columns import Column

@@ -19,7 +19,6 @@ from typing import Final
 
 import attrs
 
-from broker.cluster import ClusterView
 from broker.errors import CorruptDataError, InputError
 from broker.small_files import unreadable
 from log.metadata import (
@@ -194,17 +193,6 @@ def with_sizes(parsed: ParsedDump, path: str | None, *, source: str | None = Non
     sized = sizes.apply(last)
     account = attrs.evolve(sizes.account, notes=sizes.account.notes + sized.notes[len(last.notes) :])
     return SizedDump(attrs.evolve(parsed, clusters=(*parsed.clusters[:-1], sized)), account)
-
-
-def with_min_isr(view: ClusterView, min_insync_replicas: int | None) -> ClusterView:
-    """Return the view with min.insync.replicas of the topics that do not show theirs; None leaves it as it is."""
-    if min_insync_replicas is None:
-        return view
-    topics = tuple(
-        topic if topic.min_insync_replicas is not None else attrs.evolve(topic, min_insync_replicas=min_insync_replicas)
-        for topic in view.topics
-    )
-    return attrs.evolve(view, topics=topics)
 
 
 def read_metadata(path: str, *, name: str, moments: Moments, source: str) -> ParsedDump:

@@ -5,8 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from broker.cluster import TopicView
-from broker.min_isr import MinIsr, MinIsrSource, min_isr, min_isr_by_topic, shown_or_given
+from broker.cluster import ClusterView, TopicView
+from broker.min_isr import (
+    MinIsr,
+    MinIsrSource,
+    effective_by_row,
+    effective_min_isr,
+    min_isr,
+    min_isr_by_topic,
+    shown_or_given,
+    with_min_isr,
+)
 
 
 @pytest.mark.parametrize(
@@ -34,3 +43,12 @@ def test_topics_that_show_none_have_the_given_one_or_none() -> None:
         min_isr_by_topic(topics, given=3).tolist() == shown_or_given(np.array([2, -1], np.int32), 3).tolist() == [2, 3]
     )
     assert shown_or_given(min_isr_by_topic(topics), None).tolist() == [2, -1]
+    view = ClusterView(name="c", source="s", format="f", brokers=(), topics=tuple(topics))
+    assert [topic.min_insync_replicas for topic in with_min_isr(view, 3).topics] == [2, 3]
+    assert with_min_isr(view, None) is view
+
+
+def test_brokers_ask_for_no_more_in_sync_replicas_than_a_partition_has() -> None:
+    """KAFKA-15583, since 3.7."""
+    shown, factors = np.array([3, 2, 1, -1], np.int32), np.array([2, 2, 3, 3])
+    assert effective_by_row(shown, factors).tolist() == [2, 2, 1, -1] == list(map(effective_min_isr, shown, factors))

@@ -29,13 +29,10 @@ def parse(
     *,
     name: str | None = None,
     format: str | None = None,  # noqa: A002 - read_dump's word.
-    min_insync_replicas_default: int | None = None,
 ) -> ParsedDump:
     """Return what `text` describes, read as one chunk from the source "dump"."""
     data = text.encode() if isinstance(text, str) else text
-    return read_dump(
-        [data], source="dump", name=name, format=format, min_insync_replicas_default=min_insync_replicas_default
-    )
+    return read_dump([data], source="dump", name=name, format=format)
 
 
 def rows(view: ClusterView) -> list[PartitionValues]:

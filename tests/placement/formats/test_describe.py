@@ -89,11 +89,11 @@ def test_the_zookeeper_era_prints_no_space_and_minus_one() -> None:
     assert dump.clusters[0].topics[0].partition_count == 1
 
 
-def test_a_filtered_describe_is_not_complete_and_the_default_min_isr_stands_in() -> None:
-    dump = parse(ROW_0, min_insync_replicas_default=2)
+def test_a_filtered_describe_is_not_complete() -> None:
+    dump = parse(ROW_0)
     assert not dump.clusters[0].partitions_complete
     assert dump.notes == ("no topic lines: a filtered describe lists only some partitions",)
-    assert dump.clusters[0].topics[0].min_insync_replicas == 2
+    assert dump.clusters[0].topics[0].min_insync_replicas is None
 
 
 def test_a_topic_marked_for_deletion_is_noted_once() -> None:

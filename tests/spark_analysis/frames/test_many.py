@@ -11,13 +11,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from broker.min_isr import with_min_isr
 from spark_analysis.frames.answering import Kernel, Work, answer_table
 from spark_analysis.frames.chunks import Chunk
 from spark_analysis.frames.listed_brokers import BROKER_PREFIX, OF_BROKER
 from spark_analysis.frames.many import Many, measures_of, unbroken
 from spark_analysis.frames.many_outages import outages_of
 from spark_analysis.questions import balance, outages, violations
-from spark_analysis.sources.dumps import with_min_isr
 from spark_analysis.tables.schemas import CLUSTER_BROKERS, CLUSTER_PARTITIONS
 
 KEYS = ("cluster",)
