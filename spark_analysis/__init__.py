@@ -12,7 +12,7 @@
     sinks          Append answers to tables of a catalog, with their run and time, a partition a day.
     studies        Make the runs of a study of replication on Spark: a row for each run.
     tasks          Turn numbers of clusters or dumps into files of rows, wherever tasks run.
-    engines/       Run tasks on Spark or in this process, with the same rows and files.
+    engines        Run tasks on Spark or in this process, with the same rows and files.
     jobs           Run a fleet or dumps from input to tables.
     report/        Turn the tables into one HTML page and a summary for the terminal.
     examples/      Start from short programs that read the tables: with pandas, DuckDB, Spark.

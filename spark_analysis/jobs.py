@@ -7,7 +7,7 @@ and dumps by their bytes, not by cores, and so is every file.
 
 How: tasks write their rows into files of their own (tables/staging.py); the files of the attempts that counted are
 kept. The clusters are ranked, and all tables move to their places. A fleet's pairs of brokers are counted last, for the
-clusters that are shown in full: those that rank first. Where tasks run, the engine knows (engines/).
+clusters that are shown in full: those that rank first. Where tasks run, the engine knows (engines.py).
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
+import numpy as np
 import pyarrow as pa
 
 from broker.errors import InputError, UsageError
@@ -24,7 +25,7 @@ from placement.formats.member_zones import MemberZones
 from placement.formats.racks import Racks
 from placement.placers.registry import load_placer
 from spark_analysis.answers.registry import QUESTIONS, Asked
-from spark_analysis.engines.engine import Engine
+from spark_analysis.engines import Engine
 from spark_analysis.fleet.generate import Fleet
 from spark_analysis.fleet.recipe import Recipe
 from spark_analysis.session.progress import Bar
@@ -36,6 +37,7 @@ from spark_analysis.tables import schemas
 from spark_analysis.tables.cluster_rows import ranked
 from spark_analysis.tables.columns import Table
 from spark_analysis.tables.limits import DETAILED_CLUSTERS_MAX
+from spark_analysis.tables.scan import scan_batches, sorted_rows
 from spark_analysis.tables.schemas import ADVICE
 from spark_analysis.tables.write import StagedRun, Written, arrow_to_table, read_table, remove_table, staged_run
 from spark_analysis.tasks import Task, dumps_task, error_of, even_parts, fleet_task, pairs_task, parts_by_size
@@ -134,7 +136,7 @@ def analyse_dumps(
             _refuse_failures(results, inputs)
             _keep(run, (*tables, *schemas.WORK, schemas.PAIRS), results)
         _rank(run, progress, overwrite)
-        engine.write_pairs(run, _shown_in_full(out, DETAILED_CLUSTERS_MAX), overwrite=overwrite)
+        _write_pairs(run, _shown_in_full(out, DETAILED_CLUSTERS_MAX), overwrite=overwrite)
         for table in tables:
             run.publish(table)
     _remove_others(out, asked)
@@ -190,6 +192,14 @@ def _shown_in_full(out: Path, count: int) -> list[tuple[int, str]]:
     rows = read_table(out, schemas.CLUSTERS, columns=["cluster_id", "placer", "rank"])
     first = rows.filter(pa.array(rows["rank"].to_numpy() <= count))
     return sorted((row["cluster_id"], row["placer"]) for row in first.to_pylist())
+
+
+def _write_pairs(run: StagedRun, shown: Sequence[tuple[int, str]], *, overwrite: bool) -> None:
+    """Write the kept pairs of brokers of these clusters, sorted, as the table of pairs."""
+    numbers = np.array([number for number, _ in shown], dtype=np.int64)
+    batches = scan_batches(run.root / schemas.PAIRS.name, schemas.PAIRS, clusters=numbers)
+    rows = pa.Table.from_batches(batches, schema=schemas.PAIRS.arrow_schema())
+    arrow_to_table(sorted_rows(rows, rows.column_names), schemas.PAIRS, run.out, overwrite=overwrite)
 
 
 def _series(inputs: Sequence[DumpInput]) -> list[list[tuple[int, DumpInput]]]:

@@ -12,7 +12,7 @@ from broker.errors import UsageError
 from placement.placers.registry import load_placer
 from spark_analysis.cli.interrupts import ending_at_once
 from spark_analysis.cli.running import LOCAL_CLUSTERS_MAX, SPARK, RunOptions, run_info, run_job, run_options
-from spark_analysis.engines.engine import Engine
+from spark_analysis.engines import Engine
 from spark_analysis.fleet.reading import load_recipe
 from spark_analysis.fleet.recipe import CLUSTER_COUNT_MAX, SEED_MAX, Recipe
 

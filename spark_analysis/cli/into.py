@@ -18,7 +18,7 @@ import attrs
 
 from broker.errors import UsageError
 from spark_analysis.answers.registry import Asked
-from spark_analysis.engines.engine import Engine
+from spark_analysis.engines import Engine, SparkEngine
 from spark_analysis.tables.columns import Table
 from spark_analysis.tables.schemas import TABLES
 from spark_analysis.tables.write import table_path
@@ -56,7 +56,7 @@ def instant(text: str) -> datetime.datetime:
 
 def check_sink(engine: Engine, sink: Sink, asked: Sequence[Asked]) -> None:
     """Raise UsageError or InputError if tables cannot be appended there, before the job runs."""
-    from spark_analysis.engines.frames import spark_schema
+    from spark_analysis.data_sources.spark_types import spark_schema_of
     from spark_analysis.sinks import check_all, forgets
 
     spark = _session(engine)
@@ -65,18 +65,18 @@ def check_sink(engine: Engine, sink: Sink, asked: Sequence[Asked]) -> None:
             f"--into {sink.into}: Spark's own catalog is in memory here and forgets its tables at the end; give "
             "--conf spark.sql.catalogImplementation=hive, or the catalog of a lake"
         )
-    empty = {table.name: spark.createDataFrame([], spark_schema(table)) for table in _tables(asked)}
+    empty = {table.name: spark.createDataFrame([], spark_schema_of(table)) for table in _tables(asked)}
     check_all(spark, empty, sink.into, run=sink.run)
 
 
 def append_tables(engine: Engine, sink: Sink, out: Path, asked: Sequence[Asked]) -> None:
     """Append every table that the run wrote under `out`; raise what `spark_analysis.sinks.append` raises."""
-    from spark_analysis.engines.frames import spark_schema
+    from spark_analysis.data_sources.spark_types import spark_schema_of
     from spark_analysis.sinks import append_all
 
     spark = _session(engine)
     frames = {
-        table.name: spark.read.schema(spark_schema(table)).parquet(table_path(out, table).as_uri())
+        table.name: spark.read.schema(spark_schema_of(table)).parquet(table_path(out, table).as_uri())
         for table in _tables(asked)
         if table_path(out, table).is_dir()
     }
@@ -88,8 +88,6 @@ def _tables(asked: Sequence[Asked]) -> tuple[Table, ...]:
 
 
 def _session(engine: Engine) -> SparkSession:
-    from spark_analysis.engines.spark import SparkEngine
-
     if not isinstance(engine, SparkEngine):
         raise AssertionError("--into chooses Spark")
     return engine.session

@@ -17,7 +17,7 @@ from spark_analysis.answers.registry import Asked, asked_of
 from spark_analysis.cli.commands import PROGRAM
 from spark_analysis.cli.interrupts import ending_at_once
 from spark_analysis.cli.running import AUTO, LOCAL_BYTES_MAX, RunOptions, run_info, run_job, run_options
-from spark_analysis.engines.engine import Engine
+from spark_analysis.engines import Engine
 from spark_analysis.report.figures import plural
 from spark_analysis.report.gates import GATES, failures, gates_of
 from spark_analysis.report.model import GivenInput, Report

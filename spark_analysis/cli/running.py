@@ -24,7 +24,7 @@ from spark_analysis.cli.commands import PROGRAM
 from spark_analysis.cli.interrupts import ending_at_once
 from spark_analysis.cli.into import Sink, append_tables, check_sink, instant
 from spark_analysis.cli.start_up import without_pandas
-from spark_analysis.engines.engine import Engine
+from spark_analysis.engines import Engine, LocalEngine, SparkEngine
 from spark_analysis.report.load import load_report
 from spark_analysis.report.model import Report, RunInfo
 from spark_analysis.report.terminal import summary_json, terminal_summary
@@ -202,13 +202,10 @@ def is_local(engine: str, *, asks_for_spark: bool, is_small: bool) -> bool:
 def started_engine(*, local: bool, master: str | None, settings: Mapping[str, str], quiet: bool) -> Iterator[Engine]:
     """Yield the engine; with Spark, its session has the `settings` and ends with the block."""
     if local:
-        with ending_at_once():
-            from spark_analysis.engines.local import LocalEngine
         without_pandas()
         yield LocalEngine()
         return
     with ending_at_once():
-        from spark_analysis.engines.spark import SparkEngine
         from spark_analysis.session.spark_session import spark_session
     if not quiet:
         click.echo("Starting Spark …", err=True)

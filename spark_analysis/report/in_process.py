@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from broker.errors import UsageError
 from spark_analysis.answers.registry import asked_of
-from spark_analysis.engines.local import LocalEngine
+from spark_analysis.engines import LocalEngine
 from spark_analysis.jobs import analyse_dumps
 from spark_analysis.session.progress import progress
 from spark_analysis.sources.groups import read_zones

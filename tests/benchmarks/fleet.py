@@ -40,7 +40,7 @@ import polars as pl
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from spark_analysis.engines.spark import SparkEngine
+from spark_analysis.engines import SparkEngine
 from spark_analysis.fleet.generate import Fleet, make_clusters
 from spark_analysis.fleet.place import classic_starts, placer_random
 from spark_analysis.fleet.reading import load_recipe

@@ -12,8 +12,7 @@ from pyspark.sql import SparkSession
 
 from spark_analysis import register
 from spark_analysis.cli.into import Sink, append_tables
-from spark_analysis.engines.local import LocalEngine
-from spark_analysis.engines.spark import SparkEngine
+from spark_analysis.engines import LocalEngine, SparkEngine
 from spark_analysis.examples import (
     bytes_by_key,
     dumps_to_table,

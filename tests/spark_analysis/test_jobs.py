@@ -16,8 +16,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from broker.errors import InputError
-from spark_analysis.engines.local import LocalEngine
-from spark_analysis.engines.spark import SparkEngine
+from spark_analysis.engines import LocalEngine, SparkEngine
 from spark_analysis.fleet.generate import Fleet
 from spark_analysis.jobs import OF_CLUSTERS, analyse_dumps, analyse_fleet, task_count
 from spark_analysis.session.progress import progress

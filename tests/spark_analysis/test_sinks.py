@@ -17,8 +17,7 @@ from spark_analysis import sinks
 from spark_analysis.answers.registry import asked_of
 from spark_analysis.cli.commands import brokerside
 from spark_analysis.cli.into import Sink, append_tables, check_sink
-from spark_analysis.engines.local import LocalEngine
-from spark_analysis.engines.spark import SparkEngine
+from spark_analysis.engines import LocalEngine, SparkEngine
 from spark_analysis.jobs import analyse_dumps
 from spark_analysis.questions import balance
 from spark_analysis.sources.dumps import DumpInput

@@ -15,7 +15,7 @@ from broker.cluster import ClusterView
 from broker.errors import UsageError
 from spark_analysis.answers.question import Assumption, Question
 from spark_analysis.answers.registry import QUESTIONS, Asked, asked_of, load_question
-from spark_analysis.engines.local import LocalEngine
+from spark_analysis.engines import LocalEngine
 from spark_analysis.fleet.generate import Fleet, make_clusters
 from spark_analysis.fleet.place import place_cluster
 from spark_analysis.fleet.views import view_of

@@ -18,7 +18,7 @@ import pytest
 from broker.cli import run
 from broker.errors import InputError
 from spark_analysis.cli.commands import brokerside
-from spark_analysis.engines.local import LocalEngine
+from spark_analysis.engines import LocalEngine
 from spark_analysis.jobs import analyse_dumps
 from spark_analysis.report.in_process import report_tables
 from spark_analysis.sources.dumps import DumpInput, read_named

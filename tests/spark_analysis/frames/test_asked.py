@@ -12,7 +12,7 @@ from placement.formats.racks import read_racks
 from spark_analysis.answers.availability import AVAILABILITY
 from spark_analysis.answers.durability import DURABILITY
 from spark_analysis.answers.registry import asked_of
-from spark_analysis.engines.local import LocalEngine
+from spark_analysis.engines import LocalEngine
 from spark_analysis.frames.answering import answer_table
 from spark_analysis.jobs import analyse_dumps
 from spark_analysis.questions import availability, durability

@@ -14,7 +14,7 @@ from broker.errors import UsageError
 from placement.formats.racks import read_racks
 from spark_analysis import register
 from spark_analysis.data_sources.spark_types import spark_schema_of
-from spark_analysis.engines.local import LocalEngine
+from spark_analysis.engines import LocalEngine
 from spark_analysis.jobs import analyse_dumps, analyse_fleet
 from spark_analysis.questions import balance
 from spark_analysis.sources.dumps import DumpInput

@@ -18,7 +18,7 @@ from placement.outages import copysets as counted
 from placement.outages.look_ahead import look_ahead
 from spark_analysis import register
 from spark_analysis.answers.movement import cost_table
-from spark_analysis.engines.local import LocalEngine
+from spark_analysis.engines import LocalEngine
 from spark_analysis.frames.answering import answer_table
 from spark_analysis.frames.move_rows import MOVED
 from spark_analysis.jobs import analyse_dumps

@@ -18,7 +18,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from spark_analysis import register
-from spark_analysis.engines.local import LocalEngine
+from spark_analysis.engines import LocalEngine
 from spark_analysis.fleet.reading import load_recipe
 from spark_analysis.jobs import analyse_dumps, analyse_fleet
 from spark_analysis.sources.inputs import dump_inputs

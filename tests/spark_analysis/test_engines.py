@@ -19,9 +19,7 @@ from placement.formats.racks import read_racks
 from spark_analysis.answers.registry import QUESTIONS, asked_of
 from spark_analysis.cli.commands import brokerside
 from spark_analysis.cli.running import LOCAL_BYTES_MAX, is_local
-from spark_analysis.engines.engine import Engine
-from spark_analysis.engines.local import LocalEngine
-from spark_analysis.engines.spark import SparkEngine
+from spark_analysis.engines import Engine, LocalEngine, SparkEngine
 from spark_analysis.jobs import analyse_dumps, analyse_fleet
 from spark_analysis.sources.dumps import DumpInput
 from spark_analysis.tables import schemas
