@@ -4,22 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from broker.config import LONG_MAX, Scope, Settings, lookup
+from broker.config import Scope, lookup
 from broker.errors import UsageError
 from broker.releases import Release
 from log.log_config import NAMES, LogConfig
-
-
-def test_without_settings_a_log_runs_with_the_defaults_of_a_topic() -> None:
-    assert LogConfig.of(Settings.parse(Scope.TOPIC, {})) == LogConfig()
-
-
-def test_a_topics_settings_are_taken_over() -> None:
-    settings = Settings.parse(
-        Scope.TOPIC, {"segment.bytes": "2097152", "cleanup.policy": "compact,delete", "flush.ms": "5"}
-    )
-    config = LogConfig.of(settings)
-    assert (config.segment_size_bytes, config.flush_ms, config.compacts, config.deletes) == (2097152, 5, True, True)
 
 
 @pytest.mark.parametrize(
@@ -32,10 +20,6 @@ def test_the_message_format_version_decides_the_magic(version: str, magic: int) 
 def test_a_setting_that_no_log_reads_is_refused() -> None:
     with pytest.raises(UsageError, match=r"^no log reads a setting 'min.insync.replicas'$"):
         LogConfig.parse({"min.insync.replicas": 2})
-
-
-def test_every_name_has_a_field_of_its_own() -> None:
-    assert len(set(NAMES.values())) == len(NAMES)
 
 
 @pytest.mark.parametrize(
@@ -55,13 +39,6 @@ def test_a_value_of_another_type_is_refused_by_name(name: str, value: object, wa
     with pytest.raises(UsageError) as caught:
         LogConfig.parse({name: value})
     assert str(caught.value) == f"setting {name} is {value!r}; {wanted} is needed"
-
-
-def test_a_log_has_the_defaults_of_its_release() -> None:
-    releases = ("2.0", "3.9", "4.0", "4.3")
-    ages = [LogConfig(release=Release(release)).timestamp_after_max_ms for release in releases]
-    assert ages == [LONG_MAX, LONG_MAX, 3_600_000, 3_600_000]
-    assert LogConfig.of(Settings.of(Scope.TOPIC, {}, release=Release("3.9"))) == LogConfig(release=Release("3.9"))
 
 
 def test_every_default_is_that_of_the_settings_of_its_release() -> None:

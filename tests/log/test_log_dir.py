@@ -1,25 +1,31 @@
-"""A broker's whole log directory."""
+"""A broker's whole log directory, and that one process at a time uses it."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Final
 
 import attrs
 import pytest
 
+from broker.cli import EXIT_REFUSED
 from broker.clock import ManualClock
 from broker.entropy import SplitMix64
 from broker.errors import UsageError
-from broker.ids import BrokerEpoch, LeaderEpoch, Offset, PartitionId, TopicPartition
+from broker.ids import LeaderEpoch, Offset, PartitionId, TopicPartition
 from broker.units import DurationMs, SizeBytes, TimeMs
 from log.batches.build import build_batch
 from log.batches.build_spec import BatchSpec
-from log.errors import InconsistentTopicIdError
+from log.errors import InconsistentTopicIdError, LockedError
 from log.log_config import LogConfig
-from log.log_dir import LOCK_FILE, DuplicateLogError, LogDir, LogDirOptions
+from log.log_dir import LOCK_FILE, DirectoryLock, DuplicateLogError, LogDir, LogDirOptions
 from log.partition.partition_log import PartitionLog
 from log.record import Record
-from log.storage import MemoryStorage
+from log.storage import FileStorage, MemoryStorage, Storage
 from log.storage.checkpoints import (
     CLEANER_FILE,
     LOG_START_FILE,
@@ -28,8 +34,9 @@ from log.storage.checkpoints import (
     read_offset_checkpoint,
     write_offset_checkpoint,
 )
-from log.storage.directory_names import UnexpectedDirectoryError
-from log.storage.metadata_files import CLEAN_SHUTDOWN_FILE, read_clean_shutdown
+from log.storage.metadata_files import CLEAN_SHUTDOWN_FILE
+from tests.log.cli.test_commands import COMPACTED, answer, contents
+from tests.log.samples import DIRECTORY, write_sample
 
 NOW_MS: Final = TimeMs(1_700_000_000_000)
 EVENTS: Final = TopicPartition("events", PartitionId(0))
@@ -63,38 +70,6 @@ def with_two_logs() -> tuple[MemoryStorage, LogDir]:
     return storage, log_dir
 
 
-def test_logs_come_back_after_a_clean_shutdown_without_recovery() -> None:
-    storage, log_dir = with_two_logs()
-    log_dir.shut_down(now_ms=NOW_MS, broker_epoch=BrokerEpoch(7))
-    assert read_clean_shutdown(storage, CLEAN_SHUTDOWN_FILE) == 7
-    assert read_offset_checkpoint(storage, RECOVERY_POINT_FILE) == {EVENTS: 9, ORDERS: 2}
-    again = opened(storage)
-    assert again.had_clean_shutdown
-    assert {key: log.log_end_offset for key, log in again.logs.items()} == {EVENTS: 9, ORDERS: 2}
-    assert again.logs[EVENTS].topic_id == TOPIC_ID
-    assert not storage.exists(CLEAN_SHUTDOWN_FILE)
-
-
-def test_a_directory_that_was_not_shut_down_is_recovered_and_cut_at_damage() -> None:
-    storage, _ = with_two_logs()
-    names = [name for name in storage.list("events-0") if name.endswith(".log")]
-    file = storage.open(f"events-0/{names[-1]}")
-    file.truncate(file.size_bytes - 1)
-    again = opened(storage)
-    assert not again.had_clean_shutdown
-    assert again.logs[EVENTS].log_end_offset == 8
-    assert again.logs[ORDERS].log_end_offset == 2
-
-
-def test_the_marker_is_gone_while_logs_are_loaded() -> None:
-    storage, log_dir = with_two_logs()
-    log_dir.shut_down(now_ms=NOW_MS)
-    storage.make_directory("not a partition")
-    with pytest.raises(UnexpectedDirectoryError):
-        opened(storage)
-    assert not storage.exists(CLEAN_SHUTDOWN_FILE)
-
-
 def test_a_checkpoint_that_cannot_be_read_counts_as_empty_and_is_told() -> None:
     storage, log_dir = with_two_logs()
     log_dir.shut_down(now_ms=NOW_MS)
@@ -103,14 +78,6 @@ def test_a_checkpoint_that_cannot_be_read_counts_as_empty_and_is_told() -> None:
     again = opened(storage)
     assert again.unreadable == {RECOVERY_POINT_FILE: "recovery-point-offset-checkpoint: version 1; 0 is known"}
     assert again.logs[EVENTS].recovery_point == 0
-
-
-def test_a_raised_log_start_survives_and_others_are_not_in_its_checkpoint() -> None:
-    storage, log_dir = with_two_logs()
-    log_dir.logs[EVENTS].increment_log_start_offset(Offset(1))
-    log_dir.shut_down(now_ms=NOW_MS)
-    assert read_offset_checkpoint(storage, LOG_START_FILE) == {EVENTS: 1}
-    assert opened(storage).logs[EVENTS].log_start_offset == 1
 
 
 def test_high_watermarks_are_kept_for_whoever_replicates() -> None:
@@ -215,3 +182,105 @@ def test_kafkas_own_directories_are_passed_over() -> None:
     storage.make_directory("remote-log-index-cache")
     storage.make_directory("__cluster_metadata-0")
     assert dict(opened(storage).logs) == {}
+
+
+ROOT: Final = Path(__file__).parents[2]
+HOLDER: Final = """
+import sys
+from pathlib import Path
+from log.log_dir import DirectoryLock
+from log.errors import LockedError
+from log.storage import FileStorage
+try:
+    lock = DirectoryLock(FileStorage(Path(sys.argv[1])))
+except LockedError as refusal:
+    sys.exit(str(refusal))
+print("held", flush=True)
+sys.stdin.read()
+lock.release()
+"""
+
+
+def other_process(directory: Path) -> subprocess.Popen[str]:
+    """Another process that takes the lock of a directory and keeps it until its input ends."""
+    pipe, command = subprocess.PIPE, [sys.executable, "-c", HOLDER, str(directory)]
+    return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True, cwd=ROOT)
+
+
+@contextmanager
+def held_elsewhere(directory: Path) -> Iterator[subprocess.Popen[str]]:
+    with other_process(directory) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "held\n"
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def in_use(storage: Storage) -> LogDir:
+    return LogDir.open(storage, now_ms=NOW_MS, entropy=SplitMix64(1))
+
+
+@pytest.mark.deep
+def test_a_directory_that_another_process_uses_is_refused_and_left_alone(tmp_path: Path) -> None:
+    (tmp_path / CLEAN_SHUTDOWN_FILE).write_text('{"version":0,"brokerEpoch":1}')
+    with held_elsewhere(tmp_path):
+        with pytest.raises(LockedError) as refusal:
+            in_use(FileStorage(tmp_path))
+        reason = "another process, a broker maybe, uses this directory"
+        assert str(refusal.value) == f"cannot lock {tmp_path / LOCK_FILE}: {reason}"
+        assert (tmp_path / CLEAN_SHUTDOWN_FILE).exists()
+
+
+@pytest.mark.deep
+def test_another_process_is_refused_while_a_directory_is_open_and_let_in_after_its_shutdown(tmp_path: Path) -> None:
+    log_dir = in_use(FileStorage(tmp_path))
+    _, error = other_process(tmp_path).communicate("")
+    assert error.startswith(f"cannot lock {tmp_path / LOCK_FILE}: another process")
+    log_dir.shut_down(now_ms=NOW_MS)
+    assert not (tmp_path / LOCK_FILE).exists()
+    assert other_process(tmp_path).communicate("") == ("held\n", "")
+
+
+def test_a_directory_that_cannot_be_loaded_is_given_back(tmp_path: Path) -> None:
+    (tmp_path / "not-a-partition").mkdir()
+    with pytest.raises(UsageError):
+        in_use(FileStorage(tmp_path))
+    assert other_process(tmp_path).communicate("") == ("held\n", "")
+
+
+def test_a_second_user_in_the_same_process_is_refused_and_does_not_cost_the_first_its_lock(tmp_path: Path) -> None:
+    first = DirectoryLock(FileStorage(tmp_path))
+    with pytest.raises(LockedError) as refusal:
+        DirectoryLock(FileStorage(tmp_path))
+    assert str(refusal.value) == f"cannot lock {tmp_path / LOCK_FILE}: this process uses this directory already"
+    _, error = other_process(tmp_path).communicate("")
+    assert error.startswith(f"cannot lock {tmp_path / LOCK_FILE}: another process")
+    first.release()
+    DirectoryLock(FileStorage(tmp_path)).abandon()
+    DirectoryLock(FileStorage(tmp_path))  # Nobody keeps it: it is garbage at once.
+    DirectoryLock(FileStorage(tmp_path)).release()
+
+
+def test_who_only_reads_takes_no_lock(tmp_path: Path) -> None:
+    (tmp_path / LOCK_FILE).touch()
+    with pytest.raises(UsageError, match="opened to be read only"):
+        DirectoryLock(FileStorage(tmp_path, read_only=True))
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("command", ["compact", "recover"])
+def test_files_are_not_changed_in_place_while_a_broker_runs(tmp_path: Path, command: str) -> None:
+    write_sample("none", tmp_path)
+    how = COMPACTED if command == "compact" else ()
+    with held_elsewhere(tmp_path):
+        before = contents(tmp_path)
+        found = answer(command, tmp_path / DIRECTORY, "--in-place", "--yes", *how)
+        assert (found.status, found.out) == (EXIT_REFUSED, "")
+        reason = "another process, a broker maybe, uses this directory"
+        assert found.err == f"brokerside log: cannot lock {tmp_path / LOCK_FILE}: {reason}\n"
+        assert contents(tmp_path) == before
+        assert answer(command, tmp_path / DIRECTORY, "--out", tmp_path / "out", *how).status == 0
+    assert answer(command, tmp_path / DIRECTORY, "--in-place", "--yes", *how).status == 0
+    assert not (tmp_path / LOCK_FILE).exists()

@@ -1,10 +1,12 @@
-"""Scans of whole files: the same records as the careful reader, in bounded pieces, around damage where asked."""
+"""Scans of whole files: the careful reader's records, in bounded pieces, around damage, and as Arrow columns."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,13 +14,14 @@ from hypothesis import strategies as st
 from broker.errors import UsageError
 from broker.ids import Offset
 from broker.units import TimeMs
+from log.batches.arrow_columns import RECORD_COLUMNS
 from log.batches.batch_v2 import BatchV2
 from log.batches.build import build_batch, sealed
 from log.batches.build_spec import BatchSpec
 from log.batches.fill import ROWS_MAX
-from log.batches.header_table import BATCHES_MAX
+from log.batches.header_table import BATCHES_MAX, KEPT_MAX, ColumnMemory
 from log.batches.in_buffer import BatchReader, batches_in
-from log.batches.record_columns import Damage, RecordColumns
+from log.batches.record_columns import ByteArray, Damage, RecordColumns
 from log.batches.scan import STEP_BYTES_MAX, ScanOptions, header_chunks, scan, scan_headers
 from log.codecs.compression import Codec
 from log.errors import CorruptBatchError, DecompressionError, InvalidRecordError
@@ -116,11 +119,6 @@ def test_damage_is_raised_after_what_stands_before_it() -> None:
         next(chunks)
 
 
-def test_checksums_are_not_asked_where_that_is_wished() -> None:
-    data = batch(0) + broken(batch(3), 80)
-    assert offsets(scan(data, options=ScanOptions(check_crc=False))) == [0, 1, 2, 3, 4, 5]
-
-
 @pytest.mark.parametrize("codec", list(Codec))
 def test_a_damaged_batch_is_stepped_over(codec: Codec) -> None:
     size = len(batch(3, codec))
@@ -207,3 +205,94 @@ def test_broken_compression_costs_its_batch_only() -> None:
     assert offsets(scan(data, options=KEEP_GOING)) == [0, 1, 2, 6, 7, 8]
     with pytest.raises(DecompressionError, match=r"^x at byte \d+: zstd: "):
         list(scan(data, source="x"))
+
+
+def rows_of(data: bytes, columns: tuple[str, ...] = RECORD_COLUMNS) -> list[dict[str, Any]]:
+    return [row for chunk in scan(data) for row in chunk.to_arrow(columns).to_pylist()]
+
+
+def expected(data: bytes) -> list[dict[str, Any]]:
+    """Return the rows from the batches and their record objects."""
+    return [
+        {
+            "offset": record.offset,
+            "timestamp_ms": record.timestamp,
+            "key": record.key,
+            "value": record.value,
+            "headers": [{"key": each.name, "value": each.value} for each in record.headers],
+            "producer_id": batch.producer_id,
+            "producer_epoch": batch.producer_epoch,
+            "sequence": record.sequence,
+            "is_transactional": batch.is_transactional,
+            "is_control": batch.is_control,
+            "codec": batch.codec.name.lower(),
+            "leader_epoch": batch.partition_leader_epoch,
+        }
+        for batch in batches_in(data)
+        for record in batch.records()
+    ]
+
+
+@given(streams())
+def test_columns_say_what_the_objects_say(stream: tuple[Written, ...]) -> None:
+    data = b"".join(written.data for written in stream)
+    found, wanted = rows_of(data), expected(data)
+    assert [{name: row[name] for name in wanted[0]} for row in found] == wanted if wanted else found == []
+
+
+def test_columns_come_in_the_order_that_is_asked_for() -> None:
+    (chunk,) = scan(three_records())
+    batch = chunk.to_arrow(("value", "offset"))
+    assert isinstance(batch, pa.RecordBatch)
+    assert (batch.schema.names, batch.num_rows) == (["value", "offset"], len(chunk))
+    assert chunk.to_arrow().schema.names == list(RECORD_COLUMNS)
+
+
+def test_a_column_that_there_is_not_is_one_sentence() -> None:
+    (chunk,) = scan(three_records())
+    with pytest.raises(UsageError, match=r"^columns of records are offset, .*; not 'ofset'$"):
+        chunk.to_arrow(("ofset",))
+
+
+def three_records() -> bytes:
+    return build_batch(BatchSpec(), [Record(Offset(each), TimeMs(each), b"k", b"v") for each in range(3)])
+
+
+def address(array: ByteArray) -> int:
+    return int(array.__array_interface__["data"][0])
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        lambda array: array[5:6],
+        lambda array: array.view(np.int64),
+        lambda array: array.reshape(10, 100)[:, 1],
+        lambda array: array.data,
+        lambda array: memoryview(array)[3:4],
+        lambda array: np.frombuffer(array.data, np.int32)[1:],
+    ],
+)
+def test_memory_of_which_a_part_is_held_is_not_used_again(part: Callable[[ByteArray], object]) -> None:
+    memory = ColumnMemory()
+    array = memory.octets(1000)
+    first, held = address(array), part(array)
+    del array
+    other = memory.octets(1000)
+    assert address(other) != first
+    del held
+    assert {address(memory.octets(1000))} == {first}
+
+
+@given(st.lists(st.tuples(st.integers(0, 300), st.integers(0, 3 * KEPT_MAX)), max_size=60))
+def test_whatever_is_held_stays_as_it_is(steps: list[tuple[int, int]]) -> None:
+    """Each step takes an array, fills it with its number, and lets go of one of those that are held."""
+    memory = ColumnMemory()
+    held: dict[int, ByteArray] = {}
+    for number, (size_bytes, dropped) in enumerate(steps):
+        array = memory.octets(size_bytes)
+        array[:] = number
+        held[number] = array
+        held.pop(number - dropped, None)
+        del array
+    assert all((array == number).all() for number, array in held.items())

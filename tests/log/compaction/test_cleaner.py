@@ -35,16 +35,6 @@ def horizons_of(written: Written) -> list[int | None]:
     return [batch.delete_horizon_ms for segment in written.log.segments for batch in segment.batches()]
 
 
-def test_a_batch_that_keeps_all_its_records_is_copied_byte_for_byte() -> None:
-    written = Written.empty()
-    written.append((b"a", b"1"))
-    written.append((b"b", b"2"), (b"c", b"3"), codec=Codec.GZIP)
-    whole = bytes(written.log.active_segment.records.view())
-    written.roll()
-    written.clean()
-    assert bytes_of(written.log)[0] == (0, whole)
-
-
 def test_a_log_without_anything_dirty_is_refused_in_one_sentence() -> None:
     written = Written.empty()
     with pytest.raises(UsageError, match=r"^topic-0 has nothing to clean below 0$"):

@@ -1,20 +1,327 @@
-"""The fault matrix: for each file and fault, what a broker has to do, which is what Kafka's does.
+"""One fault at a time in each kind of file: what happens then, as a table.
 
-- refused: the directory is not opened, and one error names the file; "when read": opening looks at the ends only.
-- truncated: the log ends before the damage. rebuilt, removed: from what else is known. harmless: nothing differs.
-- counts as empty: as if the checkpoint were not there; recovery begins at the start.
-- directory failed: an error that names the file ends the work at its first fault; all that was flushed is there later.
-- not noticed: no checksum covers the file (or, of a log, nobody asks before a consumer does), and answers differ.
-- not done, absent: a broker never does that, or there is nothing to be damaged then.
+Decides what is seen to happen, for each file and fault; what should happen stands in the test.
+
+How: a log directory with every kind of file is made. Faults at rest (a flipped bit, zeros) are put into one of its
+files, after a clean shutdown and after a crash, and it is opened. Faults in operation (a read, write or sync that
+fails, a full disk) strike a broker at work, at each operation on such a file in turn; if it stops with an error, as one
+whose directory has failed does, the directory is opened again, after a kill and after power loss, and everything that
+was flushed has to be there.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from enum import Enum
+from fnmatch import fnmatchcase
 from typing import Final
 
+import attrs
 import pytest
 
-from tests.log.crash.matrix import COLUMNS, FILES, row
+from broker.clock import ManualClock
+from broker.entropy import SplitMix64
+from broker.errors import BrokersideError
+from broker.ids import BrokerId, LeaderEpoch, Offset, PartitionId, ProducerEpoch, ProducerId, TopicPartition
+from broker.units import TimeMs
+from log.batches.build import build_batch, build_marker
+from log.batches.build_spec import BatchSpec
+from log.errors import StorageError
+from log.log_dir import LogDir, LogDirOptions
+from log.partition.partition_log import PartitionLog
+from log.partition.producer_append import AppendOrigin
+from log.partition.reading import Isolation
+from log.record import ControlType, EndTransactionMarker, Record
+from log.storage import Fault, FaultKind, FaultyStorage, MemoryStorage, Storage
+from log.storage.metadata_files import META_PROPERTIES_FILE, MetaProperties, read_meta_properties, write_meta_properties
+from tests.log.made import NOW, config
+from tests.support.crash import power_loss
+from tests.support.disk_image import DiskImage, image_of, storage_of
+from tests.support.recorded import RecordedStorage
+
+EVENTS: Final = TopicPartition("events", PartitionId(0))
+ORDERS: Final = TopicPartition("orders", PartitionId(0))
+TOPIC_IDS: Final = {EVENTS: "Pza2aPRTs8lDJ5IF8BRtFg", ORDERS: "AAAAAAAAA-kAAAAAAAAAAw"}
+OPTIONS: Final = LogDirOptions(
+    config=config(segment_bytes=1000, index_interval_bytes=80, segment_index_bytes=96, retention_ms=-1)
+)
+PRODUCER: Final = ProducerId(5)
+READ_BYTES_MAX: Final = 10_000
+POWER_LOSS_COUNT: Final = 2
+OPERATION_COUNT_MAX: Final = 1000
+
+FILES: Final[dict[str, str]] = {
+    ".log, flushed": "events-0/*000.log",
+    ".log, active": "events-0/*008.log",
+    ".index, flushed": "events-0/*000.index",
+    ".index, active": "events-0/*008.index",
+    ".timeindex, flushed": "events-0/*000.timeindex",
+    ".timeindex, active": "events-0/*008.timeindex",
+    ".txnindex, flushed": "events-0/*000.txnindex",
+    ".snapshot": "events-0/*008.snapshot",
+    "leader-epoch-checkpoint": "events-0/leader-epoch-checkpoint",
+    "partition.metadata": "events-0/partition.metadata",
+    "recovery-point-offset-checkpoint": "recovery-point-offset-checkpoint",
+    "log-start-offset-checkpoint": "log-start-offset-checkpoint",
+    "replication-offset-checkpoint": "replication-offset-checkpoint",
+    ".kafka_cleanshutdown": ".kafka_cleanshutdown",
+    "meta.properties": "meta.properties",
+}
+"""Each kind of file, and the one that is damaged at rest."""
+
+
+class Damage(Enum):
+    """What is wrong with a file at rest."""
+
+    CORRUPT = "corrupt"
+    ZEROED = "zeroed"
+
+
+@attrs.frozen
+class Seen:
+    """What a broker finds in a directory: its node, records, aborted transactions, start, high watermark, topic."""
+
+    node_id: BrokerId | None
+    records: tuple[tuple[int, bytes | None], ...]
+    aborted: tuple[tuple[int, int], ...]
+    by_time: tuple[int | None, ...]
+    producers: int
+    epochs: tuple[tuple[int, int], ...]
+    start_offset: int
+    high_watermark: int
+    topic_id: str | None
+
+
+class Broker:
+    """A broker with one log directory; `flushed` are the records that were on the disk at the last flush."""
+
+    def __init__(self, storage: Storage) -> None:
+        self.storage = storage
+        self.flushed: tuple[tuple[int, bytes | None], ...] = ()
+        self.log_dir: LogDir | None = None
+        self.node_id: BrokerId | None = None
+
+    def open(self) -> None:
+        """Read whose the directory is, and open it."""
+        meta = read_meta_properties(self.storage, META_PROPERTIES_FILE)
+        self.node_id = None if meta is None else meta.node_id
+        self.log_dir = LogDir.open(self.storage, OPTIONS, now_ms=NOW, entropy=SplitMix64(1))
+
+    def look(self) -> Seen:
+        """Look at everything in the directory."""
+        log = self.log
+        log.update_high_watermark(self.directory.checkpointed_high_watermark(EVENTS))
+        start = log.log_start_offset
+        high_watermark = log.high_watermark
+        log.update_high_watermark(log.log_end_offset)
+        aborted = log.read(start, READ_BYTES_MAX, isolation=Isolation.COMMITTED).aborted_transactions or ()
+        by_time = [log.fetch_offset_by_timestamp(NOW + offset) for offset in range(0, log.log_end_offset, 2)]
+        return Seen(
+            self.node_id,
+            records_of(log),
+            tuple((each.first_offset, each.last_offset) for each in aborted),
+            tuple(None if found is None else found.offset for found in by_time),
+            len(log.state().producers),
+            tuple((entry.epoch, entry.start_offset) for entry in log.state().leader_epochs or ()),
+            start,
+            high_watermark,
+            log.topic_id,
+        )
+
+    @property
+    def directory(self) -> LogDir:
+        assert self.log_dir is not None
+        return self.log_dir
+
+    @property
+    def log(self) -> PartitionLog:
+        return self.directory.create_log(EVENTS, now_ms=NOW)
+
+    def append(self, *, transactional: bool) -> None:
+        log, start = self.log, self.log.log_end_offset
+        known = log.producers.producers
+        spec = BatchSpec(
+            producer_id=PRODUCER,
+            producer_epoch=ProducerEpoch(0),
+            base_sequence=known[0].last_sequence + 1 if known else 0,
+            is_transactional=transactional,
+        )
+        records = [Record(Offset(n), TimeMs(NOW + start + n), b"key", b"value-%d" % (start + n)) for n in range(3)]
+        log.append_as_leader(build_batch(spec, records), leader_epoch=LeaderEpoch(start // 4), now_ms=NOW)
+        if transactional:
+            aborted = EndTransactionMarker(ControlType.ABORT, 1)
+            marker = build_marker(attrs.evolve(spec, base_sequence=-1), aborted, TimeMs(NOW + start + 3))
+            log.append_as_leader(
+                marker,
+                leader_epoch=LeaderEpoch(start // 4),
+                now_ms=NOW,
+                origin=AppendOrigin.COORDINATOR,
+                transaction_version=0,
+            )
+        log.update_high_watermark(log.log_end_offset)
+
+    def flush(self) -> None:
+        self.log.flush(now_ms=NOW)
+        self.flushed = records_of(self.log)
+
+    def work(self) -> None:
+        """Do everything that a broker does to its files, once."""
+        self.directory.create_log(ORDERS, now_ms=NOW, topic_id=TOPIC_IDS[ORDERS])
+        self.append(transactional=True)
+        self.flush()
+        self.log.increment_log_start_offset(Offset(2))
+        self.log.roll(now_ms=NOW)
+        self.directory.run_scheduled(NOW)
+        self.append(transactional=False)
+        self.directory.checkpoint_recovery_points()
+        self.directory.checkpoint_log_start_offsets()
+        self.directory.checkpoint_high_watermarks()
+        write_meta_properties(self.storage, META_PROPERTIES_FILE, META)
+        self.directory.shut_down(now_ms=NOW)
+        self.flushed = records_of(self.log)
+
+
+META: Final = MetaProperties(1, "cluster", BrokerId(2), "AAAAAAAAA-kAAAAAAAAAAw")
+
+
+def records_of(log: PartitionLog) -> tuple[tuple[int, bytes | None], ...]:
+    """Return offset and value of every record of a log."""
+    return tuple(
+        (record.offset, record.value)
+        for segment in log.segments
+        for found in segment.batches()
+        if not found.is_control
+        for record in found.records()
+    )
+
+
+def made(*, clean: bool) -> DiskImage:
+    """Return a directory with every kind of file, shut down, or as a crash after the last flush leaves it."""
+    storage = MemoryStorage(ManualClock(NOW))
+    broker = Broker(storage)
+    write_meta_properties(storage, META_PROPERTIES_FILE, META)
+    broker.log_dir = LogDir.open(storage, OPTIONS, now_ms=NOW, entropy=SplitMix64(1))
+    broker.directory.create_log(EVENTS, now_ms=NOW, topic_id=TOPIC_IDS[EVENTS])
+    broker.append(transactional=True)
+    broker.append(transactional=True)
+    broker.flush()
+    broker.log.roll(now_ms=NOW)
+    broker.directory.run_scheduled(NOW)
+    broker.append(transactional=False)
+    broker.log.increment_log_start_offset(Offset(1))
+    broker.directory.checkpoint_high_watermarks()
+    broker.directory.checkpoint_log_start_offsets()
+    broker.directory.checkpoint_recovery_points()
+    if clean:
+        broker.directory.shut_down(now_ms=NOW)
+    return image_of(storage)
+
+
+def started(image: DiskImage) -> Seen:
+    """Return what a broker finds on a disk that works."""
+    broker = Broker(storage_of(ManualClock(NOW), image))
+    broker.open()
+    return broker.look()
+
+
+def at_rest(file: str, damage: Damage, *, clean: bool) -> str:
+    """Damage a file, open the directory, and say what became of it."""
+    image = made(clean=clean)
+    path = next((path for path in sorted(image.files) if fnmatchcase(path, FILES[file])), None)
+    if path is None or not image.files[path]:
+        return "absent"
+    sound = started(image)
+    content = bytearray(image.files[path])
+    if damage is Damage.CORRUPT:
+        content[len(content) // 2] ^= 0x40
+    else:
+        content[:] = bytes(len(content))
+    damaged = DiskImage({**image.files, path: bytes(content)}, image.directories)
+    broker = Broker(storage_of(ManualClock(NOW), damaged))
+    refusal: BrokersideError | None = None
+    try:
+        broker.open()
+        found = broker.look()
+    except BrokersideError as error:
+        refusal = error
+    if refusal is not None:
+        assert path in str(refusal), (path, str(refusal))
+        return "refused" if broker.log_dir is None else "refused when read"
+    assert broker.log_dir is not None
+    if path in broker.log_dir.unreadable:
+        assert found.records == sound.records
+        return "counts as empty"
+    storage = broker.storage
+    if differs := difference(sound, found):
+        return differs
+    if not storage.exists(path):
+        return "removed"
+    return "harmless" if storage.read(path) == bytes(content) else "rebuilt"
+
+
+def difference(sound: Seen, found: Seen) -> str:
+    """Say in what the two differ; nothing if they do not."""
+    if found.records != sound.records:
+        is_prefix = sound.records[: len(found.records)] == found.records
+        return "truncated" if is_prefix else "not noticed: records"
+    names = [field.name for field in attrs.fields(Seen) if getattr(found, field.name) != getattr(sound, field.name)]
+    return "not noticed: " + ", ".join(name.replace("_", " ") for name in names) if names else ""
+
+
+def in_operation(file: str, kind: FaultKind) -> str:
+    """Let a fault strike at each operation on files of a kind in turn, and say what the broker did."""
+    outcomes = {outcome for outcome in _strikes(file, kind) if outcome is not None}
+    return " or ".join(sorted(outcomes)) or "not done"
+
+
+def _strikes(file: str, kind: FaultKind) -> Iterator[str | None]:
+    name = FILES[file].rpartition("/")[2]
+    pattern = "*" + name.removeprefix("*000").removeprefix("*008")
+    for passed_count in range(OPERATION_COUNT_MAX):
+        recorded = RecordedStorage(storage_of(ManualClock(NOW), made(clean=True)))
+        storage = FaultyStorage(recorded, Fault(pattern, kind, passed_count))
+        broker = Broker(storage)
+        outcome = _run(broker)
+        if not storage.has_struck:
+            return
+        yield outcome
+        images = [image_of(recorded)]
+        images += [power_loss(recorded.recording(), SplitMix64(seed)) for seed in range(POWER_LOSS_COUNT)]
+        for image in images:
+            found = started(image).records
+            assert found[: len(broker.flushed)] == broker.flushed, (file, kind, passed_count)
+    raise AssertionError(f"{file}: the fault never ends")
+
+
+def _run(broker: Broker) -> str:
+    try:
+        broker.open()
+        broker.flushed = broker.look().records
+        unreadable = broker.directory.unreadable
+        broker.work()
+    except StorageError as error:
+        return "directory failed" if error.path in str(error) else "failed without a place"
+    return "counts as empty" if unreadable else "nothing lost"
+
+
+COLUMNS: Final = (
+    "corrupt, clean",
+    "corrupt, crash",
+    "zeroed, clean",
+    "zeroed, crash",
+    "read error",
+    "torn write",
+    "no space left",
+    "failed sync",
+)
+
+
+def row(file: str) -> tuple[str, ...]:
+    """Return what happens at each fault in a file, in the order of `COLUMNS`."""
+    rest = [at_rest(file, damage, clean=clean) for damage in Damage for clean in (True, False)]
+    kinds = (FaultKind.READ_ERROR, FaultKind.TORN_WRITE, FaultKind.NO_SPACE, FaultKind.FAILED_SYNC)
+    return (*rest, *(in_operation(file, kind) for kind in kinds))
+
 
 FAILED: Final = ("directory failed",) * 4
 EXPECTED: Final[dict[str, tuple[str, ...]]] = {

@@ -8,14 +8,12 @@ import pytest
 from broker.errors import UsageError
 from broker.ids import Offset
 from broker.units import TimeMs
-from log.batches.in_buffer import batches_in
 from log.metadata import (
     END,
     MetadataFile,
     MetadataRecord,
     Moment,
     RecordType,
-    RejectedRecords,
     Replay,
     SnapshotId,
     arrange,
@@ -188,14 +186,6 @@ def test_brokers_topics_settings_and_access_are_told() -> None:
     ]
 
 
-def test_a_created_topic_is_one_event_with_all_its_partitions() -> None:
-    history = ClusterHistory(Replay(arrange([log_file((broker(1),), (topic(), partition(1), partition(1, number=1)))])))
-    assert [event.what for event in history.events()] == [
-        ClusterEventKind.BROKER_REGISTERED,
-        ClusterEventKind.TOPIC_CREATED,
-    ]
-
-
 def test_what_ended_with_its_topic_has_no_part_in_a_later_topic_of_the_name() -> None:
     removed = made(RecordType.REMOVE_TOPIC_RECORD, topicId=ORDERS)
     again = (topic(), partition(1, 2, addingReplicas=(2,)))
@@ -242,12 +232,6 @@ def test_times_in_bad_states_are_summed_up_to_the_end() -> None:
     assert (summary.start_ms, summary.end_ms) == (START_MS, START_MS + 7000)
 
 
-def test_a_new_default_counts_for_topics_without_a_setting_of_their_own() -> None:
-    _, summary = told((change(isr=(1,)),), (config("min.insync.replicas", "2"),), (fenced(2),), (fenced(3),))
-    (found,) = summary.partitions
-    assert (found.under_min_isr_ms, found.under_replicated_ms) == (2000, 3000)
-
-
 def test_nothing_lasts_less_than_no_time_when_the_clock_of_the_next_controller_is_behind() -> None:
     lost, back = (change(isr=(), leader=-1), fenced(3)), (change(isr=(1, 2, 3), leader=1), fenced(3, False))
     data = batches(START, lost, back, step_ms=-1000)
@@ -255,12 +239,6 @@ def test_nothing_lasts_less_than_no_time_when_the_clock_of_the_next_controller_i
     assert {event.duration_ms for event in history.events() if event.time_ms == START_MS - 2000} == {None, 0}
     summary = history.summary()
     assert (summary.partitions, summary.brokers) == ((), (BrokerTimes(3, fenced_count=1, fenced_ms=0),))
-
-
-def test_fencings_are_counted_and_summed_once_a_broker_was_there() -> None:
-    events, summary = told((fenced(1),), (fenced(1, False),), (fenced(1),), (broker(9, fenced=True),))
-    assert summary.brokers == (BrokerTimes(1, fenced_count=2, fenced_ms=2000),)
-    assert [event.duration_ms for event in events] == [None, 1000, None, None]
 
 
 def test_what_a_snapshot_says_is_no_event_and_lasts_from_then_at_least() -> None:
@@ -280,27 +258,6 @@ def test_what_a_snapshot_says_is_no_event_and_lasts_from_then_at_least() -> None
     ]
     summary = history.summary()
     assert (summary.partitions[0].leaderless_ms, summary.brokers) == (5000, (BrokerTimes(1, 1, 5000),))
-
-
-def test_a_partition_is_added_to_a_topic_of_the_snapshot_even_at_its_time() -> None:
-    files = [snapshot_file(2, broker(1), topic(), partition(1)), log_file((partition(1, number=1),), start_offset=2)]
-    assert [event.what for event in ClusterHistory(Replay(arrange(files))).events()] == [
-        ClusterEventKind.PARTITION_ADDED
-    ]
-
-
-def test_a_snapshot_whose_header_is_damaged_is_of_the_time_at_which_it_was_written() -> None:
-    whole = snapshot_file(1, broker(1, fenced=True), time_ms=START_MS - 5000)
-    header_size = next(batches_in(whole.data)).size_bytes
-    flipped = bytes(whole.data[: header_size - 1]) + bytes([whole.data[header_size - 1] ^ 1])
-    damaged = attrs.evolve(whole, data=flipped + bytes(whole.data[header_size:]))
-    written_ms = START_MS + 1000  # The header is the first append, the broker the second.
-    for file, start_ms in ((whole, START_MS - 5000), (damaged, written_ms)):
-        rejected = RejectedRecords()
-        history = ClusterHistory(Replay(arrange([file]), rejected=rejected))
-        assert list(history.events()) == []
-        assert history.summary().start_ms == start_ms
-        assert bool(rejected.errors) == (file is damaged)
 
 
 def begun_with(found: SnapshotId, file: MetadataFile, *segments: MetadataFile) -> Replay:
@@ -351,24 +308,6 @@ def test_the_log_of_the_newest_release_tells_the_unclean_elections_that_its_cont
     ]
 
 
-def test_the_real_log_tells_of_four_unclean_elections_of_which_three_recovered() -> None:
-    history = ClusterHistory(Replay(arrange(real_files())))
-    events = list(history.events())
-    unclean = [event for event in events if event.what is ClusterEventKind.UNCLEAN_ELECTION]
-    assert [(event.subject, event.offset) for event in unclean] == [
-        ("audit-1", 123),
-        ("audit-0", 165),
-        ("clicks-0", 170),
-        ("clicks-1", 171),
-    ]
-    recovered = {event.subject for event in events if event.what is ClusterEventKind.RECOVERED}
-    assert recovered == {"audit-0", "clicks-0", "clicks-1"}
-    summary = history.summary()
-    assert sum(each.unclean_election_count for each in summary.partitions) == 4
-    assert sorted(each.broker for each in summary.brokers) == [1, 3, 4]
-    assert dict(summary.event_counts)[ClusterEventKind.TOPIC_CREATED] == 6
-
-
 def test_moments_are_found_before_the_live_brokers_changed() -> None:
     replay = Replay(arrange(real_files()))
     moments = live_moments(replay)
@@ -388,11 +327,6 @@ def test_moments_are_found_before_the_live_brokers_changed() -> None:
     assert all(topic.partitions for topic in with_topics)
 
 
-def test_changes_of_brokers_in_one_append_are_one_moment() -> None:
-    files = [log_file(START, (fenced(1), fenced(2)))]
-    assert live_moments(Replay(arrange(files))) == (Moment(offset=Offset(4)), END)
-
-
 def test_of_many_moments_the_last_are_shown() -> None:
     changes = [(fenced(1, place % 2 == 0),) for place in range(40)]
     moments = live_moments(Replay(arrange([log_file(START, *changes)])))
@@ -405,21 +339,6 @@ def test_a_log_that_begins_with_a_snapshot_has_the_moments_of_the_whole_log_from
     for found, file in real_snapshots():
         expected = tuple(each for each in whole if each.offset is not None and each.offset >= found.end_offset - 1)
         assert live_moments(begun_with(found, file, segment)) == expected
-
-
-def test_the_first_change_after_a_snapshot_has_a_moment_which_is_the_snapshot() -> None:
-    snapshot = snapshot_file(5, *START, time_ms=START_MS - 1)
-    files = [snapshot, log_file((change(isr=(2, 3), leader=2), fenced(1)), start_offset=5)]
-    moments = live_moments(Replay(arrange(files)))
-    assert moments == (Moment(offset=Offset(4)), END)
-    before, after = images_at(Replay(arrange(files)), moments)
-    assert [image.topics[ORDERS].partitions[0].leader for image in (before, after)] == [1, 2]
-    assert (before.offset, before.time_ms) == (4, START_MS - 1)
-
-
-def test_a_snapshot_at_the_time_of_the_first_change_is_a_moment_too() -> None:
-    files = [snapshot_file(5, *START, time_ms=START_MS), log_file((fenced(1),), (fenced(2),), start_offset=5)]
-    assert live_moments(Replay(arrange(files))) == (Moment(offset=Offset(4)), Moment(offset=Offset(5)), END)
 
 
 def test_a_cluster_without_a_live_broker_is_a_moment_also_in_a_snapshot() -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -12,16 +10,14 @@ from hypothesis import given
 from broker.errors import CorruptDataError, UsageError
 from broker.ids import Offset
 from broker.units import TimeMs
-from broker.wire.fields import UUID_ZERO, Field, Kind, Message
-from broker.wire.writing import write_message
+from broker.wire.fields import UUID_ZERO
 from log import Record, batches_in
-from log.metadata import MetadataRecord, RecordType, decode_control, decode_record, entries_of, record_json
+from log.metadata import MetadataRecord, RecordType, decode_control, decode_record, record_json
 from log.metadata.json_text import double_text
 from log.metadata.records import ControlRecord
-from log.metadata.schemas import SCHEMAS
 from log.record import ControlType
 from tests.log.metadata.drawn import RECORDS
-from tests.log.metadata.made import ORDERS, REAL, REAL_LOG, REAL_NEWEST, made, real_files
+from tests.log.metadata.made import REAL, REAL_NEWEST, made, real_files
 
 
 @given(record=RECORDS)
@@ -106,27 +102,6 @@ def test_a_later_version_is_read_as_the_newest_without_the_tagged_fields_that_it
         later.to_bytes()
 
 
-def test_cordoned_directories_are_of_the_newest_versions_only() -> None:
-    for kind, version, tag in (
-        (RecordType.REGISTER_BROKER_RECORD, 4, 1),
-        (RecordType.BROKER_REGISTRATION_CHANGE_RECORD, 3, 3),
-    ):
-        data = made(kind, cordonedLogDirs=(UUID_ZERO,)).to_bytes()
-        assert decode_record(data).data["cordonedLogDirs"] == (UUID_ZERO,)
-        assert data[2] == version
-        with pytest.raises(CorruptDataError, match=f"tag {tag} is not valid for version {version - 1}"):
-            decode_record(data[:2] + bytes([version - 1]) + data[3:])
-
-
-def test_an_unreadable_record_is_told_with_its_file_and_offset() -> None:
-    data = bytearray(next(REAL_LOG.glob("*.log")).read_bytes())
-    entries = list(entries_of(bytes(data), source="a.log"))
-    assert [entry.offset for entry in entries] == list(range(len(entries)))
-    data[-3] ^= 0xFF
-    with pytest.raises(CorruptDataError, match=r"^a\.log at byte \d+: Record is corrupt"):
-        list(entries_of(bytes(data), source="a.log"))
-
-
 @pytest.mark.parametrize(
     ("record", "message"),
     [
@@ -181,57 +156,3 @@ def test_a_control_record_of_an_unknown_version_is_read_as_the_nearest_known(ver
     record = ControlRecord(ControlType.SNAPSHOT_HEADER, {"version": version, "lastContainedLogTimestamp": 5})
     found = decode_control(Record(Offset(0), TimeMs(0), record.key(), record.value()))
     assert found == record
-
-
-def test_every_type_has_a_schema_under_its_own_name() -> None:
-    assert {kind: schema.name for kind, schema in SCHEMAS.items()} == {kind: kind.name for kind in RecordType}
-
-
-@pytest.mark.parametrize(
-    ("data", "message"),
-    [
-        ({"name": "x" * 32768}, "name has 32768 bytes; a string has at most 32767"),
-        ({"name": 7}, "name is 7; it must be string"),
-        ({7: 7}, "there is no field 7; there are name, topicId"),
-        ([("name", "x")], "fields are [('name', 'x')]; a mapping by name is needed"),
-        (None, "fields are None; a mapping by name is needed"),
-    ],
-)
-def test_what_a_record_cannot_hold_is_refused_when_it_is_written(data: Any, message: str) -> None:
-    with pytest.raises(UsageError, match=f"^{re.escape(message)}$"):
-        MetadataRecord(RecordType.TOPIC_RECORD, 0, data).to_bytes()
-
-
-@pytest.mark.parametrize("value", [7, "abc", {1: 2}, b"ab", 10**400, {1, 2}])
-def test_an_array_of_another_type_is_refused(value: Any) -> None:
-    with pytest.raises(UsageError, match=r"^replicas is .*; it must be an array of int32$"):
-        MetadataRecord(RecordType.PARTITION_RECORD, 0, {"replicas": value}).to_bytes()
-
-
-@pytest.mark.parametrize("value", [2**31, 10**400, "1", 1.5, None])
-def test_an_element_of_another_type_is_refused(value: Any) -> None:
-    with pytest.raises(UsageError):
-        MetadataRecord(RecordType.PARTITION_RECORD, 0, {"replicas": [value]}).to_bytes()
-
-
-def test_a_number_is_not_taken_for_a_count_of_zeros() -> None:
-    fields = (Field("data", Kind.BYTES), Field("share", Kind.FLOAT64))
-    for values, name in (({"data": 5, "share": 0.0}, "data"), ({"data": b"", "share": 10**400}, "share")):
-        with pytest.raises(UsageError, match=f"^{name} is "):
-            write_message(Message("Made", 0, 0, fields), values, version=0)
-
-
-def test_a_type_or_version_that_is_none_is_refused() -> None:
-    wrong: list[tuple[Any, Any]] = [(10**9, 0), (RecordType.TOPIC_RECORD, "0"), (RecordType.TOPIC_RECORD, 10**30)]
-    for kind, version in wrong:
-        with pytest.raises(UsageError):
-            MetadataRecord(kind, version, {}).to_bytes()
-
-
-def test_a_string_that_kafka_does_not_read_is_damage() -> None:
-    whole = MetadataRecord(RecordType.TOPIC_RECORD, 0, {"name": "x" * 32767, "topicId": ORDERS})
-    assert decode_record(whole.to_bytes()) == whole
-    longer = whole.to_bytes().replace(b"\x80\x80\x02" + b"x" * 32767, b"\x81\x80\x02" + b"x" * 32768)
-    assert len(longer) == len(whole.to_bytes()) + 1
-    with pytest.raises(CorruptDataError, match="string field name had invalid length 32768"):
-        decode_record(longer)

@@ -18,7 +18,6 @@ from log.metadata import (
     RecordType,
     RejectedRecords,
     Replay,
-    Resource,
     UnreadableEntryError,
     arrange,
     images_at,
@@ -74,12 +73,6 @@ def test_what_a_change_leaves_out_stays_and_what_it_has_replaces() -> None:
     assert (emptied.isr, emptied.elr) == ((), ())
 
 
-def test_an_unclean_leader_recovers_when_a_record_says_so() -> None:
-    assert partition_of(change(leader=2, leaderRecoveryState=1)).recovering
-    assert partition_of(change(leader=2, leaderRecoveryState=1), change(isr=(2,))).recovering
-    assert not partition_of(change(leader=2, leaderRecoveryState=1), change(leaderRecoveryState=0)).recovering
-
-
 def test_directories_are_as_many_as_replicas() -> None:
     assert partition_of().directories == (MIGRATING,) * 3
     assert partition_of(change(replicas=(1, 2))).directories == (MIGRATING,) * 2
@@ -107,22 +100,6 @@ def test_a_removed_topic_takes_its_settings_along_and_may_come_again() -> None:
     assert [(each.name, each.id) for each in again.topics.values()] == [("orders", "Z" * 21 + "A")]
 
 
-def test_a_setting_of_null_is_taken_away() -> None:
-    image = image_of(log_file((config("a", "1"), config("b", "2")), (config("a", None),)))
-    assert image.configs == {Resource(4, ""): {"b": "2"}}
-
-
-def test_the_directories_of_a_broker_have_no_order() -> None:
-    one, other = "A" * 20 + "Zw", "B" * 20 + "Zw"
-    assert image_of(log_file((broker(1, logDirs=(other, one)),))).brokers[1].directories == (one, other)
-
-
-def test_a_fenced_broker_keeps_what_the_record_does_not_name() -> None:
-    image = image_of(log_file((broker(1, rack="west"),), (fenced(1),)))
-    assert (image.brokers[1].fenced, image.brokers[1].rack) == (True, "west")
-    assert not image_of(log_file((broker(1),), (fenced(1),), (fenced(1, False),))).brokers[1].fenced
-
-
 def test_the_records_of_a_transaction_count_when_it_ends_and_never_if_it_is_aborted() -> None:
     inside = (BEGIN, change(leader=2))
     before, after = (Moment(offset=Offset(offset)) for offset in (6, 7))
@@ -131,10 +108,6 @@ def test_the_records_of_a_transaction_count_when_it_ends_and_never_if_it_is_abor
         found = list(images_at(replay, (before, after)))
         assert [image.topics[ORDERS].partitions[0].leader for image in found] == leaders
         assert [image.offset for image in found] == [4, 7]
-
-
-def test_a_transaction_that_has_not_ended_counts_nothing() -> None:
-    assert image_of(log_file(START, (BEGIN, change(leader=2)))).topics[ORDERS].partitions[0].leader == 1
 
 
 @pytest.mark.parametrize(
@@ -216,11 +189,6 @@ def test_a_log_whose_beginning_is_gone_begins_with_the_earliest_snapshot_that_re
 def test_missing_records_are_told() -> None:
     with pytest.raises(UnreadableEntryError, match="offset 3: the records from offset 1 are missing"):
         image_of(log_file((broker(1),)), log_file((broker(2),), start_offset=3))
-
-
-def test_without_a_segment_the_last_snapshot_is_all_there_is() -> None:
-    image = image_of(snapshot_file(2, broker(1)), snapshot_file(5, broker(2)))
-    assert (sorted(image.brokers), image.offset) == ([2], 4)
 
 
 def test_a_snapshot_that_was_not_written_to_its_end_is_damage() -> None:

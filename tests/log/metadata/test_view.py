@@ -138,12 +138,6 @@ def test_a_broker_with_a_min_isr_of_its_own_is_noted() -> None:
     assert view(broker(1)).notes == ("no metadata.version is set: the log holds less than a whole cluster's metadata",)
 
 
-def test_directories_and_features_are_facts() -> None:
-    home = "A" * 20 + "Zw"
-    facts = dict(view(broker(1, logDirs=(home,)), topic(), partition(1, directories=(home,))).facts)
-    assert facts == {"offset": "2", "epoch": "1", f"directory {home} of broker 1": "1 replica"}
-
-
 def test_topics_and_partitions_stand_in_order() -> None:
     found = view(broker(1), topic("z"), topic("a", "A" * 21 + "Q"), partition(1, number=1), partition(1, number=0))
     assert [each.name for each in found.topics] == ["a", "z"]

@@ -1,4 +1,4 @@
-"""What leaders, followers and consumers get from a log, one fact a test; the state machine is in test_log_machine."""
+"""What followers and consumers get from a log, where a read begins and ends, and what each release answers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from broker.entropy import SplitMix64
 from broker.errors import CorruptDataError, UsageError
 from broker.ids import LeaderEpoch, Offset, ProducerEpoch, ProducerId
-from broker.releases import Release
+from broker.releases import NEWEST, Release
 from broker.units import TimeMs
 from log.batches.build import build_batch, build_marker
 from log.batches.build_spec import BatchSpec
@@ -20,10 +20,13 @@ from log.errors import (
     OffsetsOutOfOrderError,
     SegmentExistsError,
     UnexpectedAppendOffsetError,
+    UnsupportedForMessageFormatError,
 )
 from log.partition.partition_log import PartitionLog
 from log.partition.producer_append import AppendOrigin
-from log.record import ControlType, EndTransactionMarker, Record
+from log.partition.reading import Isolation, OffsetPlace
+from log.partition.recovery import LastShutdown
+from log.record import NO_TIMESTAMP, ControlType, EndTransactionMarker, Record
 from log.storage.checkpoints import EpochEntry
 from tests.log.made import EPOCH, NOW, appended, batch, config, memory, opened
 
@@ -134,20 +137,6 @@ def test_rolling_twice_at_the_same_offset_replaces_the_empty_segment() -> None:
     assert [segment.base_offset for segment in log.segments] == [0, 1, 9]
 
 
-def test_a_log_is_flushed_by_count_and_by_age() -> None:
-    by_count = opened(settings=config(flush_messages=3))
-    appended(by_count, batch(2))
-    assert by_count.recovery_point == 0
-    appended(by_count, batch(1))
-    assert by_count.recovery_point == 3
-    by_age = opened(settings=config(flush_ms=100))
-    appended(by_age, batch(2))
-    by_age.run_scheduled(TimeMs(NOW + 99))
-    assert by_age.recovery_point == 0
-    by_age.run_scheduled(TimeMs(NOW + 100))
-    assert by_age.recovery_point == 2
-
-
 def test_a_log_of_one_topic_cannot_be_opened_as_anothers() -> None:
     storage = memory()
     opened(storage, topic_id="AAAAAAAAHvoAAAAAAAGZJg").close(now_ms=NOW)
@@ -171,3 +160,163 @@ def test_damage_is_told_with_its_place() -> None:
     log.active_segment.records.write_at(8, bytes(4))
     with pytest.raises(CorruptDataError, match=r"topic-0/0{20}\.log at byte 0"):
         log.read(Offset(0), 100)
+
+
+def of_batches(count: int, per_segment: int) -> PartitionLog:
+    """A log of equal batches of one record, nothing committed."""
+    size = len(batch())
+    log = opened(settings=config(segment_bytes=per_segment * size))
+    for _ in range(count):
+        log.append_as_leader(batch(), leader_epoch=EPOCH, now_ms=NOW)
+    return log
+
+
+def test_an_empty_read_at_or_behind_its_limit_says_where_its_offset_lies() -> None:
+    log, size = of_batches(5, per_segment=3), len(batch())
+    log.update_high_watermark(Offset(2))
+    for start in (2, 3, 4, 5):
+        found = log.read(Offset(start), 1000, isolation=Isolation.HIGH_WATERMARK)
+        assert bytes(found.records) == b""
+        assert found.start == OffsetPlace(Offset(start), Offset(start // 3 * 3), start % 3 * size), start
+
+
+def test_an_offset_of_which_no_batch_is_left_lies_at_the_end_of_the_log() -> None:
+    """LocalLog.read: all records at and above the start offset are gone, as after a cut inside of their batch."""
+    log = opened(settings=config(segment_bytes=10_000))
+    for count in (2, 2, 4):
+        log.append_as_leader(batch(count), leader_epoch=EPOCH, now_ms=NOW)
+    log.truncate_to(Offset(6), now_ms=NOW)
+    log.update_high_watermark(Offset(2))
+    for start, isolation in ((4, Isolation.HIGH_WATERMARK), (5, Isolation.COMMITTED), (4, Isolation.LOG_END)):
+        found = log.read(Offset(start), 1000, isolation=isolation)
+        assert (bytes(found.records), found.start) == (b"", log.end_place), start
+    log.update_high_watermark(Offset(5))
+    whole = log.read(Offset(0), 1000, isolation=Isolation.HIGH_WATERMARK)
+    assert len(whole.records) == log.size_bytes
+
+
+@pytest.mark.parametrize(
+    ("magic", "timestamp", "found"),
+    [(0, NO_TIMESTAMP, None), (1, NO_TIMESTAMP, (0, -1)), (1, NOW, (1, NOW + 1)), (2, NOW, (1, NOW + 1))],
+)
+def test_the_latest_record_of_a_log_is_none_where_its_batches_have_no_times_at_all(
+    magic: int, timestamp: int, found: tuple[int, int] | None
+) -> None:
+    """RecordBatch.offsetOfMaxTimestamp is empty for magic 0 only: of the later formats -1 is a time like any other."""
+    log = opened(settings=config(segment_bytes=10_000))
+    times = (timestamp, timestamp if timestamp < 0 else timestamp + 1)
+    records = [Record(Offset(place), TimeMs(time), b"k", b"v") for place, time in enumerate(times)]
+    log.append_as_follower(build_batch(BatchSpec(magic=magic, partition_leader_epoch=EPOCH), records), now_ms=NOW)
+    latest = log.fetch_offset_by_timestamp(-3)
+    assert (None if latest is None else (latest.offset, latest.timestamp_ms)) == found
+
+
+@pytest.mark.parametrize("asked", [-2, -4])
+def test_the_start_of_a_log_has_an_epoch_only_if_the_epochs_that_are_known_reach_that_far(asked: int) -> None:
+    log = of_batches(3, per_segment=3)
+    assert log.epochs is not None
+    assert start_of(log, asked) == (0, EPOCH)
+    log.epochs.clear()
+    assert start_of(log, asked) == (0, None)
+    log.assign_epoch_start(LeaderEpoch(8), Offset(1))
+    assert start_of(log, asked) == (0, None)
+    log.update_high_watermark(Offset(3))
+    log.increment_log_start_offset(Offset(1))
+    assert start_of(log, asked) == (1, 8)
+
+
+@pytest.mark.parametrize("magic", [0, 1])
+def test_a_log_of_an_old_format_has_a_start_and_an_end_without_epochs(magic: int) -> None:
+    log = opened(settings=config(message_format_version={0: "0.9.0", 1: "0.10.2"}[magic]))
+    log.append_as_follower(batch(magic=magic, timestamp=NOW if magic else NO_TIMESTAMP), now_ms=NOW)
+    assert [start_of(log, asked) for asked in (-1, -2, -4)] == [(1, None), (0, None), (0, None)]
+
+
+@pytest.mark.parametrize("asked", [-3, 0, NOW])
+def test_a_log_without_times_refuses_to_look_for_one(asked: int) -> None:
+    log = opened(settings=config(message_format_version="0.9.0"))
+    with pytest.raises(UnsupportedForMessageFormatError, match="topic-0: messages of magic 0 have no time"):
+        log.fetch_offset_by_timestamp(asked)
+
+
+def start_of(log: PartitionLog, asked: int) -> tuple[int, int | None]:
+    """Offset and epoch of what is found for a time."""
+    found = log.fetch_offset_by_timestamp(asked)
+    assert found is not None
+    assert found.timestamp_ms == -1
+    return found.offset, found.leader_epoch
+
+
+IDS = {"producer_id": ProducerId(7), "producer_epoch": ProducerEpoch(0), "base_sequence": 0}
+RELEASES = (Release("3.9"), Release("4.0"), NEWEST)
+
+
+def log_of(release: Release, *sets: bytes) -> PartitionLog:
+    """A log that starts at 0 and is replicated up to its end, segments of one size."""
+    log = opened(settings=attrs.evolve(config(segment_bytes=100_000), release=release))
+    for each in sets:
+        log.append_as_leader(each, leader_epoch=EPOCH, now_ms=NOW)
+    log.update_high_watermark(log.log_end_offset)
+    return log
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_a_log_start_inside_the_batch_that_opened_a_transaction(release: Release) -> None:
+    log = log_of(release, batch(2), batch(8, is_transactional=True, **IDS))
+    assert log.last_stable_offset == 2
+    log.increment_log_start_offset(Offset(7))
+    assert log.last_stable_offset == (7 if release < Release("4.0") else 2)
+    assert log.high_watermark == 10
+    log.check_invariants()
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_a_consumer_s_read_moves_a_high_watermark_inside_a_batch_to_its_begin(release: Release) -> None:
+    log = log_of(release, batch(2), batch(8), batch(3))
+    assert log.update_high_watermark(Offset(7)) == 7
+    assert log.high_watermark == 7
+    log.read(Offset(0), 1, isolation=Isolation.LOG_END)
+    assert log.high_watermark == 7
+    log.read(Offset(0), 1, isolation=Isolation.HIGH_WATERMARK)
+    assert log.high_watermark == (7 if release < Release("4.0") else 2)
+    log.check_invariants()
+
+
+@pytest.mark.parametrize("release", RELEASES)
+@pytest.mark.parametrize("is_cut", [True, False])
+def test_a_high_watermark_at_the_end_of_the_log_stays_there_though_the_next_batch_leaves_a_gap(
+    release: Release, is_cut: bool
+) -> None:
+    """UnifiedLog.updateHighWatermark and truncateTo keep the place of the log's end: nothing is looked up for it."""
+    log = log_of(release, batch(2), batch(2))
+    if is_cut:
+        log.update_high_watermark(Offset(2))
+        log.truncate_to(Offset(2), now_ms=NOW)
+    end_offset = log.log_end_offset
+    assert log.high_watermark == end_offset
+    log.append_as_follower(batch(3, base_offset=9, partition_leader_epoch=EPOCH), now_ms=NOW)
+    log.read(Offset(0), 1000, isolation=Isolation.HIGH_WATERMARK)
+    assert log.high_watermark == end_offset
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_a_log_opened_at_a_start_inside_an_open_transaction_is_stable_up_to_where_it_was(release: Release) -> None:
+    log = log_of(release, batch(2), batch(8, is_transactional=True, **IDS))
+    log.increment_log_start_offset(Offset(7))
+    stable_offset = log.last_stable_offset
+    log.close(now_ms=NOW)
+    last = LastShutdown(log_start_offset=Offset(7), recovery_point=log.log_end_offset)
+    again = opened(log.storage, log.config, last_shutdown=last)
+    assert (again.log_start_offset, again.high_watermark, again.last_stable_offset) == (7, 7, stable_offset)
+
+
+def test_what_is_looked_for_at_the_end_of_a_log_opens_no_index_of_its_empty_segment() -> None:
+    """LocalLog.read answers with the place of the end at once."""
+    log = log_of(NEWEST, batch(2, is_transactional=True, **IDS))
+    log.roll(now_ms=NOW)
+    before = log.storage.list(log.directory)
+    for isolation in Isolation:
+        assert bytes(log.read(Offset(2), 100, isolation=isolation).records) == b""
+    log.increment_log_start_offset(Offset(2))
+    assert log.last_stable_offset == 2
+    assert log.storage.list(log.directory) == before

@@ -15,7 +15,6 @@ from log.batches.build import build_batch, build_marker
 from log.batches.build_spec import BatchSpec
 from log.batches.in_buffer import batches_in
 from log.errors import (
-    CorruptSnapshotError,
     IllegalArgumentError,
     InvalidProducerEpochError,
     InvalidTxnStateError,
@@ -24,7 +23,6 @@ from log.errors import (
 )
 from log.partition.producer_append import AppendOrigin, MarkerRule
 from log.partition.producer_entry import ProducerEntry, ProducerTable
-from log.partition.producer_snapshot import encode_snapshot, parse_snapshot
 from log.partition.producer_state import ProducerState
 from log.record import ControlType, EndTransactionMarker, Record
 from log.storage import MemoryStorage
@@ -217,21 +215,6 @@ def test_stray_snapshots_go_but_the_last_one_beyond_all_segments() -> None:
     assert offsets_left(state) == [2]
     state.remove_stray_snapshots([])
     assert offsets_left(state) == [2]
-
-
-def test_each_damaged_byte_of_a_snapshot_is_noticed() -> None:
-    entry = ProducerEntry(ProducerId(7), producer_epoch=ProducerEpoch(1))
-    whole = encode_snapshot([entry])
-    for place in range(len(whole)):
-        damaged = bytearray(whole)
-        damaged[place] ^= 0x10
-        with pytest.raises(CorruptSnapshotError):
-            parse_snapshot(damaged, source="s")
-        with pytest.raises(CorruptSnapshotError):
-            parse_snapshot(whole[:place])
-    with pytest.raises(CorruptSnapshotError) as damage:
-        parse_snapshot(whole[:6] + (2**31 - 1).to_bytes(4, "big"), source="s")
-    assert str(damage.value) == "s at byte 6: 2147483647 producers announced in 10 bytes"
 
 
 @pytest.mark.parametrize(

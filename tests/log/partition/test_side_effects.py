@@ -179,19 +179,6 @@ def test_epochs_are_written_where_a_renamed_log_is() -> None:
     assert (old.epochs, old.directory) == (None, "topic-0.renamed")
 
 
-def test_what_an_assignment_has_written_is_not_written_again() -> None:
-    storage = RecordedStorage(memory())
-    log = opened(storage)
-    appended(log, batch())
-    assert log.epochs is not None
-    log.assign_epoch_start(LeaderEpoch(7), Offset(1))
-    log.epochs.truncate_from_end(Offset(1))
-    log.assign_epoch_start(LeaderEpoch(8), Offset(1))
-    before = len(storage.recording().operations)
-    log.epochs.flush()
-    assert len(storage.recording().operations) == before
-
-
 def test_a_change_of_settings_leaves_the_epochs_alone_unless_the_format_comes_to_have_some_or_none() -> None:
     log = opened()
     appended(log, batch())

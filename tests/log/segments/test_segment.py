@@ -1,6 +1,8 @@
-"""One segment: where appends leave index entries, and look-ups against a plain walk over the file."""
+"""One segment: index entries of appends, look-ups against a walk over the file, its files, and when it is full."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 import attrs
 import numpy as np
@@ -8,19 +10,29 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.ids import Offset
+from broker.ids import Offset, ProducerId
 from broker.releases import Release
+from broker.units import DurationMs, SizeBytes, TimeMs
 from log.batches.batch import RecordBatch
+from log.batches.build import build_batch
+from log.batches.build_spec import BatchSpec
 from log.batches.in_buffer import batches_in
 from log.batches.record_columns import BatchRun
 from log.errors import CorruptBatchError, IllegalArgumentError, SegmentOffsetOverflowError
 from log.log_config import LogConfig
-from log.record import TimestampOffset
-from log.segments.file_names import TIME_INDEX
+from log.record import Record, TimestampOffset
+from log.segments.file_names import DELETED, TIME_INDEX
 from log.segments.lookups import find_offsets, find_timestamps
+from log.segments.rolling import PendingAppend, count_before_roll, fits_relative, new_base_offset, should_roll
+from log.segments.search import BatchPlace, first_ending_at_or_after
 from log.segments.segment import Segment
 from log.segments.segment_files import SegmentPlace
+from log.segments.txn_index import AbortedTransaction
+from log.strategies import Written, streams
 from tests.log.made import DIRECTORY, NOW, batch, config, memory, put, segment, sized
+from tests.support.crash import lost_tail
+from tests.support.disk_image import image_of
+from tests.support.recorded import RecordedStorage
 
 COUNTS = st.lists(st.integers(1, 4), min_size=1, max_size=12)
 
@@ -220,3 +232,155 @@ def test_of_batches_that_overlap_kafka_since_4_1_finds_the_one_that_begins_there
     found = made.translate_offset(Offset(2))
     assert found is not None
     assert found.position == position_of_2 * len(batch(4))
+
+
+def first_found(data: bytes, position: int, offset: int) -> BatchPlace | None:
+    def batches_from(start: int) -> Iterator[RecordBatch]:
+        return batches_in(data, start_position=start, source="x")
+
+    return first_ending_at_or_after(memoryview(data), position, Offset(offset), batches_from)
+
+
+def one(offset: int, magic: int) -> bytes:
+    return build_batch(BatchSpec(Offset(offset), magic=magic), (Record(Offset(offset), TimeMs(1), b"k", b"v"),))
+
+
+@given(streams(), st.integers(0, 50), st.data())
+def test_it_is_the_first_batch_that_the_reader_finds(
+    stream: tuple[Written, ...], cut: int, drawn: st.DataObject
+) -> None:
+    data = b"".join(written.data for written in stream)
+    data = data[: max(len(data) - cut, 0)]  # A tail may be torn.
+    batches = list(batches_in(data))
+    last_offsets = [batch.last_offset for batch in batches]
+    offset = drawn.draw(st.sampled_from([0, *last_offsets, *(each + 1 for each in last_offsets)]))
+    position = drawn.draw(st.sampled_from([0, *(batch.position for batch in batches)]))
+    expected = next((each for each in batches if each.position >= position and each.last_offset >= offset), None)
+    place = None if expected is None else BatchPlace(expected.last_offset, expected.position, expected.size_bytes)
+    assert first_found(data, position, offset) == place
+
+
+def test_a_size_that_no_batch_can_have_is_told_with_its_place() -> None:
+    data = one(0, 2) + one(1, 2)[:8] + bytes(60)
+    with pytest.raises(CorruptBatchError, match=rf"^x at byte {len(one(0, 2))}: Record size 0 is less than"):
+        first_found(data, 0, 1)
+
+
+def test_the_index_that_is_full_first_counts_and_a_place_is_kept_for_the_last_time() -> None:
+    made = segment(config(segment_index_bytes=48))  # Room for six offsets or four times.
+    room = []
+    for offset in range(4):
+        put(made, batch(base_offset=offset, timestamp=NOW + offset))
+        room.append((made.entry_room, made.is_index_full))
+    # The first append has no entry.
+    assert room == [(3, False), (2, False), (1, False), (0, True)]
+
+
+def test_index_files_that_nobody_opened_change_their_suffix_too() -> None:
+    made = segment()
+    put(made, batch(), batch(base_offset=1))
+    made.close()
+    again = Segment(made.place, LogConfig(), now_ms=NOW)
+    again.change_suffix(DELETED)
+    names = {name[20:] for name in again.place.storage.list(DIRECTORY)}
+    assert names == {".index.deleted", ".log.deleted", ".timeindex.deleted"}
+
+
+def test_a_flush_makes_all_four_files_durable() -> None:
+    storage = RecordedStorage(memory())
+    made = segment(storage=storage)
+    put(made, batch(), batch(base_offset=1))
+    made.txn_index.append(AbortedTransaction(ProducerId(7), Offset(0), Offset(1), Offset(2)))
+    storage.sync_directory(DIRECTORY)
+    made.flush()
+    assert len(storage.list(DIRECTORY)) == 4
+    assert lost_tail(storage.recording(), "*").files == image_of(storage).files
+
+
+@attrs.frozen
+class Fill:
+    base_offset: Offset = attrs.field(default=Offset(10))
+    size_bytes: SizeBytes = attrs.field(default=SizeBytes(900))
+    is_index_full: bool = False
+    entry_room: int = 100
+    first_timestamp_ms: TimeMs = attrs.field(default=TimeMs(5000))
+    created_ms: TimeMs = attrs.field(default=TimeMs(0))
+    jitter_ms: DurationMs = attrs.field(default=DurationMs(0))
+
+
+CONFIG = LogConfig.parse({"segment.bytes": 1000, "segment.ms": 100})
+
+
+def rolls(fill: Fill, *, size: int = 100, timestamp: int = 5000, last: int = 20, now: int = 0) -> bool:
+    return should_roll(fill, PendingAppend(SizeBytes(size), TimeMs(timestamp), Offset(last), TimeMs(now)), CONFIG)
+
+
+@pytest.mark.parametrize(
+    ("fill", "pending", "is_rolled"),
+    [
+        (Fill(), {"size": 100}, False),
+        (Fill(), {"size": 101}, True),
+        (Fill(), {"timestamp": 5100, "now": 10**9}, False),  # Age is counted in the records' time,
+        (Fill(), {"timestamp": 5101}, True),
+        (Fill(first_timestamp_ms=TimeMs(-1)), {"timestamp": -1, "now": 100}, False),  # without one from the creation,
+        (Fill(first_timestamp_ms=TimeMs(-1)), {"timestamp": -1, "now": 101}, True),
+        (Fill(jitter_ms=DurationMs(30)), {"timestamp": 5070}, False),  # less the jitter,
+        (Fill(jitter_ms=DurationMs(30)), {"timestamp": 5071}, True),
+        (Fill(size_bytes=SizeBytes(0)), {"timestamp": 10**12}, False),  # and never where the segment is empty.
+        (Fill(is_index_full=True), {"size": 1}, True),
+    ],
+)
+def test_a_segment_is_full_beyond_each_limit(fill: Fill, pending: dict[str, int], is_rolled: bool) -> None:
+    assert rolls(fill, **pending) is is_rolled
+
+
+@pytest.mark.parametrize(("last", "fits"), [(9, False), (10, True), (10 + 2**31 - 1, True), (10 + 2**31, False)])
+def test_offsets_within_31_bits_of_the_base_fit(last: int, fits: bool) -> None:
+    assert fits_relative(Offset(10), Offset(last)) is fits
+    assert rolls(Fill(), size=1, last=last) is not fits
+
+
+def test_a_compacted_log_rolls_in_time_for_its_lag() -> None:
+    compacted = LogConfig.parse({"cleanup.policy": "compact", "segment.ms": 100, "max.compaction.lag.ms": 40})
+    assert compacted.segment_ms_max == 40
+    assert LogConfig.parse({"segment.ms": 100, "max.compaction.lag.ms": 40}).segment_ms_max == 100
+
+
+def test_the_next_base_is_the_first_offset_or_the_least_that_can_hold_the_last() -> None:
+    assert new_base_offset(Offset(7), Offset(9)) == 7
+    assert new_base_offset(None, Offset(2**31 + 5)) == 6
+
+
+TIMES = st.sampled_from((-1, 4990, 5000, 5099, 5100, 5101, 5110))
+FILLS = st.builds(
+    Fill,
+    size_bytes=st.sampled_from([SizeBytes(0), SizeBytes(700)]),
+    entry_room=st.integers(-1, 5),
+    first_timestamp_ms=TIMES.map(TimeMs),
+    created_ms=st.sampled_from([TimeMs(5000), TimeMs(5100)]),
+    jitter_ms=st.sampled_from([DurationMs(0), DurationMs(1)]),
+)
+LAST_OFFSETS = st.sampled_from((9, 10, 11, 12, 10 + 2**31 - 1, 10 + 2**31))
+
+
+@given(
+    FILLS,
+    st.lists(st.tuples(st.sampled_from((50, 100, 101)), TIMES, LAST_OFFSETS), min_size=1, max_size=8),
+    st.sampled_from((5100, 5101, 5201)),
+)
+def test_as_many_batches_are_counted_as_go_in_one_after_the_other(
+    fill: Fill, batches: list[tuple[int, int, int]], now: int
+) -> None:
+    sizes, times, lasts = np.array(batches, np.int64).T
+    run = BatchRun(memoryview(b""), np.cumsum(sizes), np.sort(lasts), times)
+    counted = count_before_roll(fill, run, CONFIG, TimeMs(now))
+    count, filled = 0, fill
+    for size, timestamp, last in zip(sizes.tolist(), times.tolist(), np.sort(lasts).tolist(), strict=True):
+        if count >= fill.entry_room or rolls(filled, size=size, timestamp=timestamp, last=last, now=now):
+            break
+        first_ms = filled.first_timestamp_ms if filled.size_bytes else TimeMs(timestamp)
+        filled = attrs.evolve(filled, size_bytes=SizeBytes(filled.size_bytes + size), first_timestamp_ms=first_ms)
+        count += 1
+    # An empty segment that was made long ago, and gets batches without times, is asked again for the first of them.
+    is_old = fill.size_bytes == 0 and times[0] < 0 and now - fill.created_ms > 100 - fill.jitter_ms
+    assert counted == (0 if is_old else count)

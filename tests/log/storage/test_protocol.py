@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from broker.clock import ManualClock
 from broker.errors import CorruptDataError, UsageError
-from broker.units import TimeMs
+from broker.units import MIB, DurationMs, TimeMs
 from log.errors import MissingFileError, StorageError
 from log.storage import Fault, FaultKind, FaultyStorage, FileStorage, MemoryStorage, Storage, SyncPolicy
-from tests.support.disk_image import DiskImage, image_of
+from tests.support.disk_image import DiskImage, storage_of
 from tests.support.recorded import RecordedStorage
 
 Make = Callable[[Path], Storage]
@@ -158,17 +158,6 @@ def test_a_file_that_is_too_large_is_not_read(storage: Storage) -> None:
     assert str(refusal.value) == "a: has 5 bytes; at most 4 are read"
 
 
-def test_syncing_changes_nothing_that_can_be_seen(storage: Storage) -> None:
-    storage.make_directory("d")
-    file = storage.open("d/a", create=True)
-    file.append(b"abc")
-    before = image_of(storage)
-    file.sync()
-    storage.sync_directory("d")
-    storage.sync_directory("")
-    assert image_of(storage) == before == DiskImage({"d/a": b"abc"}, frozenset({"d"}))
-
-
 STEPS = st.lists(
     st.one_of(
         st.tuples(st.just("append"), st.integers(0, 1), st.binary(max_size=300)),
@@ -211,3 +200,25 @@ def test_both_storages_do_what_a_plain_bytearray_does(
             assert file.read_at(0, 1000) == plain
             assert all(view == shown for view, shown in views)
         assert storage.read(name) == plain
+
+
+def test_room_that_is_only_reserved_takes_no_memory() -> None:
+    storage = MemoryStorage(ManualClock())
+    files = [storage.open(f"{number}", create=True) for number in range(2000)]
+    for file in files:
+        file.truncate(10 * MIB)  # 20 GB together.
+        file.write_at(8, b"entry")
+    assert files[0].read_at(6, 10) == b"\0\0entry\0\0\0"
+    assert files[0].size_bytes == 10 * MIB
+
+
+def test_the_clock_says_when_a_file_was_changed() -> None:
+    clock = ManualClock(TimeMs(100))
+    storage = storage_of(clock, DiskImage({"a": b"x"}))
+    assert storage.modified_ms("a") == 100
+    clock.advance(DurationMs(5))
+    storage.open("a").read_at(0, 1)
+    storage.open("a").truncate(1)
+    assert storage.modified_ms("a") == 100
+    storage.open("a").append(b"y")
+    assert storage.modified_ms("a") == 105

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from broker.errors import CorruptDataError
 from broker.ids import Offset, ProducerId
 from broker.units import TimeMs
 from log.batches.build import build_batch
@@ -14,10 +15,15 @@ from log.batches.build_spec import BatchSpec
 from log.partition.producer_entry import ProducerEntry
 from log.partition.producer_snapshot import encode_snapshot
 from log.record import Record
+from log.storage import FileStorage
 from log.tools.dump_options import DumpOptions
-from log.tools.problems import ProblemKind, Problems, java_map_order
+from log.tools.dump_text import file_lines
+from log.tools.dump_topics import TOPIC_DECODERS, decoded
+from log.tools.problems import Problems, java_map_order
+from log.tools.sources import SourceFile
 from tests.kafka.differential.dumps import dumped
 from tests.log.cli.test_commands import answer
+from tests.log.metadata.made import REAL_LOG, REAL_NEWEST
 from tests.log.samples import DIRECTORY, write_sample
 
 HEADER_BYTES = 61
@@ -44,19 +50,6 @@ def test_the_tool_takes_the_offset_before_a_file_for_minus_one(partition: Path) 
     deep = DumpOptions(deep=True)
     assert dumped([path], deep).err == f"Non-consecutive offsets in {path}\n  -1 is followed by {int(path.stem)}\n"
     assert dumped([path], DumpOptions(deep=True, start_offset=int(path.stem) + 1)).err == ""
-
-
-def test_problems_are_sorted() -> None:
-    def lines(kind: ProblemKind) -> list[str]:
-        problems = Problems()
-        for first, second in ((5, 7), (9, 12), (5, 8)):
-            problems.add(kind, "/f", first, second)
-        return list(problems.lines())[1:]
-
-    gaps = ProblemKind.NON_CONSECUTIVE
-    assert lines(gaps) == ["  5 is followed by 8", "  9 is followed by 12"]
-    (first, _) = lines(ProblemKind.INDEX_MISMATCH)
-    assert first == "  Index offset: 9, log offset: 12"
 
 
 def test_an_entry_that_points_at_no_batch_ends_the_dump(partition: Path) -> None:
@@ -174,19 +167,6 @@ def test_a_negative_magic_ends_the_dump(partition: Path) -> None:
     assert dumped([path], DumpOptions()).thrown == f"{path} at byte 0: Invalid magic used in LegacyRecord: -128"
 
 
-def test_a_damaged_batch_below_offset_zero_is_printed(partition: Path) -> None:
-    path = second_log(partition)
-    patch(path, 23, struct.pack(">i", -(2**31)))
-    assert f" lastOffset: {int(path.stem) - 2**31} " in dumped([path], DumpOptions()).out
-
-
-def test_the_payload_of_a_record_without_key_and_metadata_is_marked(tmp_path: Path) -> None:
-    path = tmp_path / "00000000000000000000.log"
-    path.write_bytes(build_batch(BatchSpec(), [Record(Offset(0), TimeMs(0), None, b"v")]))
-    bare = {"deep": True, "print_data": True, "skip_record_metadata": True}
-    assert dumped([path], DumpOptions(**bare)).out.splitlines()[-1] == "| payload: v"
-
-
 def test_files_with_problems_are_told_in_the_order_of_the_tools_hash_map() -> None:
     """Fourteen files with a gap each, as 4.3.1 printed them; 6 and 12 share a bin of the table."""
     files = [f"/tmp/fileorder/d/{number:020}.log" for number in range(14)]
@@ -238,3 +218,41 @@ def test_the_header_of_a_batch_that_is_too_short_reaches_into_the_next_one(tmp_p
     assert " count: -1 baseSequence: -1 " in line
     assert " size: 47 " in line
     assert line.endswith("isvalid: false")
+
+
+DUMPED = REAL_NEWEST / "internal_topics"
+NAME = "00000000000000000000.log"
+
+
+def lines_of(path: Path, options: DumpOptions) -> list[str]:
+    file = SourceFile(FileStorage(path.parent, read_only=True), path.name, str(path))
+    return list(file_lines(file, options, Problems()))[1:]
+
+
+@pytest.mark.parametrize("decoder", TOPIC_DECODERS)
+def test_random_records_of_all_types_are_dumped_as_kafka_dumped_them(decoder: str) -> None:
+    """The records are of Kafka's own classes at random, one in three damaged; the text is what its tool printed."""
+    found = lines_of(DUMPED / decoder / NAME, DumpOptions(deep=True, print_data=True, topic_decoder=decoder))
+    expected = (DUMPED / decoder / "dumped.txt").read_text(encoding="utf-8")
+    assert "\n".join(found) + "\n" == expected
+    assert expected.count("skipping") > 10
+
+
+def test_the_options_of_the_command_are_those_of_kafkas_tool() -> None:
+    for decoder in TOPIC_DECODERS:
+        found = answer("dump", f"--{decoder}-decoder", DUMPED / decoder / NAME)
+        assert sum(" payload: " in line or " key: " in line for line in found.lines) > 100
+    both = answer("dump", "--offsets-decoder", "--transaction-log-decoder", DUMPED / "offsets" / NAME)
+    assert both.status == 2
+    assert "name one decoder, not several" in both.err
+
+
+def test_a_record_without_a_key_ends_the_dump() -> None:
+    with pytest.raises(CorruptDataError, match="at offset 7 using the specified decoder"):
+        decoded(Record(Offset(7), TimeMs(0), None, b""), "offsets")
+
+
+def test_a_leader_change_is_printed_with_its_fields() -> None:
+    found = lines_of(REAL_LOG / NAME, DumpOptions(deep=True))
+    shown = 'LeaderChange: {"version":0,"leaderId":100,"voters":[{"voterId":100}],'
+    assert any(shown in line for line in found)

@@ -68,26 +68,6 @@ def test_every_figure_is_what_counting_record_by_record_gives(tmp_path: Path, sa
     }
 
 
-def test_lateness_is_counted_in_each_segment_against_the_newest_before(tmp_path: Path) -> None:
-    write_sample("none", tmp_path)
-    late = lateness = 0
-    for file in files_of(tmp_path):
-        newest = -1
-        for batch in batches_in(file.view()):
-            for record in batch.records():
-                late += record.timestamp < newest
-                lateness = max(lateness, newest - record.timestamp)
-                newest = max(newest, record.timestamp)
-    total = total_of(tmp_path)
-    assert (total.late_count, total.lateness_ms_max) == (late, max(0, lateness))
-
-
-def test_what_is_not_compressed_has_a_ratio_of_exactly_one(tmp_path: Path) -> None:
-    write_sample("none", tmp_path)
-    codec = total_of(tmp_path).codecs["none"]
-    assert codec.stored_size_bytes == codec.unpacked_size_bytes == sum(file.size_bytes for file in files_of(tmp_path))
-
-
 def test_damage_is_passed_over_and_counted(tmp_path: Path) -> None:
     write_sample("none", tmp_path)
     path = Path(files_of(tmp_path)[0].shown)
@@ -97,16 +77,6 @@ def test_damage_is_passed_over_and_counted(tmp_path: Path) -> None:
     total = total_of(tmp_path)
     assert (total.damage_count, total.record_count) == (1, 177)
     assert ("damage", f"1 place, {total.damaged_size_bytes:,} bytes passed over") in list(segment_rows(total))
-
-
-def test_the_progress_adds_up_to_the_file(tmp_path: Path) -> None:
-    write_sample("lz4", tmp_path)
-    files = files_of(tmp_path)
-    assert files
-    for file in files:
-        told: list[int] = []
-        measure_segment(file, told.append)
-        assert sum(told) == file.size_bytes > 0
 
 
 def hashes(count: int, seed: int) -> tuple[np.ndarray[tuple[int], np.dtype[np.uint64]], ...]:

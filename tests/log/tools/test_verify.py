@@ -11,9 +11,10 @@ import pytest
 
 from log.batches.batch_v2 import HEADER
 from log.codecs.crc import crc32c
+from log.segments.file_names import LOG, OFFSET_INDEX
 from log.storage.checkpoints import LEADER_EPOCH_FILE
 from log.tools.findings import Checked, Finding
-from log.tools.sources import expand
+from log.tools.sources import expand, expand_all, named_file
 from log.tools.verify import folder_parts, in_sequence, verify, verify_part
 from tests.log.samples import DIRECTORY, SAMPLES, write_sample
 
@@ -273,3 +274,28 @@ def test_a_magic_that_no_broker_opens_is_found(partition: Path) -> None:
 def test_an_index_that_is_named_alone_counts_as_a_file(partition: Path) -> None:
     found, total = findings(partition / "00000000000000000000.index")
     assert (found, total.file_count) == ([], 1)
+
+
+def test_a_directory_that_is_named_beside_some_of_its_files_is_read_whole(partition: Path) -> None:
+    first = sorted(partition.glob(f"*{LOG}"))[0]
+    for paths in ([first, partition], [partition, first]):
+        (folder,) = expand_all(paths)
+        assert folder.is_whole
+        assert [file.name for file in folder.files] == [file.name for file in expand(partition)[0].files]
+    (some,) = expand_all([first])
+    assert (len(some.files), some.is_whole) == (1, False)
+
+
+def test_deleted_files_are_passed_over_and_swapped_ones_are_unfinished(partition: Path) -> None:
+    first, second, *_ = sorted(partition.glob(f"*{LOG}"))
+    first.rename(partition / f"{first.name}.deleted")
+    second.rename(partition / f"{second.name}.swap")
+    (folder,) = expand(partition)
+    assert [file.name for file in folder.unfinished] == [f"{second.name}.swap"]
+    assert {first.name, second.name}.isdisjoint(file.name for file in folder.files)
+
+
+def test_the_files_of_a_segment_are_on_their_way_together(partition: Path) -> None:
+    first = sorted(partition.glob(f"*{LOG}"))[0]
+    deleted = first.rename(partition / f"{first.name}.deleted")
+    assert named_file(deleted).sibling(OFFSET_INDEX).name == f"{first.stem}.index.deleted"
