@@ -246,6 +246,56 @@ def test_an_alter_partition_of_another_broker_epoch_or_an_unknown_topic_is_refus
     assert talk.controller.image.partitions[0].isr == (ids(2) if error is ErrorCode.NONE else ids(2, 1))
 
 
+def test_a_replica_in_a_failed_directory_is_not_elected_until_its_broker_starts_again() -> None:
+    talk = Talk()
+    talk.beat(1)
+    talk.beat(2)
+    talk.say(CreateTopic(0, ids(2, 1)))
+    talk.beat(2, offline=frozenset({0}))
+    told = talk.say(ElectLeaders(0, Election.PREFERRED))
+    assert told == [ElectLeadersResponse(0, ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE)]
+    talk.beat(1, offline=frozenset({0}))
+    assert not talk.controller.image.partitions[0].has_leader
+    talk.register(BrokerId(2), "2/2", SETTINGS.session_ms + 1)
+    assert talk.controller.image.brokers[BrokerId(2)].offline == frozenset()
+
+
+def test_a_new_partition_has_the_replicas_that_run_in_sync_and_is_created_once() -> None:
+    """ReplicationControlManager.createTopic refuses replicas none of which runs, and a topic that is there."""
+    talk = Talk()
+    talk.beat(1)
+    for replicas in ((2,), (2, 7)):
+        talk.say(CreateTopic(0, ids(*replicas)))
+        assert talk.controller.image.partitions == {}
+    for replicas in ((2, 1), (1,)):
+        talk.say(CreateTopic(0, ids(*replicas)))
+        state = talk.controller.image.partitions[0]
+        assert (state.replicas, state.isr, state.leader) == (ids(2, 1), ids(1), 1)
+
+
+@pytest.mark.parametrize(("read", "state"), [(0, BrokerState.FENCED), (1, BrokerState.UNFENCED)])
+def test_a_broker_is_unfenced_once_it_has_read_its_registration(read: int, state: BrokerState) -> None:
+    """BrokerHeartbeatManager.calculateNextBrokerState, 4.3.1: the last offset read is at least the registration's."""
+    talk, second = Talk(), BrokerId(2)
+    beat = BrokerHeartbeat(second, talk.epochs[second], Heartbeat(metadata_offset=read), frozenset())
+    answers = [each.state for each in talk.say(beat, 2) if isinstance(each, BrokerHeartbeatResponse)]
+    assert (answers, talk.epochs[second]) == ([state], 1)
+
+
+def test_a_broker_that_was_just_unfenced_counts_as_having_read_nothing() -> None:
+    """BrokerHeartbeatManager, 4.3.1: a stopping broker waits until all that are unfenced have read that it stops."""
+    talk = Talk()
+    talk.epochs[BrokerId(3)] = talk.register(BrokerId(3), "3/1")
+    assert {talk.beat(broker) for broker in (1, 2, 1, 2)} == {BrokerState.UNFENCED}
+    talk.say(CreateTopic(0, ids(1, 2)))
+    assert talk.beat(3) is BrokerState.UNFENCED
+    for _ in range(2):
+        assert talk.beat(1, stops=True) is BrokerState.CONTROLLED_SHUTDOWN
+    talk.beat(2)
+    talk.beat(3)
+    assert talk.beat(1, stops=True) is BrokerState.SHUTDOWN_NOW
+
+
 def test_a_topic_is_deleted_once() -> None:
     talk = Talk()
     talk.beat(1)

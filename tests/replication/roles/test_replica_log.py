@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import attrs
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from broker.clock import ManualClock
 from broker.ids import LeaderEpoch, Offset, ProducerEpoch, ProducerId
@@ -19,57 +17,17 @@ from log.record import Record
 from log.storage import MemoryStorage
 from replication.roles.replica_log import ReplicaLog
 from replication.rules.epochs import assigned
-from replication.rules.high_watermark import follower_high_watermark
-from replication.rules.partition import LogState
 from replication.rules.switches import CURRENT, Rules, without
-from replication.rules.truncation import start_raised, started_anew, truncated
+from replication.rules.truncation import started_anew
 
 NOW = TimeMs(0)
 BATCH = build_batch(BatchSpec(), (Record(Offset(0), NOW, None, b"value"),))
-STEPS = st.tuples(st.sampled_from(("append", "epoch", "commit", "cut", "raise", "anew")), st.integers(0, 8))
 
 
 def opened(rules: Rules, config: LogConfig | None = None) -> ReplicaLog:
     storage = MemoryStorage(ManualClock())
     log = PartitionLog.open(storage, "t-0", config or LogConfig(), LastShutdown(clean=True), now_ms=NOW)
     return ReplicaLog(log, rules)
-
-
-def stepped(log: ReplicaLog, step: str, number: int, rules: Rules) -> LogState:
-    """Take a step, and return what the rules say the log is after it."""
-    before, offset = log.state, Offset(number)
-    if step == "append":
-        epoch = LeaderEpoch(max([0, *(entry.epoch for entry in before.epochs)]))
-        log.append_as_leader(BATCH, epoch, NOW)
-        end_offset = Offset(before.end_offset + 1)
-        epochs = assigned(before.epochs, epoch, before.end_offset)
-        return LogState(before.start_offset, end_offset, before.high_watermark, epochs)
-    if step == "epoch":
-        epochs = assigned(before.epochs, LeaderEpoch(number), before.end_offset)
-        log.take_epochs(LogState(before.start_offset, before.end_offset, before.high_watermark, epochs))
-        return LogState(before.start_offset, before.end_offset, before.high_watermark, epochs)
-    if step == "commit":
-        log.set_high_watermark(offset)
-        return LogState(before.start_offset, before.end_offset, follower_high_watermark(before, offset), before.epochs)
-    if step == "cut":
-        log.cut(offset, NOW)
-        return truncated(before, offset, rules)
-    if step == "raise":
-        offset = min(offset, before.high_watermark)
-        log.raise_start(offset)
-        return start_raised(before, offset)
-    log.start_anew(offset, NOW)
-    return started_anew(before, offset, rules)
-
-
-@given(st.lists(STEPS, max_size=12), st.booleans())
-def test_a_log_is_what_the_rules_say_after_each_change(steps: list[tuple[str, int]], trims: bool) -> None:
-    rules = CURRENT if trims else without(CURRENT, "epoch_cache_always_trimmed")
-    log = opened(rules)
-    for step, number in steps:
-        expected = stepped(log, step, number, rules)
-        assert log.state == expected, step
-        log.state.check_invariants()
 
 
 @pytest.mark.parametrize("trims", [False, True])

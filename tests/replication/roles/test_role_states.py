@@ -18,16 +18,11 @@ from broker.ids import NO_LEADER, BrokerEpoch, BrokerId, LeaderEpoch, Offset
 from broker.machines import FORMS, drawn, step, to_text, word
 from broker.registration import BrokerState
 from broker.units import MINUTE_MS, DurationMs, TimeMs
-from log.batches.build import build_batch
-from log.batches.build_spec import BatchSpec
-from log.record import Record
 from replication.cli.simulate import simulate
 from replication.roles.broker_role import BrokerRole
 from replication.roles.broker_start import BrokerStart
 from replication.roles.messages import (
     Address,
-    AlterPartitionResponse,
-    BrokerHeartbeat,
     BrokerHeartbeatResponse,
     BrokerRecord,
     BrokerRegistration,
@@ -35,54 +30,38 @@ from replication.roles.messages import (
     ConsumerFetch,
     ConsumerFetchResponse,
     Fetch,
-    FetchDue,
     FetchResponse,
     ListOffsets,
-    ListOffsetsResponse,
     Message,
     MetadataFetchDue,
     MetadataFetchResponse,
     NodeId,
-    OffsetsForLeaderEpoch,
-    OffsetsForLeaderEpochResponse,
     PartitionRecord,
-    Produce,
-    ProduceExpired,
-    ProduceResponse,
 )
 from replication.roles.outbox import Outbox
 from replication.roles.settings import RoleSettings
 from replication.roles.states import (
     LIFECYCLE_TRANSITIONS,
     MACHINES,
-    MOVE_TRANSITIONS,
     PARTITION_STATUS_TRANSITIONS,
     WRITE_ANSWERS,
     WRITE_TRANSITIONS,
-    ZK_PARTITION_TRANSITIONS,
-    ZK_REPLICA_TRANSITIONS,
     LifecycleInput,
     LifecycleState,
     Machine,
-    MoveInput,
-    MoveState,
     PartitionStatusInput,
     ReplicaRole,
     WriteInput,
     WriteState,
-    ZkPartitionState,
-    ZkReplicaState,
     check_change,
     find_machines,
-    move_input,
     partition_status_input,
     partition_status_of,
 )
-from replication.rules.alter_partition import Altered
 from replication.rules.fencing import StopProof
 from replication.rules.fetch import FetchAnswer, FetchRequest
-from replication.rules.partition import AlterPartitionRequest, BrokerStatus, EpochEnd, PartitionEpoch, PartitionState
-from replication.rules.produce import ACKS_ALL, Fate, fate
+from replication.rules.partition import BrokerStatus, PartitionState
+from replication.rules.produce import Fate, fate
 from replication.simulation.node import Node
 from replication.simulation.options import quiet
 from replication.strategies import applied, events, partitions
@@ -156,15 +135,6 @@ def test_a_partition_has_kafkas_valid_previous_states() -> None:
         "OFFLINE_PARTITION": made,
         "NON_EXISTENT_PARTITION": {"OFFLINE_PARTITION"},
     }
-
-
-def test_in_zookeepers_mode_each_input_wants_one_state() -> None:
-    for table in (ZK_REPLICA_TRANSITIONS, ZK_PARTITION_TRANSITIONS):
-        wanted: dict[enum.Enum, set[enum.Enum]] = {}
-        for (_, event), after in table.items():
-            wanted.setdefault(event, set()).add(after)
-        assert all(len(states) == 1 for states in wanted.values())
-        assert len(wanted) == len(ZkReplicaState if table is ZK_REPLICA_TRANSITIONS else ZkPartitionState)
 
 
 # Writes.
@@ -247,31 +217,6 @@ def test_a_change_is_read_as_what_it_means(
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "event"),
-    [
-        (evolved(), evolved(), MoveInput.UNTOUCHED),
-        (evolved(), evolved(replicas=ids(3, 1, 2)), MoveInput.REORDERED),
-        (evolved(), evolved(replicas=ids(1, 2, 4, 3), adding=ids(4), removing=ids(3)), MoveInput.STARTED),
-        (
-            evolved(replicas=ids(1, 2, 4, 3), adding=ids(4), removing=ids(3)),
-            evolved(replicas=ids(1, 2, 4)),
-            MoveInput.COMPLETED,
-        ),
-        (evolved(replicas=ids(1, 2, 4, 3), adding=ids(4), removing=ids(3)), evolved(), MoveInput.CANCELLED),
-        (
-            evolved(replicas=ids(1, 2, 4, 3), adding=ids(4), removing=ids(3)),
-            evolved(replicas=ids(1, 2, 5, 3), adding=ids(5), removing=ids(3)),
-            MoveInput.RETARGETED,
-        ),
-    ],
-)
-def test_a_move_is_read_as_what_it_means(before: PartitionState, after: PartitionState, event: MoveInput) -> None:
-    assert move_input(before, after) is event
-    moving = MoveState.MOVING if after.is_reassigning else MoveState.SETTLED
-    assert MOVE_TRANSITIONS[MoveState.MOVING if before.is_reassigning else MoveState.SETTLED, event] is moving
-
-
-@pytest.mark.parametrize(
     ("before", "after"),
     [
         (evolved(), evolved(isr=ids(1), recovering=True)),
@@ -335,99 +280,7 @@ class Stage:
         )
 
 
-PARTS = (ReplicaRole.NONE, ReplicaRole.LEADING, ReplicaRole.LEADERLESS, ReplicaRole.FETCHING, ReplicaRole.PLACING)
 FOLLOWING = FetchRequest(replica=BrokerId(3), offset=Offset(0), leader_epoch=EPOCH)
-REQUEST = AlterPartitionRequest(leader=OWN, leader_epoch=EPOCH, partition_epoch=PartitionEpoch(0), isr=())
-ALTERED = Altered(ErrorCode.NONE, PartitionState(replicas=ids(1), isr=ids(1), leader=OWN))
-NOT_LEADER = ErrorCode.NOT_LEADER_OR_FOLLOWER
-
-
-def answers_at(number: int) -> dict[Message, tuple[ReplicaRole, ...]]:
-    """What answers a follower's question, and the states in which that is the question under way."""
-    return {
-        FetchResponse(0, number, FetchAnswer(), b""): (ReplicaRole.FETCHING,),
-        OffsetsForLeaderEpochResponse(0, number, ErrorCode.NONE, EpochEnd()): (ReplicaRole.TRUNCATING,),
-        ListOffsetsResponse(0, number, ErrorCode.NONE, Offset(0), Offset(0)): (ReplicaRole.PLACING,),
-        FetchDue(0, number): (ReplicaRole.TRUNCATING, ReplicaRole.FETCHING, ReplicaRole.PLACING),
-        AlterPartitionResponse(0, REQUEST, ALTERED): (),
-        ProduceExpired(0, number): (),
-    }
-
-
-@pytest.mark.parametrize("replica_role", [*PARTS, ReplicaRole.PARKED])
-def test_an_answer_that_the_part_does_not_wait_for_changes_nothing_and_says_nothing(replica_role: ReplicaRole) -> None:
-    told = 0
-    for place in range(len(answers_at(0))):
-        stage = Stage(replica_role)
-        message, taken_in = list(answers_at(stage.number).items())[place]
-        before = stage.snapshot()
-        said = stage.tell(message)
-        if replica_role in taken_in:
-            assert said
-        else:
-            told += 1
-            assert (stage.snapshot(), said) == (before, [])
-    assert told >= 4
-
-
-@pytest.mark.parametrize("replica_role", [*PARTS, ReplicaRole.PARKED])
-def test_a_request_to_a_broker_that_does_not_lead_changes_nothing_and_is_answered_with_kafkas_error(
-    replica_role: ReplicaRole,
-) -> None:
-    requests: tuple[Message, ...] = (
-        Fetch(0, 1, FOLLOWING),
-        Produce(0, 1, ACKS_ALL, b""),
-        OffsetsForLeaderEpoch(0, 1, EPOCH, EPOCH),
-        ListOffsets(0, 1, EPOCH),
-    )
-    for request in requests:
-        stage = Stage(replica_role)
-        before = stage.snapshot()
-        (answer,) = stage.tell(request) if replica_role is not ReplicaRole.LEADING else (None,)
-        if replica_role is ReplicaRole.LEADING:
-            continue
-        error = answer.answer.error if isinstance(answer, FetchResponse) else answer.error  # type: ignore[union-attr] # the answer to what was asked.
-        # Without a replica it has not heard of the topic here, either.
-        wanted = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if replica_role is ReplicaRole.NONE else NOT_LEADER
-        assert (stage.snapshot(), error) == (before, wanted), request
-
-
-@pytest.mark.parametrize(("epoch", "error"), [(4, ErrorCode.FENCED_LEADER_EPOCH), (6, ErrorCode.UNKNOWN_LEADER_EPOCH)])
-@pytest.mark.parametrize("replica_role", [ReplicaRole.LEADING, ReplicaRole.FETCHING])
-def test_a_fetch_in_another_epoch_changes_nothing_and_is_told_which(
-    replica_role: ReplicaRole, epoch: int, error: ErrorCode
-) -> None:
-    stage = Stage(replica_role)
-    before = stage.snapshot()
-    request = FetchRequest(replica=BrokerId(3), offset=Offset(0), leader_epoch=LeaderEpoch(epoch))
-    (answer,) = stage.tell(Fetch(0, 1, request))
-    assert isinstance(answer, FetchResponse)
-    assert (stage.snapshot(), answer.answer.error) == (before, error)
-
-
-@pytest.mark.parametrize("acks", [-2, 2, 7])
-def test_a_write_with_acks_that_are_none_is_refused_and_not_appended(acks: int) -> None:
-    stage = Stage(ReplicaRole.LEADING)
-    before = stage.snapshot()
-    (answer,) = stage.tell(Produce(0, 1, acks, b""))
-    assert isinstance(answer, ProduceResponse)
-    # What was not appended has no offset: INVALID_OFFSET of Kafka's ProduceResponse.
-    assert (answer.error, answer.offset, answer.appended) == (WRITE_ANSWERS[WriteInput.REFUSED_ACKS], -1, False)
-    assert stage.snapshot() == before
-
-
-def test_a_write_is_answered_with_its_offset_unless_nobody_waits_for_the_answer() -> None:
-    stage = Stage(ReplicaRole.LEADING)
-    batch = build_batch(BatchSpec(), (Record(Offset(0), NOW, None, b"x"),))
-    assert stage.tell(Produce(0, 1, 0, batch)) == []
-    assert stage.tell(Produce(0, 2, 1, batch)) == [ProduceResponse(0, 2, 1, ErrorCode.NONE, Offset(1), appended=True)]
-
-
-def test_a_consumer_is_turned_away_by_a_broker_without_a_replica_only() -> None:
-    for replica_role in PARTS:
-        (answer,) = Stage(replica_role).tell(ConsumerFetch(0, 1, Offset(0)))
-        wanted = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if replica_role is ReplicaRole.NONE else ErrorCode.NONE
-        assert answer.error is wanted  # type: ignore[union-attr] # the answer to what was asked.
 
 
 def test_a_leader_sends_a_consumer_to_the_follower_in_its_rack() -> None:
@@ -455,25 +308,6 @@ def test_a_second_answer_to_a_registration_changes_nothing_and_begins_no_second_
     before = stage.snapshot()
     assert stage.tell(BrokerRegistrationResponse(BrokerEpoch(stage.role.epoch + 1))) == []
     assert (stage.snapshot(), stage.role.epoch) == (before, BrokerEpoch(1))
-
-
-def test_a_broker_reports_a_failed_directory_at_once() -> None:
-    stage = Stage(ReplicaRole.LEADING)
-    role = stage.role.roles[0]
-    before = len(stage.out.sent)
-    stage.role._lose_directory(role.log.log.directory, NOW, stage.out)
-    sent = [message for _, message in stage.out.sent[before:] if isinstance(message, BrokerHeartbeat)]
-    assert [each.offline for each in sent] == [frozenset({0})]
-
-
-def test_a_client_is_told_the_high_watermark_and_a_follower_the_end() -> None:
-    stage = Stage(ReplicaRole.LEADING)
-    record = Record(Offset(0), NOW, None, b"x")
-    stage.tell(Produce(0, 1, 1, build_batch(BatchSpec(), (record,))))
-    (to_client,) = stage.tell(ListOffsets(0, 1, is_of_client=True))
-    (to_follower,) = stage.tell(ListOffsets(0, 2, EPOCH))
-    assert to_client == ListOffsetsResponse(0, 1, ErrorCode.NONE, Offset(0), Offset(0))
-    assert to_follower == ListOffsetsResponse(0, 2, ErrorCode.NONE, Offset(0), Offset(1))
 
 
 def test_a_message_that_is_not_for_brokers_is_refused_and_changes_nothing() -> None:
@@ -587,11 +421,6 @@ def test_every_drawing_holds_every_state_and_every_step(machine: Machine) -> Non
         assert member.name in machine.text("mermaid") or word(member) in machine.text("mermaid"), member
 
 
-def test_a_form_that_is_none_is_refused() -> None:
-    with pytest.raises(UsageError, match=r"^form 'png' is not known; allowed are text, mermaid, dot$"):
-        drawn(LIFECYCLE_TRANSITIONS, "png")
-
-
 @pytest.mark.parametrize("form", FORMS)
 def test_the_command_draws_one_machine(form: str, capsys: pytest.CaptureFixture[str]) -> None:
     (machine,) = find_machines("lifecycle")
@@ -606,3 +435,5 @@ def test_the_command_lists_all_machines_or_says_which_there_are(capsys: pytest.C
     assert [f"{machine.name}: {machine.title}" in out for machine in MACHINES] == [True] * len(MACHINES)
     assert run(simulate, "simulate", ["--diagram", "lamp\x1b"]) == 2
     assert capsys.readouterr().err.startswith(r"simulate: there is no state machine 'lamp\x1b'; there are registration")
+    with pytest.raises(UsageError, match=r"^form 'png' is not known; allowed are text, mermaid, dot$"):
+        drawn(LIFECYCLE_TRANSITIONS, "png")

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import itertools
 
-import attrs
 import pytest
 
 from broker.errors import UsageError
 from broker.releases import KNOWN, NEWEST
 from replication.rules.settings import PartitionSettings
-from replication.rules.switches import CURRENT, NEVER, RELEASES, SWITCHES, Rules, Truncation, rules_of, without
+from replication.rules.switches import CURRENT, NEVER, RELEASES, SWITCHES, Truncation, rules_of, without
 
 
 def test_current_rules_have_everything_that_a_release_has() -> None:
@@ -21,14 +20,6 @@ def test_current_rules_have_everything_that_a_release_has() -> None:
 def test_current_rules_are_those_of_the_newest_release() -> None:
     assert rules_of(NEWEST) == RELEASES["4.3"].rules == rules_of("4.3.1") == CURRENT == rules_of("current")
     assert list(RELEASES) == list(KNOWN)
-
-
-def test_a_rule_that_no_release_has_is_in_none() -> None:
-    assert not any(release.rules.isr_join_caught_up_under_min_isr for release in RELEASES.values())
-
-
-def test_changes_of_directories_keep_who_is_eligible_since_4_3() -> None:
-    assert [rules_of(release).elr_kept_by_every_change for release in ("4.1", "4.2", "4.3")] == [False, False, True]
 
 
 def test_rules_only_ever_come_and_never_go() -> None:
@@ -65,23 +56,9 @@ def test_a_rule_begins_with_its_release(name: str) -> None:
     assert since == 0 or not getattr(RELEASES[names[since - 1]].rules, name)
 
 
-def test_eligible_leader_replicas_are_the_default_from_4_1() -> None:
-    assert (rules_of("4.0").elr, rules_of("4.1").elr) == (False, True)
-
-
 def test_two_defaults_of_settings_changed_over_time() -> None:
     assert (RELEASES["2.4"].lag_ms_max, RELEASES["2.5"].lag_ms_max) == (10_000, 30_000)
     assert (RELEASES["0.10.2"].unclean_election, RELEASES["0.11"].unclean_election) == (True, False)
-
-
-def test_rules_less_one_differ_in_that_one() -> None:
-    off = without(CURRENT, "elr")
-    assert off != CURRENT
-    assert attrs.evolve(off, elr=True) == CURRENT
-
-
-def test_rules_can_be_looked_up() -> None:
-    assert {CURRENT: 1}[Rules()] == 1
 
 
 def test_an_unknown_release_is_refused() -> None:

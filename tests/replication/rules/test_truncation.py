@@ -1,34 +1,17 @@
-"""Where a follower cuts its log."""
+"""Where a follower cuts its log, as specifications and KIPs name it; `test_truncation_facts` has the other cases."""
 
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from broker.error_codes import ErrorCode
 from broker.ids import LeaderEpoch, Offset
 from replication.rules.epochs import UNDEFINED_END
 from replication.rules.fetch import after_answer, answer_fetch
-from replication.rules.leadership import unassigned
-from replication.rules.partition import EpochEnd, LogState
+from replication.rules.partition import EpochEnd
 from replication.rules.switches import CURRENT, rules_of
-from replication.rules.truncation import (
-    Cut,
-    FencedReaction,
-    FirstStep,
-    OutOfRange,
-    answer_epoch_end,
-    cut_for,
-    first_step,
-    may_apply,
-    on_fenced,
-    out_of_range,
-    start_raised,
-    truncated,
-)
-from tests.oracles.logs import common_prefix, state_of
-from tests.replication.builders import fetch, ids, leader, log
+from replication.rules.truncation import Cut, FirstStep, answer_epoch_end, cut_for, first_step, truncated
+from tests.replication.builders import fetch, leader, log
 
 # Follower and leader after an election, the leader's epoch and the answer, as in the figures of VAN, section 3.3.
 CASES = {
@@ -55,34 +38,23 @@ def test_the_seven_cases_of_divergence(case: str) -> None:
         assert after_answer(own, answer, CURRENT).end_offset == cut_to
 
 
-def test_until_0_10_2_a_follower_cuts_at_its_own_high_watermark() -> None:
-    assert first_step(log(3, (1, 0)), rules_of("0.10.2")) is FirstStep.CUT_TO_HIGH_WATERMARK
-
-
-@pytest.mark.parametrize("release", ["0.11", "2.0", "2.7"])
-def test_until_2_7_a_follower_asks_first(release: str) -> None:
-    assert first_step(log(3, (1, 0)), rules_of(release)) is FirstStep.ASK_EPOCH_END
-
-
-def test_a_log_without_epochs_has_nothing_to_ask() -> None:
-    assert first_step(log(3), rules_of("2.0")) is FirstStep.CUT_TO_HIGH_WATERMARK
-
-
-def test_now_a_follower_just_fetches() -> None:
-    assert first_step(log(3, (1, 0)), CURRENT) is FirstStep.FETCH
+@pytest.mark.parametrize(
+    ("release", "step"),
+    [
+        ("0.10.2", FirstStep.CUT_TO_HIGH_WATERMARK),
+        ("0.11", FirstStep.ASK_EPOCH_END),
+        ("2.0", FirstStep.ASK_EPOCH_END),
+        ("2.7", FirstStep.ASK_EPOCH_END),
+        ("2.8", FirstStep.FETCH),
+    ],
+)
+def test_how_a_follower_of_each_release_begins(release: str, step: FirstStep) -> None:
+    assert first_step(log(3, (1, 0)), rules_of(release)) is step
 
 
 def test_kip101_answers_with_an_offset_alone() -> None:
     error, end = answer_epoch_end(leader(), log(4, (1, 0), (5, 2)), LeaderEpoch(1), LeaderEpoch(5), rules_of("0.11"))
     assert (error, end) == (ErrorCode.NONE, EpochEnd(LeaderEpoch(-1), Offset(2)))
-
-
-def test_a_broker_that_does_not_lead_gives_no_answer() -> None:
-    role = unassigned(ids(2)[0])
-    assert answer_epoch_end(role, log(4), LeaderEpoch(1), LeaderEpoch(-1), CURRENT) == (
-        ErrorCode.NOT_LEADER_OR_FOLLOWER,
-        UNDEFINED_END,
-    )
 
 
 @pytest.mark.parametrize(
@@ -92,7 +64,6 @@ def test_a_broker_that_does_not_lead_gives_no_answer() -> None:
         (EpochEnd(LeaderEpoch(-1), Offset(3)), Cut(Offset(3), complete=True)),
         (EpochEnd(LeaderEpoch(-1), Offset(9)), Cut(Offset(6), complete=True)),
         (EpochEnd(LeaderEpoch(1), Offset(4)), Cut(Offset(2), complete=True)),
-        (EpochEnd(LeaderEpoch(3), Offset(4)), Cut(Offset(4), complete=True)),
         (EpochEnd(LeaderEpoch(3), Offset(9)), Cut(Offset(6), complete=True)),
         (EpochEnd(LeaderEpoch(2), Offset(4)), Cut(Offset(2), complete=False)),
         (EpochEnd(LeaderEpoch(7), Offset(4)), Cut(Offset(4), complete=True)),
@@ -117,75 +88,6 @@ def test_three_fast_failovers_take_two_questions() -> None:
             break
     assert questions == [3, 1]
     assert own == log(1, (1, 0))
-
-
-def test_a_cut_lowers_the_high_watermark_and_drops_epochs() -> None:
-    assert truncated(log(6, (1, 0), (3, 2), committed=5), Offset(2), CURRENT) == log(2, (1, 0), committed=2)
-
-
-def test_a_cut_past_the_end_is_none() -> None:
-    own = log(6, (1, 0), (3, 2), committed=5)
-    assert truncated(own, Offset(9), CURRENT) == own
-
-
-@pytest.mark.parametrize(
-    ("start", "end", "expected"),
-    [
-        (0, 4, OutOfRange(Offset(4), cut_to=Offset(4), starts_anew=False)),
-        (0, 8, OutOfRange(Offset(6), cut_to=None, starts_anew=False)),
-        (6, 8, OutOfRange(Offset(6), cut_to=None, starts_anew=False)),
-        (7, 8, OutOfRange(Offset(7), cut_to=None, starts_anew=True)),
-    ],
-)
-def test_what_a_follower_does_out_of_range(start: int, end: int, expected: OutOfRange) -> None:
-    assert out_of_range(log(6), Offset(start), Offset(end)) == expected
-
-
-def test_a_fenced_follower_waits_unless_it_has_heard_more() -> None:
-    assert on_fenced(LeaderEpoch(4), LeaderEpoch(4)) is FencedReaction.PARK
-    assert on_fenced(LeaderEpoch(4), LeaderEpoch(5)) is FencedReaction.RETRY
-
-
-def test_an_answer_to_an_older_place_is_dropped() -> None:
-    assert may_apply(Offset(4), Offset(4), parked=False)
-    assert not may_apply(Offset(4), Offset(2), parked=False)
-    assert not may_apply(Offset(4), Offset(4), parked=True)
-
-
-@st.composite
-def lineages(draw: st.DrawFn) -> tuple[tuple[tuple[int, int], ...], tuple[tuple[int, int], ...]]:
-    """Two logs of (epoch, leader) records with a common beginning and epochs of different leaders after it."""
-    common = sorted(draw(st.lists(st.integers(0, 3), max_size=4)))
-    after = common[-1] if common else 0
-    theirs = sorted(draw(st.lists(st.integers(after, 6).filter(lambda epoch: epoch % 2 == 0), max_size=4)))
-    ours = sorted(draw(st.lists(st.integers(after, 6).filter(lambda epoch: epoch % 2 == 1), max_size=4)))
-    return tuple((epoch, 0) for epoch in common + ours), tuple((epoch, 0) for epoch in common + theirs)
-
-
-@given(lineages())
-def test_fetching_ends_at_the_last_common_record(
-    logs: tuple[tuple[tuple[int, int], ...], tuple[tuple[int, int], ...]],
-) -> None:
-    ours, theirs = logs
-    led = state_of(theirs, leads=8)
-    own: LogState = state_of(ours)
-    for _ in range(len(ours) + 2):
-        last = own.epochs[-1].epoch if own.epochs else -1
-        answer = answer_fetch(leader(epoch=8), led, fetch(2, own.end_offset, epoch=8, last=last), CURRENT)
-        assert answer.error is ErrorCode.NONE
-        if answer.diverging is None:
-            break
-        own = after_answer(own, answer, CURRENT)
-    assert own.end_offset == common_prefix(ours, theirs)
-
-
-@pytest.mark.parametrize("offset", [0, 2, 3, 4])
-def test_a_log_start_that_is_not_raised_is_the_same_log(offset: int) -> None:
-    """UnifiedLog.maybeIncrementLogStartOffset changes nothing at an offset at or below the log start."""
-    own = log(6, (1, 2), (2, 4), start=2, committed=5)
-    raised = start_raised(own, Offset(offset))
-    assert (raised is own) is (offset <= 2)
-    assert raised.start_offset == max(2, offset)
 
 
 @pytest.mark.parametrize(
