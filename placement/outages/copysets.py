@@ -11,8 +11,7 @@ of scatter width s is in ceil(s / (f - 1)) copysets or more, and at least
 
 are needed for these scatter widths; with the least scatter width, f - 1, there are ceil(brokers / f).
 
-Cost: O(replicas log partitions); memory a bit a pair of brokers, so beyond `BROKERS_MAX` brokers scatter widths are not
-known.
+Cost: O(partitions x factor^2 x log partitions).
 
 Example: four brokers in a ring, factor 2: four copysets, each broker shares with two others, and no fewer do.
 
@@ -31,28 +30,22 @@ Source: Cidon et al., "Copysets: reducing the frequency of data loss in cloud st
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, TypeAlias
+from itertools import combinations
+from typing import TYPE_CHECKING
 
 import attrs
 import numpy as np
-from numpy.typing import NDArray
 
 from broker.cluster import ClusterView, Int32Array, Int64Array
-from broker.compiled import compiled
 from placement.outages.arrow import table_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-WordArray: TypeAlias = NDArray[np.uint64]
-"""Rows of bits, one a broker."""
-
-BROKERS_MAX: Final = 32_768  # A bit a pair of brokers: 128 MiB.
-
 
 @attrs.frozen(kw_only=True)
 class Copysets:
-    """Hold the copysets of the partitions with `replication_factor` replicas; scatter widths are None if too many.
+    """Hold the copysets of the partitions with `replication_factor` replicas.
 
     `copyset_count_min` is the fewest that these scatter widths allow, `copyset_count_least_scatter` the fewest at all.
     """
@@ -61,11 +54,11 @@ class Copysets:
     partition_count: int
     broker_count: int
     copyset_count: int
-    copyset_count_min: int | None
+    copyset_count_min: int
     copyset_count_least_scatter: int
-    scatter_width_min: int | None
-    scatter_width_mean: float | None
-    scatter_width_max: int | None
+    scatter_width_min: int
+    scatter_width_mean: float
+    scatter_width_max: int
 
 
 def copysets(view: ClusterView) -> tuple[Copysets, ...]:
@@ -82,21 +75,18 @@ def copysets(view: ClusterView) -> tuple[Copysets, ...]:
 def _of_factor(rows: Int32Array, broker_count: int) -> Copysets:
     factor = rows.shape[1]
     held = np.unique(rows)
-    widths = None if broker_count > BROKERS_MAX else scatter_widths(rows, broker_count)[held]
-    fewest = None
-    if widths is not None:
-        each = -(-widths // (factor - 1)) if factor > 1 else np.ones_like(widths)
-        fewest = int(-(-int(each.sum()) // factor))
+    widths = scatter_widths(rows, broker_count)[held]
+    each = -(-widths // (factor - 1)) if factor > 1 else np.ones_like(widths)
     return Copysets(
         replication_factor=factor,
         partition_count=rows.shape[0],
         broker_count=held.size,
         copyset_count=_distinct_count(rows),
-        copyset_count_min=fewest,
+        copyset_count_min=-(-int(each.sum()) // factor),
         copyset_count_least_scatter=-(-held.size // factor),
-        scatter_width_min=None if widths is None else int(widths.min()),
-        scatter_width_mean=None if widths is None else float(widths.mean()),
-        scatter_width_max=None if widths is None else int(widths.max()),
+        scatter_width_min=int(widths.min()),
+        scatter_width_mean=float(widths.mean()),
+        scatter_width_max=int(widths.max()),
     )
 
 
@@ -108,23 +98,12 @@ def _distinct_count(rows: Int32Array) -> int:
 
 
 def scatter_widths(rows: Int32Array, broker_count: int) -> Int64Array:
-    """Return for each broker how many others stand in a row with it, int64[B]."""
-    words = -(-broker_count // 64)
-    together = np.zeros((broker_count, words), dtype=np.uint64)
-    fill_together(rows, together)
-    return np.array([int(np.unpackbits(each.view(np.uint8)).sum()) for each in together], dtype=np.int64)
-
-
-@compiled
-def fill_together(rows: Int32Array, together: WordArray) -> None:
-    """Set bit j of row i, uint64[B, words], for each two brokers i and j that share a partition."""
-    for row in range(rows.shape[0]):
-        for one in range(rows.shape[1]):
-            for other in range(rows.shape[1]):
-                if one != other:
-                    broker = np.uint64(rows[row, other])
-                    bit = np.uint64(1) << (broker & np.uint64(63))
-                    together[rows[row, one], broker >> np.uint64(6)] |= bit
+    """Return for each broker how many others stand in a row with it, int64[B]; no row names a broker twice."""
+    ordered = np.sort(rows, axis=1).astype(np.int64)
+    pairs = [ordered[:, one] * broker_count + ordered[:, two] for one, two in combinations(range(rows.shape[1]), 2)]
+    both = np.unique(np.concatenate([*pairs, np.zeros(0, np.int64)]))
+    ends = (np.bincount(side, minlength=broker_count) for side in divmod(both, broker_count))
+    return np.asarray(sum(ends), dtype=np.int64)
 
 
 def copysets_table(found: tuple[Copysets, ...]) -> pa.Table:

@@ -37,11 +37,11 @@ from typing import TYPE_CHECKING, Final
 
 import attrs
 import numpy as np
+from numpy.typing import NDArray
 
 from broker.cluster import PAD, ClusterView, Int32Array, Int64Array
 from broker.errors import UsageError
 from placement.outages.arrow import lists_column, table_of, unknown_column
-from placement.outages.copysets import WordArray
 from placement.outages.succession import Successions, successions
 
 if TYPE_CHECKING:
@@ -183,7 +183,7 @@ def triangle_count(pairs: Int32Array, broker_count: int) -> int:
     return common_neighbour_count(adjacent, pairs) // 3
 
 
-def common_neighbour_count(adjacent: WordArray, pairs: Int32Array) -> int:
+def common_neighbour_count(adjacent: NDArray[np.uint64], pairs: Int32Array) -> int:
     """Return the sum over the pairs of the brokers adjacent to both, given rows of bits."""
     total = 0
     for start in range(0, pairs.shape[0], _PAIRS_AT_ONCE):

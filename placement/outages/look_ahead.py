@@ -10,7 +10,7 @@ Constraints: pairs take a fixed amount of memory for each, so beyond `PAIR_BROKE
 and a note says so; `outage` answers any pair. A broker without a rack is in no rack's outage.
 
 How: each count is a threshold on a part of the order of succession (succession.py), so that one pass over the
-partitions counts it for all sets (sweep_kernel.py); leaders likewise (pile_up_kernel.py).
+partitions counts it for all sets (sweep_kernel.py).
 
 Cost: O(partitions x factor^2 + brokers^3 / 2 + racks x (partitions + brokers^2)).
 
@@ -22,23 +22,18 @@ Left out: sets of three brokers and more that are no rack; `fatal.fatal_sets` li
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import comb
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import attrs
 import numpy as np
 
 from broker.cluster import ClusterView, Int32Array, Int64Array
+from broker.row_flags import any_in_row
 from placement.outages.arrow import column_of, names_column, table_of, unknown_column
 from placement.outages.lost import Counts, after_loss, counts_of
-from placement.outages.pile_up_kernel import (
-    fill_pair_pile_up,
-    fill_rack_pile_up,
-    fill_takeovers,
-    pair_columns,
-    pair_count_of,
-)
-from placement.outages.succession import Successions, successions
-from placement.outages.sweep_kernel import fill_sweep
+from placement.outages.succession import BoolArray, Successions, successions
+from placement.outages.sweep_kernel import fill_pair_takeovers, fill_sweep
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -55,7 +50,7 @@ Rows: TypeAlias = tuple[Int64Array | None, Int64Array | None, Int64Array | None]
 
 @attrs.frozen(kw_only=True, eq=False)
 class Sweep:
-    """Hold columns of one scope, equally long: its sets, its counts and its pile-up; None where not known.
+    """Hold columns of one scope, equally long: its sets, its counts and its leaders; None where not known.
 
     `rack` and `broker` and `other_broker` are places in `view.racks` and rows of `view.brokers`. `failover_broker` is
     the row of the broker that takes over most, -1 for none; it is known where one broker is lost.
@@ -105,7 +100,7 @@ class _Frame:
 
 
 @attrs.frozen(kw_only=True, eq=False)
-class _PileUps:
+class _Takeovers:
     """Hold the columns of leaders of each scope, and for each broker the one that takes over most from it."""
 
     columns: dict[str, dict[str, Int64Array | None]]
@@ -121,7 +116,7 @@ def look_ahead(view: ClusterView, *, pairs: bool = True) -> LookAhead:
     frame = _frame(view, pairs=pairs)
     counted = {name: _swept(found, frame, *of) for name, of in _states(found).items()}
     now = counts_of(found, after_loss(found, np.zeros(frame.broker_count, dtype=np.bool_)))
-    piled = _piled_up(found, frame)
+    led_by_scope = _led(found, frame)
     sets = _sets(frame)
     left = _live_left(found, frame, sets)
     sweeps = {
@@ -130,8 +125,8 @@ def look_ahead(view: ClusterView, *, pairs: bool = True) -> LookAhead:
             rack=sets[scope][0],
             broker=sets[scope][1],
             other_broker=sets[scope][2],
-            columns=_columns(scope, counted, now) | piled.columns[scope] | {"live_broker_count": left[scope]},
-            failover_broker=piled.taker if scope == SINGLE else None,
+            columns=_columns(scope, counted, now) | led_by_scope.columns[scope] | {"live_broker_count": left[scope]},
+            failover_broker=led_by_scope.taker if scope == SINGLE else None,
         )
         for scope in SCOPES
         if scope != PAIR or frame.with_pairs
@@ -186,7 +181,7 @@ def _swept(
 ) -> dict[str, Int64Array]:
     """Return one count for every set of each scope."""
     single = np.zeros(frame.broker_count, dtype=np.int64)
-    pair = np.zeros(pair_count_of(frame.broker_count) if frame.with_pairs else 0, dtype=np.int64)
+    pair = np.zeros(comb(frame.broker_count, 2) if frame.with_pairs else 0, dtype=np.int64)
     rack = np.zeros(frame.rack_count, dtype=np.int64)
     extra = np.zeros((frame.rack_count, frame.broker_count), dtype=np.int64)
     base = fill_sweep(found.order, members, needed, weight, frame.rack_of_broker, single, pair, rack, extra)
@@ -214,7 +209,7 @@ def _columns(scope: str, counted: Mapping[str, dict[str, Int64Array]], now: Coun
 
 def _sets(frame: _Frame) -> dict[str, Rows]:
     """Return the sets of each scope as columns: rack, broker and other broker."""
-    low, high = pair_columns(frame.broker_count if frame.with_pairs else 0)
+    low, high = np.triu_indices(frame.broker_count if frame.with_pairs else 0, 1)
     count = max(frame.broker_count, 1)
     return {
         SINGLE: (None, np.arange(frame.broker_count, dtype=np.int64), None),
@@ -235,26 +230,26 @@ def _live_left(found: Successions, frame: _Frame, sets: Mapping[str, Rows]) -> d
     return {scope: int(live.sum()) - np.asarray(count, dtype=np.int64) for scope, count in lost.items()}
 
 
-def _piled_up(found: Successions, frame: _Frame) -> _PileUps:
+def _led(found: Successions, frame: _Frame) -> _Takeovers:
     """Return the columns of leaders of each scope: those lost, the most taken over by one, the most led by one."""
     count = frame.broker_count
-    leaders, takeovers = np.zeros(count, dtype=np.int32), np.zeros((count, count), dtype=np.int32)
-    fill_takeovers(found.order, found.led_count, leaders, takeovers)
+    may_lead = np.arange(found.order.shape[1])[None, :] < found.led_count[:, None]
+    leaders, _, takeovers = takeovers_of(found.order, may_lead, count)
     diagonal = np.arange(count)
     led_after = takeovers + leaders[None, :]
     led_after[diagonal, diagonal] = 0
     single = (leaders, takeovers.max(axis=1, initial=0), led_after.max(axis=1, initial=0))
     pairs: tuple[Int32Array, ...] = (np.zeros(0, np.int32),) * 3
     if frame.with_pairs:
-        taken_max, leaders_max = (np.zeros(pair_count_of(count), dtype=np.int32) for _ in range(2))
-        fill_pair_pile_up(found.order, found.led_count, leaders, takeovers, taken_max, leaders_max)
+        taken_max, leaders_max = (np.zeros(comb(count, 2), dtype=np.int32) for _ in range(2))
+        fill_pair_takeovers(found.order, found.led_count, leaders, takeovers, taken_max, leaders_max)
         lost = np.concatenate([leaders[low] + leaders[low + 1 :] for low in range(count)] or [taken_max])
         pairs = (lost, taken_max, leaders_max)
-    racks, with_one = _racks_piled_up(found, frame, leaders)
+    racks, with_one = _racks_led(found, frame, leaders, may_lead)
     of_scope = {SINGLE: single, PAIR: pairs, RACK: racks, RACK_AND_BROKER: with_one}
     names = ("lost_leader_count", "failover_count", "leader_count_max")
     taker = np.where(single[1] > 0, takeovers.argmax(axis=1), -1) if count else np.zeros(0)
-    return _PileUps(
+    return _Takeovers(
         columns={
             scope: {name: column.astype(np.int64) for name, column in zip(names, columns, strict=True)}
             for scope, columns in of_scope.items()
@@ -263,8 +258,31 @@ def _piled_up(found: Successions, frame: _Frame) -> _PileUps:
     )
 
 
-def _racks_piled_up(
-    found: Successions, frame: _Frame, leaders: Int32Array
+def takeovers_of(order: Int32Array, may_lead: BoolArray, count: int) -> tuple[Int32Array, Int32Array, Int32Array]:
+    """Return int32[B], the partitions led by each broker and those of them taken over, and who takes over from whom.
+
+    `order` int32[P, W] are the successions, of which those `may_lead`; the last array is int32[B, B]: how many of a
+    row's leaders go to a column's broker.
+    """
+    width = order.shape[1]
+    if not width:
+        return np.zeros(count, np.int32), np.zeros(count, np.int32), np.zeros((count, count), np.int32)
+    rows = np.flatnonzero(any_in_row(may_lead))
+    may_lead, order = may_lead[rows], order[rows]
+    every, place = np.arange(rows.size), may_lead.argmax(axis=1)
+    first = order[every, place]
+    others = may_lead & (np.arange(width) != place[:, None])
+    has_next = any_in_row(others)
+    pairs = first[has_next].astype(np.int64) * count + order[every, others.argmax(axis=1)][has_next]
+    return (
+        np.bincount(first, minlength=count).astype(np.int32),
+        np.bincount(first[place > 0], minlength=count).astype(np.int32),
+        np.bincount(pairs, minlength=count * count).reshape(count, count).astype(np.int32),
+    )
+
+
+def _racks_led(
+    found: Successions, frame: _Frame, leaders: Int32Array, may_lead: BoolArray
 ) -> tuple[tuple[Int32Array, ...], tuple[Int32Array, ...]]:
     """Return the three columns of leaders of every rack, and of every rack with one more broker."""
     racks: list[tuple[int, int, int]] = []
@@ -273,9 +291,7 @@ def _racks_piled_up(
     diagonal = np.arange(count)
     for rack in range(frame.rack_count):
         inside = frame.rack_of_broker == rack
-        led, taken = np.zeros(count, dtype=np.int32), np.zeros(count, dtype=np.int32)
-        takeovers = np.zeros((count, count), dtype=np.int32)
-        fill_rack_pile_up(found.order, found.led_count, frame.rack_of_broker, rack, led, taken, takeovers)
+        led, taken, takeovers = takeovers_of(found.order, may_lead & ~np.append(inside, False)[found.order], count)
         lost = int(leaders[inside].sum())
         racks.append((lost, int(taken.max(initial=0)), int(led.max(initial=0))))
         more = takeovers + taken[None, :]
@@ -290,7 +306,7 @@ def _racks_piled_up(
 
 
 def sweep_table(view: ClusterView, sweep: Sweep) -> pa.Table:
-    """Return the outages of one scope as an Arrow table: the lost set, its counts, and its pile-up."""
+    """Return the outages of one scope as an Arrow table: the lost set, its counts, and its leaders."""
     ids = view.broker_ids
     columns: dict[str, Any] = {}
     if sweep.rack is not None:

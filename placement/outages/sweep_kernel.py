@@ -1,4 +1,4 @@
-"""Count a state of partitions for every lost broker, pair, rack, and rack with one more broker, in one compiled pass.
+"""Count a state of partitions, and the leaders taken over, for every set that is lost, compiled.
 
 What it decides: a partition is in the state if at least q of k given brokers are lost (q <= 0: it is so already). For
 each set of lost brokers of the four kinds, how many partitions are, or how many bytes they have.
@@ -19,6 +19,8 @@ Source: ours; compare with `lost.outage` of one set.
 """
 
 from __future__ import annotations
+
+import numpy as np
 
 from broker.cluster import Int32Array, Int64Array
 from broker.compiled import compiled
@@ -79,3 +81,49 @@ def fill_sweep(
                     if rack_of_broker[other] != its_rack:
                         rack_extra[its_rack, other] += change
     return base
+
+
+@compiled
+def fill_pair_takeovers(
+    order: Int32Array,
+    led_count: Int32Array,
+    leaders: Int32Array,
+    takeovers: Int32Array,
+    taken_max: Int32Array,
+    leaders_max: Int32Array,
+) -> None:
+    """Fill int32[B (B - 1) / 2] each: the most leaders taken over by one broker, and the most led by one afterwards."""
+    broker_count = leaders.shape[0]
+    pair_count = taken_max.shape[0]
+    end = np.zeros(pair_count + 1, np.int64)
+    for row in range(order.shape[0]):
+        if led_count[row] > 2:
+            low, high = min(order[row, 0], order[row, 1]), max(order[row, 0], order[row, 1])
+            end[low * (2 * broker_count - low - 1) // 2 + high - low] += 1
+    for pair in range(pair_count):
+        end[pair + 1] += end[pair]
+    thirds = np.zeros(end[pair_count], np.int32)
+    for row in range(order.shape[0]):
+        if led_count[row] > 2:
+            low, high = min(order[row, 0], order[row, 1]), max(order[row, 0], order[row, 1])
+            pair = low * (2 * broker_count - low - 1) // 2 + high - low - 1
+            thirds[end[pair]] = order[row, 2]
+            end[pair] += 1
+    taken = np.zeros(broker_count, np.int32)
+    pair = first = 0
+    for low in range(broker_count):
+        for high in range(low + 1, broker_count):
+            for broker in range(broker_count):
+                taken[broker] = takeovers[low, broker] + takeovers[high, broker]
+            for place in range(first, end[pair]):
+                taken[thirds[place]] += 1
+            first = end[pair]
+            taken[low] = -leaders[low]
+            taken[high] = -leaders[high]
+            most = most_led = np.int32(0)
+            for broker in range(broker_count):
+                most = max(most, taken[broker])
+                most_led = max(most_led, taken[broker] + leaders[broker])
+            taken_max[pair] = most
+            leaders_max[pair] = most_led
+            pair += 1

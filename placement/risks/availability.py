@@ -10,13 +10,10 @@ Each event has the chance that some partition is in a state (`chance`), how many
 in 99 of 100 cases (`p99`). A partition is lost if all replicas that have every committed record are lost with their
 disks; the other states are those of `outages`.
 
-Goals, most important first: the same seed gives the same figures on every engine; no figure of a rare event is 0 only
-because no draw saw it.
-
-Constraints: replicas out of sync, fenced brokers and reassignments are taken as they stand; the partitions that are in
+Replicas out of sync, fenced brokers and reassignments are taken as they stand; the partitions that are in
 a state already count. Where a topic does not show min.insync.replicas, its partitions never count as under it.
 
-How: draws.py chooses the brokers, states_kernel.py finds the states of 64 draws at once. `chance_error` is the standard
+How: draws.py chooses the brokers; one machine word holds a broker's state in 64 draws. `chance_error` is the standard
 error of the draws alone; assumptions are off by far more.
 
 Example: two partitions on two of three brokers each; a broker is down one hour in ten:
@@ -30,10 +27,9 @@ Example: two partitions on two of three brokers each; a broker is down one hour 
     >>> f"{moment.states['leaderless'].chance:.3f}"  # Exactly 2 * 0.1^2 - 0.1^3.
     '0.019'
 
-Left out: brokers that fail because others did; two racks at once; producers that wait while a leader is elected; the
-unflushed page cache, which durability.py counts.
+Left out: brokers that fail because others did; two racks at once; the unflushed page cache (durability.py).
 
-Source: ours; Cidon et al., USENIX ATC 2013, for the power cut.
+Source: Cidon et al., USENIX ATC 2013, for the power cut.
 """
 
 from __future__ import annotations
@@ -51,16 +47,16 @@ from broker.cluster import ClusterView, Int32Array, Int64Array
 from broker.entropy import derive
 from broker.errors import UsageError
 from placement.outages.succession import Successions, successions
-from placement.risks.draws import DRAWS_MAX, DRAWS_MIN, WORD_DRAWS, Draws, Float64Array, Strata, draw, strata
+from placement.risks.draws import DRAWS_MAX, DRAWS_MIN, WORD_DRAWS, Draws, Float64Array, Strata, WordArray, draw, strata
 from placement.risks.rates import Rates
-from placement.risks.states_kernel import CARRIED, STATES, fill_states
-from placement.risks.streams import WordArray
 
 MOMENT: Final = "moment"
 RACK: Final = "rack"
 POWER_CUT: Final = "power cut"
 EVENTS: Final = (MOMENT, RACK, POWER_CUT)
+STATES: Final = ("leaderless", "under_min_isr", "lost")
 _NEVER: Final = np.iinfo(np.int32).max
+_WORDS_MAX: Final = 1 << 20  # Of levels, at a time: 8 MiB.
 _REST: Final = 0.01  # What is left beyond the 99th percentile.
 
 
@@ -109,7 +105,10 @@ def availability(view: ClusterView, rates: Rates, *, draw_count: int, seed: int)
 
 
 def prefixes_of(found: Successions) -> Int32Array:
-    """Return for each partition what `fill_states` takes: led, members, needed and clean, int32[P, 4]."""
+    """Return the prefixes of each partition's order that decide its states, int32[P, 4]: led, members, needed, clean.
+
+    Leaderless if all of the first `led` are down, under min-ISR if `needed` or more of the first `members` are, lost if
+    all of the first `clean` are lost; `needed` of 0 or less is always under min-ISR."""
     # The only member that a min.insync.replicas of 1 needs may be one that is elected from outside the ISR.
     members = np.where(found.min_isr <= 1, found.led_count, found.in_sync_count)
     needed = np.where(found.min_isr >= 0, members - found.min_isr + 1, _NEVER)
@@ -190,16 +189,50 @@ def _risk(event: str, per_year: float | None, drawn: Draws, found: Successions, 
 def state_counts(drawn: Draws, order: Int32Array, prefixes: Int32Array) -> Int64Array:
     """Return how many partitions are in each of `STATES` in each draw, int64[3, N]."""
     draw_count, word_count = drawn.strata.weight.size, drawn.down.shape[1]
-    bits = max(CARRIED + 1, order.shape[0].bit_length())
-    counters = np.zeros((len(STATES), bits, word_count), dtype=np.uint64)
-    if order.shape[1]:
-        every = packed(np.ones(draw_count, dtype=np.bool_), word_count)
-        found = np.zeros((order.shape[1] + 1, word_count), dtype=np.uint64)
-        fill_states((drawn.down, drawn.lost), order, prefixes, every, found, counters)
     counts = np.zeros((len(STATES), draw_count), dtype=np.int64)
-    for state, place in zip(*np.nonzero(counters.any(axis=2)), strict=True):
-        planes = counters[state, place].astype("<u8").view(np.uint8)
-        counts[state] += np.unpackbits(planes, bitorder="little")[:draw_count].astype(np.int64) << place
+    step = max(_WORDS_MAX // (word_count * (order.shape[1] + 1)), 1)
+    for start in range(0, order.shape[0], step):
+        rows = order[start : start + step]
+        led, members, needed, clean = prefixes[start : start + step].T
+        lost = np.where(clean > 0, clean, _NEVER)
+        asked = (drawn.down, led, led), (drawn.down, members, needed), (drawn.lost, clean, lost)
+        for state, (bits, count, least) in enumerate(asked):
+            counts[state] += _draw_counts(_at_least(bits, rows, count, least))[:draw_count]
+    return counts
+
+
+def _at_least(bits: WordArray, rows: Int32Array, count: Int32Array, least: Int32Array) -> WordArray:
+    """Return the draws in which `least` or more of the first `count` brokers of each row have their bits, uint64[n, W].
+
+    Word j of a row of levels has the draws in which j or more of the brokers so far do.
+    """
+    width = rows.shape[1]
+    levels = np.zeros((width + 2, rows.shape[0], bits.shape[1]), dtype=np.uint64)
+    levels[0] = ~np.uint64(0)
+    for place in range(width):
+        some = np.where((place < count)[:, None], bits[rows[:, place]], np.uint64(0))
+        for level in range(place + 1, 0, -1):
+            levels[level] |= levels[level - 1] & some
+    return levels[np.clip(least, 0, width + 1), np.arange(rows.shape[0])]
+
+
+def _draw_counts(words: WordArray) -> Int64Array:
+    """Return in how many rows of uint64[n, W] the bit of each draw is set, int64[64 W].
+
+    Three rows of one weight become their sum and a carry of twice the weight, until one row of each weight is left.
+    """
+    counts, place = np.zeros(words.shape[1] * WORD_DRAWS, dtype=np.int64), 0
+    words = words[words.any(axis=1)]
+    while words.shape[0]:
+        carries = [words[:0]]
+        while words.shape[0] > 1:
+            padding = np.zeros((-words.shape[0] % 3, words.shape[1]), dtype=np.uint64)
+            one, two, three = np.split(np.concatenate([words, padding]), 3)
+            carries.append((one & two) | ((one ^ two) & three))
+            words = one ^ two ^ three
+        bits = np.unpackbits(words[0].astype("<u8").view(np.uint8), bitorder="little")
+        counts += bits.astype(np.int64) << place
+        words, place = np.concatenate(carries), place + 1
     return counts
 
 

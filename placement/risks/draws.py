@@ -1,22 +1,19 @@
-"""Choose which brokers are down in each draw, with weights that make rare outages count as they should.
+"""Draw which brokers are down, stratified by their number, so that rare outages are seen.
 
-What it decides: each broker is down with the same chance, alone and independently; of those that are down, each is lost
-with its disks with a given chance. A draw is one state of the cluster. That three brokers of a hundred are down at one
-time has a chance of one in 10^5, so a thousand plain draws would never see it. Draws are therefore made for each number
-k of brokers down, about equally many for each, and weigh P(k) together (stratified sampling): estimates stay unbiased.
+Each broker is down with the same chance, independently; of those down, each is lost with its disks with a given chance.
+Draws are made for each number k of brokers down and weigh P(k) together (stratified sampling): estimates stay unbiased.
 
 How: half of the draws follow P(k), half are equal for all k with P(k) above `TAIL`; k = 0 has one draw, as its draws
-are all alike. Where that would be too many k, all draws are plain, of equal weight. Brokers of one k are taken from
-random permutations, one after another, so that with k = 1 every broker has its turn.
+are all alike. Where that would be too many k, all draws have equal weight. Brokers of one k are taken from random
+permutations (Fisher and Yates), one after another, so that with k = 1 every broker has its turn.
 
 Example: with two brokers that are down half of the time, one or both are down in three quarters of it:
     >>> drawn = strata(broker_count=2, down_chance=0.5, draw_count=13)
     >>> drawn.down_count.tolist(), round(float(drawn.weight[drawn.down_count > 0].sum()), 9)
     ([0, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2], 0.75)
 
-Left out: brokers that fail because another did; racks and power cuts are events of their own (availability.py).
-
-Source: Cochran, Sampling Techniques, 3rd ed., chapter 5.
+Source: Cochran, Sampling Techniques, 3rd ed., chapter 5; `broker.entropy.SplitMix64` for the random words, to which a
+test holds `next_word` equal.
 """
 
 from __future__ import annotations
@@ -30,15 +27,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from broker.cluster import Int32Array, Int64Array
-from placement.risks.draws_kernel import fill_down
-from placement.risks.streams import WordArray
+from broker.compiled import compiled_with
 
 Float64Array: TypeAlias = NDArray[np.float64]
+WordArray: TypeAlias = NDArray[np.uint64]
 TAIL: Final = 1e-12
 WORD_DRAWS: Final = 64
 DRAWS_MIN: Final = 64
 DRAWS_MAX: Final = 1 << 20
-_STRATA_SHARE: Final = 4  # Fewer draws than so many a stratum are plain draws.
+_STRATA_SHARE: Final = 4  # Fewer draws than so many a stratum are of equal weight.
 
 
 @attrs.frozen(eq=False)
@@ -70,8 +67,8 @@ def strata(*, broker_count: int, down_chance: float, draw_count: int, least: int
     if counts is None:
         edges = np.cumsum(chances)
         places = (np.arange(draw_count) + 0.5) / draw_count
-        plain = np.minimum(np.searchsorted(edges, places * edges[-1]), broker_count).astype(np.int32)
-        return Strata(plain, np.full(draw_count, 1 / draw_count))
+        equal = np.minimum(np.searchsorted(edges, places * edges[-1]), broker_count).astype(np.int32)
+        return Strata(equal, np.full(draw_count, 1 / draw_count))
     weights = chances[numbers] / chances[numbers].sum() / counts
     return Strata(np.repeat(numbers, counts).astype(np.int32), np.repeat(weights, counts))
 
@@ -111,6 +108,53 @@ def binomial(count: int, chance: float) -> Float64Array:
     ]  # fmt: skip
     chances: Float64Array = np.round(np.exp(np.array(logs)), 15)
     return chances
+
+
+def next_word(stream: WordArray) -> np.uint64:
+    """Return the next 64 random bits."""
+    stream[0] += np.uint64(0x9E3779B97F4A7C15)
+    word = stream[0]
+    word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    mixed: np.uint64 = word ^ (word >> np.uint64(31))
+    return mixed
+
+
+def next_chance(stream: WordArray) -> float:
+    """Return a number between 0 and 1, neither included."""
+    return (float(next_word(stream) >> np.uint64(11)) + 0.5) * 1.1102230246251565e-16
+
+
+def next_below(stream: WordArray, bound: int) -> int:
+    """Return a number in 0..bound-1; `bound` is below 2^31, so that none is likelier by more than one part in 2^32."""
+    return int(((next_word(stream) >> np.uint64(32)) * np.uint64(bound)) >> np.uint64(32))
+
+
+def next_wait(stream: WordArray, mean: float) -> float:
+    """Return an exponentially distributed time with this mean."""
+    return -mean * math.log(next_chance(stream))
+
+
+@compiled_with(next_word, next_chance, next_below)
+def fill_down(stream: WordArray, down_count: Int32Array, lost_chance: float, down: WordArray, lost: WordArray) -> None:
+    """Set in `down` and `lost`, uint64[B, W], the bits of the brokers of each draw; `down_count` says how many."""
+    broker_count = down.shape[0]
+    order = np.arange(broker_count)
+    taken = broker_count
+    for draw in range(down_count.shape[0]):
+        wanted = down_count[draw]
+        if broker_count - taken < wanted:
+            for place in range(broker_count - 1, 0, -1):
+                other = next_below(stream, place + 1)
+                order[place], order[other] = order[other], order[place]
+            taken = 0
+        bit = np.uint64(1) << np.uint64(draw & 63)
+        for place in range(taken, taken + wanted):
+            broker = order[place]
+            down[broker, draw >> 6] |= bit
+            if lost_chance > 0.0 and next_chance(stream) < lost_chance:
+                lost[broker, draw >> 6] |= bit
+        taken += wanted
 
 
 def draw(chosen: Strata, *, broker_count: int, lost_chance: float, seed: int) -> Draws:

@@ -4,22 +4,16 @@ What it decides, for the partitions of each number of replicas:
 
     copysets             how many sets of brokers hold all replicas of a partition, beside the fewest possible
     simulated            losses a year by independent losses of brokers, and by power cuts, over simulated years
-    closed form          the same for independent losses, without a draw (markov.py)
-    takeover             how much of a lost broker's leaders one other broker takes over: few copysets may mean that
-                         all of them go to one neighbour
+    closed form          the same for independent losses, without a draw
+    takeover             how much of a lost broker's leaders one other broker takes over
     unflushed            how many partitions lose the records of their last seconds in a year: Kafka acknowledges a
-                         record when it is in the page cache of the in-sync replicas, and leaves flushing to the
-                         operating system
+                         record once it is in the page cache of the in-sync replicas
 
-Constraints: all brokers are good and all replicas in sync at the beginning; the figures are about the placement, not
-about the day. Brokers are replaced under their own ids, as Kafka has no other way by itself, so how many others can
-help to rebuild one (scatter width) does not shorten `replace_hours`: that is an input.
-
-How: `outages.copysets` counts; years_kernel.py simulates. Unflushed records are lost where all replicas lose power at
-one time: in every power cut, and in an outage of a rack by power that holds all replicas of a partition. That this is
-so, and that one replica with power is enough to keep them, is what the simulation of replication says
-(`python -m tests.benchmarks.unflushed`): the share of such cuts that lose acknowledged records is the input
-`unflushed_loss_chance`.
+All brokers are good and all replicas in sync at the beginning. Brokers are replaced under their own ids, so a larger
+scatter width does not shorten `replace_hours`: that is an input. Unflushed records are lost where all replicas lose
+power at one time: in every power cut, and in an outage of a rack by power that holds all replicas of a partition.
+`unflushed_loss_chance` is the share of such cuts that lose acknowledged records; tests/benchmarks/unflushed.py measures
+it on simulated clusters.
 
 Example: a ring of four pairs, where a lost broker's neighbour takes over all that it led:
     >>> from broker.cluster import ClusterView, PartitionTable, TopicView
@@ -30,9 +24,8 @@ Example: a ring of four pairs, where a lost broker's neighbour takes over all th
     >>> found.copysets.copyset_count, found.takeover_share_mean, found.losses_per_year_closed_form > 0
     (4, 1.0, True)
 
-Left out: disks that fail alone; operators who delete; a second cluster.
-
-Source: Cidon et al., USENIX ATC 2013; KIP-966 for what Kafka promises of unflushed records.
+Source: Cidon et al., USENIX ATC 2013; KIP-966 for what Kafka promises of unflushed records; Cox, Renewal Theory, 1962,
+for the closed form.
 """
 
 from __future__ import annotations
@@ -47,9 +40,8 @@ from broker.cluster import ClusterView, Int32Array, Int64Array
 from broker.entropy import derive
 from broker.errors import UsageError
 from placement.outages.copysets import Copysets, copysets
-from placement.outages.pile_up_kernel import fill_takeovers
+from placement.outages.look_ahead import takeovers_of
 from placement.outages.succession import BoolArray, successions
-from placement.risks.markov import losses_per_year
 from placement.risks.rates import HOURS_PER_YEAR, Rates
 from placement.risks.years_kernel import ALONE, POWER, fill_years
 
@@ -138,6 +130,15 @@ def durability(view: ClusterView, rates: Rates, simulated: Years, *, seed: int) 
     return tuple(found)
 
 
+def losses_per_year(factor: int, *, loss_rate: float, replace_years: float) -> float:
+    """Return how often a year all of `factor` brokers are lost at the same time, each beginning anew when replaced.
+
+    The brokers alternate between good and lost, independently; it holds for any distribution of the times.
+    """
+    cycle = 1 + loss_rate * replace_years
+    return factor * (loss_rate / cycle) * (loss_rate * replace_years / cycle) ** (factor - 1)
+
+
 def simulated_losses(ordered: Int32Array, broker_count: int, rates: Rates, years: float, *, seed: int) -> Int64Array:
     """Return the events that lose data in so many years, int64[2, F + 1], by cause and number of replicas.
 
@@ -145,7 +146,7 @@ def simulated_losses(ordered: Int32Array, broker_count: int, rates: Rates, years
     """
     width = ordered.shape[1]
     tally = np.zeros((2, width + 1), dtype=np.int64), np.zeros((2, width + 1), dtype=np.int64)
-    sets = distinct(ordered)
+    sets = np.unique(ordered[(ordered >= 0).any(axis=1)], axis=0)
     if sets.shape[0]:
         cut_chance = rates.power_cut_lost_percent / 100
         how_often = rates.broker_losses_per_year, rates.replace_hours / HOURS_PER_YEAR
@@ -153,17 +154,6 @@ def simulated_losses(ordered: Int32Array, broker_count: int, rates: Rates, years
         places = _places(sets, broker_count)
         fill_years(stream, float(years), (*how_often, rates.power_cuts_per_year, cut_chance), (sets, *places), tally)
     return tally[0]
-
-
-def distinct(ordered: Int32Array) -> Int32Array:
-    """Return the rows that differ, without those that hold no broker."""
-    if not ordered.size:
-        return ordered[:0]
-    order = np.lexsort(ordered.T[::-1])
-    rows = ordered[order]
-    differs = np.append(True, (rows[1:] != rows[:-1]).any(axis=1))
-    kept: Int32Array = rows[differs & (rows[:, 0] >= 0)]
-    return kept
 
 
 def _places(sets: Int32Array, broker_count: int) -> tuple[Int64Array, Int64Array]:
@@ -192,8 +182,8 @@ def takeovers(view: ClusterView) -> tuple[float | None, float | None, float | No
     """
     found = successions(view)
     count = len(view.brokers)
-    leaders, taken = np.zeros(count, dtype=np.int32), np.zeros((count, count), dtype=np.int32)
-    fill_takeovers(found.order, found.led_count, leaders, taken)
+    may_lead = np.arange(found.order.shape[1])[None, :] < found.led_count[:, None]
+    leaders, _, taken = takeovers_of(found.order, may_lead, count)
     most = taken.max(axis=1, initial=0)
     led = most > 0
     if not led.any():

@@ -1,18 +1,11 @@
 """Hold how often brokers, racks and power fail, and for how long: defaults with their sources.
 
-What it decides: the numbers that every chance here is computed from. They are inputs: the defaults come from published
-studies of other systems on other hardware, so a cluster's own record is always better.
-
-Constraints: an outage ends and the broker is back with its disks; a loss ends with an empty broker in its place, which
-copies its replicas back. A power cut stops all brokers at once; a share of them is lost.
+Defaults come from published studies of other systems on other hardware: a cluster's own record is always better.
+A power cut stops all brokers at once; a share of them is lost.
 
 Example:
     >>> Rates().broker_losses_per_year, Rates(power_cuts_per_year=2).power_cuts_per_year
     (0.096, 2)
-
-Left out: disks of one broker that fail alone; rates that differ between brokers.
-
-Source: each field names its own.
 """
 
 from __future__ import annotations

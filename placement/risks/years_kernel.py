@@ -7,13 +7,8 @@ looked at; those that are lost now, and were not before, count by their number o
 Constraints: a loss of data is an event: one broker or one power cut that completes one copyset or more. What was lost
 begins anew when its brokers are replaced.
 
-How: the next loss of any good broker is one exponential time of the sum of their rates (the times have no memory). Few
-brokers are lost at one time, so their returns are a short list. Copysets are looked at only when as many brokers are
-lost as the smallest copyset has.
-
-Cost: some 100 ns an event, so a million years of one broker that is lost every ten years in 0.02 CPU seconds.
-
-Source: ours; a test compares the figures with markov.py.
+How: the next loss of any good broker is one exponential time of the sum of their rates (the times have no memory).
+Copysets are looked at only when as many brokers are lost as the smallest copyset has.
 """
 
 from __future__ import annotations
@@ -22,7 +17,7 @@ import numpy as np
 
 from broker.cluster import Int32Array, Int64Array
 from broker.compiled import compiled_with
-from placement.risks.streams import WordArray, next_below, next_chance, next_wait, next_word
+from placement.risks.draws import WordArray, next_below, next_chance, next_wait, next_word
 
 ALONE = 0
 POWER = 1

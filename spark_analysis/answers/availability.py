@@ -17,10 +17,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from broker.cluster import ClusterView
-from placement.risks.availability import EVENTS, MOMENT, POWER_CUT, RACK, EventRisk, availability
+from placement.risks.availability import EVENTS, MOMENT, POWER_CUT, RACK, STATES, EventRisk, availability
 from placement.risks.draws import DRAWS_MAX, DRAWS_MIN
 from placement.risks.rates import MINUTES_PER_YEAR, Rates
-from placement.risks.states_kernel import STATES
 from spark_analysis.answers.question import Assumption, Cell, Field, Question, Shown, ShownTable, Values
 from spark_analysis.answers.sums import groups, is_of_one_placer, mean, quantile
 from spark_analysis.tables.columns import KEY, Column, Table

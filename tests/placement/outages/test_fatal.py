@@ -15,7 +15,7 @@ from broker.ids import BrokerId
 from placement.outages.copysets import copysets, copysets_table
 from placement.outages.fatal import fatal_sets, fatal_table
 from placement.outages.lost import outage
-from tests.placement.outages.views import Small, clusters
+from tests.placement.outages.views import FEW, Small, clusters
 
 
 def of_rows(rows: list[list[int]], **given: object) -> ClusterView:
@@ -33,11 +33,13 @@ def at_risk(view: ClusterView, lost: tuple[BrokerId, ...]) -> int:
     return outage(view, lost).counts.at_risk_count
 
 
+@FEW
 @given(clusters())
 def test_fatal_sets_of_drawn_clusters_are_counted_exactly(small: Small) -> None:
     check_against_every_set(small.view())
 
 
+@FEW
 @given(
     st.lists(
         st.lists(st.integers(0, 7), min_size=1, max_size=3, unique=True).filter(
@@ -88,6 +90,7 @@ def test_the_table_lists_minimal_sets() -> None:
     ]
 
 
+@FEW
 @given(st.lists(st.lists(st.integers(0, 80), min_size=1, max_size=4, unique=True), min_size=1, max_size=30))
 def test_copysets_and_scatter_widths_are_those_of_sets(rows: list[list[int]]) -> None:
     found = copysets(of_rows(rows))

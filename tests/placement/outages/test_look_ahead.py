@@ -16,7 +16,7 @@ from placement.outages import look_ahead as module
 from placement.outages.look_ahead import LookAhead, Sweep, look_ahead, sweep_table, worst
 from placement.outages.lost import Outage, affected_table, leaders_table, outage
 from placement.outages.returning import returns_table
-from tests.placement.outages.views import Small, clusters
+from tests.placement.outages.views import FEW, Small, clusters
 
 
 def lost_of(view: ClusterView, sweep: Sweep, place: int) -> list[BrokerId]:
@@ -39,29 +39,24 @@ def figures_of(view: ClusterView, found: Outage) -> dict[str, int | None]:
     }
 
 
+@FEW
 @given(clusters())
 def test_each_row_of_each_table_is_the_outage_of_its_set(small: Small) -> None:
     view = small.view()
     found = look_ahead(view)
     assert attrs.asdict(found.now) == attrs.asdict(outage(view, ()).counts)
     for sweep in found.sweeps:
-        for place in range(sweep.count):
-            direct = figures_of(view, outage(view, lost_of(view, sweep, place)))
-            assert {name: int(column[place]) for name, column in sweep.columns.items() if column is not None} == direct
-
-
-@given(clusters())
-def test_the_table_states_shares_and_who_takes_over(small: Small) -> None:
-    view = small.view()
-    for sweep in look_ahead(view).sweeps:
         for place, row in enumerate(sweep_table(view, sweep).to_pylist()):
-            piled = outage(view, lost_of(view, sweep, place)).pile_up
-            assert row["failover_share"] == piled.failover_share
-            assert row["leader_max_over_mean"] == piled.leader_max_over_mean
+            direct = outage(view, lost_of(view, sweep, place))
+            figures = figures_of(view, direct)
+            assert {name: int(column[place]) for name, column in sweep.columns.items() if column is not None} == figures
+            assert row["failover_share"] == direct.pile_up.failover_share
+            assert row["leader_max_over_mean"] == direct.pile_up.leader_max_over_mean
             if sweep.failover_broker is not None:
-                assert row["failover_broker_id"] == piled.failover_broker
+                assert row["failover_broker_id"] == direct.pile_up.failover_broker
 
 
+@FEW
 @given(clusters())
 def test_every_set_of_a_scope_has_one_row(small: Small) -> None:
     view = small.view()
@@ -80,6 +75,7 @@ def test_every_set_of_a_scope_has_one_row(small: Small) -> None:
         assert sorted(map(sorted, listed)) == sorted(map(sorted, wanted[sweep.scope]))
 
 
+@FEW
 @given(clusters())
 def test_losing_more_is_never_better(small: Small) -> None:
     view = small.view()
@@ -232,6 +228,7 @@ def worst_by_sorting(found: LookAhead, limit: int) -> list[int]:
     return order[:limit]
 
 
+@FEW
 @given(clusters())
 def test_the_worst_are_those_that_sorting_all_gives(small: Small) -> None:
     found = look_ahead(small.view())

@@ -5,10 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import attrs
+from hypothesis import settings
 from hypothesis import strategies as st
 
 from broker.cluster import BrokerView, ClusterView, PartitionTable, TopicView
 from broker.ids import BrokerId
+
+FEW = settings(max_examples=settings.default.max_examples // 8)
+"""An eighth of the examples of the profile: each is compared with every set of brokers."""
 
 IDS = tuple(map(BrokerId, (1, 2, 3, 5, 8)))
 STOPPING = IDS[1]

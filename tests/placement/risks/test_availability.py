@@ -19,10 +19,9 @@ from placement.outages.lost import outage
 from placement.outages.succession import successions
 from placement.risks import availability as module
 from placement.risks.availability import availability, prefixes_of, state_counts
-from placement.risks.draws import Draws, Strata, binomial, draw, strata
+from placement.risks.draws import Draws, Strata, binomial, draw, next_below, next_chance, next_wait, next_word, strata
 from placement.risks.rates import Rates
-from placement.risks.streams import next_below, next_chance, next_wait, next_word
-from tests.placement.outages.views import Small, clusters
+from tests.placement.outages.views import FEW, Small, clusters
 
 NO_RACK_OUTAGES = attrs.evolve(Rates(), rack_outages_per_year=0, power_cuts_per_year=0)
 
@@ -41,9 +40,10 @@ def bits_of(words: np.ndarray, count: int) -> np.ndarray:
     return np.unpackbits(words.astype("<u8").view(np.uint8), axis=-1, bitorder="little")[:, :count].astype(bool)
 
 
+@FEW
 @given(clusters(), st.integers(0, 2**63 - 1), st.sampled_from([0.05, 0.4, 0.9]), st.sampled_from([0.0, 0.5, 1.0]))
-def test_bit_slices_equal_the_outage_of_each_draw(small: Small, seed: int, down: float, lost: float) -> None:
-    """70 draws fill a word and a piece of one; `outage` is the readable twin of leaderless and under min-ISR."""
+def test_states_equal_the_outage_of_each_draw(small: Small, seed: int, down: float, lost: float) -> None:
+    """70 draws fill a word and a piece of one; `outage` counts leaderless and under min-ISR of each."""
     view = small.view()
     found = successions(view)
     chosen = strata(broker_count=len(view.brokers), down_chance=down, draw_count=70)
@@ -102,13 +102,13 @@ def test_a_moment_of_independent_brokers_has_the_chances_of_the_binomial() -> No
     view = ring(4, 2, min_isr=2)
     rates = Rates(broker_outages_per_year=8766 / 9, broker_outage_minutes=60, broker_losses_per_year=0)
     assert math.isclose(rates.down_share, 0.1)
-    moment = availability(view, rates, draw_count=1 << 16, seed=5)[0]
+    moment = availability(view, rates, draw_count=1 << 14, seed=5)[0]
     under = 1 - 0.9**4
     pairs = [0.1**k * 0.9 ** (4 - k) for k in range(5)]
     leaderless = 4 * pairs[2] + 4 * pairs[3] + pairs[4]  # Four neighbouring pairs; three or four are always some.
     assert abs(moment.states["under_min_isr"].chance - under) <= 1e-9  # k = 0 decides alone.
     found = moment.states["leaderless"]
-    assert 0 < found.chance_error < 1e-3
+    assert 0 < found.chance_error < 2e-3
     assert abs(found.chance - leaderless) < 4 * found.chance_error
     assert abs(found.mean - 4 * 0.01) < 1e-3
     assert moment.states["lost"].chance == 0
