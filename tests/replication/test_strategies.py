@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from broker.ids import NO_LEADER, BrokerId
 from broker.units import DurationMs, TimeMs
 from replication.explore import ElrModel, ElrScope, described, search
-from replication.rules.election import Ballot, Choice, Elected, Election, ElectionPolicy, elect
+from replication.rules.election import Ballot, Choice, Elected, Election, ElectionPolicy
 from replication.rules.partition import PartitionState
 from replication.rules.switches import CURRENT, Rules
 from replication.simulation.faults import QUIET_MS, Fault, fault_bounds
@@ -21,10 +21,8 @@ from replication.strategies import (
     EventKind,
     PolicyFailure,
     applied,
-    ballots,
     check_policy,
     clusters,
-    events,
     fault_plans,
     partitions,
 )
@@ -44,27 +42,12 @@ def test_without_elr_somebody_is_in_sync_and_nobody_eligible(state: PartitionSta
     assert state.last_known == ()
 
 
-@given(ballots())
-def test_on_a_ballot_who_is_alive_is_a_replica(drawn: Ballot) -> None:
-    assert isinstance(drawn.acceptable, frozenset)
-    assert drawn.acceptable.issubset(drawn.replicas)
-
-
-@given(st.data())
-def test_events_are_of_the_brokers_given(data: st.DataObject) -> None:
-    assert {event.broker for event in data.draw(events(ids(4, 7)))} <= {4, 7}
-
-
 def test_events_are_applied_where_they_make_sense() -> None:
     fence, back = EventKind.FENCE, EventKind.UNFENCE
     one, two = ids(1, 2)
     sequence = [Event(back, one), Event(fence, one), Event(fence, one), Event(fence, two), Event(back, two)]
     states = applied(partition((1, 2), replicas=(1, 2)), sequence, partition_settings(min_isr=2))
     assert [state.leader for state in states] == [1, 2, NO_LEADER, 2]
-
-
-def test_kafkas_own_policy_passes() -> None:
-    check_policy(elect)
 
 
 def with_leader(choose: object) -> ElectionPolicy:
@@ -170,11 +153,6 @@ def test_plans_have_the_kinds_asked_for() -> None:
     for kind in FaultKind:
         plan = find(fault_plans(options, kinds=(kind,)), bool, settings=settings(database=None, derandomize=True))
         assert [fault.kind for fault in plan] == [kind]
-
-
-@given(fault_plans(quiet(1, DurationMs(20_000)), count_max=20))
-def test_logs_without_upkeep_have_no_faults_of_it(plan: tuple[Fault, ...]) -> None:
-    assert not any(fault.kind in RETENTION_KINDS for fault in plan)
 
 
 @pytest.mark.parametrize("kind", RETENTION_KINDS)

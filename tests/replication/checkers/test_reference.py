@@ -87,10 +87,6 @@ def test_what_a_client_was_told_counts_as_committed(monkeypatch: pytest.MonkeyPa
     assert codes & {"I9", "I10"}
 
 
-def test_nothing_of_it_is_found_where_nothing_is_broken() -> None:
-    assert run(FAR, FAILOVER).findings == ()
-
-
 @pytest.mark.parametrize("end", [FaultKind.KILL, FaultKind.POWER_LOSS])
 def test_a_leader_elected_while_its_log_is_not_open_is_accounted_for(end: FaultKind) -> None:
     """Broker 1 restarts; before it is registered again, it is elected as if it were still the process of before."""
@@ -119,10 +115,3 @@ def test_what_a_model_raises_as_it_begins_ends_its_own_run(monkeypatch: pytest.M
     simulation.run_until(10)
     (finding,) = (each for each in simulation.finish().findings if each.code == "A")
     assert finding.what == "ZeroDivisionError at seed 1, step 0: of the model"
-
-
-def test_without_faults_the_reference_is_all_that_was_written() -> None:
-    simulation = Simulation(FAR, ())
-    simulation.finish()
-    ends = {node.logs[0].log.log_end_offset for node in simulation.cluster.nodes.values()}
-    assert ends == {len(simulation.checker.references[0].committed)}

@@ -5,15 +5,11 @@ The whole scopes take minutes and run by `python -m replication explore --table 
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable
-
 import pytest
 
-from broker.errors import UsageError
 from broker.ids import BrokerId
 from replication.explore import ElrModel, ElrScope, TruncationModel, TruncationScope, described, search
-from replication.explore.variants import FULL, KIP_320, VARIANTS, Variant
+from replication.explore.variants import KIP_320, VARIANTS, Variant
 from replication.rules.election import Ballot, Choice, Elected, Election
 from replication.rules.switches import CURRENT, Rules, rules_of, without
 
@@ -30,11 +26,6 @@ def test_a_known_fault_is_found_at_its_depth(variant: Variant) -> None:
     assert outcome.depth == variant.depth == len(outcome.history) - 1
     assert model.broken(outcome.history[-1]) == outcome.fault
     assert len(list(described(model, outcome.history))) == variant.depth
-
-
-def test_names_of_variants_differ() -> None:
-    names = [variant.name for variant in VARIANTS + FULL]
-    assert len(set(names)) == len(names)
 
 
 @pytest.mark.parametrize("rules", [CURRENT, KIP_320], ids=["current", "kip320"])
@@ -95,35 +86,3 @@ def test_an_election_policy_of_ones_own_can_be_searched() -> None:
     outcome = search(ElrModel(ElrScope(losses=0), policy=first_alive))
     assert outcome.fault is not None
     assert outcome.depth <= 6
-
-
-def test_two_searches_are_the_same_step_by_step() -> None:
-    one, other = (search(ElrModel(ElrScope(), without(CURRENT, "strict_min_isr"))) for _ in range(2))
-    assert one == other
-
-
-@pytest.mark.parametrize(
-    ("scope", "bound", "value", "text"),
-    [
-        (TruncationScope, "replicas", 1, "replicas is 1; allowed are 2 to 5"),
-        (TruncationScope, "epoch_max", 8, "epoch_max is 8; allowed are 0 to 7"),
-        (ElrScope, "records", 0, "records is 0; allowed are 1 to 4"),
-        (ElrScope, "fences", 7, "fences is 7; allowed are 0 to 6"),
-    ],
-)
-def test_bounds_that_make_no_sense_are_refused(scope: Callable[..., object], bound: str, value: int, text: str) -> None:
-    with pytest.raises(UsageError) as caught:
-        scope(**{bound: value})
-    assert str(caught.value) == text
-
-
-def test_states_and_numbers_are_one_to_one() -> None:
-    model = ElrModel(ElrScope(fences=1))
-    states, level = {model.initial()}, [model.initial()]
-    for _ in range(4):
-        level = [reached for state in level for _, reached in model.steps(state)]
-        states.update(level)
-    texts = {model.state_text(state) for state in states}
-    assert len(states) > 100
-    assert len(texts) > 20
-    assert all(one != other for one, other in itertools.combinations(sorted(states)[:50], 2))

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
-from broker.errors import UsageError
 from replication.explore import Harm, QuorumModel, QuorumScope
 from replication.explore.search import described, search
 
@@ -56,17 +53,3 @@ def test_names_make_no_difference_to_how_many_states_there_are() -> None:
 
     scope = QuorumScope(epochs=1, records=1)
     assert search(Named(scope)).state_count == search(QuorumModel(scope)).state_count
-
-
-@pytest.mark.parametrize(
-    ("make", "told_as"),
-    [
-        (lambda: QuorumScope(voters=6), "voters is 6; allowed are 1 to 5"),
-        (lambda: QuorumScope(records=-1), "records is -1; allowed are 0 to 4"),
-    ],
-    ids=["voters", "records"],
-)
-def test_impossible_scopes_are_refused(make: Callable[[], QuorumScope], told_as: str) -> None:
-    with pytest.raises(UsageError) as refused:
-        make()
-    assert str(refused.value) == told_as

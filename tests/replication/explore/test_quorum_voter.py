@@ -10,9 +10,6 @@ from replication.explore.quorum_voter import (
     committed_end,
     fetched,
     grants_vote,
-    has_majority,
-    is_elected,
-    with_epoch,
 )
 from replication.explore.tiny_log import Record
 
@@ -47,22 +44,6 @@ def test_a_voter_votes_once_in_an_epoch_and_not_where_somebody_leads() -> None:
     assert not grants_vote(_in(3, leader=2), 1, asking)
 
 
-def test_a_later_epoch_forgets_the_vote_and_the_leader_but_not_the_log() -> None:
-    voter = Voter(2, voted_for=1, leader=1, log=(OLD,), high_watermark=1)
-    assert with_epoch(voter, 2) is voter
-    assert with_epoch(voter, 3) == Voter(3, NOBODY, NOBODY, log=(OLD,), high_watermark=1)
-    assert not with_epoch(Voter(is_known=False), 1).is_known
-
-
-@pytest.mark.parametrize(("voters", "least"), [(1, 1), (2, 2), (3, 2), (4, 3), (5, 3)])
-def test_a_majority_is_more_than_half(voters: int, least: int) -> None:
-    assert [has_majority(count, voters) for count in range(voters + 1)] == [
-        count >= least for count in range(voters + 1)
-    ]
-    assert is_elected(Voter(votes=tuple(range(least))), voters)
-    assert not is_elected(Voter(votes=tuple(range(least - 1))), voters)
-
-
 @pytest.mark.parametrize(
     ("log", "ends", "committed"),
     [
@@ -77,11 +58,6 @@ def test_a_leader_commits_what_a_majority_has_once_that_is_of_its_own_epoch(
     log: tuple[Record, ...], ends: tuple[int, ...], committed: int
 ) -> None:
     assert committed_end(0, Voter(2, leader=0, log=log, ends=ends)) == committed
-
-
-def test_a_high_watermark_never_falls() -> None:
-    leader = Voter(2, leader=0, log=(OLD, NEW), high_watermark=2, ends=(0, 0, 0))
-    assert committed_end(0, leader) == 2
 
 
 def test_a_fetch_brings_the_next_record_and_the_high_watermark() -> None:

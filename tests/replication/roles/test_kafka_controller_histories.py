@@ -38,31 +38,11 @@ def beat(broker: int, *, back: int = 0, wants_fence: bool = False, wants_stop: b
 HISTORIES: dict[str, tuple[bool, tuple[Step, ...], str]] = {
     "a_move_to_a_broker_that_is_not_registered_is_refused": (
         False,
-        (
-            joined(1),
-            beat(1),
-            ("create", "t0", ((1,),)),
-            ("reassign", 0, (1, 9)),
-        ),
+        (joined(1), beat(1), ("create", "t0", ((1,),)), ("reassign", 0, (1, 9))),
         "39\n1U \nt0-0 [1] [1] 1 0 0 [] [] [] []",
     ),
-    "a_fenced_broker_that_reports_keeps_its_id": (
-        True,
-        (
-            joined(3),
-            beat(3, wants_fence=True),
-            crashed(3),
-        ),
-        "101\n3F ",
-    ),
-    "a_broker_that_never_reported_can_be_replaced": (
-        True,
-        (
-            joined(3),
-            crashed(3),
-        ),
-        "0\n3F ",
-    ),
+    "a_fenced_broker_that_reports_keeps_its_id": (True, (joined(3), beat(3, wants_fence=True), crashed(3)), "101\n3F "),
+    "a_broker_that_never_reported_can_be_replaced": (True, (joined(3), crashed(3)), "0\n3F "),
     "a_broker_that_began_to_stop_counts_as_stopping_once_fenced": (
         True,
         (
@@ -105,26 +85,10 @@ HISTORIES: dict[str, tuple[bool, tuple[Step, ...], str]] = {
     ),
     "eligible_leaders_are_in_the_order_of_a_hash_set": (
         True,
-        (
-            joined(3),
-            beat(3),
-            joined(34),
-            beat(34),
-            ("create", "t0", ((34, 3),)),
-            ("min_isr", "t0", 3),
-            ("tick", 9001),
-        ),
+        (joined(3), beat(3), joined(34), beat(34), ("create", "t0", ((34, 3),)), ("min_isr", "t0", 3), ("tick", 9001)),
         "0\n3F 34F \nt0-0 [34,3] [] -1 1 2 [34,3] [34] [] []",
     ),
-    "an_amended_registration_must_be_read_too": (
-        False,
-        (
-            joined(1),
-            again(1),
-            beat(1, back=1),
-        ),
-        "0F\n1F ",
-    ),
+    "an_amended_registration_must_be_read_too": (False, (joined(1), again(1), beat(1, back=1)), "0F\n1F "),
     "a_new_controller_forgets_how_far_a_stop_has_come": (
         True,
         (

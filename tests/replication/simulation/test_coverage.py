@@ -13,9 +13,8 @@ from broker.cli import run as run_command
 from broker.units import DurationMs
 from replication.checkers import Rare
 from replication.cli.simulate import simulate
-from replication.roles.states import MACHINES
 from replication.simulation import FaultKind, Options, Simulation, harsh, run, varied
-from replication.simulation.coverage import Coverage, coverage_lines, run_covered
+from replication.simulation.coverage import Coverage, run_covered
 from replication.simulation.faults import OF_BROKERS
 from replication.simulation.retention import RETENTION_KINDS
 
@@ -97,12 +96,6 @@ def test_measuring_changes_no_run_and_leaves_no_trace_function() -> None:
     assert run_covered(Simulation(options))[1] == first
 
 
-def test_coverage_adds_up() -> None:
-    one, other = (run_covered(Simulation(varied(seed, DurationMs(10_000))))[1] for seed in (2, 4))
-    total = one + other
-    assert total.transitions.total() == one.transitions.total() + other.transitions.total()
-
-
 def test_a_fault_is_counted_by_whom_it_strikes() -> None:
     options = varied(2, DurationMs(30_000))
     outcome, coverage = run_covered(Simulation(options))
@@ -120,9 +113,3 @@ def test_the_command_prints_the_tables_behind_the_verdict(capsys: pytest.Capture
     assert "  zookeeper-broker: 0 of 10" in lines
     assert "  delete_records: 0, 0, 0, 0, 0; never" in lines
     assert max(map(len, lines)) <= 110
-
-
-def test_everything_that_is_never_reached_is_named() -> None:
-    lines = list(coverage_lines(Coverage()))
-    for machine in MACHINES:
-        assert f"  {machine.name}: 0 of {len(machine.table)}" in lines

@@ -9,12 +9,11 @@ import attrs
 import pytest
 
 from broker.error_codes import ErrorCode
-from broker.ids import BrokerId, LeaderEpoch
+from broker.ids import BrokerId
 from broker.units import DurationMs, TimeMs
 from replication.roles.controller import ControllerRole
-from replication.roles.messages import AlterPartition, AlterPartitionResponse, Message, NodeId, ProduceResponse
+from replication.roles.messages import Message, NodeId, ProduceResponse
 from replication.roles.outbox import Outbox
-from replication.rules.partition import AlterPartitionRequest, IsrMember, PartitionEpoch
 from replication.rules.produce import Fate
 from replication.simulation import Fault, FaultKind, Options, Simulation, quiet, run, varied
 from replication.simulation.cluster import Cluster
@@ -108,35 +107,6 @@ def test_a_broker_that_is_down_meanwhile_deletes_what_it_has_when_it_is_back() -
     simulation, _ = played((down, *DELETED))
     assert simulation.finish().findings == ()
     assert sorted(simulation.cluster.nodes[BrokerId(1)].logs) == [1, NEW]
-
-
-def test_a_leaders_request_that_arrives_after_the_deletion_is_refused() -> None:
-    simulation, _ = played(until_ms=7_500)
-    cluster = simulation.cluster
-    role = cluster.nodes[BrokerId(0)].role
-    assert role is not None
-    assert role.epoch is not None
-    isr = tuple(IsrMember(BrokerId(broker)) for broker in (0, 1))
-    request = AlterPartitionRequest(
-        leader=BrokerId(0), leader_epoch=LeaderEpoch(0), partition_epoch=PartitionEpoch(0), isr=isr
-    )
-    out = Outbox()
-    cluster.controller.handle(
-        AlterPartition(0, 1, request, role.epoch), cluster.nodes[BrokerId(0)].address, TimeMs(7_500), out
-    )
-    ((_, answer),) = out.sent
-    assert isinstance(answer, AlterPartitionResponse)
-    assert answer.altered.error is ErrorCode.UNKNOWN_TOPIC_ID
-    assert simulation.finish().findings == ()
-
-
-def test_a_topic_that_lies_elsewhere_is_no_unknown_one() -> None:
-    simulation = Simulation(attrs.evolve(OPTIONS, brokers=4), ())
-    simulation.run_until(5_000)
-    role = simulation.cluster.nodes[BrokerId(3)].role
-    assert role is not None
-    assert role._absence(0) is ErrorCode.NOT_LEADER_OR_FOLLOWER
-    assert role._absence(NEW) is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
 def logs_are_kept(patch: pytest.MonkeyPatch) -> None:
