@@ -1,22 +1,32 @@
-"""The arrows between packages, as they are written, wherever in a file they are written.
+"""The arrows between packages, as they are written, and the lists of modules in packages' docstrings.
 
-An import counts inside a function and under TYPE_CHECKING too, as both only hide an arrow. Between our own
-packages the order of ARCHITECTURE holds; inside one there is no cycle among imports made at module level;
-third-party packages are allowed by name, per package or per file.
+An import counts inside a function and under TYPE_CHECKING too, as both only hide an arrow. Between our own packages
+the order of ARCHITECTURE holds; inside one there is no cycle among imports made at module level; third-party packages
+are allowed by name, per package or per file.
+
+The docstring of an `__init__` lists its folders and public root modules in reading order, which is the import order:
+
+    errors   Raise InputError, CorruptDataError or RefusedError, by whose fault it is.
+    java/    Reproduce Java's string hash, HashMap order and Random.
+
+A line has exactly four spaces, the name, two spaces at least, and a sentence. What is not listed stands below all that
+is. A folder may list its modules by bullets instead, `- filter: Decide which records of a batch stay.`: then each
+module once, in any order.
 """
 
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from graphlib import CycleError, TopologicalSorter
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Final
 
 import attrs
 
-from tests.architecture.house import PACKAGES, Complaint, Module
+from tests.architecture.house import PACKAGES, Complaint, Module, modules
 
 THIRD_PARTY: Final[dict[str, frozenset[str]]] = {
     "broker": frozenset({"attrs", "sortedcontainers"}),
@@ -55,7 +65,6 @@ THIRD_PARTY_BY_FILE: Final[tuple[tuple[str, frozenset[str]], ...]] = (
     ("log/batches/arrow_columns.py", frozenset({"pyarrow"})),
     ("log/batches/record_columns.py", frozenset({"pyarrow"})),
     # What it opens: an open file, and its bytes as memory.
-    ("log/storage/real_file.py", frozenset({"os", "mmap"})),
     ("log/storage/real_file.py", frozenset({"os", "mmap"})),
     # A codec's kept state serves one thread.
     ("log/codecs/compression.py", frozenset({"threading"})),
@@ -182,3 +191,59 @@ def _base(module: Module, node: ast.ImportFrom) -> str:
 def _may_import_late(module: Module) -> bool:
     """Whether this is of the one command line that loads Spark, and its other commands, only where they are needed."""
     return module.path.startswith("spark_analysis/cli/")
+
+
+# Lists of modules.
+
+_DRAWN: Final = re.compile(r"^ {4}(?P<name>[a-z][a-z0-9_]*/?) {2,}(?P<sentence>\S.*)$", re.MULTILINE)
+_BULLETS: Final = re.compile(r"^- (?P<name>[a-z][a-z0-9_]*/?): (?P<sentence>\S.*)$", re.MULTILINE)
+
+
+def drawn_names(module: Module, form: re.Pattern[str] = _DRAWN) -> list[str]:
+    """Return the names that the docstring of an `__init__` lists, in order, whose lines are sentences."""
+    text = ast.get_docstring(module.tree, clean=False) or ""
+    return [match["name"] for match in form.finditer(text) if module.is_package and match["sentence"].endswith(".")]
+
+
+def check_lists(root: Path, listed: Iterable[Module]) -> Iterator[Complaint]:
+    """Yield packages whose docstring does not list what is on disk, each once, as sentences."""
+    for module in listed:
+        folder = (root / module.path).parent
+        folders = {f"{path.name}/" for path in folder.iterdir() if path.is_dir() and any(path.rglob("*.py"))}
+        there = folders | {path.stem for path in folder.glob("*.py") if not path.stem.startswith("_")}
+        drawn, bullets = drawn_names(module), drawn_names(module, _BULLETS)
+        needs = there if module.name in PACKAGES else folders
+        if drawn or module.name in PACKAGES:
+            lacking, strange = needs - set(drawn), [name for name in drawn if name not in there]
+            if lacking or strange or len(set(drawn)) < len(drawn):
+                text = f"the docstring lists {drawn}; on disk are {sorted(there)}"
+                yield Complaint(module.path, 1, text)
+        if bullets and sorted(bullets) != sorted(there):
+            yield Complaint(module.path, 1, f"the bullets list {sorted(bullets)}; on disk are {sorted(there)}")
+
+
+def check_order(listed: Iterable[Module]) -> Iterator[Complaint]:
+    """Yield every import from a module or folder to one that its package lists below it, wherever it is written."""
+    everything = list(listed)
+    names = {module.name for module in everything}
+    imports = {module.name: imports_of(module, names) for module in everything}
+    for package in everything:
+        order = {name.rstrip("/"): at for at, name in enumerate(drawn_names(package))}
+        for module in everything if order else ():
+            here = _part(package.name, module.name)
+            for found in imports[module.name] if here in order else ():
+                there = _part(package.name, found.target)
+                if there and order[here] < order.get(there, len(order)):
+                    text = f"imports {found.target}, but {package.name} lists {there} below {here}"
+                    yield Complaint(module.path, found.line, text)
+
+
+def list_complaints(root: Path, package: str) -> list[Complaint]:
+    """Return what is wrong with the lists of one top-level package, sorted and each once."""
+    listed = modules(root, packages=(package,))
+    return sorted({*check_lists(root, listed), *check_order(listed)})
+
+
+def _part(package: str, name: str) -> str:
+    """Return the module or folder of `package` in which a dotted name stands, or an empty text outside it."""
+    return name.removeprefix(f"{package}.").split(".", maxsplit=1)[0] if name.startswith(f"{package}.") else ""

@@ -108,21 +108,6 @@ def test_the_code_that_runs_is_the_wheels(installed: Installed) -> None:
     assert str(ROOT) not in done.stdout
 
 
-@pytest.mark.parametrize(
-    ("words", "shown"),
-    [
-        (("--version",), "brokerside, version "),
-        (("assign", "orders:2:2", "--brokers", "0-2"), "orders"),
-        (("recipes",), "demo"),
-        (("log", "--help"), "Usage: brokerside log"),
-    ],
-)
-def test_commands_answer_from_another_folder(installed: Installed, words: tuple[str, ...], shown: str) -> None:
-    done = installed.run("brokerside", *words)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert shown in done.stdout
-
-
 def test_the_main_job_runs_from_another_folder(installed: Installed) -> None:
     done = installed.run("brokerside", "fleet", "demo", "--clusters", "6", "--quiet", "--out", "out")
     assert done.returncode == 0, done.stderr

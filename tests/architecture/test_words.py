@@ -23,7 +23,7 @@ def test_the_list_has_every_package_and_every_command() -> None:
     assert {"brokerside assign", "brokerside fleet", "brokerside log verify", "brokerside fleet --seed"} <= names
 
 
-def test_first_lines_are_those_of_public_names() -> None:
+def test_first_lines_are_those_of_public_names_and_help_that_of_commands_and_options() -> None:
     hold = 'class A:\n    """Hold."""\n    def b(self):\n        """Run."""\n    def _c(self):\n        """No."""\n'
     text = f'"""Do.\n\nMore.\n"""\n{hold}'
     module = Module("broker/a.py", "broker.a", text, ast.parse(text))
@@ -33,8 +33,6 @@ def test_first_lines_are_those_of_public_names() -> None:
         "broker.a:A.b: Run.",
     ]
 
-
-def test_help_is_listed_for_commands_and_options() -> None:
     @click.group()
     def cli() -> None:
         """Keep  a\n    house.\n\n    More."""
@@ -43,15 +41,11 @@ def test_help_is_listed_for_commands_and_options() -> None:
     @click.option("--size", help="Size.")
     @click.option("--loud/--quiet")
     @click.option("--secret", hidden=True)
-    @click.argument("room")
-    def paint(size: str, loud: bool, secret: str, room: str) -> None: ...
+    def paint(size: str, loud: bool, secret: str) -> None: ...
 
     assert [(line.name, line.text) for line in help_lines(cli, "x")] == [
-        ("x", "Keep a house."),
-        ("x paint", ""),
-        ("x paint --size", "Size."),
-        ("x paint --loud/--quiet", ""),
-    ]
+        ("x", "Keep a house."), ("x paint", ""), ("x paint --size", "Size."), ("x paint --loud/--quiet", "")
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ RIDDLES: Final = ("What ", "Who ", "How ", "It ")
 """Openings of a first line that name nobody who acts."""
 
 
-@attrs.frozen
+@attrs.frozen(order=True)
 class Line:
     """One entry of the list: where it belongs, what it names, its text, and whether it is the help of a command."""
 
@@ -33,18 +33,6 @@ class Line:
     name: str
     text: str
     is_help: bool = False
-
-    def __str__(self) -> str:
-        return f"{self.name}: {self.text}"
-
-
-@attrs.frozen(order=True)
-class Failure:
-    """One line that fails, and why."""
-
-    package: str
-    name: str
-    text: str
 
     def __str__(self) -> str:
         return f"{self.name}: {self.text}"
@@ -80,18 +68,18 @@ def everything() -> list[Line]:
     return [*first_lines(modules(ROOT)), *help_lines(brokerside)]
 
 
-def check_lines(lines: Iterable[Line]) -> Iterator[Failure]:
+def check_lines(lines: Iterable[Line]) -> Iterator[Line]:
     """Yield every line with an opening or a word that is not allowed, and help that is missing or is no sentence."""
     for line in lines:
         if line.text.startswith(RIDDLES):
-            yield Failure(line.package, line.name, f"begins with {line.text.split()[0]!r}: {line.text}")
+            yield Line(line.package, line.name, f"begins with {line.text.split()[0]!r}: {line.text}")
         if word := PRIVATE_WORDS.search(line.text):
-            yield Failure(line.package, line.name, f"says {word[0]!r}: {line.text}")
+            yield Line(line.package, line.name, f"says {word[0]!r}: {line.text}")
         if line.is_help and not line.text.endswith("."):
-            yield Failure(line.package, line.name, f"is no sentence: {line.text}" if line.text else "has no help")
+            yield Line(line.package, line.name, f"is no sentence: {line.text}" if line.text else "has no help")
 
 
-def failures() -> list[Failure]:
+def failures() -> list[Line]:
     """Return everything that fails, sorted."""
     return sorted(check_lines(everything()))
 
