@@ -1,16 +1,12 @@
 """Run consumer groups: consumers as machines, one group alone, and groups in the replicated cluster.
 
 client/               Model a consumer of each group protocol as a machine without I/O.
-layout                Map topics and groups to the cluster's numbered partitions.
-commits               Check that some order of the commits explains each committed offset that members were shown.
-withheld              Note partitions that a cooperative rebalance leaves unassigned (L8).
-common/               Share events, coordinator settings, stored records, checks and counts.
-unreported            Note partitions that static members own and have not reported (G2).
-connection_messages   Define the messages between group members and the coordinators on brokers, and their timers.
-held                  Hold back a coordinator's response until the records before it are committed.
+plan                  Lay out topics and groups, and draw the members of a run's groups and the events of each.
+history               Count the consumers' work, and check that some order of the commits explains what members saw.
+invariants            Define G1 to G10 and GS as functions of a coordinator and its clients.
+weaknesses            Note partitions for which Kafka itself breaks G2 and L8.
+connections           Define the messages between members and coordinators, and keep both ends of their connections.
 offsets_log           Write and read the log of a partition of `__consumer_offsets`.
-plan                  Draw the members of a run's groups, and the events of each member, from the run's seed.
-connections           Keep both ends of the connections between members and brokers.
 fetching              Fetch for a group's member from the leaders of its partitions, ahead of its polls.
 shard                 Coordinate the groups of one partition of `__consumer_offsets`, on the broker that leads it.
 member                Run a member in the cluster: its consumer, connections, fetches and plan.
@@ -23,12 +19,10 @@ cli                   Run `brokerside groups assign|herd|simulate`, the commands
 
 from __future__ import annotations
 
-from replication.groups.common.counts import GroupCounts
-from replication.groups.common.events import Event, EventKind
-from replication.groups.common.invariants import GROUP_INVARIANTS
 from replication.groups.extension import GroupsExtension
-from replication.groups.layout import Layout
-from replication.groups.plan import GroupsPlan, MemberPlan, with_groups
+from replication.groups.history import GroupCounts
+from replication.groups.invariants import GROUP_INVARIANTS
+from replication.groups.plan import Event, EventKind, GroupsPlan, Layout, MemberPlan, with_groups
 
 __all__ = (
     "GROUP_INVARIANTS",

@@ -9,34 +9,137 @@ Source: ours; the invariants name theirs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import Generic, TypeVar
 
 import attrs
 
 from broker.error_codes import ErrorCode
-from broker.group.classic import Ticket
-from broker.group.messages import OffsetCommitRequest
+from broker.group.classic import GroupState, Ticket
+from broker.group.consumer import ConsumerGroup, ConsumerGroupState
+from broker.group.members import MemberId
+from broker.group.messages import OffsetCommitRequest, OffsetCommitResponse
+from broker.group.protocol import read_assignment
 from broker.group.records import CommittedOffset, OffsetKey, read_committed_offset, read_key
-from broker.group.service import GroupService
+from broker.group.service import GroupService, Request
 from broker.ids import BrokerId, Offset, TopicPartition
 from broker.units import TimeMs
 from replication.checkers import Finding
+from replication.groups import invariants
 from replication.groups.client.client import Client
-from replication.groups.commits import Loss
-from replication.groups.common import invariants
-from replication.groups.common.coordinator_checks import CommitFence, ServiceChecker
-from replication.groups.common.invariants import Broken
-from replication.groups.connection_messages import GroupRequest, GroupResponse, ShardRead
+from replication.groups.client.messages import Response
+from replication.groups.connections import GroupRequest, GroupResponse, ShardRead
+from replication.groups.history import Loss
 from replication.groups.hosted_coordinator import HostedCoordinator
-from replication.groups.layout import Layout
+from replication.groups.invariants import Broken
 from replication.groups.member import Member
 from replication.groups.offsets_log import records_of
+from replication.groups.plan import Layout
 from replication.groups.shard import Shard
-from replication.groups.unreported import UnreportedPartitions
-from replication.groups.withheld import WithheldPartitions
+from replication.groups.weaknesses import UnreportedPartitions, WithheldPartitions
 from replication.roles.messages import CONTROLLER, HostedMessage, Message, NodeId, ProduceResponse
 from replication.roles.outbox import Outbox
 from replication.simulation.cluster import Cluster
+
+
+def fingerprint(service: GroupService) -> object:
+    """Return a value that changes when the group's members, generation, state or assignments do."""
+    if service.is_consumer_group:
+        return id(service), service.consumer.group
+    group = service.classic.group
+    return id(service), group.state, group.generation, tuple(group.members)
+
+
+def given(service: GroupService) -> Mapping[MemberId, frozenset[TopicPartition]] | None:
+    """Return each member's assignment in a stable group; None where the group is not stable."""
+    if service.is_consumer_group:
+        modern = service.consumer.group
+        return dict(modern.target) if modern.state is ConsumerGroupState.STABLE else None
+    group = service.classic.group
+    if group.state is not GroupState.STABLE:
+        return None
+    return {
+        member_id: read_assignment(member.assignment) if member.assignment else frozenset()
+        for member_id, member in group.members.items()
+    }
+
+
+def is_settled(service: GroupService, clients: Iterable[Client], partition_counts: Mapping[str, int]) -> bool:
+    """Return whether the group is stable, all members run, and they own every partition as assigned."""
+    shares = given(service)
+    alive = {client.member_id: client for client in clients}
+    if shares is None or shares.keys() - alive.keys():
+        return False
+    if any(alive[member_id].subscriptions.owned != share for member_id, share in shares.items()):
+        return False
+    topics = {topic for client in alive.values() for topic in client.spec.topics}
+    return sum(map(len, shares.values())) == sum(partition_counts.get(topic, 0) for topic in topics)
+
+
+Key = TypeVar("Key", bound=Hashable)
+
+
+@attrs.define
+class ServiceChecker:
+    """Check one coordinator's group without looking at any client."""
+
+    service: GroupService
+    _fingerprint: object = None
+    _before: ConsumerGroup | None = None
+
+    def has_changed(self) -> bool:
+        """Return whether the group has changed since the last call."""
+        before, self._fingerprint = self._fingerprint, fingerprint(self.service)
+        return before != self._fingerprint
+
+    def broken(self) -> Iterator[Broken]:
+        """Yield the invariants that the group breaks now, or broke since the state last checked."""
+        if not self.service.is_consumer_group:
+            yield from invariants.legal_transition(self.service.classic.group)
+            yield from invariants.generation_ownership(self.service.classic.group)
+            return
+        group = self.service.consumer.group
+        for check in invariants.CONSUMER_CHECKS:
+            yield from check(group)
+        if self._before is not None:
+            yield from invariants.legal_epochs(self._before, group)
+        self._before = group
+
+
+class CommitFence(Generic[Key]):
+    """Track commits under way whose sender was no current member when they arrived; `Key` names a request."""
+
+    def __init__(self) -> None:
+        self._stale: dict[Key, MemberId] = {}
+
+    def asked(self, key: Key, service: GroupService, request: Request) -> None:
+        """Record a commit that the coordinator must refuse."""
+        if isinstance(request, OffsetCommitRequest) and not is_from_current(service, request):
+            self._stale[key] = request.member_id
+
+    def accepted(self, key: Key, response: Response) -> MemberId | None:
+        """Return the sender of a wrongly accepted commit (G7); None for all other responses."""
+        if not isinstance(response, OffsetCommitResponse):
+            return None
+        member_id = self._stale.pop(key, None)
+        return member_id if ErrorCode.NONE in response.errors else None
+
+
+def is_from_current(service: GroupService, request: OffsetCommitRequest) -> bool:
+    """Return whether a current member sent this commit; a classic group between JoinGroup and SyncGroup has none.
+
+    A member of a consumer group may use a former epoch for partitions that it has held since then (KIP-1251).
+    """
+    if service.is_consumer_group:
+        member = service.consumer.group.members.get(request.member_id)
+        if member is None or not request.commits:
+            return member is not None and member.epoch == request.generation
+        epochs = member.assignment_epochs
+        held_from = max(epochs.get(each.partition, member.epoch) for each in request.commits)
+        return held_from <= request.generation <= member.epoch
+    group = service.classic.group
+    is_member = request.member_id in group.members and request.generation == group.generation
+    return is_member and group.state is not GroupState.COMPLETING_REBALANCE
 
 
 @attrs.define

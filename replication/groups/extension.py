@@ -21,18 +21,16 @@ from broker.ids import BrokerId, TopicPartition, partition_id
 from broker.releases import NEWEST, Release
 from broker.units import TimeMs
 from replication.checkers import Finding
-from replication.groups.checker import GroupChecker
+from replication.groups.checker import GroupChecker, given
+from replication.groups.client.assigning import DEFAULT_ASSIGNORS, GroupProtocol
 from replication.groups.client.messages import Died, Note, Send
-from replication.groups.client.protocols import DEFAULT_ASSIGNORS, GroupProtocol
-from replication.groups.commits import CommitHistory, CommitMade, Loss, OffsetShown
-from replication.groups.common.coordinator import service_options
-from replication.groups.common.counts import GroupCounts
-from replication.groups.common.invariants import Broken
-from replication.groups.common.views import given
-from replication.groups.connection_messages import GroupResponse, ShardRead
+from replication.groups.connections import GroupResponse, ShardRead
+from replication.groups.history import CommitHistory, CommitMade, GroupCounts, Loss, OffsetShown
 from replication.groups.hosted_coordinator import HostedCoordinator, HostedRoleOptions
+from replication.groups.invariants import Broken
 from replication.groups.member import Member
 from replication.groups.plan import GroupsPlan, MemberPlan, draw_plan
+from replication.groups.shard import service_options
 from replication.roles.hosted import Host
 from replication.roles.messages import CONTROLLER, Message, NodeId, PartitionRecord
 from replication.roles.outbox import Outbox

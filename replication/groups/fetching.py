@@ -17,9 +17,9 @@ from broker.error_codes import ErrorCode
 from broker.ids import NO_LEADER, BrokerId, Offset, TopicPartition
 from broker.units import DurationMs, TimeMs
 from log.batches.in_buffer import batches_in
-from replication.groups.client.subscription_state import SubscriptionState
-from replication.groups.connection_messages import FetchNext
-from replication.groups.layout import Layout
+from replication.groups.client.client import SubscriptionState
+from replication.groups.connections import FetchNext
+from replication.groups.plan import Layout
 from replication.roles.messages import (
     Address,
     ConsumerFetch,

@@ -23,11 +23,9 @@ from broker.group.service import ServiceOptions
 from broker.ids import NO_LEADER, BrokerId, LeaderEpoch
 from broker.units import DurationMs, TimeMs
 from replication.groups.client.messages import Request, Response, TopicMetadataRequest, TopicMetadataResponse
-from replication.groups.common.coordinator import refusal
-from replication.groups.connection_messages import GroupRequest, RequestProbe, ShardDue, ShardRead
-from replication.groups.connections import BrokerEnds, Caller
-from replication.groups.layout import Layout
-from replication.groups.shard import Shard
+from replication.groups.connections import BrokerEnds, Caller, GroupRequest, RequestProbe, ShardDue, ShardRead
+from replication.groups.plan import Layout
+from replication.groups.shard import Shard, refusal
 from replication.roles.hosted import Host
 from replication.roles.messages import Address, Message, ProduceResponse
 from replication.roles.outbox import Outbox

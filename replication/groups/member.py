@@ -17,11 +17,16 @@ from broker.group.consumer import ConsumerGroupHeartbeatRequest
 from broker.group.messages import OffsetCommitRequest
 from broker.ids import BrokerId
 from broker.units import DurationMs, TimeMs
-from replication.groups.client.client import Client
+from replication.groups.client.assigning import GroupProtocol
+from replication.groups.client.classic_client import ClassicClient
+from replication.groups.client.client import Client, Feed
+from replication.groups.client.consumer_client import ConsumerClient
+from replication.groups.client.link import ClientSpec
 from replication.groups.client.messages import Died, Note, Output, PartitionsRevoked, Request, Send, Why
-from replication.groups.client.protocols import new_client
-from replication.groups.common.events import Event, EventKind
-from replication.groups.connection_messages import (
+from replication.groups.connections import (
+    LOST,
+    PROBE_MS,
+    ClientEnds,
     Due,
     EventDue,
     FetchNext,
@@ -31,10 +36,8 @@ from replication.groups.connection_messages import (
     ProbeDue,
     ProbeResult,
 )
-from replication.groups.connections import LOST, PROBE_MS, ClientEnds
 from replication.groups.fetching import Fetcher
-from replication.groups.layout import Layout
-from replication.groups.plan import TRACE_TEXTS, MemberPlan
+from replication.groups.plan import TRACE_TEXTS, Event, EventKind, Layout, MemberPlan
 from replication.roles.messages import ConsumerFetchResponse, Message, MetadataResponse, NodeId
 from replication.roles.outbox import Outbox
 from replication.simulation.options import Options
@@ -266,3 +269,10 @@ def _reports(request: Request) -> bool:
     return isinstance(request, HeartbeatRequest) or (
         isinstance(request, ConsumerGroupHeartbeatRequest) and request.owned is not None
     )
+
+
+def new_client(spec: ClientSpec, protocol: GroupProtocol, feed: Feed, entropy: RandomSource) -> Client:
+    """Return a consumer of this protocol that has not started; `entropy` serves the assignors of a classic leader."""
+    if protocol is GroupProtocol.CONSUMER:
+        return ConsumerClient(spec, feed)
+    return ClassicClient(spec, feed, entropy)

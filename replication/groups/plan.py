@@ -1,13 +1,22 @@
-"""Draw the members of a run's groups, and the events of each member, from the run's seed.
+"""Lay out a run's topics and groups, and draw its members and the events of each member from the run's seed.
 
-Constraints: a plan depends on the options alone. All members start within the first seconds; a member that crashes or
-closes is started again, and all run at the end. The last event is over before the safety phase ends.
+Constraints: topics take the ordinary partitions in turn, all of them; the internal partitions after them are
+`__consumer_offsets`. A plan depends on the options alone. All members start within the first seconds; a member that
+crashes or closes is started again, and all run at the end. The last event is over before the safety phase ends.
 
-Source: ours; the kinds of events are those of `replication.groups.common.events`.
+Example:
+
+    >>> from broker.ids import PartitionId
+    >>> layout = Layout((("a", 2), ("b", 1)), 3)
+    >>> layout.number_of(TopicPartition("b", PartitionId(0))), layout.of_group("my-group")
+    (2, 3)
+
+Source: Kafka's GroupCoordinatorService.partitionFor for the partition of a group; the rest is ours.
 """
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Final
@@ -18,16 +27,116 @@ from broker.draws import exponential
 from broker.entropy import RandomSource, SplitMix64, derive
 from broker.errors import UsageError
 from broker.group.members import InstanceId
+from broker.group.routing import offsets_partition
 from broker.group.service import ServiceOptions
+from broker.ids import TopicPartition
 from broker.releases import NEWEST, Release
 from broker.units import DurationMs, TimeMs
 from broker.wording import counted
-from replication.groups.client.options import ClientOptions, ClientSpec
-from replication.groups.client.protocols import DEFAULT_ASSIGNORS, GroupProtocol
-from replication.groups.client.subscription_state import Feed
-from replication.groups.common.events import CLUSTER_KINDS, Event, EventKind
-from replication.groups.layout import Layout
+from replication.groups.client.assigning import DEFAULT_ASSIGNORS, GroupProtocol
+from replication.groups.client.client import Feed
+from replication.groups.client.link import ClientOptions, ClientSpec
 from replication.simulation.options import Options
+
+
+@attrs.frozen
+class Layout:
+    """Hold topics with partition counts, and the number of partitions of `__consumer_offsets`."""
+
+    topics: tuple[tuple[str, int], ...]
+    offsets_partition_count: int
+
+    @property
+    def first_internal(self) -> int:
+        """Return the number of the first partition of `__consumer_offsets`, after those of all topics."""
+        return sum(count for _, count in self.topics)
+
+    def is_internal(self, number: int) -> bool:
+        """Return whether a number is that of a partition of `__consumer_offsets`.
+
+        Topics that are deleted and created again get numbers behind those of all others.
+        """
+        return 0 <= number - self.first_internal < self.offsets_partition_count
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """Return the partition count of each topic."""
+        return dict(self.topics)
+
+    def number_of(self, partition: TopicPartition) -> int:
+        """Return the cluster-wide number of a topic's partition."""
+        before = 0
+        for name, count in self.topics:
+            if name == partition.topic:
+                assert partition.partition < count, partition
+                return before + partition.partition
+            before += count
+        raise AssertionError(f"there is no topic {partition.topic}")
+
+    def of_group(self, group_id: str) -> int:
+        """Return the cluster-wide number of the `__consumer_offsets` partition that stores a group."""
+        return self.first_internal + offsets_partition(group_id, self.offsets_partition_count)
+
+
+class EventKind(enum.Enum):
+    """Name the kinds of events; the value is used in files."""
+
+    START = "start"
+    """A member's process starts, or starts again."""
+
+    CLOSE = "close"
+    """A member's process closes its consumer: it leaves its group, unless it is static."""
+
+    CRASH = "crash"
+    """A member's process dies without a word to the coordinator."""
+
+    BOUNCE = "bounce"
+    """A member's process closes its consumer, and starts again after `for_ms`."""
+
+    STALL = "stall"
+    """A member's application does not poll for `for_ms`; the consumer's own threads go on."""
+
+    FREEZE = "freeze"
+    """A member's whole process stands still for `for_ms`, as in a long garbage collection."""
+
+    CRASH_LEADING = "crash-leading"
+    """A member's process dies when its JoinGroup response says that it leads, before it assigns."""
+
+    TWIN = "twin"
+    """A second process starts with the member's group.instance.id."""
+
+    HOLD_COMMITS = "hold-commits"
+    """A member's commits of the next `for_ms` arrive only after that time."""
+
+    LOSE_ANSWER = "lose-answer"
+    """The response to a member's next heartbeat is lost; in a consumer group, to the next that reports what it owns."""
+
+    ADD_PARTITIONS = "add-partitions"
+    """A topic has `count` partitions from now on."""
+
+    FAILOVER = "failover"
+    """The coordinator's broker dies, and starts again after `for_ms`."""
+
+
+CLUSTER_KINDS: Final = (EventKind.START, EventKind.CRASH, EventKind.CLOSE, EventKind.STALL, EventKind.FREEZE)
+"""The kinds that are drawn for members in a cluster under faults."""
+
+
+@attrs.frozen
+class Event:
+    """Describe one event; `target` names a member or a topic, and is empty if the event is listed with its member."""
+
+    at_ms: TimeMs
+    kind: EventKind
+    for_ms: DurationMs = attrs.field(default=DurationMs(0))
+    target: str = ""
+    count: int = 0
+
+    def __str__(self) -> str:
+        lasting = f" for {self.for_ms:,} ms" if self.for_ms else ""
+        count = f" to {self.count}" if self.count else ""
+        return f"{self.kind.value} {self.target}{count}{lasting}".replace("  ", " ")
+
 
 GROUP_COUNT_MAX: Final = 50
 _PLAN_STREAM: Final = 6

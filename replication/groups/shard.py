@@ -34,15 +34,33 @@ GroupCoordinatorService.fetchOffsets, CoordinatorRuntime.waitForPendingWrites an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
-from typing import Final
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Final, TypeAlias
 
 import attrs
 
-from broker.entropy import RandomSource
+from broker.entropy import RandomSource, SplitMix64
 from broker.error_codes import ErrorCode
-from broker.group.classic import HeartbeatRequest, HeartbeatResponse, Ticket
-from broker.group.messages import OffsetFetchRequest
+from broker.group.classic import (
+    ClassicOptions,
+    HeartbeatRequest,
+    HeartbeatResponse,
+    JoinGroupRequest,
+    JoinGroupResponse,
+    LeaveGroupRequest,
+    LeaveGroupResponse,
+    SyncGroupRequest,
+    SyncGroupResponse,
+    Ticket,
+)
+from broker.group.consumer import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+    ConsumerOptions,
+    GroupContext,
+)
+from broker.group.messages import OffsetCommitRequest, OffsetCommitResponse, OffsetFetchRequest, OffsetFetchResponse
+from broker.group.offsets import OffsetOptions
 from broker.group.service import (
     Append,
     GroupService,
@@ -53,17 +71,114 @@ from broker.group.service import (
     Response,
     ServiceOptions,
 )
+from broker.ids import Offset
+from broker.releases import NEWEST, Release
 from broker.units import DurationMs, TimeMs
-from replication.groups.common.coordinator import refusal
-from replication.groups.common.journal import Journal, Uncommitted
-from replication.groups.connection_messages import ShardDue
-from replication.groups.connections import Caller
-from replication.groups.held import Finish, Held, fetch_later, reply_later, shows_state
-from replication.groups.offsets_log import batch_of, read_groups
+from replication.groups.client.assigning import ServerSideAssignor
+from replication.groups.connections import Caller, ShardDue
+from replication.groups.offsets_log import Journal, Uncommitted, batch_of, read_groups
 from replication.roles.hosted import Host
 from replication.roles.messages import ProduceResponse
 from replication.roles.outbox import Outbox
 from replication.roles.replica_log import ReplicaLog
+
+
+def service_options(
+    assignor: str,
+    topics: Mapping[str, int],
+    seed: int,
+    *,
+    offsets_retention_ms: DurationMs | None = None,
+    assignment_interval_ms: DurationMs | None = None,
+    release: Release = NEWEST,
+) -> ServiceOptions:
+    """Return the settings of a coordinator that assigns consumer groups by `assignor`.
+
+    The coordinator looks up the partition counts in `topics` whenever it assigns, so a topic may grow there.
+    """
+    options = ConsumerOptions(release=release)
+    if assignment_interval_ms is not None:
+        options = attrs.evolve(options, assignment_interval_ms=assignment_interval_ms)
+    return ServiceOptions(
+        classic=ClassicOptions(),
+        context=GroupContext(
+            options=options,
+            assignors=(ServerSideAssignor.load(assignor, SplitMix64(seed)),),
+            topics=topics,
+        ),
+        offsets=OffsetOptions() if offsets_retention_ms is None else OffsetOptions(retention_ms=offsets_retention_ms),
+    )
+
+
+def refusal(request: Request, ticket: Ticket, error: ErrorCode) -> Response:
+    """Return the response that refuses `request` as a whole with `error`."""
+    match request:
+        case JoinGroupRequest():
+            return JoinGroupResponse(ticket=ticket, error=error, member_id=request.member_id)
+        case SyncGroupRequest():
+            return SyncGroupResponse(ticket=ticket, error=error)
+        case HeartbeatRequest():
+            return HeartbeatResponse(ticket=ticket, error=error)
+        case LeaveGroupRequest():
+            return LeaveGroupResponse(ticket=ticket, error=error)
+        case ConsumerGroupHeartbeatRequest():
+            return ConsumerGroupHeartbeatResponse(error=error, member_id=request.member_id, epoch=request.epoch)
+        case OffsetCommitRequest():
+            return OffsetCommitResponse((error,) * len(request.commits))
+        case OffsetFetchRequest():
+            return OffsetFetchResponse(error=error)
+
+
+Finish: TypeAlias = Callable[[ErrorCode, TimeMs], tuple[Output, ...]]
+"""What comes of what is held: NONE if all before it is committed, REQUEST_TIMED_OUT if that has taken too long, and
+NOT_COORDINATOR if the broker has ceased to lead."""
+
+
+@attrs.frozen
+class Held:
+    """Hold a request until the records before `end_offset` are committed, at most until `due_ms`."""
+
+    service: GroupService
+    finish: Finish
+    end_offset: Offset
+    due_ms: TimeMs
+
+
+def shows_state(request: Request, reply: Reply) -> bool:
+    """Return whether a response is that of a ConsumerGroupHeartbeat without an error.
+
+    In Kafka an operation that is refused has no records to wait for.
+    """
+    response = reply.response
+    if not isinstance(response, ConsumerGroupHeartbeatResponse):
+        return False
+    assert isinstance(request, ConsumerGroupHeartbeatRequest), request
+    return response.error is ErrorCode.NONE
+
+
+def fetch_later(service: GroupService, ticket: Ticket, request: OffsetFetchRequest) -> Finish:
+    """Return a function that handles an OffsetFetch later, or answers NOT_COORDINATOR."""
+
+    def finish(error: ErrorCode, now_ms: TimeMs) -> tuple[Output, ...]:
+        if error is ErrorCode.NONE:
+            return service.handle(ticket, request, now_ms)
+        return (Reply(ticket, refusal(request, ticket, ErrorCode.NOT_COORDINATOR)),)
+
+    return finish
+
+
+def reply_later(request: Request, reply: Reply) -> Finish:
+    """Return a function that sends a response later, or refuses its request."""
+
+    def finish(error: ErrorCode, now_ms: TimeMs) -> tuple[Output, ...]:
+        if error is ErrorCode.NONE:
+            return (reply,)
+        is_late = error is ErrorCode.REQUEST_TIMED_OUT
+        told = ErrorCode.COORDINATOR_NOT_AVAILABLE if is_late else ErrorCode.NOT_COORDINATOR
+        return (Reply(reply.ticket, refusal(request, reply.ticket, told)),)
+
+    return finish
+
 
 _COMMITTED = (ErrorCode.NONE, ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
 """Results after which the high watermark has passed an append; a coordinator ignores that the ISR is small by then."""

@@ -20,8 +20,7 @@ from broker.units import MINUTE_MS, DurationMs
 from broker.wording import counted
 from replication.checkers import Finding
 from replication.groups.extension import GroupsExtension
-from replication.groups.layout import Layout
-from replication.groups.plan import GroupsPlan, MemberPlan
+from replication.groups.plan import GroupsPlan, Layout, MemberPlan
 from replication.roles.settings import RoleSettings
 from replication.scenarios.result import ScenarioResult
 from replication.simulation.cluster import Cluster

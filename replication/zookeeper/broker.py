@@ -1,26 +1,13 @@
 """Model a broker of the ZooKeeper era: it applies the controller's requests, and may be the controller itself.
 
-What it decides: which requests of a controller the broker applies, when it tries to become controller, and how it
-stops.
+Constraints: a request with an older controller epoch than the newest known, for an earlier broker epoch or of an older
+leader epoch changes nothing. The controller sends each broker its own requests, and they may arrive in any order: a
+broker knows the last request that it received for a partition, not the controller's last decision. This is the weakness
+of ZooKeeper mode, and the reason why replicas check leader epochs in each other's requests.
 
-Goals, most important first:
-1. A request with an older controller epoch than the newest known changes nothing.
-2. A request for an earlier broker epoch, or of an older leader epoch, changes nothing.
-3. A broker that stops hands over its leaderships before its session ends.
-
-Constraints: the controller sends each broker its own requests, and they may arrive in any order: a broker knows the
-last request that it received for a partition, not the controller's last decision. This is the weakness of ZooKeeper
-mode, and the reason why replicas check leader epochs in each other's requests.
-
-How: every broker tries to create the znode /controller; one succeeds and becomes controller
-(`replication.zookeeper.kafka_controller`). A watch that fires, or a due heartbeat, makes the controller read the znodes
-again. A broker that wants to stop sends ControlledShutdown with each heartbeat; once the controller agrees, or after
-`STOP_ATTEMPTS_MAX` requests, it ends its session.
-
-Example: broker 0 leads and dies. When its session has expired, ZooKeeper notifies the controller, broker 1, which
-reads, writes leader 1 in leader epoch 1, and sends LeaderAndIsr to brokers 1 and 2.
-
-Left out: the cancelling of a controlled shutdown; here it ends the session too, and the broker opens another.
+How: every broker tries to create the znode /controller; one succeeds. A watch that fires, or a due heartbeat, makes the
+controller read the znodes again. A broker that wants to stop sends ControlledShutdown with each heartbeat; once the
+controller agrees, or after `STOP_ATTEMPTS_MAX` requests, it ends its session; one that goes on opens another.
 
 Source: Kafka core KafkaController, KafkaServer.controlledShutdown, ControllerChannelManager and
 ReplicaManager.becomeLeaderOrFollower and stopReplicas, 2.8; KIP-380, KIP-570.

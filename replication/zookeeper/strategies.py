@@ -3,24 +3,8 @@
 What it decides: which replica leads, by the occasion; the change of the partition that follows from it is made by
 `replication.rules.partition_change`.
 
-Goals, most important first:
-1. The elected replica is in sync, except for an offline partition whose topic allows an unclean election.
-2. An election without a result has failed: it writes nothing, and the partition keeps its state.
-
-Constraints: ties are decided by the order of the assignment; the current leader has no preference.
-
-How:
-- OFFLINE, for new partitions and those whose leader is gone: the first live replica in sync; all others that are not
-  live leave the ISR in the same write. If none is in sync and unclean election is allowed, the first live replica.
-- REASSIGN, when all replicas of the target are in sync: the leader if it stays a replica and lives, else the first
-  live replica of the target in sync.
-- PREFERRED: the first replica of the assignment, or nobody.
-- CONTROLLED_SHUTDOWN: the first replica in sync on a broker that does not stop; those on stopping brokers leave.
-
-Example: replicas (0, 1, 2), ISR (0, 1, 2); 0, which leads, and 1 are gone: OFFLINE elects 2 with ISR (2,),
-in one leader epoch.
-
-Left out: several partitions in one write.
+Constraints: the elected replica is in sync, except for an offline partition whose topic allows an unclean election. An
+election without a result writes nothing. Ties are decided by the order of the assignment.
 
 Source: Kafka core controller Election and PartitionLeaderElectionAlgorithms, KafkaController.
 moveReassignedPartitionLeaderIfRequired, 2.8 and 4.3.1.

@@ -25,13 +25,17 @@ from broker.small_files import read_small
 from broker.units import DurationMs
 from broker.wording import unknown
 from replication.groups.alone.chart import to_html, to_svg
-from replication.groups.alone.group_run import GroupRun, run_group
-from replication.groups.alone.scenario import MEMBER_COUNT_MAX, PARTITION_COUNT_MAX, SingleGroupScenario
-from replication.groups.alone.scenario_file import EVENTS_BYTES_MAX, read_scenario
+from replication.groups.alone.group_run import GroupRun, figures, lines, run_group
+from replication.groups.alone.scenario import (
+    EVENTS_BYTES_MAX,
+    MEMBER_COUNT_MAX,
+    PARTITION_COUNT_MAX,
+    SingleGroupScenario,
+    read_scenario,
+)
 from replication.groups.alone.scenarios import SCENARIOS
 from replication.groups.alone.seeded_scenario import Shape, seeded_scenario
-from replication.groups.alone.table import figures, lines
-from replication.groups.client.protocols import GroupProtocol
+from replication.groups.client.assigning import GroupProtocol
 
 _ALL: Final = "all"
 _FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)

@@ -21,10 +21,10 @@ from broker.ids import TopicPartition
 from placement.consumer.group import Group, Topic
 from placement.consumer.group import Member as GroupMember
 from placement.consumer.optimum import optimum_of
+from replication.groups.checker import fingerprint, is_settled
 from replication.groups.client.messages import Died, Note, PartitionsAssigned, PartitionsRevoked, PollExpired
-from replication.groups.common.events import Event
-from replication.groups.common.views import fingerprint, is_settled
 from replication.groups.member import Member
+from replication.groups.plan import Event
 
 _POLL: Final = "max.poll.interval.ms"
 """The reason of a departure by a client whose application did not poll."""

@@ -13,6 +13,8 @@ Example:
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Final
 
 import attrs
@@ -23,7 +25,7 @@ from broker.errors import UsageError
 from broker.units import MINUTE_MS, SECOND_MS, DurationMs, TimeMs
 from broker.wording import counted
 from replication.groups.alone.scenario import MemberSpec, SingleGroupScenario
-from replication.groups.common.events import Event, EventKind
+from replication.groups.plan import Event, EventKind
 
 _PLAN_STREAM: Final = 10
 _BETWEEN_MS_MEAN: Final = 45 * SECOND_MS
@@ -32,16 +34,18 @@ _QUIET_MS: Final = 3 * MINUTE_MS
 _STATIC_EVERY: Final = 3
 _RESTART_MS: Final = DurationMs(30 * SECOND_MS)
 _TOPIC: Final = "records"
-_ROLLS: Final = (
-    (EventKind.CRASH, 3),
-    (EventKind.CLOSE, 3),
-    (EventKind.BOUNCE, 4),
-    (EventKind.STALL, 2),
-    (EventKind.FREEZE, 2),
-    (EventKind.ADD_PARTITIONS, 1),
-    (EventKind.FAILOVER, 2),
-    (EventKind.HOLD_COMMITS, 1),
-    (EventKind.LOSE_ANSWER, 1),
+_ROLLS: Final[Mapping[EventKind, int]] = MappingProxyType(
+    {
+        EventKind.CRASH: 3,
+        EventKind.CLOSE: 3,
+        EventKind.BOUNCE: 4,
+        EventKind.STALL: 2,
+        EventKind.FREEZE: 2,
+        EventKind.ADD_PARTITIONS: 1,
+        EventKind.FAILOVER: 2,
+        EventKind.HOLD_COMMITS: 1,
+        EventKind.LOSE_ANSWER: 1,
+    }
 )
 """How often each kind comes, in parts of all."""
 
@@ -75,57 +79,58 @@ def seeded_scenario(seed: int, shape: Shape) -> SingleGroupScenario:
         title=f"{counted(shape.members, 'member')}, {counted(shape.partitions, 'partition')}, {minutes}",
         topics=((_TOPIC, shape.partitions),),
         members=members,
-        events=_Planner(seed, shape, members, duration_ms).events(),
+        events=_Planner(seed, shape, [member.name for member in members], duration_ms - _QUIET_MS).events(),
         duration_ms=duration_ms,
         restart_ms=_RESTART_MS,
     )
 
 
 class _Planner:
-    """Draws events, and tracks which members are free for the next one."""
+    """Draw events, and track which members are free for the next one."""
 
-    def __init__(self, seed: int, shape: Shape, members: tuple[MemberSpec, ...], duration_ms: DurationMs) -> None:
+    def __init__(self, seed: int, shape: Shape, names: list[str], end_ms: int) -> None:
         self._entropy = SplitMix64(derive(seed, _PLAN_STREAM))
-        self._members = members
-        self._end_ms = duration_ms - _QUIET_MS
+        self._end_ms = end_ms
         self._partition_count = shape.partitions
         self._events: list[Event] = []
-        self._free_ms = {member.name: 0 for member in members}
+        self._free_ms = dict.fromkeys(names, 0)
         """From when on nothing else is going on with each member."""
 
     def events(self) -> tuple[Event, ...]:
         """Return the events in order of time."""
-        for member in self._members:
-            self._add(self._entropy.next_int_bound(5 * SECOND_MS), EventKind.START, member.name)
+        for name in self._free_ms:
+            self._add(self._entropy.next_int_bound(5 * SECOND_MS), EventKind.START, name)
         now_ms = MINUTE_MS
         while (now_ms := now_ms + self._between_ms()) < self._end_ms:
-            self._roll(now_ms)
+            self._draw(now_ms, self._kind())
         return tuple(sorted(self._events, key=lambda event: event.at_ms))
 
     def _between_ms(self) -> int:
         return SECOND_MS + min(exponential(self._entropy, _BETWEEN_MS_MEAN), _BETWEEN_MS_MAX)
 
-    def _roll(self, now_ms: int) -> None:
-        kind = self._kind()
+    def _kind(self) -> EventKind:
+        left = self._entropy.next_int_bound(sum(_ROLLS.values()))
+        for kind, parts in _ROLLS.items():
+            if left < parts:
+                return kind
+            left -= parts
+        raise AssertionError(left)
+
+    def _draw(self, now_ms: int, kind: EventKind) -> None:
+        free = [name for name, free_ms in self._free_ms.items() if free_ms <= now_ms]
         if kind is EventKind.FAILOVER:
             self._add(now_ms, kind, for_ms=2 * SECOND_MS + self._entropy.next_int_bound(8 * SECOND_MS))
         elif kind is EventKind.ADD_PARTITIONS:
             self._partition_count += 1 + self._entropy.next_int_bound(2)
             self._add(now_ms, kind, _TOPIC, count=self._partition_count)
-        else:
-            self._roll_member(now_ms, kind)
-
-    def _roll_member(self, now_ms: int, kind: EventKind) -> None:
-        free = [name for name, free_ms in self._free_ms.items() if free_ms <= now_ms]
-        if len(free) < 2:
-            return
-        name = free[self._entropy.next_int_bound(len(free))]
-        for_ms = self._lasting_ms(kind)
-        is_back = kind in (EventKind.CRASH, EventKind.CLOSE)
-        self._add(now_ms, kind, name, for_ms=0 if is_back else for_ms)
-        if is_back:
-            self._add(now_ms + for_ms, EventKind.START, name)
-        self._free_ms[name] = now_ms + for_ms + 10 * SECOND_MS
+        elif len(free) > 1:
+            name = free[self._entropy.next_int_bound(len(free))]
+            for_ms = self._lasting_ms(kind)
+            is_back = kind in (EventKind.CRASH, EventKind.CLOSE)
+            self._add(now_ms, kind, name, for_ms=0 if is_back else for_ms)
+            if is_back:
+                self._add(now_ms + for_ms, EventKind.START, name)
+            self._free_ms[name] = now_ms + for_ms + 10 * SECOND_MS
 
     def _lasting_ms(self, kind: EventKind) -> int:
         """Return a duration in ms: bounces mostly within a session, stalls mostly beyond max.poll.interval.ms."""
@@ -141,18 +146,8 @@ class _Planner:
             case _:
                 return 10 * SECOND_MS + exponential(self._entropy, 40 * SECOND_MS)
 
-    def _kind(self) -> EventKind:
-        left = self._entropy.next_int_bound(sum(parts for _, parts in _ROLLS))
-        for kind, parts in _ROLLS:
-            if left < parts:
-                return kind
-            left -= parts
-        raise AssertionError(left)
-
     def _add(self, at_ms: int, kind: EventKind, target: str = "", *, for_ms: int = 0, count: int = 0) -> None:
         # What would begin in the quiet end does not, but whoever is gone comes back before it.
         at_ms = min(at_ms, self._end_ms)
         for_ms = min(for_ms, self._end_ms - at_ms)
-        self._events.append(
-            Event(at_ms=TimeMs(at_ms), kind=kind, target=target, for_ms=DurationMs(for_ms), count=count)
-        )
+        self._events.append(Event(TimeMs(at_ms), kind, DurationMs(for_ms), target, count))

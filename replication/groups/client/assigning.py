@@ -9,6 +9,7 @@ TargetAssignmentBuilder, 4.3.1.
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -29,7 +30,7 @@ from broker.group.protocol import (
 from broker.ids import TopicPartition
 from placement.consumer.assignment import ConsumerAssignor
 from placement.consumer.group import Group, Member, Topic
-from placement.consumer.registry import load_assignor
+from placement.consumer.registry import KAFKAS, load_assignor
 
 COOPERATIVE: Final = frozenset({"cooperative-sticky"})
 """Assignors whose members keep what they hold while they join (KIP-429)."""
@@ -125,3 +126,34 @@ class ServerSideAssignor:
 
 def _topics(partition_counts: Mapping[str, int]) -> list[Topic]:
     return [Topic(name=name, partition_count=count) for name, count in sorted(partition_counts.items())]
+
+
+class GroupProtocol(enum.Enum):
+    """Name the protocols of a group; the value is used in options and files."""
+
+    EAGER = "eager"
+    """Classic: every member gives up all its partitions before it joins again."""
+
+    COOPERATIVE = "cooperative"
+    """Classic: a member keeps the partitions that no other member gets (KIP-429)."""
+
+    CONSUMER = "consumer"
+    """The coordinator assigns, and each member follows at its own pace (KIP-848)."""
+
+
+DEFAULT_ASSIGNORS: Final[Mapping[GroupProtocol, str]] = {
+    GroupProtocol.EAGER: "range",
+    GroupProtocol.COOPERATIVE: "cooperative-sticky",
+    GroupProtocol.CONSUMER: "uniform",
+}
+
+
+def takes(protocol: GroupProtocol, assignor: str) -> bool:
+    """Return whether a group of this protocol can use the assignor of this name."""
+    match protocol:
+        case GroupProtocol.CONSUMER:
+            return assignor in SERVER_NAMES or assignor not in KAFKAS
+        case GroupProtocol.COOPERATIVE:
+            return assignor in COOPERATIVE
+        case GroupProtocol.EAGER:
+            return assignor not in COOPERATIVE and assignor not in SERVER_NAMES

@@ -1,18 +1,12 @@
 """Model a consumer of the classic protocol, eager or cooperative, after Kafka's Java client.
 
-What it decides: when the consumer joins, which partitions it gives up first, and how it handles each response.
-
-Goals, most important first:
-1. With the same coordinator it does what Kafka's consumer does: the same requests, the same losses.
-2. Cooperative members give up only what another member gets (KIP-429), and then join once more.
-
-Constraints: an eager member owns nothing while it joins. A member that the coordinator does not know loses its
-partitions without a commit.
+Constraints: an eager member owns nothing while it joins; cooperative members give up only what another member gets
+(KIP-429), and then join once more. A member that the coordinator does not know loses its partitions without a commit.
 
 How: a rebalance begins at a poll: commit positions, give up partitions (all, or those of topics no longer subscribed),
 join. The leader assigns by the assignor that the coordinator chose. The assignment takes effect at a poll.
 Heartbeats stop while the member joins. A leader compares partition counts every metadata.max.age.ms, and joins again
-when they have changed.
+when they have changed. The member's states are a table.
 
 Left out: topics by pattern, more than one protocol type, reasons.
 
@@ -21,9 +15,13 @@ Source: AbstractCoordinator, ConsumerCoordinator, Heartbeat, 4.3.1.
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Mapping
 from functools import partial
+from types import MappingProxyType
 from typing import Final
+
+import attrs
 
 from broker.entropy import RandomSource
 from broker.error_codes import ErrorCode
@@ -38,15 +36,14 @@ from broker.group.classic import (
     SyncGroupRequest,
     SyncGroupResponse,
 )
-from broker.group.members import MemberId
+from broker.group.members import UNKNOWN_MEMBER, MemberId
 from broker.group.protocol import Subscription, read_assignment, read_subscription
 from broker.ids import TopicPartition
 from broker.machines import step
 from broker.units import DurationMs, TimeMs
 from replication.groups.client.assigning import COOPERATIVE, ClientAssignor
-from replication.groups.client.client import RETRIABLE, Client
-from replication.groups.client.joining import JOIN_TRANSITIONS, NO_MEMBERSHIP, JoinInput, JoinState, Membership
-from replication.groups.client.link import LOOK_AGAIN
+from replication.groups.client.client import RETRIABLE, Client, Feed
+from replication.groups.client.link import LOOK_AGAIN, ClientSpec
 from replication.groups.client.messages import (
     PollExpired,
     Rebalanced,
@@ -56,8 +53,62 @@ from replication.groups.client.messages import (
     TopicMetadataResponse,
     Why,
 )
-from replication.groups.client.options import ClientSpec
-from replication.groups.client.subscription_state import Feed
+
+
+class JoinState(enum.Enum):
+    """Name the states of a classic member, as Kafka's AbstractCoordinator.MemberState does."""
+
+    UNJOINED = enum.auto()
+    """The member is in no generation."""
+
+    PREPARING_REBALANCE = enum.auto()
+    """The member has sent JoinGroup and waits for the response; it sends no heartbeats."""
+
+    COMPLETING_REBALANCE = enum.auto()
+    """The member is in a generation and waits for its assignment."""
+
+    STABLE = enum.auto()
+    """The member has its assignment."""
+
+
+class JoinInput(enum.Enum):
+    """Name the events that change the state of a classic member."""
+
+    JOIN_SENT = enum.auto()
+    """The member sends JoinGroup."""
+
+    JOINED = enum.auto()
+    """The JoinGroup response carries the generation."""
+
+    SYNCED = enum.auto()
+    """The SyncGroup response carries the member's assignment."""
+
+    RESET = enum.auto()
+    """The coordinator refused the member for its id or generation, or the member left."""
+
+
+JOIN_TRANSITIONS: Final[Mapping[tuple[JoinState, JoinInput], JoinState]] = MappingProxyType(
+    {
+        **{(state, JoinInput.JOIN_SENT): JoinState.PREPARING_REBALANCE for state in JoinState},
+        (JoinState.PREPARING_REBALANCE, JoinInput.JOINED): JoinState.COMPLETING_REBALANCE,
+        (JoinState.COMPLETING_REBALANCE, JoinInput.SYNCED): JoinState.STABLE,
+        **{(state, JoinInput.RESET): JoinState.UNJOINED for state in JoinState},
+    }
+)
+"""Every step that a classic member can take; a join may be sent again after one that failed."""
+
+
+@attrs.frozen
+class Membership:
+    """Hold generation and member id in a member's own view; a member id without a generation is used to join."""
+
+    generation: int = -1
+    member_id: MemberId = UNKNOWN_MEMBER
+    protocol_name: str | None = None
+
+
+NO_MEMBERSHIP: Final = Membership()
+
 
 JOIN_TIMEOUT_LAPSE_MS: Final = 5_000
 """The time that a client waits for its JoinGroup beyond the rebalance timeout; a constant of Kafka's."""

@@ -1,13 +1,10 @@
 """Model a consumer of the consumer protocol (KIP-848) after Kafka's Java client; it sends only heartbeats.
 
-What it decides: how a member comes to own its target assignment, and which fields a heartbeat carries when.
-
-Goals, most important first:
-1. With the same coordinator it does what Kafka's consumer does.
-2. Partitions to revoke are committed and given up before they are reported as released; reading all others goes on.
-
-Constraints: one heartbeat is under way at a time, and one reconciliation; a target that arrives meanwhile is taken up
-after it. A fenced member loses all partitions without a commit, and joins again with epoch 0 under its member id.
+Constraints: partitions to revoke are committed and given up before they are reported as released; reading all others
+goes on. One heartbeat is under way at a time, and one reconciliation; a target that arrives meanwhile is taken up
+after it. A fenced member loses all partitions without a commit, and joins again with epoch 0 under its member id. With
+a rebalance listener it owns them until the listener has returned: who is fenced, or left because the application did
+not poll, calls onPartitionsLost on the application's thread (transitionToFenced, transitionToStale).
 
 How: a heartbeat is sent every interval that the coordinator named, and at once to join, to leave, or to report an
 assignment that is now owned. Fields are sent when they change, all of them when joining and after an error. To
@@ -17,13 +14,14 @@ goes on beside the application, unless it has a rebalance listener (`revoke_ms`)
 Left out: client-side assignors, subscriptions by pattern, jitter of the backoff.
 
 Source: AbstractMembershipManager, ConsumerMembershipManager, AbstractHeartbeatRequestManager,
-ConsumerHeartbeatRequestManager and CommitRequestManager, 4.3.1; AbstractMembershipManager.
-maybeReconcile, 4.3.1, for when reading stops.
+ConsumerHeartbeatRequestManager and CommitRequestManager, MemberState, 4.3.1; KIP-848.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import enum
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Final
 
 import attrs
@@ -35,19 +33,100 @@ from broker.group.members import UNKNOWN_MEMBER, MemberId
 from broker.ids import TopicPartition
 from broker.machines import step
 from broker.units import DurationMs, TimeMs
-from replication.groups.client.client import RETRIABLE, Client
-from replication.groups.client.epochs import EPOCH_TRANSITIONS, EpochInput, EpochState
-from replication.groups.client.link import LOOK_AGAIN
+from replication.groups.client.client import RETRIABLE, Client, Feed
+from replication.groups.client.link import LOOK_AGAIN, ClientSpec
 from replication.groups.client.messages import PollExpired, Rebalanced, Response, Why
-from replication.groups.client.options import ClientSpec
-from replication.groups.client.subscription_state import Feed
+
+
+class EpochState(enum.Enum):
+    """Name the states of a consumer group's member in its own view, as Kafka's MemberState does."""
+
+    UNSUBSCRIBED = enum.auto()
+    """The member is in no group and subscribes to no topic."""
+
+    JOINING = enum.auto()
+    """The member sends heartbeats with epoch 0 to join."""
+
+    RECONCILING = enum.auto()
+    """The member has a target assignment that differs from its owned partitions, and reconciles."""
+
+    ACKNOWLEDGING = enum.auto()
+    """The member owns its target assignment, and has not sent the acknowledging heartbeat yet."""
+
+    STABLE = enum.auto()
+    """The member owns its target assignment, and has acknowledged it in a heartbeat."""
+
+    FENCED = enum.auto()
+    """The coordinator has fenced the member, which loses its partitions."""
+
+    LEAVING = enum.auto()
+    """The member sends the heartbeat that leaves the group."""
+
+    STALE = enum.auto()
+    """The member has left the group, as its application does not poll."""
+
+    FATAL = enum.auto()
+    """The member has failed with an error that it cannot recover from."""
+
+
+class EpochInput(enum.Enum):
+    """Name the events that change the state of a consumer group's member."""
+
+    JOIN = enum.auto()
+    """The member begins to join."""
+
+    GIVEN = enum.auto()
+    """A heartbeat response carries an assignment that differs from the owned partitions."""
+
+    UNCHANGED = enum.auto()
+    """A heartbeat response carries the owned assignment, or the member has acknowledged it."""
+
+    RECONCILED = enum.auto()
+    """The member owns its target assignment."""
+
+    FENCE = enum.auto()
+    """The coordinator does not know the member, or fences its member epoch."""
+
+    LEAVE = enum.auto()
+    """The member closes, or its application did not poll in time."""
+
+    LEFT = enum.auto()
+    """The member has sent the heartbeat that leaves the group."""
+
+    LEFT_STALE = enum.auto()
+    """The member has sent that heartbeat, and joins again when its application polls."""
+
+    FAIL = enum.auto()
+    """A heartbeat response carries a fatal error."""
+
+
+_IN_GROUP: Final = (EpochState.JOINING, EpochState.RECONCILING, EpochState.ACKNOWLEDGING, EpochState.STABLE)
+
+EPOCH_TRANSITIONS: Final[Mapping[tuple[EpochState, EpochInput], EpochState]] = MappingProxyType(
+    {
+        (EpochState.UNSUBSCRIBED, EpochInput.JOIN): EpochState.JOINING,
+        (EpochState.FENCED, EpochInput.JOIN): EpochState.JOINING,
+        (EpochState.STALE, EpochInput.JOIN): EpochState.JOINING,
+        **{(state, EpochInput.GIVEN): EpochState.RECONCILING for state in _IN_GROUP},
+        (EpochState.JOINING, EpochInput.UNCHANGED): EpochState.STABLE,
+        (EpochState.RECONCILING, EpochInput.UNCHANGED): EpochState.STABLE,
+        (EpochState.ACKNOWLEDGING, EpochInput.UNCHANGED): EpochState.STABLE,
+        (EpochState.RECONCILING, EpochInput.RECONCILED): EpochState.ACKNOWLEDGING,
+        **{(state, EpochInput.FENCE): EpochState.FENCED for state in _IN_GROUP},
+        **{(state, EpochInput.LEAVE): EpochState.LEAVING for state in _IN_GROUP},
+        (EpochState.LEAVING, EpochInput.LEFT): EpochState.UNSUBSCRIBED,
+        (EpochState.LEAVING, EpochInput.LEFT_STALE): EpochState.STALE,
+        **{(state, EpochInput.FAIL): EpochState.FATAL for state in EpochState if state is not EpochState.FATAL},
+    }
+)
+"""Every step that a member can take."""
+
 
 _HEARTBEAT: Final = "heartbeat"
 _RETRY: Final = "retry"
 _FENCED: Final = frozenset({ErrorCode.FENCED_MEMBER_EPOCH, ErrorCode.UNKNOWN_MEMBER_ID})
 _SILENT: Final = frozenset({EpochState.UNSUBSCRIBED, EpochState.FENCED, EpochState.STALE, EpochState.FATAL})
 _URGENT: Final = frozenset({EpochState.JOINING, EpochState.ACKNOWLEDGING})
-_IN_GROUP: Final = frozenset({EpochState.JOINING, EpochState.RECONCILING, EpochState.ACKNOWLEDGING, EpochState.STABLE})
 NO_ASSIGNMENT: Final = -1
 
 
@@ -121,7 +200,7 @@ class ConsumerClient(Client):
             self._link.note(PollExpired())
             self._send_leaving()
             self._move(EpochInput.LEFT_STALE)
-            self._lose_all()
+            self._with_listener(self._lose_all)
 
     def _close(self) -> None:
         if self.state not in _IN_GROUP:

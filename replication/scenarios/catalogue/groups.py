@@ -13,10 +13,9 @@ import attrs
 from broker.error_codes import ErrorCode
 from broker.group.members import InstanceId
 from broker.units import DurationMs, TimeMs
-from replication.groups.client.options import ClientOptions, ClientSpec
-from replication.groups.client.protocols import DEFAULT_ASSIGNORS, GroupProtocol
-from replication.groups.common.events import Event, EventKind
-from replication.groups.plan import MemberPlan
+from replication.groups.client.assigning import DEFAULT_ASSIGNORS, GroupProtocol
+from replication.groups.client.link import ClientOptions, ClientSpec
+from replication.groups.plan import Event, EventKind, MemberPlan
 from replication.roles.settings import RoleSettings
 from replication.scenarios.group_scenario import (
     GROUP_ID,

@@ -7,9 +7,9 @@ import attrs
 from broker.ids import Offset, TopicPartition, partition_id
 from broker.units import DurationMs, TimeMs
 from replication.groups import GroupsExtension, GroupsPlan, Layout, MemberPlan
-from replication.groups.client.options import ClientOptions, ClientSpec
-from replication.groups.client.protocols import DEFAULT_ASSIGNORS, GroupProtocol
-from replication.groups.common.events import Event, EventKind
+from replication.groups.client.assigning import DEFAULT_ASSIGNORS, GroupProtocol
+from replication.groups.client.link import ClientOptions, ClientSpec
+from replication.groups.plan import Event, EventKind
 from replication.simulation import Fault, Outcome, quiet, run
 from replication.simulation.options import Options
 

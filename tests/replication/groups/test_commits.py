@@ -7,7 +7,7 @@ import pytest
 from broker.error_codes import ErrorCode
 from broker.ids import Offset
 from broker.units import TimeMs
-from replication.groups.commits import CommitHistory, CommitMade, Loss, OffsetShown
+from replication.groups.history import CommitHistory, CommitMade, Loss, OffsetShown
 from tests.replication.groups.builders import t
 
 KEY = ("g", t(0))

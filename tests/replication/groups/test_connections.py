@@ -7,8 +7,15 @@ from broker.group.messages import FindCoordinatorRequest, FindCoordinatorRespons
 from broker.ids import BrokerId
 from broker.units import DurationMs, TimeMs
 from replication.groups.client.messages import Send
-from replication.groups.connection_messages import GroupRequest, GroupResponse, ProbeResult, RequestProbe
-from replication.groups.connections import PROBE_MS, BrokerEnds, ClientEnds
+from replication.groups.connections import (
+    PROBE_MS,
+    BrokerEnds,
+    ClientEnds,
+    GroupRequest,
+    GroupResponse,
+    ProbeResult,
+    RequestProbe,
+)
 from replication.roles.messages import Address, NodeId
 from replication.roles.outbox import Outbox
 

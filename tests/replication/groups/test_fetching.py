@@ -11,8 +11,8 @@ from broker.units import TimeMs
 from log.batches.build import build_batch
 from log.batches.build_spec import BatchSpec
 from log.record import Record
-from replication.groups.client.subscription_state import SubscriptionState
-from replication.groups.connection_messages import FetchNext
+from replication.groups.client.client import SubscriptionState
+from replication.groups.connections import FetchNext
 from replication.groups.fetching import FETCHED_COUNT_MAX, Fetcher
 from replication.roles.messages import ConsumerFetch, ConsumerFetchResponse, MetadataRequest, MetadataResponse
 from replication.roles.outbox import Outbox

@@ -17,10 +17,9 @@ from log.partition.partition_log import PartitionLog
 from log.partition.recovery import LastShutdown
 from log.storage import MemoryStorage
 from replication.groups import GroupsExtension
-from replication.groups.client.protocols import GroupProtocol
-from replication.groups.common.events import EventKind
-from replication.groups.common.journal import Journal, StoredGroup
-from replication.groups.offsets_log import read_groups, records_of
+from replication.groups.client.assigning import GroupProtocol
+from replication.groups.offsets_log import Journal, StoredGroup, read_groups, records_of
+from replication.groups.plan import EventKind
 from replication.simulation import Simulation
 from tests.replication.groups.builders import LAYOUT, OPTIONS, act, groups_of, member
 

@@ -10,7 +10,7 @@ import pytest
 from broker.ids import Offset
 from broker.units import DurationMs, TimeMs
 from replication.groups import GroupsExtension, with_groups
-from replication.groups.common.journal import Journal, OffsetsRecord
+from replication.groups.offsets_log import Journal, OffsetsRecord
 from replication.simulation import Simulation, varied
 
 READ_MS = 529_672

@@ -15,10 +15,10 @@ from broker.group.classic import Ticket
 from broker.group.messages import FindCoordinatorResponse
 from broker.ids import BrokerId, LeaderEpoch, Offset
 from broker.units import DurationMs, TimeMs
+from replication.groups.client.assigning import GroupProtocol
 from replication.groups.client.messages import Died
-from replication.groups.client.protocols import GroupProtocol
-from replication.groups.common.events import Event, EventKind
-from replication.groups.connection_messages import (
+from replication.groups.connections import (
+    PROBE_MS,
     EventDue,
     FetchNext,
     GroupRequest,
@@ -28,9 +28,8 @@ from replication.groups.connection_messages import (
     ProbeResult,
     RequestProbe,
 )
-from replication.groups.connections import PROBE_MS
 from replication.groups.member import Member
-from replication.groups.plan import RESTART_MS
+from replication.groups.plan import RESTART_MS, Event, EventKind
 from replication.roles.messages import ConsumerFetchResponse, Message, MetadataResponse, NodeId
 from replication.roles.outbox import Outbox
 from tests.replication.groups.builders import LAYOUT, OPTIONS, act, member

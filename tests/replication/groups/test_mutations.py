@@ -19,11 +19,10 @@ from broker.group.protocol import write_assignment
 from broker.ids import Offset, TopicPartition
 from broker.units import DurationMs, TimeMs
 from replication.groups import GROUP_INVARIANTS, GroupsExtension, with_groups
-from replication.groups.client.assigning import ClientAssignor, ServerSideAssignor
-from replication.groups.client.protocols import GroupProtocol
-from replication.groups.client.subscription_state import SubscriptionState
-from replication.groups.common.events import EventKind
-from replication.groups.common.journal import Journal
+from replication.groups.client.assigning import ClientAssignor, GroupProtocol, ServerSideAssignor
+from replication.groups.client.client import SubscriptionState
+from replication.groups.offsets_log import Journal
+from replication.groups.plan import EventKind
 from replication.groups.shard import Shard
 from replication.simulation import Fault, FaultKind, run, swarm
 from tests.replication.groups.builders import OPTIONS, act, codes, groups_of, member, ran, t

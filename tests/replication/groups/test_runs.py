@@ -11,9 +11,8 @@ from broker.errors import UsageError
 from broker.units import DurationMs, TimeMs
 from replication.cli.simulate import simulate
 from replication.groups import GroupsExtension, with_groups
-from replication.groups.client.protocols import GroupProtocol
-from replication.groups.common.events import CLUSTER_KINDS, EventKind
-from replication.groups.plan import draw_plan
+from replication.groups.client.assigning import GroupProtocol
+from replication.groups.plan import CLUSTER_KINDS, EventKind, draw_plan
 from replication.scenarios.catalogue.groups import GROUP_COORDINATORS, S71
 from replication.simulation import Fault, FaultKind, harsh, run, swarm
 from tests.replication.groups.builders import OPTIONS, act, groups_of, member, ran, t

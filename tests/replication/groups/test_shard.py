@@ -20,12 +20,11 @@ from broker.group.records import CommittedOffset, OffsetKey
 from broker.group.service import OffsetRecord, Request, Response
 from broker.ids import BrokerId, LeaderEpoch, Offset
 from broker.units import DurationMs, TimeMs
-from replication.groups.client.protocols import DEFAULT_ASSIGNORS, GroupProtocol
-from replication.groups.common.coordinator import service_options
-from replication.groups.common.journal import StoredGroup, Uncommitted
-from replication.groups.connection_messages import ShardDue, ShardRead
+from replication.groups.client.assigning import DEFAULT_ASSIGNORS, GroupProtocol
+from replication.groups.connections import ShardDue, ShardRead
 from replication.groups.hosted_coordinator import HostedCoordinator, HostedRoleOptions
-from replication.groups.shard import STABLE_MS_MAX, Shard
+from replication.groups.offsets_log import StoredGroup, Uncommitted
+from replication.groups.shard import STABLE_MS_MAX, Shard, service_options
 from replication.roles.hosted import HostedAppend
 from replication.roles.messages import ProduceResponse
 from replication.roles.outbox import Outbox

@@ -16,7 +16,7 @@ from broker.ids import PartitionId, TopicPartition
 from broker.units import DurationMs, TimeMs
 from replication.groups import GroupsExtension, with_groups
 from replication.groups.client.assigning import ClientAssignor
-from replication.groups.unreported import UnreportedPartitions
+from replication.groups.weaknesses import UnreportedPartitions
 from replication.simulation import Simulation, varied
 
 A0, A1, B0 = (TopicPartition(topic, PartitionId(each)) for topic, each in (("a", 0), ("a", 1), ("b", 0)))

@@ -12,7 +12,7 @@ from broker.group.protocol import Subscription, write_assignment
 from broker.ids import PartitionId, TopicPartition
 from broker.units import DurationMs
 from replication.groups import GroupsExtension, with_groups
-from replication.groups.withheld import WithheldPartitions
+from replication.groups.weaknesses import WithheldPartitions
 from replication.simulation import Simulation, varied
 
 A0, A1, B0 = (TopicPartition(topic, PartitionId(each)) for topic, each in (("a", 0), ("a", 1), ("b", 0)))

@@ -9,7 +9,7 @@ import pytest
 
 from broker.group.consumer import ConsumerGroup
 from broker.group.consumer.member import NOTHING
-from replication.groups.common.journal import Journal, StoredGroup
+from replication.groups.offsets_log import Journal, StoredGroup
 from replication.groups.shard import Shard
 from replication.scenarios.catalogue.groups import S67, S71, SHARED_GROUP_ID
 

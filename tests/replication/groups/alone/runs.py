@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 
-from replication.groups.alone.group_run import GroupRun, run_group
+from replication.groups.alone.group_run import GroupRun, GroupSimulation, run_group
 from replication.groups.alone.scenarios import SCENARIOS
 from replication.groups.alone.seeded_scenario import Shape, seeded_scenario
-from replication.groups.alone.simulation import GroupSimulation
-from replication.groups.client.protocols import GroupProtocol
+from replication.groups.client.assigning import GroupProtocol
 from replication.roles.messages import Message
 
 EAGER, COOPERATIVE, CONSUMER = GroupProtocol.EAGER, GroupProtocol.COOPERATIVE, GroupProtocol.CONSUMER

@@ -7,15 +7,14 @@ import pytest
 
 from broker.errors import UsageError
 from broker.units import DurationMs, TimeMs
-from replication.groups.alone.group_run import run_group
+from replication.groups.alone.group_run import GroupSimulation, run_group
 from replication.groups.alone.scenario import SingleGroupScenario
 from replication.groups.alone.scenarios import SCENARIOS
 from replication.groups.alone.seeded_scenario import Shape, seeded_scenario
-from replication.groups.alone.simulation import GroupSimulation
+from replication.groups.client.assigning import GroupProtocol
 from replication.groups.client.messages import Note
-from replication.groups.client.protocols import GroupProtocol
-from replication.groups.common.events import Event, EventKind
 from replication.groups.member import Member
+from replication.groups.plan import Event, EventKind
 from tests.replication.groups.alone.runs import CONSUMER, COOPERATIVE, EAGER, SMALL, named, seeded
 
 S61 = SCENARIOS["S61"]

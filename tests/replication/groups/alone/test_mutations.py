@@ -24,9 +24,8 @@ from broker.ids import TopicPartition
 from placement.consumer.sticky.assignor import CooperativeStickyAssignor, StickyAssignor
 from replication.groups.alone.group_run import run_group
 from replication.groups.alone.scenarios import SCENARIOS
-from replication.groups.client.assigning import ClientAssignor, ServerSideAssignor
-from replication.groups.client.protocols import GroupProtocol
-from replication.groups.common.journal import StoredGroup
+from replication.groups.client.assigning import ClientAssignor, GroupProtocol, ServerSideAssignor
+from replication.groups.offsets_log import StoredGroup
 from tests.replication.groups.alone.runs import CONSUMER, COOPERATIVE, EAGER, codes, watched
 
 Patch = pytest.MonkeyPatch

@@ -5,11 +5,10 @@ from __future__ import annotations
 import pytest
 
 from broker.group.consumer import ConsumerGroupHeartbeatRequest, MemberState
-from replication.groups.alone.group_run import GroupRun, run_group
+from replication.groups.alone.group_run import GroupRun, GroupSimulation, run_group
 from replication.groups.alone.scenarios import SCENARIOS
-from replication.groups.alone.simulation import GroupSimulation
-from replication.groups.client.protocols import GroupProtocol
-from replication.groups.connection_messages import GroupRequest
+from replication.groups.client.assigning import GroupProtocol
+from replication.groups.connections import GroupRequest
 from replication.roles.messages import Message
 from tests.replication.groups.alone.runs import CONSUMER, COOPERATIVE, EAGER, named, watched
 

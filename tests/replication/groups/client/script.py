@@ -33,8 +33,9 @@ from broker.group.protocol import write_assignment
 from broker.ids import BrokerId, Offset, PartitionId, TopicPartition
 from broker.units import DurationMs, TimeMs
 from replication.groups.client.classic_client import ClassicClient
-from replication.groups.client.client import Client
+from replication.groups.client.client import Client, Feed
 from replication.groups.client.consumer_client import ConsumerClient
+from replication.groups.client.link import ClientOptions, ClientSpec
 from replication.groups.client.messages import (
     Output,
     Request,
@@ -43,8 +44,6 @@ from replication.groups.client.messages import (
     TopicMetadataRequest,
     TopicMetadataResponse,
 )
-from replication.groups.client.options import ClientOptions, ClientSpec
-from replication.groups.client.subscription_state import Feed
 
 GroupRequest = TypeVar("GroupRequest", bound=object)
 

@@ -35,6 +35,8 @@ from broker.group.messages import (
 )
 from broker.ids import BrokerId, Offset, TopicPartition
 from broker.units import DurationMs, TimeMs
+from replication.groups.client.assigning import GroupProtocol
+from replication.groups.client.link import ClientOptions, ClientSpec
 from replication.groups.client.messages import (
     Committed,
     Died,
@@ -45,8 +47,7 @@ from replication.groups.client.messages import (
     Send,
     TopicMetadataRequest,
 )
-from replication.groups.client.options import ClientOptions, ClientSpec
-from replication.groups.client.protocols import GroupProtocol, new_client
+from replication.groups.member import new_client
 from tests.replication.groups.client.one_member import EVERY, TOPICS, OneMember
 from tests.support.drawing import DRAWS, Draws
 

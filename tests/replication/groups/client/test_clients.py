@@ -30,8 +30,8 @@ from broker.group.messages import (
 from broker.group.protocol import read_subscription, write_assignment
 from broker.ids import BrokerId, Offset
 from broker.machines import step
-from replication.groups.client.epochs import EPOCH_TRANSITIONS, EpochInput, EpochState
-from replication.groups.client.joining import JOIN_TRANSITIONS, JoinInput, JoinState
+from replication.groups.client.classic_client import JOIN_TRANSITIONS, JoinInput, JoinState
+from replication.groups.client.consumer_client import EPOCH_TRANSITIONS, EpochInput, EpochState
 from replication.groups.client.messages import (
     Committed,
     Died,

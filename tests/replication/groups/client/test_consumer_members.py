@@ -16,8 +16,7 @@ from broker.group.messages import (
 )
 from broker.ids import BrokerId
 from broker.units import DurationMs
-from replication.groups.client.consumer_client import ConsumerClient
-from replication.groups.client.epochs import EpochState
+from replication.groups.client.consumer_client import ConsumerClient, EpochState
 from replication.groups.client.messages import (
     Disconnected,
     PartitionsAssigned,

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from broker.entropy import SplitMix64
+from replication.groups.client.assigning import GroupProtocol, takes
 from replication.groups.client.classic_client import ClassicClient
 from replication.groups.client.consumer_client import ConsumerClient
-from replication.groups.client.protocols import GroupProtocol, new_client, takes
+from replication.groups.member import new_client
 from tests.replication.groups.client.script import Ten, named
 
 

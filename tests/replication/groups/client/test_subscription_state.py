@@ -5,8 +5,8 @@ from __future__ import annotations
 from broker.group.offsets import Commit
 from broker.ids import Offset
 from broker.units import TimeMs
+from replication.groups.client.client import SubscriptionState
 from replication.groups.client.messages import Read
-from replication.groups.client.subscription_state import SubscriptionState
 from tests.replication.groups.client.script import BOTH, P0, P1, Growing, Ten
 
 NOW = TimeMs(0)

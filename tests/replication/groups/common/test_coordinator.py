@@ -8,7 +8,7 @@ from broker.group.consumer import ConsumerOptions
 from broker.group.offsets import OffsetOptions
 from broker.releases import NEWEST, Release
 from broker.units import DAY_MS, DurationMs
-from replication.groups.common.coordinator import service_options
+from replication.groups.shard import service_options
 
 
 @pytest.mark.parametrize("release", [NEWEST, Release("4.1")])

@@ -7,7 +7,7 @@ import pytest
 from broker.error_codes import ErrorCode
 from broker.ids import Offset, TopicPartition, partition_id
 from replication.groups.client.messages import Committed, Read
-from replication.groups.common.counts import GroupCounts
+from replication.groups.history import GroupCounts
 
 PARTITION = TopicPartition("t", partition_id(0))
 

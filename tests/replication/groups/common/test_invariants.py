@@ -12,7 +12,7 @@ from broker.group.records import CommittedOffset
 from broker.group.service import GroupService
 from broker.ids import Offset, TopicPartition, partition_id
 from broker.units import DurationMs, TimeMs
-from replication.groups.common.invariants import epoch_meaning, legal_target, premature_expiry
+from replication.groups.invariants import epoch_meaning, legal_target, premature_expiry
 from tests.broker.group.test_service import OPTIONS
 
 A, B = MemberId("a"), MemberId("b")

@@ -26,10 +26,10 @@ Source: GroupMetadataManager, AbstractCoordinator and AbstractStickyAssignor, 4.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
-from broker.group.classic import GroupState
-from broker.group.members import MemberId
+from broker.group.classic import ClassicGroup, GroupState
+from broker.group.members import InstanceId, MemberId
 from broker.group.protocol import read_assignment, read_subscription
 from broker.group.service import GroupService
 from broker.ids import TopicPartition
@@ -79,3 +79,52 @@ class UnreportedPartitions:
     def of(self, client: Client) -> frozenset[TopicPartition]:
         """Return the partitions that a member still owns without having reported them in time."""
         return self._noted.get(client.member_id, _NOTHING) & client.subscriptions.owned
+
+
+_Owners = Mapping[TopicPartition, tuple[InstanceId, MemberId]]
+_Step = tuple[str, int, frozenset[TopicPartition]]
+"""A group's first rebalance of two: its id, its generation, and what it gives."""
+
+
+class WithheldPartitions:
+    """Note what static members of classic groups owned and were not given, by group and generation."""
+
+    def __init__(self) -> None:
+        self._owners: dict[_Step, _Owners] = {}
+
+    def note(self, service: GroupService) -> None:
+        """Note the owners of what a stable group gives to nobody; what was noted first stands."""
+        group = service.classic.group
+        if group.state is GroupState.STABLE:
+            step = _step(service)
+            if step not in self._owners:
+                self._owners[step] = _owners(group, step[2])
+
+    def of(self, service: GroupService) -> frozenset[TopicPartition]:
+        """Return the partitions that were withheld from a static member which has begun anew in this generation."""
+        group = service.classic.group
+        if group.state is not GroupState.STABLE:
+            return frozenset()
+        owners = self._owners.get(_step(service), {})
+        return frozenset(
+            partition
+            for partition, (instance_id, member_id) in owners.items()
+            if group.static_members.get(instance_id, member_id) != member_id
+        )
+
+
+def _step(service: GroupService) -> _Step:
+    group = service.classic.group
+    shares = (read_assignment(member.assignment) for member in group.members.values() if member.assignment)
+    return service.group_id, group.generation, frozenset[TopicPartition]().union(*shares)
+
+
+def _owners(group: ClassicGroup, given: frozenset[TopicPartition]) -> _Owners:
+    """Return the static owner of each partition that is given to nobody, by what members said as they joined."""
+    return {
+        partition: (member.instance_id, member.member_id)
+        for member in group.members.values()
+        if member.instance_id is not None
+        for partition in read_subscription(member.metadata(group.protocol_name)).owned
+        if partition not in given
+    }

@@ -1,1 +1,0 @@
-"""Events, coordinator settings, stored records, checks and counts of groups."""
