@@ -12,6 +12,7 @@ Source: Kafka 4.0 internals/Topic.validate (names), Partition and PartitionRegis
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Sequence
 from typing import Any, Final
@@ -27,8 +28,11 @@ assert TOPIC_NAME_LENGTH_MAX == 249  # The pattern above says it again.
 
 def fault_of_topic_name(name: Any) -> str | None:
     """Return why `name` cannot be a topic name, or None."""
-    if not isinstance(name, str):
-        return f"topic is {_kind(name)}; a topic's name is text"
+    return _fault_of_text(name) if isinstance(name, str) else f"topic is {_kind(name)}; a topic's name is text"
+
+
+@functools.lru_cache(maxsize=1 << 12)
+def _fault_of_text(name: str) -> str | None:
     if _LEGAL_NAME.fullmatch(name) and name not in (".", ".."):
         return None
     if len(name) > TOPIC_NAME_LENGTH_MAX:
@@ -45,6 +49,10 @@ def fault_of_number(value: Any, what: str, *, high: int = INT32_MAX, low: int = 
 
 def fault_of_ids(value: Any, what: str) -> str | None:
     """Return why `value` is not a list of distinct broker ids, or None."""
+    # The common case first, as a plan may have a million lists.
+    plain = isinstance(value, list | tuple) and 0 < len(value) < 100 and set(map(type, value)) == {int}
+    if plain and len(set(value)) == len(value) and 0 <= min(value) <= max(value) <= INT32_MAX:
+        return None
     if not isinstance(value, list | tuple):
         return f"{what} is {_kind(value)}; it is a list of broker ids"
     if len(value) > REPLICATION_FACTOR_MAX:

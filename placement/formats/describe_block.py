@@ -1,8 +1,8 @@
 """Read the common lines of a block of `kafka-topics --describe` into columns with one regular expression.
 
-Constraints: the same rows as describe_line gives, or none: a line that the pattern does not match, or whose lists
-cannot describe one partition, is returned for describe_line. Configs and the fields behind Isr are parsed by
-describe_line itself, once for each distinct text.
+It gives the same rows as describe_line, or none: a line that the pattern does not match, or whose lists cannot describe
+one partition, is returned for describe_line. Configs and the fields behind Isr are parsed by describe_line itself, once
+for each distinct text.
 """
 
 from __future__ import annotations
@@ -15,11 +15,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from broker.cluster import PAD, Int32Array
+from broker.cluster import PAD, Int32Array, TopicView
 from broker.ids import NO_LEADER
-from placement.formats.describe_declared import TopicLines
-from placement.formats.describe_line import LIST_FIELDS, PartitionLine, parse_line
-from placement.formats.rows import Chunk, PartitionRows, padded
+from placement.formats.describe_line import LIST_FIELDS, TopicLine, parse_line
+from placement.formats.rows import Chunk, PartitionRows, Row, padded
 from placement.formats.text import escaped
 
 _GAP: Final = r"[\x00-\x09\x0b-\x20]{1,16}"
@@ -33,11 +32,12 @@ _LINE: Final = re.compile(
     re.MULTILINE,
 )
 _BEFORE_TAIL: Final = "Topic: a\tPartition: 0\tLeader: none\tReplicas: 0\tIsr:"
+_BEFORE_CONFIGS: Final = "Topic: a\tPartitionCount: 1\tReplicationFactor: 1\tConfigs: "
 _TAIL_LISTS: Final = tuple(dict.fromkeys(column for _, column in LIST_FIELDS if column not in ("replicas", "isr")))
 
 
 def read_block(
-    data: bytes, first_line: int, rows: PartitionRows, declared: TopicLines
+    data: bytes, first_line: int, rows: PartitionRows, declared: list[tuple[int, TopicView]]
 ) -> tuple[int, list[tuple[int, bytes]]]:
     """Append the common lines of `data` to `rows` and `declared`; return their number, and the other lines.
 
@@ -52,12 +52,12 @@ def read_block(
         taken[_add_partitions(partitions, [found[place] for place in partitions], first_line, rows)] = True
     for place, line in enumerate(found):
         if line[7]:
-            topic, _, _, _, _, _, topic_id, partition_count, factor, configs = line
-            settings = declared.settings_of(configs)
-            if settings is not None:
+            topic, _, _, _, _, _, topic_id, count, factor, configs = line
+            known = _parsed_configs(configs)
+            if known is not None:
                 taken[place] = True
-                index, number = rows.topic_index(topic), first_line + place
-                declared.add(number, index, int(partition_count), int(factor), topic_id or None, settings)
+                settings = known.min_insync_replicas, topic_id or None, known.configs
+                declared.append((first_line + place, TopicView(topic, int(count), int(factor), *settings)))
     if taken.all():
         return len(found), []
     lines = data[:-1].split(b"\n")
@@ -100,11 +100,17 @@ def _add_partitions(
 
 
 @functools.lru_cache(maxsize=1 << 16)
-def _parsed_tail(text: str) -> PartitionLine | None:
+def _parsed_tail(text: str) -> Row | None:
     """Return a line with the fields behind Isr; None where only describe_line can read them with their line."""
     parsed = parse_line(_BEFORE_TAIL + escaped(text.encode("latin-1")))
-    is_common = isinstance(parsed, PartitionLine) and not parsed.isr and not parsed.marked_for_deletion
-    return parsed if is_common and isinstance(parsed, PartitionLine) else None
+    return parsed if isinstance(parsed, Row) and not parsed.isr and not parsed.marked_for_deletion else None
+
+
+@functools.lru_cache(maxsize=1 << 12)  # Topics share few settings: texts of at most 8 KiB each, so 32 MiB.
+def _parsed_configs(text: str) -> TopicView | None:
+    """Return a topic with these Configs; None where only describe_line can read them."""
+    parsed = parse_line(_BEFORE_CONFIGS + escaped(text.encode("latin-1")))
+    return parsed.topic if isinstance(parsed, TopicLine) and not parsed.marked_for_deletion else None
 
 
 def _matrix(texts: Sequence[str]) -> Int32Array:

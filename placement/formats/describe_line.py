@@ -1,23 +1,15 @@
 """Parse one line of `kafka-topics --describe` with every check.
 
-What it decides: whether a line is a topic's line, a partition's line, damaged, or no line of a describe. The compiled
-reader (describe_block) takes only lines that this parser would take, with the same values, and leaves all others to
-this parser.
+A line is words between blanks (every byte up to 0x20). A word ``Name:`` opens a field, the next word is its value,
+which may also be glued to the colon (Kafka ≤ 2.x printed ``Topic:old``) or be absent. ``Configs:`` takes the rest of
+the line but for ``MarkedForDeletion: true`` at its end; a new pair starts only at ``,name=``, as values contain commas
+and JSON.
 
-How: a line is words between blanks (every byte up to 0x20). A word ``Name:`` opens a field, the
-next word is its value, which may also be glued to the colon (Kafka ≤ 2.x printed
-``Topic:old``) or be absent. ``Configs:`` takes the rest of the line but for ``MarkedForDeletion: true``
-at its end; a new pair starts only at ``,name=``, as values contain commas and JSON.
+A line belongs to a describe when it starts with ``Topic:`` or names at least two fields of a describe; such a line is
+damaged if it does not parse, and so is the one with which kafka-topics ends early. Unknown fields are skipped, so that
+the lines of a later Kafka are still read.
 
-A line belongs to a describe when it starts with ``Topic:`` or names at least two fields of a describe;
-such a line is damaged if it does not parse, and so is the one with which kafka-topics ends early.
-Unknown fields are skipped, so that the lines of a later Kafka are still read.
-
-Example: "\\tTopic: a\\tPartition: 0\\tLeader: none\\tReplicas: 1,2\\tIsr: " is
-PartitionLine(topic="a", partition=0, leader=-1, replicas=(1, 2), isr=()).
-
-Left out: sizes and racks, which a describe does not print.
-Source: Kafka TopicCommand (0.8 to 4.1; ELR by KIP-966), Confluent Server's Offline, Observers and LiveObservers.
+Source: Kafka TopicCommand (0.8 to 4.3; ELR by KIP-966), Confluent Server's Offline, Observers and LiveObservers.
 """
 
 from __future__ import annotations
@@ -37,6 +29,7 @@ from placement.formats.checks import (
     fault_of_row,
     fault_of_topic_name,
 )
+from placement.formats.rows import Row
 from placement.spec import PARTITION_COUNT_MAX
 
 _OURS: Final = re.compile(
@@ -81,24 +74,6 @@ class TopicLine:
     marked_for_deletion: bool = False
 
 
-@attrs.frozen(kw_only=True)
-class PartitionLine:
-    """Hold one partition's line; `leader` is -1 for none, and a list is None where the line lacks it."""
-
-    topic: str
-    partition: int
-    leader: int
-    replicas: tuple[int, ...]
-    isr: tuple[int, ...]
-    elr: tuple[int, ...] | None = None
-    last_known_elr: tuple[int, ...] | None = None
-    offline: tuple[int, ...] | None = None
-    observers: tuple[int, ...] | None = None
-    adding: tuple[int, ...] | None = None
-    removing: tuple[int, ...] | None = None
-    marked_for_deletion: bool = False
-
-
 class _DamageError(Exception):
     """Carries a fault's reason to `parse_line`; never leaves this module."""
 
@@ -109,8 +84,8 @@ def is_ours(line: str) -> bool:
     return len(names) >= 2 or ("Topic" in names and _BLANKS.sub("", line[:200]).startswith("Topic:"))
 
 
-def parse_line(line: str) -> TopicLine | PartitionLine | Fault | None:
-    """Return the content of `line`, a Fault if it is damaged, None when it is no describe line. Never raise."""
+def parse_line(line: str, number: int = 0) -> TopicLine | Row | Fault | None:
+    """Return the content of line `number`, a Fault if it is damaged, None when it is no describe line. Never raise."""
     if line.startswith(_TOOL_ERROR):
         return Fault("kafka-topics stopped here with an error; what it would have printed after this is missing")
     if not is_ours(line):
@@ -123,7 +98,7 @@ def parse_line(line: str) -> TopicLine | PartitionLine | Fault | None:
         if fault := fault_of_topic_name(fields["Topic"]):
             raise _DamageError(fault)
         if configs is None and not _is_topic_line(fields):
-            return _partition_line(fields)
+            return _partition_line(fields, number)
         return _topic_line(fields, "" if configs is None else line[configs.end() :])
     except _DamageError as damage:
         return Fault(str(damage))
@@ -197,7 +172,7 @@ def parse_configs(text: str) -> tuple[tuple[str, str], ...]:
     return tuple((name, value) for name, _, value in pairs)
 
 
-def _partition_line(fields: dict[str, str]) -> PartitionLine:
+def _partition_line(fields: dict[str, str], number: int) -> Row:
     for name in _REQUIRED:
         if name not in fields:
             raise _DamageError(f"the field {name} is missing")
@@ -215,7 +190,8 @@ def _partition_line(fields: dict[str, str]) -> PartitionLine:
             raise _DamageError(f"{name.capitalize()} is 'N/A'; it is a list of broker ids")
     if fault := fault_of_row(leader, lists["replicas"], lists["isr"]):
         raise _DamageError(fault)
-    return PartitionLine(
+    return Row(
+        line=number,
         topic=fields["Topic"],
         partition=_number(fields["Partition"], "Partition", high=PARTITION_ID_MAX),
         leader=leader,

