@@ -1,29 +1,72 @@
-"""Work that is shared by processes: equal results, errors in their place, nothing left behind."""
+"""Work that is shared by processes: equal results, errors in their place, and no half-done work after a signal."""
 
 from __future__ import annotations
 
 import os
-import pickle
 import shutil
-from collections.abc import Sequence
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
 from broker import workers
-from broker.errors import CorruptDataError, InputError
+from broker.errors import InputError
 from broker.workers import Advance, Workers, in_order
-from log.errors import LockedError
+from tests.architecture.house import ROOT
 from tests.log.cli.test_commands import Answer, answer, contents
-from tests.log.cli.waiting import until
 from tests.log.samples import DIRECTORY, write_sample
 
 pytestmark = pytest.mark.deep
 
 ITEMS = tuple(range(20))
-
-
 METHODS = ("fork", "forkserver")
+SECONDS_MAX = 60
+SLOW = """
+import os, signal, sys, time
+from pathlib import Path
+from broker import workers
+from broker.cli import Terminated
+
+def slow(item, advance):
+    made = Path(item[1]) / str(item[0])
+    made.write_text(str(os.getpid()))
+    try:
+        time.sleep(300)  # Longer than any test waits.
+    finally:
+        made.unlink()
+
+def terminate(number, frame):
+    raise Terminated
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # Ignored, where a test run is in the background.
+    signal.signal(signal.SIGTERM, terminate)  # As commands do.
+    workers.PROCESS_COST = workers.RUN_COST = workers.SERVED_FACTOR = 1
+    workers.start_method = lambda: sys.argv[2]
+    items = [(number, sys.argv[1]) for number in range(4)]
+    try:
+        list(workers.in_order(slow, items, cost=lambda _: 1, jobs=2))
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except Terminated:
+        sys.exit(143)
+"""
+THREADED = """
+import threading
+from broker.workers import start_method
+
+methods, end = [start_method()], threading.Event()
+thread = threading.Thread(target=end.wait)
+thread.start()
+methods.append(start_method())
+end.set()
+thread.join()
+print(methods)
+"""
 
 
 @pytest.fixture(autouse=True, params=METHODS)
@@ -34,6 +77,14 @@ def method(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> s
     monkeypatch.setattr(workers, "RUN_COST", 3)
     monkeypatch.setattr(workers, "start_method", lambda: request.param)
     return str(request.param)
+
+
+def until(condition: Callable[[], bool]) -> None:
+    """Return once the condition holds."""
+    deadline = time.monotonic() + SECONDS_MAX
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
 
 
 def squared(item: int, advance: Advance) -> tuple[int, int]:
@@ -65,32 +116,14 @@ def met(item: tuple[Path, int], advance: Advance) -> int:
     return os.getpid()
 
 
-def test_items_are_worked_on_at_the_same_time(tmp_path: Path) -> None:
-    assert len(set(in_order(met, [(tmp_path, 0), (tmp_path, 1)], cost=lambda _: 3, jobs=2))) == 2
-
-
-def pids(found: Sequence[tuple[int, int]]) -> set[int]:
-    return {pid for _, pid in found}
-
-
-def test_later_work_is_done_by_the_same_processes(tmp_path: Path) -> None:
+def test_items_are_worked_on_at_the_same_time_and_later_ones_by_the_same_processes(tmp_path: Path) -> None:
     pairs = [[(tmp_path / str(number), 0), (tmp_path / str(number), 1)] for number in range(2)]
     for each in pairs:
         each[0][0].mkdir()
     with Workers(2) as both:
-        first, second = ([*both.in_order(met, each, cost=lambda _: 3)] for each in pairs)
-    assert len(set(first)) == 2
-    assert set(first) == set(second)
-
-
-def test_more_work_than_before_starts_the_processes_that_are_missing() -> None:
-    with Workers(3) as three:
-        assert pids([*three.in_order(squared, ITEMS[:1], cost=lambda _: 1)]) == {os.getpid()}
-        before = [*three.in_order(squared, ITEMS[:2], cost=lambda _: 1)]
-        after = [*three.in_order(squared, ITEMS[:13], cost=lambda _: 1)]
-    assert len(pids(before)) == 1  # The two items are one run.
-    assert os.getpid() not in pids(before) | pids(after)
-    assert [square for square, _ in after] == [item * item for item in range(13)]
+        first, second = ({*both.in_order(met, each, cost=lambda _: 3)} for each in pairs)
+    assert len(first) == 2
+    assert first == second
 
 
 def slow_first(item: tuple[Path, int], _: Advance) -> int:
@@ -114,9 +147,8 @@ def unserved(item: int, _: Advance) -> int:
 
 
 def test_a_process_that_ends_by_itself_is_an_error_in_one_line() -> None:
-    with pytest.raises(ChildProcessError) as error:
+    with pytest.raises(ChildProcessError, match=r"^a process that shared the work ended by itself$"):
         list(in_order(unserved, ITEMS, cost=lambda _: 3, jobs=2))
-    assert str(error.value) == "a process that shared the work ended by itself"
 
 
 def test_little_work_starts_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -132,20 +164,6 @@ def test_an_error_comes_whole_after_the_results_before_it(jobs: int) -> None:
         found.extend(square for square, _ in results)
     assert found == [item * item for item in range(13)]
     assert (str(error.value), error.value.line, error.value.value) == ("13:4: is unlucky (found 'x')", 4, "x")
-
-
-@pytest.mark.parametrize(
-    "error",
-    [
-        InputError("is wrong", source="f", line=3, value="v"),
-        CorruptDataError("is damaged", source="f", position=7),
-        LockedError("lock", "p", "is used"),
-    ],
-)
-def test_errors_cross_to_other_processes_whole(error: Exception) -> None:
-    error.add_note("a note")
-    copy = pickle.loads(pickle.dumps(error))
-    assert (type(copy), str(copy), copy.__dict__) == (type(error), str(error), error.__dict__)
 
 
 def damaged_logs(folder: Path) -> Path:
@@ -165,10 +183,8 @@ def damaged_logs(folder: Path) -> Path:
     "words",
     [
         ("verify", "--keep-going"),
-        ("verify", "--json"),
         ("stats", "--json", "--now-ms", "5"),
         ("dump", "--keep-going"),
-        ("dump", "--deep-iteration"),
         ("dump", "--json"),
         ("recover", "--out", "OUT", "--now-ms", "5"),
         ("recover", "--in-place", "--yes", "--now-ms", "5"),
@@ -185,8 +201,60 @@ def test_output_and_files_are_the_same_for_any_number_of_jobs(words: tuple[str, 
         shutil.rmtree(folder)
         return found, files
 
-    alone, files = run(1)
-    shared, files_of_shared = run(3)
-    assert (shared.status, shared.out, shared.err) == (alone.status, alone.out, alone.err)
-    assert files_of_shared == files
-    assert len(alone.lines) >= 3
+    alone, shared = run(1), run(3)
+    assert alone == shared
+    assert len(alone[0].lines) >= 3
+
+
+def working(folder: Path, method: str) -> tuple[subprocess.Popen[bytes], Path]:
+    """Start two processes that work in their own session; return their parent and the folder with a file of each."""
+    made = folder / "made"
+    made.mkdir()
+    (folder / "program.py").write_text(SLOW)
+    process = subprocess.Popen(
+        [sys.executable, "program.py", str(made), method],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), *sys.path])},
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    until(lambda: len([path for path in made.iterdir() if path.read_text()]) == 2)
+    return process, made
+
+
+def session_is_empty(leader: int) -> bool:
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                fields = (entry / "stat").read_text().rpartition(")")[2].split()
+            except OSError:
+                continue
+            if int(fields[3]) == leader and fields[0] != "Z":
+                return False
+    return True
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc to see other processes")
+@pytest.mark.parametrize("receiver", ["all", "parent", "child"])
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9)])
+def test_a_signal_undoes_what_was_begun_and_ends_all_processes(
+    method: str, receiver: str, number: int, status: int, tmp_path: Path
+) -> None:
+    """Sent to all as a terminal does, to the parent alone, or to one of its children; only a parent is killed."""
+    if (receiver == "child" and number != signal.SIGINT) or (receiver == "all" and number == signal.SIGKILL):
+        pytest.skip("no such case")
+    process, made = working(tmp_path, method)
+    if receiver == "all":
+        os.killpg(process.pid, number)
+    else:
+        os.kill(process.pid if receiver == "parent" else int(next(made.iterdir()).read_text()), number)
+    _, printed = process.communicate(timeout=SECONDS_MAX)
+    until(lambda: session_is_empty(process.pid))
+    assert (process.returncode, list(made.iterdir())) == (status, [])
+    assert printed == b"" or number == signal.SIGKILL
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere processes are never forked")
+def test_a_process_with_another_thread_is_not_forked() -> None:
+    done = subprocess.run([sys.executable, "-c", THREADED], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout == "['fork', 'forkserver']\n"
