@@ -24,9 +24,8 @@ The packages in reading order; each imports only what stands above it:
 from __future__ import annotations
 
 from log.batches.batch import RecordBatch
-from log.batches.build import build_batch, rebuild
+from log.batches.build import BatchSpec, build_batch, rebuild
 from log.batches.build_columns import PlainColumns, build_batches
-from log.batches.build_spec import BatchSpec
 from log.batches.in_buffer import BatchReader, batches_in
 from log.batches.record_columns import Damage, RecordColumns
 from log.batches.scan import ScanOptions, scan, scan_headers
@@ -35,7 +34,7 @@ from log.log_config import LogConfig
 from log.log_dir import LogDir, LogDirOptions
 from log.partition.appending import AppendInfo
 from log.partition.epoch_cache import LeaderEpochCache
-from log.partition.log_description import LogDescription, SegmentState
+from log.partition.log_offsets import LogDescription, SegmentState
 from log.partition.partition_log import PartitionLog
 from log.partition.producer_append import AppendOrigin
 from log.partition.producer_state import ProducerState

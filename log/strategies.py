@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from broker.ids import INT64_MAX, LeaderEpoch, Offset, ProducerEpoch, ProducerId
 from broker.units import TimeMs
-from log.batches.build import build_batch, build_marker
-from log.batches.build_spec import BatchSpec
+from log.batches.build import BatchSpec, build_batch, build_marker
 from log.codecs.compression import Codec
 from log.record import (
     NO_SEQUENCE,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import struct
 from collections.abc import Iterable, Iterator
-from typing import Final
+from typing import ClassVar, Final
 
 import attrs
 import numpy as np
@@ -52,39 +52,36 @@ assert MESSAGE_BYTES_MIN == {0: 14, 1: 22}
 
 
 class LegacyBatch(RecordBatch):
-    """Read one message of magic 0 or 1, plain or a wrapper; the file reader reads a negative magic as 1."""
+    """Read one message of magic 0 or 1, plain or a wrapper; the file reader reads a negative magic as 1.
 
-    __slots__ = ("attributes_field", "crc_field", "last", "magic_field", "time")
+    What came with magic 2 is absent, and the timestamp of a wrapper is the largest inside.
+    """
 
-    attributes_field: int
-    crc_field: int
-    last: int
-    magic_field: int
-    time: TimeMs
+    __slots__ = ("attributes", "crc", "last_offset", "magic", "max_timestamp")
+
+    magic: int
+    attributes: int
+    crc: int
+    last_offset: Offset
+    max_timestamp: TimeMs
+    base_timestamp: ClassVar[TimeMs] = NO_TIMESTAMP
+    producer_id: ClassVar[ProducerId] = NO_PRODUCER_ID
+    producer_epoch: ClassVar[ProducerEpoch] = NO_PRODUCER_EPOCH
+    base_sequence: ClassVar[int] = NO_SEQUENCE
+    last_sequence: ClassVar[int] = NO_SEQUENCE
+    partition_leader_epoch: ClassVar[LeaderEpoch] = NO_LEADER_EPOCH
+    is_transactional: ClassVar[bool] = False
+    is_control: ClassVar[bool] = False
+    delete_horizon_ms: ClassVar[TimeMs | None] = None
 
     def __init__(self, data: memoryview, position: int = 0, source: str = "") -> None:
         super().__init__(data, position, source)
         assert len(data) >= ENTRY.size + MESSAGE_BYTES_MIN[0], len(data)  # Readers hand out no shorter ones.
-        self.last, _ = ENTRY.unpack_from(data)
-        self.crc_field, self.magic_field, self.attributes_field = FIXED_V0.unpack_from(data, ENTRY.size)
-        self.time = NO_TIMESTAMP
-        if self.magic_field != 0 and len(data) >= ENTRY.size + FIXED_V1.size:
-            self.time = TimeMs(FIXED_V1.unpack_from(data, ENTRY.size)[3])
-
-    @property
-    def magic(self) -> int:
-        """Return the magic: 0 or 1."""
-        return self.magic_field
-
-    @property
-    def attributes(self) -> int:
-        """Return the attributes as stored: 8 bits, signed."""
-        return self.attributes_field
-
-    @property
-    def crc(self) -> int:
-        """Return the checksum as stored, unsigned."""
-        return self.crc_field
+        self.last_offset, _ = ENTRY.unpack_from(data)
+        self.crc, self.magic, self.attributes = FIXED_V0.unpack_from(data, ENTRY.size)
+        self.max_timestamp = NO_TIMESTAMP
+        if self.magic != 0 and len(data) >= ENTRY.size + FIXED_V1.size:
+            self.max_timestamp = TimeMs(FIXED_V1.unpack_from(data, ENTRY.size)[3])
 
     @property
     def base_offset(self) -> Offset:
@@ -92,27 +89,12 @@ class LegacyBatch(RecordBatch):
         return self.records()[0].offset if self.is_wrapper else self.last_offset
 
     @property
-    def last_offset(self) -> Offset:
-        """Return the offset stored in the message or wrapper."""
-        return Offset(self.last)
-
-    @property
     def timestamp_type(self) -> TimestampType:
         """Return the timestamp type: CreateTime or LogAppendTime; magic 0 has none."""
-        if self.magic_field == 0:
+        if self.magic == 0:
             return TimestampType.NO_TIMESTAMP_TYPE
-        is_append_time = self.attributes_field & TIMESTAMP_TYPE_BIT
+        is_append_time = self.attributes & TIMESTAMP_TYPE_BIT
         return TimestampType.LOG_APPEND_TIME if is_append_time else TimestampType.CREATE_TIME
-
-    @property
-    def base_timestamp(self) -> TimeMs:
-        """Return -1: messages store absolute timestamps."""
-        return NO_TIMESTAMP
-
-    @property
-    def max_timestamp(self) -> TimeMs:
-        """Return the timestamp of the message, in a wrapper the largest inside, in milliseconds."""
-        return self.time
 
     @property
     def last_offset_delta(self) -> int:
@@ -120,58 +102,18 @@ class LegacyBatch(RecordBatch):
         return self.last_offset - self.base_offset
 
     @property
-    def producer_id(self) -> ProducerId:
-        """Return -1: messages have no producer id."""
-        return NO_PRODUCER_ID
-
-    @property
-    def producer_epoch(self) -> ProducerEpoch:
-        """Return -1: messages have no producer epoch."""
-        return NO_PRODUCER_EPOCH
-
-    @property
-    def base_sequence(self) -> int:
-        """Return -1: messages have no sequence number."""
-        return NO_SEQUENCE
-
-    @property
-    def last_sequence(self) -> int:
-        """Return -1: messages have no sequence number."""
-        return NO_SEQUENCE
-
-    @property
-    def partition_leader_epoch(self) -> LeaderEpoch:
-        """Return -1: messages have no leader epoch."""
-        return NO_LEADER_EPOCH
-
-    @property
     def record_count(self) -> int:
         """Return the number of messages: 1, or as many as a wrapper holds."""
         return len(self.records()) if self.is_wrapper else 1
 
     @property
-    def is_transactional(self) -> bool:
-        """Return False: messages are not transactional."""
-        return False
-
-    @property
-    def is_control(self) -> bool:
-        """Return False: there are no control messages."""
-        return False
-
-    @property
-    def delete_horizon_ms(self) -> TimeMs | None:
-        """Return None: only magic 2 has a delete horizon."""
-        return None
-
-    @property
     def is_wrapper(self) -> bool:
         """Return whether the message wraps a compressed set of messages."""
-        return self.attributes_field & CODEC_MASK != Codec.NONE
+        return self.attributes & CODEC_MASK != Codec.NONE
 
     def is_valid(self) -> bool:
         """Return whether the size can hold a message and the checksum is right."""
-        return self._is_large_enough() and crc32(self.data[CHECKED_POSITION:]) == self.crc_field
+        return self._is_large_enough() and crc32(self.data[CHECKED_POSITION:]) == self.crc
 
     def ensure_valid(self) -> None:
         """Raise CorruptBatchError unless `is_valid`."""
@@ -181,8 +123,8 @@ class LegacyBatch(RecordBatch):
                 f"size = {len(self.data) - ENTRY.size})"
             )
         computed = crc32(self.data[CHECKED_POSITION:])
-        if computed != self.crc_field:
-            raise self.corrupt(f"Record is corrupt (stored crc = {self.crc_field}, computed crc = {computed})")
+        if computed != self.crc:
+            raise self.corrupt(f"Record is corrupt (stored crc = {self.crc}, computed crc = {computed})")
 
     def columns(self) -> RecordColumns:
         """Return the messages as columns without verifying the checksum; positions are in `payload()`."""
@@ -209,18 +151,14 @@ class LegacyBatch(RecordBatch):
             return self.data
         try:
             outer = _message(self.data, 0, self.last_offset)
-            if self.magic_field < 0:
-                raise InvalidRecordError(
-                    f"Invalid wrapper magic found in legacy deep record iterator {self.magic_field}"
-                )
+            if self.magic < 0:
+                raise InvalidRecordError(f"Invalid wrapper magic found in legacy deep record iterator {self.magic}")
             if self.codec is Codec.ZSTD:
-                raise InvalidRecordError(f"zstd in a message of magic {self.magic_field}, which has none")
+                raise InvalidRecordError(f"zstd in a message of magic {self.magic}, which has none")
             if outer.value_size < 0:
-                raise InvalidRecordError(
-                    f"Found invalid compressed record set with null value (magic = {self.magic_field})"
-                )
+                raise InvalidRecordError(f"Found invalid compressed record set with null value (magic = {self.magic})")
             value = self.data[outer.value_position : outer.value_position + outer.value_size]
-            return decompress(self.codec, value, magic=self.magic_field, bytes_max=bytes_max)
+            return decompress(self.codec, value, magic=self.magic, bytes_max=bytes_max)
         except CorruptDataError as error:
             raise self.placed(error) from None
 
@@ -247,7 +185,7 @@ class LegacyBatch(RecordBatch):
 
     def stored_sizes(self) -> tuple[int, int]:
         """Return the sizes of key and value as stored, unchecked but for where they stand; raise InvalidRecordError."""
-        start = ENTRY.size + (FIXED_V1.size if self.magic_field else FIXED_V0.size)
+        start = ENTRY.size + (FIXED_V1.size if self.magic else FIXED_V0.size)
         try:
             (key_size,) = SIZE.unpack_from(self.data, start)
             (value_size,) = SIZE.unpack_from(self.data, start + SIZE.size + max(key_size, 0))
@@ -264,11 +202,12 @@ class LegacyBatch(RecordBatch):
         if last is None:
             raise InvalidRecordError("Found invalid compressed record set with no inner records")
         base = 0
-        if self.magic_field != 0 and self.last != 0:
-            base = self.last - last.offset
+        if self.magic != 0 and self.last_offset != 0:
+            base = self.last_offset - last.offset
             if base < 0:
                 raise InvalidRecordError(
-                    f"Found invalid wrapper offset in compressed v1 message set, wrapper offset '{self.last}' is less "
+                    "Found invalid wrapper offset in compressed v1 message set, wrapper offset "
+                    f"'{self.last_offset}' is less "
                     f"than the last inner message offset '{last.offset}' and it is not zero."
                 )
         if is_nested:
@@ -281,11 +220,11 @@ class LegacyBatch(RecordBatch):
         return attrs.evolve(
             message,
             offset=Offset(int64(base + message.offset)),
-            timestamp=self.time if is_append_time and _is_v1(buffer, message) else message.timestamp,
+            timestamp=self.max_timestamp if is_append_time and _is_v1(buffer, message) else message.timestamp,
         )
 
     def _is_large_enough(self) -> bool:
-        return len(self.data) >= ENTRY.size + MESSAGE_BYTES_MIN[min(abs(self.magic_field), 1)]
+        return len(self.data) >= ENTRY.size + MESSAGE_BYTES_MIN[min(abs(self.magic), 1)]
 
 
 def _inner_messages(buffer: memoryview, position: int = 0, end: int | None = None) -> Iterator[Message]:

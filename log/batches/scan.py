@@ -6,7 +6,7 @@ used again. With `keep_going`, damage is stepped over: by the batch's size if wh
 search for the next batch whose checksum is right.
 
     >>> from log.batches.build import build_batch
-    >>> from log.batches.build_spec import BatchSpec
+    >>> from log.batches.build import BatchSpec
     >>> from log.record import Record
     >>> data = build_batch(BatchSpec(), [Record(offset, 1_000, b"key", None) for offset in range(3)])
     >>> sum(len(columns) for columns in scan(data))

@@ -22,7 +22,7 @@ from log.cli.output import JOBS, NOW, PATHS, QUIET, check_out, folder_cost, prin
 from log.compaction import CleanerOptions
 from log.compaction.offset_map import SLOT_SIZE_BYTES
 from log.log_config import LogConfig
-from log.tools.compactable import NotCompactableError
+from log.tools.rework import NotCompactableError, unsaid_settings
 from log.tools.rework_plan import (
     Plan,
     Rework,
@@ -35,7 +35,6 @@ from log.tools.rework_plan import (
     with_last_shutdowns,
 )
 from log.tools.sources import expand_all
-from log.tools.topic_settings import unsaid_settings
 
 _Lines: TypeAlias = Sequence[str] | CorruptDataError
 

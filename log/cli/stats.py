@@ -37,7 +37,7 @@ from log.cli.output import (
     time_ms,
 )
 from log.compaction import CompactionEstimate
-from log.tools.compactable import estimate_of_files
+from log.tools.rework import estimate_of_files
 from log.tools.sources import SourceFile, SourceFolder, expand_all, segment_folders
 from log.tools.stats import SegmentStats, measure_segment
 

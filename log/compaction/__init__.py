@@ -1,25 +1,28 @@
 """Compact a log: keep only the latest record of each key.
 
-- cleaner: Clean one log in one pass, as Kafka's Cleaner.clean does: fill the offset map, then rewrite the segments.
+- cleaner: Clean one log in one pass, as Kafka's Cleaner.clean does; choose the next log, and estimate a pass.
 - offset_map: Store the latest offset of each key in bounded memory; this decides which records are superseded.
 - filter: Decide which records of a batch stay, by key and tombstone, as Cleaner.shouldRetainRecord does.
 - fates: Decide for each batch whether the pass discards it, keeps it, or filters its records by key.
-- estimate: Estimate the bytes and records that one cleaning pass would leave, without changing a file.
 - selection: Decide which range of a log can be cleaned now, and which log is cleaned next.
-- manager: Choose the log of a log directory to clean next, and store its cleaner checkpoint.
 - source: Read a segment's log file as the cleaner does, headers first.
-- building: Build the bytes of the batches that a pass keeps: copied, emptied, or with fewer records.
+- building: Build the bytes of the batches that a pass keeps, with compiled loops for those of fewer records.
 - io_chunks: Cut the retained batches of a segment into appends of the size that Kafka's cleaner appends.
 - key_kernels: Hash keys, store the latest offset of each, and mark the latest records, in compiled loops.
-- rewrite_kernels: Write batches of magic 2 that hold only the retained records, in compiled loops.
 """
 
 from __future__ import annotations
 
-from log.compaction.cleaner import Cleaned, CleanerOptions, clean
-from log.compaction.estimate import CompactionEstimate, estimate_compaction
+from log.compaction.cleaner import (
+    Cleaned,
+    CleanedLog,
+    CleanerManager,
+    CleanerOptions,
+    CompactionEstimate,
+    clean,
+    estimate_compaction,
+)
 from log.compaction.filter import CleanerStats
-from log.compaction.manager import CleanedLog, CleanerManager
 from log.compaction.selection import LogToClean, filthiest, log_to_clean
 from log.compaction.source import SourceLog
 

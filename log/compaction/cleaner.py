@@ -29,20 +29,20 @@ buildOffsetMap, 4.3.1.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 import attrs
 
-from broker.errors import BrokersideError, UsageError
-from broker.ids import INT32_MAX, Offset
+from broker.errors import BrokersideError, CorruptDataError, RefusedError, UsageError
+from broker.ids import INT32_MAX, Offset, TopicPartition
 from broker.releases import Release
-from broker.units import SizeBytes, TimeMs
+from broker.units import DAY_MS, DurationMs, SizeBytes, TimeMs
 from log.compaction.fates import CleanedTransactions, Fates, LastOfProducer
 from log.compaction.filter import LOG_START, CleanerStats, TombstoneRule, filter_source, map_source
 from log.compaction.io_chunks import BUFFER_SIZE_BYTES, MESSAGE_SIZE_BYTES_MAX, Appender, IoLimits
 from log.compaction.offset_map import LOAD_FACTOR, SLOT_COUNT, OffsetMap
-from log.compaction.selection import LogToClean
+from log.compaction.selection import LogToClean, filthiest, log_to_clean
 from log.compaction.source import SourceLog
 from log.errors import SegmentOffsetOverflowError
 from log.log_config import LogConfig
@@ -50,6 +50,8 @@ from log.partition.partition_log import PartitionLog
 from log.segments.file_names import LOG
 from log.segments.segment import Segment
 from log.segments.txn_index import AbortedTransaction
+from log.storage.checkpoints import CLEANER_FILE, read_offset_checkpoint, write_offset_checkpoint
+from log.storage.protocol import Storage
 
 
 def group_segments(
@@ -243,3 +245,122 @@ def _aborted_transactions(log: PartitionLog, start_offset: Offset, end_offset: O
         yield from found.transactions
         if found.is_complete:
             return
+
+
+DELETE_RETENTION_MS: Final = DurationMs(DAY_MS)  # Kafka's default.
+NO_END_OFFSET: Final = Offset(-1)
+"""No batch ends there: none is the last of a pass."""
+
+
+@attrs.frozen(kw_only=True)
+class CompactionEstimate:
+    """Estimate the bytes and records that one pass over all segments would read and leave."""
+
+    stats: CleanerStats
+    """Bytes and records read and left; `keyless_count` are records that a cleaner drops for having no key."""
+    distinct_key_count: int
+    """Distinct keys that were counted; as many as the map holds if not `is_complete`."""
+    is_complete: bool
+    """Whether the map held all keys. If not, what follows the last mapped record counts as kept."""
+
+    @property
+    def bytes_saved(self) -> int:
+        """Return the bytes that the pass would remove; negative if delete horizons make batches larger."""
+        return self.stats.bytes_read - self.stats.bytes_written
+
+
+def estimate_compaction(
+    segments: Sequence[SourceLog],
+    *,
+    now_ms: TimeMs,
+    aborted: Sequence[AbortedTransaction] = (),
+    delete_retention_ms: DurationMs = DELETE_RETENTION_MS,
+    map_slot_count: int = SLOT_COUNT,
+) -> CompactionEstimate:
+    """Return the estimate for `segments`, consecutive segments of one partition in order; change no file.
+
+    Reads everything twice. `aborted` are the entries of the segments' transaction indexes. Raises CorruptDataError at
+    the first damage, UsageError for a map of no more than one slot (one slot is 24 bytes).
+    """
+    offset_map = OffsetMap(map_slot_count)
+    transactions = CleanedTransactions()
+    transactions.add_aborted(aborted)
+    is_complete = all(map_source(offset_map, segment, transactions) for segment in segments)
+    fates = Fates(NO_END_OFFSET, now_ms)
+    fates.transactions.add_aborted(aborted)
+    rule = TombstoneRule.of_pass(now_ms, delete_retention_ms)
+    stats = CleanerStats()
+    for segment in segments:
+        for batches in filter_source(segment, fates, offset_map, rule):
+            stats = stats.plus(batches)
+    return CompactionEstimate(stats=stats, distinct_key_count=len(offset_map), is_complete=is_complete)
+
+
+@attrs.frozen
+class CleanedLog:
+    """Hold a cleaned log: the dirty range at the start of the pass, and the result of the pass."""
+
+    partition: TopicPartition
+    target: LogToClean
+    cleaned: Cleaned
+
+
+class CleanerManager:
+    """Choose and clean logs of one log directory; `logs` may change between calls.
+
+    `uncleanable` are the partitions that are left alone, and why.
+    """
+
+    def __init__(
+        self,
+        storage: Storage,
+        logs: Mapping[TopicPartition, PartitionLog],
+        options: CleanerOptions = DEFAULTS,
+    ) -> None:
+        self._storage = storage
+        self._logs = logs
+        self._options = options
+        self.uncleanable: dict[TopicPartition, CorruptDataError | RefusedError] = {}
+
+    def candidates(self, *, now_ms: TimeMs) -> dict[TopicPartition, LogToClean]:
+        """Return the cleanable range of each compacted log; correct checkpoints outside their logs."""
+        checkpoints = self.checkpoints()
+        found: dict[TopicPartition, LogToClean] = {}
+        for partition in sorted(self._logs):
+            log = self._logs[partition]
+            if log.config.compacts and partition not in self.uncleanable:
+                target = log_to_clean(log, checkpoints.get(partition), now_ms=now_ms)
+                if target.resets_checkpoint:
+                    self._write_checkpoint(partition, target.first_dirty_offset)
+                found[partition] = target
+        return found
+
+    def clean_filthiest(self, *, now_ms: TimeMs) -> CleanedLog | None:
+        """Clean the log with the largest dirty share that is due; return None if no log is due.
+
+        Raises CorruptDataError or RefusedError if that log cannot be cleaned, which is then left alone.
+        """
+        candidates = self.candidates(now_ms=now_ms)
+        target = filthiest(candidates.values())
+        if target is None:
+            return None
+        partition = next(partition for partition, candidate in candidates.items() if candidate is target)
+        try:
+            cleaned = clean(target, now_ms=now_ms, options=self._options)
+        except (CorruptDataError, RefusedError) as error:
+            self.uncleanable[partition] = error
+            self._write_checkpoint(partition, target.first_dirty_offset)
+            raise
+        self._write_checkpoint(partition, cleaned.end_offset)
+        return CleanedLog(partition, target, cleaned)
+
+    def checkpoints(self) -> Mapping[TopicPartition, Offset]:
+        """Return the offset at which the last pass over each log ended; logs never cleaned are absent."""
+        if not self._storage.exists(CLEANER_FILE):
+            return {}
+        return read_offset_checkpoint(self._storage, CLEANER_FILE)
+
+    def _write_checkpoint(self, partition: TopicPartition, offset: Offset) -> None:
+        """Write where cleaning of a log has got to, and leave out the logs that are gone."""
+        kept = {known: end for known, end in self.checkpoints().items() if known in self._logs}
+        write_offset_checkpoint(self._storage, CLEANER_FILE, {**kept, partition: offset})

@@ -6,9 +6,8 @@
 - reading: Read a segment or snapshot of the metadata log as records with offset, epoch and time.
 - records: Decode and encode one metadata record: its frame, type, version and fields.
 - replay: Replay a metadata log from its beginning: the change at every offset, and the image at any moment.
-- image: Hold a cluster's metadata after one offset of the metadata log as an immutable value.
+- image: Hold the metadata after one offset as an immutable value; apply records to its brokers and partitions.
 - state: Apply metadata records one after another to a cluster's metadata.
-- partition_records: Apply PartitionRecord, PartitionChangeRecord and ClearElrRecord to a partition's image.
 - view: Convert a metadata image to a ClusterView, the input of every measure and every report.
 - history: Derive the events of every step of a metadata log's replay.
 - durations: Sum up how long partitions were leaderless or under-replicated, and how often brokers were fenced.

@@ -32,8 +32,13 @@ from log.metadata.image import (
     TopicDelta,
     TopicId,
     TopicImage,
+    changed,
+    created,
+    in_order,
+    merged,
+    registered,
+    without_elr,
 )
-from log.metadata.partition_records import changed, created, in_order, merged, registered, without_elr
 from log.metadata.records import MetadataRecord
 from log.metadata.schemas import RecordType
 

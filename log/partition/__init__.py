@@ -5,15 +5,13 @@
 - leader_append: Assign offsets, leader epoch and timestamps to the records that a leader accepts.
 - record_set: Check a record set before it is appended, and read its offsets, largest timestamp and codec.
 - reading: Read a log by offset and by time.
-- log_offsets: Decide where a log starts and ends, and up to where it is replicated, stable and on disk.
+- log_offsets: Decide where a log starts, ends, is replicated, stable and on disk; describe it as one value.
 - epoch_cache: Store the start offset of each leader epoch of a log.
 - local_log: Keep the segments of one partition on one disk: roll, truncate, replace, flush, and delete with a delay.
 - retention: Decide which of the oldest segments are deleted: by log start offset, size and age.
 - recovery: Load a log after a shutdown or crash: finish or undo interrupted work, recover the unflushed.
 - segment_recovery: Recover one segment: check every batch, cut at the first bad one, and rebuild the indexes.
 - producer_append: Check the batches of one producer against its sequence, epoch and open transaction.
-- producer_entry: Hold one producer, and order producers as Java's hash table does.
-- producer_snapshot: Read and write producer snapshots, and keep track of their files.
+- producer_entry: Hold one producer, order producers as Java's hash table does, and read and write their snapshots.
 - producer_state: Track the producers of a log: sequences, epochs and open transactions.
-- log_description: Describe a log from outside: its offsets, segments, leader epochs and producers, as one value.
 """

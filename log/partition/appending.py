@@ -13,8 +13,8 @@ from broker.config import LONG_MAX
 from broker.ids import LeaderEpoch, Offset
 from broker.units import SizeBytes, TimeMs
 from broker.values import value
+from log.batches.build import BatchSpec
 from log.batches.build_columns import PlainColumns, each_run
-from log.batches.build_spec import BatchSpec
 from log.batches.record_columns import BatchRun
 from log.errors import RecordBatchTooLargeError, UnexpectedAppendOffsetError
 from log.partition.leader_append import LeaderAppend, assigned

@@ -16,8 +16,7 @@ from broker.ids import LeaderEpoch, Offset
 from broker.units import TimeMs
 from broker.values import value
 from log.batches.batch import RecordBatch
-from log.batches.build import build_batch
-from log.batches.build_spec import BatchSpec
+from log.batches.build import BatchSpec, build_batch
 from log.batches.in_buffer import BatchReader, batches_in
 from log.codecs.compression import Codec
 from log.codecs.crc import crc32, crc32c

@@ -14,14 +14,22 @@ from typing import Final, Self
 from broker.entropy import RandomSource
 from broker.ids import LeaderEpoch, Offset
 from broker.units import SizeBytes, TimeMs
+from log.batches.build import BatchSpec
 from log.batches.build_columns import PlainColumns
-from log.batches.build_spec import BatchSpec
 from log.log_config import LogConfig
 from log.partition.appending import AppendInfo, Appending
 from log.partition.epoch_cache import EpochEndOffset, LeaderEpochCache
 from log.partition.local_log import LocalLog
-from log.partition.log_description import LogDescription, check_epochs, check_offsets, check_segments, describe
-from log.partition.log_offsets import AT_LOG_END, Flushing, LogOffsets
+from log.partition.log_offsets import (
+    AT_LOG_END,
+    Flushing,
+    LogDescription,
+    LogOffsets,
+    check_epochs,
+    check_offsets,
+    check_segments,
+    describe,
+)
 from log.partition.producer_append import AppendOrigin
 from log.partition.reading import FetchData, Isolation, OffsetPlace, Reading, ReadRequest
 from log.partition.recovery import CLEAN_SHUTDOWN, LastShutdown, delete_producer_snapshots, open_epochs, open_log
@@ -123,7 +131,7 @@ class PartitionLog:
         return describe(self.offsets)
 
     def check_invariants(self) -> None:
-        """Assert the invariants of `log.partition.log_description`."""
+        """Assert the invariants of `log.partition.log_offsets`."""
         check_offsets(self.state())
         check_segments(self.segments, self.log_start_offset, self.log_end_offset)
         check_epochs(self.epochs, self.log_end_offset)

@@ -44,8 +44,15 @@ from log.partition.producer_append import (
     ProducerAppend,
     StartedTransaction,
 )
-from log.partition.producer_entry import BatchMetadata, ProducerEntry, ProducerTable
-from log.partition.producer_snapshot import SNAPSHOT_BYTES_MAX, SnapshotFiles, encode_snapshot, parse_snapshot
+from log.partition.producer_entry import (
+    SNAPSHOT_BYTES_MAX,
+    BatchMetadata,
+    ProducerEntry,
+    ProducerTable,
+    SnapshotFiles,
+    encode_snapshot,
+    parse_snapshot,
+)
 from log.storage.protocol import Storage
 
 PRODUCER_ID_EXPIRATION_MS: Final = DurationMs(DAY_MS)

@@ -5,6 +5,7 @@ Source: Kafka server-common/CheckpointFile, storage/checkpoint/{OffsetCheckpoint
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final, TypeVar
 
@@ -13,9 +14,28 @@ from broker.ids import LeaderEpoch, Offset, PartitionId, TopicPartition
 from broker.java.numbers import parse_number
 from broker.units import MIB
 from broker.values import value
-from log.codecs.java_text import lines_of, split_fields
 from log.errors import CheckpointError
 from log.storage.protocol import Buffer, Storage
+
+_LINE_END: Final = re.compile(r"\r\n|\r|\n")
+_WHITE_SPACE: Final = re.compile(r"[ \t\n\x0b\f\r]+")
+
+
+def lines_of(text: str) -> tuple[str, ...]:
+    """Return the lines as Java's `readLine` returns them: ended by CR, LF or both."""
+    lines = _LINE_END.split(text)
+    return tuple(lines[:-1] if lines[-1] == "" else lines)
+
+
+def split_fields(line: str, separator: re.Pattern[str] = _WHITE_SPACE) -> tuple[str, ...]:
+    """Return `line` split as Java's `String.split` does: drop empty fields at the end, keep those at the start."""
+    fields = separator.split(line)
+    if len(fields) == 1:
+        return (line,)
+    while fields and fields[-1] == "":
+        fields.pop()
+    return tuple(fields)
+
 
 RECOVERY_POINT_FILE: Final = "recovery-point-offset-checkpoint"
 REPLICATION_FILE: Final = "replication-offset-checkpoint"

@@ -8,17 +8,12 @@ which files a path names.
 - verify_segment: Check one segment: its bytes, its offsets and its indexes.
 - findings: Describe damage by file, position and cause, and count the data read and skipped.
 - stats: Measure the contents of a log: codecs, keys, batches, times, transactions.
-- compactable: Decide whether the files of a partition can be compacted, and what that would save.
-- cardinality: Count different keys, exactly up to a million and estimated above.
-- rework: Compact or recover a partition as its broker would, on a copy or in place.
+- rework: Compact or recover a partition as its broker would; say whether it can be, and which settings it needs.
 - rework_plan: Plan a compaction or recovery, print the plan, and carry it out.
-- topic_settings: Find the topic settings in the metadata log of a log directory that recovery would have to know.
 - dump_options: Define the options of a dump: depth, data and its decoding, and a range of offsets.
 - dump_text: Print a segment's files in the format of kafka-dump-log.
 - dump_rows: Print a log's files as JSON, one object per line.
-- dump_index: Print offset and time indexes in the format of kafka-dump-log.
-- dump_producers: Print producer snapshots and transaction indexes in the format of kafka-dump-log.
-- dump_remote: Print the records of `__remote_log_metadata` as --remote-log-metadata-decoder does.
+- dump_index: Print indexes and producer snapshots in the format of kafka-dump-log.
 - dump_topics: Print the records of internal topics as the decoders of kafka-dump-log do.
 - topic_schemas: Define the records of share and streams groups, transactions, share state and remote log metadata.
 - problems: Collect the problems that kafka-dump-log prints to standard error.

@@ -11,7 +11,7 @@ from log.batches.batch import RecordBatch
 from log.metadata.json_text import control_json, payload_row
 from log.metadata.reading import SNAPSHOT
 from log.metadata.records import decode_control
-from log.partition.producer_snapshot import parse_snapshot
+from log.partition.producer_entry import parse_snapshot
 from log.record import Record, control_type, marker_of
 from log.segments.file_names import LOG, OFFSET_INDEX, PRODUCER_SNAPSHOT, TIME_INDEX, TXN_INDEX
 from log.segments.offset_index import offset_index_entries

@@ -17,9 +17,15 @@ from log.metadata.reading import SNAPSHOT, snapshot_id
 from log.metadata.records import CONTROL_SCHEMAS, decode_control
 from log.record import ControlType, Record, control_type, int64, marker_of
 from log.segments.file_names import LOG, OFFSET_INDEX, PRODUCER_SNAPSHOT, TIME_INDEX, TXN_INDEX
-from log.tools.dump_index import log_of, offset_index_lines, time_index_lines
+from log.tools.dump_index import (
+    log_of,
+    offset_index_lines,
+    optional_long,
+    snapshot_lines,
+    time_index_lines,
+    txn_index_lines,
+)
 from log.tools.dump_options import DECODERS, DumpOptions, wanted_batches
-from log.tools.dump_producers import optional_long, snapshot_lines, txn_index_lines
 from log.tools.dump_topics import decoded
 from log.tools.problems import ProblemKind, Problems
 from log.tools.small_files import small_file_lines

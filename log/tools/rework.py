@@ -5,25 +5,73 @@ Source: the log and its cleaner; the offline use is ours.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Final
 
 import attrs
 
+from broker.config import Scope, lookup, parse
+from broker.errors import BrokersideError, CorruptDataError, UsageError
 from broker.ids import Offset
 from broker.units import MIB, TimeMs
 from broker.wording import counted, listed
 from log.batches.scan import header_chunks
-from log.compaction import CleanerOptions, clean, log_to_clean
+from log.compaction import CleanerOptions, CompactionEstimate, SourceLog, clean, estimate_compaction, log_to_clean
 from log.log_config import LogConfig
+from log.metadata.image import CLUSTER_DEFAULT, RESOURCE_BROKER, RESOURCE_TOPIC, Resource
+from log.metadata.replay import Replay
 from log.partition.partition_log import PartitionLog
 from log.partition.recovery import LastShutdown, unfinished_files
-from log.segments.file_names import LOG
+from log.segments.file_names import LOG, SWAP, TXN_INDEX
+from log.segments.txn_index import AbortedTransaction, aborted_transactions
 from log.storage import Storage
 from log.storage.checkpoints import LOG_START_FILE, RECOVERY_POINT_FILE, read_offset_checkpoint
 from log.storage.directory_names import parse_directory_name
 from log.storage.metadata_files import CLEAN_SHUTDOWN_FILE
-from log.tools.sources import SourceFolder, is_log_file
+from log.tools.sources import METADATA_DIRECTORY, SourceFile, SourceFolder, is_log_file, metadata_files
+from log.tools.verify_segment import verify_segment
+
+
+class NotCompactableError(CorruptDataError):
+    """A log has a batch that cannot be read, so that nothing of it is compacted."""
+
+
+def estimate_of_files(files: Sequence[SourceFile], *, now_ms: TimeMs) -> CompactionEstimate:
+    """Return the estimate for the segments of one partition, in order of their offsets.
+
+    Raises CorruptDataError at damage, and InputError for a file that cannot be read.
+    """
+    aborted: list[AbortedTransaction] = []
+    for file in files:
+        index = file.sibling(TXN_INDEX)
+        if index.exists():
+            aborted.extend(aborted_transactions(index.view(), source=index.shown))
+    sources = [SourceLog(file.view(), file.shown) for file in files]
+    return estimate_compaction(sources, now_ms=now_ms, aborted=aborted)
+
+
+def estimate_of_pass(folder: SourceFolder, *, include_active: bool, now_ms: TimeMs) -> CompactionEstimate:
+    """Return the estimate for the segments that a pass over a partition's directory takes.
+
+    Raises NotCompactableError at damage in any segment, the active one included.
+    """
+    swapped_in = [file for file in folder.unfinished if file.kind == LOG and file.stage == SWAP]
+    files = folder.of_kind(LOG)
+    for file in (*files, *swapped_in):
+        report = verify_segment(file, (), keep_going=False, advance=lambda _: None)
+        damages = [finding for finding in report.findings if finding.file == file.shown]
+        if damages:  # What is wrong in an index is built anew; the cleaner asks none.
+            raise _refusal(damages[0].line())
+    try:
+        return estimate_of_files(files if include_active else files[:-1], now_ms=now_ms)
+    except CorruptDataError as damage:
+        raise _refusal(str(damage)) from None
+
+
+def _refusal(damage: str) -> NotCompactableError:
+    return NotCompactableError(f"{damage}; nothing is compacted, `brokerside log recover` cuts the log there")
+
 
 COPY_BYTES: Final = 4 * MIB
 NAMES_SHOWN_MAX: Final = 3
@@ -184,3 +232,55 @@ def _closed(log: PartitionLog, before: Extent, now_ms: TimeMs, remarks: tuple[st
         log_end_offset=log.log_end_offset,
         remarks=remarks,
     )
+
+
+Configs = Mapping[Resource, Mapping[str, str]]
+
+OF_ALL_BROKERS: Final[Mapping[str, str]] = {
+    "index.interval.bytes": "log.index.interval.bytes",
+    "segment.index.bytes": "log.index.size.max.bytes",
+}
+"""The settings that recovery writes by, and the names of their defaults for all brokers."""
+
+
+def unsaid_settings(log_dir: Path, topics: Sequence[str], config: LogConfig) -> Iterator[str]:
+    """Yield a warning for each setting of a topic that the metadata log in `log_dir` has and `config` has not."""
+    shown = log_dir / METADATA_DIRECTORY
+    if not shown.is_dir():
+        return
+    try:
+        configs = _configs(log_dir)
+    except BrokersideError as error:
+        yield f"whether topics have settings of their own is not known: {error}"
+        return
+    used = {"index.interval.bytes": config.index_interval_bytes, "segment.index.bytes": config.index_size_bytes}
+    for topic in topics:
+        for name, value in used.items():
+            said = _said(configs, topic, name)
+            if said is not None and said != value:
+                yield (
+                    f"topic {topic} has {name}={said} in {shown}, and is recovered with {value}; its indexes will"
+                    f" differ from a broker's: give --config {name}={said}"
+                )
+
+
+def _configs(log_dir: Path) -> Configs:
+    replay = Replay(metadata_files(log_dir))
+    for _ in replay.steps():
+        pass
+    return replay.image().configs
+
+
+def _said(configs: Configs, topic: str, name: str) -> int | None:
+    """Return the value of a topic's setting, None where it has none that a broker would take."""
+    own = configs.get(Resource(RESOURCE_TOPIC, topic), {}).get(name)
+    default = configs.get(Resource(RESOURCE_BROKER, CLUSTER_DEFAULT), {}).get(OF_ALL_BROKERS[name])
+    text = default if own is None else own
+    if text is None:
+        return None
+    try:
+        value = parse(lookup(name, Scope.TOPIC), text)
+    except UsageError:
+        return None
+    assert isinstance(value, int), (name, value)
+    return value

@@ -23,13 +23,13 @@ from log.segments.file_names import DELETED, LOG
 from log.storage import FileStorage, Storage, SyncPolicy
 from log.storage.directory_names import DirectoryRole, parse_directory_name
 from log.storage.metadata_files import CLEAN_SHUTDOWN_FILE, write_clean_shutdown
-from log.tools.compactable import estimate_of_pass
 from log.tools.rework import (
     CompactionRequest,
     Extent,
     ReworkResult,
     compact_partition,
     copy_folder,
+    estimate_of_pass,
     extent,
     last_shutdowns,
     left_behind_lines,

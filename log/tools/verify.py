@@ -11,7 +11,7 @@ from broker.errors import CorruptDataError, InputError
 from broker.workers import Advance
 from log.metadata.reading import SNAPSHOT, MetadataFile, RejectedRecords
 from log.metadata.replay import snapshot_entries
-from log.partition.producer_snapshot import parse_snapshot
+from log.partition.producer_entry import parse_snapshot
 from log.segments.file_names import LOG, OFFSET_INDEX, PRODUCER_SNAPSHOT, TIME_INDEX, TXN_INDEX
 from log.segments.txn_index import aborted_transactions
 from log.storage.checkpoints import LEADER_EPOCH_FILE, EpochEntry, parse_epoch_checkpoint

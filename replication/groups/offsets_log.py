@@ -28,8 +28,7 @@ from broker.group.records import GroupKey, OffsetKey, read_committed_offset, rea
 from broker.group.service import GroupEntry, OffsetRecord
 from broker.ids import Offset
 from broker.units import MIB, TimeMs
-from log.batches.build import build_batch
-from log.batches.build_spec import BatchSpec
+from log.batches.build import BatchSpec, build_batch
 from log.batches.in_buffer import batches_in
 from log.partition.partition_log import PartitionLog
 from log.record import Record

@@ -32,8 +32,7 @@ import attrs
 
 from broker.ids import Offset, PartitionId, TopicPartition
 from broker.units import DurationMs, TimeMs
-from log.batches.build import build_batch
-from log.batches.build_spec import BatchSpec
+from log.batches.build import BatchSpec, build_batch
 from log.record import Record
 from replication.mirror.checkpoints import CheckpointStore, new_checkpoints
 from replication.mirror.cluster import MirroredCluster

@@ -16,8 +16,7 @@ import attrs
 from broker.error_codes import ErrorCode
 from broker.ids import NO_LEADER, LeaderEpoch, Offset
 from broker.units import DurationMs, TimeMs
-from log.batches.build import build_batch
-from log.batches.build_spec import BatchSpec
+from log.batches.build import BatchSpec, build_batch
 from log.batches.in_buffer import batches_in
 from log.record import Record
 from replication.roles.messages import (

@@ -14,8 +14,7 @@ from broker.entropy import RandomSource
 from broker.error_codes import ErrorCode
 from broker.ids import NO_LEADER, BrokerId, Offset, ProducerEpoch, ProducerId
 from broker.units import DurationMs, TimeMs
-from log.batches.build import build_batch
-from log.batches.build_spec import BatchSpec
+from log.batches.build import BatchSpec, build_batch
 from log.batches.in_buffer import batches_in
 from log.record import Record
 from replication.retention.keyed import identity_of, keyed_record

@@ -34,7 +34,7 @@ from broker.ids import INT64_MAX
 from broker.small_files import unreadable
 from log.batches.header_table import as_array, walk
 from log.batches.record_columns import HeaderColumns
-from log.partition.producer_snapshot import SNAPSHOT_BYTES_MAX, parse_snapshot
+from log.partition.producer_entry import SNAPSHOT_BYTES_MAX, parse_snapshot
 from log.record import CONTROL_BIT, TRANSACTIONAL_BIT
 from log.segments.file_names import LOG, PRODUCER_SNAPSHOT, TXN_INDEX
 from log.segments.txn_index import AbortedTransaction, aborted_transactions

@@ -3,7 +3,7 @@
 One log is the segments of one folder, in order of their base offsets; the last is the active one. Files are mapped, and
 none is written. What stands in the way, such as damage or a segment's own fault, is the row's `fault`.
 
-Source: log/tools/compactable.py.
+Source: log/tools/rework.py.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from broker.errors import BrokersideError, InputError
 from broker.units import TimeMs
-from log.tools.compactable import estimate_of_files
+from log.tools.rework import estimate_of_files
 from log.tools.sources import named_file
 from spark_analysis.data_sources.log_listing import MANIFEST
 from spark_analysis.tables.schemas import COMPACTION

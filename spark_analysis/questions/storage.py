@@ -15,7 +15,7 @@ rejected. Control records are no user's: they count as records, but not among ke
 How: `codecs` and `keys` are Spark's own aggregates; `compaction` reads the segments of a partition in one task, where
 the cleaner's own code builds what it would write and throws it away; `held` is as balance.py.
 
-Source: log/tools/stats.py, log/compaction/estimate.py, placement/balance/loads.py.
+Source: log/tools/stats.py, log/compaction/cleaner.py, placement/balance/loads.py.
 """
 
 from __future__ import annotations

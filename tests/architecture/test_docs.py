@@ -14,7 +14,7 @@ from tests.architecture.house import ROOT
 needs_pdoc = pytest.mark.skipif(not docs.is_possible(), reason="pdoc is not installed; it comes with the extra dev")
 
 # One of each kind that pdoc needs help with: roots, NamedTuples, arrays, and Hypothesis's composite strategies.
-SAMPLE = ["broker", "broker.ids", "log", "log.compaction.rewrite_kernels", "log.segments.index_file", "log.strategies"]
+SAMPLE = ["broker", "broker.ids", "log", "log.compaction.building", "log.segments.index_file", "log.strategies"]
 
 
 def test_every_module_has_a_page() -> None:

@@ -26,8 +26,7 @@ import attrs
 
 from broker.ids import LeaderEpoch, Offset
 from broker.units import MIB, TimeMs
-from log.batches.build import build_batch
-from log.batches.build_spec import BatchSpec
+from log.batches.build import BatchSpec, build_batch
 from log.codecs.compression import Codec
 from log.log_config import LogConfig
 from log.partition.partition_log import PartitionLog

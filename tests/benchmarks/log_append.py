@@ -16,8 +16,8 @@ from typing import Final
 
 from broker.ids import LeaderEpoch, Offset
 from broker.units import MIB, TimeMs
+from log.batches.build import BatchSpec
 from log.batches.build_columns import RUN_BYTES, PlainColumns, each_run
-from log.batches.build_spec import BatchSpec
 from log.codecs.compression import Codec
 from log.log_config import LogConfig
 from log.segments.segment import Segment

@@ -16,8 +16,7 @@ import numpy as np
 
 from broker.ids import LeaderEpoch, Offset
 from broker.units import MIB, TimeMs
-from log.batches.build import build_batch
-from log.batches.build_spec import BatchSpec
+from log.batches.build import BatchSpec, build_batch
 from log.codecs.compression import Codec
 from log.compaction import Cleaned, clean, log_to_clean
 from log.log_config import LogConfig

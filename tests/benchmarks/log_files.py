@@ -15,8 +15,8 @@ import numpy as np
 
 from broker.ids import LeaderEpoch, Offset
 from broker.units import format_size
+from log.batches.build import BatchSpec
 from log.batches.build_columns import PlainColumns, build_batches
-from log.batches.build_spec import BatchSpec
 from log.codecs.compression import Codec
 from log.codecs.crc import BytesLike
 from log.segments.file_names import LOG, file_name

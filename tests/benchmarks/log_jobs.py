@@ -30,8 +30,8 @@ import attrs
 
 from broker.ids import LeaderEpoch, Offset
 from broker.units import MIB
+from log.batches.build import BatchSpec
 from log.batches.build_columns import build_batches
-from log.batches.build_spec import BatchSpec
 from log.codecs.compression import Codec
 from log.segments.file_names import LOG, file_name
 from tests.architecture.house import ROOT

@@ -12,8 +12,7 @@ import zstandard
 from broker.clock import ManualClock
 from broker.ids import Offset
 from broker.units import TimeMs
-from log.batches.build import build_batch
-from log.batches.build_spec import BatchSpec
+from log.batches.build import BatchSpec, build_batch
 from log.codecs.compression import Codec, compress
 from log.record import Record
 from tests.golden.log import LOG_RUNNERS, checkpoints, logdir, programs, recovery

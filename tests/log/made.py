@@ -9,8 +9,7 @@ import pytest
 from broker.clock import ManualClock
 from broker.ids import LeaderEpoch, Offset
 from broker.units import TimeMs
-from log.batches.build import build_batch
-from log.batches.build_spec import BatchSpec
+from log.batches.build import BatchSpec, build_batch
 from log.batches.in_buffer import batches_in
 from log.log_config import LogConfig
 from log.partition.partition_log import PartitionLog

@@ -8,8 +8,7 @@ from typing import Final
 
 from broker.ids import LeaderEpoch, Offset, ProducerEpoch, ProducerId
 from broker.units import DurationMs, SizeBytes, TimeMs
-from log.batches.build import build_batch, build_marker
-from log.batches.build_spec import BatchSpec
+from log.batches.build import BatchSpec, build_batch, build_marker
 from log.codecs.compression import Codec
 from log.compaction import clean, log_to_clean
 from log.log_config import LogConfig

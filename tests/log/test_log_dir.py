@@ -18,8 +18,7 @@ from broker.entropy import SplitMix64
 from broker.errors import UsageError
 from broker.ids import LeaderEpoch, Offset, PartitionId, TopicPartition
 from broker.units import DurationMs, SizeBytes, TimeMs
-from log.batches.build import build_batch
-from log.batches.build_spec import BatchSpec
+from log.batches.build import BatchSpec, build_batch
 from log.errors import InconsistentTopicIdError, LockedError
 from log.log_config import LogConfig
 from log.log_dir import LOCK_FILE, DirectoryLock, DuplicateLogError, LogDir, LogDirOptions

@@ -11,8 +11,7 @@ from broker.clock import ManualClock
 from broker.error_codes import ErrorCode
 from broker.ids import BrokerEpoch, BrokerId, LeaderEpoch, Offset
 from broker.units import MIB, TimeMs
-from log.batches.build import build_batch
-from log.batches.build_spec import BatchSpec
+from log.batches.build import BatchSpec, build_batch
 from log.batches.in_buffer import batches_in
 from log.log_config import LogConfig
 from log.partition.partition_log import PartitionLog

@@ -9,8 +9,7 @@ from pathlib import Path
 from broker.clock import ManualClock
 from broker.ids import LeaderEpoch, Offset, ProducerEpoch, ProducerId
 from broker.units import TimeMs
-from log.batches.build import build_batch, build_marker
-from log.batches.build_spec import BatchSpec
+from log.batches.build import BatchSpec, build_batch, build_marker
 from log.codecs.compression import Codec
 from log.record import ControlType, EndTransactionMarker, Header, Record, TimestampType
 from log.storage import MemoryStorage

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 
-from log.partition.log_description import LogDescription, ProducerView
+from log.partition.log_offsets import LogDescription, ProducerView
 from log.partition.partition_log import PartitionLog
 from log.segments.file_names import OFFSET_INDEX, TIME_INDEX
 from log.segments.search import FoundOffset

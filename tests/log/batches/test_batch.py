@@ -11,8 +11,7 @@ from broker.errors import UsageError
 from broker.ids import Offset, ProducerEpoch, ProducerId
 from broker.units import TimeMs
 from log.batches.batch_v2 import BatchV2
-from log.batches.build import build_batch, rebuild, sealed
-from log.batches.build_spec import BatchSpec, spec_of
+from log.batches.build import BatchSpec, build_batch, rebuild, sealed, spec_of
 from log.batches.in_buffer import BatchReader, batch_at, batches_in
 from log.batches.record_columns import RecordColumns
 from log.batches.records_v2 import read_many

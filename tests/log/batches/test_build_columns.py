@@ -12,9 +12,8 @@ from broker.errors import UsageError
 from broker.ids import Offset, ProducerEpoch, ProducerId
 from broker.units import TimeMs
 from log.batches.batch_v2 import HEADER_FIELDS
-from log.batches.build import build_batch
+from log.batches.build import BatchSpec, build_batch
 from log.batches.build_columns import RUN_BYTES, PlainColumns, build_batches, each_run
-from log.batches.build_spec import BatchSpec
 from log.batches.in_buffer import batches_in
 from log.codecs.compression import Codec
 from log.codecs.crc import BytesLike

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from broker.ids import Offset
 from broker.units import TimeMs
-from log.batches.build import build_batch, rebuild
-from log.batches.build_spec import BatchSpec, spec_of
+from log.batches.build import BatchSpec, build_batch, rebuild, spec_of
 from log.batches.in_buffer import batches_in
 from log.batches.legacy import LegacyBatch
 from log.batches.record_columns import RecordColumns

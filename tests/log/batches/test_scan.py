@@ -16,8 +16,7 @@ from broker.ids import Offset
 from broker.units import TimeMs
 from log.batches.arrow_columns import RECORD_COLUMNS
 from log.batches.batch_v2 import BatchV2
-from log.batches.build import build_batch, sealed
-from log.batches.build_spec import BatchSpec
+from log.batches.build import BatchSpec, build_batch, sealed
 from log.batches.fill import ROWS_MAX
 from log.batches.header_table import BATCHES_MAX, KEPT_MAX, ColumnMemory
 from log.batches.in_buffer import BatchReader, batches_in

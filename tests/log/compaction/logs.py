@@ -11,8 +11,7 @@ from broker.clock import ManualClock
 from broker.ids import LeaderEpoch, Offset, ProducerEpoch, ProducerId
 from broker.releases import NEWEST, Release
 from broker.units import DurationMs, TimeMs
-from log.batches.build import build_batch, build_marker
-from log.batches.build_spec import BatchSpec
+from log.batches.build import BatchSpec, build_batch, build_marker
 from log.codecs.compression import Codec
 from log.compaction import Cleaned, CleanerOptions, clean, log_to_clean
 from log.log_config import LogConfig

@@ -8,8 +8,7 @@ from broker.errors import CorruptDataError, UsageError
 from broker.ids import Offset
 from broker.releases import Release
 from broker.units import TimeMs
-from log.batches.build import build_batch
-from log.batches.build_spec import BatchSpec
+from log.batches.build import BatchSpec, build_batch
 from log.codecs.compression import Codec
 from log.errors import CorruptBatchError, IllegalStateError
 from log.partition.partition_log import PartitionLog

@@ -14,8 +14,7 @@ from broker.errors import UsageError
 from broker.ids import Offset
 from broker.units import DurationMs, TimeMs
 from log.batches.batch_v2 import HEADER
-from log.batches.build import build_batch
-from log.batches.build_spec import BatchSpec
+from log.batches.build import BatchSpec, build_batch
 from log.batches.in_buffer import batches_in
 from log.codecs.compression import Codec
 from log.compaction.fates import CleanedTransactions, Fates, LastOfProducer

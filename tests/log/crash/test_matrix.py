@@ -24,8 +24,7 @@ from broker.entropy import SplitMix64
 from broker.errors import BrokersideError
 from broker.ids import BrokerId, LeaderEpoch, Offset, PartitionId, ProducerEpoch, ProducerId, TopicPartition
 from broker.units import TimeMs
-from log.batches.build import build_batch, build_marker
-from log.batches.build_spec import BatchSpec
+from log.batches.build import BatchSpec, build_batch, build_marker
 from log.errors import StorageError
 from log.log_dir import LogDir, LogDirOptions
 from log.partition.partition_log import PartitionLog

@@ -26,11 +26,10 @@ from broker.clock import ManualClock
 from broker.entropy import SplitMix64
 from broker.ids import LeaderEpoch, Offset, PartitionId, ProducerEpoch, ProducerId, TopicPartition
 from broker.units import DurationMs, TimeMs
-from log.batches.build import build_batch, build_marker
-from log.batches.build_spec import BatchSpec
+from log.batches.build import BatchSpec, build_batch, build_marker
 from log.compaction import CleanerManager, CleanerOptions
 from log.log_dir import LogDir, LogDirOptions
-from log.partition.log_description import check_epochs, check_offsets
+from log.partition.log_offsets import check_epochs, check_offsets
 from log.partition.partition_log import PartitionLog
 from log.partition.producer_append import AppendOrigin
 from log.record import ControlType, EndTransactionMarker, Record

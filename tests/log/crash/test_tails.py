@@ -18,12 +18,11 @@ from broker.clock import ManualClock
 from broker.errors import BrokersideError
 from broker.ids import LeaderEpoch, Offset, ProducerEpoch, ProducerId
 from broker.units import TimeMs
-from log.batches.build import build_batch, build_marker, emptied
-from log.batches.build_spec import BatchSpec
+from log.batches.build import BatchSpec, build_batch, build_marker, emptied
 from log.batches.in_buffer import batches_in
 from log.codecs.compression import Codec
 from log.log_config import LogConfig
-from log.partition.log_description import ProducerView
+from log.partition.log_offsets import ProducerView
 from log.partition.partition_log import PartitionLog
 from log.partition.recovery import LastShutdown
 from log.record import ControlType, EndTransactionMarker, Header, Record, TimestampType

@@ -31,8 +31,7 @@ from broker.ids import LeaderEpoch, Offset, PartitionId, ProducerEpoch, Producer
 from broker.units import DurationMs, TimeMs
 from log import batches_in
 from log.batches.batch_v2 import CHECKED_POSITION, CRC_POSITION
-from log.batches.build import build_batch
-from log.batches.build_spec import BatchSpec
+from log.batches.build import BatchSpec, build_batch
 from log.codecs.crc import crc32c
 from log.errors import CheckpointError, CorruptIndexError, CorruptSnapshotError, CorruptTransactionIndexError
 from log.log_dir import LogDir, LogDirOptions
@@ -47,8 +46,7 @@ from log.metadata import (
     view_of,
 )
 from log.metadata.state import MetadataState
-from log.partition.producer_entry import BatchMetadata, ProducerEntry
-from log.partition.producer_snapshot import encode_snapshot, parse_snapshot
+from log.partition.producer_entry import BatchMetadata, ProducerEntry, encode_snapshot, parse_snapshot
 from log.record import Record
 from log.segments.file_names import base_offset_of, file_name, kind_of
 from log.segments.offset_index import OffsetIndex, check_offset_index, offset_index_entries

@@ -15,8 +15,7 @@ from broker.units import TimeMs
 from log.batches import header_table as headers
 from log.batches.batch import RecordBatch
 from log.batches.batch_v2 import CHECKED_POSITION, CRC_POSITION, HEADER, BatchV2
-from log.batches.build import build_batch, build_marker, emptied
-from log.batches.build_spec import BatchSpec
+from log.batches.build import BatchSpec, build_batch, build_marker, emptied
 from log.batches.fill import ColumnFill, plan_of
 from log.batches.header_table import as_array, walk
 from log.batches.in_buffer import BatchReader, batches_in

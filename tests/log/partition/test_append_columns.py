@@ -15,8 +15,7 @@ from broker.errors import BrokersideError
 from broker.ids import LeaderEpoch, Offset, ProducerEpoch, ProducerId
 from broker.units import TimeMs
 from log.batches import build_columns
-from log.batches.build import build_batch
-from log.batches.build_spec import BatchSpec
+from log.batches.build import BatchSpec, build_batch
 from log.codecs.compression import Codec
 from log.errors import (
     IllegalArgumentError,

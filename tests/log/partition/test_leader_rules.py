@@ -10,8 +10,7 @@ import pytest
 from broker.errors import UsageError
 from broker.ids import LeaderEpoch, Offset, ProducerEpoch, ProducerId
 from broker.units import TimeMs
-from log.batches.build import build_batch, build_marker, emptied
-from log.batches.build_spec import BatchSpec
+from log.batches.build import BatchSpec, build_batch, build_marker, emptied
 from log.batches.in_buffer import batches_in
 from log.codecs.compression import Codec
 from log.codecs.crc import crc32c

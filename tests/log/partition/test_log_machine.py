@@ -21,8 +21,7 @@ from broker.entropy import SplitMix64
 from broker.ids import LeaderEpoch, Offset, ProducerEpoch, ProducerId
 from broker.units import DurationMs, TimeMs
 from log.batches.batch import RecordBatch
-from log.batches.build import build_batch, build_marker
-from log.batches.build_spec import BatchSpec
+from log.batches.build import BatchSpec, build_batch, build_marker
 from log.batches.in_buffer import batches_in
 from log.compaction import CleanerOptions, clean, log_to_clean
 from log.errors import IllegalArgumentError, OffsetOutOfRangeError, UnexpectedAppendOffsetError

@@ -10,8 +10,7 @@ from broker.errors import CorruptDataError, UsageError
 from broker.ids import LeaderEpoch, Offset, ProducerEpoch, ProducerId
 from broker.releases import NEWEST, Release
 from broker.units import TimeMs
-from log.batches.build import build_batch, build_marker
-from log.batches.build_spec import BatchSpec
+from log.batches.build import BatchSpec, build_batch, build_marker
 from log.batches.in_buffer import batches_in
 from log.codecs.crc import crc32c
 from log.errors import (

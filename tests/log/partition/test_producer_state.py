@@ -11,8 +11,7 @@ from broker.ids import Offset, ProducerEpoch, ProducerId
 from broker.releases import Release
 from broker.units import TimeMs
 from log.batches.batch import RecordBatch
-from log.batches.build import build_batch, build_marker
-from log.batches.build_spec import BatchSpec
+from log.batches.build import BatchSpec, build_batch, build_marker
 from log.batches.in_buffer import batches_in
 from log.errors import (
     IllegalArgumentError,

@@ -17,8 +17,7 @@ from broker.entropy import SplitMix64
 from broker.errors import BrokersideError
 from broker.ids import LeaderEpoch, Offset, ProducerEpoch, ProducerId
 from broker.units import DurationMs, TimeMs
-from log.batches.build import build_marker
-from log.batches.build_spec import BatchSpec
+from log.batches.build import BatchSpec, build_marker
 from log.batches.in_buffer import batches_in
 from log.codecs.crc import crc32c
 from log.errors import (

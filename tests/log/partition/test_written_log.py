@@ -9,8 +9,7 @@ import attrs
 from hypothesis import given, settings
 
 from broker.ids import LeaderEpoch, Offset, ProducerEpoch, ProducerId
-from log.batches.build import build_batch, build_marker
-from log.batches.build_spec import BatchSpec
+from log.batches.build import BatchSpec, build_batch, build_marker
 from log.errors import OffsetOutOfRangeError
 from log.partition.producer_append import AppendOrigin
 from log.partition.producer_state import ProducerState

@@ -14,8 +14,7 @@ from broker.ids import Offset, ProducerId
 from broker.releases import Release
 from broker.units import DurationMs, SizeBytes, TimeMs
 from log.batches.batch import RecordBatch
-from log.batches.build import build_batch
-from log.batches.build_spec import BatchSpec
+from log.batches.build import BatchSpec, build_batch
 from log.batches.in_buffer import batches_in
 from log.batches.record_columns import BatchRun
 from log.errors import CorruptBatchError, IllegalArgumentError, SegmentOffsetOverflowError

@@ -10,10 +10,8 @@ import pytest
 from broker.errors import CorruptDataError
 from broker.ids import Offset, ProducerId
 from broker.units import TimeMs
-from log.batches.build import build_batch
-from log.batches.build_spec import BatchSpec
-from log.partition.producer_entry import ProducerEntry
-from log.partition.producer_snapshot import encode_snapshot
+from log.batches.build import BatchSpec, build_batch
+from log.partition.producer_entry import ProducerEntry, encode_snapshot
 from log.record import Record
 from log.storage import FileStorage
 from log.tools.dump_options import DumpOptions

@@ -16,9 +16,8 @@ from log.codecs.compression import Codec
 from log.compaction import SourceLog, estimate_compaction
 from log.record import ControlType, control_type
 from log.segments.file_names import LOG
-from log.tools.cardinality import EXACT_MAX, Cardinality
 from log.tools.sources import SourceFile, expand
-from log.tools.stats import SegmentStats, measure_segment
+from log.tools.stats import EXACT_MAX, Cardinality, SegmentStats, measure_segment
 from tests.log.samples import SAMPLES, write_sample
 
 

@@ -15,8 +15,7 @@ import pytest
 from broker.error_codes import ErrorCode
 from broker.ids import BrokerId, LeaderEpoch, Offset
 from broker.units import DurationMs, TimeMs
-from log.batches.build import build_batch
-from log.batches.build_spec import BatchSpec
+from log.batches.build import BatchSpec, build_batch
 from log.record import Record
 from replication.checkers import INVARIANTS, StepChecker, account, check_history, loss_lines
 from replication.checkers.elections import Ground, UncleanElection

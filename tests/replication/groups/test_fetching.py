@@ -8,8 +8,7 @@ from broker.entropy import SplitMix64
 from broker.error_codes import ErrorCode
 from broker.ids import BrokerId, LeaderEpoch, Offset
 from broker.units import TimeMs
-from log.batches.build import build_batch
-from log.batches.build_spec import BatchSpec
+from log.batches.build import BatchSpec, build_batch
 from log.record import Record
 from replication.groups.client.client import SubscriptionState
 from replication.groups.connections import FetchNext

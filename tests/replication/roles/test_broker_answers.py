@@ -8,8 +8,7 @@ import pytest
 from broker.error_codes import ErrorCode
 from broker.ids import BrokerEpoch, BrokerId, Offset
 from broker.units import TimeMs
-from log.batches.build import build_batch
-from log.batches.build_spec import BatchSpec
+from log.batches.build import BatchSpec, build_batch
 from log.errors import InconsistentTopicIdError, StorageError
 from log.log_config import LOG_APPEND_TIME
 from log.record import Record

@@ -8,8 +8,7 @@ import pytest
 from broker.clock import ManualClock
 from broker.ids import LeaderEpoch, Offset, ProducerEpoch, ProducerId
 from broker.units import SizeBytes, TimeMs
-from log.batches.build import build_batch
-from log.batches.build_spec import BatchSpec
+from log.batches.build import BatchSpec, build_batch
 from log.log_config import LogConfig
 from log.partition.partition_log import PartitionLog
 from log.partition.recovery import LastShutdown

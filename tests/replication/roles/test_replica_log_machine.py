@@ -16,8 +16,7 @@ from hypothesis import given, settings
 from broker.clock import ManualClock
 from broker.ids import LeaderEpoch, Offset
 from broker.units import SizeBytes, TimeMs
-from log.batches.build import build_batch
-from log.batches.build_spec import BatchSpec
+from log.batches.build import BatchSpec, build_batch
 from log.record import Record
 from log.storage import MemoryStorage
 from log.storage.checkpoints import LEADER_EPOCH_FILE, read_epoch_checkpoint

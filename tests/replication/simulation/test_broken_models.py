@@ -25,8 +25,7 @@ from broker.error_codes import ErrorCode
 from broker.ids import NO_LEADER, BrokerId, LeaderEpoch, Offset
 from broker.releases import NEWEST
 from broker.units import DurationMs, TimeMs
-from log.batches.build import build_batch
-from log.batches.build_spec import BatchSpec
+from log.batches.build import BatchSpec, build_batch
 from log.partition.producer_append import AppendOrigin
 from log.record import Record
 from replication.checkers import INVARIANTS

@@ -15,8 +15,7 @@ from broker.error_codes import ErrorCode
 from broker.errors import UsageError
 from broker.ids import BrokerId, Offset
 from broker.units import DurationMs, TimeMs
-from log.batches.build import build_batch
-from log.batches.build_spec import BatchSpec
+from log.batches.build import BatchSpec, build_batch
 from log.record import Record
 from replication.checkers import Rare
 from replication.roles.leader import LeaderRole

@@ -13,8 +13,7 @@ import pytest
 
 from broker.errors import InputError
 from broker.ids import Offset, ProducerEpoch, ProducerId
-from log.batches.build import build_batch
-from log.batches.build_spec import BatchSpec
+from log.batches.build import BatchSpec, build_batch
 from log.batches.fill import ROWS_MAX
 from log.batches.header_table import as_array, walk
 from log.partition.partition_log import PartitionLog
