@@ -7,9 +7,7 @@
     rack-spread         soft  a partition stands on as many racks as it can: min(its replicas, racks)
 
 No correct placer ever breaks a hard one; Kafka's placers keep the soft one where they say so. A replica on a broker
-without a rack neither fills a rack nor needs one. Words are made only for the subjects that are asked for.
-
-Source: Kafka 4.0 AdminUtils and StripedReplicaPlacer; the shape hard/soft: Redpanda's and Cruise Control's goals.
+without a rack neither fills a rack nor needs one. Source: Kafka AdminUtils 4.0 and StripedReplicaPlacer 4.3.
 """
 
 from __future__ import annotations

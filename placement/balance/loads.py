@@ -1,11 +1,9 @@
 """Count what each broker, rack and topic of a cluster holds: replicas, leaders, bytes.
 
 What is not known is None: leaders are known when every partition's row names its leader or says that it has none, bytes
-when every partition's size is; a sum over the known rows alone would be read as the load. Counts come from the
-partitions when the view lists all of them, else from the totals. A leaderless partition is led by nobody, and a broker
-in the ISR but not among the replicas holds nothing. Sums are int64, as floats lose bytes above 2**53.
-
-Source: ours; who leads a placement that has not run yet is Kafka's preferred replica, the first (KIP-460).
+when every partition's size is. Counts come from the partitions when the view lists all of them, else from the totals.
+Sums are int64, as floats lose bytes above 2**53. The leader of a placement that has not run yet is the preferred
+replica, the first (KIP-460).
 """
 
 from __future__ import annotations

@@ -1,18 +1,10 @@
 """Gather what brokers, racks and topics of many clusters hold, and the best spread of each, for measures.py.
 
-What it decides: which groups are measured, and which best spread counts. `Held` are columns of brokers and topics, one
-cluster after another; a single cluster is a batch of one.
-
-How: a cluster is even if nobody is fenced or cordoned, it has no racks or racks of one size, every partition is listed
-and no factor exceeds its brokers. Its best spreads are those of whole shares, which follow from counts for all clusters
-at once. Any other cluster is asked for its optimum (placement/balance/reachable.py). Where that is not known, or is of
-other units than are held (bytes of a partition that its replicas share unequally), the best is whole shares, a bound.
-
-Example: brokers 1 and 2 in rack a, 3 in rack b: not even, as b has to take a replica of each partition of factor 2.
-
-Left out: what the groups hold, which loads.py counts of a ClusterView.
-
-Source: ours.
+`Held` are columns of brokers and topics, one cluster after another; a single cluster is a batch of one. A cluster is
+even if nobody is fenced or cordoned, it has no racks or racks of one size, every partition is listed and no factor
+exceeds its brokers: its best spreads are those of whole shares, which follow from counts for all clusters at once. Any
+other cluster is asked for its optimum (reachable.py). Where that is not known, or is of other units than are held
+(bytes of a partition that its replicas share unequally), the best is whole shares, a bound.
 """
 
 from __future__ import annotations

@@ -1,23 +1,12 @@
 """Measure how each topic spreads over live brokers, beside the best spread of it that can be reached.
 
-What it decides: for each topic, the most replicas and the most leaders on one live broker, the same at best, and how
-many would have to move. A cluster can be even while each of its topics is not.
-
-The best is that of placement/balance/reachable.py, for the partitions of this topic alone: under the rack rule, with
-nothing new for fenced brokers, and with the factors that its partitions have. So a topic of factor 3 on racks of 2, 2
-and 1 brokers has a replica of every partition on the lone broker, and nothing is to be gained there. Moves, and when
-they are enough (`…_moves_exact`), are as in placement/balance/measures.py. Each topic is taken by itself: that all are
-at their best does not make the cluster even, nor the other way round.
+For each topic: the most replicas and the most leaders on one live broker, the same at best (that of reachable.py, for
+the partitions of this topic alone), and how many would have to move, as in measures.py. A topic of factor 3 on racks of
+2, 2 and 1 brokers has a replica of every partition on the broker that is alone, and nothing is to be gained there. Each
+topic is taken by itself: that all are at their best does not make the cluster even, nor the other way round.
 
 How: a matrix of topics and brokers, some topics at a time, in numpy. Where all groups of brokers are alike, the best is
 that of whole shares. Elsewhere topics with equal counts of partitions of each class have one best spread, found once.
-Cost: O(R + T B) for R replicas of T topics on B brokers, and a flow for each different topic.
-
-Example: topic "t" with leaders 1, 1, 2 on brokers 1, 2, 3: leader_max 2, leader_best_max 1, leader_moves 1.
-
-Left out: bytes, whose sizes a topic's partitions share out unevenly.
-
-Source: ours.
 """
 
 from __future__ import annotations

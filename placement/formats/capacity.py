@@ -1,9 +1,6 @@
 """Read the capacities of brokers from a separate file: disk bytes, network bytes a second, producers' bytes a second.
 
-Constraints: a capacity file is the user's own, so no line is rejected: the first mistake is an InputError that names
-the line or the broker, and the value.
-
-Example:
+The first mistake is an InputError that names the line or the broker, and the value.
 
     >>> found = read_capacities(b"broker,disk_bytes,ingress\\n-1,1000,\\n3,2000,50\\n", source="capacity.csv")
     >>> found.of(BrokerId(3)).disk_bytes, found.of(BrokerId(3)).ingress_bytes_per_second
@@ -28,9 +25,8 @@ from broker.errors import InputError
 from broker.ids import INT32_MAX, BrokerId
 from broker.units import KIB, MIB, SIZE_BYTES_MAX
 from placement.balance.loads import loads
-from placement.formats.csv_line import csv_fields
+from placement.formats.csv_line import csv_rows, own_text
 from placement.formats.documents import brief, find_documents
-from placement.formats.text import escaped, utf8_chunks
 
 CAPACITY_BYTES_MAX: Final = 64 << 20  # A million brokers; no capacity file is larger.
 EVERY_OTHER_BROKER: Final = -1
@@ -119,9 +115,7 @@ class _Gathered:
 
 def read_capacities(data: bytes, *, source: str) -> Capacities:
     """Return the capacities in a file's bytes; raise InputError at the first mistake."""
-    if len(data) > CAPACITY_BYTES_MAX:
-        raise InputError(f"the capacity file is larger than {CAPACITY_BYTES_MAX} bytes", source=source)
-    text = escaped(b"".join(utf8_chunks((data,))))
+    text = own_text(data, "capacity", size_bytes_max=CAPACITY_BYTES_MAX, source=source)
     gathered = _Gathered(source)
     if text.lstrip().startswith(("{", "[")):
         _read_json(text, gathered)
@@ -180,10 +174,7 @@ def _amount(value: Any, where: str, unit_bytes: int, source: str, line: int | No
 
 def _read_csv(text: str, gathered: _Gathered) -> None:
     columns: tuple[str, ...] = ()
-    for number, line in enumerate(text.split("\n"), start=1):
-        if not line.strip() or line.lstrip().startswith("#"):
-            continue
-        cells = csv_fields(line, source=gathered.source, line=number)
+    for number, line, cells in csv_rows(text, source=gathered.source):
         if not columns:
             columns, headed = _heading(cells, gathered.source, number)
             if headed:

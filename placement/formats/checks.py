@@ -1,13 +1,8 @@
-"""Check whether one partition of a dump is possible, once for every format.
+"""Check whether one partition of a dump is possible, once for every format, and return why it is not.
 
-What it decides: whether a row is damaged. Kafka itself never prints a topic name outside its alphabet, a
-broker twice in one list, or a leader or an ISR member that holds no replica. Such rows are rejected, with
-the reason that these functions return.
-
-Constraints: ids fit Java's int; partition ids stay below `PARTITION_ID_MAX`, ten times the
-largest clusters known, so that no number in a file decides how much memory is taken.
-
-Source: Kafka 4.0 internals/Topic.validate (names), Partition and PartitionRegistration (sets).
+Kafka itself never prints a topic name outside its alphabet, a broker twice in one list, or a leader or an ISR member
+that holds no replica. Partition ids stay below `PARTITION_ID_MAX`, ten times the largest clusters known, so that no
+number in a file decides how much memory is taken. Source: Kafka 4.3 internals/Topic.validate, PartitionRegistration.
 """
 
 from __future__ import annotations

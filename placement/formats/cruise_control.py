@@ -1,13 +1,9 @@
 """Read responses of Cruise Control's REST API, recognised by their content.
 
-/load and /kafka_cluster_state describe brokers and partitions (modules of their own).
-Rebalance answers hold the load before and after; each becomes a cluster, "NAME
-(before)" and "NAME (after)", with the summary, the goals and the number of proposals as
-facts. /state describes Cruise Control itself: a view of no brokers, with facts. An
-errorMessage alone is a NothingUsableError that says what Cruise Control answered. A
-/user_tasks envelope is opened and each originalResponse read as if it had come alone.
-
-Keys are compared without case and punctuation, as versions differ ("min-isr", "minIsr").
+Rebalance answers hold the load before and after; each becomes a cluster, "NAME (before)" and "NAME (after)", with the
+summary, the goals and the number of proposals as facts. /state describes Cruise Control itself: a view of no brokers,
+with facts. An errorMessage alone is a NothingUsableError. A /user_tasks envelope is opened and each originalResponse
+read as if it had come alone. Keys are compared without case and punctuation, as versions differ.
 
 Source: Cruise Control servlet/response (OptimizationResult, CruiseControlState, ErrorResponse, UserTaskState), 2.5.
 """

@@ -1,12 +1,9 @@
 """Read Cruise Control's `/kafka_cluster_state`: counts per broker, and lists of problem partitions.
 
-With `verbose=true` the list `other` holds the partitions that are well, so all lists
-together are the whole cluster; without it only the problem lists are there and measures
-over brokers must come from the counts. Which it is, is decided by comparing the replicas
-listed for each broker with the counts.
-
-A partition may stand in several lists (urp and under-min-isr); equal entries are one partition; an entry that
-contradicts an earlier entry of the same partition is rejected.
+With `verbose=true` the list `other` holds the partitions that are well, so all lists together are the whole cluster;
+without it only the problem lists are there, and measures over brokers must come from the counts. Comparing the replicas
+listed for each broker with the counts tells which it is. A partition may stand in several lists; equal entries are one
+partition, and an entry that contradicts an earlier one is rejected.
 
 Source: Cruise Control ClusterBrokerState, ClusterPartitionState, PartitionState.
 """

@@ -1,8 +1,4 @@
-"""Read Cruise Control's `/load`: total replicas, leaders and megabytes of each broker.
-
-The same object stands inside rebalance answers, as loadBeforeOptimization and
-loadAfterOptimization. It lists no partition, so the view has none and its totals carry all
-there is. DiskMB counts 2^20 bytes.
+"""Read Cruise Control's `/load`: total replicas, leaders and megabytes (2^20 bytes) of each broker, and no partition.
 
 Source: Cruise Control BrokerStats and SingleBrokerStats (older versions print no Rack).
 """

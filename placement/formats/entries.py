@@ -1,9 +1,4 @@
-"""Turn the entries of JSON formats into partition rows, with the checks that all of them share.
-
-Every format names topic, partition, replicas, leader and ISR in its own words; once
-those are found, what makes an entry usable is the same, and so are the sentences that
-say why one is not. An entry's place in the document stands in the reason ("partitions[3]: …").
-"""
+"""Turn the entries of JSON formats into partition rows, with the checks and the sentences that all of them share."""
 
 from __future__ import annotations
 

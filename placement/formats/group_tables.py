@@ -1,11 +1,7 @@
 """Read every table that `kafka-consumer-groups --describe` prints: members, offsets, and states of groups.
 
-What it decides: which table a heading begins, by its columns: members (with `--verbose` also what each holds), offsets
-with their lag, or states. One text may have several tables, one for each group or of several runs of the tool.
-
-Constraints: a row under a heading is one entry. One that cannot be used is rejected, with its line and the reason:
-cells that do not stand under their headings, a wrong topic, partition or offset, an entry listed before. Rows in = rows
-analysed + rows rejected. Lines that describe nothing are passed over and counted.
+A heading's columns say which table it begins; one text may have several, one for each group or of several runs of the
+tool. A row under a heading is one entry: one that cannot be used is rejected, with its line and the reason.
 
 Source: Kafka 4.3.1 and 3.9.2 tools, ConsumerGroupCommand.printOffsets, printMembers and printStates; KIP-1099.
 """

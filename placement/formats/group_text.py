@@ -1,11 +1,8 @@
 """Read the cells of the tables that kafka-consumer-groups --describe prints, and the members in them.
 
-What it decides: where the cells of a row stand, and which partitions an assignment names. In groups of the consumer
-protocol (KIP-848), whose members have epochs, a member also has a target assignment.
+A row whose cells do not stand under their headings is a RowError, never a guess. In groups of the consumer protocol
+(KIP-848), whose members have epochs, a member also has a target assignment.
 
-Constraints: a row whose cells do not stand under their headings is a RowError, never a guess.
-
-Example:
     >>> partitions_of("orders:0,1;audit:2") == partitions_of("orders(0,1), audit(2)")
     True
 

@@ -1,10 +1,7 @@
 """Read `kcat -L -J` (formerly kafkacat): a cluster's metadata as one JSON object.
 
-What it decides: nothing but names: topics[].partitions[] with leader, replicas and isrs as objects of one id each, and
-the brokers that are alive. It carries no rack, no setting of a topic and no offline list; a replica on a broker that is
-not listed tells that the broker is away.
-
-Source: edenhill/kcat json.c, metadata_print_json.
+It carries no rack, no setting of a topic and no offline list; a replica on a broker that is not listed tells that the
+broker is away. Source: edenhill/kcat json.c, metadata_print_json.
 """
 
 from __future__ import annotations

@@ -1,26 +1,20 @@
 """Read the zones of consumers from a separate file, because no tool prints `client.rack`.
 
-What it decides: a line is `host,zone` or `client id,zone`, or `cluster,host,zone` for one cluster alone. A name that
-ends in * stands for all hosts and client ids that begin so: `billing-east-*,east` or `10.1.*,west`. A host that is
-named counts before a client id, both before a beginning, and the longest beginning before shorter ones.
-
-Constraints: a zones file is the user's own, so no line is rejected: the first mistake is an InputError that names the
-line and the value.
-
-Source: KIP-392 and KIP-881 for client.rack; RFC 4180 for quoted fields.
+A line is `host,zone` or `client id,zone`, or `cluster,host,zone` for one cluster alone. A name that ends in * stands
+for all hosts and client ids that begin so: `billing-east-*,east` or `10.1.*,west`. A host that is named counts before a
+client id, both before a beginning, and the longest beginning before shorter ones. The first mistake is an InputError
+that names the line and the value. Source: KIP-392 and KIP-881 for client.rack.
 """
 
 from __future__ import annotations
 
-import codecs
 from collections.abc import Mapping
 from typing import Final
 
 import attrs
 
 from broker.errors import InputError
-from placement.formats.csv_line import csv_fields
-from placement.formats.text import escaped
+from placement.formats.csv_line import csv_rows, own_text
 
 ZONES_BYTES_MAX: Final = 64 << 20  # A million hosts; no zones file is larger.
 ZONE_LENGTH_MAX: Final = 249
@@ -51,14 +45,10 @@ class MemberZones:
 
 def read_member_zones(data: bytes, *, source: str) -> MemberZones:
     """Return the zones in a file's bytes; raise InputError at the first mistake."""
-    if len(data) > ZONES_BYTES_MAX:
-        raise InputError(f"the zones file is larger than {ZONES_BYTES_MAX} bytes", source=source)
     zones: dict[tuple[str | None, str], str] = {}
     headed = False
-    for number, line in enumerate(escaped(data.removeprefix(codecs.BOM_UTF8)).split("\n"), start=1):
-        if not line.strip() or line.lstrip().startswith("#"):
-            continue
-        fields = csv_fields(line, source=source, line=number)
+    text = own_text(data, "zones", size_bytes_max=ZONES_BYTES_MAX, source=source)
+    for number, line, fields in csv_rows(text, source=source):
         if not headed and fields[-1].lower() == "zone" and len(fields) > 1 and fields[-2].lower() in _NAMES:
             headed = True
             continue

@@ -1,11 +1,8 @@
 """Hold the result of reading one input: clusters, rejects, and row counts that must add up.
 
-Every entry of an input (a row) is either analysed or rejected; its `Reject` says where the row stands, why it
-cannot be used and what was found. `ParsedDump` checks when it is made that rows in = rows analysed + rows
-rejected, and that each rejected row is listed, so that no parser can lose a row quietly.
-
-Lines that describe nothing (blank lines, headings of other tools, log warnings) are no rows; they
-are skipped and counted.
+Every entry of an input (a row) is either analysed or rejected; `ParsedDump` checks that rows in = rows analysed + rows
+rejected, and that each rejected row is listed. Lines that describe nothing (blank lines, headings, warnings) are no
+rows; they are skipped and counted.
 """
 
 from __future__ import annotations

@@ -1,15 +1,11 @@
 """Read the racks of brokers from a separate file, because most dumps contain none.
 
-A racks file is the user's own, so no line is rejected: the first mistake is an InputError
-that names the line and the value.
-
-Source: Kafka broker.rack; RFC 4180 for quoted fields; JSON by interchange with
-kafka-reassign-partitions wrappers that call it rackByBroker.
+A racks file is the user's own, so no line is rejected: the first mistake is an InputError that names the line and the
+value. Source: Kafka broker.rack; JSON as in kafka-reassign-partitions wrappers that call it rackByBroker.
 """
 
 from __future__ import annotations
 
-import codecs
 import json
 from typing import Any, Final
 
@@ -17,9 +13,8 @@ import attrs
 
 from broker.errors import InputError
 from broker.ids import INT32_MAX, BrokerId
-from placement.formats.csv_line import csv_fields
+from placement.formats.csv_line import csv_rows, own_text
 from placement.formats.documents import plain
-from placement.formats.text import escaped
 
 RACKS_BYTES_MAX: Final = 64 << 20  # A million brokers; no racks file is larger.
 _HEADINGS: Final = (("broker", "rack"), ("cluster", "broker", "rack"))
@@ -74,12 +69,7 @@ def _ordered(racks: dict[int, str]) -> tuple[tuple[BrokerId, str], ...]:
 
 def read_racks(data: bytes, *, source: str) -> Racks:
     """Return the racks in a file's bytes; raise InputError at the first mistake."""
-    if len(data) > RACKS_BYTES_MAX:
-        raise InputError(f"the racks file is larger than {RACKS_BYTES_MAX} bytes", source=source)
-    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        text = data.decode("utf-16", "backslashreplace")
-    else:
-        text = escaped(data.removeprefix(codecs.BOM_UTF8))
+    text = own_text(data, "racks", size_bytes_max=RACKS_BYTES_MAX, source=source)
     gathered = _Gathered(source)
     if text.lstrip().startswith(("{", "[")):
         _read_json(text, gathered)
@@ -110,10 +100,7 @@ def _read_json(text: str, gathered: _Gathered) -> None:
 
 def _read_csv(text: str, gathered: _Gathered) -> None:
     headed = False
-    for number, line in enumerate(text.split("\n"), start=1):
-        if not line.strip() or line.lstrip().startswith("#"):
-            continue
-        fields = csv_fields(line, source=gathered.source, line=number)
+    for number, line, fields in csv_rows(text, source=gathered.source):
         if not headed and tuple(field.lower() for field in fields) in _HEADINGS:
             headed = True
             continue

@@ -1,11 +1,7 @@
 """Read any known dump, recognised by its content, into a ParsedDump.
 
-Documents that are recognised but describe no cluster (placement constraints, capacities, a
-topics-to-move list, …) are refused with the name of what they are.
-
-`check_head` tells from the first 64 KiB alone that a file is of no known format, before work on many files begins.
-
-Source: the formats' own modules.
+Documents that are recognised but describe no cluster (placement constraints, capacities, a topics-to-move list, …) are
+refused with the name of what they are. `check_head` tells from the first 64 KiB that a file is of no known format.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Gather partitions in columns while a dump is read, and close them into one PartitionTable.
 
-Constraints: closing checks them: each partition once (the first line stays, later ones
-come back as `Duplicate`); no matrix has more than `MATRIX_CELLS_MAX` cells, so one
-absurdly long list cannot widen a million rows (such rows come back as `TooWide`).
+Closing checks them: each partition once (the first line stays), and no matrix of more than `MATRIX_CELLS_MAX` cells, so
+that one absurdly long list cannot widen a million rows.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """Read the sizes of replicas from a separate file, because no dump of a cluster's placement contains them.
 
-What it decides: the bytes of each replica of a view, and what to take where the file does not say.
+A partition without any size stays unknown, and with it the bytes of the cluster: a sum over the rest would understate
+some broker. A future replica (a copy on its way to another directory of the same broker) occupies its directory, but
+the broker serves the current copy, so that alone is the replica's size. Brokers that are away are not asked by
+kafka-log-dirs; their replicas are missing, and nothing is invented for them.
 
-Constraints: a partition without any size stays unknown, and with it the bytes of the cluster: a sum over the rest
-would understate some broker.
-
-Source: Kafka tools/LogDirsCommand; kafka-kit kafkazk PartitionMeta (Size in bytes); Cruise Control PartitionLoadState
-(disk in MB of 2^20 bytes).
+Source: Kafka 4.3.1 tools/LogDirsCommand; kafka-kit kafkazk PartitionMeta (Size in bytes); Cruise Control
+PartitionLoadState (disk in MB of 2^20 bytes).
 """
 
 from __future__ import annotations
@@ -19,18 +19,23 @@ import numpy as np
 
 from broker.cluster import SIZE_UNKNOWN, ClusterView, Int64Array, LogDirView, PartitionTable
 from broker.errors import InputError
+from broker.ids import BrokerId
 from broker.units import MIB, SIZE_BYTES_MAX
-from placement.formats import log_dirs
 from placement.formats.checks import PARTITION_ID_MAX, fault_of_number, fault_of_topic_name
-from placement.formats.documents import brief, collect, find_documents, folded
-from placement.formats.log_dirs import ReplicaSizes
+from placement.formats.documents import brief, collect, find_documents, folded, plain
 from placement.formats.parsed import ParsedDump, RowCounts, first_few
 from placement.formats.text import utf8_chunks
 
+LOG_DIRS: Final = "kafka-log-dirs"
 PARTITION_META: Final = "topicmappr-partitionmeta"
 PARTITION_LOAD: Final = "cruise-control-partition-load"
-SIZE_FORMATS: Final = (log_dirs.FORMAT, PARTITION_META, PARTITION_LOAD)
+SIZE_FORMATS: Final = (LOG_DIRS, PARTITION_META, PARTITION_LOAD)
+PATH_LENGTH_MAX: Final = 4096  # Linux's PATH_MAX.
 EVERY_BROKER: Final = -1  # Stands for the broker where a file gives one size a partition.
+
+
+ReplicaSizes = dict[tuple[str, int], dict[int, int]]
+"""Bytes by (topic, partition), then by broker."""
 
 
 @attrs.frozen(eq=False)
@@ -132,8 +137,8 @@ def read_sizes(chunks: Iterable[bytes], *, source: str) -> Sizes:
         raise InputError(what, source=source, line=found.documents[0].line, value=brief(value))
     row_counts = RowCounts(source, format_name, lines_passed_over=found.lines_passed_over)
     directories: tuple[LogDirView, ...] = ()
-    if format_name == log_dirs.FORMAT:
-        by_partition, directories = log_dirs.read_log_dirs(value, row_counts)
+    if format_name == LOG_DIRS:
+        by_partition, directories = _read_log_dirs(value, row_counts)
     elif format_name == PARTITION_LOAD:
         by_partition = _partition_load(value, row_counts)
     else:
@@ -143,8 +148,8 @@ def read_sizes(chunks: Iterable[bytes], *, source: str) -> Sizes:
 
 def sizes_format(value: dict[str, Any]) -> str | None:
     """Return the format of sizes that this JSON object has, or None."""
-    if log_dirs.is_log_dirs(value):
-        return log_dirs.FORMAT
+    if _is_log_dirs(value):
+        return LOG_DIRS
     records = folded(value).get("records")
     if isinstance(records, list) and any({"topic", "partition", "disk"} <= folded(item).keys() for item in records):
         return PARTITION_LOAD
@@ -189,3 +194,98 @@ def _add(where: str, raw: Any, row: tuple[Any, Any, Any], sizes: ReplicaSizes, r
         return
     sizes[topic, partition] = {EVERY_BROKER: size}
     row_counts.rows_analysed += 1
+
+
+def _is_log_dirs(value: dict[str, Any]) -> bool:
+    """Return whether an object lists brokers with their log directories."""
+    brokers = folded(value).get("brokers")
+    return isinstance(brokers, list) and any("logdirs" in folded(item) for item in brokers)
+
+
+def _read_log_dirs(value: dict[str, Any], row_counts: RowCounts) -> tuple[ReplicaSizes, tuple[LogDirView, ...]]:
+    """Return the size of each replica, and the directories in the order of brokers and paths.
+
+    A row is a replica in a directory; those that cannot be used are rejected in `row_counts`.
+    """
+    sizes: ReplicaSizes = {}
+    found: dict[tuple[int, str], LogDirView] = {}
+    for place, raw in enumerate(folded(value)["brokers"]):
+        item = folded(raw)
+        fault = fault_of_number(item.get("broker"), "broker")
+        if fault is None and not isinstance(item.get("logdirs"), list):
+            fault = "a broker has a list of logDirs"
+        if fault:
+            row_counts.reject(f"brokers[{place}]: {fault}", brief(raw))
+            continue
+        for number, directory in enumerate(item["logdirs"]):
+            where = f"brokers[{place}].logDirs[{number}]"
+            _read_directory(where, item["broker"], directory, row_counts, sizes, found)
+    return sizes, tuple(found[key] for key in sorted(found))
+
+
+def _read_directory(
+    where: str,
+    broker: int,
+    raw: Any,
+    row_counts: RowCounts,
+    sizes: ReplicaSizes,
+    found: dict[tuple[int, str], LogDirView],
+) -> None:
+    item = folded(raw)
+    path, listed = plain(item.get("logdir"), PATH_LENGTH_MAX), item.get("partitions")
+    if path is None:
+        row_counts.reject(f"{where}: logDir is no text", brief(raw))
+    elif not isinstance(listed, list):
+        row_counts.reject(f"{where}: a log directory has a list of partitions", brief(raw))
+    elif (broker, path) in found:
+        row_counts.reject(f"{where}: broker {broker} already listed this directory", brief(raw))
+    else:
+        counts, size_bytes = [0, 0], 0
+        for number, entry in enumerate(listed):
+            fault, replica = _replica(folded(entry))
+            if replica is not None:
+                fault = _keep(replica, broker, sizes)
+            if fault or replica is None:
+                row_counts.reject(f"{where}.partitions[{number}]: {fault}", brief(entry))
+                continue
+            counts[replica[3]] += 1
+            size_bytes += replica[2]
+            row_counts.rows_analysed += 1
+        error = plain(item.get("error"))
+        found[broker, path] = LogDirView(
+            broker_id=BrokerId(broker),
+            path=path,
+            error=error,
+            replica_count=counts[False],
+            future_replica_count=counts[True],
+            size_bytes=size_bytes,
+        )
+
+
+def _replica(item: dict[str, Any]) -> tuple[str | None, tuple[str, int, int, bool] | None]:
+    """Return topic, partition, bytes and whether it is a future replica, or why the entry cannot be used."""
+    name = item.get("partition")
+    if not isinstance(name, str):
+        return "partition is no text", None
+    topic, _, number = name.rpartition("-")
+    fault = fault_of_topic_name(topic)
+    if fault:
+        return fault, None
+    if not (number.isascii() and number.isdecimal() and len(number) <= 10 and int(number) <= PARTITION_ID_MAX):
+        return f"a partition's name ends with its number, 0 to {PARTITION_ID_MAX}", None
+    fault = fault_of_number(item.get("size"), "size", high=SIZE_BYTES_MAX)
+    if fault:
+        return fault, None
+    return None, (topic, int(number), item["size"], item.get("isfuture") is True)
+
+
+def _keep(replica: tuple[str, int, int, bool], broker: int, sizes: ReplicaSizes) -> str | None:
+    """Hold the size of a current replica; return why it cannot be held, or None."""
+    topic, partition, size_bytes, is_future = replica
+    if is_future:
+        return None
+    by_broker = sizes.setdefault((topic, partition), {})
+    if broker in by_broker:
+        return f"broker {broker} already listed this replica in another directory"
+    by_broker[broker] = size_bytes
+    return None

@@ -1,11 +1,7 @@
-"""Hold brokers as positions, racks as codes and topics as rows, for the fast paths of placing.
+"""Hold brokers as positions, racks as codes and calls as rows, for the fast paths of placing.
 
-What it decides: how placers and counters name things where speed matters. A broker is its position in the list it came
-in, 0..B-1; a rack is the place of its name in Java's string order, 0..R-1, with -1 for "no rack". Both placers sort
-racks by name, so the codes carry all of a name's meaning but one: the order in which a Java hash map yields it, which
-stands beside them. Calls of a placer on the same brokers are rows of `PlacementCalls`, answered in one go.
-
-Constraints: ids are distinct; the columns keep the order of the brokers given.
+A broker is its position in the list it came in, 0..B-1; a rack is the place of its name in Java's string order, 0..R-1,
+with -1 for "no rack". The order in which a Java hash map yields the racks stands beside them.
 
     >>> from broker.ids import BrokerId
     >>> racks = {7: "b", 3: "a", 5: None}
@@ -15,8 +11,7 @@ Constraints: ids are distinct; the columns keep the order of the brokers given.
     >>> columns.rack_names, columns.rack_hash_order
     (('a', 'b'), (-1, 0, 1))
 
-Source: the order of racks is that of java.util.HashMap over `Optional<String>`, as in
-Kafka's metadata/placement/StripedReplicaPlacer, 4.0.
+Source: java.util.HashMap over `Optional<String>`, as in Kafka's metadata/placement/StripedReplicaPlacer, 4.3.
 """
 
 from __future__ import annotations

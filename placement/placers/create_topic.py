@@ -1,20 +1,14 @@
 """Answer a CreateTopics request as the controller does: check it, place it, or refuse it in Kafka's words.
 
-What it decides: whether the name, the partition count and the replication factor of a new topic can be had, and what
-is said where a placer finds too few brokers.
-
-Constraints: what is wrong is found in the controller's order: the number of partitions of the request, the name, the
-replication factor, the partition count, then the placer's refusal, which the controller prefixes.
-
-Example:
+What is wrong is found in the controller's order: the number of partitions of the request, the name, the replication
+factor, the partition count, then the placer's refusal, which the controller prefixes.
 
     >>> check_create_topic("orders", PlacementSpec(0, 0, 3))
     Traceback (most recent call last):
         ...
     broker.errors.InvalidPartitionsError: Number of partitions was set to an invalid non-positive value.
 
-Source: Kafka 4.3.1, ReplicationControlManager.createTopics, createTopic and createPartitions, and Topic.validate; the
-same texts in 3.9 to 4.2.
+Source: Kafka 4.3.1, ReplicationControlManager.createTopics, createTopic and createPartitions, and Topic.validate.
 """
 
 from __future__ import annotations

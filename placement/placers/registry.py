@@ -1,17 +1,11 @@
 """Load placers by name: Kafka's two, and those of installed packages.
 
-What it decides: which policy `--placer NAME` and a recipe's `placer = "NAME"` mean. A package offers one by
-naming a class without arguments under the entry point `brokerside.placers`. `copyset` is an example that is shipped.
-
-Constraints: Kafka's names cannot be taken over; `classic` and `striped` are Kafka's wherever this runs, also where the
-packages came as a zip and no entry point is known. So it is with `copyset`.
-
-Example:
+A package offers one by naming a class without arguments under the entry point `brokerside.placers`. Kafka's names
+cannot be taken over; `classic`, `striped` and the shipped example `copyset` are known also where the packages came as a
+zip and no entry point is.
 
     >>> load_placer("striped")
     StripedPlacer(release=Release(name='4.3'))
-
-Source: ours; entry points are those of Python packaging.
 """
 
 from __future__ import annotations

@@ -1,11 +1,8 @@
 """Choose the brokers that Kafka's controller gives to its placer.
 
-What it decides: which registered brokers a placer may use for the partitions of a new topic, or for those added to one.
-
-Constraints: fenced brokers are given, for the placer takes them last. Two kinds are not: a broker in controlled
-shutdown, and since 4.3 one whose log directories are all cordoned (KIP-1066). A broker that has been fenced has left
-its controlled shutdown, and is given again. Replica lists by hand are another matter (manual.py): up to 4.3.1 the
-controller takes cordoned brokers in them, as it does in a reassignment.
+Fenced brokers are given, for the placer takes them last. Two kinds are not: a broker in controlled shutdown, and since
+4.3 one whose log directories are all cordoned (KIP-1066). A broker that has been fenced has left its controlled
+shutdown, and is given again. Replica lists by hand are another matter (manual.py).
 
     >>> from broker.ids import BrokerId
     >>> brokers = [BrokerView(id=BrokerId(number), cordoned=number == 2) for number in (1, 2, 3)]

@@ -1,27 +1,18 @@
 """Simulate how a producer's records gather in batches: batch.size, linger.ms and the partitioner.
 
-What it decides: when each record leaves its producer, in which batch and how large that batch is, for one producer and
-one topic. It shows what a partitioner is for: round-robin spreads the records of a moment over all partitions and so
-sends many small batches; a sticky one fills one batch after the other.
+It shows what a partitioner is for: round-robin spreads the records of a moment over all partitions and so sends many
+small batches; a sticky one fills one batch after the other.
 
-Goals, most important first:
-1. A batch closes and leaves under the conditions of Kafka's RecordAccumulator and Sender.
-2. The same arrivals and draws give the same batches.
-
-Constraints: records keep their order within a partition. Times are whole milliseconds.
-
-How:
-A record goes to the end of its partition's queue, into the last batch if it has room. A broker is
-ready when the first batch of one of its partitions is full or has waited for linger.ms, and when fewer
-than max.in.flight.requests.per.connection requests are on their way to it. A request then takes the
-first batch of *each* of that broker's partitions, waiting or not, up to max.request.size, beginning
-after the partition it ended with last time. An answer comes after the round trip.
+How: a record goes to the end of its partition's queue, into the last batch if it has room. A broker is ready when the
+first batch of one of its partitions is full or has waited for linger.ms, and when fewer than
+max.in.flight.requests.per.connection requests are on their way to it. A request then takes the first batch of *each* of
+that broker's partitions, waiting or not, up to max.request.size, beginning after the partition it ended with last time.
+An answer comes after the round trip. Times are whole milliseconds.
 
 Example: 100 records of 100 bytes in one millisecond to 10 partitions, linger.ms=5: round-robin sends
 10 batches of 10 records; sticky, with 16 KiB batches, sends one of 100.
 
 Left out: compression (sizes are those in the batch), retries, buffer.memory, several topics and threads.
-
 Source: org.apache.kafka.clients.producer.internals RecordAccumulator, ProducerBatch and Sender, 4.0.
 """
 

@@ -1,20 +1,11 @@
 """Choose the partition of a record's key: murmur2, as Kafka's producers hash.
 
-What it decides: the partition of a keyed record: the same key always meets the same partition, and so order is kept
-within a key, for as long as the number of partitions stays.
-
-Constraints: a key is bytes, after serialisation; the hash never sees what they mean.
-
-Example:
-
     >>> murmur2(b"kafka")
     -798503068
-    >>> partition_of_key(b"kafka", 3)
-    1
     >>> partitions_of_keys(KeyColumn.of([b"kafka", b"", b"21"]), 3)
     array([1, 0, 0], dtype=int32)
 
-Source: org.apache.kafka.common.utils.Utils.murmur2 and BuiltInPartitioner.partitionForKey, 4.0.
+Source: org.apache.kafka.common.utils.Utils.murmur2 and BuiltInPartitioner.partitionForKey, 4.3.
 """
 
 from __future__ import annotations

@@ -1,9 +1,6 @@
 """Choose the partition of a record without a key: every partitioner of Kafka's producer up to now.
 
-What it decides: the partition of a record that names none and has no key, or whose key is ignored.
-
-Constraints: a partition without a leader is chosen only when no partition of the topic has one.
-Every draw comes from the `RandomSource` handed in; each takes its sign bit cleared, as Kafka does.
+A partition without a leader is chosen only when no partition of the topic has one.
 
     >>> from broker.entropy import JavaRandom
     >>> topic = TopicPartitions.all_available(3)
