@@ -15,8 +15,7 @@ from broker.drawing.element import Markup, node, tag
 from broker.drawing.page import offline_page, table
 from broker.drawing.scale import clipped, nice_axis, number
 from broker.wording import counted
-from replication.studies.study import Study
-from replication.studies.summary import Cell, Estimate, value_of
+from replication.studies.study import Cell, Study, value_of
 
 ROWS_MAX: Final = 400
 _ROW: Final = 20
@@ -47,17 +46,16 @@ def to_svg(study: Study, cells: Sequence[Cell]) -> str:
     shown = cells[:ROWS_MAX]
     left = 24 + _CHARACTER * max(min(len(cell.label), _LABEL_MAX) for cell in shown)
     bottom = _TOP + _ROW * len(shown)
+    done = counted(sum(cell.done_count for cell in cells), "run")
+    hidden = f"; {len(cells) - ROWS_MAX:,} more cells are not shown" if len(cells) > ROWS_MAX else ""
     parts = [
         node("text", study.title, class_="h", x=16, y=26),
-        node("text", _counts(cells), class_="q", x=16, y=46),
-        *_labels(shown),
+        node("text", f"{done} done; dots with intervals of 95 %{hidden}", class_="q", x=16, y=46),
     ]
+    for place, cell in enumerate(shown):
+        parts.append(node("text", clipped(cell.label, _LABEL_MAX), x=16, y=_TOP + place * _ROW + 4))
     for place, name in enumerate(study.measures):
         parts += _column(name, shown, left + place * (_COLUMN + _GAP), bottom)
-    if len(cells) > ROWS_MAX:
-        parts.append(
-            node("text", f"{len(cells) - ROWS_MAX:,} more cells are not shown", class_="q", x=16, y=bottom + 44)
-        )
     size = (math.ceil(left + len(study.measures) * (_COLUMN + _GAP)), bottom + 56)
     return svg.document("study", study.title, size, svg.style("study", *_ROLES, rules=_RULES), parts, fixed=True) + "\n"
 
@@ -102,46 +100,25 @@ def value_text(name: str, value: float) -> str:
     return f"{value:,.1f}".removesuffix(".0")
 
 
-def _counts(cells: Sequence[Cell]) -> str:
-    done = sum(cell.done_count for cell in cells)
-    rest = [
-        (sum(cell.broken_count for cell in cells), "broke an invariant"),
-        (sum(cell.refused_count for cell in cells), "refused"),
-        (sum(cell.failed_count for cell in cells), "failed"),
-    ]
-    said = [f"{counted(done, 'run')} done", *(f"{count:,} {what}" for count, what in rest if count)]
-    return ", ".join(said) + "; dots with intervals of 95 %"
-
-
-def _labels(cells: Sequence[Cell]) -> Iterator[Markup]:
-    for place, cell in enumerate(cells):
-        yield node("text", clipped(cell.label, _LABEL_MAX), x=16, y=_TOP + place * _ROW + 4)
-
-
 def _column(name: str, cells: Sequence[Cell], left: float, bottom: int) -> Iterator[Markup]:
-    """Yield one measure: its title, its axis, and a dot for each cell."""
-    known = [
-        each.high if not math.isnan(each.high) else each.value for each in (cell.estimates[name] for cell in cells)
-    ]
+    """Yield one measure: its title, its axis, and a dot with its interval for each cell."""
+    estimates = [cell.estimates[name] for cell in cells]
+    known = [each.value if math.isnan(each.high) else each.high for each in estimates]
     end, steps = nice_axis(max((value for value in known if not math.isnan(value)), default=0.0))
+    scale = _COLUMN / end
     yield node("text", measure_title(name), x=number(left), y=_TOP - 18)
     for step in range(steps + 1):
         x = number(left + _COLUMN * step / steps)
         yield node("path", class_="axis", d=f"M{x},{_TOP - 10} V{bottom}")
         text = value_text(name, end * step / steps).replace(".00 %", " %")
         yield node("text", text, class_="q", x=x, y=bottom + 18, text_anchor="middle")
-    for place, cell in enumerate(cells):
-        yield from _dot(cell.estimates[name], cell, (left, _TOP + place * _ROW), _COLUMN / end)
-
-
-def _dot(estimate: Estimate, cell: Cell, at: tuple[float, float], scale: float) -> Iterator[Markup]:
-    x, y = at
-    if math.isnan(estimate.value):
-        yield node(
-            "text", clipped(cell.reason or "nothing was counted", 40), class_="none", x=number(x), y=number(y + 4)
-        )
-        return
-    if not math.isnan(estimate.high):
-        low, high = number(x + estimate.low * scale), number(x + estimate.high * scale)
-        yield node("path", class_="range", d=f"M{low},{number(y)} H{high}")
-    yield node("circle", class_="dot", cx=number(x + estimate.value * scale), cy=number(y), r=4)
+    for place, (each, cell) in enumerate(zip(estimates, cells, strict=True)):
+        y = _TOP + place * _ROW
+        if math.isnan(each.value):
+            reason = clipped(cell.reason or "nothing was counted", 40)
+            yield node("text", reason, class_="none", x=number(left), y=number(y + 4))
+            continue
+        if not math.isnan(each.high):
+            low, high = number(left + each.low * scale), number(left + each.high * scale)
+            yield node("path", class_="range", d=f"M{low},{number(y)} H{high}")
+        yield node("circle", class_="dot", cx=number(left + each.value * scale), cy=number(y), r=4)

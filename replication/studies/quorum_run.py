@@ -16,10 +16,9 @@ from broker.entropy import SplitMix64, derive
 from replication.simulation.clients import DELIVERY_MS_MAX, RETRY_MS
 from replication.simulation.faults import Fault
 from replication.simulation.options import FaultKind
-from replication.studies.failures import duration_of, failures_of
+from replication.studies.isr_run import duration_of, failures_of
 from replication.studies.parameters import Parameters
-from replication.studies.quorum_partition import Machines, PartitionQuorum
-from replication.studies.quorum_voter import NOBODY
+from replication.studies.quorum import NOBODY, Machines, PartitionQuorum
 from replication.studies.rows import SAMPLE_MS, Availability, Measures, with_latencies
 
 HEAL_MS: Final = 60_000

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from replication.studies import Parameters
+from replication.studies.quorum import NOBODY, QuorumReplica
 from replication.studies.quorum_run import run_quorum
-from replication.studies.quorum_voter import NOBODY, QuorumReplica
 
 
 def replica(epochs: list[int], epoch: int, *, voter: int = 0, voters: int = 3) -> QuorumReplica:

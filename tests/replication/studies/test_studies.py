@@ -14,9 +14,8 @@ from replication.rules.election import Ballot, Election, elect
 from replication.rules.switches import Rules
 from replication.studies import STUDIES, Parameters, Run, Study, make_run, rows_of, summarise
 from replication.studies.chart import to_html, to_svg
-from replication.studies.failures import failures_of
-from replication.studies.isr_run import run_isr
-from replication.studies.summary import ratio
+from replication.studies.isr_run import failures_of, run_isr
+from replication.studies.study import ratio
 
 TINY = Study(
     name="tiny",
