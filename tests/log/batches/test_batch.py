@@ -18,15 +18,13 @@ from log.batches.records_v2 import read_many
 from log.codecs.compression import Codec
 from log.errors import CorruptBatchError, DecompressionError, InvalidRecordError, UnknownCodecError
 from log.record import (
-    ControlType,
     Header,
     Record,
     TimestampType,
-    control_type,
     increment_sequence,
     marker_of,
 )
-from log.strategies import Written, streams, written_batches
+from log.strategies import Written, written_batches
 
 RECORDS = (
     Record(Offset(5), TimeMs(1000), b"k", b"v", (Header("h", None),)),
@@ -89,15 +87,6 @@ def test_building_a_batch_from_what_was_read_gives_the_same_bytes(written: Writt
         assert again == written.data
     else:  # The producer's times are gone for readers.
         assert only(again).records() == written.records
-
-
-@given(streams(magics=(2,)))
-def test_batches_stand_one_after_the_other(stream: tuple[Written, ...]) -> None:
-    data = b"".join(written.data for written in stream)
-    for reader in BatchReader:
-        found = list(batches_in(data, reader=reader))
-        assert [bytes(batch.data) for batch in found] == [written.data for written in stream]
-        assert [batch.position for batch in found] == [0, *np.cumsum([len(w.data) for w in stream]).tolist()][:-1]
 
 
 def test_sequences_wrap_to_zero() -> None:
@@ -216,23 +205,6 @@ def test_the_two_readers_part_at_seventeen_bytes_and_at_unknown_magics() -> None
     assert [batch.magic for batch in batches_in(data)] == [-2]
     with pytest.raises(CorruptBatchError, match=r"^x at byte 0: Invalid magic found in record: -2$"):
         batch_at(data, 0, reader=BatchReader.MEMORY, source="x")
-
-
-@pytest.mark.parametrize(
-    ("type_id", "kind"),
-    [
-        (0, ControlType.ABORT),
-        (2, ControlType.LEADER_CHANGE),
-        (6, ControlType.KRAFT_VOTERS),
-        (7, ControlType.UNKNOWN),
-        (-1, ControlType.UNKNOWN),
-    ],
-)
-def test_control_types_are_read_and_unknown_ones_are_left_alone(type_id: int, kind: ControlType) -> None:
-    key = b"\0\0" + type_id.to_bytes(2, "big", signed=True)
-    assert control_type(key) is kind
-    if kind is not ControlType.ABORT:
-        assert marker_of(Record(Offset(0), TimeMs(0), key, None)) is None
 
 
 @pytest.mark.parametrize(

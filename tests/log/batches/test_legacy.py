@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from broker.ids import Offset
 from broker.units import TimeMs
-from log.batches.build import BatchSpec, build_batch, rebuild, spec_of
 from log.batches.in_buffer import batches_in
 from log.batches.legacy import LegacyBatch
 from log.batches.record_columns import RecordColumns
@@ -19,7 +17,6 @@ from log.errors import CorruptBatchError, InvalidRecordError
 from log.record import Record
 from log.strategies import Written, written_batches
 
-RECORDS = (Record(Offset(103), TimeMs(6), b"k", b"v"), Record(Offset(105), TimeMs(4), None, None))
 LEGACY = st.sampled_from((0, 1)).flatmap(lambda magic: written_batches(magic=magic))
 
 
@@ -63,14 +60,6 @@ def test_what_is_written_is_read_by_both_readers(written: Written) -> None:
     assert tuple(record for batch in batches for record in rows(batch.columns())) == written.records
     assert len(batches) == (1 if written.spec.codec else len(written.records))
     assert batches[-1].next_offset == written.records[-1].offset + 1
-
-
-@given(LEGACY)
-def test_a_wrapper_finds_its_base_offset_inside(written: Written) -> None:
-    batch = next(batches_in(written.data))
-    assert batch.base_offset == written.records[0].offset
-    assert batch.last_offset_delta == batch.last_offset - written.records[0].offset
-    assert batch.record_count == (len(written.records) if written.spec.codec else 1)
 
 
 def test_half_a_message_at_the_end_of_a_set_ends_it() -> None:
@@ -127,12 +116,3 @@ def test_the_checksum_and_the_size_of_a_message_are_held_to() -> None:
     assert not only(small).is_valid()
     with pytest.raises(CorruptBatchError, match=r"as the record is too small, size = 15\)$"):
         only(small).ensure_valid()
-
-
-@pytest.mark.parametrize("codec", [Codec.NONE, Codec.GZIP])
-def test_a_rebuilt_message_set_begins_at_its_first_survivor(codec: Codec) -> None:
-    batch = next(batches_in(build_batch(BatchSpec(Offset(103), magic=1, codec=codec), RECORDS)))
-    kept = np.array([False, True] if codec else [True])
-    after = next(batches_in(rebuild(batch, kept)))
-    assert after.records() == (RECORDS[1:] if codec else RECORDS[:1])
-    assert spec_of(after).base_offset == after.records()[0].offset

@@ -128,17 +128,6 @@ def test_a_damaged_batch_is_stepped_over(codec: Codec) -> None:
     assert (damage.is_torn_tail, damage.kafka_class) == (False, "org.apache.kafka.common.errors.CorruptRecordException")
 
 
-@pytest.mark.parametrize("byte", [8, 9, 10, 11])
-@pytest.mark.parametrize("bit", range(8))
-def test_a_damaged_size_costs_its_batch_only(byte: int, bit: int) -> None:
-    second = bytearray(batch(3))
-    second[byte] ^= 1 << bit
-    data = batch(0) + bytes(second) + batch(6) + batch(9)
-    assert offsets(scan(data, options=KEEP_GOING)) == [0, 1, 2, 6, 7, 8, 9, 10, 11]
-    (damage,) = damages(data)
-    assert (damage.position, damage.size_bytes, damage.is_torn_tail) == (len(batch(0)), len(batch(3)), False)
-
-
 def test_zeros_at_the_end_are_damage() -> None:
     data = batch(0) + bytes(100)
     (damage,) = damages(data)

@@ -13,12 +13,12 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from log.codecs.compression import Codec, codec_of, compress, decompress, decompress_into
+from log.codecs.compression import Codec, compress, decompress, decompress_into
 from log.codecs.crc import crc32, crc32c
 from log.codecs.lz4_frame import BLOCK_SIZE_BYTES as LZ4_BLOCK
 from log.codecs.lz4_frame import header_checksum, xxh32
 from log.codecs.varint import read_varint, read_varlong, write_varint
-from log.errors import DecompressionError, InvalidRecordError, UnknownCodecError
+from log.errors import DecompressionError, InvalidRecordError
 
 COMPRESSING = tuple(codec for codec in Codec if codec is not Codec.NONE)
 TEXT = b"alpha bravo charlie delta echo " * 5000
@@ -34,12 +34,6 @@ def refused(codec: Codec, data: bytes, bytes_max: int) -> tuple[str, int]:
         return str(refusal.value), tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-
-
-@given(st.sampled_from(list(Codec)), st.binary(max_size=300), st.integers(1, 600))
-def test_what_goes_in_comes_out(codec: Codec, unit: bytes, times: int) -> None:
-    data = unit * times
-    assert bytes(decompress(codec, compress(codec, data))) == data
 
 
 def taken(codec: Codec, data: bytes, room_bytes: int, bytes_max: int = LIMIT) -> bytes:
@@ -217,13 +211,6 @@ def test_what_is_wrong_with_a_snappy_stream_is_said(data: str, what: str) -> Non
     with pytest.raises(DecompressionError) as refusal:
         decompress(Codec.SNAPPY, bytes.fromhex(data))
     assert str(refusal.value) == f"snappy: {what}"
-
-
-def test_attributes_name_the_codec() -> None:
-    assert [codec_of(number) for number in range(5)] == list(Codec)
-    assert codec_of(-8 | 4) is Codec.ZSTD
-    with pytest.raises(UnknownCodecError, match=r"^Unknown compression type id: 7$"):
-        codec_of(0xFF)
 
 
 INT32 = st.integers(-(2**31), 2**31 - 1)

@@ -5,16 +5,14 @@ from __future__ import annotations
 import pytest
 
 from broker.errors import CorruptDataError, UsageError
-from broker.ids import Offset
 from broker.releases import Release
 from broker.units import TimeMs
-from log.batches.build import BatchSpec, build_batch
 from log.codecs.compression import Codec
 from log.errors import CorruptBatchError, IllegalStateError
 from log.partition.partition_log import PartitionLog
 from log.partition.recovery import LastShutdown
-from log.record import ControlType, Record, TimestampType
-from tests.log.compaction.logs import EPOCH, RETENTION_MS, START_MS, Written, bytes_of, pairs_of
+from log.record import ControlType, TimestampType
+from tests.log.compaction.logs import RETENTION_MS, START_MS, Written, bytes_of, pairs_of
 
 
 def markers_of(written: Written) -> list[int]:
@@ -38,20 +36,6 @@ def test_a_log_without_anything_dirty_is_refused_in_one_sentence() -> None:
     written = Written.empty()
     with pytest.raises(UsageError, match=r"^topic-0 has nothing to clean below 0$"):
         written.clean()
-
-
-def test_segments_that_shrank_become_one_and_an_empty_one_stays_for_a_group_of_nothing() -> None:
-    written = Written.empty()
-    for _ in range(4):
-        written.append((b"a", b"value"))
-        written.roll()
-    written.clean()
-    assert [segment.base_offset for segment in written.log.segments] == [0, 4]
-    for _ in range(2):
-        written.append((b"a", b"value"))
-        written.roll()
-    written.clean(checkpoint=4)
-    assert pairs_of(written.log) == [(5, b"a", b"value")]
 
 
 def test_a_horizon_beyond_javas_long_is_none() -> None:
@@ -170,19 +154,6 @@ def test_older_messages_cannot_be_left_empty_at_the_end_of_a_pass() -> None:
     assert not [name for name in storage.list(directory) if name.endswith(".cleaned")]
 
 
-def test_records_stamped_by_the_log_keep_that_time() -> None:
-    written = Written.empty(message_timestamp_type="LogAppendTime")
-    given = [Record(Offset(number), TimeMs(START_MS - number), b"k%d" % (number % 2), b"v") for number in range(3)]
-    written.log.append_as_leader(build_batch(BatchSpec(), given), leader_epoch=EPOCH, now_ms=START_MS)
-    written.replicate()
-    written.roll()
-    written.sleep(1_000)
-    written.clean()
-    (batch,) = written.log.segments[0].batches()
-    assert (batch.timestamp_type, batch.max_timestamp) == (TimestampType.LOG_APPEND_TIME, START_MS)
-    assert [(record.offset, record.timestamp) for record in batch.records()] == [(1, START_MS), (2, START_MS)]
-
-
 @pytest.mark.parametrize("codec", [Codec.NONE, Codec.LZ4])
 def test_damage_is_told_with_its_place_and_changes_nothing(codec: Codec) -> None:
     written = Written.empty()
@@ -212,19 +183,3 @@ def test_half_a_batch_at_the_end_of_a_rolled_segment_is_damage() -> None:
     assert str(damage.value) == (
         f"topic-0/00000000000000000000.log at byte {second}: an incomplete batch stands at the end"
     )
-
-
-def test_a_log_with_both_policies_is_compacted_and_deleted() -> None:
-    written = Written.empty(cleanup_policy="compact,delete", retention_ms=1_000)
-    written.append((b"a", b"1"), (b"a", b"2"))
-    written.roll()
-    written.sleep(600)
-    written.append((b"b", b"3"))
-    written.roll()
-    written.clean()
-    written.sleep(600)
-    # Both records are in one segment now, whose latest one is 600 ms old.
-    assert written.log.delete_old_segments(now_ms=written.now_ms) == 0
-    written.sleep(401)
-    assert written.log.delete_old_segments(now_ms=written.now_ms) == 1
-    assert (written.log.log_start_offset, pairs_of(written.log)) == (3, [])

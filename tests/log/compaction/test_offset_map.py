@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from broker.errors import UsageError
 from broker.ids import Offset
-from log.compaction.key_kernels import BY_KEY, KEEP_ALL, SKIP, BatchColumns, KeyColumns
+from log.compaction.key_kernels import BY_KEY, BatchColumns, KeyColumns
 from log.compaction.offset_map import OffsetMap, hashed
 
 START = Offset(0)
@@ -54,21 +54,6 @@ def test_records_before_the_start_are_counted_but_not_mapped() -> None:
     offset_map = OffsetMap(10)
     assert offset_map.put(columns([b"a", b"b", b"a"]), batches([2, 1]), Offset(2))
     assert (len(offset_map), offset_map.record_count) == (1, 3)
-
-
-def test_batches_to_skip_move_the_end_of_what_is_known_and_count_what_they_are_said_to() -> None:
-    offset_map = OffsetMap(10)
-    skipped = batches([2, 1], [BY_KEY, SKIP])._replace(record_count=np.array([2, 7], np.int32))
-    assert offset_map.put(columns([b"a", b"b", b"c"]), skipped, START)
-    assert (len(offset_map), offset_map.latest_offset, offset_map.record_count) == (2, 2, 9)
-
-
-def test_batches_that_are_not_judged_by_keys_stay_or_go_whole() -> None:
-    offset_map = OffsetMap(10)
-    keys = columns([b"a", b"a", b"a", b"a"])
-    offset_map.put(keys, batches([4]), START)
-    latest = offset_map.latest(keys, batches([2, 1, 1], [KEEP_ALL, SKIP, BY_KEY]))
-    assert (latest.kept.tolist(), latest.kept_count.tolist()) == ([True, True, False, True], [2, 0, 1])
 
 
 @pytest.mark.parametrize("slot_count", [16_383, 16_384, 16_385, 40_000])

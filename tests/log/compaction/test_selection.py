@@ -86,25 +86,12 @@ def test_a_dirty_segment_that_began_longer_ago_than_the_maximum_lag_is_due_whate
     assert not target_of(written, checkpoint=1).is_due
 
 
-def test_an_overdue_log_without_cleanable_bytes_is_not_due() -> None:
-    written = three_segments(min_cleanable_dirty_ratio=1.0, max_compaction_lag_ms=30, min_compaction_lag_ms=1_000)
-    written.sleep(100)
-    target = target_of(written)
-    assert (target.is_overdue, target.cleanable_bytes, target.is_due) == (True, 0, False)
-
-
 @pytest.mark.parametrize("checkpoint", [0, 4])
 def test_a_checkpoint_outside_the_log_is_reset_to_its_start(checkpoint: int) -> None:
     written = three_segments()
     written.log.increment_log_start_offset(Offset(1))
     target = target_of(written, checkpoint)
     assert (target.first_dirty_offset, target.resets_checkpoint) == (1, True)
-
-
-def test_a_log_without_bytes_is_never_due() -> None:
-    target = target_of(Written.empty())
-    assert math.isnan(target.cleanable_ratio)
-    assert not target.is_due
 
 
 def test_the_largest_ratio_goes_first_and_the_first_of_equals() -> None:

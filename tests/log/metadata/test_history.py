@@ -341,23 +341,6 @@ def test_a_log_that_begins_with_a_snapshot_has_the_moments_of_the_whole_log_from
         assert live_moments(begun_with(found, file, segment)) == expected
 
 
-def test_a_cluster_without_a_live_broker_is_a_moment_also_in_a_snapshot() -> None:
-    back = ((fenced(1, False),), (fenced(2, False),))
-    down = [fenced(each) for each in (1, 2, 3)]
-    moments = live_moments(Replay(arrange([log_file(START, down, *back)])))
-    assert moments == (*(Moment(offset=Offset(offset)) for offset in (4, 7, 8)), END)
-    dead = [broker(each, fenced=True) for each in (1, 2, 3)]
-    files = [snapshot_file(5, *dead, *START[3:], time_ms=START_MS - 1), log_file(*back, start_offset=5)]
-    assert live_moments(Replay(arrange(files))) == (*(Moment(offset=Offset(offset)) for offset in (4, 5)), END)
-
-
-def test_a_moment_before_the_leaders_moved_shows_them_where_they_were() -> None:
-    files = [log_file(START, (change(isr=(2, 3), leader=2), fenced(1)))]
-    moments = live_moments(Replay(arrange(files)))
-    before, after = images_at(Replay(arrange(files)), moments)
-    assert [image.topics[ORDERS].partitions[0].leader for image in (before, after)] == [1, 2]
-
-
 def test_moments_are_offsets_or_times_that_do_not_go_back() -> None:
     files = [log_file(START, (fenced(1),), (fenced(2),))]
     times = (Moment(time_ms=TimeMs(START_MS)), Moment(time_ms=TimeMs(START_MS + 1999)), Moment(offset=Offset(99)))

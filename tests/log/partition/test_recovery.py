@@ -126,18 +126,6 @@ def test_a_log_of_an_old_format_is_recovered_without_epochs_though_its_batches_h
     assert (again.epochs, again.log_end_offset) == (None, 5)
 
 
-def test_a_time_index_that_is_missing_takes_no_room_until_it_is_written_again() -> None:
-    log = opened()
-    appended(log, batch(), batch())
-    log.roll(now_ms=NOW)
-    log.close(now_ms=NOW)
-    image = image_of(log.storage)
-    name = f"{DIRECTORY}/00000000000000000000.timeindex"
-    without = DiskImage({path: data for path, data in image.files.items() if path != name}, image.directories)
-    again = reopened(without, config(), LastShutdown(clean=True))
-    assert image_of(again.storage).files[name] == b""
-
-
 DOOMED: Final = "topic-0.0123456789abcdef0123456789abcdef-delete"
 RECORDS_FROM: Final = 61  # In a batch of magic 2.
 ENTRY_SIZES: Final = {".index": 8, ".timeindex": 12}
@@ -625,7 +613,7 @@ def test_s85_a_recovery_point_beyond_the_end_is_lowered_and_none_is_raised(check
 def test_s86_a_recovery_checkpoint_that_cannot_be_read_means_all_of_the_log(content: bytes) -> None:
     """The checkpoint is damaged: what it protected is recovered from the start, so that damage there is found too."""
     image = matrix.made(clean=False)
-    flushed = matrix.FILES[".log, flushed"].replace("*", f"{0:017d}")
+    flushed = f"events-0/{0:020d}.log"
     damaged = flipped(image, flushed, len(image.files[flushed]) - 1)
     trusting = matrix.Broker(stored(damaged))
     trusting.open()

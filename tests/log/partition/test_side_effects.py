@@ -18,11 +18,9 @@ from log.storage import FaultyStorage
 from log.storage.checkpoints import LEADER_EPOCH_FILE, EpochEntry
 from log.storage.faults import Fault, FaultKind, FileAround
 from log.storage.protocol import Storage, StoredFile
-from tests.log.made import DIRECTORY, EPOCH, NOW, appended, batch, config, memory, opened, put
+from tests.log.made import DIRECTORY, EPOCH, NOW, appended, batch, config, memory, opened
 from tests.log.partition.test_partition_log import end, transactional
-from tests.support.crash import power_loss
 from tests.support.disk_image import image_of
-from tests.support.recorded import RecordedStorage
 
 
 def test_a_retry_has_the_time_of_what_it_repeats_and_not_that_of_its_own_arrival() -> None:
@@ -195,33 +193,6 @@ def test_a_change_of_settings_leaves_the_epochs_alone_unless_the_format_comes_to
     log.config = config()
     assert log.epochs is not None
     assert log.epochs.entries == ()
-
-
-def test_what_an_aborted_pass_of_the_cleaner_left_is_not_part_of_the_next() -> None:
-    log = opened()
-    for data in (batch(), batch(2)):
-        made = log.new_cleaned_segment(Offset(0), now_ms=NOW)
-        assert (made.size_bytes, made.offset_index.entry_count) == (0, 0)
-        put(made, data, batch(base_offset=5))
-        made.flush()
-
-
-def test_the_names_of_what_took_the_place_of_old_segments_are_durable() -> None:
-    """LocalLog.replaceSegments flushes the directory when it has renamed the new files."""
-    storage = RecordedStorage(memory())
-    log = opened(storage)
-    appended(log, batch(value=b"old"), batch(value=b"old"))
-    log.roll(now_ms=NOW)
-    log.run_scheduled(NOW)
-    made = log.new_cleaned_segment(Offset(0), now_ms=NOW)
-    kept = batch(base_offset=1, value=b"new", partition_leader_epoch=EPOCH)
-    put(made, kept)
-    made.become_inactive()
-    made.flush()
-    log.replace_segments([made], [log.segments[0]], now_ms=NOW)
-    for seed in range(20):
-        left = power_loss(storage.recording(), SplitMix64(seed))
-        assert left.files[f"{DIRECTORY}/{0:020d}.log"] == kept
 
 
 @pytest.mark.parametrize("log_start_offset", [None, 5])

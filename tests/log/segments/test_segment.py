@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from broker.ids import Offset, ProducerId
+from broker.ids import Offset
 from broker.releases import Release
 from broker.units import DurationMs, SizeBytes, TimeMs
 from log.batches.batch import RecordBatch
@@ -20,18 +20,14 @@ from log.batches.record_columns import BatchRun
 from log.errors import CorruptBatchError, IllegalArgumentError, SegmentOffsetOverflowError
 from log.log_config import LogConfig
 from log.record import Record, TimestampOffset
-from log.segments.file_names import DELETED, TIME_INDEX
+from log.segments.file_names import TIME_INDEX
 from log.segments.lookups import find_offsets, find_timestamps
 from log.segments.rolling import PendingAppend, count_before_roll, fits_relative, new_base_offset, should_roll
 from log.segments.search import BatchPlace, first_ending_at_or_after
 from log.segments.segment import Segment
 from log.segments.segment_files import SegmentPlace
-from log.segments.txn_index import AbortedTransaction
 from log.strategies import Written, streams
-from tests.log.made import DIRECTORY, NOW, batch, config, memory, put, segment, sized
-from tests.support.crash import lost_tail
-from tests.support.disk_image import image_of
-from tests.support.recorded import RecordedStorage
+from tests.log.made import DIRECTORY, NOW, batch, config, memory, put, segment
 
 COUNTS = st.lists(st.integers(1, 4), min_size=1, max_size=12)
 
@@ -47,15 +43,6 @@ def filled(
         put(made, batch(count, base_offset=offset, timestamp=timestamp, magic=magic))
         offset += count + gap
     return made
-
-
-def test_an_entry_is_written_when_more_than_the_interval_was_appended_since_the_last() -> None:
-    made = segment(config(index_interval_bytes=200))
-    for offset in range(6):
-        put(made, sized(100, base_offset=offset))
-    # 100 after the first, 200 after the second: not more. 300 before the fourth: an entry. Then 100, 200 again.
-    entries = made.offset_index.entries()
-    assert list(zip(entries.offsets.tolist(), entries.positions.tolist(), strict=True)) == [(3, 300)]
 
 
 def offset_entries(made: Segment) -> list[tuple[int, int]]:
@@ -154,19 +141,6 @@ def test_a_time_is_found_where_a_walk_from_the_start_finds_it(
     assert (found and (found.timestamp_ms, found.offset)) == expected
 
 
-@given(counts=COUNTS, gap=st.integers(0, 3), target=st.integers(40, 100))
-def test_a_cut_keeps_whole_batches_and_sound_indexes(counts: list[int], gap: int, target: int) -> None:
-    made = filled(counts, gap=gap, interval=0)
-    kept = [each.last_offset for each in made.batches() if each.last_offset < target]
-    before = made.size_bytes
-    cut = made.truncate_to(Offset(target), now_ms=NOW)
-    assert [each.last_offset for each in made.batches()] == kept
-    assert made.size_bytes == before - cut
-    assert made.read_next_offset() == (kept[-1] + 1 if kept else 50)
-    put(made, batch(base_offset=200))
-    assert made.read_next_offset() == 201
-
-
 def place_of(found: RecordBatch | None) -> tuple[int, int, int]:
     return (-1, -1, -1) if found is None else (found.last_offset, found.position, found.size_bytes)
 
@@ -259,12 +233,6 @@ def test_it_is_the_first_batch_that_the_reader_finds(
     assert first_found(data, position, offset) == place
 
 
-def test_a_size_that_no_batch_can_have_is_told_with_its_place() -> None:
-    data = one(0, 2) + one(1, 2)[:8] + bytes(60)
-    with pytest.raises(CorruptBatchError, match=rf"^x at byte {len(one(0, 2))}: Record size 0 is less than"):
-        first_found(data, 0, 1)
-
-
 def test_the_index_that_is_full_first_counts_and_a_place_is_kept_for_the_last_time() -> None:
     made = segment(config(segment_index_bytes=48))  # Room for six offsets or four times.
     room = []
@@ -273,27 +241,6 @@ def test_the_index_that_is_full_first_counts_and_a_place_is_kept_for_the_last_ti
         room.append((made.entry_room, made.is_index_full))
     # The first append has no entry.
     assert room == [(3, False), (2, False), (1, False), (0, True)]
-
-
-def test_index_files_that_nobody_opened_change_their_suffix_too() -> None:
-    made = segment()
-    put(made, batch(), batch(base_offset=1))
-    made.close()
-    again = Segment(made.place, LogConfig(), now_ms=NOW)
-    again.change_suffix(DELETED)
-    names = {name[20:] for name in again.place.storage.list(DIRECTORY)}
-    assert names == {".index.deleted", ".log.deleted", ".timeindex.deleted"}
-
-
-def test_a_flush_makes_all_four_files_durable() -> None:
-    storage = RecordedStorage(memory())
-    made = segment(storage=storage)
-    put(made, batch(), batch(base_offset=1))
-    made.txn_index.append(AbortedTransaction(ProducerId(7), Offset(0), Offset(1), Offset(2)))
-    storage.sync_directory(DIRECTORY)
-    made.flush()
-    assert len(storage.list(DIRECTORY)) == 4
-    assert lost_tail(storage.recording(), "*").files == image_of(storage).files
 
 
 @attrs.frozen

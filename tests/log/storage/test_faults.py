@@ -54,17 +54,6 @@ def test_a_read_fails_once(use: str) -> None:
     assert reads[use]() == b"12"
 
 
-def test_a_sync_fails_once() -> None:
-    storage = faulty(FaultKind.FAILED_SYNC)
-    with pytest.raises(StorageError, match=r"cannot sync t-0/a.log: failed sync"):
-        storage.open("t-0/a.log").sync()
-    storage.open("t-0/a.log").sync()
-    names = faulty(FaultKind.FAILED_SYNC, "t-0")
-    with pytest.raises(StorageError, match="cannot sync directory t-0: failed sync"):
-        names.sync_directory("t-0")
-    names.sync_directory("t-0")
-
-
 def test_files_that_do_not_match_and_operations_before_are_let_pass() -> None:
     storage = faulty(FaultKind.NO_SPACE, passed_count=2)
     index, log = storage.open("t-0/a.index"), storage.open("t-0/a.log")
@@ -75,12 +64,3 @@ def test_files_that_do_not_match_and_operations_before_are_let_pass() -> None:
     assert not storage.has_struck
     with pytest.raises(StorageError):
         log.append(b"3")
-
-
-def test_replacing_a_file_fails_under_its_own_name() -> None:
-    storage = faulty(FaultKind.NO_SPACE, "t-0/a.log")
-    with pytest.raises(StorageError):
-        storage.replace("t-0/a.log", b"new")
-    assert storage.read("t-0/a.log") == b"12"
-    storage.replace("t-0/a.log", b"new")
-    assert storage.read("t-0/a.log") == b"new"

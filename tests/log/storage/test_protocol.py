@@ -141,15 +141,6 @@ def test_no_path_leads_out_of_the_root(storage: Storage, path: str) -> None:
         storage.replace(path, b"")
 
 
-def test_times_can_be_set(storage: Storage) -> None:
-    write(storage, "a", b"1")
-    storage.set_modified_ms("a", TimeMs(1_700_000_000_123))
-    assert storage.modified_ms("a") == 1_700_000_000_123
-    file = storage.open("a")
-    file.append(b"2")
-    assert storage.modified_ms("a") != 1_700_000_000_123
-
-
 def test_a_file_that_is_too_large_is_not_read(storage: Storage) -> None:
     write(storage, "a", b"12345")
     assert storage.read("a", size_bytes_max=5) == b"12345"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,7 +16,6 @@ from log.storage.checkpoints import (
     EPOCH_CHECKPOINT_BYTES_MAX,
     OFFSET_CHECKPOINT_BYTES_MAX,
     EpochEntry,
-    encode_offset_checkpoint,
     parse_epoch_checkpoint,
     parse_offset_checkpoint,
     read_epoch_checkpoint,
@@ -199,12 +196,6 @@ def which(topic: str, partition: int) -> TopicPartition:
     return TopicPartition(topic, PartitionId(partition))
 
 
-def test_entries_are_written_sorted() -> None:
-    offsets = {which("b", 0): Offset(3), which("a", 10): Offset(2), which("a", 2): Offset(1)}
-    assert encode_offset_checkpoint(offsets) == b"0\n3\na 2 1\na 10 2\nb 0 3\n"
-    assert encode_offset_checkpoint({}) == b"0\n0\n"
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -306,15 +297,6 @@ def test_a_name_that_kafka_refuses_is_refused(name: str) -> None:
     assert str(refusal.value) == (
         f"directory {name!r} is not named topic-partition, nor topic-partition.id-delete and the like"
     )
-
-
-def test_the_unique_id_is_32_hex_digits_drawn_from_the_source() -> None:
-    partition = TopicPartition("t", PartitionId(0))
-    entropy = SplitMix64(1)
-    first, second = (directory_name(partition, DirectoryRole.DELETE, entropy) for _ in range(2))
-    assert re.fullmatch(r"t-0\.[0-9a-f]{32}-delete", first)
-    assert first != second
-    assert first == directory_name(partition, DirectoryRole.DELETE, SplitMix64(1))
 
 
 @pytest.mark.parametrize("role", [DirectoryRole.DELETE, DirectoryRole.STRAY])

@@ -102,15 +102,6 @@ def test_many_keys_are_estimated_within_three_standard_errors() -> None:
     assert abs(counter.count - count) < 3 * 0.0081 * count
 
 
-def test_merged_counters_know_what_both_know() -> None:
-    low, high = hashes(3000, 3)
-    first, second = Cardinality(), Cardinality()
-    first.take(low[:2000], high[:2000])
-    second.take(low[1000:], high[1000:])
-    first.merge(second)
-    assert (first.count, second.count) == (3000, 2000)
-
-
 @pytest.mark.parametrize(
     ("keys", "name", "text", "can_be"),
     [
