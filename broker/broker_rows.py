@@ -1,12 +1,4 @@
-"""Find the places of brokers' ids in the ascending ids of a cluster.
-
-Example: of the brokers 1, 4 and 7, the replicas 7, 1 and a pad:
-
-    >>> broker_rows(np.array([1, 4, 7], np.int32), np.array([7, 1, -1], np.int32)).tolist()
-    [2, 0, -1]
-
-Source: ours.
-"""
+"""Find the places of brokers' ids in the ascending ids of a cluster."""
 
 from __future__ import annotations
 

@@ -3,11 +3,6 @@
 Exit status 0 is success, 1 a refusal or a warning made strict, 2 wrong usage, unusable input or output that cannot
 be written, 130 an interrupt, 143 a termination. Whatever is wrong is said in one line on standard error, without a
 traceback. A reader of the output that leaves, as `| head -1` does, is no failure.
-
-Strings of other people's data may hold control characters that a terminal would obey;
-`printable` shows them escaped.
-
-Source: ours; the statuses are those of POSIX utilities and of click.
 """
 
 from __future__ import annotations

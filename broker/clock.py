@@ -1,17 +1,5 @@
 """Pass time as a parameter: a component reads the time from a Clock, and only the clock's owner moves the clock.
 
-Example:
-
-    >>> clock = ManualClock(TimeMs(1_000))
-    >>> clock.advance(DurationMs(500))
-    1500
-    >>> clock.now_ms()
-    1500
-    >>> clock.set(TimeMs(0))
-    Traceback (most recent call last):
-        ...
-    broker.errors.UsageError: the clock stands at 1500 ms and cannot go back to 0 ms
-
 Source: Kafka clients/org.apache.kafka.common.utils.{Time, MockTime}, 4.0; MockTime ticks by itself, this does not.
 """
 

@@ -1,10 +1,5 @@
 """Describe one cluster at one moment: its brokers, topics and partitions.
 
-Every parser produces a ClusterView, every measure takes one, and every what-if
-returns a new one. It is columns, not objects: a dump of the largest clusters has
-a million partitions and three million replicas, which as Python objects would take
-gigabytes and as int32 matrices take tens of megabytes.
-
 Constraints, checked when a view is made: brokers stand in ascending order of id,
 without duplicates; every column has one row a partition; every replica, leader and
 ISR member is a broker of the view; ids are 0 or more, and -1 pads a short row.
@@ -26,8 +21,6 @@ Example: one topic "t" of two partitions on brokers 1 and 2, no ISR known:
     (2, 4)
     >>> view.partitions.isr is None
     True
-
-Left out: histories. A view is one moment; a sequence of views is a sequence.
 """
 
 from __future__ import annotations

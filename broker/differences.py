@@ -3,14 +3,6 @@
 Constraints: every place in the code that compares a release has its file in a row, and the other way round; every
 switch of replication whose first release is later than 3.9 has its name in one.
 
-Example:
-
-    >>> [row.since.name for row in DIFFERENCES if "ELR" in row.what]
-    ['4.0', '4.0', '4.1', '4.3']
-
-Left out: what differed before 3.9, which `replication.rules.switches.SWITCHES` lists; settings, whose table in
-`broker.config` has a row for each form.
-
 Source: the classes, KIPs and issues of each row, read in the sources of 3.9.2, 4.0.1, 4.1.2, 4.2.1 and 4.3.1.
 """
 

@@ -1,19 +1,5 @@
 """Pass randomness as a parameter: a protocol, SplitMix64, and an exact reimplementation of java.util.Random.
 
-What it decides: where every random choice in this library comes from: a `RandomSource` handed in by the caller. Nothing
-below ever seeds itself.
-
-Goals, most important first:
-1. Same seed, same stream, on every machine, in every process and Python version.
-2. Where Kafka drew from `java.util.Random`, `JavaRandom` draws the same numbers in the
-   same order, so that a placement made from its seed is Kafka's own.
-3. Cluster k of a fleet depends on (fleet seed, k) alone: `derive` is a pure function, so
-   no stream has to be walked to reach k, however the work is partitioned.
-
-Constraints: seeds and keys are Java longs, bounds are positive Java ints; anything else
-is refused with UsageError and changes no state. A bounded draw is unbiased, so it may take
-several steps of the generator, but on average never more than two.
-
 How:
 `JavaRandom` is a 48-bit linear congruential generator whose high bits are the output; it
 falls back on rejection for bounds that are not powers of two. `SplitMix64` steps a 64-bit
@@ -33,8 +19,6 @@ Example: the numbers of `new Random(42)` in Java, and seeds derived for two clus
     [2, 3, 4, 5, 1]
     >>> derive(7, 0) == derive(7, 0), derive(7, 0) == derive(7, 1)
     (True, False)
-
-Left out: doubles, Gaussians, streams and cryptographic strength; nothing here needs them.
 
 Source: the specification of java.util.Random and java.util.Collections.shuffle (Java 17);
 Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators (OOPSLA 2014).

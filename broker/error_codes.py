@@ -1,12 +1,5 @@
 """List Kafka's error codes by name and number, as the wire protocol defines them.
 
-Example:
-
-    >>> ErrorCode.NOT_LEADER_OR_FOLLOWER
-    <ErrorCode.NOT_LEADER_OR_FOLLOWER: 6>
-    >>> ErrorCode(0)
-    <ErrorCode.NONE: 0>
-
 Source: org.apache.kafka.common.protocol.Errors, 4.0.
 """
 

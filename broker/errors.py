@@ -1,16 +1,5 @@
 """Define three families of errors: misuse by the caller, a refusal by the model, and corrupt data.
 
-Example:
-
-    >>> raise InvalidReplicationFactorError("Replication factor: 3 larger than available brokers: 2.")
-    Traceback (most recent call last):
-        ...
-    broker.errors.InvalidReplicationFactorError: Replication factor: 3 larger than available brokers: 2.
-    >>> InvalidReplicationFactorError("no").definite, InvalidReplicationFactorError.kafka_class
-    (True, 'org.apache.kafka.common.errors.InvalidReplicationFactorException')
-    >>> shorten("x" * 100, 10)
-    'xxxxxxxxx…'
-
 Source: org.apache.kafka.common.errors and org.apache.kafka.server.common, 4.3.1.
 """
 

@@ -1,18 +1,5 @@
 """Define the identifiers of brokers, topics, partitions and epochs that every package uses.
 
-Example:
-
-    >>> TopicPartition("orders", PartitionId(3))
-    TopicPartition(topic='orders', partition=3)
-    >>> str(TopicPartition("orders", PartitionId(3)))
-    'orders-3'
-    >>> broker_id(7)
-    7
-    >>> broker_id(-1)
-    Traceback (most recent call last):
-        ...
-    broker.errors.UsageError: broker id is -1; allowed are whole numbers from 0 to 2147483647
-
 Source: Kafka's `Uuid`, `TopicPartition`, and broker ids as int32 (KIP-631).
 """
 

@@ -1,18 +1,10 @@
 """Keep a copy of a module that is imported from an archive, in a place where numba caches what it compiles of it.
 
-What it decides: the place. Numba caches by the path of the source; an executor of Spark gets the archive in a folder
-that is new with each run, so that every run would compile everything again.
-
 Goals, most important first: a kernel is never run on machine code of another version; once compiled on a machine, it is
 compiled there no more; where nothing can be written, everything works as without this module.
 
 How: the copy stands in numba's folder of the user, below a digest of the whole archive, since a kernel's constants may
 come from its other modules. It is written beside its place and renamed, as other workers may do the same.
-
-Example: lasting_source("app-1/brokerside.zip/broker/java/random.py") is broker/java/random.py in the folder
-brokerside-1f6a0c29d43b of the user's cache.
-
-Left out: clearing the folder of copies of earlier versions.
 
 Source: numba 0.68 numba/core/caching.py: InTreeCacheLocator and ZipCacheLocator.
 """

@@ -1,19 +1,4 @@
-"""Define state machines as tables from (state, input) to the next state, and functions over such tables.
-
-Example:
-
-    >>> Light = enum.Enum("Light", "OFF ON")
-    >>> Press = enum.Enum("Press", "ONCE")
-    >>> table = {(Light.OFF, Press.ONCE): Light.ON}
-    >>> step(table, Light.OFF, Press.ONCE, what="lamp")
-    <Light.ON: 2>
-    >>> step(table, Light.ON, Press.ONCE, what="lamp")
-    Traceback (most recent call last):
-        ...
-    broker.errors.UsageError: the lamp is on and cannot take once
-    >>> print(to_text(table))
-    off  + once  -> on
-"""
+"""Define state machines as tables from (state, input) to the next state, and functions over such tables."""
 
 from __future__ import annotations
 

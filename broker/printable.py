@@ -1,12 +1,4 @@
-"""Escape untrusted text so that a terminal does not interpret it.
-
-Example:
-
-    >>> print(printable("a" + chr(27) + "[31m"))
-    a\\x1b[31m
-
-Source: ours.
-"""
+"""Escape untrusted text so that a terminal does not interpret it."""
 
 from __future__ import annotations
 

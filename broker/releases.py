@@ -1,16 +1,5 @@
 """Name the releases of Kafka whose behaviour this library reproduces, and order them by age.
 
-Example:
-
-    >>> Release("4.1") < Release("4.3.1") == NEWEST
-    True
-    >>> str(Release("4.3.1"))
-    '4.3'
-    >>> Release("4.9")
-    Traceback (most recent call last):
-        ...
-    broker.errors.UsageError: release '4.9' of Kafka is not known; allowed are 0.10.2 to 4.4
-
 Source: the directories of org.apache.kafka:kafka-clients on Maven Central.
 """
 

@@ -7,8 +7,6 @@ Example: two partitions, the second without a flag:
     ([True, False], [1, 0])
     >>> distinct_in_row(np.array([[4, 4, -1], [2, 0, 2]])).tolist()
     [1, 2]
-
-Source: ours.
 """
 
 from __future__ import annotations

@@ -1,9 +1,4 @@
-"""Read a file, whole or in pieces, up to a limit in bytes.
-
-Example: read_small(Path("racks.json"), size_bytes_max=64 << 20)
-
-Source: ours.
-"""
+"""Read a file, whole or in pieces, up to a limit in bytes."""
 
 from __future__ import annotations
 

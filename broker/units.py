@@ -1,16 +1,4 @@
-"""Parse and format durations in milliseconds and sizes in bytes.
-
-Example:
-
-    >>> parse_size("2 GiB")
-    2147483648
-    >>> format_size(1536)
-    '1.5 KiB'
-    >>> parse_size("2 bananas")
-    Traceback (most recent call last):
-        ...
-    broker.errors.UsageError: size '2 bananas' is not a number of bytes, KiB, MiB, GiB, TiB, PiB or EiB
-"""
+"""Parse and format durations in milliseconds and sizes in bytes."""
 
 from __future__ import annotations
 

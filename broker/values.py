@@ -1,14 +1,4 @@
-"""Define value classes that are created by the million: frozen for type checkers, plain at run time.
-
-Example:
-
-    >>> @value
-    ... class Fetch:
-    ...     partition: int
-    ...
-    >>> Fetch(0) == Fetch(0), Fetch(0) == Fetch(1)
-    (True, False)
-"""
+"""Define value classes that are created by the million: frozen for type checkers, plain at run time."""
 
 from __future__ import annotations
 

@@ -8,10 +8,6 @@ for, so that results do not pile up. Processes are forked where this process has
 fork server starts them, as a lock that another thread holds would never be released. Signals are blocked while
 processes start or end. In a worker the first SIGINT or SIGTERM raises KeyboardInterrupt if it works, and later ones do
 not cut short how the work is undone; when its parent is gone, a worker interrupts itself.
-
-Example: list(in_order(len, ["ab", "c"], cost=len, jobs=2, advance=ignore)) == [2, 1]
-
-Source: ours, on concurrent.futures.
 """
 
 from __future__ import annotations

@@ -1,17 +1,8 @@
 """Tell which texts are a duration, as Java's `Duration.parse` reads them.
 
-What it decides: whether a setting such as `share.auto.offset.reset=by_duration:P1DT6H` names a time of zero or more.
-
 How: days, hours, minutes and seconds, each with a sign of its own, in this order; a sign before the P turns all. At
 least one must be there, one after a T at least, but not after a small t. Seconds and their sums, the last two first,
 must fit into 64 bits.
-
-Example:
-
-    >>> [is_duration(text) for text in ("P1DT6H", "PT0.5S", "-PT-1H", "PT-1H", "PT", "1D")]
-    [True, True, True, False, False, False]
-
-Left out: what the duration is; nobody here reads it.
 
 Source: java.time.Duration.parse, Java 17, which AutoOffsetResetStrategy of Kafka 4.3.1 calls.
 """

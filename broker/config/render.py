@@ -1,19 +1,4 @@
-"""Render the settings catalog as text: a table, one setting in full, or JSON for programs.
-
-Example:
-
-    >>> from broker.config.catalog import find
-    >>> print(render_one(find("group.min.session.timeout.ms")[0]))
-    group.min.session.timeout.ms
-      Shortest session that a classic member may ask for.
-      scope          broker
-      type           int
-      default        6000 (6 seconds)
-      unit           ms
-      allowed        whole numbers from -2147483648 to 2147483647
-      update         needs a restart
-      source         GroupCoordinatorConfig
-"""
+"""Render the settings catalog as text: a table, one setting in full, or JSON for programs."""
 
 from __future__ import annotations
 

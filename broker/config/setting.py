@@ -1,15 +1,5 @@
 """Describe one setting of Kafka as data: name, type, unit, default, range and source.
 
-Example:
-
-    >>> from broker.config.catalog import lookup
-    >>> parse(lookup("min.insync.replicas", Scope.TOPIC), " 2 ")
-    2
-    >>> parse(lookup("min.insync.replicas", Scope.TOPIC), "0")
-    Traceback (most recent call last):
-        ...
-    broker.errors.UsageError: min.insync.replicas is 0; allowed are whole numbers from 1 to 2147483647
-
 Source: clients/org.apache.kafka.common.config.ConfigDef, 4.3.1; of lists, ConfigDef.ValidList (KIP-1161).
 """
 

@@ -1,11 +1,5 @@
 """Write HTML and SVG elements from a tree of calls; escape every text that is not markup.
 
-Example:
-    >>> tag("p", "<b>", class_="note").text
-    '<p class="note">&lt;b&gt;</p>'
-    >>> node("rect", x=1, width="2.5").text
-    '<rect x="1" width="2.5"/>'
-
 Source: HTML Living Standard, 13.1.2 (elements), 13.1.3 (text), 4.12.1.3 (what a script may not hold); XML 1.0, 2.4.
 """
 

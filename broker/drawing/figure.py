@@ -1,9 +1,4 @@
-"""Draw texts, lines and a titled figure inside an HTML page.
-
-Example:
-    >>> line(0, 10, 20, 10, "axis").text
-    '<path d="M0 10L20 10" class="axis"></path>'
-"""
+"""Draw texts, lines and a titled figure inside an HTML page."""
 
 from __future__ import annotations
 

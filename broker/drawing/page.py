@@ -1,14 +1,4 @@
-"""Wrap a picture, paragraphs and tables as an HTML page that opens offline and can be printed.
-
-Example:
-    >>> print(lines(*table(("broker", "state"), [("1", "<fenced>")], texts=(1,))).text)
-    <table>
-    <thead><tr><th>broker</th><th class="t">state</th></tr></thead>
-    <tbody>
-    <tr><td>1</td><td class="t">&lt;fenced&gt;</td></tr>
-    </tbody>
-    </table>
-"""
+"""Wrap a picture, paragraphs and tables as an HTML page that opens offline and can be printed."""
 
 from __future__ import annotations
 

@@ -1,13 +1,5 @@
 """Define the colours of every picture and page: light, dark and print themes, and the colours of categories.
 
-Example:
-    >>> themed(".run", "page", "ink")
-    '.run{--page:#ffffff;--ink:#1c2126}@media(prefers-color-scheme:dark){.run{--page:#14171a;--ink:#e4e7ea}}'
-    >>> filled("a { color: $print_link }")
-    'a { color: #000 }'
-    >>> category(9) == CATEGORIES[1]
-    True
-
 Source: M. Okabe and K. Ito, "Color Universal Design" (2008), for the categories; WCAG 2.2, 1.4.3 and 1.4.11, for the
 contrast.
 """

@@ -1,11 +1,4 @@
-"""Format coordinates, and choose the end and the steps of an axis.
-
-Example:
-    >>> number(12.04), number(12.0), number(-0.01)
-    ('12', '12', '0')
-    >>> nice_axis(7.3)
-    (8.0, 4)
-"""
+"""Format coordinates, and choose the end and the steps of an axis."""
 
 from __future__ import annotations
 

@@ -1,13 +1,4 @@
-"""Wrap a drawing as a self-contained SVG document that follows the reader's light or dark setting.
-
-Example:
-    >>> print(document("lamp", "A lamp", (40, 20), "", [node("circle", r=4)]))
-    <svg xmlns="http://www.w3.org/2000/svg" class="lamp" viewBox="0 0 40 20" role="img" aria-label="A lamp">
-    <title>A lamp</title><style></style>
-    <rect width="100%" height="100%" style="fill:var(--page)"/>
-    <circle r="4"/>
-    </svg>
-"""
+"""Wrap a drawing as a self-contained SVG document that follows the reader's light or dark setting."""
 
 from __future__ import annotations
 

@@ -1,14 +1,4 @@
-"""Place the times of a run along a picture, label round times, and draw lines of steps.
-
-Example:
-    >>> axis = TimeAxis(630_000, left=150, width=960)
-    >>> [axis.name(at_ms) for at_ms in axis.ticks()][:3]
-    ['0 min', '1 min', '2 min']
-    >>> axis.x(315_000)
-    630.0
-    >>> stepped([(0, 10), (40, 8)], right=100)
-    'M0,10 H40V8 H100'
-"""
+"""Place the times of a run along a picture, label round times, and draw lines of steps."""
 
 from __future__ import annotations
 

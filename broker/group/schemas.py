@@ -1,11 +1,6 @@
 """Define what group coordinators store in `__consumer_offsets`, and what members of classic groups exchange.
 
-What it decides: the fields of each record's key and value, by the record's type, the first 16 bits of its key; the
-fields of a subscription and of an assignment, which are bytes in the record of a classic group.
-
 Constraints: names and order are those of Kafka's schemas, as its tools print them.
-
-Example: CONSUMER_GROUP_RECORDS[1].key.name == "OffsetCommitKey"
 
 Source: group-coordinator/src/main/resources/common/message/*.json and
 clients/src/main/resources/common/message/ConsumerProtocol*.json, 4.3.1.

@@ -1,21 +1,11 @@
 """Compute the iteration order of a Java `HashMap` for many keys at once: strings or Kafka's 128-bit ids.
 
-What it decides: the same as `broker.java.string_hash`, for thousands of members and topics, where a walk key by key
-would take longer than the assignment that needs it.
-
-Constraints: keys are distinct. Results are indices of the given keys, int64[keys].
-
 How: as long as no bin ever holds nine keys, a bin is a list in the order of insertion, and doubling the table
 keeps that order; so the walk is a stable sort by bin of the last table. Whether some bin held nine is seen by
 counting the bins of each table that the map grew through; if so, a `broker.java.hash_table.HashTable` is filled key
 by key.
 
 Cost: linear in keys, times their length.
-
-Example: "BB" and "Aa" share a bin, which is walked before that of "b":
-
-    >>> string_places(["BB", "b", "Aa"])
-    array([0, 2, 1])
 
 Source: java.util.HashMap and org.apache.kafka.common.Uuid, 4.0, Java 17.
 """

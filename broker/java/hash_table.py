@@ -1,14 +1,5 @@
 """Model the table of a Java `HashMap` or `HashSet`: bins grow, become trees or lists, and lose keys.
 
-Example: spread hashes 33 and 2 in a table of 16 go to the bins 1 and 2, so that 33 is met first:
-
-    >>> table = HashTable()
-    >>> for key in ((33, b"first"), (2, b"second")):
-    ...     table.add(key)
-    ...
-    >>> table.first()
-    (33, b'first')
-
 Source: java.util.HashMap (putVal, removeNode, resize, treeifyBin), Java 17.
 """
 

@@ -1,11 +1,5 @@
 """Decode UTF-8 as Java does, with U+FFFD for malformed bytes.
 
-Example: Java replaces a surrogate's three bytes by one character, Python by three.
-
-    >>> surrogate = bytes.fromhex("eda080")
-    >>> len(decode_java_utf8(surrogate)), len(surrogate.decode("utf-8", "replace"))
-    (1, 3)
-
 Source: java.lang.String's UTF-8 decoder (malformed3, malformed4), OpenJDK 17.
 """
 

@@ -1,7 +1,5 @@
 """Decide when a broker reads from a connection: one request at a time per connection.
 
-Example: OPEN + REQUEST_RECEIVED is RESPONSE_PENDING; RESPONSE_SENT opens it again.
-
 Source: org.apache.kafka.common.network.KafkaChannel.ChannelMuteState, 4.0.
 """
 

@@ -1,9 +1,4 @@
-"""Run `brokerside requests`, which measures a broker's threads and queues under load.
-
-The table has one column per load: latency percentiles, idle ratios, queue lengths. --json prints all measures.
-
-Source: ours; the words are those of Kafka's metrics.
-"""
+"""Run `brokerside requests`, which measures a broker's threads and queues under load."""
 
 from __future__ import annotations
 

@@ -1,8 +1,5 @@
 """Configure the request path and the load on it.
 
-What it decides: nothing; it checks. Thread counts and the queue's size are the broker's settings; the costs of a
-request are the caller's to measure, and the defaults are those of a small request on a warm page cache.
-
 Source: SocketServerConfigs and ServerConfigs, Kafka 4.0, for names and defaults.
 """
 

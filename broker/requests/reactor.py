@@ -1,25 +1,11 @@
 """Model a broker's request path, from socket to log and back, as discrete events (Reactor pattern).
 
-What it decides: how long each request waits where, given what comes and what each step costs. It answers what a
-broker's metrics only hint at: which pool of threads is the bottleneck, when the queue fills, what one slow disk does to
-everybody.
-
-Goals, most important first:
-1. Requests take the way that they take through a broker, each thread doing one thing at a time.
-2. The same seed gives the same run, to the microsecond, on any machine.
-
-Constraints: time is whole microseconds on a virtual clock. No connection has more than one request
-past its socket.
-
 How:
 An acceptor deals connections to the processors in turn. A processor reads a request, mutes its socket and
 puts the request into the one queue all handlers share; while that queue is full it stands still, and with it
 every connection it has. A handler works on the request; then it is answered, or waits in the purgatory
 until its records are committed, until there is data, or until its time is over. The response goes to the
 queue of the processor that read it; responses come before reading. Sent, it unmutes the socket.
-
-Example: 8 handlers of 200 us carry 40,000 requests a second; at 110% of that the queue grows to its 500
-and then the processors stand still for as long as requests come.
 
 Left out: the 20 connections that may wait for one processor, TLS, quotas (the table of `channel` has them),
 several listeners, bytes: costs are given by request.

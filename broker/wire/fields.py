@@ -7,11 +7,6 @@ are mappings by the field's name in Kafka's JSON.
 How: from a message's first flexible version on (KIP-482) a length is an unsigned varint of the size plus one, 0 for
 null, and every structure ends with tagged fields. Before, lengths have 16 bits (strings) or 32, and -1 is null.
 
-Example: a field that may be left out of a message, which means None.
-
-    >>> Field("isr", Kind.INT32, is_array=True, tag=0, is_nullable=True, default=None).default is None
-    True
-
 Source: the *.json files of Kafka's message generator, their README, and KIP-482.
 """
 

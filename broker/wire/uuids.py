@@ -1,10 +1,5 @@
 """Print and read Kafka's 16-byte ids as 22 characters of URL-safe Base64.
 
-Example:
-
-    >>> encode_uuid(bytes(16)), decode_uuid("AAAAAAAAAAAAAAAAAAAAAA") == bytes(16)
-    ('AAAAAAAAAAAAAAAAAAAAAA', True)
-
 Source: org.apache.kafka.common.Uuid, 4.3.1; java.util.Base64, Java 17.
 """
 

@@ -3,13 +3,6 @@
 What it decides: the bytes of a message. As in Kafka, a tagged field that is its default is not written, tags ascend,
 and a field that a version lacks must be its default.
 
-Example:
-
-    >>> from broker.wire.fields import Field, Kind, Message
-    >>> topic = Message("Topic", 1, 1, (Field("name", Kind.STRING), Field("count", Kind.INT32, tag=0, default=1)))
-    >>> [write_message(topic, {"name": "a", "count": count}, version=1).hex(" ") for count in (1, 5)]
-    ['02 61 00', '02 61 01 00 04 00 00 00 05']
-
 Source: the code that Kafka's generator makes, 4.3.1; KIP-482.
 """
 

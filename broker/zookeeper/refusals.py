@@ -1,7 +1,5 @@
 """Define ZooKeeper's error codes.
 
-Example: str(ZnodeRefusedError(ZnodeCode.NO_NODE, "/a")) is "KeeperErrorCode = NoNode for /a", as ZooKeeper has it.
-
 Source: Apache ZooKeeper KeeperException.Code, 3.5 to 3.9.
 """
 
