@@ -32,7 +32,7 @@
     config/         List Kafka's broker, topic and group settings with defaults, units and source.
     min_isr         Decide the min.insync.replicas of a topic, and where it comes from.
     requests/       Simulate the request path: acceptor, processors, queues, handlers, purgatory.
-    zookeeper/      Keep ZooKeeper's tree: versions, sessions, ephemeral nodes, watches.
+    zookeeper       Keep ZooKeeper's tree: versions, sessions, ephemeral nodes, watches.
     group/          Coordinate classic, consumer (KIP-848) and ZooKeeper-era groups.
 
 Constraints: no module reads a clock, draws a number or opens a file by itself; time, chance and bytes are parameters.

@@ -18,13 +18,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from broker.compiled import compiled
 from broker.java.hash_table import TABLE_SIZE_MIN, HashTable
 from broker.java.string_hash import java_string_hash, java_string_key
 from broker.java.tree_bin import TreeKey
 
 _LIST_KEY_COUNT_MAX: Final = 8  # HashMap.TREEIFY_THRESHOLD, as in `broker.java.hash_table`.
-_COMPILED_COUNT_MIN: Final = 24  # Fewer strings are hashed about as fast one by one, and without loading numba.
+_COLUMNS_COUNT_MIN: Final = 24  # Fewer strings are hashed about as fast one by one.
 
 UInt32Array = NDArray[np.uint32]
 
@@ -60,34 +59,30 @@ def uuid_key(uuid: bytes) -> bytes:
 
 def string_hashes(names: Sequence[str]) -> UInt32Array:
     """Return Java's `hashCode()` of each string as uint32[names]."""
-    if len(names) < _COMPILED_COUNT_MIN:
+    if len(names) < _COLUMNS_COUNT_MIN:
         return np.array([java_string_hash(name) % 2**32 for name in names], np.uint32)
     joined = "".join(names)
     if joined.isascii():
         lengths = np.fromiter(map(len, names), np.int64, count=len(names))
-        units = np.frombuffer(joined.encode("ascii"), np.uint8).astype(np.uint16)
+        units = np.frombuffer(joined.encode("ascii"), np.uint8)
     else:
         encoded = [java_string_key(name) for name in names]
         lengths = np.array([len(one) // 2 for one in encoded], np.int64)
-        units = np.frombuffer(b"".join(encoded), ">u2").astype(np.uint16)
-    codes = np.zeros(len(names), np.uint32)
-    hash_units(units, lengths.cumsum(), codes)
-    return codes
+        units = np.frombuffer(b"".join(encoded), ">u2")
+    return _hashes(units.astype(np.uint32), lengths)
 
 
-@compiled
-def hash_units(units: NDArray[np.uint16], ends: NDArray[np.int64], codes: UInt32Array) -> None:
-    """Fill `codes` uint32[strings] with Java's `hashCode()` of strings whose UTF-16 units end at `ends`.
-
-    The hash of each is that of `broker.java.string_hash.java_string_hash`.
-    """
-    begin = 0
-    for place in range(len(ends)):
-        code = np.uint32(0)
-        for unit in units[begin : ends[place]]:
-            code = np.uint32(code * np.uint32(31) + np.uint32(unit))
-        codes[place] = code
-        begin = ends[place]
+def _hashes(units: UInt32Array, lengths: NDArray[np.int64]) -> UInt32Array:
+    """Return the hashes of strings of so many UTF-16 units: one column of units at a time, the longest first."""
+    longest_first = np.argsort(-lengths, kind="stable")
+    starts = (lengths.cumsum() - lengths)[longest_first]
+    counts = len(lengths) - np.searchsorted(np.sort(lengths), np.arange(lengths.max()), side="right")
+    codes = np.zeros(len(lengths), np.uint32)
+    for place, count in enumerate(counts.tolist()):
+        codes[:count] = codes[:count] * np.uint32(31) + units[starts[:count] + place]
+    found = np.empty_like(codes)
+    found[longest_first] = codes
+    return found
 
 
 def _places(codes: UInt32Array, table_size: int, keys: Callable[[], list[bytes]]) -> NDArray[np.int64]:

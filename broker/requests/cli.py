@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Final
 
 import attrs
@@ -19,7 +19,7 @@ from broker.entropy import SplitMix64, derive
 from broker.requests.measures import PHASES, PathReport
 from broker.requests.options import REQUEST_KINDS, Load, RequestPathOptions, capacity_per_second
 from broker.requests.reactor import RequestPath
-from broker.units import DurationMs
+from broker.units import SECOND_MS, DurationMs
 from broker.wording import counted
 
 _THREADS: Final = click.IntRange(1, 10_000)
@@ -42,26 +42,6 @@ class RequestsOptions:
     slow_handlers: int
     slow_factor: int
     as_json: bool
-
-    def request_path(self) -> RequestPathOptions:
-        """Return the broker's threads and queue; options not given have Kafka's defaults."""
-        given = {
-            "num.network.threads": self.network_threads,
-            "num.io.threads": self.io_threads,
-            "queued.max.requests": self.queue,
-        }
-        texts = {name: str(value) for name, value in given.items() if value is not None}
-        return RequestPathOptions.of(Settings.parse(Scope.BROKER, texts))
-
-    def load(self, requests_per_second: int) -> Load:
-        """Return the load of one run."""
-        return Load(
-            requests_per_second=requests_per_second,
-            duration_ms=DurationMs(self.seconds * 1000),
-            connection_count=self.connections,
-            slow_handler_count=self.slow_handlers,
-            slow_factor=self.slow_factor,
-        )
 
 
 @click.command(name="requests")
@@ -101,21 +81,26 @@ def requests_command(options: RequestsOptions) -> int:
       brokerside requests --load 80 --slow-handlers 1 --slow-factor 200
       brokerside requests --rate 20000 --io-threads 4 --json
     """
-    path = options.request_path()
+    names = ("num.network.threads", "num.io.threads", "queued.max.requests")
+    given = zip(names, (options.network_threads, options.io_threads, options.queue), strict=True)
+    texts = {name: str(value) for name, value in given if value is not None}
+    path = RequestPathOptions.of(Settings.parse(Scope.BROKER, texts))
     capacity = capacity_per_second(path, REQUEST_KINDS)
     rates = options.rates or [max(1, capacity * percent // 100) for percent in options.loads]
+    load = Load(
+        requests_per_second=1,
+        duration_ms=DurationMs(options.seconds * SECOND_MS),
+        connection_count=options.connections,
+        slow_handler_count=options.slow_handlers,
+        slow_factor=options.slow_factor,
+    )
     reports = [
-        RequestPath(path, options.load(rate), SplitMix64(derive(options.seed, index))).run()
+        RequestPath(path, attrs.evolve(load, requests_per_second=rate), SplitMix64(derive(options.seed, index))).run()
         for index, rate in enumerate(rates)
     ]
     if options.as_json:
         click.echo(json.dumps([_as_json(report) for report in reports], indent=2))
-    else:
-        Console(soft_wrap=True).print(_table(reports, capacity))
-    return 0
-
-
-def _table(reports: Sequence[PathReport], capacity: int) -> Table:
+        return 0
     title = f"Request path; its threads can carry {counted(capacity, 'request')} a second"
     table = Table(title=title, title_justify="left")
     table.add_column("", no_wrap=True)
@@ -123,14 +108,12 @@ def _table(reports: Sequence[PathReport], capacity: int) -> Table:
         table.add_column(f"{report.requests_per_second:,}/s", justify="right")
     for name, show in _ROWS.items():
         table.add_row(name, *(show(report) for report in reports))
-    return table
+    Console(soft_wrap=True).print(table)
+    return 0
 
 
 def _phase(name: str, quantile: str) -> Callable[[PathReport], str]:
-    def show(report: PathReport) -> str:
-        return f"{getattr(report.all_kinds.phase(name), quantile):.2f}"
-
-    return show
+    return lambda report: f"{getattr(report.all_kinds.phase(name), quantile):.2f}"
 
 
 _ROWS: Final[dict[str, Callable[[PathReport], str]]] = {

@@ -6,7 +6,7 @@ Source: SocketServerConfigs and ServerConfigs, Kafka 4.0, for names and defaults
 from __future__ import annotations
 
 import enum
-from typing import Final
+from typing import Any, Final
 
 import attrs
 
@@ -15,6 +15,13 @@ from broker.errors import UsageError
 from broker.units import DurationMs
 
 SECOND_US: Final = 1_000_000
+
+
+def _check(options: Any, of: str = "", **least: int) -> None:
+    """Raise UsageError for a number below 1, or below the `least` of its name."""
+    for name, value in attrs.asdict(options, recurse=False).items():
+        if isinstance(value, int) and value < least.get(name, 1):
+            raise UsageError(f"{name}{of} is {value}; at least {least.get(name, 1)} is allowed")
 
 
 class Waits(enum.Enum):
@@ -46,13 +53,7 @@ class RequestKind:
     wait_ms_max: DurationMs = attrs.field(default=DurationMs(30_000))
 
     def __attrs_post_init__(self) -> None:
-        for name in ("weight", "read_us", "handle_us", "write_us"):
-            if getattr(self, name) < 1:
-                raise UsageError(
-                    f"{name} of request kind {self.name!r} is {getattr(self, name)}; at least 1 is allowed"
-                )
-        if self.wait_ms_max < 0:
-            raise UsageError(f"wait_ms_max of request kind {self.name!r} is {self.wait_ms_max}; 0 or more is allowed")
+        _check(self, f" of request kind {self.name!r}", wait_ms_max=0)
 
 
 PRODUCE: Final = RequestKind(name="Produce", weight=1, handle_us=300, read_us=20, waits=Waits.COMMIT)
@@ -73,9 +74,7 @@ class RequestPathOptions:
     queued_requests_max: int = 500
 
     def __attrs_post_init__(self) -> None:
-        for field in attrs.fields(RequestPathOptions):
-            if getattr(self, field.name) < 1:
-                raise UsageError(f"{field.name} is {getattr(self, field.name)}; at least 1 is allowed")
+        _check(self)
 
     @classmethod
     def of(cls, settings: Settings) -> RequestPathOptions:
@@ -105,17 +104,7 @@ class Load:
     slow_factor: int = 1
 
     def __attrs_post_init__(self) -> None:
-        for name, least in (
-            ("requests_per_second", 1),
-            ("duration_ms", 1),
-            ("connection_count", 1),
-            ("partition_count", 1),
-            ("replication_us", 1),
-            ("slow_handler_count", 0),
-            ("slow_factor", 1),
-        ):
-            if getattr(self, name) < least:
-                raise UsageError(f"{name} is {getattr(self, name)}; at least {least} is allowed")
+        _check(self, slow_handler_count=0)
         if not self.kinds:
             raise UsageError("a load needs at least one kind of request")
 

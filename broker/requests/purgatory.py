@@ -3,13 +3,6 @@
 What it decides: when a delayed operation completes: a produce with acks=all when its records are committed, a fetch
 when enough bytes are there, each at the latest when its time is over.
 
-Goals, most important first:
-1. Every operation completes exactly once, by its condition or by its time.
-2. An event looks only at the operations that wait for its key.
-
-Constraints: an operation is tried before it is watched, and once more after, so that nothing that
-happens in between is missed. Completion is for ever.
-
 How:
 Watch lists by key hold the operations; a timing wheel holds their times. An operation that completed
 through one key stays on its other lists until they are walked, or until more than `purge_interval` such
@@ -17,8 +10,6 @@ leftovers are estimated: then all lists are swept.
 
 Example: a fetch of partitions p and q is on two lists; bytes arriving at p complete it, and the entry
 under q is dropped when q is next looked at.
-
-Left out: the 512 shards of the lists and the reaper thread, which exist for locks alone.
 
 Source: org.apache.kafka.server.purgatory DelayedOperationPurgatory and DelayedOperation, 4.0.
 """

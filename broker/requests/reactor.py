@@ -7,7 +7,7 @@ every connection it has. A handler works on the request; then it is answered, or
 until its records are committed, until there is data, or until its time is over. The response goes to the
 queue of the processor that read it; responses come before reading. Sent, it unmutes the socket.
 
-Left out: the 20 connections that may wait for one processor, TLS, quotas (the table of `channel` has them),
+Left out: the 20 connections that may wait for one processor, TLS, quotas,
 several listeners, bytes: costs are given by request.
 
 Source: kafka.network.SocketServer, RequestChannel, kafka.server.KafkaRequestHandlerPool, DelayedProduce and
@@ -26,8 +26,6 @@ import attrs
 
 from broker.draws import exponential
 from broker.entropy import RandomSource
-from broker.machines import step
-from broker.requests.channel import CHANNEL_TRANSITIONS, ChannelInput, ChannelState
 from broker.requests.measures import PHASES, KindReport, Level, PathReport, Quantiles
 from broker.requests.options import SECOND_US, Load, RequestKind, RequestPathOptions, Waits
 from broker.requests.purgatory import Purgatory
@@ -42,13 +40,11 @@ Action: TypeAlias = Callable[[], None]
 class _Connection:
     processor: _Processor
     partition: int
-    state: ChannelState = ChannelState.OPEN
+    is_muted: bool = False
+    """Whether a request is being worked on, so that the next is not read (KafkaChannel.ChannelMuteState)."""
     waiting: deque[_Request] = attrs.field(factory=deque)
     fetched: int = 0
     """How much of its partition this connection has fetched."""
-
-    def take(self, event: ChannelInput) -> None:
-        self.state = step(CHANNEL_TRANSITIONS, self.state, event, what="connection")
 
 
 @attrs.define(eq=False)
@@ -68,12 +64,7 @@ class _Request:
     def phases_us(self, sent_us: int) -> tuple[int, ...]:
         """Return the request's time in each phase, in the order of PHASES, in microseconds."""
         marks = (
-            self.arrived_us,
-            self.read_us,
-            self.taken_us,
-            self.handled_us,
-            self.completed_us,
-            self.sending_us,
+            *(self.arrived_us, self.read_us, self.taken_us, self.handled_us, self.completed_us, self.sending_us),
             sent_us,
         )
         steps = tuple(later - earlier for earlier, later in pairwise(marks))
@@ -163,7 +154,7 @@ class RequestPath:
         kind = self.kinds[self.entropy.next_int_bound(len(self.kinds))]
         self.arrived_count += 1
         connection.waiting.append(_Request(kind, connection, self.now_us))
-        if connection.state is ChannelState.OPEN and len(connection.waiting) == 1:
+        if not connection.is_muted and len(connection.waiting) == 1:
             connection.processor.readable.append(connection)
             self._work(connection.processor)
         self._schedule_arrival()
@@ -194,7 +185,7 @@ class RequestPath:
     def _read(self, processor: _Processor, request: _Request) -> None:
         request.read_us = self.now_us
         request.connection.waiting.popleft()
-        request.connection.take(ChannelInput.REQUEST_RECEIVED)
+        request.connection.is_muted = True
         if len(self.queue) >= self.options.queued_requests_max:
             # RequestChannel.sendRequest blocks: while the queue is full, this network thread serves none of its
             # connections.
@@ -280,7 +271,7 @@ class RequestPath:
 
     def _sent(self, processor: _Processor, request: _Request) -> None:
         connection = request.connection
-        connection.take(ChannelInput.RESPONSE_SENT)
+        connection.is_muted = False
         self.phases_us[request.kind.name].append(request.phases_us(self.now_us))
         self.expired[request.kind.name] += request.has_expired
         if connection.waiting:

@@ -3,12 +3,6 @@
 What it decides: which delayed operations are due. Putting one in, taking it out and moving the clock by a tick cost the
 same however many wait: a broker holds tens of thousands, and nearly all complete early.
 
-Goals, most important first:
-1. A task fires at the first tick at or after its time, in the order of ticks, then as it was put in.
-2. Constant cost of adding and cancelling.
-
-Constraints: time never goes back. A task that is already due is handed back at once, never stored.
-
 How:
 A wheel has `wheel_size` buckets of one tick each, and so covers an interval of their product. What lies
 further off goes to an overflow wheel, whose tick is that interval, made when it is first needed. When
@@ -17,9 +11,6 @@ wheel. A heap of the buckets in use says when the clock has to stop next; empty 
 
 Example: ticks of 1 ms, wheels of 20. A task for 450 ms waits in the third wheel's first bucket [400, 800),
 then from 400 on in the second wheel's bucket [440, 460), then from 440 on in the bucket of 450.
-
-Left out: threads. The caller moves the clock; Kafka's stands still between the buckets in use, so that there a task
-that is due when it is added may fire a moment later.
 
 Source: org.apache.kafka.server.util.timer SystemTimer, TimingWheel and TimerTaskList, 4.0;
 Varghese and Lauck, Hashed and Hierarchical Timing Wheels (SOSP 1987).

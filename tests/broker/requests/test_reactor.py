@@ -43,7 +43,8 @@ def at(percent: int, kinds: tuple[RequestKind, ...] = REQUEST_KINDS) -> int:
 @pytest.mark.deep
 def test_the_run_does_not_depend_on_pythons_hash_seed() -> None:
     program = (
-        "from broker.requests import *; from broker.entropy import SplitMix64; from broker.units import DurationMs\n"
+        "from broker.requests.reactor import RequestPath; from broker.requests.options import *\n"
+        "from broker.entropy import SplitMix64; from broker.units import DurationMs\n"
         "load = Load(requests_per_second=20000, duration_ms=DurationMs(200))\n"
         "print(RequestPath(RequestPathOptions(), load, SplitMix64(3)).run())"
     )

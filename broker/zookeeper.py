@@ -3,11 +3,6 @@
 What it decides: which operations are refused, what each operation changes, and which watches it fires. The caller
 interprets the data and keeps the time: the caller closes a session that has been silent for too long.
 
-Goals, most important first:
-1. A write with an old version changes nothing: of two sessions that read the same version, only one can write.
-2. A session that has ended changes nothing any more, and its ephemeral nodes are removed.
-3. A watcher is notified of the next change, once, and must read the node to see the change.
-
 Constraints: a refused operation changes nothing and sets no watch. A notification must arrive before the response to
 the operation and to any later read: operations return the fired watches, and the caller keeps that order. Nodes and
 watchers are kept in the order in which they came, so that equal runs give equal results.
@@ -17,15 +12,14 @@ on it (those of `exists`) and the children watches on its parent; a node written
 fires both of its own, once for a session that set both, and the children watches of its parent. A sequential
 node's number counts the children that its parent ever had. A transaction number rises with each change.
 
-Cost: each operation is linear in the depth of the path; `close` in the nodes of its session and all watched paths.
-
 Example: two sessions create "/controller"; the first succeeds, the second is refused with NODE_EXISTS and sets a watch
 by `exists`. `close(first)` removes the node and returns the second's watch, with NODE_DELETED.
 
 Left out: the ensemble and its quorum, quotas and access control lists, containers and times to live, watches that
 stay (3.6), local sessions. Several operations as one are a row of calls here, as nobody can come between them.
 
-Source: Apache ZooKeeper DataTree, PrepRequestProcessor and WatchManager, 3.5; ZooKeeper Programmer's Guide.
+Source: Apache ZooKeeper KeeperException.Code, DataTree, PrepRequestProcessor and WatchManager, 3.5; its Programmer's
+Guide.
 """
 
 from __future__ import annotations
@@ -35,7 +29,7 @@ from typing import Final, Generic, NewType, TypeVar
 
 import attrs
 
-from broker.zookeeper.refusals import ZnodeCode, ZnodeRefusedError
+from broker.errors import RefusedError
 
 Session = NewType("Session", str)
 Data = TypeVar("Data")
@@ -45,6 +39,43 @@ ANY_VERSION: Final = -1
 
 _ROOT: Final = "/"
 _NUMBER_FORM: Final = "{:010d}"
+
+
+class ZnodeCode(enum.Enum):
+    """List ZooKeeper's reasons to refuse an operation, with their numbers."""
+
+    BAD_ARGUMENTS = -8
+    """The path is none."""
+
+    NO_NODE = -101
+    """The node, or the parent of the one to be made, is not there."""
+
+    BAD_VERSION = -103
+    """The node has another version than the caller believes: somebody else has written it."""
+
+    NO_CHILDREN_FOR_EPHEMERALS = -108
+    """A node that goes with its session has no children."""
+
+    NODE_EXISTS = -110
+    """The node is there already."""
+
+    NOT_EMPTY = -111
+    """The node has children."""
+
+    SESSION_EXPIRED = -112
+    """The session has ended, or never began."""
+
+
+class ZnodeRefusedError(RefusedError):
+    """ZooKeeper refuses an operation on `path` with `code`."""
+
+    kafka_class = "org.apache.zookeeper.KeeperException"
+
+    def __init__(self, code: ZnodeCode, path: str) -> None:
+        self.code = code
+        self.path = path
+        shown = "".join(part.capitalize() for part in code.name.split("_"))
+        super().__init__(f"KeeperErrorCode = {shown} for {path}")
 
 
 class NodeKind(enum.Flag):
