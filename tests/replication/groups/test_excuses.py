@@ -20,6 +20,7 @@ def findings(options: Options, until_ms: int) -> list[str]:
     return found + [f"G7 {each.shown.key[0]}: {each.why}" for each in groups.history.impossible()]
 
 
+@pytest.mark.deep
 def test_g2_a_member_takes_what_it_has_just_reported_not_to_own(monkeypatch: pytest.MonkeyPatch) -> None:
     """Member 0 waits for its commit, its heartbeat fails, and the next one says everything: it owns topic-b-0 only.
 
@@ -33,6 +34,7 @@ def test_g2_a_member_takes_what_it_has_just_reported_not_to_own(monkeypatch: pyt
     assert findings(options, 158_000) == ["G2 group-0: group-0-member-0 and group-0-member-1 both own topic-a-0"]
 
 
+@pytest.mark.deep
 def test_g7_a_deposed_leader_acknowledges_what_is_lost_already(monkeypatch: pytest.MonkeyPatch) -> None:
     """Another broker is elected uncleanly at 40 s; the former leader, alone in its ISR, takes commits until 63 s."""
     options = with_groups(varied(950_960, LASTS))

@@ -13,6 +13,8 @@ from replication.groups import GroupsExtension, with_groups
 from replication.groups.offsets_log import Journal, OffsetsRecord
 from replication.simulation import Simulation, varied
 
+pytestmark = pytest.mark.deep
+
 READ_MS = 529_672
 """Broker 4 has read partition 3 and a commit of 367 above the high watermark, at which it arrives at 530392 ms."""
 FORMER_READ_MS = 530_427

@@ -133,6 +133,7 @@ def found(groups: GroupsExtension) -> list[str]:
 BOTH_OWN = ["G2 group-1: group-1-member-0 and group-1-member-2 both own topic-a-0"]
 
 
+@pytest.mark.deep
 def test_g2_a_static_member_comes_into_the_generation_after_one_that_it_missed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Member 0 stands still from 392 s to 432 s while its JoinGroup waits; member 2 is given topic-a-0 at 431 s."""
     groups, simulation = ran_until(434_530)
@@ -142,6 +143,7 @@ def test_g2_a_static_member_comes_into_the_generation_after_one_that_it_missed(m
     assert found(groups) == BOTH_OWN
 
 
+@pytest.mark.deep
 def test_g2_the_same_member_is_not_excused_where_it_has_reported_what_it_owns(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same history, but the coordinator has the report of topic-a-0, and the leader assigns as if it had not."""
     groups, simulation = ran_until(431_200)
@@ -169,6 +171,7 @@ def test_g2_the_same_member_is_not_excused_where_it_has_reported_what_it_owns(mo
     assert found(groups) == BOTH_OWN
 
 
+@pytest.mark.deep
 def test_g2_two_members_report_it_after_a_generation_that_came_to_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Member 1 misses generation 4, 5 ends as it begins, and 6 gives topic-a-1 to member 1, not to member 3."""
     groups, simulation = ran_until(491_990, 995_103)
@@ -178,6 +181,7 @@ def test_g2_two_members_report_it_after_a_generation_that_came_to_nothing(monkey
     assert found(groups) == ["G2 group-1: group-1-member-1 and group-1-member-3 both own topic-a-1"]
 
 
+@pytest.mark.deep
 def test_g2_two_members_that_report_it_are_excused_until_one_has_heard() -> None:
     groups, simulation = ran_until(495_000, 995_103)
     assert found(groups) == []

@@ -81,6 +81,7 @@ def test_a_partition_that_is_given_to_nobody_for_another_reason_is_not_excused(f
     assert withheld(first, now) == frozenset()
 
 
+@pytest.mark.deep
 def test_l8_a_static_owner_begins_anew_between_two_rebalances(monkeypatch: pytest.MonkeyPatch) -> None:
     """Member 0 owned topic-a-1, was to give it up in generation 8, and dies; nobody joins until the end."""
     options = with_groups(varied(970_231, DurationMs(600_000)))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from broker.errors import UsageError
 from broker.units import DurationMs, TimeMs
 from replication.groups.alone.group_run import GroupSimulation, run_group
 from replication.groups.alone.scenario import SingleGroupScenario
@@ -66,25 +65,12 @@ def test_every_record_is_read_and_what_is_read_twice_is_counted() -> None:
         assert 0 < group_run.duplicate_count <= 2 * 20 * 6
 
 
+@pytest.mark.deep
 def test_an_eager_group_assigned_by_sticky_moves_less_than_one_assigned_by_range() -> None:
     scenario = seeded_scenario(1, SMALL)
     sticky = run_group(attrs.evolve(scenario, assignor="sticky"), EAGER, 1)
     assert sticky.findings == ()
     assert sticky.move_count < seeded(1, EAGER).move_count
-
-
-@pytest.mark.parametrize(
-    ("protocol", "assignor"), [(EAGER, "random"), (CONSUMER, "server-range"), (CONSUMER, "random")]
-)
-def test_other_assignors_can_be_chosen(protocol: GroupProtocol, assignor: str) -> None:
-    group_run = run_group(attrs.evolve(SCENARIOS["S61"], assignor=assignor), protocol, 1)
-    assert (group_run.assignor, group_run.findings) == (assignor, ())
-
-
-def test_an_assignor_that_the_protocol_does_not_take_is_refused() -> None:
-    with pytest.raises(UsageError) as error:
-        run_group(attrs.evolve(SCENARIOS["S61"], assignor="range"), COOPERATIVE, 1)
-    assert str(error.value) == "a group of the cooperative protocol cannot be assigned by 'range'"
 
 
 def test_a_plan_leaves_somebody_alive_and_brings_everybody_back() -> None:
@@ -101,12 +87,6 @@ def test_a_plan_leaves_somebody_alive_and_brings_everybody_back() -> None:
         assert max(event.at_ms + event.for_ms for event in scenario.events) <= scenario.duration_ms - 180_000
 
 
-def test_a_seeded_plan_does_not_fit_into_four_minutes() -> None:
-    with pytest.raises(UsageError) as error:
-        seeded_scenario(1, Shape(minutes=4))
-    assert str(error.value) == "4 minutes are too few for a seeded life; at least 5 are needed"
-
-
 @pytest.mark.parametrize(("protocol", "fenced"), [(EAGER, {"b", "b+"}), (COOPERATIVE, {"b", "b+"}), (CONSUMER, {"b+"})])
 def test_a_twin_that_ended_by_itself_is_started_again(protocol: GroupProtocol, fenced: set[str]) -> None:
     """Classic processes of one group.instance.id fence each other for good; of KIP-848's the first one stays."""
@@ -114,19 +94,6 @@ def test_a_twin_that_ended_by_itself_is_started_again(protocol: GroupProtocol, f
     deaths = run_group(scenario, protocol, 1).deaths
     assert {death.text.partition(":")[0] for death in deaths} == fenced
     assert len(deaths) > 20
-
-
-def test_a_run_in_which_nobody_ever_came_has_no_time_without_an_owner() -> None:
-    """A partition counts from its first owner on."""
-    scenario = attrs.evolve(SCENARIOS["S60"], events=(), duration_ms=DurationMs(20_000))
-    group_run = run_group(scenario, GroupProtocol.EAGER, 1)
-    assert (group_run.unowned_ms, group_run.unowned_ms_max, group_run.spans) == (0, 0, ())
-
-
-def test_a_scenario_that_names_an_absent_member_is_refused() -> None:
-    with pytest.raises(UsageError) as error:
-        run_group(with_events(S61, event(1, EventKind.START, "z")), EAGER, 1)
-    assert str(error.value) == "scenario 'S61': there is no member 'z' for start"
 
 
 def test_a_run_includes_the_last_millisecond_of_its_scenario() -> None:
@@ -194,9 +161,3 @@ def test_the_figures_are_every_count_of_a_run() -> None:
     assert {name: figures[name] for name in counts} == counts
     assert figures.keys() - counts.keys() == {"protocol", "deaths", "findings"}
     assert figures["deaths"] == [{"at_ms": death.at_ms, "text": death.text} for death in run.deaths] != []
-
-
-@pytest.mark.parametrize("name", ["S60", "S65-twin"])
-def test_the_mean_latency_is_rounded_to_a_tenth(name: str) -> None:
-    run = named(name, EAGER)
-    assert run.rebalance_latency_avg == round(run.rebalance_latency_total / run.rebalance_total, 1)

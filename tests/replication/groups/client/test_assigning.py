@@ -10,7 +10,7 @@ from broker.group.classic import JoinedMember
 from broker.group.members import MemberId
 from broker.group.protocol import Subscription, read_assignment, sticky_memory
 from broker.ids import PartitionId, TopicPartition
-from replication.groups.client.assigning import ClientAssignor, ServerSideAssignor
+from replication.groups.client.assigning import ClientAssignor, GroupProtocol, ServerSideAssignor, takes
 from tests.replication.groups.client.script import P0, P1
 
 A, B = MemberId("a"), MemberId("b")
@@ -79,3 +79,19 @@ def test_the_sticky_assignor_alone_remembers_its_last_assignment_in_the_user_dat
     assert assignor.user_data() == b""
     assignor.on_assignment(frozenset({P1}), 3)
     assert assignor.user_data() == (sticky_memory([P1], 3) if has_memory else b"")
+
+
+@pytest.mark.parametrize(
+    ("assignor", "protocols"),
+    [
+        ("range", {GroupProtocol.EAGER}),
+        ("sticky", {GroupProtocol.EAGER}),
+        ("cooperative-sticky", {GroupProtocol.COOPERATIVE}),
+        ("uniform", {GroupProtocol.CONSUMER}),
+        ("server-range", {GroupProtocol.CONSUMER}),
+        ("random", {GroupProtocol.EAGER, GroupProtocol.CONSUMER}),
+    ],
+)
+def test_an_assignor_is_of_the_protocols_that_kafka_has_it_for(assignor: str, protocols: set[GroupProtocol]) -> None:
+    """partition.assignment.strategy and group.consumer.assignors; what is not Kafka's own may be either's."""
+    assert {each for each in GroupProtocol if takes(each, assignor)} == protocols

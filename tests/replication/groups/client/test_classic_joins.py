@@ -443,13 +443,6 @@ def test_who_loses_its_coordinator_before_it_joins_looks_for_it_and_joins() -> N
     assert [send.broker for send in script.open if isinstance(send.request, JoinGroupRequest)] == [2]
 
 
-def test_an_idle_member_that_is_none_joins_again_without_waiting_for_its_next_poll() -> None:
-    script = joined(classic())
-    script.at(3_100)
-    hear(script, ErrorCode.UNKNOWN_MEMBER_ID)
-    assert script.asked(JoinGroupRequest).member_id == ""
-
-
 def test_a_heartbeat_of_a_coordinator_that_loads_is_sent_again_after_the_backoff() -> None:
     """AbstractCoordinator.HeartbeatResponseHandler: COORDINATOR_LOAD_IN_PROGRESS changes nothing of the member."""
     script = joined(classic())

@@ -20,22 +20,18 @@ from broker.group.classic import (
 )
 from broker.group.consumer import ConsumerGroupHeartbeatRequest
 from broker.group.messages import (
-    FindCoordinatorRequest,
-    FindCoordinatorResponse,
     OffsetCommitRequest,
     OffsetCommitResponse,
     OffsetFetchRequest,
     OffsetFetchResponse,
 )
 from broker.group.protocol import read_subscription, write_assignment
-from broker.ids import BrokerId, Offset
+from broker.ids import Offset
 from broker.machines import step
 from replication.groups.client.classic_client import JOIN_TRANSITIONS, JoinInput, JoinState
 from replication.groups.client.consumer_client import EPOCH_TRANSITIONS, EpochInput, EpochState
 from replication.groups.client.messages import (
     Committed,
-    Died,
-    Disconnected,
     PartitionsRevoked,
     PollExpired,
     Read,
@@ -131,17 +127,6 @@ def test_a_member_repeats_its_commit_before_it_joins_until_max_poll_interval(ass
     assert script.of(PartitionsRevoked) == gone
 
 
-def test_a_member_whose_commit_meets_a_rebalance_joins_again_without_waiting_for_a_heartbeat() -> None:
-    script = joined(classic())
-    script.at(5_600)
-    refused = (ErrorCode.REBALANCE_IN_PROGRESS, ErrorCode.REBALANCE_IN_PROGRESS)
-    script.answer(OffsetCommitRequest, OffsetCommitResponse(refused))
-    script.at(6_100)
-    # It gives up what it has, and commits before that.
-    script.answer(OffsetCommitRequest, OffsetCommitResponse((ErrorCode.NONE, ErrorCode.NONE)))
-    assert script.has_asked(JoinGroupRequest)
-
-
 def test_a_cooperative_member_joins_again_with_all_it_has_and_gives_up_what_it_is_not_given() -> None:
     script, request = joining_again()
     subscription = read_subscription(request.protocols[0].metadata)
@@ -149,15 +134,6 @@ def test_a_cooperative_member_joins_again_with_all_it_has_and_gives_up_what_it_i
     script.answer(JoinGroupRequest, in_generation(2, request))
     script.answer(SyncGroupRequest, SyncGroupResponse(ticket=request.ticket, assignment=write_assignment({P0})))
     script.at(4_200)
-    assert script.of(PartitionsRevoked) == [PartitionsRevoked(frozenset({P1}), Why.REVOKED)]
-    script.answer(OffsetCommitRequest, OffsetCommitResponse((ErrorCode.NONE,)))
-    assert read_subscription(script.asked(JoinGroupRequest).protocols[0].metadata).owned == (P0,)
-
-
-def test_a_cooperative_member_joins_again_within_the_poll_in_which_it_gives_partitions_up() -> None:
-    script, request = joining_again()
-    script.answer(JoinGroupRequest, in_generation(2, request))
-    script.answer(SyncGroupRequest, SyncGroupResponse(ticket=request.ticket, assignment=write_assignment({P0})))
     assert script.of(PartitionsRevoked) == [PartitionsRevoked(frozenset({P1}), Why.REVOKED)]
     script.answer(OffsetCommitRequest, OffsetCommitResponse((ErrorCode.NONE,)))
     assert read_subscription(script.asked(JoinGroupRequest).protocols[0].metadata).owned == (P0,)
@@ -182,26 +158,6 @@ def test_a_dynamic_member_says_that_it_leaves_and_a_static_one_does_not(instance
     script.answer(OffsetCommitRequest, OffsetCommitResponse((ErrorCode.NONE, ErrorCode.NONE)))
     assert script.has_asked(LeaveGroupRequest) == (instance_id is None)
     assert script.client.is_over
-
-
-def test_a_consumer_whose_application_hangs_leaves_after_max_poll_interval() -> None:
-    script = joined(classic())
-    script.stall(400_000)
-    for now_ms in range(3_100, 300_000, 3_000):
-        script.at(now_ms)
-        hear(script)
-    assert script.of(PollExpired) == []
-    script.at(300_100)
-    assert script.of(PollExpired) == [PollExpired()]
-    assert script.has_asked(LeaveGroupRequest)
-
-
-def test_an_answer_that_does_not_come_is_given_up_and_the_coordinator_is_looked_for() -> None:
-    script = classic()
-    script.answer(FindCoordinatorRequest, FindCoordinatorResponse(BrokerId(1)))
-    script.answer(JoinGroupRequest, Disconnected())
-    script.at(script.now_ms + 700)
-    assert script.has_asked(FindCoordinatorRequest)
 
 
 def test_the_leader_assigns_by_the_partitions_that_it_asks_for() -> None:
@@ -340,23 +296,6 @@ def test_a_fenced_consumer_member_loses_everything_and_joins_with_epoch_zero_und
     assert (again.epoch, again.member_id) == (0, "m")
 
 
-def test_after_an_error_a_consumer_member_says_everything_again() -> None:
-    script = consumer()
-    script.answer(ConsumerGroupHeartbeatRequest, accepted(1, P0))
-    script.answer(ConsumerGroupHeartbeatRequest, accepted(1, error=ErrorCode.COORDINATOR_LOAD_IN_PROGRESS))
-    script.at(200)
-    again = script.asked(ConsumerGroupHeartbeatRequest)
-    assert (again.epoch, again.owned, again.subscribed_topics) == (1, frozenset({P0}), frozenset({"t"}))
-    assert again.is_full
-
-
-def test_an_unreleased_instance_ends_the_consumer() -> None:
-    script = consumer("i")
-    script.answer(ConsumerGroupHeartbeatRequest, accepted(0, error=ErrorCode.UNRELEASED_INSTANCE_ID))
-    assert script.of(Died) == [Died("UNRELEASED_INSTANCE_ID")]
-    assert script.client.next_ms() is None
-
-
 def test_a_refused_commit_is_noted_with_its_error() -> None:
     script = joined(classic())
     script.at(5_600)
@@ -367,14 +306,6 @@ def test_a_refused_commit_is_noted_with_its_error() -> None:
     script.at(6_200)
     assert script.of(PartitionsRevoked) == [PartitionsRevoked(BOTH, Why.LOST)]
     assert script.asked(JoinGroupRequest).member_id == "m", "the name is still good"
-
-
-def test_a_commit_of_a_static_member_that_another_has_replaced_ends_the_consumer() -> None:
-    script = joined(classic(instance_id="i"))
-    script.at(5_600)
-    fenced = (ErrorCode.FENCED_INSTANCE_ID, ErrorCode.FENCED_INSTANCE_ID)
-    script.answer(OffsetCommitRequest, OffsetCommitResponse(fenced))
-    assert script.of(Died) == [Died("FENCED_INSTANCE_ID")]
 
 
 @pytest.mark.parametrize("is_classic", [True, False])

@@ -19,7 +19,6 @@ from broker.units import DurationMs
 from replication.groups.client.consumer_client import ConsumerClient, EpochState
 from replication.groups.client.messages import (
     Disconnected,
-    PartitionsAssigned,
     PartitionsRevoked,
     PollExpired,
     Rebalanced,
@@ -133,14 +132,6 @@ def test_the_next_automatic_commit_comes_an_interval_after_the_partitions_are_ow
     assert script.has_asked(OffsetCommitRequest)
 
 
-def test_what_is_assigned_anew_is_noted_as_it_is_owned() -> None:
-    """Kafka calls onPartitionsAssigned with the partitions that were not owned before."""
-    script = committing()
-    assert script.of(PartitionsAssigned) == [PartitionsAssigned(frozenset({P0}))]
-    script.answer(OffsetCommitRequest, OffsetCommitResponse((ErrorCode.NONE,)))
-    assert script.of(PartitionsAssigned)[1:] == [PartitionsAssigned(frozenset({P1}))]
-
-
 # The time of a rebalance.
 
 
@@ -215,18 +206,6 @@ def test_a_fenced_member_that_closes_loses_its_partitions_and_says_nothing() -> 
 
 
 # Heartbeats.
-
-
-def test_one_heartbeat_is_under_way_at_a_time() -> None:
-    """AbstractHeartbeatRequestManager: while a request is in flight, what is owned now waits to be acknowledged."""
-    script = consumer_told_to_give_back()
-    script.at(10_000)
-    count = len(beats(script))
-    script.answer(OffsetCommitRequest, NONE)
-    script.at(25_000)
-    assert len(beats(script)) == count
-    script.answer(BEAT, kept(1))
-    assert [beat.owned for beat in beats(script)[count:]] == [{P0}]
 
 
 def test_a_target_that_is_told_again_is_not_acknowledged_again() -> None:

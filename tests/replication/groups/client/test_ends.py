@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 import pytest
 
-from broker.entropy import SplitMix64
 from broker.error_codes import ErrorCode
 from broker.group.classic import HeartbeatRequest, HeartbeatResponse, JoinGroupRequest, LeaveGroupRequest, Ticket
 from broker.group.consumer import ConsumerGroupHeartbeatRequest
@@ -18,9 +17,7 @@ from broker.group.messages import (
 )
 from broker.ids import BrokerId
 from broker.units import DurationMs, TimeMs
-from replication.groups.client.classic_client import ClassicClient
 from replication.groups.client.client import Client
-from replication.groups.client.consumer_client import ConsumerClient
 from replication.groups.client.messages import (
     Died,
     Disconnected,
@@ -38,7 +35,6 @@ from tests.replication.groups.client.script import (
     P1,
     Growing,
     Script,
-    Ten,
     accepted,
     classic,
     consumer,
@@ -46,7 +42,6 @@ from tests.replication.groups.client.script import (
     joined,
     kept,
     leaves,
-    named,
     settled,
 )
 
@@ -89,17 +84,6 @@ def test_nothing_comes_of_a_client_that_is_over(place: int) -> None:
     assert (script.client.close(TimeMs(900_000)), script.client.next_ms()) == ((), None)
 
 
-def test_a_static_member_that_was_replaced_does_not_go_on_to_join() -> None:
-    """ConsumerCoordinator.OffsetCommitResponseHandler: FENCED_INSTANCE_ID is fatal, also to a member that rejoins."""
-    script = joined(classic(instance_id="i"))
-    script.at(3_100)
-    hear(script, ErrorCode.REBALANCE_IN_PROGRESS)
-    script.at(3_600)
-    script.answer(OffsetCommitRequest, FENCED)
-    assert script.of(Died) == [Died("FENCED_INSTANCE_ID")]
-    assert not script.has_asked(JoinGroupRequest)
-
-
 def test_a_client_that_closes_reads_nothing_more_and_joins_no_group_again() -> None:
     """A rebalance that begins while the last commit is under way is left to the others."""
     script = joined(classic(feed=Growing()))
@@ -112,23 +96,6 @@ def test_a_client_that_closes_reads_nothing_more_and_joins_no_group_again() -> N
     assert not script.has_asked(JoinGroupRequest)
     script.answer(OffsetCommitRequest, NONE)
     assert script.has_asked(LeaveGroupRequest)
-
-
-def test_an_idle_client_that_closes_joins_no_group_again() -> None:
-    """Its application waits in close, not in a poll."""
-    script = joined(classic())
-    script.at(3_100)
-    script.close()
-    hear(script, ErrorCode.REBALANCE_IN_PROGRESS)
-    assert [type(send.request) for send in script.open] == [OffsetCommitRequest]
-
-
-@pytest.mark.parametrize("place", range(2), ids=["classic", "consumer"])
-def test_a_client_polls_from_the_time_on_at_which_it_starts(place: int) -> None:
-    spec = named("range")
-    client = (ClassicClient(spec, Ten(), SplitMix64(1)), ConsumerClient(spec, Ten()))[place]
-    client.start(TimeMs(10_000))
-    assert client.next_ms() == 10_500
 
 
 def test_a_client_without_a_coordinator_ends_without_a_word() -> None:

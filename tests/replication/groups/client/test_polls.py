@@ -101,14 +101,6 @@ def test_what_is_about_to_be_revoked_is_not_read_while_it_is_committed() -> None
     assert script.of(PartitionsRevoked) == []
 
 
-def test_offsets_are_fetched_by_one_request_at_a_time() -> None:
-    """ConsumerCoordinator.fetchCommittedOffsets goes on to wait for a pending request for the same partitions."""
-    script = consumer()
-    script.answer(ConsumerGroupHeartbeatRequest, accepted(1, P0, P1))
-    script.at(4_000)
-    assert [type(send.request) for send in script.sent].count(OffsetFetchRequest) == 1
-
-
 @pytest.mark.parametrize(
     ("answer", "is_elsewhere"),
     [

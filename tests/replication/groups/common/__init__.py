@@ -1,1 +1,0 @@
-"""Tests of replication.groups.common."""
