@@ -1,10 +1,7 @@
 """Define `brokerside assign`, which prints a placement exactly as Kafka would make it.
 
-One call is one controller's life: the topics are created in the order given, on one
-generator, so the second topic stands where Kafka would have put it after the first.
-
-Goals, most important first: Kafka's answer to the letter; the same answer every time (the seed is 0 unless given, as
-Kafka's own is random); output that Kafka's tools read.
+One call is one controller's life: the topics are created in the order given, on one generator, so the second topic
+stands where Kafka would have put it after the first. The seed is 0 unless given, as Kafka's own is random.
 
 Source: kafka-topics --create and --alter, kafka-reassign-partitions (Kafka 4.3.1) for words and formats.
 """

@@ -1,24 +1,15 @@
 """Provide Hypothesis strategies for clusters and placements, and check any placement policy in one call.
 
-What it decides: which brokers, requests, assignments and views tests are run on. They are small, as
-shrunken counterexamples are read by people, and they lean towards what breaks placers: ids with
-gaps, racks of unequal size, brokers without a rack, fenced brokers, factors equal to the number
-of brokers, rack names that Java and Python order differently, calls that do not begin at partition 0.
-
-Constraints: what is drawn is always valid (ids ascending, replicas on registered brokers);
+They are small, as shrunken counterexamples are read by people, and they lean towards what breaks placers: ids with
+gaps, racks of unequal size, brokers without a rack, fenced brokers, factors equal to the number of brokers, rack names
+that Java and Python order differently, calls that do not begin at partition 0. What is drawn is always valid;
 assignments break rules only when asked to.
-
-Example: a policy of one's own:
 
     from placement.strategies import check_placer
     check_placer(MyPlacer())
 
 It passes in silence, or raises `PlacerFailure` with the smallest case found and what it breaks. The search
 is derandomised: the same policy gives the same result on every run.
-
-Left out: sizes beyond what a person can check by hand.
-
-Source: ours; hypothesis 6.
 """
 
 from __future__ import annotations

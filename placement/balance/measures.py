@@ -1,49 +1,35 @@
 """Measure how evenly whole units are spread over groups, beside the most even spread that can be reached.
 
-What it decides: for shares x[0] … x[n-1] of a total T (replicas, leaders or bytes over brokers, racks or topics), the
-figures of `Distribution`, each beside its best value. One function, `spreads`, does it for any number of clusters at
-once; a single cluster is a batch of one.
+For shares x[0] … x[n-1] of a total T (replicas, leaders or bytes over brokers, racks or topics): the figures of
+`Distribution`, each beside its best value. One function, `spreads`, does it for any number of clusters at once. Brokers
+count that are not fenced, and what they hold: a fenced broker can be given nothing, so the mean does not count it.
 
-Brokers count that are not fenced, and what they hold. A fenced broker can be given nothing, so the mean does not
-count it; a rack without a live broker is no group either.
-
-The best spread over brokers and racks is that of placement/balance/reachable.py: the most even one without breaking the
-rack rule; for bytes a bound, which may be out of reach. Where nothing stands in the way, and over topics, it is that of
-whole shares: with q, r = divmod(T, n), r of them are q + 1 and n - r are q. Every figure is then least, as each is
-Schur-convex and the best spread is majorised by every other within reach. A placement that breaks the rack rule may be
-more even than the best; then nothing is to be gained, and moves is 0.
+The best spread over brokers and racks is that of reachable.py: the most even one without breaking the rack rule; for
+bytes a bound. Where nothing stands in the way, and over topics, it is that of whole shares: with q, r = divmod(T, n),
+r of them are q + 1 and n - r are q. Every figure is then least, as each is Schur-convex and the best spread is
+majorised by every other within reach. A placement that breaks the rack rule may be more even than the best; then
+nothing is to be gained, and moves is 0.
 
 Moves. With low and high the floor and ceiling of the mean of a broker's block (without racks: of T / n), at least
 
     moves = Σ over blocks of max( Σ max(x - high, 0), Σ max(low - x, 0) + Σ x - units of the block )
 
-units move until the spread is at its best: a move lowers one share by one and raises another.
-
-*For replicas without a rack rule*, so many are enough, without two replicas of a partition meeting on one broker: a
-move always goes from A to B with count(A) > count(B), and if every partition on A were on B too, B would hold at least
-as many. So some partition on A is not on B, and its replica moves. Under the rack rule that holds for moves within a
-rack; `moves_exact` tells whether they suffice. Otherwise the number is a lower bound.
-*For leaders*, a move is a partition led by B instead of A: by handing over the lead when B has a replica, else by
-moving a replica too. *For bytes* it is a lower bound, as partitions move whole. *Over topics* there is no such move:
-`moves`, `moves_share` and `moves_exact` are None, and the best values are those of equal shares, for comparison only.
+units move until the spread is at its best. *For replicas without a rack rule*, so many are enough: a move goes from A
+to B with count(A) > count(B), so some partition on A is not on B. Under the rack rule that holds for moves within a
+rack; `moves_exact` tells whether they suffice. *For leaders*, a move is a partition led by B instead of A. *For bytes*
+it is a lower bound, as partitions move whole. *Over topics* there is no such move, and the three fields are None.
 
 How: with y = x - q, whose sum is r, and i the rank of a share, 1 holding most,
 
     n² variance = n Σ y² - r²        n T Gini = (n + 1) r - 2 Σ i y
 
 and the same of the best shares, whose y sum to r too. Σ y² and Σ i y are sums of doubles, from the largest share to the
-smallest, so that they do not depend on what else is in the batch. They do not cancel: either the y are small and the
-sums are whole numbers below 2^53, or the terms taken away are small beside the rest.
-
-Nothing to spread (no groups, or T = 0): max_over_mean 1; stdev, cv, Gini, moves, moves_share 0.
+smallest, so that they do not depend on what else is in the batch; they do not cancel.
 
 Example: shares 4, 1, 1, 1 (n 4, T 7): mean 1.75, max_over_mean 2.286 (best 1.143), stdev 1.299
 (best 0.433), cv 0.742 (best 0.247), Gini 0.321 (best 0.107), moves 2 (from 4, 1, 1, 1 to 2, 2, 2, 1).
 
-Left out: weights for brokers of unequal capacity, which no dump states.
-
-Source: ours. Net imbalance as distance from the achievable remainder: Yelp kafka-utils,
-`cluster_info/stats.py`. Gini coefficient: mean absolute difference over twice the mean.
+Source: ours. Gini coefficient: mean absolute difference over twice the mean.
 """
 
 from __future__ import annotations

@@ -1,27 +1,14 @@
 """Place each partition on one of few sets of brokers, so that losing some brokers at once rarely loses a partition.
 
-What it decides: which brokers hold each new partition, where Kafka's striped placer on racks makes nearly as many sets
-of brokers as there are partitions: then any few brokers that are lost together hold some partition whole. Here each
-broker is in about `scatter_width` / (factor - 1) sets, and every partition stands on one of them.
-
-Goals, most important first:
-
-1. Replicas of a partition stand on as many racks as there can be.
-2. Few copysets: about brokers * scatter_width / (factor * (factor - 1)).
-3. Each broker leads, and holds, as much as the others.
-
-Constraints: different brokers for each partition; an unfenced leader. A factor above the number of brokers is refused,
-and so is any when all are fenced. Sets depend on the brokers, the factor and `seed` alone, not on the topic, or every
+Kafka's striped placer on racks makes nearly as many sets of brokers as there are partitions: then any few brokers that
+are lost together hold some partition whole. Here each broker is in about `scatter_width` / (factor - 1) sets, and every
+partition stands on one of them. Sets depend on the brokers, the factor and `seed` alone, not on the topic, or every
 topic would add its own.
 
 How: the brokers are permuted scatter_width / (factor - 1) times and cut into sets of `factor`; each set takes the next
 broker of the rack that it uses least and that has most brokers left. What is left over at the end is filled up with
 brokers of other sets. Partitions go round the unfenced brokers from a random one, in a random turn; a broker leads its
 set of that turn, and the other brokers of the set follow, in an order that the turn decides, too.
-
-Cost: O(brokers^2) for the sets, made once for the same brokers, and O(replicas) for a topic.
-
-Example: six brokers without racks, factor 3, scatter width 2: two sets, whatever the number of partitions.
 
     >>> from broker.entropy import SplitMix64
     >>> from broker.ids import BrokerId
@@ -31,7 +18,6 @@ Example: six brokers without racks, factor 3, scatter width 2: two sets, whateve
     2
 
 Left out: keeping the sets when brokers join or leave, as Tiered Replication does (USENIX ATC 2015); bytes.
-
 Source: Cidon et al., "Copysets: reducing the frequency of data loss in cloud storage", USENIX ATC 2013, section 4.
 """
 

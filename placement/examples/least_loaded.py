@@ -1,7 +1,6 @@
 """Place each partition on the least loaded brokers: an example of a custom policy.
 
-What it decides: which brokers hold each new partition, where Kafka's own placers do not look at
-what brokers hold already. After brokers join a cluster, new topics go to them first.
+Kafka's own placers do not look at what brokers hold already; here new topics go to new brokers first.
 
 Goals, most important first:
 
@@ -10,22 +9,11 @@ Goals, most important first:
 3. Each replica goes to the broker with the fewest replicas, those of `held` counted.
 4. Each partition is led by the one of its unfenced brokers that leads least in this call.
 
-Constraints: different brokers for each partition; an unfenced leader. A factor above the number of
-brokers is refused, and so is any when all are fenced. Brokers that Kafka's controller would not
-name to a placer (cordoned, or in controlled shutdown) are left out.
-
-How: brokers are shuffled once, so that topics of one partition do not all begin on the lowest id.
-The first replica goes to the least loaded unfenced broker, each other one to the least of (replicas
-of this partition in the broker's rack, fenced, load), the brokers without a rack counting as one
-rack more. Cost: P · F · B comparisons.
-
 Example: brokers 1 and 2 hold 10 replicas each and 3 is new: LeastLoadedPlacer(held=((1, 10), (2, 10)))
 puts the ten partitions of a topic of factor 1 on broker 3.
 
 A policy of your own is a class with `place`, as below; check it with `placement.strategies.check_placer`;
 name it under the entry point `brokerside.placers`, and the CLI knows it.
-
-Left out: bytes, and moving what stands already.
 
 Source: ours. Placing by load is asked for in KIP-660 (pluggable placement policies).
 """

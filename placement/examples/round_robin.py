@@ -1,16 +1,7 @@
 """Place replicas round-robin over the brokers without regard to racks: a naive policy that fails the checks.
 
-What it decides: partition p stands on brokers p, p + 1, …, counted round the list. It looks
-reasonable, it is even, and it loses a partition with its rack.
-
-Constraints: different brokers for each partition; a factor above the number of brokers is refused.
-
-Example: brokers 0 and 1 in rack "a", 2 in rack "b", factor 2: partition 0 on brokers 0 and 1, both in
-rack "a". `placement.strategies.check_placer(RoundRobinPlacer())` finds a case as small as this.
-
-Left out: racks and fencing, on purpose.
-
-Source: ours.
+Partition p stands on brokers p, p + 1, …, counted round the list. It looks reasonable, it is even, and it loses a
+partition with its rack: `placement.strategies.check_placer(RoundRobinPlacer())` finds a case of three brokers.
 """
 
 from __future__ import annotations

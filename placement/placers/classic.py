@@ -68,7 +68,7 @@ from broker.errors import (
 )
 from broker.ids import INT32_MAX, BrokerId
 from placement.placers.broker_columns import NO_RACK, BrokerColumns, PlacementCalls
-from placement.placers.classic_kernel import fill_classic, fill_classic_unracked
+from placement.placers.classic_kernel import fill_classic
 from placement.spec import PlacementSpec
 
 COMPILED_STEP_COUNT_MIN: Final = 500
@@ -102,6 +102,11 @@ class Ring:
     positions: Int32Array
     racks: Int32Array | None
     rack_count: int
+
+    @property
+    def rack_codes(self) -> Int32Array:
+        """Return the rack of each broker; one for all when racks are not looked at."""
+        return np.zeros_like(self.positions) if self.racks is None else self.racks
 
 
 @attrs.frozen
@@ -208,10 +213,7 @@ def compiled_rows(spec: PlacementSpec, ring: Ring, start: ClassicStart, ids: Int
             np.array([(start.start_index, start.shift)], dtype=np.int32),
         )
     )
-    if ring.racks is None:
-        fill_classic_unracked(rows, numbers, ids[ring.positions])
-    else:
-        fill_classic(rows, numbers, ids[ring.positions], ring.racks, ring.rack_count, ring.rack_count)
+    fill_classic(rows, numbers, ids[ring.positions], ring.rack_codes, ring.rack_count)
     return rows
 
 

@@ -20,18 +20,18 @@ ONE: Final = np.uint64(1)
 
 @compiled
 def fill_classic(
-    rows: Int32Array, calls: Int32Array, ring_values: Int32Array, ring_racks: Int32Array, rack_count: int, stride: int
+    rows: Int32Array, calls: Int32Array, ring_values: Int32Array, ring_racks: Int32Array, rack_count: int
 ) -> None:
     """Fill `rows` int32[P, W] with ring values; sums of indexes must stay below 2^31.
 
     A row of a smaller factor than W is left as it is behind its factor.
     `calls` int32[T, 5] are start partition, partition count, factor, start index and shift; `ring_values` and
-    `ring_racks` (codes below `rack_count`) int32[N]; `stride` is what the shift is multiplied by.
+    `ring_racks` (codes below `rack_count`) int32[N]. Brokers without racks are in one rack: it has its replica at once.
     """
     size = np.uint64(ring_values.shape[0])
     # A ring of one broker has no followers, so it never steps.
     step_count = max(ONE, size - ONE)
-    step_growth = np.uint64(stride) % step_count
+    step_growth = np.uint64(rack_count) % step_count
     rack_total = np.uint64(rack_count)
     row_of_rack = np.full(rack_count, -1, np.int32)
     row_of_broker = np.full(ring_values.shape[0], -1, np.int32)
@@ -45,7 +45,7 @@ def fill_classic(
         shift = np.uint64(calls[call, 4])
         if start_partition > ZERO and place_in_round == ZERO:
             shift += ONE
-        first_step = shift * np.uint64(stride) % step_count
+        first_step = shift * np.uint64(rack_count) % step_count
         while row < end_row:
             rows[row, ZERO] = ring_values[leader]
             mark = np.int32(row)
@@ -87,48 +87,3 @@ def fill_classic(
                 if first_step >= step_count:
                     first_step -= step_count
             row += ONE
-
-
-@compiled
-def fill_classic_unracked(rows: Int32Array, calls: Int32Array, ring_values: Int32Array) -> None:
-    """Fill `rows` as `fill_classic` does, for brokers without racks."""
-    size = np.uint64(ring_values.shape[0])
-    step_count = max(ONE, size - ONE)
-    row = ZERO
-    for call in range(calls.shape[0]):
-        start_partition = np.uint64(calls[call, 0])
-        end_row = row + np.uint64(calls[call, 1])
-        factor = np.uint64(calls[call, 2])
-        leader = (start_partition + np.uint64(calls[call, 3])) % size
-        place_in_round = start_partition % size
-        first_step = np.uint64(calls[call, 4]) % step_count
-        if start_partition > ZERO and place_in_round == ZERO:
-            first_step = (first_step + ONE) % step_count
-        while row < end_row:
-            # Until the leader's place or the round begins anew, all columns just move on by one each row.
-            run_end = row + min(end_row - row, size - leader, size - place_in_round)
-            run_length = run_end - row
-            step = first_step
-            place = leader
-            for column in range(factor):
-                for target in range(row, run_end):
-                    rows[target, column] = ring_values[place]
-                    place += ONE
-                    if place == size:
-                        place = ZERO
-                place = leader + ONE + step
-                if place >= size:
-                    place -= size
-                step += ONE
-                if step == step_count:
-                    step = ZERO
-            row = run_end
-            leader += run_length
-            if leader == size:
-                leader = ZERO
-            place_in_round += run_length
-            if place_in_round == size:
-                place_in_round = ZERO
-                first_step += ONE
-                if first_step == step_count:
-                    first_step = ZERO

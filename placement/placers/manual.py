@@ -1,8 +1,5 @@
 """Check hand-written replica assignments as Kafka's controller does before it accepts them.
 
-What it decides: whether the replica lists that someone gives for a new topic, or for partitions added to one, are
-accepted. Nothing is placed here: what is accepted comes back as it was given.
-
 Constraints, in the order in which the controller looks
 1. A new topic's request names replica lists, or a partition count and a factor, not both.
    Added partitions have one list each.
@@ -12,28 +9,8 @@ Constraints, in the order in which the controller looks
    fenced nor in controlled shutdown.
 3. The partitions of a new topic are 0, 1, 2, … without a gap.
 
-The first broken rule is the one reported, in the controller's words.
-
-Example: partition 0 on brokers 1 and 2, partition 1 on brokers 2 and 3, and a cluster without broker 3:
-
-    >>> from broker.cluster import BrokerView
-    >>> from broker.ids import BrokerId
-    >>> asked = parse_replica_assignment("1:2,2:3")
-    >>> [(partition.partition, partition.replicas) for partition in asked]
-    [(0, (1, 2)), (1, (2, 3))]
-    >>> brokers = [BrokerView(id=BrokerId(number)) for number in (1, 2)]
-    >>> try:
-    ...     validate_manual_assignment(asked, brokers)
-    ... except InvalidReplicaAssignmentError as refused:
-    ...     print(refused)
-    ...
-    The manual partition assignment includes broker 3, but no such broker is registered.
-
-Cordoned brokers (KIP-1066) are accepted here: up to 4.3.1 the controller heeds them only where it places by itself.
-Later releases refuse them (KAFKA-20832).
-
-Left out: the ZooKeeper-era checks in kafka.zk.AdminZkClient, which say the same in other words. The checks
-that kafka-topics itself makes before it asks; the controller's come to the same refusals.
+The first broken rule is the one reported, in the controller's words. Cordoned brokers (KIP-1066) are accepted here: up
+to 4.3.1 the controller leaves them out only where it places by itself. Later releases refuse them (KAFKA-20832).
 
 Source: org.apache.kafka.controller.ReplicationControlManager, createTopic, createPartitions and
 validateManualPartitionAssignment, 4.0 to 4.3.1; kafka-topics --replica-assignment for the text.

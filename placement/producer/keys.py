@@ -18,9 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from broker.cluster import Int32Array
+from broker.compiled import compiled
 from broker.errors import DivisionByZeroError, UsageError
 from broker.ids import PartitionId
-from placement.producer.murmur_kernel import MURMUR_MULTIPLIER, MURMUR_SEED, MURMUR_SHIFT, murmur2_columns
 
 ByteArray: TypeAlias = npt.NDArray[np.uint8]
 OffsetArray: TypeAlias = npt.NDArray[np.int64]
@@ -29,6 +29,9 @@ POSITIVE_MASK: Final = 0x7FFFFFFF
 """Clears the sign bit of a 32-bit number: what Kafka's `Utils.toPositive` does."""
 
 _MASK_32: Final = 0xFFFFFFFF
+MURMUR_SEED: Final = 0x9747B28C
+MURMUR_MULTIPLIER: Final = 0x5BD1E995
+MURMUR_SHIFT: Final = 24
 
 
 @attrs.frozen(eq=False)
@@ -81,6 +84,35 @@ def murmur2_many(keys: KeyColumn) -> Int32Array:
     hashes = np.empty(len(keys), np.int32)
     murmur2_columns(np.ascontiguousarray(keys.data), keys.offsets, hashes)
     return hashes
+
+
+@compiled
+def murmur2_columns(data: npt.NDArray[np.uint8], offsets: npt.NDArray[np.int64], hashes: Int32Array) -> None:
+    """Write the murmur2 of key i, `data[offsets[i]:offsets[i + 1]]`, to `hashes[i]`.
+
+    The offsets must rise within the data; the caller has seen to that.
+    """
+    multiplier = np.uint32(MURMUR_MULTIPLIER)
+    for index in range(len(hashes)):
+        start, end = offsets[index], offsets[index + 1]
+        state = np.uint32(MURMUR_SEED) ^ np.uint32(end - start)
+        position = start
+        while position + 4 <= end:
+            word = np.uint32(data[position]) | np.uint32(data[position + 1]) << np.uint32(8)
+            word |= np.uint32(data[position + 2]) << np.uint32(16) | np.uint32(data[position + 3]) << np.uint32(24)
+            word = np.uint32(word * multiplier)
+            word = np.uint32((word ^ word >> np.uint32(MURMUR_SHIFT)) * multiplier)
+            state = np.uint32(np.uint32(state * multiplier) ^ word)
+            position += 4
+        if position < end:
+            shift = np.uint32(0)
+            while position < end:
+                state ^= np.uint32(data[position]) << shift
+                shift += np.uint32(8)
+                position += 1
+            state = np.uint32(state * multiplier)
+        state = np.uint32((state ^ state >> np.uint32(13)) * multiplier)
+        hashes[index] = np.int32(state ^ state >> np.uint32(15))
 
 
 def partition_of_key(key: bytes, partition_count: int) -> PartitionId:

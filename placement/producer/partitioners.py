@@ -17,10 +17,10 @@ org.apache.kafka.clients.producer, 4.0.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import Protocol
 
 import attrs
 
@@ -68,28 +68,28 @@ class QueueEnd:
     is_full: bool
 
 
-class Partitioner(Protocol):
+class Partitioner(ABC):
     """Choose partitions for one topic; the producer notifies of appended records and new batches."""
 
+    @abstractmethod
     def partition(self, topic: TopicPartitions) -> PartitionId:
         """Return the partition for the next record."""
-        ...
 
     def reconsidered(self, topic: TopicPartitions, partition: PartitionId, queue: QueueEnd) -> PartitionId:
         """Return the record's final partition, given the last batch in the queue of `partition`."""
-        ...
+        return partition
 
-    def on_appended(self, topic: TopicPartitions, size_bytes: SizeBytes, *, batch_full: bool) -> None:
+    def on_appended(self, topic: TopicPartitions, size_bytes: SizeBytes, *, batch_full: bool) -> None:  # noqa: B027
         """Take note that the record took `size_bytes` of its batch, and whether the batch is now full."""
-        ...
 
-    def on_queues(self, queue_sizes: Sequence[int] | None, partitions: Sequence[PartitionId], all_count: int) -> None:
+    def on_queues(  # noqa: B027
+        self, queue_sizes: Sequence[int] | None, partitions: Sequence[PartitionId], all_count: int
+    ) -> None:
         """Take note of how many batches wait for each of `partitions`, of the topic's `all_count` partitions."""
-        ...
 
 
 @attrs.define
-class RoundRobinPartitioner:
+class RoundRobinPartitioner(Partitioner):
     """Choose the partitions in turn; Kafka's older default for keyless records started at a random count."""
 
     count: int = 0
@@ -100,19 +100,9 @@ class RoundRobinPartitioner:
         self.count += 1
         return partition
 
-    def reconsidered(self, topic: TopicPartitions, partition: PartitionId, queue: QueueEnd) -> PartitionId:
-        """Return `partition`, because batches do not matter to this policy."""
-        return partition
-
-    def on_appended(self, topic: TopicPartitions, size_bytes: SizeBytes, *, batch_full: bool) -> None:
-        """Do nothing."""
-
-    def on_queues(self, queue_sizes: Sequence[int] | None, partitions: Sequence[PartitionId], all_count: int) -> None:
-        """Do nothing."""
-
 
 @attrs.define
-class StickyPartitioner:
+class StickyPartitioner(Partitioner):
     """Choose one partition per batch (KIP-480)."""
 
     entropy: RandomSource
@@ -137,15 +127,9 @@ class StickyPartitioner:
         self.current = drawn
         return drawn
 
-    def on_appended(self, topic: TopicPartitions, size_bytes: SizeBytes, *, batch_full: bool) -> None:
-        """Do nothing."""
-
-    def on_queues(self, queue_sizes: Sequence[int] | None, partitions: Sequence[PartitionId], all_count: int) -> None:
-        """Do nothing."""
-
 
 @attrs.define
-class AdaptivePartitioner:
+class AdaptivePartitioner(Partitioner):
     """Choose one partition for `batch_size_bytes` or more, then draw the next by queue length (KIP-794)."""
 
     entropy: RandomSource

@@ -28,7 +28,7 @@ from broker.entropy import JavaRandom
 from broker.ids import BrokerId
 from placement.placers.broker_columns import BrokerColumns, PlacementCalls
 from placement.placers.classic import Ring, ring_of
-from placement.placers.classic_kernel import fill_classic, fill_classic_unracked
+from placement.placers.classic_kernel import fill_classic
 from placement.placers.registry import load_placer
 from placement.placers.striped import Stripes, striped_topics
 from placement.spec import PlacementSpec, ReplicaPlacer, rows_placed
@@ -192,10 +192,7 @@ def _run_classic(
     rows = _empty_rows(cluster, int(counts.sum()))
     calls = np.empty((counts.size, 5), dtype=np.int32)
     calls[:, 0], calls[:, 1], calls[:, 2], calls[:, 3:] = first, counts, factors, starts
-    if ring.racks is None:
-        fill_classic_unracked(rows, calls, ring.positions)
-    else:
-        fill_classic(rows, calls, ring.positions, ring.racks, ring.rack_count, ring.rack_count)
+    fill_classic(rows, calls, ring.positions, ring.rack_codes, ring.rack_count)
     return rows
 
 
