@@ -12,7 +12,7 @@
 - history: Derive the events of every step of a metadata log's replay.
 - durations: Sum up how long partitions were leaderless or under-replicated, and how often brokers were fenced.
 - json_text: Print metadata and control records as the JSON of Kafka's tools.
-- schemas: Define the schemas of the metadata records: one table per record type, with its versions.
+- schemas: Read the schemas of the records of internal topics from a table.
 """
 
 from __future__ import annotations

@@ -12,51 +12,15 @@ from typing import Final
 import attrs
 
 from broker.errors import CorruptDataError, UsageError
-from broker.wire.fields import Field, Fields, Kind, Message
+from broker.wire.fields import Fields, Message
 from broker.wire.reading import Reader, read_message
 from broker.wire.writing import unsigned_varint, write_message
-from log.metadata.schemas import SCHEMAS, RecordType
+from log.metadata.schemas import SCHEMAS, RecordType, messages
 from log.record import CONTROL_VERSION, ControlType, Record, control_type
 
 _KEY: Final = struct.Struct(">hh")
-_VERSION: Final = Field("version", Kind.INT16)
-_VOTER: Final = (Field("voterId", Kind.INT32), Field("voterDirectoryId", Kind.UUID, since=1))
-_KRAFT_VOTER: Final = (
-    Field("voterId", Kind.INT32),
-    Field("voterDirectoryId", Kind.UUID),
-    Field(
-        "endpoints",
-        Kind.STRUCT,
-        is_array=True,
-        fields=(Field("name", Kind.STRING), Field("host", Kind.STRING), Field("port", Kind.UINT16)),
-    ),
-    Field(
-        "kRaftVersionFeature",
-        Kind.STRUCT,
-        fields=(Field("minSupportedVersion", Kind.INT16), Field("maxSupportedVersion", Kind.INT16)),
-    ),
-)
-
 CONTROL_SCHEMAS: Final[Mapping[ControlType, Message]] = {
-    ControlType.LEADER_CHANGE: Message(
-        "LeaderChange",
-        1,
-        0,
-        (
-            _VERSION,
-            Field("leaderId", Kind.INT32),
-            Field("voters", Kind.STRUCT, is_array=True, fields=_VOTER),
-            Field("grantingVoters", Kind.STRUCT, is_array=True, fields=_VOTER),
-        ),
-    ),
-    ControlType.SNAPSHOT_HEADER: Message(
-        "SnapshotHeader", 0, 0, (_VERSION, Field("lastContainedLogTimestamp", Kind.INT64))
-    ),
-    ControlType.SNAPSHOT_FOOTER: Message("SnapshotFooter", 0, 0, (_VERSION,)),
-    ControlType.KRAFT_VERSION: Message("KRaftVersion", 0, 0, (_VERSION, Field("kRaftVersion", Kind.INT16))),
-    ControlType.KRAFT_VOTERS: Message(
-        "KRaftVoters", 0, 0, (_VERSION, Field("voters", Kind.STRUCT, is_array=True, fields=_KRAFT_VOTER))
-    ),
+    ControlType(number): message for number, message in messages("control").items()
 }
 """The control records that have fields, under the names that kafka-dump-log gives them."""
 

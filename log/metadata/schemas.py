@@ -1,18 +1,27 @@
-"""Define the schemas of the metadata records: one table per record type, with its versions.
+"""Read the schemas of the records of internal topics from a table: metadata, control records, groups and others.
 
-`Field.since` is the first version with a field: ClearElrRecord came with release 4.0, cordoned directories with 4.3.
+How: `messages.txt` has a section a topic, and of each message a line (its name, the number of its type, its highest
+version) above those of its fields: name, type, and, where it has them, its first version ("3+"), tag, "nullable", and
+default. "[]" is an array, "{}" a structure, whose fields are indented; "@" stands before the fields of a record's key.
 
-Source: metadata/src/main/resources/common/metadata/*.json of the releases 4.0.1, 4.1.2 and 4.3.1;
-4.3 added the two versions with cordoned directories and nothing else.
+Example: messages("metadata")[RecordType.TOPIC_RECORD].fields[0].name == "name"
+
+Source: the messages of metadata, clients, group-coordinator, transaction-coordinator, share-coordinator and storage,
+4.3.1. ClearElrRecord came with 4.0, cordoned directories with 4.3.
 """
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
-from typing import Final
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.resources import files
+from typing import Any, Final
 
-from broker.wire.fields import Field, Kind, Message
+from broker.wire.fields import Field, Kind, Message, RecordSchema, record
+
+_WORDS: Final[Mapping[str, Any]] = {"true": True, "null": None}
+_INDENT: Final = "  "
 
 
 class RecordType(enum.IntEnum):
@@ -46,174 +55,69 @@ class RecordType(enum.IntEnum):
     CLEAR_ELR_RECORD = 28
 
 
-_FEATURES: Final = Field(
-    "features",
-    Kind.STRUCT,
-    is_array=True,
-    fields=(
-        Field("name", Kind.STRING),
-        Field("minSupportedVersion", Kind.INT16),
-        Field("maxSupportedVersion", Kind.INT16),
-    ),
-)
-_END_POINTS: Final = Field(
-    "endPoints",
-    Kind.STRUCT,
-    is_array=True,
-    fields=(
-        Field("name", Kind.STRING),
-        Field("host", Kind.STRING),
-        Field("port", Kind.UINT16),
-        Field("securityProtocol", Kind.INT16),
-    ),
-)
-_REGISTER_BROKER: Final = (
-    Field("brokerId", Kind.INT32),
-    Field("isMigratingZkBroker", Kind.BOOL, since=2),
-    Field("incarnationId", Kind.UUID),
-    Field("brokerEpoch", Kind.INT64),
-    _END_POINTS,
-    _FEATURES,
-    Field("rack", Kind.STRING, is_nullable=True),
-    Field("fenced", Kind.BOOL, default=True),
-    Field("inControlledShutdown", Kind.BOOL, since=1),
-    Field("logDirs", Kind.UUID, is_array=True, since=3, tag=0),
-    Field("cordonedLogDirs", Kind.UUID, is_array=True, since=4, tag=1, is_nullable=True, default=None),
-)
-_PARTITION: Final = (
-    Field("partitionId", Kind.INT32, default=-1),
-    Field("topicId", Kind.UUID),
-    Field("replicas", Kind.INT32, is_array=True),
-    Field("isr", Kind.INT32, is_array=True),
-    Field("removingReplicas", Kind.INT32, is_array=True),
-    Field("addingReplicas", Kind.INT32, is_array=True),
-    Field("leader", Kind.INT32, default=-1),
-    Field("leaderRecoveryState", Kind.INT8, tag=0),
-    Field("leaderEpoch", Kind.INT32, default=-1),
-    Field("partitionEpoch", Kind.INT32, default=-1),
-    Field("directories", Kind.UUID, is_array=True, since=1),
-    Field("eligibleLeaderReplicas", Kind.INT32, is_array=True, since=2, tag=1, is_nullable=True, default=None),
-    Field("lastKnownElr", Kind.INT32, is_array=True, since=2, tag=2, is_nullable=True, default=None),
-)
-_PARTITION_CHANGE: Final = (
-    Field("partitionId", Kind.INT32, default=-1),
-    Field("topicId", Kind.UUID),
-    Field("isr", Kind.INT32, is_array=True, tag=0, is_nullable=True, default=None),
-    Field("leader", Kind.INT32, tag=1, default=-2),
-    Field("replicas", Kind.INT32, is_array=True, tag=2, is_nullable=True, default=None),
-    Field("removingReplicas", Kind.INT32, is_array=True, tag=3, is_nullable=True, default=None),
-    Field("addingReplicas", Kind.INT32, is_array=True, tag=4, is_nullable=True, default=None),
-    Field("leaderRecoveryState", Kind.INT8, tag=5, default=-1),
-    Field("directories", Kind.UUID, is_array=True, since=1, tag=8, is_nullable=True, default=None),
-    Field("eligibleLeaderReplicas", Kind.INT32, is_array=True, since=2, tag=6, is_nullable=True, default=None),
-    Field("lastKnownElr", Kind.INT32, is_array=True, since=2, tag=7, is_nullable=True, default=None),
-)
-_BROKER_OF_EPOCH: Final = (Field("id", Kind.INT32), Field("epoch", Kind.INT64))
-_CONFIG: Final = (
-    Field("resourceType", Kind.INT8),
-    Field("resourceName", Kind.STRING),
-    Field("name", Kind.STRING),
-    Field("value", Kind.STRING, is_nullable=True),
-)
-_DELEGATION_TOKEN: Final = (
-    Field("owner", Kind.STRING),
-    Field("requester", Kind.STRING),
-    Field("renewers", Kind.STRING, is_array=True),
-    Field("issueTimestamp", Kind.INT64),
-    Field("maxTimestamp", Kind.INT64),
-    Field("expirationTimestamp", Kind.INT64),
-    Field("tokenId", Kind.STRING),
-)
-_USER_SCRAM_CREDENTIAL: Final = (
-    Field("name", Kind.STRING),
-    Field("mechanism", Kind.INT8),
-    Field("salt", Kind.BYTES),
-    Field("storedKey", Kind.BYTES),
-    Field("serverKey", Kind.BYTES),
-    Field("iterations", Kind.INT32),
-)
-_CLIENT_QUOTA: Final = (
-    Field(
-        "entity",
-        Kind.STRUCT,
-        is_array=True,
-        fields=(Field("entityType", Kind.STRING), Field("entityName", Kind.STRING, is_nullable=True)),
-    ),
-    Field("key", Kind.STRING),
-    Field("value", Kind.FLOAT64),
-    Field("remove", Kind.BOOL),
-)
-_BROKER_REGISTRATION_CHANGE: Final = (
-    Field("brokerId", Kind.INT32),
-    Field("brokerEpoch", Kind.INT64),
-    Field("fenced", Kind.INT8, tag=0),
-    Field("inControlledShutdown", Kind.INT8, since=1, tag=1),
-    Field("logDirs", Kind.UUID, is_array=True, since=2, tag=2),
-    Field("cordonedLogDirs", Kind.UUID, is_array=True, since=3, tag=3, is_nullable=True, default=None),
-)
-_ACCESS_CONTROL_ENTRY: Final = (
-    Field("id", Kind.UUID),
-    Field("resourceType", Kind.INT8),
-    Field("resourceName", Kind.STRING),
-    Field("patternType", Kind.INT8),
-    Field("principal", Kind.STRING),
-    Field("host", Kind.STRING),
-    Field("operation", Kind.INT8),
-    Field("permissionType", Kind.INT8),
-)
-_REGISTER_CONTROLLER: Final = (
-    Field("controllerId", Kind.INT32),
-    Field("incarnationId", Kind.UUID),
-    Field("zkMigrationReady", Kind.BOOL),
-    _END_POINTS,
-    _FEATURES,
-)
-_PRODUCER_IDS: Final = (
-    Field("brokerId", Kind.INT32),
-    Field("brokerEpoch", Kind.INT64, default=-1),
-    Field("nextProducerId", Kind.INT64),
-)
+def _sections() -> Mapping[str, Sequence[str]]:
+    text = files("log.metadata").joinpath("messages.txt").read_text(encoding="utf-8")
+    parts = (part.splitlines() for part in text.split("# ")[1:])
+    return {heading: [line for line in lines if line] for heading, *lines in parts}
 
 
-def _text(name: str, *, tag: int | None = None) -> tuple[Field, ...]:
-    if tag is None:
-        return (Field(name, Kind.STRING),)
-    return (Field(name, Kind.STRING, tag=tag, is_nullable=True, default=None),)
+_SECTIONS: Final = _sections()
 
 
-_TABLE: Final[Mapping[RecordType, tuple[int, tuple[Field, ...]]]] = {
-    RecordType.REGISTER_BROKER_RECORD: (4, _REGISTER_BROKER),
-    RecordType.UNREGISTER_BROKER_RECORD: (0, (Field("brokerId", Kind.INT32), Field("brokerEpoch", Kind.INT64))),
-    RecordType.TOPIC_RECORD: (0, (Field("name", Kind.STRING), Field("topicId", Kind.UUID))),
-    RecordType.PARTITION_RECORD: (2, _PARTITION),
-    RecordType.CONFIG_RECORD: (0, _CONFIG),
-    RecordType.PARTITION_CHANGE_RECORD: (2, _PARTITION_CHANGE),
-    RecordType.FENCE_BROKER_RECORD: (0, _BROKER_OF_EPOCH),
-    RecordType.UNFENCE_BROKER_RECORD: (0, _BROKER_OF_EPOCH),
-    RecordType.REMOVE_TOPIC_RECORD: (0, (Field("topicId", Kind.UUID),)),
-    RecordType.DELEGATION_TOKEN_RECORD: (0, _DELEGATION_TOKEN),
-    RecordType.USER_SCRAM_CREDENTIAL_RECORD: (0, _USER_SCRAM_CREDENTIAL),
-    RecordType.FEATURE_LEVEL_RECORD: (0, (Field("name", Kind.STRING), Field("featureLevel", Kind.INT16))),
-    RecordType.CLIENT_QUOTA_RECORD: (0, _CLIENT_QUOTA),
-    RecordType.PRODUCER_IDS_RECORD: (0, _PRODUCER_IDS),
-    RecordType.BROKER_REGISTRATION_CHANGE_RECORD: (3, _BROKER_REGISTRATION_CHANGE),
-    RecordType.ACCESS_CONTROL_ENTRY_RECORD: (0, _ACCESS_CONTROL_ENTRY),
-    RecordType.REMOVE_ACCESS_CONTROL_ENTRY_RECORD: (0, (Field("id", Kind.UUID),)),
-    RecordType.NO_OP_RECORD: (0, ()),
-    RecordType.ZK_MIGRATION_STATE_RECORD: (0, (Field("zkMigrationState", Kind.INT8),)),
-    RecordType.REMOVE_USER_SCRAM_CREDENTIAL_RECORD: (0, (Field("name", Kind.STRING), Field("mechanism", Kind.INT8))),
-    RecordType.BEGIN_TRANSACTION_RECORD: (0, _text("name", tag=0)),
-    RecordType.END_TRANSACTION_RECORD: (0, ()),
-    RecordType.ABORT_TRANSACTION_RECORD: (0, _text("reason", tag=0)),
-    RecordType.REMOVE_DELEGATION_TOKEN_RECORD: (0, _text("tokenId")),
-    RecordType.REGISTER_CONTROLLER_RECORD: (0, _REGISTER_CONTROLLER),
-    RecordType.CLEAR_ELR_RECORD: (0, _text("topicName")),
-}
+def messages(section: str) -> dict[int, Message]:
+    """Return the messages of a section by the number of their type."""
+    return {
+        number: Message(name, version_max, flexible_since, fields)
+        for number, name, version_max, flexible_since, fields in _parsed(section)
+    }
+
+
+def record_schemas(section: str) -> dict[int, RecordSchema]:
+    """Return the records with keys of a section by the number of their type."""
+    found: dict[int, RecordSchema] = {}
+    for number, name, version_max, flexible_since, fields in _parsed(section):
+        key = tuple(Field(each.name[1:], each.kind) for each in fields if each.name.startswith("@"))
+        value = fields[len(key) :]
+        found[number] = record(name, key, *value, version_max=version_max, flexible_since=flexible_since)
+    return found
+
+
+def _parsed(section: str) -> Iterator[tuple[int, str, int, int, tuple[Field, ...]]]:
+    """Yield number, name, highest version, first flexible version and fields of each message."""
+    lines = deque(_SECTIONS[section])
+    while lines:
+        name, number, version_max, *flexible = lines.popleft().split()
+        flexible_since = int(flexible[0].removeprefix("flexible=")) if flexible else 0
+        yield int(number), name, int(version_max), flexible_since, _fields(lines, _INDENT)
+
+
+def _fields(lines: deque[str], indent: str) -> tuple[Field, ...]:
+    """Take the fields from the front of the lines that are indented so far."""
+    found: list[Field] = []
+    while lines and lines[0].startswith(indent):
+        name, kind, *options = lines.popleft().split()
+        found.append(_field(name, kind, options, _fields(lines, indent + _INDENT)))
+    return tuple(found)
+
+
+def _field(name: str, kind: str, options: Sequence[str], fields: tuple[Field, ...]) -> Field:
+    given: dict[str, Any] = {"is_array": kind.startswith("[]"), "fields": fields}
+    for option in options:
+        if option == "nullable":
+            given["is_nullable"] = True
+        elif option.startswith("tag="):
+            given["tag"] = int(option.removeprefix("tag="))
+        elif option.startswith("="):
+            given["default"] = _WORDS[option[1:]] if option[1:] in _WORDS else int(option[1:])
+        else:
+            given["since"] = int(option.removesuffix("+"))
+    return Field(name, Kind.STRUCT if fields else Kind(kind.removeprefix("[]")), **given)
+
 
 SCHEMAS: Final[Mapping[RecordType, Message]] = {
-    kind: Message(kind.name, version_max, 0, fields) for kind, (version_max, fields) in _TABLE.items()
+    RecordType(number): message for number, message in messages("metadata").items()
 }
-"""Every record type with its fields."""
+"""Every type of metadata record with its fields."""
 
 DECIDE_WHO_IS_ALIVE: Final = frozenset(
     {

@@ -15,7 +15,6 @@ which files a path names.
 - dump_rows: Print a log's files as JSON, one object per line.
 - dump_index: Print indexes and producer snapshots in the format of kafka-dump-log.
 - dump_topics: Print the records of internal topics as the decoders of kafka-dump-log do.
-- topic_schemas: Define the records of share and streams groups, transactions, share state and remote log metadata.
 - problems: Collect the problems that kafka-dump-log prints to standard error.
 - small_files: Print the small files of a log directory: checkpoints, metadata and the clean-shutdown marker.
 """

@@ -15,9 +15,10 @@ from broker.wire.fields import Fields, Message, RecordSchema
 from broker.wire.reading import MessageError, Reader, read_message
 from log.metadata.json_text import fields_json, value_json
 from log.metadata.records import read_frame
+from log.metadata.schemas import messages, record_schemas
 from log.record import Record
-from log.tools.topic_schemas import OTHER_GROUP_RECORDS, REMOTE_LOG_RECORDS, SHARE_STATE_RECORDS, TRANSACTION_RECORDS
 
+REMOTE_LOG_RECORDS: Final = messages("remote log metadata")
 _SEGMENT_STATES: Final = (
     "COPY_SEGMENT_STARTED",
     "COPY_SEGMENT_FINISHED",
@@ -143,10 +144,10 @@ def _state(names: tuple[str, ...], number: int, message: str | None = "state can
 OFFSETS: Final = "offsets"
 REMOTE_LOG_METADATA: Final = "remote-log-metadata"
 TOPIC_DECODERS: Final[Mapping[str, Mapping[int, RecordSchema]]] = {
-    OFFSETS: {**CONSUMER_GROUP_RECORDS, **OTHER_GROUP_RECORDS},
-    "transaction-log": TRANSACTION_RECORDS,
+    OFFSETS: {**CONSUMER_GROUP_RECORDS, **record_schemas("groups")},
+    "transaction-log": record_schemas("transactions"),
     REMOTE_LOG_METADATA: {},
-    "share-group-state": SHARE_STATE_RECORDS,
+    "share-group-state": record_schemas("share state"),
 }
 """The records by type for each decoder, in the order in which Kafka's tool prefers the decoders."""
 GROUP_METADATA: Final = 2
