@@ -11,8 +11,8 @@
     questions/     Ask a question about every cluster of a DataFrame, a module a question.
     sinks          Append answers to tables of a catalog, with their run and time, a partition a day.
     studies        Make the runs of a study of replication on Spark: a row for each run.
-    tasks          Turn numbers of clusters or dumps into files of rows, wherever tasks run.
     engines        Run tasks on Spark or in this process, with the same rows and files.
+    tasks          Turn numbers of clusters or dumps into files of rows, wherever tasks run.
     jobs           Run a fleet or dumps from input to tables.
     report/        Turn the tables into one HTML page and a summary for the terminal.
     examples/      Start from short programs that read the tables: with pandas, DuckDB, Spark.

@@ -10,8 +10,8 @@ Example:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 import attrs
 import pyarrow as pa
@@ -19,7 +19,21 @@ import pyarrow as pa
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from spark_analysis.tasks import Task
+Task: TypeAlias = Callable[[Sequence[int], str], list[dict[str, Any]]]
+"""Work on the given numbers, write files of the given name, and return rows of `RESULT_SCHEMA`."""
+FAILURE: Final[Any] = pa.struct(
+    [
+        pa.field("input_index", pa.int64()),
+        pa.field("is_fatal", pa.bool_()),
+        pa.field("what", pa.string()),
+        pa.field("source", pa.string()),
+        pa.field("line", pa.int64()),
+        pa.field("value", pa.string()),
+    ]
+)
+RESULT_SCHEMA: Final = pa.schema(
+    {"table": pa.string(), "file": pa.string(), "row_count": pa.int64(), "fault": pa.string(), "failure": FAILURE}
+)
 
 
 class Engine(Protocol):
@@ -47,8 +61,6 @@ class SparkEngine:
     def run(self, task: Task, parts: Sequence[range]) -> list[dict[str, Any]]:
         """Run the task on each part of the work; return all rows of `RESULT_SCHEMA`."""
         from pyspark.sql.pandas.types import from_arrow_schema
-
-        from spark_analysis.tasks import RESULT_SCHEMA
 
         if not parts:
             return []

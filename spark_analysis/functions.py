@@ -1,13 +1,8 @@
 """Compute Kafka's murmur2 of a key and the partition that its producers choose, as functions of Spark's SQL.
 
-What it decides: `murmur2(key)` and `partition_of_key(key, partition_count)`, for keys that are binary, or strings,
-which are hashed as their UTF-8 bytes. A null gives null: the partition of a record without a key is the
-partitioner's choice.
-
-Constraints: columns of keys go through one compiled loop, without a Python object per key. A partition count of 0 or
-less ends the query with a sentence.
-
-Source: placement/producer/keys.py.
+`murmur2(key)` and `partition_of_key(key, partition_count)`, for keys that are binary, or strings, which are hashed as
+their UTF-8 bytes. Columns of keys go through one compiled loop, without a Python object per key. A partition count of
+0 or less ends the query with a sentence.
 """
 
 from __future__ import annotations

@@ -1,13 +1,8 @@
 """Run the main jobs end to end: from a fleet or dumps to the tables of schemas.py.
 
-Constraints: every table is written, an empty one where there are no rows. An input that cannot be used is a reject, one
-row in and one put aside; if no input can be used, the job ends with one InputError before any table is written, and so
-it does for a file of sizes or groups that cannot be used. The work is split by itself alone, clusters by their number
-and dumps by their bytes, not by cores, and so is every file.
-
-How: tasks write their rows into files of their own (tables/staging.py); the files of the attempts that counted are
-kept. The clusters are ranked, and all tables move to their places. A fleet's pairs of brokers are counted last, for the
-clusters that are shown in full: those that rank first. Where tasks run, the engine knows (engines.py).
+Every table is written, an empty one where there are no rows. An input that cannot be used is a reject, one row in and
+one put aside; if no input can be used, the job ends with one InputError before any table is written, and so it does
+for a file of sizes or groups that cannot be used.
 """
 
 from __future__ import annotations
@@ -30,9 +25,8 @@ from spark_analysis.fleet.generate import Fleet
 from spark_analysis.fleet.recipe import Recipe
 from spark_analysis.session.progress import Bar
 from spark_analysis.session.progress import progress as show_progress
-from spark_analysis.sources.dumps import DumpInput, size_bytes
+from spark_analysis.sources.dumps import DumpInput, none_usable, size_bytes
 from spark_analysis.sources.files import check_readable
-from spark_analysis.sources.unusable import none_usable
 from spark_analysis.tables import schemas
 from spark_analysis.tables.cluster_rows import ranked
 from spark_analysis.tables.columns import Table

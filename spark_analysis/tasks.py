@@ -20,11 +20,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import attrs
 import numpy as np
-import pyarrow as pa
 
 from broker.cluster import ClusterView
 from broker.errors import InputError, UsageError
@@ -36,38 +35,32 @@ from placement.formats.parsed import ParsedDump
 from placement.formats.racks import Racks
 from spark_analysis.answers.question import Groups
 from spark_analysis.answers.registry import Asked
+from spark_analysis.engines import RESULT_SCHEMA, Task
 from spark_analysis.fleet.count import Placed, count_placed, describe_placed
 from spark_analysis.fleet.generate import Fleet, make_cluster, make_clusters
 from spark_analysis.fleet.place import place_cluster
 from spark_analysis.fleet.views import view_of
-from spark_analysis.sources.dumps import LAST, DumpInput, read_named, with_racks, with_sizes
+from spark_analysis.sources.dumps import (
+    LAST,
+    DumpInput,
+    as_input_error,
+    fault_of,
+    read_named,
+    unusable,
+    with_racks,
+    with_sizes,
+)
 from spark_analysis.sources.groups import read_groups
 from spark_analysis.sources.series import is_later_moment, with_series_note
-from spark_analysis.sources.unusable import as_input_error, fault_of, unusable
 from spark_analysis.tables import schemas
 from spark_analysis.tables.advice_rows import advice_of
 from spark_analysis.tables.schemas import ADVICE
 from spark_analysis.tables.staging import TaskWriter
 from spark_analysis.tables.view_rows import DUMP, PAIR_BROKER_COUNT_MAX, count_pairs, describe_view, every_partition
 
-Task: TypeAlias = Callable[[Sequence[int], str], list[dict[str, Any]]]
-"""Work on the given numbers, write files of the given name, and return rows of `RESULT_SCHEMA`."""
 HELD_CLUSTER_COUNT_MAX: Final = 128
 HELD_ROW_COUNT_MAX: Final = 65_536  # Some megabytes: what a task holds of brokers and topics before it writes.
 WAITING_PARTITION_COUNT_MAX: Final = 1 << 17  # Some ten megabytes of clusters.
-FAILURE: Final[Any] = pa.struct(
-    [
-        pa.field("input_index", pa.int64()),
-        pa.field("is_fatal", pa.bool_()),
-        pa.field("what", pa.string()),
-        pa.field("source", pa.string()),
-        pa.field("line", pa.int64()),
-        pa.field("value", pa.string()),
-    ]
-)
-RESULT_SCHEMA: Final = pa.schema(
-    {"table": pa.string(), "file": pa.string(), "row_count": pa.int64(), "fault": pa.string(), "failure": FAILURE}
-)
 _RESULT: Final[dict[str, Any]] = dict.fromkeys(RESULT_SCHEMA.names)
 
 

@@ -6,7 +6,6 @@
 - availability: Ask for the chance that a partition is leaderless, under min-ISR or lost.
 - durability: Ask how often each cluster loses data, and for its copysets beside the fewest possible.
 - movement: Plan what changing the brokers of each cluster moves: brokers that join, one that leaves, a rack that joins.
-- held_rows: Count what each broker holds of each topic of a cluster: replicas, leaders, bytes.
 - storage: Ask what topics take on brokers: replicas, bytes, and the broker with most bytes of a topic.
 - group_rows: Answer questions about consumer groups, with the assignors and the model of traffic.
 - traffic: Ask what produce, replication and consume send across zones, and what changes save.

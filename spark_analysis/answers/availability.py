@@ -1,12 +1,7 @@
 """Ask for the chance that a partition is leaderless, under min-ISR or lost: in a moment, a rack's outage, a power cut.
 
-What it decides: the table `availability`, a row per cluster and event; and what is shown of many clusters: the mean and
-the 99th percentile over clusters of each chance, and what that makes of a year.
-
-How: `placement.risks.availability` draws, from the seed and the cluster's name alone.
-
-Source: placement/risks.
-"""
+It gives the table `availability`, a row per cluster and event; and what is shown of many clusters: the mean and the
+99th percentile over clusters of each chance, and what that makes of a year."""
 
 from __future__ import annotations
 

@@ -1,15 +1,8 @@
 """Ask how each of Kafka's assignors would serve consumer groups: evenness, traffic across zones, what moves.
 
-What it decides: the table `consumers`: a row per cluster and assignor, summed over groups that are given, or drawn as
-for traffic.py; and what is shown of many clusters: the mean of each assignor. What moves is counted from what members
-hold, in drawn groups from the assignment of range, the default of clients; `now` is what members hold.
-
-Constraints: zones are racks; a fetch crosses from the leader, or from the closest replica (KIP-392).
-
-How: `placement.traffic` draws and counts; `placement.consumer` assigns.
-
-Source: placement/consumer and placement/traffic.
-"""
+It gives the table `consumers`: a row per cluster and assignor, summed over groups that are given, or drawn as for
+traffic.py; and what is shown of many clusters: the mean of each assignor. Zones are racks; a fetch crosses from the
+leader, or from the closest replica (KIP-392)."""
 
 from __future__ import annotations
 

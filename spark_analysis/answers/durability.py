@@ -1,9 +1,7 @@
 """Ask how often each cluster loses data, and for its copysets beside the fewest possible.
 
-What it decides: the table `durability`: a row per cluster and number of replicas; and what is shown of many clusters:
-the means of each shape and placer.
-
-How: `placement.risks.durability` counts, computes and simulates.
+It gives the table `durability`: a row per cluster and number of replicas; and what is shown of many clusters: the
+means of each shape and placer.
 
 Source: placement/risks, after Cidon et al., USENIX ATC 2013.
 """

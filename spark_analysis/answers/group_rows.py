@@ -1,12 +1,6 @@
 """Answer questions about the groups of one task, with the assignors and the model of traffic.
 
-What it decides: the rows of each answer. An assignor that refuses, as Kafka's would throw, is a row with a `fault`, and
-so is `now` for a group of which it is not known what its members hold; what is counted from that is null.
-
-Constraints: nothing here imports pyspark.
-
-Source: placement/consumer and placement/traffic.
-"""
+Nothing here imports pyspark."""
 
 from __future__ import annotations
 

@@ -1,14 +1,7 @@
 """Plan what changing the brokers of each cluster moves: brokers that join, one that leaves, a rack that joins.
 
-What it decides: a row per cluster and change. `balance` changes no broker, so that it tells how much of the other rows
-the cluster owes already; `add` has `joining` brokers join each rack; `drain` empties the broker that holds most; `rack`
-has a rack join that is as large as the smallest, where racks are known. Plans move the fewest replicas, then the fewest
-leaders, and each has a bound that no plan is below, so that a row says whether its plan is proved least.
-
-Constraints: a change that cannot be made is a row that says why, `refused`; the cluster's other rows stand. Topics with
-observers are left alone, as plans of the report leave them, and a plan begins where reassignments in progress will end.
-
-How: placement.planning plans; the brokers that join have the next free numbers.
+A change that cannot be made is a row that says why, `refused`; the cluster's other rows stand. Topics with observers
+are left alone, as plans of the report leave them, and a plan begins where reassignments in progress will end.
 
 Source: the cases are those of Cruise Control's add_broker and remove_broker.
 """

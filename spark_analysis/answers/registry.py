@@ -1,11 +1,8 @@
 """List the questions by name, and read `--ask` and `--assume`.
 
-What it decides: a question is a row here: its name, the module that defines it as `QUESTION`, and a sentence for help.
-A module is loaded when its question is asked. `--assume NAME=VALUE` sets an assumption of every question asked that has
-it.
-
-Constraints: a name that no question asked knows is refused in one sentence with the names that there are. The name is
-that of the question's table.
+A question is a row here: its name, the module that defines it as `QUESTION`, and a sentence for help. A name that no
+question asked knows is refused in one sentence with the names that there are. The name is that of the question's
+table.
 
 Example:
     >>> [one.name for one in asked_of(("durability",), ())]

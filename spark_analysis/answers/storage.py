@@ -1,28 +1,24 @@
 """Ask what topics take on brokers: replicas, bytes, and the broker with most bytes of a topic.
 
-What it decides: the table `storage`: a row per cluster and topic; and what is shown of many clusters: the means of each
-shape and placer, and the largest topics.
-
-Constraints: bytes are null where the input does not say them (`--sizes`).
-
-How: `held_rows` counts what each broker holds of each topic.
-
-Source: placement/balance/loads.py.
-"""
+It gives the table `storage`: a row per cluster and topic; and what is shown of many clusters: the means of each shape
+and placer, and the largest topics. Bytes are null where the input does not say them (`--sizes`)."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from broker.cluster import ClusterView
+from broker.broker_rows import broker_rows
+from broker.cluster import PAD, ClusterView, Int64Array
 from broker.units import format_size
-from spark_analysis.answers.held_rows import held_rows
+from placement.balance.loads import leaders, replica_bytes
 from spark_analysis.answers.question import Field, Question, Shown, ShownTable, Values
 from spark_analysis.answers.sums import means
 from spark_analysis.tables.columns import KEY, Column, Table
+from spark_analysis.tables.limits import check_listed
 
 _BYTES: Final = "bytes"
 STORAGE: Final = Table(
@@ -88,3 +84,40 @@ def _lead(sized: pa.Table) -> str:
 
 
 QUESTION: Final = Question(table=STORAGE, title="What do topics take?", answer=_answer, show=_show)
+
+
+_NO_ROWS: Final = np.zeros(0, np.int64)
+
+
+def held_rows(view: ClusterView) -> pa.Table:
+    """Return one row per topic and broker that holds some of it; raise UsageError if only a part is listed."""
+    check_listed(view, "topics are not known")
+    table, broker_count = view.partitions, len(view.brokers)
+    holds = table.replicas != PAD
+    topics = table.topic_index.astype(np.int64)
+    codes = (np.repeat(topics, holds.sum(axis=1)) * broker_count) + broker_rows(view.broker_ids, table.replicas[holds])
+    pairs, places, counts = np.unique(codes, return_inverse=True, return_counts=True)
+    names: Any = pa.array([topic.name for topic in view.topics], pa.string())
+    columns: dict[str, Any] = {
+        "topic": names.take(pa.array(pairs // max(broker_count, 1))),
+        "broker_id": pa.array(view.broker_ids[pairs % max(broker_count, 1)] if len(pairs) else _NO_ROWS),
+        "replica_count": pa.array(counts.astype(np.int64)),
+    }
+    leader, sizes = leaders(table), replica_bytes(table)
+    if leader is not None:
+        columns["leader_count"] = pa.array(_led(view, topics, leader, pairs))
+    if sizes is not None:
+        sums = np.zeros(len(pairs), np.int64)
+        np.add.at(sums, places.ravel(), sizes[holds])
+        columns["size_bytes"] = pa.array(sums)
+    return pa.table(columns)
+
+
+def _led(view: ClusterView, topics: Int64Array, leader: Any, pairs: Int64Array) -> Int64Array:
+    """Return how many partitions each pair of a topic and a broker leads."""
+    has = np.flatnonzero(np.isin(leader, view.broker_ids))
+    codes = topics[has] * len(view.brokers) + broker_rows(view.broker_ids, leader[has])
+    places = np.searchsorted(pairs, codes)
+    inside = places < len(pairs)
+    inside[inside] = pairs[places[inside]] == codes[inside]  # A leader may stand outside the replicas for a moment.
+    return np.bincount(places[inside], minlength=len(pairs)).astype(np.int64)

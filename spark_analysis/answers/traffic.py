@@ -1,16 +1,7 @@
 """Ask what produce, replication and consume send across zones, and what the closest replica, assignors, leaders save.
 
-What it decides: the table `traffic`: a row per cluster and change, with prices for a month of 30 days; and what is
-shown of many clusters: the mean of each change. Groups are given, or drawn, as many and as large as assumed, and then
-assigned by range now, the default of clients.
-
-Constraints: zones are racks. Bytes are what producers send to a partition in a month: where replicas have sizes,
-the size that is kept for `retention_days`, scaled to a month; else `produced_gib` for each partition.
-
-How: `placement.traffic` draws, assigns and counts.
-
-Source: placement/traffic.
-"""
+It gives the table `traffic`: a row per cluster and change, with prices for a month of 30 days; and what is shown of
+many clusters: the mean of each change. Zones are racks."""
 
 from __future__ import annotations
 

@@ -13,7 +13,6 @@ roll        brokerside roll
 running     what fleet and report share: their options, the engine, the report's end
 cluster_inputs  what the what-if commands share: one cluster in, tables, JSON and files out
 interrupts  what Ctrl-C does before, during and after a command
-start_up    what a command does not load, and the line before loops are compiled
 """
 
 from __future__ import annotations
@@ -21,7 +20,6 @@ from __future__ import annotations
 import sys
 
 from spark_analysis.cli.interrupts import end_at_once
-from spark_analysis.cli.start_up import without_matrix_threads
 
 __all__ = ("main",)
 
@@ -29,7 +27,6 @@ __all__ = ("main",)
 def main() -> None:
     """Run the command line and leave with its exit status."""
     end_at_once()
-    without_matrix_threads()
     # Not at the top: loading the rest takes a tenth of a second, in which an interrupt is to end in one line too.
     from broker.cli import run
     from spark_analysis.cli.commands import PROGRAM, brokerside, complete

@@ -1,27 +1,8 @@
 """Share the options, the reading and the output of the what-if commands, which take one cluster each.
 
-What it decides: how `DUMP` with its options becomes one `ClusterView`, and how an answer leaves: tables for people,
-JSON on standard output with --json, files in the folder of --out.
-
-Constraints: pyspark is not imported. Exit status 0 is an answer, 1 bad news, 2 wrong input.
-
-How: a command is written as
-
-    @attrs.frozen(kw_only=True)
-    class OutageOptions(ClusterOptions):
-        dump: str
-        lose: tuple[str, ...]
-
-    @click.command()
-    @click.argument("dump", metavar="DUMP")
-    @click.option("--lose", multiple=True, help="…")
-    @cluster_options
-    @answer_options
-    @takes(OutageOptions)
-    def outage(options: OutageOptions) -> int:
-        with read_cluster(options.dump, options) as cluster:
-            …
-        give_answer(options, kind="outage", summary={…}, tables={"outages": table}, shown=[rich table, …])
+It decides how `DUMP` with its options becomes one `ClusterView`, and how an answer leaves: tables for people, JSON on
+standard output with --json, files in the folder of --out. pyspark is not imported. Exit status 0 is an answer, 1 bad
+news, 2 wrong input.
 
 `read_cluster` yields a `Cluster`: the view with racks, sizes and the default of min.insync.replicas, and the
 capacities. Every column of the view is in memory when it is yielded; the block only keeps a saved standard input.

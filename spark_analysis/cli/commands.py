@@ -22,13 +22,13 @@ from click.shell_completion import CompletionItem, shell_complete
 
 from broker.cli import CommandGroup
 from spark_analysis.cli.interrupts import raise_in_command
-from spark_analysis.cli.start_up import say_when_compiling, without_pandas
 
 if TYPE_CHECKING:
     from log.tools.problems import Problems
     from log.tools.sources import SourceFolder
 
 PROGRAM: Final = "brokerside"
+COMPILING: Final = "brokerside: compiling once for this installation; the next run starts at once"
 COMPLETION_VARIABLE: Final = "_BROKERSIDE_COMPLETE"
 
 
@@ -213,7 +213,6 @@ class JoinedCommands(CommandGroup):
 def _write_log_tables(
     folders: Sequence[SourceFolder], out: Path, problems: Problems, advance: Callable[[int], None]
 ) -> Iterable[str]:
-    without_pandas()
     from spark_analysis.tables.log import write_log_tables
 
     return write_log_tables(folders, out, problems, advance)
@@ -230,6 +229,18 @@ def _write_log_tables(
 @click.version_option(package_name=PROGRAM, prog_name=PROGRAM)
 def brokerside() -> None:
     """Model the broker side of Apache Kafka offline: exact placement, and balance over very many clusters."""
+
+
+def say_when_compiling() -> None:
+    """Announce on a terminal, before the first loop is compiled, that this happens once for an installation."""
+    from broker.compiled import on_compilation  # Commands without loops start without numpy.
+
+    def say() -> None:
+        if sys.stderr.isatty():
+            sys.stderr.write(COMPILING + "\n")
+            sys.stderr.flush()
+
+    on_compilation(say)
 
 
 def complete() -> None:

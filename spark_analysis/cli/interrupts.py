@@ -1,11 +1,8 @@
 """Handle Ctrl-C before, during and after a command.
 
-What it decides: while modules are loaded, and when a command is done, an interrupt ends the process at once, in one
-line and with status 130: nothing is held that has to be given back, and an exception in the middle of an import
-would come out as anything. While a command works, an interrupt is KeyboardInterrupt, and the command clears up.
-
-Constraints: nothing heavy is imported here, as this is the first that the `brokerside` command loads. An interrupt
-that the parent process chose to ignore stays ignored.
+While modules are loaded, and when a command is done, an interrupt ends the process at once, in one line and with
+status 130: nothing is held that has to be given back, and an exception in the middle of an import would come out as
+anything. Nothing heavy is imported here, as this is the first that the `brokerside` command loads.
 """
 
 from __future__ import annotations

@@ -1,10 +1,7 @@
 """Append the tables of a run to a catalog, as `--into` of `brokerside fleet` and `brokerside report` asks.
 
-What it decides: the tables are those that the run wrote as Parquet, each appended to the table of its name. All is
-checked before the job runs, too, so that a wrong name and a run that is there already cost nothing.
-
-Constraints: Spark's own catalog in memory is refused, as it forgets the tables when the command ends. pyspark is
-imported only where it runs.
+The tables are those that the run wrote as Parquet, each appended to the table of its name. Spark's own catalog in
+memory is refused, as it forgets the tables when the command ends. pyspark is imported only where it runs.
 """
 
 from __future__ import annotations

@@ -1,17 +1,8 @@
 """Check the plan in a folder from the copy of its input: no solver is imported.
 
-What it decides: whether plan.json is feasible and at its bound, whether its batches and its way back are the plan's,
-and whether the copy is the input that the certificate names.
-
-Constraints: files are read as input: what cannot be read is an error, what is wrong is a fault.
-
-Example: a folder whose plan.json was edited gives "replicas: broker 3 holds 9, outside 7 to 8".
-
-Left out: Kafka's own parsing of the files (tests/kafka); the page, the tables beside the input, and answer.json. What
-each file is checked for says plan_files_check.py.
-
-Source: ours.
-"""
+It decides whether plan.json is feasible and at its bound, whether its batches and its way back are the plan's, and
+whether the copy is the input that the certificate names. Files are read as input: what cannot be read is an error,
+what is wrong is a fault."""
 
 from __future__ import annotations
 

@@ -23,7 +23,6 @@ from spark_analysis.answers.registry import QUESTIONS, Asked, asked_of
 from spark_analysis.cli.commands import PROGRAM
 from spark_analysis.cli.interrupts import ending_at_once
 from spark_analysis.cli.into import Sink, append_tables, check_sink, instant
-from spark_analysis.cli.start_up import without_pandas
 from spark_analysis.engines import Engine, LocalEngine, SparkEngine
 from spark_analysis.report.load import load_report
 from spark_analysis.report.model import Report, RunInfo
@@ -202,7 +201,6 @@ def is_local(engine: str, *, asks_for_spark: bool, is_small: bool) -> bool:
 def started_engine(*, local: bool, master: str | None, settings: Mapping[str, str], quiet: bool) -> Iterator[Engine]:
     """Yield the engine; with Spark, its session has the `settings` and ends with the block."""
     if local:
-        without_pandas()
         yield LocalEngine()
         return
     with ending_at_once():

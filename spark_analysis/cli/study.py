@@ -119,7 +119,7 @@ def _command(options: StudyOptions) -> str:
 
 def _write(out: Path, study: Study, rows: Sequence[Row], cells: Sequence[Cell], command: str) -> None:
     """Write the rows as CSV and Parquet, the cells as JSON, the chart and the page."""
-    from spark_analysis.tables.study_rows import write_parquet  # Late: pyarrow is loaded for --out alone.
+    from spark_analysis.studies import write_parquet  # Late: pyarrow is loaded for --out alone.
 
     out.mkdir(parents=True, exist_ok=True)
     write_parquet(rows, out / "rows.parquet")

@@ -1,17 +1,6 @@
 """Turn dumps into rows of one table, a fault row for each input or entry that cannot be used.
 
-What it decides: what is a fault. An input that cannot be used at all, and in the table of partitions each entry that
-was put aside, is a row with its `fault` and nulls; DROPMALFORMED leaves these rows out, FAILFAST ends the job at the
-first. The tables `rejects` and `inputs` are the account of all that was read: rows in = rows analysed + rows rejected,
-an unusable input being one row in, put aside; DROPMALFORMED does not shorten them.
-
-Constraints: one input is held at a time. Racks and sizes are the user's own files: a mistake in them is an error in
-every mode.
-
-Example: table_batches(request, [DumpInput("prod.txt", name="prod")]) yields Arrow batches of partitions.
-
-Source: sources/dumps.py, which reads each input.
-"""
+One input is held at a time. Racks and sizes are the user's own files: a mistake in them is an error in every mode."""
 
 from __future__ import annotations
 
@@ -26,9 +15,8 @@ from broker.errors import BrokersideError, InputError
 from placement.formats.parsed import ParsedDump, Reject
 from placement.formats.racks import RACKS_BYTES_MAX, Racks, read_racks
 from spark_analysis.data_sources.options import DROP, FAILFAST
-from spark_analysis.sources.dumps import DumpInput, read_named, with_racks, with_sizes
+from spark_analysis.sources.dumps import DumpInput, fault_of, read_named, unusable, with_racks, with_sizes
 from spark_analysis.sources.files import read_small_file
-from spark_analysis.sources.unusable import fault_of, unusable
 from spark_analysis.tables import schemas as tables
 from spark_analysis.tables.columns import Table
 from spark_analysis.tables.view_columns import ColumnRows, Constants, broker_columns, cluster_columns, partition_columns

@@ -1,15 +1,7 @@
 """Turn what kafka-consumer-groups printed into rows of one table of kafka_groups.
 
-What it decides: the files of one cluster are read together, since one says who is in a group and another what each
-holds. Faults are as in dump_rows.py: in each table a row for each entry of that table that was put aside, and for each
-file that cannot be used at all.
-
-Constraints: the files of one cluster are held at a time. Zones are the user's own file: a mistake in it is an error in
-every mode.
-
-Example: group_batches(request, [ClusterFiles("prod", ("groups.txt",), 0)])
-
-Source: placement/consumer/described_groups.py.
+The files of one cluster are read together, since one says who is in a group and another what each holds. The files of
+one cluster are held at a time. Zones are the user's own file: a mistake in it is an error in every mode.
 """
 
 from __future__ import annotations
@@ -26,10 +18,9 @@ from placement.formats.group_tables import GroupTable, GroupTables, OffsetRow, S
 from placement.formats.member_zones import MemberZones
 from spark_analysis.data_sources.dump_rows import account_batches, fault_batches, reject_text
 from spark_analysis.data_sources.options import DROP, FAILFAST
-from spark_analysis.sources.dumps import DumpInput
+from spark_analysis.sources.dumps import DumpInput, fault_of, unusable
 from spark_analysis.sources.files import check_readable
 from spark_analysis.sources.groups import read_groups, read_zones
-from spark_analysis.sources.unusable import fault_of, unusable
 from spark_analysis.tables.columns import Table
 from spark_analysis.tables.schemas import DESCRIBED_MEMBERS, DESCRIBED_OFFSETS, DESCRIBED_STATES
 from spark_analysis.tables.view_columns import BATCH_ROWS, ColumnRows, Constants

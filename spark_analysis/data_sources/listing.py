@@ -1,14 +1,7 @@
 """Find the files that the paths of a data source name, and group them by size into tasks.
 
-What it decides: what a path stands for. A pattern (*.txt, **) stands for what matches it, a directory for the files in
-it, with `recursive` those of its folders too. A metadata log is one input, whichever way it is named. Hidden files,
-whose names begin with "." or "_", are passed over in directories, as Spark does.
-
-Constraints: the driver asks for names and sizes only, and opens no file. A directory that cannot be listed is an input
-that cannot be read: a fault, not the end of the job. Pipes and devices are passed over in directories, refused by name.
-
-How: inputs keep the order in which they were named, and by name inside a directory. A task takes inputs one after
-another until they are about `TASK_BYTES` together; a compressed file counts as what it is likely to hold.
+The driver asks for names and sizes only, and opens no file. A directory that cannot be listed is an input that cannot
+be read: a fault, not the end of the job. Pipes and devices are passed over in directories, refused by name.
 
 Example:
     >>> [len(group) for group in grouped([InputFile("a", 40), InputFile("b", 30), InputFile("c", 90)], 64)]

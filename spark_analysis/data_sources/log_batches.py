@@ -1,17 +1,6 @@
 """Turn the chunks of a scan into one row per batch, with what its records add up to.
 
-What it decides: the columns of the table of batches. Counts, bytes and timestamps are those of `brokerside log stats`:
-of the records that were read, and 61 bytes for the header of a batch of magic 2.
-
-Constraints: a scan may cut a batch into several chunks, which begin with that batch again; it is one row, whose counts
-are sums.
-
-How: sums by NumPy, a row for each batch of a chunk; the last batch of a chunk waits for the next chunk.
-
-Example: [rows.count for rows in BatchRows().add(0, chunk)]
-
-Source: log/tools/stats.py.
-"""
+A scan may cut a batch into several chunks, which begin with that batch again; it is one row, whose counts are sums."""
 
 from __future__ import annotations
 

@@ -1,19 +1,8 @@
 """Find the segments below the paths of kafka_log, and the topic and partition of each by its folder's name.
 
-What it decides: which layout a folder has. A log directory has folders TOPIC-PARTITION with files OFFSET.log. Tiered
-storage has OFFSET-ID.log, raw in folders TOPIC-PARTITION or TOPIC-PARTITION-ID (LocalTieredStorage), or in chunks with
-a manifest OFFSET-ID.rsm-manifest beside them in folders TOPIC-ID/PARTITION (Aiven's remote storage manager). A segment
-in a folder of any other name is read, too; its topic and partition are null.
-
-Constraints: the driver lists folders and opens no file. Folders that a broker is to delete, does not own any more, or
-is only moving (-delete, -stray, -future) are passed over, as are files that are being replaced (.deleted, .swap): their
-records are elsewhere, too. A folder that cannot be listed, or is a link, is a segment that cannot be read: a fault, no
-end of the job.
-
-Example: log_segments(["/var/lib/kafka"]) finds /var/lib/kafka/orders-0/00000000000000000000.log of orders, 0.
-
-Left out: which of two copies of tiered records counts, where a leader copied a segment again; only the broker's
-remote log metadata says so.
+The driver lists folders and opens no file. Folders that a broker is to delete, does not own any more, or is only
+moving (-delete, -stray, -future) are passed over, as are files that are being replaced (.deleted, .swap): their
+records are elsewhere, too.
 
 Source: Kafka's UnifiedLog for log directories; org.apache.kafka.server.log.remote.storage.RemoteLogSegmentFileset
 (LocalTieredStorage) and io.aiven.kafka.tieredstorage.ObjectKeyFactory (May 2026) for tiered storage.

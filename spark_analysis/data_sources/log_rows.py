@@ -1,20 +1,7 @@
 """Turn segments into rows of one table of kafka_log: records, batches, damage, or the segments themselves.
 
-What it decides: what becomes a row. Every record of a batch that can be read is one; bytes that cannot be read are one
-row of damage, which among records and batches has only its place and `fault`. DROPMALFORMED leaves these out there,
-FAILFAST ends the job at the first. A segment that cannot be opened is damage as well. In the table of segments
-size_bytes = read_bytes + damaged_bytes.
-
-Constraints: columns all the way, no Python object a record; a batch of rows is bounded (log_columns.py). A raw segment
-is mapped, not read; of one in chunks about `WINDOW_BYTES` are held, more only for a batch that is larger.
-
-How: bytes come in windows (log/batches/scan.py reads one); an incomplete batch at the end of a window is put before the
-next one. Filters cut a window to the runs of batches that are wanted.
-
-Example: segment_batches(LogRequest(LOG_RECORDS, LOG_RECORDS.column_names, PERMISSIVE), [segment])
-
-Source: log.batches.scan.
-"""
+Columns all the way, no Python object a record; a batch of rows is bounded (log_columns.py). A raw segment is mapped,
+not read; of one in chunks about `WINDOW_BYTES` are held, more only for a batch that is larger."""
 
 from __future__ import annotations
 
@@ -25,6 +12,7 @@ from typing import Any, Final
 import attrs
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from broker.errors import BrokersideError, CorruptDataError, InputError
 from broker.units import MIB
@@ -35,7 +23,6 @@ from log.batches.scan import ScanOptions, scan
 from log.tools.sources import named_file
 from spark_analysis.data_sources.committed import Committed
 from spark_analysis.data_sources.log_batches import BatchRows
-from spark_analysis.data_sources.log_columns import OF_VALUES, pieces, taken
 from spark_analysis.data_sources.log_filter import LogFilter
 from spark_analysis.data_sources.log_listing import LogSegment
 from spark_analysis.data_sources.options import DROP, FAILFAST
@@ -220,3 +207,35 @@ def _of_faults(request: LogRequest, faults: Sequence[Fault]) -> Iterator[ColumnR
     names = ("position", "size_bytes", "base_offset", "is_torn_tail") if request.table == LOG_DAMAGE else ()
     values = {name: [getattr(fault, name) for fault in faults] for name in names}
     yield ColumnRows(len(faults), {**values, "fault": [fault.text for fault in faults]})
+
+
+PIECE_BYTES: Final = 64 * MIB  # Of Arrow's 2 GiB a column; what the JVM copies at once.
+OF_VALUES: Final = ("value", "headers")
+_OF_RECORDS: Final = (
+    "offset",
+    "timestamp",
+    "key_position",
+    "key_size",
+    "value_position",
+    "value_size",
+    "header_count",
+    "record_position",
+    "record_size",
+    "batch_index",
+)
+
+
+def taken(chunk: RecordColumns, rows: NDArray[np.int64] | slice) -> RecordColumns:
+    """Return some rows of a chunk."""
+    return attrs.evolve(chunk, **{name: getattr(chunk, name)[rows] for name in _OF_RECORDS})
+
+
+def pieces(chunk: RecordColumns) -> Iterator[RecordColumns]:
+    """Yield a chunk in pieces of at most `PIECE_BYTES` of records each."""
+    ends = np.cumsum(chunk.record_size, dtype=np.int64)
+    start = 0
+    while start < len(chunk):  # Each turn takes a record at least.
+        before = int(ends[start - 1]) if start else 0
+        stop = max(start + 1, int(np.searchsorted(ends, before + PIECE_BYTES, side="right")))
+        yield chunk if stop - start == len(chunk) else taken(chunk, slice(start, stop))
+        start = stop

@@ -1,16 +1,8 @@
 """Turn metadata logs into rows of one table: the state at moments, or the history as events.
 
-What it decides: which moments a log is shown at: those of the option `at`, or with `by_brokers` each one before the set
-of live brokers changed, or its end. A moment that is asked for twice is shown once.
-
-Constraints: a log is replayed once for its rows, and with `by_brokers` once before for its moments; the state at one
-moment is held at a time, with `by_brokers` at all of them. Faults are as in dump_rows.py: a log that cannot be used, or
-a record that was put aside, is a row with its `fault`.
-
-Example: metadata_batches(request, [DumpInput("__cluster_metadata-0", name="prod")])
-
-Source: log.metadata, for the replay, the moments and the events.
-"""
+It decides which moments a log is shown at: those of the option `at`, or with `by_brokers` each one before the set of
+live brokers changed, or its end. A log is replayed once for its rows, and with `by_brokers` once before for its
+moments; the state at one moment is held at a time, with `by_brokers` at all of them."""
 
 from __future__ import annotations
 
@@ -40,9 +32,8 @@ from log.tools.sources import metadata_files
 from placement.formats.parsed import ParsedDump, RowCounts
 from spark_analysis.data_sources.dump_rows import account_batches, view_rows
 from spark_analysis.data_sources.options import FAILFAST
-from spark_analysis.sources.dumps import DumpInput
+from spark_analysis.sources.dumps import DumpInput, fault_of, unusable
 from spark_analysis.sources.moments import MomentView, that_differ, what_changed
-from spark_analysis.sources.unusable import fault_of, unusable
 from spark_analysis.tables.columns import Table
 from spark_analysis.tables.schemas import CLUSTER_INPUTS, CLUSTER_REJECTS, METADATA_EVENTS
 from spark_analysis.tables.view_columns import ColumnRows, Constants

@@ -1,9 +1,6 @@
 """Check the options of a data source, each against what it allows.
 
-What it decides: the names of options and the text of a refusal. An option that a data source does not know is refused,
-since Spark itself says nothing about a misspelt one.
-
-Constraints: names are compared without regard to case, as Spark does.
+It gives the names of options and the text of a refusal. Names are compared without regard to case, as Spark does.
 
 Example:
     >>> given = GivenOptions.of("kafka_cluster", {"path": "/dumps", "mode": "failfast"}, ("mode",))

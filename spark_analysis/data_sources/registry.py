@@ -1,13 +1,6 @@
 """Register every data source and SQL function in a Spark session, with one call.
 
-Constraints: nothing of the session is configured.
-
-How: Spark sends a data source to its Python workers by name, so they must be able to import this package: installed
-beside them, or sent with `spark.addArtifacts` or spark-submit's --py-files.
-
-Example: register(spark); spark.read.format("kafka_cluster").load("dumps/*.txt")
-
-Source: pyspark.sql.DataSourceRegistration, 4.3.
+Nothing of the session is configured.
 """
 
 from __future__ import annotations

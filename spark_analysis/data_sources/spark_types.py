@@ -1,11 +1,7 @@
 """Turn a table's columns into Spark's schema, and check a schema that the user gives.
 
-What it decides: every column may be null in Spark, because the row of a fault has nulls. Comments and units are column
-metadata, under `comment` and `unit`; Spark shows the comment in DESCRIBE.
-
-How: a user's own schema chooses columns: those that it leaves out are not computed.
-
-Example: spark_schema_of(CLUSTER_PARTITIONS)["leader"].metadata["comment"]
+Every column may be null in Spark, because the row of a fault has nulls. Comments and units are column metadata, under
+`comment` and `unit`; Spark shows the comment in DESCRIBE.
 
 Source: Spark's docs on column metadata.
 """

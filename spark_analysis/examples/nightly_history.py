@@ -13,8 +13,8 @@ from pyspark.sql import functions as F
 from spark_analysis import register
 from spark_analysis.examples.got_worse import got_worse
 from spark_analysis.examples.usage import run
-from spark_analysis.frames.runs import with_run
 from spark_analysis.questions import balance
+from spark_analysis.sinks import with_run
 
 
 def append_night(spark: SparkSession, dumps: str, observed_at: datetime.datetime, history: str) -> None:

@@ -1,11 +1,4 @@
-"""Count replicas, leaders and bytes of a simulated cluster by broker, and describe many counted clusters as rows.
-
-How: the matrix of replicas of one placed cluster becomes counts at once and is released. Constraints are checked only
-where one can be broken: not where Kafka's own placer and the settings of the shape rule it out. The counts of many
-clusters become the rows of the tables in columns; figures are those of `placement` for `view_of` the cluster.
-
-Source: ours.
-"""
+"""Count replicas, leaders and bytes of a simulated cluster by broker, and describe many counted clusters as rows."""
 
 from __future__ import annotations
 

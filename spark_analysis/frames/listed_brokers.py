@@ -1,12 +1,8 @@
 """Tell rows of brokers from the rows of partitions among which they stand, and hold those of many clusters.
 
-What it decides: a row of brokers is marked by `OF_BROKER`, and its columns have names that begin with `BROKER_PREFIX`.
-The brokers of a cluster are regular if each is listed once and can be used, none is fenced, cordoned or shutting down,
-and they hold no more replicas than the partitions that are listed.
-
-Example: ListedBrokers.of(split(rows)[1], cluster, partition_replica_counts, is_regular)
-
-Source: views.py, which decides what a row of brokers means.
+A row of brokers is marked by `OF_BROKER`, and its columns have names that begin with `BROKER_PREFIX`. The brokers of a
+cluster are regular if each is listed once and can be used, none is fenced, cordoned or shutting down, and they hold no
+more replicas than the partitions that are listed.
 """
 
 from __future__ import annotations

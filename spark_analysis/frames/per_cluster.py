@@ -3,8 +3,6 @@
 Rows of one cluster meet in one task, spread by their keys and sorted by them, so that Python is called once a batch of
 Arrow. Rows of brokers meet them by the keys that both DataFrames have; a key that tells moments apart may be missing
 from the brokers, which are then those of every moment. A task holds the rows of one cluster and a batch besides.
-
-Example: per_cluster(Rows(partitions), MEASURES, measure_rows)
 """
 
 from __future__ import annotations

@@ -5,8 +5,6 @@ Members and partitions meet by the columns of `KEYS` that both DataFrames have, 
 the topics that its groups subscribe to. A member that cannot be used is a row with a `fault`, and its group is answered
 without it; a group that cannot be answered is a row with a `fault`. A topic that no partition names is a topic without
 metadata. What a group holds is known if `held` is null in no row of its members.
-
-Example: per_group(members, partitions, BALANCE, balance_rows, asked)
 """
 
 from __future__ import annotations

@@ -1,13 +1,8 @@
 """Compute the chance that partitions of each cluster of a DataFrame are leaderless, under min-ISR or lost.
 
-What it decides: for each cluster and event (any moment; one rack is down; power is back after a cut) the chance that
-some partition is in each state, its standard error, and how many are, on average and in 99 of 100 cases. Rows are those
-of the table `availability` of `brokerside fleet --ask availability`.
-
-How: as balance.py; draws depend on the seed and the cluster's name alone, so not on tasks or partitions.
-
-Source: placement/risks.
-"""
+It answers for each cluster and event (any moment; one rack is down; power is back after a cut) the chance that some
+partition is in each state, its standard error, and how many are, on average and in 99 of 100 cases. Rows are those of
+the table `availability` of `brokerside fleet --ask availability`."""
 
 from __future__ import annotations
 

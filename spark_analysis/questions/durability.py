@@ -1,11 +1,9 @@
 """Compute how often each cluster of a DataFrame loses data, and count its copysets, beside the fewest possible.
 
-What it decides: for each cluster and number of replicas, the distinct sets of brokers that hold all replicas of some
+It answers for each cluster and number of replicas, the distinct sets of brokers that hold all replicas of some
 partition (losing such a set at once loses a partition), the scatter widths of brokers (how many others can help to
-rebuild one), the fewest copysets that these widths allow, and the fewest at all; and, by `durability`, losses a year by
-independent losses of brokers and by power cuts, with what one broker takes over of another.
-
-How: as balance.py; the figures are those of `brokerside outage`, in its table `copysets`.
+rebuild one), the fewest copysets that these widths allow, and the fewest at all; and, by `durability`, losses a year
+by independent losses of brokers and by power cuts, with what one broker takes over of another.
 
 Source: placement/outages/copysets.py, after Cidon et al., USENIX ATC 2013.
 """

@@ -1,17 +1,8 @@
 """Assign the partitions of consumer groups as Kafka would, and measure balance, moves and lag.
 
-What it decides: for each group of a DataFrame of members, who gets which partition with one of Kafka's assignors
+It answers for each group of a DataFrame of members, who gets which partition with one of Kafka's assignors
 (`assignments`), how even that is beside the most even sizes and how many partitions move (`balance`), each move with
-its reason (`moves`), and how far groups are behind (`lag`). Answers are those of `brokerside groups assign`.
-
-Constraints: members are rows with `cluster`, `group`, `member_id` and `topics` (array of strings); `rack`,
-`instance_id` and `held` (array of TOPIC-PARTITION) count where they are there. Partitions are rows as for balance.py. A
-group that cannot be answered, and a refusal that Kafka's assignor would throw, is a row with a `fault`.
-
-How: many groups a task (frames/per_group.py); members stand in order of their ids.
-
-Source: placement/consumer.
-"""
+its reason (`moves`), and how far groups are behind (`lag`)."""
 
 from __future__ import annotations
 

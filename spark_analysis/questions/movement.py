@@ -1,38 +1,36 @@
 """Compute how little each cluster of a DataFrame must move: the least plan's replicas, leaders, bytes, and racks.
 
-What it decides: for each cluster and goal, what the least plan moves and what any plan moves at least, which together
-say whether the plan is proved least; and what is left to move before it and after it. Goals are those of the report:
-`balance` (replicas and leaders), `bytes` (even bytes), `leaders` (by reordering alone), `racks` (mend the rack rule
-alone). Rows are those of the table `plans` of `brokerside report`.
-
-Constraints: nothing is advised that a rule forbids: `refused` says why. Clusters of more than `PLANNED_PARTITIONS_MAX`
-partitions are refused, too: `brokerside plan` makes these.
-
-How: as balance.py, a cluster a task; the planner is that of `brokerside plan`.
+It answers for each cluster and goal, what the least plan moves and what any plan moves at least, which together say
+whether the plan is proved least; and what is left to move before it and after it. Nothing is advised that a rule
+forbids: `refused` says why.
 
 What changing the brokers costs is a question of its own, `costs`: brokers that join, one that leaves, a new rack.
 `moves` lists the partitions that the plan of one goal changes.
-
-Source: placement/planning.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Final
+from typing import Any, Final
 
 import attrs
+import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from broker.cluster import ClusterView
-from broker.errors import UsageError
+from broker.cluster import SIZE_UNKNOWN, ClusterView
+from broker.errors import RefusedError, UsageError
+from broker.row_flags import count_in_row
+from placement.planning.goal import as_targeted
+from placement.planning.plan import make_plan
+from placement.planning.reassignment import Reassignment
 from spark_analysis.answers.movement import COSTS, JOINING, cost_table
-from spark_analysis.frames.move_rows import move_table
 from spark_analysis.frames.per_cluster import Rows, per_cluster
 from spark_analysis.tables import schemas
-from spark_analysis.tables.advice_rows import BALANCE, GOALS, plan_rows
-from spark_analysis.tables.limits import check_listed
+from spark_analysis.tables.advice_rows import BALANCE, GOALS, is_moving, plan_rows, topics_with_observers
+from spark_analysis.tables.columns import KEY
+from spark_analysis.tables.limits import PLANNED_PARTITIONS_MAX, UNPLANNED, check_listed
+from spark_analysis.tables.lists import id_lists, leader_column
 from spark_analysis.tables.schemas import MOVED
 
 PLANS: Final = attrs.evolve(schemas.PLANS, grain="one row per cluster and goal: balance, bytes, leaders, racks")
@@ -99,3 +97,47 @@ def plan_table(view: ClusterView, goals: Collection[str] | None = None) -> pa.Ta
     rows = list(plan_rows(view, goals)) if view.partitions.count else []
     schema = [pa.field(field.name, field.type) for field in list(PLANS.arrow_schema())[2:]]
     return pa.Table.from_pylist(rows, schema=pa.schema(schema))
+
+
+_SCHEMA: Final = pa.schema([pa.field(field.name, field.type) for field in list(MOVED.arrow_schema())[len(KEY) :]])
+
+
+def move_table(view: ClusterView, goal: str) -> pa.Table:
+    """Return the partitions of one cluster that the least plan for a goal changes, in the order of the view.
+
+    Raises UsageError for a cluster of which not every partition is listed.
+    """
+    check_listed(view, "no plan can be made")
+    if not view.partitions.count:
+        return _SCHEMA.empty_table()
+    if view.partitions.count > PLANNED_PARTITIONS_MAX:
+        return _refused(goal, UNPLANNED)
+    base = as_targeted(view) if is_moving(view) else view
+    try:
+        plan = make_plan(base, attrs.evolve(GOALS[goal], exclude_topics=topics_with_observers(view)))
+    except (RefusedError, UsageError) as refused:
+        return _refused(goal, str(refused))
+    return pa.table(_columns(plan.reassignment, goal)).cast(_SCHEMA)
+
+
+def _refused(goal: str, why: str) -> pa.Table:
+    return pa.Table.from_pylist([{"goal": goal, "refused": why}], schema=_SCHEMA)
+
+
+def _columns(plan: Reassignment, goal: str) -> dict[str, Any]:
+    table, rows = plan.view.partitions, plan.rows
+    names: Any = pa.array([topic.name for topic in plan.view.topics], pa.string())
+    added = count_in_row(plan.added)
+    sizes = np.where(added > 0, plan.copy_bytes, 0)
+    return {
+        "goal": pa.array([goal] * plan.count, pa.string()),
+        "refused": pa.nulls(plan.count),
+        "topic": names.take(pa.array(table.topic_index[rows])),
+        "partition": table.partition_ids[rows],
+        "replicas": id_lists(plan.current),
+        "target_replicas": id_lists(plan.replicas),
+        "leader": pa.nulls(plan.count) if table.leader is None else leader_column(table.leader[rows]),
+        "target_leader": plan.replicas[:, 0],
+        "added_count": added,
+        "moved_bytes": pa.array(sizes * added, mask=sizes == SIZE_UNKNOWN),
+    }

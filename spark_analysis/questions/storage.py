@@ -1,26 +1,18 @@
 """Measure what logs and replicas take: bytes by topic, codec and broker, keys, and what a compaction would drop.
 
-What it decides:
 - `codecs`: batches, records, stored and unpacked bytes and the span of time, by topic, codec and magic, of the table
   `batches` of the data source kafka_log.
 - `keys`: distinct and missing keys, tombstones, bytes of keys and values by topic, of its table `records`.
 - `compaction`: what one cleaning pass would leave of each partition, to the byte, of its table `segments`; the last
   segment of each counts, or does not.
 - `held`: bytes of each topic on each broker, of rows of kafka_cluster that say sizes.
-The figures are those of `brokerside log stats` and of `brokerside report --sizes`.
-
-Constraints: a row with a `fault` counts in `rejected_count` of the answer's row, so that rows in = rows analysed + rows
-rejected. Control records are no user's: they count as records, but not among keys and values.
-
-How: `codecs` and `keys` are Spark's own aggregates; `compaction` reads the segments of a partition in one task, where
-the cleaner's own code builds what it would write and throws it away; `held` is as balance.py.
-
-Source: log/tools/stats.py, log/compaction/cleaner.py, placement/balance/loads.py.
+A row with a `fault` counts in `rejected_count` of the answer's row: rows in = rows analysed + rows rejected.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
@@ -28,10 +20,12 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from broker.cluster import ClusterView
-from broker.errors import UsageError
+from broker.errors import BrokersideError, InputError, UsageError
 from broker.units import TimeMs
-from spark_analysis.answers.held_rows import held_rows
-from spark_analysis.frames.compaction_rows import FOLDER, compaction_rows
+from log.tools.rework import estimate_of_files
+from log.tools.sources import named_file
+from spark_analysis.answers.storage import held_rows
+from spark_analysis.data_sources.log_listing import MANIFEST
 from spark_analysis.frames.inputs import chosen
 from spark_analysis.frames.log_inputs import (
     answer_schema,
@@ -163,3 +157,49 @@ def _least_time(name: str) -> Any:
 
 def _most_time(name: str) -> Any:
     return F.max(F.when(is_good() & (F.col(name) >= 0), F.col(name)))
+
+
+FOLDER: Final = "folder"
+
+
+def compaction_rows(
+    keys: Mapping[str, Any], segments: pa.Table, now_ms: TimeMs, *, include_active: bool = True
+) -> pa.Table:
+    """Return the row of one partition, with the keys of its group as Arrow scalars.
+
+    Without `include_active` the last segment is not read, and counts in nothing but `segment_count` and faults.
+    """
+    ordered = segments.sort_by([("base_offset", "ascending"), ("source", "ascending")])
+    faults = [fault for fault in ordered["fault"].to_pylist() if fault is not None]
+    row: dict[str, Any] = {"segment_count": ordered.num_rows}
+    try:
+        sources = [str(one) for one in ordered["source"].to_pylist()]
+        cleaned = sources if include_active else sources[:-1]
+        row |= {"fault": min(faults)} if faults else _estimate(cleaned, now_ms)
+    except BrokersideError as error:
+        row["fault"] = str(error)
+    documented = COMPACTION.arrow_schema()
+    extra = [pa.field(name, value.type) for name, value in keys.items() if name not in documented.names]
+    columns: list[Any] = [pa.array([keys[field.name].as_py()], field.type) for field in extra]
+    for field in documented:
+        value = keys[field.name].as_py() if field.name in keys else row.get(field.name)
+        columns.append(pa.array([value], field.type))
+    schema = pa.schema([*extra, *(pa.field(field.name, field.type) for field in documented)])
+    return pa.table(columns, schema=schema)
+
+
+def _estimate(sources: list[str], now_ms: TimeMs) -> dict[str, Any]:
+    for source in sources:
+        if Path(source).with_suffix(MANIFEST).exists():
+            raise InputError("a tiered segment in chunks, which no cleaner touches", source=source)
+    found = estimate_of_files([named_file(Path(source)) for source in sources], now_ms=now_ms)
+    return {
+        "bytes_before": found.stats.bytes_read,
+        "bytes_after": found.stats.bytes_written,
+        "bytes_dropped": found.bytes_saved,
+        "records_before": found.stats.records_read,
+        "records_after": found.stats.records_written,
+        "keyless_count": found.stats.keyless_count,
+        "distinct_key_count": found.distinct_key_count,
+        "is_complete": found.is_complete,
+    }

@@ -1,14 +1,7 @@
 """List what is wrong in each cluster of a DataFrame: broken constraints, and partitions in a bad state.
 
-What it decides: `violations` has a row per broken constraint with what is broken in words, of each kind and cluster the
-first ones by topic and partition; `partitions` has every partition with its states and the names of all that it
-breaks. Names and rows are those of the tables `violations` and `partitions` of `brokerside report`.
-
-Constraints: a state that the rows do not show is null, never false.
-
-How: as balance.py.
-
-Source: placement/balance/constraints.py and audit.py.
+`violations` has a row per broken constraint with what is broken in words, of each kind and cluster the first ones by
+topic and partition; A state that the rows do not show is null, never false.
 """
 
 from __future__ import annotations

@@ -11,7 +11,6 @@
 - overview: Say what was read, in words and totals.
 - moments: The moments of clusters that were dumped several times.
 - now: Count the partitions in each bad state now, and list them.
-- changes: Order the changes between two dumps.
 - distance: Group the clusters by how far they are from the best possible spread.
 - ranking: List the columns of the table of all clusters.
 - advice: Decide what to do next with one cluster.

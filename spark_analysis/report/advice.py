@@ -1,11 +1,7 @@
 """Decide what to do next with one cluster: least plans and what they gain, the worst outages, restarts, commands.
 
-What it decides: which plan is named first. Broken racks come first, then what needs replicas to move, then leaders. A
-figure has the accent where a plan brings it down and it was over the tolerance before; for racks always.
-
-Constraints: nothing but a gain has the accent. A plan that changes nothing, or that a rule forbids, has no command.
-What a report cannot say has its reason in its place.
-"""
+Nothing but a gain has the accent. A plan that changes nothing, or that a rule forbids, has no command. What a report
+cannot say has its reason in its place."""
 
 from __future__ import annotations
 

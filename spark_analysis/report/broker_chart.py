@@ -1,11 +1,8 @@
 """Show the brokers of one cluster in rack order: a chart of their loads, and a table of their numbers.
 
-What it decides: one panel each for replicas, leaders and bytes, on a common axis of brokers. The band behind spans what
-a broker of that rack holds at best, least to most; it is a line when the two differ by one. A bar is grey; the part
-above the band has the accent colour if it is more than the tolerated share of it.
-
-How: the bars of a panel are at most three paths, not an element a broker. One unseen bar a broker over all panels has
-a title with the broker's id and loads, which browsers show where the pointer rests, at any number of brokers.
+One panel each for replicas, leaders and bytes, on a common axis of brokers. The band behind spans what a broker of
+that rack holds at best, least to most; it is a line when the two differ by one. A bar is grey; the part above the band
+has the accent colour if it is more than the tolerated share of it.
 
 The table holds at most `BROKERS_MAX` rows, the brokers furthest from an equal share; fewer on a page of many clusters.
 """

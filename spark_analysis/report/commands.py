@@ -1,11 +1,9 @@
 """Build the commands that a report names for one cluster, with the inputs and options that the report was given.
 
-What it decides: which arguments name the cluster again: its DUMP, the options that complete it and, where the input
-describes several clusters, `--cluster`. Folders of answers are named after the cluster and the plan's goal.
-
-Constraints: every argument is quoted for a shell, as names of files, clusters and topics are other people's. A command
-with a character that cannot be seen is left out: what is copied from the page would not be what is meant.
-"""
+It decides which arguments name the cluster again: its DUMP, the options that complete it and, where the input
+describes several clusters, `--cluster`. Every argument is quoted for a shell, as names of files, clusters and topics
+are other people's. A command with a character that cannot be seen is left out: what is copied from the page would not
+be what is meant."""
 
 from __future__ import annotations
 

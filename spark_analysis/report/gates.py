@@ -1,10 +1,8 @@
 """Decide whether a report passes the gates that a script asks for with `--fail-on`.
 
-What it decides: a gate is the name of a state of partitions (leaderless, under-min-isr, …) or "uneven". A cluster fails
-the gate of a state if it has a partition in it, and "uneven" if more than the tolerated share of a quantity must move.
-
-Constraints: a state that the input does not show fails its gate, for nothing says that all is well; so does an input
-that cannot be used. Of moments of one cluster only the last is judged.
+A gate is the name of a state of partitions (leaderless, under-min-isr, …) or "uneven". A state that the input does not
+show fails its gate, for nothing says that all is well; so does an input that cannot be used. Of moments of one cluster
+only the last is judged.
 """
 
 from __future__ import annotations

@@ -1,12 +1,8 @@
 """Show which brokers share partitions, broker by broker in rack order.
 
-What it decides: up to `TABLE_BROKERS_MAX` brokers are a table with the numbers in it. More brokers are a picture of one
-cell a pair, in seven levels from nothing to the most; beyond `CELLS_MAX` brokers a side, a cell stands for several
-brokers and shows their mean.
-
-How: the picture is an indexed PNG of stored (uncompressed) blocks: a hundred brokers take 7 kB where an SVG rectangle a
-cell takes 600 kB, and the bytes do not depend on the machine's zlib. Its pixels are one colour at seven opacities,
-legible on a light page and on a dark one.
+Up to `TABLE_BROKERS_MAX` brokers are a table with the numbers in it. More brokers are a picture of one cell a pair, in
+seven levels from nothing to the most; beyond `CELLS_MAX` brokers a side, a cell stands for several brokers and shows
+their mean.
 
 Source: PNG specification (third edition), 11.2 (chunks); RFC 1950 and 1951 (stored blocks).
 """

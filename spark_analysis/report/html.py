@@ -1,9 +1,5 @@
 """Render the page from the templates beside this module: one file that loads nothing.
 
-Goals, most important first: nothing is loaded from outside, and nothing in the tables can run (a content security
-policy allows exactly this file's one style and one script, by hash); every text is escaped, with control characters
-written as escapes; the page reads without the script; equal reports give equal bytes.
-
 Source: W3C Content Security Policy Level 3; WCAG 2.2 (skip link, headings, contrast).
 """
 
@@ -24,7 +20,6 @@ from spark_analysis.report import (
     advice,
     answers,
     broker_chart,
-    changes,
     detail,
     distance,
     figures,
@@ -43,7 +38,7 @@ from spark_analysis.tables.limits import BYTES_TOLERANCE_PERCENT, OUTAGE_BROKERS
 
 _KINDS: Final = {"#": "num", "!": "name", "~": "wide"}
 _FORMATS: Final = (figures.count, figures.decimal, figures.percent, figures.plural, figures.ppm, figures.quantity)
-_MODULES: Final = (advice, answers, broker_chart, changes, detail, distance, glossary, moments, now, overview, ranking)
+_MODULES: Final = (advice, answers, broker_chart, detail, distance, glossary, moments, now, overview, ranking)
 
 
 def report_html(report: Report) -> str:

@@ -1,15 +1,7 @@
 """Read the Parquet tables of one run, without Spark, into the values of the report.
 
-What it decides: which clusters are shown in full (the first `DETAILED_CLUSTERS_MAX` by rank), which clusters of a fleet
-have a row (the first `ROWS_MAX`) and which are only counted, and how many rows of every list are shown.
-
-Goals, most important first: bounded memory (of a fleet of 10,000 clusters of 100 brokers only the brokers, topics and
-pairs of 200 are kept, and row groups without them not read); the whole count beside every shortened list; an object for
-each row that is shown, columns for what is counted.
-
-How: rows arrive in the order of the files; every list is sorted before it is cut, so the page does not depend on how
-the job was partitioned.
-"""
+It decides which clusters are shown in full (the first `DETAILED_CLUSTERS_MAX` by rank), which clusters of a fleet have
+a row (the first `ROWS_MAX`) and which are only counted, and how many rows of every list are shown."""
 
 from __future__ import annotations
 

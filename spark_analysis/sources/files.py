@@ -1,11 +1,6 @@
 """Read dumps and recipes in bounded pieces; no other module opens them.
 
-Goals, most important first: no file is held whole in memory unless it is small by contract; a file that cannot be read
-is one clear sentence.
-
-Constraints: only paths that the user gave are opened; nothing read from a file ever becomes a path.
-
-How: a file that begins as gzip or Zstandard does is decompressed while it is read, a piece at a time.
+Only paths that the user gave are opened; nothing read from a file ever becomes a path.
 """
 
 from __future__ import annotations

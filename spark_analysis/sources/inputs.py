@@ -1,14 +1,7 @@
 """Check the inputs that the arguments of `brokerside report` name, before Spark is started.
 
-What it decides: a mistake in the arguments ends the command: a file that is not there, two clusters of one name, no
-input that can be used. A damaged file beside good ones does not: the task that reads it puts it aside.
-
-Goals, most important first: a mistake is reported within a second, not after Spark's start; names in the report are
-short and never alike.
-
-How: the first 64 KiB of an input tell here whether its format is known, so nothing is parsed twice; the first input of
-a known format ends the search. Dumps whose file names begin with rising numbers, in one folder, are moments of one
-cluster.
+A mistake in the arguments ends the command: a file that is not there, two clusters of one name, no input that can be
+used. A damaged file beside good ones does not: the task that reads it puts it aside.
 """
 
 from __future__ import annotations
@@ -45,9 +38,9 @@ from spark_analysis.sources.dumps import (
     check_begins,
     is_empty,
     is_metadata,
+    none_usable,
 )
 from spark_analysis.sources.files import CHUNK_SIZE_BYTES, check_readable, read_small_file
-from spark_analysis.sources.unusable import none_usable
 
 STDIN: Final = "-"
 STDIN_NAME: Final = "stdin"  # What its cluster is called.

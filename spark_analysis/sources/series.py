@@ -1,10 +1,7 @@
 """Decide whether a dump is a later moment of the cluster of the dump before it, or a cluster of its own.
 
-What it decides: dumps whose file names begin with rising numbers (1-before.txt, 2-after.txt) are taken as moments of
-one cluster, unless they share no topic. Dumps that the user calls moments are moments.
-
-How: topics whose names begin with "__" do not count, as every cluster has __consumer_offsets; between dumps without any
-other topic the file names decide.
+Dumps whose file names begin with rising numbers (1-before.txt, 2-after.txt) are taken as moments of one cluster,
+unless they share no topic. Dumps that the user calls moments are moments.
 """
 
 from __future__ import annotations

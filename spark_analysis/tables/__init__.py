@@ -12,7 +12,6 @@
 - view_columns: Turn a ClusterView into the columns that data sources give to Spark, a batch at a time.
 - advice_rows: Turn the cluster of a dump into rows that say what to do next: plans, worst outages, restarts.
 - staging: Write what executors find into one file of rows per task and table; Spark receives only the file names.
-- study_rows: Hold the schema of the rows of a study, and write them as Parquet.
 - log: Write log files as Parquet tables, for `brokerside log dump --out`.
 - answers: Write the files of one answer, Parquet tables and texts, into a folder: each file whole.
 """

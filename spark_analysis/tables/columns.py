@@ -1,11 +1,6 @@
 """Define what a table is: a name, a grain, and columns with a type, a unit and a meaning.
 
-What it decides: the key that every table of clusters begins with, and the Arrow type of each short name of a type.
-
-Example: Table("pairs", "one row per pair", (*KEY, Column("broker_id", "int", "One broker"))).arrow_schema().
-
-Left out: the tables themselves (schemas.py, schemas.txt).
-"""
+It gives the key that every table of clusters begins with, and the Arrow type of each short name of a type."""
 
 from __future__ import annotations
 

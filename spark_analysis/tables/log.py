@@ -4,8 +4,6 @@ The arrays of a scan go to Parquet without a Python object a record; a row group
 small ones. The folder must be empty or new, and is so again if the tables cannot be finished. Damage is passed over, to
 the table `damages`. Values are most of the bytes: Snappy takes half of Zstandard's CPU time for them, and they get no
 dictionary, which none of them would fill; offsets and timestamps are differences.
-
-Example: in DuckDB, select decode(key), count(*) from 'tables/records.parquet' group by 1 order by 2 desc
 """
 
 from __future__ import annotations

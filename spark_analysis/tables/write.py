@@ -6,11 +6,6 @@ gives the files of the attempts that counted their final names, in the order of 
 and units are in the file three times: as Arrow field metadata, as Spark column metadata under `comment` and `unit`,
 and, for other readers, as the JSON in the file's key `brokerside.columns`.
 
-Example: `arrow_to_table(rows, RACKS, Path("out"))` writes out/tables/racks/part-00000.parquet; in DuckDB
-    select decode(value) from parquet_kv_metadata('out/tables/racks/*.parquet') where decode(key) = 'brokerside.columns'
-
-Left out: file systems that are not mounted. With executors on several machines all of them must see `out`.
-
 Source: Spark 4.3.0 ParquetReadSupport and DataType.json for the key of Spark's own schema.
 """
 

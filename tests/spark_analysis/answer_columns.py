@@ -8,10 +8,10 @@ from typing import Final
 from spark_analysis.answers.availability import AVAILABILITY
 from spark_analysis.answers.durability import COPYSETS, DURABILITY
 from spark_analysis.frames.answering import answer_table
-from spark_analysis.frames.hit_rows import HIT
-from spark_analysis.frames.move_rows import MOVED
 from spark_analysis.frames.per_group import answer_columns
 from spark_analysis.questions import balance, movement, outages, storage, violations
+from spark_analysis.questions.movement import MOVED
+from spark_analysis.questions.outages import HIT
 from spark_analysis.tables import schemas
 from spark_analysis.tables.columns import Column, Table
 

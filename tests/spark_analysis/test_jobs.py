@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 from broker.errors import InputError
 from spark_analysis.engines import LocalEngine, SparkEngine
 from spark_analysis.fleet.generate import Fleet
-from spark_analysis.jobs import OF_CLUSTERS, analyse_dumps, analyse_fleet, task_count
+from spark_analysis.jobs import OF_CLUSTERS, analyse_dumps, analyse_fleet
 from spark_analysis.session.progress import progress
 from spark_analysis.sources.dumps import DumpInput
 from spark_analysis.tables import schemas
@@ -80,10 +80,6 @@ def test_nothing_of_a_run_is_left_beside_its_tables(fleet_out: Path) -> None:
     assert {path.name for path in (fleet_out / "tables").iterdir()} == {table.name for table in schemas.TABLES}
 
 
-def test_tasks_depend_on_the_number_of_clusters_alone() -> None:
-    assert [task_count(clusters) for clusters in (1, 7, 200, 8_000, 33_334)] == [1, 7, 8, 8, 33]
-
-
 def test_a_fleet_writes_every_table(fleet_out: Path) -> None:
     out = fleet_out
     counts = {table.name: len(rows(out, table)) for table in schemas.TABLES}
@@ -94,14 +90,6 @@ def test_a_fleet_writes_every_table(fleet_out: Path) -> None:
     assert (counts["inputs"], counts["rejects"], counts["changes"]) == (1, 0, 0)
     assert min(counts["measures"], counts["racks"], counts["violations"], counts["pairs"]) > 0
     assert sorted(row["rank"] for row in clusters) == list(range(1, 21))
-
-
-def test_both_placers_placed_the_same_topics(fleet_out: Path) -> None:
-    out = fleet_out
-    of_placer = {"classic": [], "striped": []}  # type: dict[str, list[tuple[Any, ...]]]
-    for row in rows(out, schemas.TOPICS):
-        of_placer[row["placer"]].append((row["cluster_id"], row["topic"], row["partition_count"], row["size_bytes"]))
-    assert sorted(of_placer["classic"]) == sorted(of_placer["striped"]) != []
 
 
 def test_the_multiregion_dumps_are_compared(tmp_path: Path) -> None:
@@ -145,23 +133,6 @@ def write_dumps(folder: Path) -> tuple[Path, Path]:
     return good, error
 
 
-def test_an_answer_that_holds_nothing_is_a_reject_beside_a_dump_that_can_be_used(tmp_path: Path) -> None:
-    good, error = write_dumps(tmp_path)
-    analyse_dumps(LocalEngine(), [DumpInput(str(error)), DumpInput(str(good))], None, tmp_path / "out", progress=QUIET)
-    (reject,) = rows(tmp_path / "out", schemas.REJECTS)
-    assert reject["source"] == str(error)
-    assert [row["cluster_id"] for row in rows(tmp_path / "out", schemas.CLUSTERS)] == [1]
-    sums = [(row["rows_in"], row["rows_rejected"]) for row in rows(tmp_path / "out", schemas.INPUTS)]
-    assert sums == [(1, 1), (2, 0)]
-
-
-def test_answers_that_hold_nothing_end_the_job_when_there_is_nothing_else(tmp_path: Path) -> None:
-    _, error = write_dumps(tmp_path)
-    with pytest.raises(InputError, match="Cruise Control answered with an error"):
-        analyse_dumps(LocalEngine(), [DumpInput(str(error))] * 2, None, tmp_path / "out", progress=QUIET)
-    assert not (tmp_path / "out").exists()
-
-
 def test_a_file_of_sizes_that_cannot_be_used_ends_the_job_before_a_table_is_written(tmp_path: Path) -> None:
     """The user has given it for this very cluster; a dump of no use beside it changes nothing."""
     good, bad = write_dumps(tmp_path)
@@ -170,11 +141,6 @@ def test_a_file_of_sizes_that_cannot_be_used_ends_the_job_before_a_table_is_writ
         analyse_dumps(LocalEngine(), inputs, None, tmp_path / "out", progress=QUIET)
     assert str(caught.value).startswith(f"{bad}:1: ")
     assert not (tmp_path / "out").exists()
-
-
-def test_a_missing_input_is_found_before_an_engine_works(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"none\.txt: cannot be read: no such file or directory$"):
-        analyse_dumps(None, [DumpInput(str(tmp_path / "none.txt"))], None, tmp_path / "out")  # type: ignore[arg-type]  # Not reached.
 
 
 class Elsewhere(LocalEngine):

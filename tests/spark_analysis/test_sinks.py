@@ -79,14 +79,6 @@ def test_a_run_is_appended_once(spark: SparkSession, schema: str, rows: DataFram
     assert spark.table("history.second").count() == 1
 
 
-def test_every_table_that_has_rows_of_the_run_is_named(spark: SparkSession, schema: str, rows: DataFrame) -> None:
-    tables = dict.fromkeys(("first", "second", "third"), rows)
-    sinks.append_all(spark, tables, schema, run=NIGHTS[1])
-    sinks.append_all(spark, {"first": rows, "third": rows}, schema, run=NIGHTS[0])
-    with pytest.raises(UsageError, match=r"^tables first, third of history have rows of run 'night-21' on 2026-11-21"):
-        sinks.append_all(spark, tables, schema, run=NIGHTS[0])
-
-
 def test_files_of_an_append_that_was_killed_before_the_catalog_knew_their_day_are_not_doubled(
     spark: SparkSession, schema: str, rows: DataFrame, tmp_path: Path
 ) -> None:
@@ -101,22 +93,6 @@ def test_files_of_an_append_that_was_killed_before_the_catalog_knew_their_day_ar
     spark.sql(f"alter table {schema}.clusters drop partition (day = date'2026-11-22')")
     sinks.append(rows, f"{schema}.clusters", run=NIGHTS[1])
     assert spark.table(f"{schema}.clusters").groupBy("run_id").count().count() == 2
-
-
-def test_a_check_makes_no_folder(spark: SparkSession, schema: str, rows: DataFrame, tmp_path: Path) -> None:
-    sinks.append_all(spark, {"clusters": rows, "others": rows}, schema, run=NIGHTS[0])
-    before = sorted(path.name for path in tmp_path.rglob("*"))
-    with pytest.raises(UsageError, match="has no column 'more'"):
-        sinks.append_all(spark, {"clusters": rows, "others": rows.withColumn("more", F.lit(1))}, schema, run=NIGHTS[1])
-    assert sorted(path.name for path in tmp_path.rglob("*")) == before
-
-
-def test_an_append_of_no_rows_makes_no_folder_of_the_day(
-    spark: SparkSession, schema: str, rows: DataFrame, tmp_path: Path
-) -> None:
-    for night in NIGHTS:
-        sinks.append(rows.limit(0), f"{schema}.clusters", run=night)
-    assert list((tmp_path / "history/clusters").glob("day=*")) == []
 
 
 @pytest.mark.parametrize(

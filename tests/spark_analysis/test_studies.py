@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from replication.studies import Study, rows_of
-from spark_analysis.studies import study_rows
-from spark_analysis.tables.study_rows import STUDY_SCHEMA, table_of
+from spark_analysis.studies import STUDY_SCHEMA, study_rows, table_of
 
 
 @pytest.mark.spark

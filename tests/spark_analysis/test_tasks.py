@@ -16,11 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from broker.errors import UsageError
-from placement.balance.audit import partition_states, rack_audit
-from placement.balance.loads import loads
 from placement.balance.measures import Best, Shares
 from placement.balance.reachable import FREE
-from placement.balance.topic_spread import topic_spread
 from placement.formats.racks import read_racks
 from spark_analysis import tasks
 from spark_analysis.fleet.count import count_placed, describe_placed
@@ -36,7 +33,7 @@ from spark_analysis.tables.limits import VIOLATIONS_MAX
 from spark_analysis.tables.staging import TaskWriter
 from spark_analysis.tables.view_rows import count_pairs, describe_view
 from spark_analysis.tables.write import COUNT_FOLDER
-from spark_analysis.tasks import RESULT_SCHEMA, Task, dumps_task, fleet_task, parts_by_size
+from spark_analysis.tasks import RESULT_SCHEMA, Task, dumps_task, fleet_task
 from tests.placement.formats.samples import PRINTED
 from tests.spark_analysis.fleet.test_fleet import RACKS, SEEDS, recipe
 
@@ -109,37 +106,6 @@ def test_a_simulated_cluster_is_described_as_its_view_would_be(
     assert found == {"racks": []} | expected
 
 
-def test_counts_are_those_of_placement() -> None:
-    cluster = make_cluster(Fleet.of(recipe(5, fenced=0.9)), 0)
-    view = view_of(cluster, place_cluster(cluster, "striped", seed=5), "test")
-    row = one(describe_view(view))
-    held, spread, states = loads(view), topic_spread(view), partition_states(view)
-    assert cluster.fenced.any()
-    assert held.brokers.leader_count is not None
-    assert [broker["leader_count"] for broker in row["brokers"]] == held.brokers.leader_count.tolist()
-    assert [topic["replica_moves"] for topic in row["topics"]] == spread.replica_moves.tolist()
-    assert states.under_replicated is not None
-    assert row["under_replicated_count"] == states.under_replicated.size > 0
-    assert row["rack_count"] == rack_audit(view).rack_count == len(row["racks"])
-
-
-def test_a_fenced_broker_leads_nothing() -> None:
-    cluster = make_cluster(Fleet.of(recipe(5, fenced=0.9)), 0)
-    row = described(cluster, "striped", 5)
-    fenced = [broker for broker in row["brokers"] if broker["fenced"]]
-    assert fenced
-    assert {broker["leader_count"] for broker in fenced} == {0}
-    assert sum(broker["replica_count"] for broker in fenced) >= row["under_replicated_count"] > 0
-
-
-def test_violations_are_listed_up_to_a_hundred_of_each_kind_and_counted_whole() -> None:
-    cluster = make_cluster(Fleet.of(recipe(5, fenced=0.9)), 0)
-    row = described(cluster, "striped", 5)
-    kinds = [violation["constraint"] for violation in row["violations"]]
-    assert all(kinds.count(kind) <= VIOLATIONS_MAX for kind in kinds)
-    assert row["violation_count"] >= len(kinds) > 0
-
-
 @settings(max_examples=12)
 @given(SEEDS)
 def test_pairs_are_counted_as_a_plain_loop_does(seed: int) -> None:
@@ -173,11 +139,6 @@ def test_measures_are_each_clusters_own_and_leave_out_what_is_unknown() -> None:
         (2, "z", "broker", "replicas", 2, 3, 0, 3, "1", 1),
     ]
     assert tables[schemas.FACTS]["uneven"].to_pylist() == [2 / 6, 0.0, 1 / 3]
-
-
-def test_a_null_where_none_may_stand_is_refused() -> None:
-    with pytest.raises(UsageError, match=r"^table facts: column cluster may not be null$"):
-        tables_of([ClusterRows(["x"], {}, {}, ())])
 
 
 def test_rows_stand_in_order_of_cluster_and_placer(tmp_path: Path) -> None:
@@ -269,28 +230,6 @@ def test_partitions_and_counts_of_a_real_dump_agree(tmp_path: Path, path: Path) 
         assert len(row["racks"]) == len(row["replicas"])
 
 
-def test_a_fleet_lists_partitions_only_where_asked_for(tmp_path: Path) -> None:
-    fleet = Fleet.of(recipe(5, fenced=0.5))
-    results_of(fleet_task(fleet, run_root(tmp_path / "without")), 0, 1)
-    results_of(fleet_task(fleet, run_root(tmp_path / "with"), partitions=True), 0, 1)
-    assert written(tmp_path / "without", schemas.PARTITIONS) == []
-    rows, facts = written(tmp_path / "with", schemas.PARTITIONS), written(tmp_path / "with", schemas.FACTS)
-    assert len(rows) == sum(row["partition_count"] for row in facts)
-    assert sum(row["under_replicated"] for row in rows) == sum(row["under_replicated_count"] for row in facts) > 0
-
-
-def test_inputs_of_no_series_are_not_compared(tmp_path: Path) -> None:
-    path = tmp_path / "1.txt"
-    path.write_text(DESCRIBE.format(1, "1,2"), encoding="utf-8")
-    inputs = [[(0, DumpInput(str(path)))], [(1, DumpInput(str(path)))]]
-    root = run_root(tmp_path / "run")
-    assert "changes" not in {row["table"] for row in results_of(dumps_task(inputs, root, None, None), 0, 1)}
-    assert [(row["cluster_id"], row["previous_cluster_id"]) for row in written(root, schemas.FACTS)] == [
-        (0, None),
-        (1, None),
-    ]
-
-
 def test_sizes_fill_the_bytes_of_the_brokers_and_the_log_directories(tmp_path: Path) -> None:
     root = run_root(tmp_path)
     dump = DumpInput(str(PRINTED / "topics-describe.txt"), sizes=str(PRINTED / "log-dirs.txt"))
@@ -303,49 +242,3 @@ def test_sizes_fill_the_bytes_of_the_brokers_and_the_log_directories(tmp_path: P
     assert pq.read_table(root / "facts").to_pylist()[0]["size_bytes"] == sum(row["size_bytes"] for row in held) > 0
     inputs = [(row["format"], row["cluster_count"]) for row in pq.read_table(root / "inputs").to_pylist()]
     assert inputs == [("kafka-topics", 1), ("kafka-log-dirs", 0)]
-
-
-@pytest.mark.parametrize("text", ["", "no dump\n"])
-def test_an_input_of_no_known_format_is_a_failure_that_says_why(tmp_path: Path, text: str) -> None:
-    path = tmp_path / "bad.txt"
-    path.write_text(text, encoding="utf-8")
-    root = run_root(tmp_path / "run")
-    row, *files = results_of(dumps_task([[(4, DumpInput(str(path)))]], root, None, None), 0)
-    assert row["failure"]["input_index"] == 4
-    assert row["failure"]["source"] == str(path)
-    assert row["failure"]["what"]
-    assert not row["failure"]["is_fatal"]
-    assert row["file"] is None
-    assert {each["table"] for each in files} == {"inputs", "rejects"}
-    (account,) = written(root, schemas.INPUTS)
-    assert account["fault"].startswith(f"{path}:")
-    (reject,) = written(root, schemas.REJECTS)
-    assert (reject["source"], reject["reason"]) == (str(path), row["failure"]["what"])
-
-
-def test_an_answer_of_a_known_format_that_holds_nothing_is_accounted_for(tmp_path: Path) -> None:
-    path = tmp_path / "error.json"
-    path.write_text('{"errorMessage": "not ready"}', encoding="utf-8")
-    root = run_root(tmp_path / "run")
-    (failure,) = (
-        row["failure"]
-        for row in results_of(dumps_task([[(0, DumpInput(str(path)))]], root, None, None), 0)
-        if row["failure"]
-    )
-    assert not failure["is_fatal"]
-    (reject,) = written(root, schemas.REJECTS)
-    assert reject["reason"].startswith("Cruise Control answered with an error")
-    assert "not ready" in reject["value"]
-    (account,) = written(root, schemas.INPUTS)
-    assert (account["rows_in"], account["rows_analysed"], account["rows_rejected"], account["cluster_count"]) == (
-        1,
-        0,
-        1,
-        0,
-    )
-
-
-def test_parts_hold_successive_dumps_up_to_a_size() -> None:
-    assert parts_by_size([1] * 5, 2) == (range(2), range(2, 4), range(4, 5))
-    assert parts_by_size([9, 0, 9], 2) == (range(1), range(1, 2), range(2, 3))
-    assert parts_by_size([64], 64) == parts_by_size([65], 64) == (range(1),)

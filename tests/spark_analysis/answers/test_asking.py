@@ -7,14 +7,13 @@ import json
 from pathlib import Path
 
 import attrs
-import numpy as np
 import pyarrow as pa
 import pytest
 
 from broker.cluster import ClusterView
 from broker.errors import UsageError
 from spark_analysis.answers.question import Assumption, Question
-from spark_analysis.answers.registry import QUESTIONS, Asked, asked_of, load_question
+from spark_analysis.answers.registry import QUESTIONS, asked_of, load_question
 from spark_analysis.engines import LocalEngine
 from spark_analysis.fleet.generate import Fleet, make_clusters
 from spark_analysis.fleet.place import place_cluster
@@ -122,11 +121,6 @@ def test_what_makes_no_sense_is_one_sentence(given: tuple[str, ...], sentence: s
     assert (ran.status, ran.sentence) == (2, f"brokerside: {sentence}")
 
 
-def test_an_assumption_that_nobody_makes_names_those_there_are() -> None:
-    with pytest.raises(UsageError, match=r"^--assume speed=1: durability assumes "):
-        asked_of(("durability",), ("speed=1",))
-
-
 @pytest.mark.parametrize("text", ["x", "nan", "inf", "-1", "11", "1e309", "1 year", "10%", ""])
 def test_an_assumption_is_a_number_within_its_limits(text: str) -> None:
     one = Assumption("n", 1, "A number", "things", low=0, high=10)
@@ -152,37 +146,6 @@ def test_an_assumption_that_counts_is_whole_and_its_limits_are_readable(
     with pytest.raises(UsageError) as caught:
         asked_of((question,), (given,))
     assert str(caught.value) == f"--assume {given}: allowed is {allowed}"
-
-
-@pytest.mark.parametrize("name", QUESTIONS)
-def test_every_assumption_that_counts_is_whole(name: str) -> None:
-    counts = {"draws", "seed", "joining", "groups", "members", "topics"}
-    for one in load_question(name).assumptions:
-        assert one.whole == (one.name in counts), one.name
-
-
-def test_an_assumption_given_twice_is_refused() -> None:
-    with pytest.raises(UsageError) as caught:
-        asked_of(("availability",), ("seed=1", "draws=64", "seed=2"))
-    assert str(caught.value) == "--assume seed=2: seed is given already, as seed=1"
-
-
-def test_a_number_of_numpy_is_a_number() -> None:
-    question = load_question("availability")
-    values = question.values({"draws": np.float64(128.0), "seed": np.int64(3)})
-    assert (values["draws"], values["seed"]) == (128.0, 3.0)
-
-
-@pytest.mark.parametrize(("value", "shown"), [(3, "3"), (3.0, "3.0"), ("many", "'many'"), (None, "None")])
-def test_a_value_in_a_program_is_refused_without_naming_an_option(value: object, shown: str) -> None:
-    with pytest.raises(UsageError) as caught:
-        load_question("availability").values({"draws": value})
-    assert str(caught.value) == f"assumption draws is {shown}; allowed is a whole number from 64 to 1,048,576, in draws"
-
-
-def test_a_question_asked_twice_is_asked_once() -> None:
-    assert [one.name for one in asked_of(("durability", "durability"), ())] == ["durability"]
-    assert Asked("durability", {}).question is load_question("durability")
 
 
 def test_placers_replace_those_of_the_recipe(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import gzip
 import json
 import os
 import re
@@ -16,17 +15,15 @@ import attrs
 import pytest
 
 from broker.cli import run
-from broker.errors import InputError
 from spark_analysis.cli.commands import brokerside
 from spark_analysis.engines import LocalEngine
 from spark_analysis.jobs import analyse_dumps
-from spark_analysis.report.in_process import report_tables
 from spark_analysis.sources.dumps import DumpInput, read_named
 from spark_analysis.tables import schemas
 from spark_analysis.tables.write import read_table
 from spark_analysis.tasks import Task
 from tests.spark_analysis.bad_inputs import GOOD, GOOD_ROWS, PACKED, UNUSABLE
-from tests.spark_analysis.test_jobs import MULTIREGION, QUIET
+from tests.spark_analysis.test_jobs import QUIET
 
 Capture = pytest.CaptureFixture[str]
 
@@ -87,17 +84,6 @@ def test_a_file_of_no_use_is_a_fault_row_and_a_warning_beside_good_ones(report: 
     assert "\nbrokerside_inputs_unusable 1\n" in Path("out/report.prom").read_text()
 
 
-def test_json_names_the_fault_and_stands_alone_on_standard_output(report: Callable[..., Ran]) -> None:
-    Path("bad.gz").write_bytes(PACKED[:-20])
-    ran = report("good.txt", "bad.gz", "--json")
-    said = json.loads(ran.out)
-    assert (said["input_count"], said["unusable_input_count"], said["cluster_count"]) == (2, 1, 1)
-    assert said["unusable_inputs"] == [{"source": "bad.gz", "fault": rows("inputs")[1]["fault"]}]
-    assert [(one["source"], one["line"]) for one in said["rejects"]] == [("bad.gz", None)]
-    assert said == json.loads(Path("out/report.json").read_text())
-    assert ran.err.count("warning") == 2
-
-
 def test_strict_and_a_gate_fail_for_a_file_of_no_use(report: Callable[..., Ran]) -> None:
     """Of a cluster that could not be read nothing says that all is well."""
     Path("bad.txt").write_bytes(b"")
@@ -125,14 +111,6 @@ def test_files_of_no_use_alone_are_one_sentence_and_status_2(report: Callable[..
     assert not Path("out").exists()
 
 
-def test_empty_files_alone_are_a_filtered_describe_that_found_nothing(report: Callable[..., Ran]) -> None:
-    for name in ("a", "b"):
-        Path(name).write_bytes(b"\n")
-    ran = report("a", "b")
-    assert (ran.status, ran.err) == (0, "")
-    assert [line.split(" is empty")[0] for line in ran.out.splitlines()] == ["a", "b"]
-
-
 @pytest.mark.parametrize(
     "words",
     [
@@ -148,25 +126,6 @@ def test_a_file_that_an_argument_names_and_that_is_not_there_is_status_2(
     assert (ran.status, ran.out) == (2, "")
     assert ran.err == "brokerside: gone.txt: cannot be read: no such file or directory\n"
     assert not Path("out").exists()
-
-
-def test_a_racks_file_that_is_not_there_is_status_2(report: Callable[..., Ran]) -> None:
-    ran = report("good.txt", "other.txt", "--racks", "gone.csv")
-    assert (ran.status, ran.out) == (2, "")
-    assert "gone.csv" in ran.err
-    assert not Path("out").exists()
-
-
-def test_a_dump_cut_off_in_the_middle_gives_what_it_holds_and_its_last_line_is_put_aside(
-    report: Callable[..., Ran],
-) -> None:
-    whole = (MULTIREGION / "1-baseline.txt").read_bytes()
-    Path("cut.txt").write_bytes(whole[: whole.index(b"Replicas:", 600) + 3])
-    assert report("good.txt", "cut.txt").status == 0
-    account = next(row for row in rows("inputs") if row["source"] == "cut.txt")
-    assert account["rows_in"] == account["rows_analysed"] + account["rows_rejected"]
-    assert (account["rows_rejected"], account["fault"]) == (1, None)
-    assert [row["source"] for row in rows("rejects")] == ["cut.txt"]
 
 
 class Vanishing(LocalEngine):
@@ -210,44 +169,6 @@ def test_a_moment_of_no_use_is_passed_over_and_the_next_is_compared_with_the_one
         ("1-moment", None), ("3-moment", 0),
     ]  # fmt: skip
     assert {(row["from_cluster"], row["to_cluster"]) for row in rows("changes")} == {("1-moment", "3-moment")}
-
-
-def test_files_that_were_given_for_a_cluster_of_no_use_are_said_to_be_idle(report: Callable[..., Ran]) -> None:
-    Path("bad.txt").write_bytes(b"hello\n")
-    assert report("good.txt", "bad.txt", "--sizes", "bad=other.txt").status == 0
-    assert rows("inputs")[1]["notes"] == ["other.txt, given for this cluster, was not read"]
-
-
-@pytest.mark.deep
-def test_one_damaged_file_among_300_changes_no_row_of_the_others(report: Callable[..., Ran]) -> None:
-    for number in range(300):
-        Path(f"d{number:03}.gz").write_bytes(gzip.compress(GOOD))
-    names = [f"d{number:03}.gz" for number in range(300)]
-    assert report(*names).status == 0
-    whole = {table.name: rows(table.name) for table in schemas.TABLES}
-    Path("d123.gz").write_bytes(gzip.compress(GOOD)[:-9])
-    assert report(*names).status == 0
-    for table in schemas.TABLES:
-        if table.name in ("inputs", "rejects", "pairs"):  # Pairs are those of the first 200 clusters.
-            continue
-        without = [row for row in whole[table.name] if row.get("cluster_id") != 123]
-        ranks = {"rank": None} if table.name == "clusters" else {}
-        assert [row | ranks for row in rows(table.name)] == [row | ranks for row in without], table.name
-    assert [row["source"] for row in rows("inputs") if row["fault"]] == ["d123.gz"]
-    assert [row for row in rows("inputs") if row["source"] != "d123.gz"] == [
-        row for row in whole["inputs"] if row["source"] != "d123.gz"
-    ]
-
-
-def test_the_library_accounts_for_a_file_of_no_use_and_refuses_when_there_is_nothing_else(
-    report: Callable[..., Ran],
-) -> None:
-    del report
-    Path("bad.txt").write_bytes(b"hello\n")
-    tables = report_tables(["good.txt", "bad.txt"])
-    assert [fault is None for fault in tables["inputs"]["fault"].to_pylist()] == [True, False]
-    with pytest.raises(InputError, match=r"^bad\.txt:1: not a dump of a known format"):
-        report_tables(["bad.txt"])
 
 
 def test_a_pipe_is_not_waited_for_and_is_a_fault_row_among_others(report: Callable[..., Ran]) -> None:

@@ -13,7 +13,6 @@ from spark_analysis.cli.commands import brokerside
 from spark_analysis.sources.inputs import dump_inputs, standard_input, with_sizes_of
 
 MULTIREGION = Path(__file__).parents[2] / "real_data" / "multiregion"
-RACKS = MULTIREGION.parent / "multiregion-racks.csv"
 
 
 def test_a_dump_takes_the_name_of_its_file_or_the_one_given() -> None:
@@ -51,20 +50,6 @@ def test_an_empty_filtered_describe_is_said_to_be_well_with_status_0(
     out = capsys.readouterr().out
     assert out.startswith(f"{dump} is empty: with a filter such as --under-replicated-partitions, kafka-topics")
     assert not (tmp_path / "out").exists()
-
-
-def test_a_dump_behind_many_blanks_is_not_called_empty(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    dump = tmp_path / "blanks.txt"
-    dump.write_text("\n" * 200_000 + (MULTIREGION / "3-west-region-stopped.txt").read_text())
-    assert run(brokerside, "brokerside", ["report", str(dump), "--quiet", "--out", str(tmp_path / "out")]) == 0
-    assert "1 cluster" in capsys.readouterr().out
-
-
-def test_the_title_of_a_page_counts_inputs_which_may_have_no_cluster(tmp_path: Path) -> None:
-    assert run(brokerside, "brokerside", ["report", str(MULTIREGION), "--quiet", "--out", str(tmp_path / "out")]) == 0
-    page = (tmp_path / "out" / "report.html").read_text()
-    assert "<h1>1-baseline, 2-one-west-broker-stopped, 3-west-region-stopped and 7 more inputs</h1>" in page
-    assert "Dumps of 6 clusters, from 10 inputs" in page
 
 
 def test_a_pattern_and_a_directory_stand_for_their_files_and_a_metadata_log_for_itself(tmp_path: Path) -> None:
@@ -124,39 +109,3 @@ def test_every_shipped_recipe_is_listed(capsys: pytest.CaptureFixture[str]) -> N
     listed = [line.split()[0] for line in capsys.readouterr().out.splitlines()]
     assert "demo" in listed
     assert listed == sorted(listed)
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        (b"hello\nworld\n", "not a dump of a known format"),
-        (b'{"version":1,"partitions":[]}', "nothing"),
-        (b'{"errorMessage":"no windows"}', "Cruise Control answered with an error"),
-    ],
-)
-def test_an_input_of_no_use_is_one_line_and_status_2_before_spark_starts(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: bytes, message: str
-) -> None:
-    dump = tmp_path / "dump.txt"
-    dump.write_bytes(text)
-    status = run(brokerside, "brokerside", ["report", str(dump), "--out", str(tmp_path / "out")])
-    err = capsys.readouterr().err
-    assert status == 2
-    assert err.count("\n") == 1
-    assert message in err
-    assert str(dump) in err
-    assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.parametrize(
-    ("path", "message"),
-    [
-        ("/nowhere/dump.txt", "/nowhere/dump.txt: cannot be read: no such file or directory"),
-        ("/dev/null", "/dev/null: not a regular file; executors read files, so save its content to one first"),
-    ],
-)
-def test_what_is_no_file_is_said_before_spark_starts(
-    capsys: pytest.CaptureFixture[str], path: str, message: str
-) -> None:
-    assert run(brokerside, "brokerside", ["report", path]) == 2
-    assert capsys.readouterr().err == f"brokerside: {message}\n"

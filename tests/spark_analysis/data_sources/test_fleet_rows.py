@@ -9,15 +9,14 @@ import pyarrow as pa
 import pytest
 
 from broker.errors import BrokersideError
-from spark_analysis.data_sources.fleet_rows import FleetRequest, fleet_batches, ranges
-from spark_analysis.data_sources.kafka_fleet import OPTIONS, chosen_recipe
+from spark_analysis.data_sources.kafka_fleet import OPTIONS, FleetRequest, chosen_recipe, fleet_batches, ranges
 from spark_analysis.data_sources.options import GivenOptions
 from spark_analysis.fleet.generate import Fleet, make_clusters
 from spark_analysis.fleet.place import place_cluster
 from spark_analysis.fleet.reading import load_recipe
 from spark_analysis.fleet.views import view_of
 from spark_analysis.tables import schemas
-from spark_analysis.tables.schemas import FLEET_PARTITIONS, FLEET_TABLES
+from spark_analysis.tables.schemas import FLEET_TABLES
 from spark_analysis.tables.view_rows import every_partition
 
 
@@ -40,13 +39,6 @@ def test_each_cluster_is_there_as_each_placer_places_it() -> None:
     assert sum(row["replica_count"] for row in brokers) == sum(row["replica_count"] for row in clusters)
     assert sum(row["leader_count"] for row in brokers) == len(partitions)
     assert all(row["leader"] == row["replicas"][0] and len(set(row["racks"])) == 3 for row in partitions[:100])
-
-
-def test_rows_do_not_depend_on_tasks() -> None:
-    recipe = attrs.evolve(load_recipe("uneven-racks"), cluster_count=3)
-    tasks = ranges(FLEET_PARTITIONS, recipe)
-    assert [list(task) for task in tasks] == [[0], [1], [2]]
-    assert [row for task in tasks for row in rows("brokers", task)] == rows("brokers", range(3))
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import os
 from pathlib import Path
 from typing import Any
 
@@ -53,31 +52,6 @@ def test_rows_in_are_rows_out_and_faults(files: list[Path], form: str) -> None:
     (fault,) = (row for row in found if row["fault"] is not None)
     assert fault["fault"].startswith(f"{path}:")
     assert {name for name, value in fault.items() if value is not None} == {"source", "fault"}
-
-
-def test_the_account_of_all_files_adds_up(files: list[Path]) -> None:
-    account = rows(files, "inputs")
-    total = sum(len(rows_of(printed(form))) for form in DAMAGED)
-    assert sum(row["rows_in"] for row in account) == total + 2  # Two files cannot be used at all.
-    assert all(row["rows_in"] == row["rows_analysed"] + row["rows_rejected"] for row in account)
-    assert sum(row["rows_rejected"] for row in account) == len(rows(files, "rejects")) == 5
-    assert sum(row["fault"] is not None for row in account) == 2
-    assert all(row["cluster_count"] == (row["fault"] is None) for row in account)
-
-
-def test_files_that_cannot_be_used_are_faults_of_each_table(files: list[Path]) -> None:
-    for table in TABLE_OF.values():
-        texts = [row["fault"] for row in rows(files, table) if row["fault"] is not None]
-        assert len(texts) == 3, table
-        assert sum("not what kafka-consumer-groups --describe prints" in text for text in texts) == 1
-        assert sum("gone.txt: cannot be read: no such file or directory" in text for text in texts) == 1
-
-
-def test_a_pipe_is_a_fault_and_is_not_waited_for(tmp_path: Path) -> None:
-    pipe = tmp_path / "pipe.txt"
-    os.mkfifo(pipe)
-    (row,) = rows([pipe])
-    assert row["fault"] == f"{pipe}: not a regular file; executors read files, so save its content to one first"
 
 
 def test_faults_are_left_out_or_end_the_job_as_the_mode_says(files: list[Path]) -> None:

@@ -27,11 +27,6 @@ def test_a_directory_stands_for_its_files_without_hidden_ones(tmp_path: Path) ->
     assert paths(tmp_path / "**/*.txt") == [*inside, str(tmp_path / "day/c.txt")]
 
 
-def test_a_name_with_an_equals_sign_is_a_path_like_any_other(tmp_path: Path) -> None:
-    dump = write(tmp_path / "day=2026-11-23" / "prod.txt", "x")
-    assert paths(tmp_path / "day=*" / "*.txt") == [str(dump)]
-
-
 def test_a_metadata_log_is_one_input_however_it_is_named(tmp_path: Path) -> None:
     log = KRAFT / "__cluster_metadata-0"
     assert paths(KRAFT) == [str(KRAFT)]
@@ -80,20 +75,7 @@ def test_a_pipe_is_passed_over_and_refused_by_name(tmp_path: Path) -> None:
         paths(tmp_path / "pipe")
 
 
-def test_a_link_to_nothing_is_listed_for_its_reader_to_say_so(tmp_path: Path) -> None:
-    write(tmp_path / "a.txt", "x")
-    os.symlink(tmp_path / "gone.txt", tmp_path / "b.txt")
-    assert paths(tmp_path) == [str(tmp_path / "a.txt"), str(tmp_path / "b.txt")]
-    assert [file.size_bytes for file in input_files([str(tmp_path)])] == [1, 0]
-
-
 def test_tasks_take_inputs_until_they_are_full_and_a_large_one_has_its_own() -> None:
     files = [InputFile(str(place), size) for place, size in enumerate((30, 30, 10, 200, 5, 5))]
     assert [[file.path for file in group] for group in grouped(files, 64)] == [["0", "1"], ["2"], ["3"], ["4", "5"]]
     assert grouped([], 64) == []
-
-
-def test_a_compressed_dump_counts_as_what_it_is_likely_to_hold(tmp_path: Path) -> None:
-    for name in ("a.txt", "b.txt.gz", "c.txt.zst"):
-        write(tmp_path / name, "x" * 10)
-    assert [file.size_bytes for file in input_files([str(tmp_path)])] == [10, 160, 160]

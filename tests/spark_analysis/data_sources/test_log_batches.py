@@ -14,14 +14,11 @@ from log.batches.record_columns import RecordColumns
 from log.batches.scan import scan
 from spark_analysis.data_sources.log_batches import BatchRows
 from spark_analysis.data_sources.log_filter import LogFilter
-from spark_analysis.data_sources.log_rows import LogRequest, segment_batches
-from spark_analysis.data_sources.options import DROP, PERMISSIVE
+from spark_analysis.data_sources.options import DROP
 from spark_analysis.tables.schemas import LOG_BATCHES
 from spark_analysis.tables.view_columns import Constants
 from tests.log.samples import DIRECTORY, SAMPLES, write_sample
 from tests.spark_analysis.data_sources.logs import batches_of, rows, tier
-
-NAMES = ("base_offset", "last_offset", "record_count", "min_timestamp_ms", "max_timestamp_ms", "is_control", "position")
 
 
 def plain(folder: Path) -> list[dict[str, Any]]:
@@ -115,10 +112,3 @@ def test_damage_is_a_row_unless_it_is_dropped_and_a_filter_leaves_out_batches(tm
     assert rows(tmp_path, table="batches", mode=DROP) == [row for row in found if row["fault"] is None]
     few = rows(tmp_path, table="batches", wanted=LogFilter(start_offset=40, end_offset=50))
     assert [row["base_offset"] for row in few] == [39, 42, 45, 48]
-
-
-def test_only_the_chosen_columns_are_made(tmp_path: Path) -> None:
-    write_sample("none", tmp_path)
-    request = LogRequest(LOG_BATCHES, ("codec", "size_bytes"), PERMISSIVE)
-    assert list(segment_batches(request, [])) == []
-    assert set(NAMES) <= set(LOG_BATCHES.column_names)

@@ -8,20 +8,14 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-import attrs
 import pytest
 
 from broker.errors import InputError
-from broker.ids import Offset, ProducerEpoch, ProducerId
-from log.batches.build import BatchSpec, build_batch
-from log.batches.fill import ROWS_MAX
-from log.batches.header_table import as_array, walk
+from broker.ids import ProducerEpoch, ProducerId
+from log.batches.build import BatchSpec
 from log.partition.partition_log import PartitionLog
-from log.record import Record
-from log.segments.txn_index import AbortedTransaction
 from log.storage import FileStorage
-from spark_analysis.data_sources import log_columns, log_rows
-from spark_analysis.data_sources.committed import Committed
+from spark_analysis.data_sources import log_rows
 from spark_analysis.data_sources.log_filter import LogFilter
 from spark_analysis.data_sources.log_listing import log_segments
 from spark_analysis.data_sources.log_rows import LogRequest, segment_batches
@@ -59,17 +53,6 @@ def test_a_tiered_segment_in_chunks_holds_the_same_records(
     found, local = rows(tmp_path / "remote"), rows(plain)
     assert [row.pop("source") for row in found] != [row.pop("source") for row in local]
     assert found == local
-
-
-@pytest.mark.parametrize("compressed", [False, True])
-def test_the_last_chunk_may_be_as_large_as_the_others(plain: Path, tmp_path: Path, compressed: bool) -> None:
-    path = sorted(plain.glob("*.log"))[0]
-    for each in set(plain.glob("*.log")) - {path}:
-        each.unlink()
-    size_bytes = path.stat().st_size
-    divisor = next(each for each in range(2, size_bytes) if size_bytes % each == 0)
-    tier(plain, tmp_path / "remote", compressed=compressed, chunk_bytes=size_bytes // divisor)
-    assert [row["offset"] for row in rows(tmp_path / "remote", mode=FAILFAST)] == [row["offset"] for row in rows(plain)]
 
 
 def test_a_chunk_of_another_size_than_its_manifest_says_is_a_fault(plain: Path, tmp_path: Path) -> None:
@@ -119,22 +102,6 @@ def test_a_segment_cut_in_the_middle_gives_what_is_before_and_a_row_that_says_wh
     assert (damage["position"], damage["is_torn_tail"], damage["size_bytes"]) == (end, True, len(data) - 10 - end)
 
 
-def test_bytes_in_are_bytes_read_and_bytes_damaged(plain: Path, tmp_path: Path) -> None:
-    paths = sorted(plain.glob("*.log"))
-    for path, where in ((paths[0], 150), (paths[2], 300)):
-        data = bytearray(path.read_bytes())
-        data[where] ^= 0xFF
-        path.write_bytes(data)
-    paths[1].unlink()
-    paths[1].symlink_to(tmp_path / "nowhere")
-    found = rows(plain, table="segments")
-    assert [row["size_bytes"] for row in found] == [0 if path == paths[1] else path.stat().st_size for path in paths]
-    assert all(row["size_bytes"] == row["read_bytes"] + row["damaged_bytes"] for row in found)
-    assert [row["source"] for row in found if row["fault"] is not None] == [str(path) for path in paths[:3]]
-    assert sum(row["record_count"] for row in found) == len([row for row in rows(plain) if row["fault"] is None])
-    assert len(rows(plain, table="damage")) == len([row for row in rows(plain) if row["fault"] is not None]) == 3
-
-
 def test_a_linked_folder_is_a_fault_and_not_passed_over(plain: Path, tmp_path: Path) -> None:
     logs = tmp_path / "logs"
     logs.mkdir()
@@ -148,16 +115,6 @@ def test_a_linked_folder_is_a_fault_and_not_passed_over(plain: Path, tmp_path: P
     shutil.copytree(plain, logs / "topic-0")
     assert [row["topic"] for row in rows(logs) if row["fault"] is None] == ["topic"] * len(rows(plain))
     assert len(rows(logs)) == len(rows(plain)) + 1
-
-
-def test_a_batch_that_is_read_in_several_chunks_counts_once(tmp_path: Path) -> None:
-    count = ROWS_MAX + 10
-    (tmp_path / "many-0").mkdir()
-    path = tmp_path / "many-0" / f"{0:020d}.log"
-    path.write_bytes(build_batch(BatchSpec(), [Record(Offset(number), START_MS, None, b"") for number in range(count)]))
-    (row,) = rows(tmp_path, table="segments")
-    assert (row["batch_count"], row["record_count"], row["end_offset"]) == (1, count, count)
-    assert row["read_bytes"] == row["size_bytes"] == path.stat().st_size
 
 
 @pytest.mark.parametrize(
@@ -220,16 +177,6 @@ def test_tiered_segments_may_overlap_so_the_next_one_bounds_none(plain: Path, tm
     assert found == [(offset, name) for name in names for offset in (2, 3)]
 
 
-def test_each_batch_of_rows_holds_as_many_records_as_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "many-0").mkdir()
-    records = [Record(Offset(number), START_MS, None, b"value") for number in range(10)]
-    (tmp_path / "many-0" / f"{0:020d}.log").write_bytes(build_batch(BatchSpec(), records))
-    (size_bytes,) = {row["size_bytes"] for row in rows(tmp_path)}
-    monkeypatch.setattr(log_columns, "PIECE_BYTES", 3 * size_bytes)
-    request = LogRequest(LOG_RECORDS, ("offset",), FAILFAST)
-    assert [batch.num_rows for batch in segment_batches(request, log_segments([str(tmp_path)]))] == [3, 3, 3, 1]
-
-
 @pytest.mark.parametrize("has_snapshot", [True, False])
 @pytest.mark.parametrize("sample", ["transactions", "none", "compacted-transactions"])
 def test_read_committed_gives_what_a_consumer_gets(tmp_path: Path, sample: str, has_snapshot: bool) -> None:
@@ -262,16 +209,6 @@ def test_read_committed_ends_at_the_first_open_transaction(tmp_path: Path, has_s
     assert [row["offset"] for row in rows(tmp_path, read_committed=True)] == list(range(first))
 
 
-def test_only_transactional_batches_can_be_aborted() -> None:
-    """As consumer.internals.CompletedFetch.isBatchAborted of the Java client asks first (4.3.1)."""
-    aborted = AbortedTransaction(ProducerId(9), Offset(0), Offset(9), Offset(0))
-    plain = BatchSpec(producer_id=ProducerId(9), producer_epoch=ProducerEpoch(0), base_sequence=0)
-    specs = [plain, attrs.evolve(plain, is_transactional=True)]
-    built = [build_batch(spec, [Record(Offset(place), START_MS, None, b"")]) for place, spec in enumerate(specs)]
-    data = as_array(b"".join(built))
-    assert Committed((aborted,), 100).mask(walk(data, 0, len(data), True)).tolist() == [True, False]
-
-
 def test_read_committed_works_in_tiered_storage_with_its_indexes(tmp_path: Path) -> None:
     write_sample("transactions", tmp_path / "local")
     tier(tmp_path / "local" / DIRECTORY, tmp_path / "remote")
@@ -285,22 +222,6 @@ def test_a_folder_that_is_gone_before_its_transactions_are_read_is_a_fault_of_ea
     request = LogRequest(LOG_RECORDS, LOG_RECORDS.column_names, PERMISSIVE, read_committed=True)
     found = [row for batch in segment_batches(request, segments) for row in batch.to_pylist()]
     assert [row["fault"] for row in found] == [f"{plain}: cannot be read: no such file or directory"] * len(segments)
-
-
-def test_a_sequence_goes_on_at_0_after_the_largest_int(tmp_path: Path) -> None:
-    log = PartitionLog.open(FileStorage(tmp_path), DIRECTORY, CONFIG, now_ms=START_MS)
-    spec = BatchSpec(producer_id=ProducerId(9), producer_epoch=ProducerEpoch(0), base_sequence=2**31 - 2)
-    append(log, spec, 0)
-    log.close(now_ms=START_MS)
-    assert [row["sequence"] for row in rows(tmp_path)] == [2**31 - 2, 2**31 - 1, 0]
-
-
-def test_without_values_keys_and_all_numbers_are_there(plain: Path) -> None:
-    found = rows(plain, values=False)
-    assert {(row["value"], row["headers"]) for row in found} == {(None, None)}
-    assert [(row["offset"], row["key"], row["size_bytes"]) for row in found] == [
-        (row["offset"], row["key"], row["size_bytes"]) for row in rows(plain)
-    ]
 
 
 def test_a_folder_that_cannot_be_listed_is_a_fault(

@@ -9,11 +9,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from broker.errors import UsageError
 from placement.formats.racks import read_racks
-from spark_analysis.answers.availability import AVAILABILITY
-from spark_analysis.answers.durability import DURABILITY
 from spark_analysis.answers.registry import asked_of
 from spark_analysis.engines import LocalEngine
-from spark_analysis.frames.answering import answer_table
 from spark_analysis.jobs import analyse_dumps
 from spark_analysis.questions import availability, durability
 from spark_analysis.sources.dumps import DumpInput
@@ -55,11 +52,3 @@ def test_an_assumption_is_checked_before_any_job(spark: SparkSession) -> None:
         availability.availability(partitions, assume={"draws": 3.0})
     with pytest.raises(UsageError, match=r"^availability has no assumption 'speed'; it has draws, seed, "):
         availability.availability(partitions, assume={"speed": 3.0})
-
-
-def test_a_row_has_the_documented_columns(spark: SparkSession) -> None:
-    frame = availability.availability(spark.createDataFrame(ONE, ONE_SCHEMA))
-    assert frame.columns == ["cluster", *answer_table(AVAILABILITY, ["cluster"]).column_names]
-    assert {row["event"] for row in frame.collect()} == {"moment", "power cut"}
-    frame = durability.durability(spark.createDataFrame(ONE, ONE_SCHEMA))
-    assert frame.columns == ["cluster", *answer_table(DURABILITY, ["cluster"]).column_names]

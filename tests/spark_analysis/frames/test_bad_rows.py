@@ -9,7 +9,6 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from broker.errors import UsageError
 from spark_analysis.questions import (
     availability,
     balance,
@@ -143,87 +142,6 @@ def test_odd_rows_are_no_faults_and_end_no_job(odd: DataFrame, name: str) -> Non
     assert faults_of(found(ASKED[name](odd))) == {}
 
 
-@pytest.mark.parametrize("name", ASKED)
-def test_no_rows_give_no_rows(spark: SparkSession, name: str) -> None:
-    empty = spark.createDataFrame([], COLUMNS)
-    brokers = spark.createDataFrame([], "cluster string, broker_id int")
-    assert ASKED[name](empty).collect() == ASKED[name](empty, brokers).collect() == []
-
-
-@pytest.mark.parametrize("name", ASKED)
-def test_a_missing_column_is_named(bad: DataFrame, name: str) -> None:
-    for column in ("cluster", "topic", "partition", "replicas"):
-        with pytest.raises(UsageError, match=f"^the DataFrame of partitions has no column '{column}'; it has "):
-            ASKED[name](bad.drop(column))
-    with pytest.raises(UsageError, match=r"^the DataFrame of brokers has no column 'broker_id'; it has cluster$"):
-        ASKED[name](bad, bad.select("cluster"))
-
-
-@pytest.mark.parametrize(
-    ("changed", "sentence"),
-    [
-        ("cast(partition as string) partition", "column 'partition' of the DataFrame of partitions is string; int is "
-         "needed"),
-        ("cast(partition as double) partition", "column 'partition' of the DataFrame of partitions is double; int is "
-         "needed"),
-        ("1 topic", "column 'topic' of the DataFrame of partitions is int; string is needed"),
-        ("'1,2' replicas", "column 'replicas' of the DataFrame of partitions is string; array<int> is needed"),
-        ("array('1') isr", "column 'isr' of the DataFrame of partitions is array<string>; array<int> is needed"),
-        ("map('a', 1) cluster", "column 'cluster' of the DataFrame of partitions is map<string,int>; it cannot tell "
-         "clusters apart"),
-        ("cast(cluster as binary) cluster", "column 'cluster' of the DataFrame of partitions is binary; it cannot tell "
-         "clusters apart"),
-        ("'t' Topic", "the DataFrame of partitions has 2 columns that Spark cannot tell apart: topic, Topic"),
-    ],
-)  # fmt: skip
-def test_a_column_of_another_type_is_named(bad: DataFrame, changed: str, sentence: str) -> None:
-    kept = [name for name in bad.columns if name != changed.split()[-1]]
-    frame = bad.selectExpr(*kept, changed)
-    for ask in ASKED.values():
-        with pytest.raises(UsageError) as caught:
-            ask(frame)
-        assert str(caught.value) == sentence
-
-
-def test_keys_of_brokers_have_the_type_of_those_of_partitions(spark: SparkSession, bad: DataFrame) -> None:
-    with pytest.raises(UsageError) as caught:
-        balance.measures(bad, spark.sql("select 7 cluster, 1 broker_id"))
-    assert str(caught.value) == (
-        "column 'cluster' is string in the DataFrame of partitions and int in that of brokers; cast one"
-    )
-
-
-@pytest.mark.parametrize("name", ASKED)
-def test_a_number_too_large_for_kafka_is_a_fault_that_names_the_column(spark: SparkSession, name: str) -> None:
-    wide = {
-        "partition": ("{} partition", "column 'partition'"),
-        "leader": ("{} leader", "column 'leader'"),
-        "replicas": ("array({}, 1L) replicas", "a list in column 'replicas'"),
-        "isr": ("array(1L, {}) isr", "a list in column 'isr'"),
-    }
-    frame = spark.createDataFrame([row("good"), *(row(column) for column in wide)], COLUMNS)
-    given = [text.format(f"if(cluster = '{column}', 1099511627776, 1L)") for column, (text, _) in wide.items()]
-    rows = found(ASKED[name](frame.selectExpr("cluster", "topic", *given)))
-    said = " has the value 1099511627776; allowed are numbers up to 2,147,483,647"
-    expected = {column: (where + said, 1) for column, (_, where) in wide.items()}
-    number = "topic 't': partition is 1099511627776; allowed are whole numbers from 0 to 10000000"
-    assert faults_of(rows) == expected | {"partition": (number, 1)}
-
-
-@pytest.mark.parametrize("name", ASKED)
-def test_a_cluster_without_a_name_is_a_fault_whatever_it_lists(spark: SparkSession, name: str) -> None:
-    frame = spark.createDataFrame([*GOOD, row(None), row(None, partition=1), row(None, topic="u")], COLUMNS)
-    rows = found(ASKED[name](frame))
-    assert [(one["fault"], one["rejected_count"]) for one in rows if one["cluster"] is None] == [
-        ("3 rows cannot be used; one of them: 3 without cluster", 3)
-    ]
-    assert [one for one in rows if one["cluster"] is not None] == found(ASKED[name](frame.where("cluster = 'good'")))
-    brokers = spark.sql("select cast(null as string) cluster, 1 broker_id")
-    faults = [(one["fault"], one["rejected_count"]) for one in found(ASKED[name](frame, brokers)) if one["fault"]]
-    assert ("brokers without cluster: 1", 0) in faults
-    assert len(faults) == 2
-
-
 def test_min_isr_below_1_is_a_fault(spark: SparkSession) -> None:
     frame = spark.createDataFrame([row()], COLUMNS).withColumn("min_insync_replicas", F.lit(0))
     (one,) = balance.clusters(frame).collect()
@@ -298,30 +216,7 @@ def test_groups_on_odd_partitions_end_no_job(odd: DataFrame, members: DataFrame,
     assert set(faults) == (no_zones if name == "changes" else set())
 
 
-@pytest.mark.parametrize("name", OF_GROUPS)
-def test_groups_of_a_cluster_without_a_name_are_faults(
-    spark: SparkSession, bad: DataFrame, members: DataFrame, name: str
-) -> None:
-    partitions = bad.where("cluster = 'good'").unionByName(spark.createDataFrame([row(None)], COLUMNS))
-    unnamed = spark.createDataFrame([(None, "g", "m", ["t"], "a", []), (None, "g", "n", ["t"], "a", [])], MEMBERS)
-    rows = found(OF_GROUPS[name](members.where("cluster = 'good'").unionByName(unnamed), partitions))
-    said = sorted((row["fault"], row["rejected_count"]) for row in rows if row["cluster"] is None)
-    of_partitions = [("1 without cluster", 1)] if name == "changes" else []
-    assert said == [*of_partitions, ("2 rows cannot be used; one of them: 2 without cluster", 2)]
-    assert {row["fault"] for row in rows if row["cluster"] == "good"} == {None}
-
-
 def test_traffic_of_a_cluster_without_racks_is_not_known_instead_of_none(bad: DataFrame, members: DataFrame) -> None:
     (one,) = traffic.clusters(members.where("cluster = 'good'"), bad.where("cluster = 'good'").drop("racks")).collect()
     fault = "no replica of cluster 'good' is in a known rack, so that nothing is known of zones"
     assert (one["fault"], one["rejected_count"], one["produce_count"]) == (fault, 2, None)
-
-
-def test_a_column_of_members_that_is_missing_or_wrong_is_named(bad: DataFrame, members: DataFrame) -> None:
-    for ask in OF_GROUPS.values():
-        for column in ("cluster", "group", "member_id", "topics"):
-            with pytest.raises(UsageError, match=f"^the DataFrame of members has no column '{column}'; it has "):
-                ask(members.drop(column), bad)
-        with pytest.raises(UsageError, match=r"^column 'topics' of the DataFrame of members is string; array<string>"):
-            ask(members.withColumn("topics", F.lit("t")), bad)
-        assert ask(members.limit(0), bad.limit(0)).collect() == []

@@ -6,20 +6,15 @@ import datetime
 from pathlib import Path
 from typing import Any
 
-import pytest
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
-from broker.errors import UsageError
 from placement.formats.racks import read_racks
 from spark_analysis import register
-from spark_analysis.data_sources.spark_types import spark_schema_of
 from spark_analysis.engines import LocalEngine
 from spark_analysis.jobs import analyse_dumps, analyse_fleet
 from spark_analysis.questions import balance
 from spark_analysis.sources.dumps import DumpInput
 from spark_analysis.tables import schemas
-from spark_analysis.tables.schemas import CLUSTER_PARTITIONS
 from spark_analysis.tables.write import read_table
 from tests.spark_analysis.data_sources.dumps import MULTIREGION, REAL, describe, write
 from tests.spark_analysis.fleet.test_fleet import recipe
@@ -94,48 +89,6 @@ def test_only_the_needed_columns_are_needed_and_wider_numbers_are_taken(spark: S
         ("broker", "replicas", 4, None),
         ("topic", "replicas", 4, None),
     }
-
-
-def test_the_documented_columns_and_no_rows_for_no_rows(spark: SparkSession) -> None:
-    frame = spark.createDataFrame([], spark_schema_of(CLUSTER_PARTITIONS))
-    measures = balance.measures(frame)
-    assert measures.columns == ["cluster", "source", *schemas.MEASURES.column_names[2:], "rejected_count", "fault"]
-    assert measures.schema["moves"].metadata["comment"].startswith("Replicas, leaders or bytes that have to move")
-    assert measures.collect() == []
-    assert balance.clusters(frame, frame.select("cluster", F.lit(1).alias("broker_id"))).collect() == []
-
-
-@pytest.mark.parametrize(
-    ("frame", "sentence"),
-    [
-        (
-            "select 'c' cluster, 't' topic, 1 partition",
-            "the DataFrame of partitions has no column 'replicas'; it has cluster, topic, partition",
-        ),
-        (
-            "select 't' topic, 1 partition, array(1) replicas",
-            "the DataFrame of partitions has no column 'cluster'; it has topic, partition, replicas",
-        ),
-        (
-            "select 'c' cluster, 't' topic, 1 partition, '1,2' replicas",
-            "column 'replicas' of the DataFrame of partitions is string; array<int> is needed",
-        ),
-    ],
-)
-def test_a_column_that_is_missing_or_wrong_is_named_before_any_job(
-    spark: SparkSession, frame: str, sentence: str
-) -> None:
-    with pytest.raises(UsageError) as caught:
-        balance.measures(spark.sql(frame))
-    assert str(caught.value) == sentence
-
-
-def test_brokers_need_their_cluster_and_their_number(spark: SparkSession) -> None:
-    partitions = spark.createDataFrame(ONE, ONE_SCHEMA)
-    for name in ("cluster", "broker_id"):
-        brokers = spark.sql("select 'c' cluster, 3 broker_id").drop(name)
-        with pytest.raises(UsageError, match=f"the DataFrame of brokers has no column '{name}'"):
-            balance.measures(partitions, brokers)
 
 
 def test_brokers_add_those_that_hold_nothing_and_racks(spark: SparkSession) -> None:

@@ -25,7 +25,6 @@ from placement.traffic.crossing import NOTHING, even_shares
 from placement.traffic.least import least_fetched, least_of
 from placement.traffic.savings import add_readers, changes_of, no_readers
 from spark_analysis.questions import groups, traffic
-from spark_analysis.tables import schemas
 from tests.placement.traffic.naive import cluster
 from tests.spark_analysis.frames.test_balance import found
 
@@ -301,16 +300,3 @@ def test_what_does_not_fit_is_one_sentence(frames: tuple[DataFrame, DataFrame]) 
         with pytest.raises(UsageError) as caught:
             call()
         assert sentence in str(caught.value)
-
-
-def test_every_answer_has_the_columns_that_are_documented(frames: tuple[DataFrame, DataFrame]) -> None:
-    for frame, table in (
-        (groups.assignments(*frames, assignor="range"), schemas.ASSIGNMENTS),
-        (groups.balance(*frames), schemas.BALANCE),
-        (groups.moves(*frames, assignor="range"), schemas.MOVES),
-        (traffic.groups(*frames), schemas.GROUP_TRAFFIC),
-        (traffic.clusters(*frames), schemas.TRAFFIC_CHANGES),
-    ):
-        names = [name for name in table.column_names if name != "fault"]
-        assert frame.columns == ["cluster", *names, "rejected_count", "fault"]
-        assert all(field.metadata.get("comment") for field in frame.schema.fields[1:])

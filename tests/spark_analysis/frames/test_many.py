@@ -187,16 +187,6 @@ def chunk_of(rows: pa.Table) -> Chunk:
     return Chunk.of(rows, np.cumsum(np.unique(rows["cluster"].to_numpy(), return_counts=True)[1]).astype(np.int64))
 
 
-@pytest.mark.parametrize("kind", RARE)
-def test_a_cluster_with_something_rare_is_not_plain_and_others_are(kind: str) -> None:
-    drawn = random.Random(1)
-    row = {"topic": "t0", "partition": 0, "replicas": [1, 2], "leader": 1, "isr": [1, 2], "racks": ["a", "b"]}
-    rows = [row | {"cluster": name, "partition": number} for name in "abc" for number in (0, 1)]
-    RARE[kind](drawn, rows[3])
-    is_regular = chunk_of(table_of(rows)).is_regular.tolist()
-    assert is_regular == [True, False, True]
-
-
 def test_a_cluster_with_an_isr_on_other_brokers_than_the_replicas_is_not_plain() -> None:
     """Broker 3 is one of the cluster, but holds nothing of the partition."""
     row = {"topic": "t0", "leader": 2, "isr": [2], "racks": ["", ""]}
@@ -207,27 +197,6 @@ def test_a_cluster_with_an_isr_on_other_brokers_than_the_replicas_is_not_plain()
     ]
     rows[2]["isr"] = [2, 3]
     assert chunk_of(table_of(rows)).is_regular.tolist() == [True, False]
-
-
-@pytest.mark.parametrize("kind", RARE_BROKERS)
-def test_a_cluster_with_a_rare_broker_is_not_plain_and_others_are(kind: str) -> None:
-    row = {"topic": "t0", "partition": 0, "replicas": [1, 2], "leader": 1, "isr": [1, 2], "racks": ["", ""]}
-    brokers = [
-        {"cluster": name, "broker_id": number, "rack": f"r{number}", "replica_count": held}
-        for name in "abc"
-        for number, held in ((1, 2), (2, 2), (3, 0))
-    ]
-    RARE_BROKERS[kind](brokers[4])
-    listed = [{BROKER_PREFIX + name: value for name, value in one.items() if name != "cluster"} for one in brokers]
-    rows = [row | {"cluster": name, OF_BROKER: False, "partition": number} for name in "abc" for number in (0, 1)] + [
-        one | {"cluster": of["cluster"], OF_BROKER: True} for one, of in zip(listed, brokers, strict=True)
-    ]
-    fields = [pa.field(BROKER_PREFIX + name, OF_BROKERS.field(name).type) for name in BROKER_COLUMNS[1:]]
-    schema = pa.schema([*((name, SCHEMA.field(name).type) for name in COLUMNS), *fields, (OF_BROKER, pa.bool_())])
-    table = pa.Table.from_pylist(sorted(rows, key=lambda one: one["cluster"]), schema=schema)
-    chunk = Chunk.of(table, np.array([5, 10, 15]))
-    assert chunk.is_regular.tolist() == [True, kind == "another rack", True]
-    assert chunk.broker_counts.tolist()[0] == chunk.rack_counts.tolist()[0] == 3
 
 
 def test_most_drawn_clusters_are_plain_and_many_of_them_unbroken() -> None:

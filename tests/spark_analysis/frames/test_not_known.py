@@ -17,9 +17,8 @@ from spark_analysis.answers.group_rows import (
     reader_rows,
     traffic_rows,
 )
-from spark_analysis.frames.change_rows import changes_table
 from spark_analysis.frames.per_group import BUCKET, _GroupWork, answer_columns
-from spark_analysis.questions.traffic import _REJECTED, _beside
+from spark_analysis.questions.traffic import _REJECTED, _beside, changes_table
 from spark_analysis.tables import schemas
 from spark_analysis.tables.columns import Table
 from spark_analysis.tables.schemas import FAULT

@@ -10,8 +10,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from broker.errors import UsageError
-from spark_analysis.frames.runs import with_run
 from spark_analysis.questions import balance
+from spark_analysis.sinks import with_run
 from tests.spark_analysis.frames.test_balance import ONE, ONE_SCHEMA
 
 NIGHT = datetime.datetime(2026, 11, 21, 23, 30, tzinfo=datetime.timezone(datetime.timedelta(hours=5)))

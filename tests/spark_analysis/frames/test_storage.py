@@ -12,14 +12,11 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from broker.errors import UsageError
 from spark_analysis import register
 from spark_analysis.questions import storage
 from spark_analysis.sources.dumps import read_input
-from spark_analysis.tables.schemas import STORAGE_TABLES
 from tests.log.cli.test_commands import answer
 from tests.log.samples import DIRECTORY, SAMPLES, START_MS, write_sample
-from tests.spark_analysis.data_sources.dumps import MULTIREGION
 from tests.spark_analysis.frames.test_balance import DUMPS, found
 
 NOW_MS = START_MS + 50_000
@@ -120,18 +117,6 @@ def test_the_active_segment_counts_unless_it_is_left_alone(spark: SparkSession, 
         storage.compaction(segments.where(F.col("base_offset") == last), now_ms=NOW_MS, include_active=False)
     )
     assert (alone["segment_count"], alone["bytes_before"], alone["bytes_dropped"], alone["fault"]) == (1, 0, 0, None)
-
-
-def test_logs_of_a_cluster_without_a_name_are_rejected(spark: SparkSession, logs: Path) -> None:
-    unnamed = F.lit(None).cast("string").alias("cluster")
-    for frame, table in ((storage.codecs, "batches"), (storage.keys, "records")):
-        rows = load(spark, logs, table).where("topic = 'zstd'").select("*", unnamed)
-        answers = found(frame(rows))
-        assert {row["fault"] for row in answers} == {"cluster is null; allowed is any text"}
-        assert sum(row["rejected_count"] for row in answers) == rows.count()
-    segments = load(spark, logs, "segments").where("topic = 'zstd'").select("*", unnamed)
-    (row,) = found(storage.compaction(segments, now_ms=NOW_MS))
-    assert (row["fault"], row["bytes_dropped"]) == ("cluster is null; allowed is any text", None)
 
 
 def test_rows_in_are_rows_analysed_and_rows_rejected(spark: SparkSession, tmp_path: Path) -> None:
@@ -246,39 +231,3 @@ def test_bytes_of_topics_on_brokers_are_a_count_by_hand(spark: SparkSession) -> 
         assert all(row["leader_count"] == led[row["topic"], row["broker_id"]] for row in rows)
         without = found(storage.held(frame), "source", "cluster", "fault")
         assert {row["size_bytes"] for row in without} == {None}
-
-
-def test_a_column_that_is_missing_or_of_another_type_is_named(spark: SparkSession, logs: Path) -> None:
-    batches, records = load(spark, logs, "batches"), load(spark, logs, "records")
-    for call, sentence in (
-        (lambda: storage.codecs(batches.drop("codec")), "the DataFrame of batches has no column 'codec'; it has "),
-        (lambda: storage.keys(records.drop("key")), "the DataFrame of records has no column 'key'; it has "),
-        (lambda: storage.keys(records.drop("value", "value_size_bytes")), "no column 'value_size_bytes', nor 'value'"),
-        (lambda: storage.compaction(batches, now_ms=-1), "now_ms is -1; allowed are ms since 1970, 0 or more"),
-        (lambda: storage.codecs(batches, by=["night"]), "the DataFrame of batches has no column 'night'; it has "),
-        (lambda: storage.codecs(batches, by="topic"), "by is 'topic'; allowed is a list of columns"),
-        (
-            lambda: storage.codecs(batches.withColumn("size_bytes", F.lit("many"))),
-            "column 'size_bytes' of the DataFrame of batches is string; bigint is needed",
-        ),
-        (
-            lambda: storage.keys(records.withColumn("key", F.lit(7))),
-            "column 'key' of the DataFrame of records is int; binary is needed",
-        ),
-    ):
-        with pytest.raises(UsageError) as caught:
-            call()
-        assert sentence in str(caught.value)
-
-
-def test_every_answer_has_the_columns_that_are_documented(spark: SparkSession, logs: Path) -> None:
-    frames = (
-        storage.codecs(load(spark, logs, "batches")),
-        storage.keys(load(spark, logs, "records")),
-        storage.compaction(load(spark, logs, "segments"), now_ms=0),
-    )
-    for frame, table in zip(frames, STORAGE_TABLES, strict=False):
-        assert tuple(frame.columns) == table.column_names
-        assert all(field.metadata.get("comment") for field in frame.schema.fields)
-    held = storage.held(spark.read.format("kafka_cluster").load(str(next(MULTIREGION.glob("1-*.txt")))))
-    assert tuple(held.columns) == ("cluster", "source", *storage.HELD.column_names[2:], "rejected_count", "fault")

@@ -9,8 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from spark_analysis.frames.answering import Work, answer_table
-from spark_analysis.frames.whole_clusters import whole_clusters
+from spark_analysis.frames.answering import Work, answer_table, whole_clusters
 from spark_analysis.questions import balance
 
 KEYS = ("run", "cluster")

@@ -76,27 +76,6 @@ def test_the_page_names_plans_outages_restarts_and_their_commands(dumps: Report)
     assert drawn.index("Plan, racks only") < drawn.index("Plan, balance")
 
 
-def test_only_what_is_gained_has_the_accent(dumps: Report) -> None:
-    nothing = attrs.evolve(
-        BALANCE, moved_count=0, moved_count_min=0, leader_change_count=0, changed_partition_count=0,
-        replica_moves_after=12, leader_moves_after=4, fewer_racks_count_after=3,
-    )  # fmt: skip
-    report = advised(dumps, Advice((nothing,), (OUTAGE,), RESTARTS))
-    drawn = advice_in(report)
-    assert "alert" not in drawn
-    assert "--out" not in drawn
-    assert 'class="num alert"' in advice_in(advised(dumps, ALL))
-
-
-def test_a_gain_within_the_tolerance_has_no_accent(dumps: Report) -> None:
-    whole = attrs.evolve(BALANCE, fewer_racks_count_before=0, fewer_racks_count_after=0)
-    report = advised(dumps, Advice((whole,)))
-    assert first_plan(detail_of(report), 0.01) is not None
-    assert first_plan(detail_of(report), 1.0) is None
-    tolerant = attrs.evolve(report, run=attrs.evolve(report.run, tolerance=1.0))
-    assert "alert" not in advice_in(tolerant)
-
-
 def test_broken_racks_come_first_then_replicas_then_leaders(dumps: Report) -> None:
     def first(*plans: LeastPlan) -> str | None:
         found = first_plan(detail_of(advised(dumps, Advice(plans))), 0.01)
@@ -107,14 +86,6 @@ def test_broken_racks_come_first_then_replicas_then_leaders(dumps: Report) -> No
     assert first(attrs.evolve(BALANCE, **whole), attrs.evolve(LEADERS, **whole)) == "balance"
     assert first(attrs.evolve(BALANCE, refused="no"), attrs.evolve(LEADERS, **whole)) in (None, "leaders")
     assert first(attrs.evolve(BALANCE, refused="no")) is None
-
-
-def test_the_past_and_simulated_clusters_are_not_advised(dumps: Report, fleet: Report) -> None:
-    report = advised(dumps, ALL)
-    past = [one for one in report.details if one.row not in report.current_rows]
-    assert past
-    assert report_html(report).count("What to do next") == 1
-    assert advice_in(fleet) == ""
 
 
 def test_a_refused_plan_says_why_and_has_no_command(dumps: Report) -> None:
@@ -199,18 +170,6 @@ def test_plans_and_restarts_are_said_in_words() -> None:
     assert restarts_in_words(whole) == (
         "All live brokers restart in 1 batch of at most 3 brokers (no schedule has fewer)."
     )
-
-
-def test_too_many_brokers_for_outages_are_said_on_the_page(dumps: Report) -> None:
-    report = advised(dumps, attrs.evolve(ALL, outages=()))
-    detail, drawn = detail_of(report), {}
-    for number in (4_096, 4_097):
-        row = attrs.evolve(detail.row, facts=attrs.evolve(detail.row.facts, broker_count=number))
-        rows = tuple(row if one == detail.row else one for one in report.rows)
-        drawn[number] = advice_in(attrs.evolve(report, rows=rows, details=(attrs.evolve(detail, row=row),)))
-    said = "The worst outage is not on the page: 4,097 brokers are more than 4,096. brokerside outage looks for it."
-    assert said in drawn[4_097]
-    assert "worst outage" not in drawn[4_096]
 
 
 def test_a_plan_to_even_bytes_says_what_it_copies_and_its_command(dumps: Report) -> None:

@@ -97,17 +97,6 @@ def test_the_page_loads_without_a_complaint_and_without_network(
     assert [url for url in asked if url != address and not url.startswith("data:")] == []
 
 
-def test_charts_are_drawn_with_a_size(browser: Chromium, fleet_url: str) -> None:
-    browser.open(fleet_url)
-    boxes = browser.run(
-        "[...document.querySelectorAll('#distance svg')].map(drawing => {"
-        " const box = drawing.getBoundingClientRect(), bars = drawing.querySelectorAll('.bar');"
-        " return [box.width, box.height, bars.length, Math.min(...[...bars].map(bar => bar.getBBox().width))]; })"
-    )
-    assert len(boxes) == 3
-    assert all(width > 500 and height > 100 and bars == 4 and drawn > 0 for width, height, bars, drawn in boxes)
-
-
 def test_a_link_unfolds_its_cluster_and_its_drawings_show(browser: Chromium, fleet_url: str) -> None:
     browser.open(fleet_url)
     assert browser.run("document.querySelector('#cluster-3').open") is False
@@ -120,16 +109,6 @@ def test_a_link_unfolds_its_cluster_and_its_drawings_show(browser: Chromium, fle
     )
     assert len(boxes) >= 1
     assert all(height > 100 for height in boxes)
-
-
-def test_the_picture_of_shared_partitions_is_one_that_browsers_read(browser: Chromium, fleet_url: str) -> None:
-    browser.open(fleet_url)
-    size = browser.run(
-        "(async () => { const picture = new Image();"
-        " picture.src = document.querySelector('svg image').getAttribute('href');"
-        " await picture.decode(); return [picture.naturalWidth, picture.naturalHeight]; })()"
-    )
-    assert size[0] == size[1] > 14
 
 
 def test_the_table_sorts_by_click_both_ways(browser: Chromium, fleet_url: str) -> None:
@@ -149,39 +128,6 @@ def test_the_table_sorts_by_click_both_ways(browser: Chromium, fleet_url: str) -
 
 def share_of(cell: str) -> float:
     return float(cell.removesuffix(" %").replace("<", ""))
-
-
-def test_the_table_sorts_by_keyboard(browser: Chromium, fleet_url: str) -> None:
-    browser.open(fleet_url)
-    column = browser.run(f"{HEADS}.findIndex(head => head.textContent.startsWith('brokers'))")
-    browser.run(f"{HEADS}[{column - 1}].querySelector('button').focus()")
-    browser.press("Tab")
-    assert browser.run("document.activeElement.parentNode.cellIndex") == column
-    browser.press("Enter")
-    counts = [int(cell) for cell in browser.run(CELLS % column)]
-    assert counts == sorted(counts, reverse=True)
-    assert len(set(counts)) > 1
-
-
-def test_unknown_values_stay_last_however_sorted(browser: Chromium, hostile_url: str) -> None:
-    browser.open(hostile_url)
-    column = browser.run(f"{HEADS}.findIndex(head => head.textContent.startsWith('partitions'))")
-    for _ in range(2):
-        browser.run(f"{HEADS}[{column}].querySelector('button').click()")
-        assert browser.run(CELLS % column) == ["96", "–"]
-
-
-def test_a_table_inside_a_cluster_sorts_too(browser: Chromium, dumps_url: str) -> None:
-    browser.open(dumps_url + "#cluster-1")
-    browser.run("new Promise(done => setTimeout(done, 200))")
-    table = (
-        "[...document.querySelectorAll('#cluster-1 table')].find(one => one.caption.textContent.startsWith('Brokers'))"
-    )
-    browser.run(f"{table}.closest('details').open = true; new Promise(done => setTimeout(done, 200))")
-    browser.run(f"{table}.tHead.rows[0].cells[2].querySelector('button').click()")
-    replicas = browser.run(f"[...{table}.tBodies[0].rows].map(row => Number(row.cells[2].textContent))")
-    assert replicas == sorted(replicas, reverse=True)
-    assert len(set(replicas)) > 1
 
 
 def test_the_filter_keeps_what_matches_and_says_how_much(browser: Chromium, fleet_url: str) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import struct
 import zlib
-from itertools import pairwise
 from typing import Any
 
 import attrs
@@ -15,7 +14,7 @@ import pytest
 from placement.balance import measures as balance
 from spark_analysis.report.broker_chart import Bands, broker_chart
 from spark_analysis.report.distribution_chart import BINS, Group, distribution
-from spark_analysis.report.heat_map import heat_map, indexed_png, levels_of, pairs_in_words, shared_matrix
+from spark_analysis.report.heat_map import heat_map, indexed_png, pairs_in_words, shared_matrix
 from spark_analysis.report.model import PairCounts
 from spark_analysis.report.rows import BrokerLoad, RackLoad, Spread
 
@@ -60,14 +59,6 @@ def test_one_cluster_a_row_is_drawn_as_dots() -> None:
     assert drawn.text.count("<circle") == 2
 
 
-@pytest.mark.parametrize("values", [(0,), (0, 10_000)])
-def test_labels_of_rows_do_not_overlap(values: tuple[int, ...]) -> None:
-    drawn = distribution("d", "leaders", [Group(name, "classic", values) for name in ("a", "b", "c")])
-    labels = [float(y) for y in re.findall(r'<text x="0" y="([0-9.]+)"', drawn.text)]
-    assert len(labels) == 6
-    assert min(after - before for before, after in pairwise(labels)) >= 14  # Of 13 pixels each.
-
-
 def test_what_stands_above_the_ceiling_is_drawn_apart() -> None:
     loads = [4, 2, 2, 2]  # The mean is 2.5: floor 2, ceiling 3.
     assert Bands.of(spread_of(loads)).at("r0") == (2, 3)
@@ -78,12 +69,6 @@ def test_what_stands_above_the_ceiling_is_drawn_apart() -> None:
     excess = next(path for path, kind in paths.items() if kind == "excess")
     assert excess.count("M") == 1
     assert 'class="band"' in drawn.text
-
-
-def test_an_even_cluster_has_no_excess() -> None:
-    drawn = broker_chart("c", brokers_of([3, 2, 2]), [spread_of([3, 2, 2])])
-    assert drawn is not None
-    assert "excess" not in drawn.text
 
 
 def test_each_rack_has_the_band_that_its_brokers_can_reach() -> None:
@@ -97,13 +82,6 @@ def test_each_rack_has_the_band_that_its_brokers_can_reach() -> None:
     excess = re.findall(r'd="(M[^"]*)" stroke-width="[^"]*" class="excess"', drawn.text)
     assert [path.count("M") for path in excess] == [1]
     assert "best possible 3 to 6" in drawn.text
-
-
-def test_a_load_within_the_tolerance_of_its_band_has_no_accent() -> None:
-    loads = [1009, 1000, 991]
-    drawn = broker_chart("c", brokers_of(loads), [spread_of(loads)])
-    assert drawn is not None
-    assert "excess" not in drawn.text
 
 
 def test_the_accent_follows_the_tolerance_that_is_given() -> None:
@@ -123,24 +101,6 @@ def test_every_bar_names_its_broker_and_its_loads(count: int) -> None:
     assert drawn is not None
     named = re.findall(r"<title>broker (\d+) \(r\d\): 7 replicas</title>", drawn.text)
     assert len(set(named)) == len(named) == count
-
-
-def test_a_bar_of_one_replica_says_so() -> None:
-    drawn = broker_chart("c", brokers_of([1, 2]), [spread_of([1, 2])])
-    assert drawn is not None
-    assert re.findall(r": (\d \w+)</title>", drawn.text) == ["1 replica", "2 replicas"]
-
-
-def test_ids_are_turned_where_bars_are_narrow() -> None:
-    for count, turned in ((6, False), (60, True), (300, True)):
-        drawn = broker_chart("c", brokers_of([7] * count), [spread_of([7] * count)])
-        assert drawn is not None
-        assert ("rotate(-90)" in drawn.text) is turned
-
-
-def test_without_known_loads_there_is_no_chart() -> None:
-    unknown = [BrokerLoad(0, "dump", 1, None, False, None, None, None)]
-    assert broker_chart("c", unknown, []) is None
 
 
 def test_a_small_heat_map_is_a_table_with_the_numbers_in_it() -> None:
@@ -189,11 +149,6 @@ def decoded(png: bytes) -> np.ndarray[Any, np.dtype[np.uint8]]:
     return pixels[:, :width]
 
 
-def test_levels_run_from_nothing_to_the_most() -> None:
-    assert levels_of(np.array([[0.0, 0.5], [3.0, 6.0]])).tolist() == [[0, 1], [3, 6]]
-    assert levels_of(np.zeros((2, 2))).tolist() == [[0, 0], [0, 0]]
-
-
 def test_the_legend_names_the_whole_numbers_of_each_level_once() -> None:
     brokers = brokers_of([1] * 20)
     drawn = heat_map("c", brokers, pairs_of({(0, 3): 8, (1, 19): 3}))
@@ -205,13 +160,6 @@ def test_the_legend_names_the_whole_numbers_of_each_level_once() -> None:
     assert re.findall(r'y="[0-9.]+">([^<]*)</text>', few.text)[-3:] == ["2", "1", "none"]
 
 
-def test_many_brokers_share_a_cell() -> None:
-    brokers = brokers_of([1] * 300, racks=3)
-    drawn = heat_map("c", brokers, pairs_of({(0, 3): 9}))
-    assert drawn is not None
-    assert "a cell is the mean over 3 by 3 brokers" in drawn.text
-
-
 def test_the_pairs_are_said_in_words() -> None:
     brokers = brokers_of([1, 1, 1])
     said = pairs_in_words(brokers, shared_matrix(brokers, pairs_of({(0, 1): 2, (1, 2): 6})))
@@ -219,7 +167,3 @@ def test_the_pairs_are_said_in_words() -> None:
         "Brokers 1 and 2 share most: 6 partitions, where the mean over all 3 pairs is 2.7; "
         "1 pair without any in common."
     )
-
-
-def test_one_broker_has_no_heat_map() -> None:
-    assert heat_map("c", brokers_of([1]), PairCounts()) is None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from spark_analysis.report.distance import GROUPS_MAX, groups_of, quantile
+from spark_analysis.report.distance import groups_of, quantile
 from spark_analysis.report.figures import ppm
 from spark_analysis.report.model import Report
 
@@ -22,18 +22,6 @@ def test_a_fleet_is_split_by_shape_and_placer_and_no_cluster_is_lost(fleet: Repo
     assert sorted(value for group in groups for value in group.values) == sorted(ppm(share) or 0 for share in shares)
 
 
-def test_the_values_of_a_group_ascend(fleet: Report) -> None:
-    for group in groups_of(fleet, "bytes"):
-        assert list(group.values) == sorted(group.values)
-        assert len(set(group.values)) > 1
-
-
-def test_few_clusters_have_a_row_each_in_the_order_given(dumps: Report) -> None:
-    assert [group.label for group in groups_of(dumps, "replicas")] == [
-        row.facts.cluster for row in sorted(dumps.rows, key=lambda row: row.facts.cluster_id)
-    ]
-
-
 def test_moments_of_one_log_are_named_by_what_differs(dumps: Report) -> None:
     """A label has room for some thirty characters; what all moments share would fill them."""
     names = [f"__cluster_metadata-0 at offset {place}, 2026-11-21T18:29:43.035Z (…)" for place in range(6)]
@@ -48,23 +36,6 @@ def test_moments_of_one_log_are_named_by_what_differs(dumps: Report) -> None:
     assert groups_of(dumps, "replicas")[0].label == "1-baseline"
     same = tuple(attrs.evolve(row, facts=attrs.evolve(row.facts, cluster="prod")) for row in dumps.rows)
     assert {group.label for group in groups_of(attrs.evolve(dumps, rows=same), "replicas")} == {"prod"}
-
-
-def test_what_no_cluster_knows_has_no_groups(dumps: Report) -> None:
-    assert groups_of(dumps, "bytes") == ()
-
-
-def test_too_many_shapes_are_merged_by_placer(fleet: Report) -> None:
-    rows = tuple(
-        attrs.evolve(row, facts=attrs.evolve(row.facts, shape=f"shape {row.facts.cluster_id}")) for row in fleet.rows
-    )
-    assert len({row.facts.shape for row in rows}) > GROUPS_MAX
-    groups = groups_of(attrs.evolve(fleet, rows=rows), "replicas")
-    assert [(group.label, group.sublabel, len(group.values)) for group in groups] == [
-        ("classic", "", 30),
-        ("striped", "", 30),
-    ]
-    assert all(list(group.values) == sorted(group.values) for group in groups)
 
 
 @pytest.mark.parametrize(("hundredths", "value"), [(0, 1), (50, 5), (90, 9), (91, 10), (100, 10)])

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spark_analysis.report.figures import count, decimal, percent, plural, ppm, quantity, share_of
+from spark_analysis.report.figures import count, decimal, percent, ppm, quantity, share_of
 
 
 @pytest.mark.parametrize(
@@ -31,23 +31,3 @@ def test_unknown_is_a_dash_and_not_zero() -> None:
         "0 %",
         "0 %",
     ]
-
-
-def test_a_share_of_nothing_is_unknown() -> None:
-    assert share_of(0, 0) == "–"
-
-
-def test_what_is_not_a_number_is_unknown() -> None:
-    assert decimal(float("nan")) == "–"
-    assert ppm(float("inf")) is None
-
-
-def test_counts_have_thousands_separators() -> None:
-    assert count(1234567) == "1,234,567"
-    assert plural(1, "cluster") == "1 cluster"
-    assert plural(1200, "cluster") == "1,200 clusters"
-
-
-def test_bytes_are_printed_in_powers_of_1024() -> None:
-    assert quantity(1536, "bytes") == "1.5 KiB"
-    assert quantity(1536, "leaders") == "1,536"

@@ -40,26 +40,6 @@ def test_rows_have_exactly_the_columns_of_their_table(table: Table, kind: Any) -
     assert sorted(field.name for field in attrs.fields(kind)) == sorted(table.column_names)
 
 
-def test_rows_come_worst_first_and_each_once(fleet: Report) -> None:
-    assert [row.place for row in fleet.rows] == list(range(1, 61))
-    assert [row.facts.rank for row in fleet.rows] == list(range(1, 61))
-    assert fleet.cluster_count == 30
-    assert fleet.placers == ("classic", "striped")
-
-
-def test_a_detail_holds_only_its_own_cluster_and_placer(fleet: Report) -> None:
-    for detail in fleet.details:
-        key = (detail.row.facts.cluster_id, detail.row.facts.placer)
-        parts: tuple[Any, ...] = (*detail.spreads, *detail.brokers, *detail.racks, *detail.topics.rows)
-        assert {(part.cluster_id, part.placer) for part in parts} == {key}
-        assert len(detail.brokers) == detail.row.facts.broker_count
-
-
-def test_brokers_stand_in_rack_order(fleet: Report) -> None:
-    brokers = fleet.details[0].brokers
-    assert list(brokers) == sorted(brokers, key=lambda broker: (broker.rack or "", broker.broker_id))
-
-
 def test_the_order_of_rows_and_files_does_not_reach_the_page(tmp_path: Path, fleet: Report, fleet_page: str) -> None:
     rows = samples.fleet_rows(30, pairs_of=12, brokers_max=24)
     turned = {name: list(reversed(table)) for name, table in rows.items()}
@@ -108,35 +88,11 @@ def test_inputs_that_cannot_be_used_stand_first_then_those_with_most_rejects(tmp
     assert failures(few, ("leaderless",), tolerance=0) == ()
 
 
-def test_rejects_are_listed_in_order_and_counted_in_full(tmp_path: Path) -> None:
-    rows = samples.empty_rows()
-    samples.add_cluster(rows, samples.Sample(cluster_id=0), rank=1)
-    rows["rejects"] = [{"source": "a", "line": 500 - n, "reason": "r", "value": "v"} for n in range(300)]
-    rejects = load_report(samples.write_tables(tmp_path, rows), samples.DUMPS_RUN).rejects
-    assert rejects.count == 300
-    assert [reject.line for reject in rejects.rows] == list(range(201, 301))
-
-
-def test_successive_dumps_are_compared_in_their_order_and_now_is_the_last(dumps: Report) -> None:
-    assert [step.to_cluster for step in dumps.changes] == list(samples.DUMP_NAMES[1:])
-    assert [row.facts.cluster for row in dumps.current_rows] == ["6-restored"]
-
-
 def test_dumps_that_are_alike_are_moments_all_the_same(tmp_path: Path) -> None:
     """Nothing changed between them, so that no row of the table of changes names them."""
     report = load_report(samples.write_tables(tmp_path, samples.dumps_rows() | {"changes": []}), samples.DUMPS_RUN)
     assert [row.facts.cluster for row in report.current_rows] == ["6-restored"]
     assert (report.cluster_count, len(report.earlier_rows), len(report.moments)) == (1, 5, 6)
-
-
-def test_a_table_that_was_not_written_is_empty(tmp_path: Path) -> None:
-    rows = samples.empty_rows()
-    samples.add_cluster(rows, samples.Sample(cluster_id=0), rank=1)
-    only = {name: rows[name] for name in ("clusters", "measures")}
-    report = load_report(samples.write_tables(tmp_path, only), samples.FLEET_RUN)
-    assert report.details[0].brokers == ()
-    assert report.changes == ()
-    assert report.rejects.count == 0
 
 
 def test_without_a_table_of_clusters_there_is_one_clear_error(tmp_path: Path) -> None:

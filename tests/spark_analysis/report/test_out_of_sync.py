@@ -18,7 +18,6 @@ from spark_analysis.report.model import Report
 from spark_analysis.report.rows import ClusterFacts
 from spark_analysis.report.states import cause_in_words
 from spark_analysis.report.terminal import summary_json
-from spark_analysis.tables import schemas
 from tests.spark_analysis.report import samples
 
 COUNT = 120
@@ -121,7 +120,3 @@ def test_a_cause_is_told_where_it_explains_at_least_half(
         under_replicated_count=total,
     )
     assert cause_in_words(facts) == said
-
-
-def test_the_query_names_the_columns_of_the_table() -> None:
-    assert {"broken", "cluster_id"} <= set(schemas.PARTITIONS.column_names)

@@ -76,10 +76,6 @@ def test_sections_answer_in_the_readers_order(dumps_page: str) -> None:
     ]
 
 
-def test_a_fleet_has_no_section_of_changes(fleet_page: str) -> None:
-    assert 'id="changes"' not in fleet_page
-
-
 def test_every_tag_is_closed_and_every_id_is_its_own(any_page: str) -> None:
     ids = Outline(any_page).ids
     assert len(ids) == len(set(ids))
@@ -130,25 +126,6 @@ def test_other_peoples_strings_never_become_markup(hostile_page: str) -> None:
     assert "\\u202e[bold]b" in hostile_page
 
 
-def test_names_in_the_data_block_are_what_they_were(hostile_page: str) -> None:
-    rows = data_of(hostile_page)["rows"]
-    assert isinstance(rows, list)
-    assert rows[0][1] == samples.SCRIPT
-
-
-def data_of(page: str) -> dict[str, object]:
-    found = re.search(r'id="ranking-data">(.*?)</script>', page, flags=re.DOTALL)
-    assert found is not None
-    read: dict[str, object] = json.loads(found[1])
-    return read
-
-
-def test_all_clusters_are_in_the_data_block(fleet_page: str, fleet: Report) -> None:
-    rows = data_of(fleet_page)["rows"]
-    assert isinstance(rows, list)
-    assert [row[0] for row in rows] == [row.place for row in fleet.rows]
-
-
 def test_rows_in_are_rows_analysed_and_rejected(dumps_page: str) -> None:
     assert "90 rows in = 89 analysed + " in dumps_page
     assert "broker id is not a number" in dumps_page
@@ -176,13 +153,6 @@ def test_a_tile_above_zero_counts_and_links_to_its_list(fleet_page: str, fleet: 
     assert f"<b>{found}</b>" in drawn
     assert 'href="#list-fewer_racks"' in drawn
     assert f"classic {found} · striped 0" in drawn
-
-
-def test_a_tile_at_zero_is_calm_and_has_no_list(dumps_page: str) -> None:
-    drawn = tile(dumps_page, "partitions without a leader")
-    assert "tile calm" in drawn
-    assert "<b>0</b>" in drawn
-    assert "#list-" not in drawn
 
 
 def test_at_min_isr_is_a_fact_without_an_accent_wherever_it_is_counted(dumps: Report) -> None:
@@ -219,28 +189,6 @@ def test_now_is_the_last_dump_and_every_dump_has_its_line(dumps_page: str) -> No
     assert by_moment.count("<td>now</td>") == 1
 
 
-def test_nothing_of_the_past_stands_under_now(dumps_page: str, dumps: Report) -> None:
-    now = dumps_page[dumps_page.index('id="now"') : dumps_page.index('id="changes"')]
-    assert [name for name in samples.DUMP_NAMES if name in now] == ["6-restored"]
-    assert [row.facts.cluster for row in dumps.current_rows] == ["6-restored"]
-    assert [row.facts.cluster for row in dumps.moments] == list(samples.DUMP_NAMES)
-
-
-def test_an_unclean_election_is_marked_and_unfolded(dumps_page: str) -> None:
-    assert '<details open><summary><span><span class="alert">unclean election</span>: 6 partitions' in dumps_page
-
-
-def test_violations_name_their_partition_brokers_and_racks(dumps_page: str) -> None:
-    assert "leaderless" in dumps_page
-    assert "topic-2-0" in dumps_page
-    assert "1 (west), 2" in dumps_page
-
-
-def test_the_figures_of_successive_dumps_are_of_the_last(dumps_page: str) -> None:
-    assert "6 dumps of 1 cluster, taken one after another, from 6 inputs. The figures are of the last." in dumps_page
-    assert '<ul class="totals"><li><b>1</b> cluster</li><li><b>6</b> brokers</li>' in dumps_page
-
-
 def test_broken_rules_come_before_states_and_states_by_urgency(tmp_path: Path) -> None:
     rows = samples.empty_rows()
     samples.add_cluster(rows, samples.Sample(cluster_id=0), rank=1)
@@ -252,14 +200,6 @@ def test_broken_rules_come_before_states_and_states_by_urgency(tmp_path: Path) -
     page = report_html(load_report(samples.write_tables(tmp_path, rows), samples.FLEET_RUN))
     said = re.findall(r"<summary><span>([a-z-]+): 1</span>", page)
     assert said == ["distinct-brokers", "leaderless", "under-min-isr", "at-min-isr"]
-
-
-def test_two_placers_share_one_axis(fleet_page: str) -> None:
-    drawn = re.search(r'<svg[^>]*aria-labelledby="distance-leaders-t".*?</svg>', fleet_page, flags=re.DOTALL)
-    assert drawn is not None
-    assert drawn[0].count(">best possible<") == 1
-    for label in ("classic", "striped", "even racks", "uneven racks"):
-        assert label in drawn[0]
 
 
 def test_every_measure_and_state_is_defined_on_the_page(fleet_page: str) -> None:
@@ -293,20 +233,6 @@ def test_one_broker_no_racks_and_nothing_known_make_a_page(tmp_path: Path) -> No
     assert "racks not known" in page
 
 
-def test_a_page_of_no_clusters_is_still_a_page(tmp_path: Path) -> None:
-    page = report_html(load_report(samples.write_tables(tmp_path, samples.empty_rows()), samples.DUMPS_RUN))
-    assert "Dumps of 0 clusters" in page
-    Outline(page)
-
-
-def test_a_hundred_brokers_are_drawn_and_the_furthest_listed(tmp_path: Path) -> None:
-    rows = samples.empty_rows()
-    samples.add_cluster(rows, samples.Sample(cluster_id=0, broker_count=150, uneven=50), rank=1, pairs=True)
-    page = report_html(load_report(samples.write_tables(tmp_path, rows), samples.FLEET_RUN))
-    assert "150 brokers in numbers; the 120 furthest from their share" in page
-    assert "data:image/png" in page
-
-
 @pytest.mark.deep
 def test_the_bytes_do_not_depend_on_the_process(fleet_out: Path, fleet_page: str) -> None:
     code = (
@@ -319,22 +245,6 @@ def test_the_bytes_do_not_depend_on_the_process(fleet_out: Path, fleet_page: str
         [sys.executable, "-c", code, str(fleet_out)], check=True, capture_output=True, env=environment
     )
     assert made.stdout.decode() == fleet_page
-
-
-@pytest.mark.deep
-def test_the_report_is_made_without_spark() -> None:
-    code = "import sys, spark_analysis.report.write, spark_analysis.report.terminal; print('pyspark' in sys.modules)"
-    result = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
-    assert result.stdout == "False\n"
-
-
-def test_the_title_is_other_peoples_too(fleet: Report) -> None:
-    titled = attrs.evolve(
-        fleet, run=attrs.evolve(fleet.run, title="</title><script>", command="<b>", recipe_text="<i>")
-    )
-    outline = Outline(report_html(titled))
-    assert not any(tag == "i" for tag, _ in outline.tags)
-    assert "</title><script>" in "".join(outline.texts)
 
 
 def test_topics_are_held_against_what_they_can_reach(dumps: Report) -> None:

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 from pathlib import Path
 from typing import Any
 
-import attrs
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from spark_analysis.report import load, ranking
-from spark_analysis.report.distance import groups_of
-from spark_analysis.report.figures import ppm
 from spark_analysis.report.html import report_html
 from spark_analysis.report.load import load_report
 from spark_analysis.report.model import QUANTITIES, Report
 from spark_analysis.report.prometheus import prometheus_text
-from spark_analysis.report.rest import SHARE, Rest
+from spark_analysis.report.rest import SHARE
 from spark_analysis.report.states import STATES
 from spark_analysis.report.terminal import summary_json
 from spark_analysis.report.write import write_for_programs, write_page
@@ -39,14 +34,6 @@ def cut(fleet_out: Path, monkeypatch: pytest.MonkeyPatch) -> Report:
     return load_report(fleet_out, samples.FLEET_RUN)
 
 
-def test_rows_are_held_up_to_the_limit_and_the_others_counted(fleet: Report, cut: Report) -> None:
-    assert [row.place for row in cut.rows] == list(range(1, HELD + 1))
-    assert cut.rows == fleet.rows[:HELD]
-    assert (cut.row_count, cut.current_count, cut.cluster_count) == (60, 60, 30)
-    assert (cut.placers, cut.shapes) == (fleet.placers, fleet.shapes)
-    assert fleet.rest.count == 0
-
-
 def test_the_summary_for_programs_is_that_of_all_rows(fleet: Report, cut: Report) -> None:
     whole, found = json.loads(summary_json(fleet)), json.loads(summary_json(cut))
     assert found["first_to_look_at"] == whole["first_to_look_at"][:HELD]
@@ -55,11 +42,6 @@ def test_the_summary_for_programs_is_that_of_all_rows(fleet: Report, cut: Report
 
 def test_the_summary_for_a_terminal_is_that_of_all_rows(fleet: Report, cut: Report) -> None:
     assert printed(cut) == printed(fleet)
-
-
-@pytest.mark.parametrize("quantity", QUANTITIES)
-def test_distributions_are_those_of_all_rows(fleet: Report, cut: Report, quantity: str) -> None:
-    assert groups_of(cut, quantity) == groups_of(fleet, quantity)
 
 
 def test_the_sections_that_count_are_those_of_all_rows(fleet_page: str, cut: Report) -> None:
@@ -99,46 +81,11 @@ def test_rows_of_measures_may_come_in_any_order(
         assert len(set(turned.shares(quantity).tolist())) > 5
 
 
-def test_shares_in_parts_per_million_are_those_of_a_row() -> None:
-    """A share above 0 is never shown as 0, however small."""
-    shares = [0.0, 1e-9, 4e-7, 6e-7, 1.4e-6, 0.25, 1.0, math.inf]
-    rest = Rest(pa.table({"cluster_id": range(8), "placer": ["p"] * 8, "replicas" + SHARE: shares}))
-    assert (
-        rest.parts_per_million("replicas").tolist()
-        == [ppm(share) for share in shares[:-1]]
-        == [
-            0,
-            1,
-            1,
-            1,
-            1,
-            250_000,
-            1_000_000,
-        ]
-    )
-
-
-def test_the_page_says_how_many_rows_it_has_and_where_all_are(fleet_page: str, cut: Report) -> None:
-    said = "The table has the first 7 of 60 rows; tables/clusters has all of them"
-    page = report_html(cut)
-    assert said in page
-    assert "The first 7 of 60 rows, the cluster to look at first on top" in page
-    assert "tables/clusters has all of them, in the order" not in fleet_page
-    assert len(ranking_rows(page)) == HELD
-
-
 def ranking_rows(page: str) -> list[Any]:
     found = re.search(r'<script[^>]*id="ranking-data"[^>]*>(.*?)</script>', page, re.DOTALL)
     assert found
     rows: list[Any] = json.loads(found.group(1))["rows"]
     return rows
-
-
-def test_gauges_are_those_of_the_rows_and_say_so(fleet: Report, cut: Report) -> None:
-    first, *lines = prometheus_text(cut).splitlines()
-    assert first == "# The first 7 of 60 clusters by rank; tables/clusters has all of them."
-    assert sum(line.startswith("brokerside_brokers{") for line in lines) == HELD
-    assert set(lines) <= set(prometheus_text(fleet).splitlines())
 
 
 def test_every_dump_keeps_its_row_as_gates_and_alerts_need_it(
@@ -153,14 +100,6 @@ def test_every_dump_keeps_its_row_as_gates_and_alerts_need_it(
     page = report_html(found)
     assert len(ranking_rows(page)) == 2
     assert "The table has the first 2 of 6 rows" in page
-
-
-def test_bytes_that_are_uneven_only_beyond_the_rows_are_not_called_even(cut: Report) -> None:
-    """Ranks do not compare bytes."""
-    calm = attrs.evolve(cut, rows=tuple(attrs.evolve(row, healthy=True) for row in cut.rows))
-    later = cut.rest.uneven_count(0.01)
-    assert 0 < later <= 53
-    assert printed(calm).splitlines()[-1] == f"{later} clusters after the first 7 by rank: see tables/measures."
 
 
 def test_states_and_racks_are_counted_beyond_the_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -180,6 +119,7 @@ def test_states_and_racks_are_counted_beyond_the_rows(tmp_path: Path, monkeypatc
     assert "Partitions without a leader: 2 clusters, the first 0 shown" in report_html(found)
 
 
+@pytest.mark.deep
 def test_a_page_of_many_clusters_is_bounded(tmp_path: Path) -> None:
     """20,000 clusters make a page and files for programs as large as 6,000 do."""
     sizes = []

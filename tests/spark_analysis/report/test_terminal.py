@@ -8,7 +8,7 @@ import json
 import attrs
 from rich.console import Console
 
-from spark_analysis.report.model import Report, Spreads
+from spark_analysis.report.model import Report
 from spark_analysis.report.states import STATES
 from spark_analysis.report.terminal import summary_json, terminal_summary
 
@@ -39,10 +39,6 @@ def with_states(report: Report, **counts: int | None) -> Report:
     )
 
 
-def test_nothing_is_called_right_when_no_state_is_known(dumps: Report) -> None:
-    assert printed(with_states(dumps)).splitlines()[2] == "Now: 6 states not in the dump"
-
-
 def test_only_states_that_are_alarms_are_red(dumps: Report) -> None:
     at_min = printed(with_states(dumps, at_min_isr_count=3), color=True).splitlines()[2]
     assert "3 at min-ISR" in at_min
@@ -68,26 +64,6 @@ def test_json_tells_moments_and_now_apart(dumps: Report) -> None:
     assert [share["cluster_count"] for share in said["moves_share"]["replicas"]] == [1]
 
 
-def test_json_names_the_brokers_that_were_fenced_at_each_moment(dumps: Report) -> None:
-    fenced = attrs.evolve(
-        dumps,
-        details=tuple(
-            attrs.evolve(
-                one, brokers=tuple(attrs.evolve(each, fenced=each.broker_id in (2, 5)) for each in one.brokers)
-            )
-            for one in dumps.details
-        ),
-    )
-    assert {tuple(one["fenced_brokers"]) for one in json.loads(summary_json(fenced))["moments"]} == {(2, 5)}
-
-
-def test_a_fleet_at_its_best_is_called_so(fleet: Report) -> None:
-    calm = attrs.evolve(fleet, rows=tuple(attrs.evolve(row, healthy=True) for row in fleet.rows))
-    assert printed(calm).splitlines()[-1] == "Every cluster is within 1 % of the best possible."
-    best = attrs.evolve(calm, rows=tuple(attrs.evolve(row, over_brokers=Spreads()) for row in calm.rows))
-    assert printed(best).splitlines()[-1] == "Every cluster is as even as it can be."
-
-
 def test_names_reach_the_terminal_as_text_only(hostile: Report) -> None:
     named = attrs.evolve(
         hostile.rows[0],
@@ -108,10 +84,6 @@ def test_json_says_the_same_and_null_where_nothing_is_known(fleet: Report, dumps
     assert said["fewer_racks_count"] == sum(row.facts.fewer_racks_count or 0 for row in fleet.rows)
     assert [entry["placer"] for entry in said["moves_share"]["leaders"]] == ["classic", "striped"]
     assert json.loads(summary_json(dumps))["moves_share"]["bytes"] is None
-
-
-def test_json_is_ascii_whatever_the_names(hostile: Report) -> None:
-    assert summary_json(hostile).isascii()
 
 
 def test_states_of_a_dump_that_lists_some_partitions_have_no_share(dumps: Report) -> None:

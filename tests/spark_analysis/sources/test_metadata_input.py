@@ -14,7 +14,6 @@ from broker.units import TimeMs
 from log.metadata import END, FORMAT, Moment
 from spark_analysis.sources.dumps import DumpInput, Moments, is_metadata, read_input, size_bytes
 from spark_analysis.sources.inputs import check_inputs, dump_inputs, moment
-from spark_analysis.sources.moments import what_changed
 from spark_analysis.tables import schemas
 from spark_analysis.tasks import dumps_task
 from tests.log.metadata.made import REAL, REAL_LOG, broker, fenced, log_file
@@ -82,35 +81,9 @@ def test_two_moments_of_one_millisecond_are_told_apart_and_one_is_shown_once() -
     assert len(set(names)) == len(names) == 3
 
 
-def test_what_changed_names_brokers_that_came_and_went() -> None:
-    before = cluster(1, 2, 3, fenced=(3,))
-    assert what_changed(None, before) == "2 brokers live, broker 3 fenced"
-    assert what_changed(None, cluster(1)) == "1 broker live"
-    assert what_changed(before, cluster(2, 3, 4, 5, fenced=(2,))) == (
-        "broker 2 fenced, broker 3 back, brokers 4 and 5 new, broker 1 gone"
-    )
-    assert what_changed(before, before) == "0 partitions changed"
-
-
 def cluster(*brokers: int, fenced: tuple[int, ...] = ()) -> ClusterView:
     views = tuple(BrokerView(id=BrokerId(one), fenced=one in fenced) for one in brokers)
     return ClusterView(name="c", source="s", format="f", brokers=views)
-
-
-def test_only_a_metadata_log_has_moments() -> None:
-    text = str(REAL / "describe" / "6-end.txt")
-    assert len(read_input(text, moments=BY_BROKERS).clusters) == 1
-    with pytest.raises(InputError, match="is no metadata log, of which alone moments can be asked"):
-        read_input(text, moments=Moments(at=(Moment(offset=Offset(1)),)))
-
-
-def test_moments_come_from_the_arguments() -> None:
-    log = str(REAL_LOG)
-    at = (Moment(offset=Offset(5)),)
-    assert dump_inputs((log,), None, True)[0].moments == BY_BROKERS
-    assert dump_inputs((log,), None, None)[0].moments == Moments()
-    assert dump_inputs((log,), None, True, at)[0].moments == Moments(at=at)
-    assert {each.moments for each in dump_inputs((log, "x"), None, True)} == {Moments()}
 
 
 @pytest.mark.parametrize(

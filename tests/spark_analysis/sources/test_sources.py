@@ -13,13 +13,6 @@ from broker.errors import InputError
 from spark_analysis.sources.files import check_readable, read_chunks, read_small_file
 
 
-def test_chunks_are_bounded_and_join_to_the_file(tmp_path: Path) -> None:
-    path = tmp_path / "a"
-    path.write_bytes(b"0123456789")
-    chunks = list(read_chunks(str(path), chunk_size_bytes=4))
-    assert chunks == [b"0123", b"4567", b"89"]
-
-
 @pytest.mark.parametrize("codec", ["gzip", "zstd"])
 def test_a_compressed_file_is_read_in_bounded_pieces_as_if_it_were_not(tmp_path: Path, codec: str) -> None:
     text = b"0123456789" * 1000
@@ -39,12 +32,6 @@ def test_members_of_gzip_one_after_another_are_one_file(tmp_path: Path) -> None:
     path = tmp_path / "a.gz"
     path.write_bytes(gzip.compress(b"one ") + gzip.compress(b"two"))
     assert b"".join(read_chunks(str(path))) == b"one two"
-
-
-def test_an_empty_file_has_no_chunks(tmp_path: Path) -> None:
-    path = tmp_path / "a"
-    path.touch()
-    assert list(read_chunks(str(path))) == []
 
 
 def test_a_small_file_may_be_as_large_as_allowed_and_no_larger(tmp_path: Path) -> None:

@@ -109,39 +109,13 @@ def test_bytes_are_made_even_where_sizes_are_known() -> None:
 
 def test_a_plan_moves_what_would_mend_the_cluster_and_more_only_where_at_least_is_said() -> None:
     seen = {"equal": 0, "more": 0}
-    refused = 0
-    for seed in range(100):
+    for seed in range(30):
         view = random_view(seed)
         plan = plans_of(view)["balance"]
         if plan["refused"] is None:
             seen[assert_plan_agrees(view, plan)] += 1
-        refused += plan["refused"] is not None
-    assert seen["equal"] > 50
-    assert seen["more"] > 4
-    assert refused < 100
-
-
-def test_a_plan_of_racks_mends_every_partition_unless_fenced_brokers_hold_it() -> None:
-    mended = 0
-    for seed in range(200):
-        view = random_view(seed)
-        plan = plans_of(view).get("racks")
-        if plan is None or plan["refused"] is not None:
-            continue
-        assert plan["fewer_racks_count_before"] >= plan["fewer_racks_count_after"]
-        if not any(broker.fenced for broker in view.brokers):
-            assert plan["fewer_racks_count_before"] > plan["fewer_racks_count_after"] == 0
-            mended += 1
-    assert mended > 30
-
-
-def test_a_plan_of_leaders_copies_nothing_and_leaves_replicas_where_they_are() -> None:
-    for seed in range(100):
-        plan = plans_of(random_view(seed))["leaders"]
-        if plan["refused"] is None:
-            assert plan["moved_count"] == plan["moved_bytes"] == 0
-            assert plan["replica_moves_after"] == plan["replica_moves_before"]
-            assert plan["leader_moves_after"] <= plan["leader_moves_before"]
+    assert seen["equal"] > 15
+    assert seen["more"] > 1
 
 
 def real_views() -> list[ClusterView]:
@@ -178,37 +152,6 @@ def test_every_row_fits_its_table() -> None:
                 assert len(values) == rows.counts[0]
                 fitted += 1
     assert fitted > 300
-
-
-def test_the_worst_outage_is_the_one_that_leaves_most_at_risk() -> None:
-    table = PartitionTable(
-        topic_index=[0, 0, 0],
-        partition_ids=[0, 1, 2],
-        replicas=[[1, 2], [3, -1], [2, 1]],
-        leader=[1, 3, 2],
-        isr=[[1, 2], [3, -1], [2, 1]],
-    )
-    view = ClusterView.build(
-        name="n", source="s", format="f", topics=[TopicView("t", min_insync_replicas=1)], partitions=table
-    )
-    (worst,) = rows_of(view)["outages"]
-    assert (worst["broker_id"], worst["rack"], worst["at_risk_count"], worst["at_risk_count_now"]) == (3, None, 1, 0)
-    assert worst["failover_share"] is None
-
-
-def test_failover_concentration_is_the_largest_share_that_one_broker_takes() -> None:
-    table = PartitionTable(
-        topic_index=[0] * 4,
-        partition_ids=range(4),
-        replicas=[[1, 2], [1, 2], [1, 3], [2, 3]],
-        leader=[1, 1, 1, 2],
-        isr=[[1, 2], [1, 2], [1, 3], [2, 3]],
-    )
-    topics = [TopicView("t", min_insync_replicas=1)]
-    view = ClusterView.build(name="n", source="s", format="f", topics=topics, partitions=table)
-    (worst,) = rows_of(view)["outages"]
-    assert (worst["broker_id"], worst["lost_leader_count"], worst["failover_count"]) == (1, 3, 2)
-    assert (worst["failover_broker_id"], worst["failover_share"]) == (2, pytest.approx(2 / 3))
 
 
 def test_topics_with_observers_are_left_alone_and_named() -> None:

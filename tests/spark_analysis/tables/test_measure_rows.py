@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,6 @@ from placement.balance.measures import TOLERANCE
 from spark_analysis.tables import schemas
 from spark_analysis.tables.cluster_rows import ranked
 from spark_analysis.tables.view_rows import describe_view
-from tests.oracles import spread
 from tests.spark_analysis.test_tasks import tables_of
 
 CLUSTER_COUNT = 40
@@ -77,56 +75,11 @@ def facts(views: list[ClusterView], **columns: list[Any]) -> pa.Table:
     return table
 
 
-def close(found: float, expected: float) -> bool:
-    return math.isclose(found, expected, rel_tol=1e-12, abs_tol=1e-12)
-
-
-def test_clusters_that_are_written_together_have_the_unevenness_of_each_alone() -> None:
-    views = [random_view(seed) for seed in range(12)]
-    together = facts(views)["uneven"].to_pylist()
-    assert together == [value for view in views for value in facts([view])["uneven"].to_pylist()]
-    assert len(set(together)) > 2
-
-
 def test_clusters_that_are_measured_together_have_the_measures_of_each_alone() -> None:
     views = [random_view(seed) for seed in range(CLUSTER_COUNT)]
     found = [{**row, "cluster_id": 0} for row in measured_rows(views)]
     assert found == [row for view in views for row in measured_rows([view])]
     assert {row["quantity"] for row in found} == {"replicas", "leaders", "bytes"}
-
-
-def test_the_measures_are_those_of_the_oracle_on_random_clusters() -> None:
-    for view in map(random_view, range(CLUSTER_COUNT)):
-        live = [broker for broker in view.brokers if not broker.fenced]
-        table = view.partitions
-        shares = {"replicas": [np.count_nonzero(table.replicas == one.id) for one in live]}
-        if table.leader is not None:
-            shares["leaders"] = [np.count_nonzero(table.leader == one.id) for one in live]
-        if table.size_bytes is not None:
-            shares["bytes"] = [table.size_bytes[(table.replicas == one.id).any(axis=1)].sum() for one in live]
-        found = {row["quantity"]: row for row in measured_rows([view]) if row["scope"] == "broker"}
-        assert found.keys() == (shares.keys() if live else set())
-        for quantity, row in found.items():
-            held = [int(share) for share in shares[quantity]]
-            assert (row["total"], row["min"], row["max"]) == (sum(held), min(held), max(held))
-            assert row["max_group"] == str(live[held.index(max(held))].id)
-            assert close(row["stdev"], spread.stdev(held))
-            assert close(row["gini"], float(spread.gini(held)))
-            assert row["best_stdev"] <= row["stdev"] or not row["moves"]
-
-
-def test_the_rows_of_a_cluster_stand_together_in_order_of_scope_and_quantity() -> None:
-    view = random_view(3)
-    tables = tables_of([describe_view(view), describe_view(view)])
-    rows = tables[schemas.MEASURES].to_pylist()
-    keys = [(row["cluster_id"], row["scope"], row["quantity"]) for row in rows]
-    assert keys == sorted(keys)
-    assert len({row["scope"] for row in rows}) > 1
-
-
-def test_a_cluster_without_racks_and_topics_has_no_such_measure() -> None:
-    view = ClusterView(name="c", source="test", format="test", brokers=(BrokerView(id=BrokerId(1)),))
-    assert {row["scope"] for row in measured_rows([view])} == {"broker"}
 
 
 @pytest.mark.parametrize(
@@ -147,10 +100,6 @@ def test_equals_are_ranked_by_the_shares_to_move_and_then_by_number_and_placer()
     again = facts(views, uneven=[0.5] * 4, cluster_id=[7, 3, 7, 3], placer=["b", "b", "a", "a"])
     rows = ranked(again).select(["cluster_id", "placer", "rank"]).to_pylist()
     assert [tuple(row.values()) for row in rows] == [(3, "a", 1), (3, "b", 2), (7, "a", 3), (7, "b", 4)]
-
-
-def test_no_clusters_have_no_ranks() -> None:
-    assert ranked(schemas.FACTS.arrow_schema().empty_table()).num_rows == 0
 
 
 def test_the_shares_to_move_are_those_of_the_measures() -> None:
