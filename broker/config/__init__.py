@@ -1,6 +1,5 @@
 """Hold Kafka's broker, topic and group settings, and the effective values of one broker, topic or group.
 
-durations       Check texts that Java's Duration.parse reads.
 setting         Describe one setting; parse and check its values.
 catalog         Read settings.tsv; list the settings of a release and find one by name.
 settings        Combine given values, synonyms and defaults into effective settings.

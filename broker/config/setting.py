@@ -12,7 +12,6 @@ from typing import Final, TypeAlias
 
 import attrs
 
-from broker.config.durations import is_duration
 from broker.errors import UsageError, shorten
 from broker.ids import INT64_MAX
 from broker.units import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, format_size
@@ -41,50 +40,24 @@ class ValueType(enum.Enum):
     """List the value types of settings, a subset of Kafka's `ConfigDef.Type`."""
 
     BOOLEAN = "boolean"
-    """true or false."""
-
     SHORT = "short"
-    """A whole number of 16 bits."""
-
     INT = "int"
-    """A whole number of 32 bits."""
-
     LONG = "long"
-    """A whole number of 64 bits."""
-
     DOUBLE = "double"
-    """A number of 64 bits with a fraction."""
-
     STRING = "string"
-    """One text."""
-
     LIST = "list"
-    """Texts with commas between."""
 
 
 class Unit(enum.Enum):
     """List the units of numeric settings."""
 
     NONE = ""
-    """A plain count, a share, or no number at all."""
-
     MS = "ms"
-    """Milliseconds."""
-
     SECONDS = "s"
-    """Seconds."""
-
     MINUTES = "min"
-    """Minutes."""
-
     HOURS = "h"
-    """Hours."""
-
     BYTES = "bytes"
-    """Bytes."""
-
     BYTES_PER_SECOND = "bytes/s"
-    """Bytes in a second."""
 
 
 UNIT_MS: Final = {Unit.MS: 1, Unit.SECONDS: SECOND_MS, Unit.MINUTES: MINUTE_MS, Unit.HOURS: HOUR_MS}
@@ -266,3 +239,28 @@ def _list_fits(setting: Setting, value: Value) -> bool:
 
 def _refused(setting: Setting, shown: str) -> UsageError:
     return UsageError(f"{setting.name} is {shorten(shown) or 'empty'}; allowed are {setting.describe_allowed()}")
+
+
+_NUMBER: Final = r"([-+]?[0-9]{1,400})"
+_DURATION: Final = re.compile(
+    rf"([-+]?)P(?:{_NUMBER}D)?(T(?:{_NUMBER}H)?(?:{_NUMBER}M)?(?:{_NUMBER}(?:[.,]([0-9]{{0,9}}))?S)?)?", re.IGNORECASE
+)
+_SECONDS: Final = (86_400, 3600, 60, 1)
+_NANOS: Final = 1_000_000_000
+_INT64_MIN: Final = -INT64_MAX - 1
+
+
+def is_duration(text: str) -> bool:
+    """Return whether a text is a duration of zero or more in Java's form of ISO 8601."""
+    found = _DURATION.fullmatch(text)
+    if found is None:
+        return False
+    sign, days, time, hours, minutes, seconds, fraction = found.groups()
+    numbers = (days, hours, minutes, seconds)
+    if not any(numbers) or time == "T":
+        return False
+    parts = [int(number or 0) * size for number, size in zip(numbers, _SECONDS, strict=True)]
+    sums = [sum(parts[place:]) for place in range(len(parts))]
+    nanos = int(f"{fraction or '':0<9}") * (-1 if seconds and seconds.startswith("-") else 1)
+    total = (sums[0] * _NANOS + nanos) * (-1 if sign == "-" else 1)
+    return total >= 0 and all(_INT64_MIN <= each <= INT64_MAX for each in (*parts, *sums, total // _NANOS))

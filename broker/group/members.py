@@ -6,10 +6,12 @@ Source: GroupMetadataValue, group-coordinator, 4.0.1.
 from __future__ import annotations
 
 import enum
+from itertools import pairwise
 from typing import Final, NewType
 
 import attrs
 
+from broker.entropy import RandomSource
 from broker.units import DurationMs
 
 MemberId = NewType("MemberId", str)
@@ -66,3 +68,12 @@ class GroupRecord:
     leader_id: MemberId | None
     state_time_ms: int
     members: tuple[StoredMember, ...]
+
+
+_CUTS: Final = (0, 8, 12, 16, 20, 32)
+
+
+def random_uuid(entropy: RandomSource) -> str:
+    """Return 32 random hexadecimal digits, grouped as in a UUID."""
+    digits = "".join(f"{entropy.next_int() & 0xFFFFFFFF:08x}" for _ in range(4))
+    return "-".join(digits[start:end] for start, end in pairwise(_CUTS))

@@ -1,7 +1,6 @@
 """Read and write Kafka's messages by tables of fields: records of internal topics, metadata, and later requests.
 
-uuids           Print and read Kafka's 16-byte ids as 22 characters of Base64.
-fields          Describe messages as data: fields with a kind, versions, a tag and a default.
+fields          Describe messages as data: fields with a kind, versions, a tag and a default; print ids of 16 bytes.
 reading         Read a message of a version, flexible or not; refuse what Kafka's classes refuse.
 writing         Write a message of a version.
 """

@@ -30,8 +30,7 @@ from typing import Any, Final, TypeAlias
 
 from broker.errors import CorruptDataError
 from broker.java.utf8 import decode_java_utf8
-from broker.wire.fields import NUMBERS, STRING_BYTES_MAX, Field, Kind, Message
-from broker.wire.uuids import UUID_SIZE_BYTES, encode_uuid
+from broker.wire.fields import NUMBERS, STRING_BYTES_MAX, UUID_SIZE_BYTES, Field, Kind, Message, encode_uuid
 
 VARINT_BYTES_MAX: Final = 5  # 32 bits at seven bits a byte.
 _INT32_SIGN: Final = 1 << 31

@@ -13,8 +13,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from broker.errors import UsageError, shorten
-from broker.wire.fields import NUMBERS, STRING_BYTES_MAX, Field, Fields, Kind, Message
-from broker.wire.uuids import decode_uuid
+from broker.wire.fields import NUMBERS, STRING_BYTES_MAX, Field, Fields, Kind, Message, decode_uuid
 
 _NULL_STRUCT: Final = b"\xff"  # A byte of -1; 1 stands before a structure that is there.
 

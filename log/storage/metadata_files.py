@@ -17,7 +17,7 @@ from broker.errors import shorten
 from broker.ids import BrokerEpoch, BrokerId
 from broker.java.numbers import parse_number
 from broker.units import KIB
-from broker.wire.uuids import UUID_SIZE_BYTES, decode_uuid, encode_uuid
+from broker.wire.fields import UUID_SIZE_BYTES, decode_uuid, encode_uuid
 from log.errors import CheckpointError
 from log.storage.checkpoints import decode_text, lines_of, malformed, split_fields
 from log.storage.protocol import Buffer, Storage

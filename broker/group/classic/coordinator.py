@@ -31,6 +31,9 @@ from broker.entropy import RandomSource
 from broker.error_codes import ErrorCode
 from broker.group.classic.group import ClassicGroup, Member
 from broker.group.classic.messages import (
+    ClassicOptions,
+    GroupInput,
+    GroupState,
     HeartbeatRequest,
     HeartbeatResponse,
     JoinGroupRequest,
@@ -42,12 +45,8 @@ from broker.group.classic.messages import (
     SyncGroupRequest,
     SyncGroupResponse,
 )
-from broker.group.classic.options import ClassicOptions
-from broker.group.classic.outbox import Outbox
-from broker.group.classic.refusals import heartbeat_error, join_error, sync_error
-from broker.group.classic.states import GroupInput, GroupState
-from broker.group.ids import random_uuid
-from broker.group.members import UNKNOWN_MEMBER, Departure, MemberId
+from broker.group.classic.outbox import Outbox, heartbeat_error, join_error, sync_error
+from broker.group.members import UNKNOWN_MEMBER, Departure, MemberId, random_uuid
 from broker.group.timers import Timers
 from broker.units import DurationMs, TimeMs
 
@@ -191,7 +190,7 @@ class ClassicCoordinator:
             case _:
                 must_rebalance = has_changed or group.leader_id == member.member_id
         if must_rebalance:
-            member.update(request)
+            member.take_over(request)
             self._rebalance_or_go_on()
         else:
             # Only in CompletingRebalance can this be the leader, whose answer was lost.
@@ -218,7 +217,7 @@ class ClassicCoordinator:
         self._timers.cancel(_beat(old_id))
         self._departed.append((old, Departure.REPLACED))
         member = group.replace(request.instance_id, new_id)
-        member.update(request)
+        member.take_over(request)
         self._expect_heartbeat(member, member.session_timeout_ms)
         if group.state is GroupState.STABLE and group.select_protocol() == group.protocol_name:
             # KIP-345: the restarted process keeps its assignment without a rebalance, so the record with its new member

@@ -11,8 +11,15 @@ from typing import Final
 import attrs
 
 from broker.error_codes import ErrorCode
-from broker.group.classic.messages import JoinedMember, JoinGroupRequest, Protocol, Ticket
-from broker.group.classic.states import GROUP_TRANSITIONS, GroupInput, GroupState
+from broker.group.classic.messages import (
+    GROUP_TRANSITIONS,
+    GroupInput,
+    GroupState,
+    JoinedMember,
+    JoinGroupRequest,
+    Protocol,
+    Ticket,
+)
 from broker.group.members import (
     GroupRecord,
     InstanceId,
@@ -81,18 +88,12 @@ class Member:
         """Return whether the member waits for the coordinator and so needs no heartbeat; a first join is bounded."""
         return not self.is_new and (self.join_ticket is not None or self.sync_ticket is not None)
 
-    def update(self, request: JoinGroupRequest) -> None:
-        """Apply the protocols and timeouts of the JoinGroup request with which the member rejoins."""
-        self.protocols = request.protocols
-        self.session_timeout_ms = request.session_timeout_ms
-        self.rebalance_timeout_ms = request.rebalance_timeout_ms
-        self.join_ticket = request.ticket
-
-    def take_over(self, other: Member) -> None:
-        """Copy the protocols and timeouts of `other`, which a JoinGroup request can change."""
+    def take_over(self, other: Member | JoinGroupRequest) -> None:
+        """Copy the protocols and timeouts of `other`, which a JoinGroup request can change, and wait for its answer."""
         self.protocols = other.protocols
         self.session_timeout_ms = other.session_timeout_ms
         self.rebalance_timeout_ms = other.rebalance_timeout_ms
+        self.join_ticket = other.ticket if isinstance(other, JoinGroupRequest) else None
 
     def metadata(self, protocol_name: str | None) -> bytes:
         """Return the member's metadata for the assignor called `protocol_name`."""

@@ -1,20 +1,98 @@
-"""Define the requests and responses of a classic group, and the effects that the coordinator asks for.
+"""Define states, settings, requests and responses of a classic group, and the effects of its coordinator.
 
 Fields are those of Kafka's requests and responses. `ticket` is the caller's name for a request: the response, which
 may come much later, carries it again.
 
-Source: JoinGroup, SyncGroup, Heartbeat and LeaveGroup in clients/src/main/resources/common/message, 4.0.
+Source: ClassicGroupState, GroupCoordinatorConfig; JoinGroup, SyncGroup, Heartbeat and LeaveGroup in
+clients/src/main/resources/common/message, 4.0.
 """
 
 from __future__ import annotations
 
+import enum
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Final, NewType, TypeAlias
 
 import attrs
 
+from broker.config.settings import Settings
 from broker.error_codes import ErrorCode
 from broker.group.members import UNKNOWN_MEMBER, GroupRecord, InstanceId, MemberId
 from broker.units import DurationMs
+
+
+class GroupState(enum.Enum):
+    """List the states of a classic group; names are Kafka's."""
+
+    EMPTY = enum.auto()
+    """It has no members; its offsets are kept until they expire."""
+
+    PREPARING_REBALANCE = enum.auto()
+    """Its members are asked to join, and those who do wait for the others."""
+
+    COMPLETING_REBALANCE = enum.auto()
+    """All have joined; they wait for the assignment that the leader computes."""
+
+    STABLE = enum.auto()
+    """Every member has its assignment, or can have it."""
+
+    DEAD = enum.auto()
+    """It is no longer here: deleted, or its coordinator has moved."""
+
+
+class GroupInput(enum.Enum):
+    """List the events that change the state of a classic group."""
+
+    REBALANCE = enum.auto()
+    """A member came, went or changed; or a sync did not come in time."""
+
+    JOINED = enum.auto()
+    """The joining is over, and there are members."""
+
+    NOBODY_JOINED = enum.auto()
+    """The joining is over, and there is none."""
+
+    ASSIGNED = enum.auto()
+    """The leader's assignment is stored."""
+
+    DELETED = enum.auto()
+    """The group was deleted, or its partition moved to another broker."""
+
+
+GROUP_TRANSITIONS: Final[Mapping[tuple[GroupState, GroupInput], GroupState]] = MappingProxyType(
+    {
+        (GroupState.EMPTY, GroupInput.REBALANCE): GroupState.PREPARING_REBALANCE,
+        (GroupState.STABLE, GroupInput.REBALANCE): GroupState.PREPARING_REBALANCE,
+        (GroupState.COMPLETING_REBALANCE, GroupInput.REBALANCE): GroupState.PREPARING_REBALANCE,
+        (GroupState.PREPARING_REBALANCE, GroupInput.JOINED): GroupState.COMPLETING_REBALANCE,
+        (GroupState.PREPARING_REBALANCE, GroupInput.NOBODY_JOINED): GroupState.EMPTY,
+        (GroupState.COMPLETING_REBALANCE, GroupInput.ASSIGNED): GroupState.STABLE,
+        **{(state, GroupInput.DELETED): GroupState.DEAD for state in GroupState},
+    }
+)
+"""Every step that a classic group can take; whatever is not here is refused."""
+
+
+@attrs.frozen(kw_only=True)
+class ClassicOptions:
+    """Hold the broker's settings for classic groups; the defaults are Kafka's."""
+
+    size_max: int = 2**31 - 1
+    initial_delay_ms: DurationMs = attrs.field(default=DurationMs(3000))
+    session_timeout_ms_min: DurationMs = attrs.field(default=DurationMs(6000))
+    session_timeout_ms_max: DurationMs = attrs.field(default=DurationMs(1_800_000))
+
+    @classmethod
+    def of(cls, settings: Settings) -> ClassicOptions:
+        """Return the options set by a broker's settings."""
+        return cls(
+            size_max=settings.count("group.max.size"),
+            initial_delay_ms=settings.duration_ms("group.initial.rebalance.delay.ms"),
+            session_timeout_ms_min=settings.duration_ms("group.min.session.timeout.ms"),
+            session_timeout_ms_max=settings.duration_ms("group.max.session.timeout.ms"),
+        )
+
 
 Ticket = NewType("Ticket", int)
 

@@ -2,28 +2,25 @@
 
 - heartbeats: Compute a consumer group and a response from a member's heartbeat, with pure functions.
 - target: Compute the target assignment of a consumer group, at most once in an interval, with pure functions.
-- member: Move one member of a consumer group towards its target assignment, with pure functions.
+- member: Define heartbeats, and move one member towards its target assignment, with pure functions.
 - group: Hold a consumer group as a frozen value: members, epochs, target assignment, and each partition's owner.
 - coordinator: Coordinate one consumer group, without I/O: heartbeats and time go in, responses come out.
-- messages: Define the request and the response of ConsumerGroupHeartbeat.
 - records: Read and write consumer group records of `__consumer_offsets` in Kafka's binary form.
 """
 
 from __future__ import annotations
 
-from broker.group.consumer.coordinator import ConsumerCoordinator, PendingResponse
+from broker.group.consumer.coordinator import ConsumerCoordinator
 from broker.group.consumer.group import ConsumerGroup, ConsumerGroupState
-from broker.group.consumer.heartbeats import HeartbeatOutcome, handle_heartbeat, heartbeat_error
 from broker.group.consumer.member import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
     ConsumerMember,
-    HeartbeatReport,
     MemberState,
     Partitions,
-    TargetAssignment,
     reconciled,
 )
-from broker.group.consumer.messages import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
-from broker.group.consumer.target import ConsumerOptions, GroupContext, is_target_due, new_group, with_target
+from broker.group.consumer.target import ConsumerOptions, GroupContext, new_group
 
 __all__ = (
     "ConsumerCoordinator",
@@ -34,16 +31,8 @@ __all__ = (
     "ConsumerMember",
     "ConsumerOptions",
     "GroupContext",
-    "HeartbeatOutcome",
-    "HeartbeatReport",
     "MemberState",
     "Partitions",
-    "PendingResponse",
-    "TargetAssignment",
-    "handle_heartbeat",
-    "heartbeat_error",
-    "is_target_due",
     "new_group",
     "reconciled",
-    "with_target",
 )

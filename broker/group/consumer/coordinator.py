@@ -14,11 +14,15 @@ from broker.entropy import RandomSource
 from broker.error_codes import ErrorCode
 from broker.group.consumer.group import ConsumerGroup
 from broker.group.consumer.heartbeats import handle_heartbeat
-from broker.group.consumer.member import STATIC_LEAVING_EPOCH, ConsumerMember, MemberState
-from broker.group.consumer.messages import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
+from broker.group.consumer.member import (
+    STATIC_LEAVING_EPOCH,
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+    ConsumerMember,
+    MemberState,
+)
 from broker.group.consumer.target import GroupContext
-from broker.group.ids import random_uuid
-from broker.group.members import Departure, MemberId
+from broker.group.members import Departure, MemberId, random_uuid
 from broker.group.timers import Timers
 from broker.units import DurationMs, TimeMs
 

@@ -21,12 +21,13 @@ from broker.group.consumer.member import (
     LEAVING_EPOCH,
     NOTHING,
     STATIC_LEAVING_EPOCH,
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
     ConsumerMember,
     HeartbeatReport,
     TargetAssignment,
     reconciled,
 )
-from broker.group.consumer.messages import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 from broker.group.consumer.target import GroupContext, with_target
 from broker.group.members import UNKNOWN_MEMBER, MemberId
 from broker.releases import Release

@@ -36,7 +36,8 @@ from typing import Final, TypeAlias
 
 import attrs
 
-from broker.group.members import InstanceId, MemberId
+from broker.error_codes import ErrorCode
+from broker.group.members import UNKNOWN_MEMBER, InstanceId, MemberId
 from broker.ids import TopicPartition
 from broker.releases import NEWEST, Release
 from broker.units import DurationMs
@@ -189,3 +190,34 @@ def _subscribed(member: ConsumerMember, report: HeartbeatReport, release: Releas
 def _still_owns(owned: Partitions | None, revoking: Partitions) -> bool:
     """Return whether the member may still read partitions of `revoking`; it may if it did not report what it owns."""
     return owned is None or bool(owned & revoking)
+
+
+@attrs.frozen(kw_only=True)
+class ConsumerGroupHeartbeatRequest:
+    """Join (epoch 0), report, leave (-1) or leave for a while (-2); None means an unchanged field."""
+
+    member_id: MemberId = UNKNOWN_MEMBER
+    epoch: int = JOINING_EPOCH
+    instance_id: InstanceId | None = None
+    client_id: str = ""
+    rack: str | None = None
+    rebalance_timeout_ms: DurationMs | None = None
+    subscribed_topics: frozenset[str] | None = None
+    assignor: str | None = None
+    owned: Partitions | None = None
+
+    @property
+    def is_full(self) -> bool:
+        """Return whether every optional field is set, as in the first heartbeat of a member or after an error."""
+        return None not in (self.rebalance_timeout_ms, self.subscribed_topics, self.owned)
+
+
+@attrs.frozen(kw_only=True)
+class ConsumerGroupHeartbeatResponse:
+    """Answer a ConsumerGroupHeartbeat; `assignment` is None if it has not changed."""
+
+    error: ErrorCode = ErrorCode.NONE
+    member_id: MemberId = UNKNOWN_MEMBER
+    epoch: int = JOINING_EPOCH
+    heartbeat_interval_ms: DurationMs = attrs.field(default=DurationMs(0))
+    assignment: Partitions | None = None

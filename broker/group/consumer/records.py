@@ -22,9 +22,8 @@ from broker.group.members import InstanceId, MemberId
 from broker.group.schemas import CONSUMER_GROUP_RECORDS
 from broker.ids import PartitionId, TopicPartition
 from broker.units import DurationMs
-from broker.wire.fields import Fields, Kind
+from broker.wire.fields import UUID_SIZE_BYTES, Fields, Kind, decode_uuid, encode_uuid
 from broker.wire.reading import Reader, read_message
-from broker.wire.uuids import UUID_SIZE_BYTES, decode_uuid, encode_uuid
 from broker.wire.writing import write_versioned
 
 EPOCH: Final = 3
@@ -97,7 +96,7 @@ def _changes(before: ConsumerGroup, after: ConsumerGroup, ids: TopicIds) -> Iter
     members = sorted(after.members.items())
     for name, member in members:
         if name not in before.members or _subscription(member) != _subscription(before.members[name]):
-            yield ConsumerGroupRecord(ConsumerGroupKey(MEMBER, group_id, name), _member_value(member))
+            yield ConsumerGroupRecord(ConsumerGroupKey(MEMBER, group_id, name), _value(MEMBER, _subscription(member)))
     if after.topics != before.topics:
         yield ConsumerGroupRecord(ConsumerGroupKey(TOPICS, group_id), _topics_value(after.topics, ids))
     if after.epoch != before.epoch:
@@ -165,28 +164,8 @@ def _removed(group: ConsumerGroup, version: int, name: MemberId | None) -> Consu
     return group
 
 
-def _subscription(member: ConsumerMember) -> tuple[object, ...]:
-    return (
-        member.instance_id,
-        member.rack,
-        member.client_id,
-        member.subscribed_topics,
-        member.rebalance_timeout_ms,
-        member.assignor,
-    )
-
-
-def _assignment(member: ConsumerMember) -> tuple[object, ...]:
-    epochs = member.assignment_epochs
-    return member.epoch, member.previous_epoch, member.state, member.assigned, member.revoking, epochs
-
-
-def _value(version: int, fields: Fields) -> bytes:
-    return write_versioned(CONSUMER_GROUP_RECORDS[version].value, fields, version=_VALUE_VERSION)
-
-
-def _member_value(member: ConsumerMember) -> bytes:
-    fields = {
+def _subscription(member: ConsumerMember) -> Fields:
+    return {
         "instanceId": member.instance_id,
         "rackId": member.rack,
         "clientId": member.client_id,
@@ -196,7 +175,15 @@ def _member_value(member: ConsumerMember) -> bytes:
         "rebalanceTimeoutMs": member.rebalance_timeout_ms,
         "serverAssignor": member.assignor,
     }
-    return _value(MEMBER, fields)
+
+
+def _assignment(member: ConsumerMember) -> tuple[object, ...]:
+    epochs = member.assignment_epochs
+    return member.epoch, member.previous_epoch, member.state, member.assigned, member.revoking, epochs
+
+
+def _value(version: int, fields: Fields) -> bytes:
+    return write_versioned(CONSUMER_GROUP_RECORDS[version].value, fields, version=_VALUE_VERSION)
 
 
 def _subscribed(member: ConsumerMember, fields: Fields) -> ConsumerMember:

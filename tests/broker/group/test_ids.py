@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from broker.entropy import SplitMix64
-from broker.group.ids import random_uuid
+from broker.group.members import random_uuid
 
 
 def test_each_id_is_the_next_128_bits_in_the_form_of_a_uuid() -> None:

@@ -22,9 +22,8 @@ from broker.wire import (
     write_message,
     write_versioned,
 )
-from broker.wire.fields import NUMBERS
+from broker.wire.fields import NUMBERS, decode_uuid, encode_uuid
 from broker.wire.reading import VARINT_BYTES_MAX
-from broker.wire.uuids import decode_uuid, encode_uuid
 
 NULLABLE = Message(
     "Nullable",

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from broker.ids import BrokerEpoch, Offset, TopicPartition
-from broker.wire.uuids import decode_uuid
+from broker.wire.fields import decode_uuid
 from log.errors import CheckpointError
 from log.storage.checkpoints import (
     CLEANER_FILE,

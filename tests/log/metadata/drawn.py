@@ -14,8 +14,7 @@ from broker.errors import CorruptDataError
 from broker.ids import LeaderEpoch, Offset
 from broker.releases import NEWEST, Release
 from broker.units import TimeMs
-from broker.wire.fields import Field, Kind, Message
-from broker.wire.uuids import encode_uuid
+from broker.wire.fields import Field, Kind, Message, encode_uuid
 from log.metadata import MetadataImage, MetadataRecord, RecordType
 from log.metadata.schemas import SCHEMAS
 from log.metadata.state import MetadataState

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from broker.ids import LeaderEpoch, Offset
 from broker.units import TimeMs
-from broker.wire.uuids import encode_uuid
+from broker.wire.fields import encode_uuid
 from log import BatchSpec, Record, build_batch
 from log.metadata import MetadataFile, MetadataRecord, RecordType, is_metadata_file
 from log.metadata.records import ControlRecord

@@ -18,6 +18,7 @@ import attrs
 from broker.entropy import RandomSource
 from broker.error_codes import ErrorCode
 from broker.group.classic.messages import (
+    ClassicOptions,
     HeartbeatRequest,
     HeartbeatResponse,
     JoinedMember,
@@ -30,8 +31,7 @@ from broker.group.classic.messages import (
     SyncGroupResponse,
     Ticket,
 )
-from broker.group.classic.options import ClassicOptions
-from broker.group.ids import random_uuid
+from broker.group.members import random_uuid
 from broker.java.string_hash import java_map_order
 
 EMPTY, PREPARING, COMPLETING, STABLE = "Empty", "PreparingRebalance", "CompletingRebalance", "Stable"

@@ -16,7 +16,7 @@ import attrs
 
 from broker.error_codes import ErrorCode
 from broker.group.assignors import ServerAssignor, Subscriber
-from broker.group.consumer.messages import ConsumerGroupHeartbeatRequest
+from broker.group.consumer.member import ConsumerGroupHeartbeatRequest
 from broker.group.members import InstanceId, MemberId
 from broker.ids import TopicPartition
 from broker.java.string_hash import java_map_order

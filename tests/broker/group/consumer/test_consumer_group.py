@@ -15,10 +15,11 @@ from broker.group.assignors import Subscriber
 from broker.group.consumer.coordinator import ConsumerCoordinator
 from broker.group.consumer.group import ConsumerGroup, ConsumerGroupState
 from broker.group.consumer.member import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
     MemberState,
     Partitions,
 )
-from broker.group.consumer.messages import ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse
 from broker.group.consumer.target import ConsumerOptions, GroupContext, new_group
 from broker.group.members import Departure, InstanceId, MemberId
 from broker.ids import PartitionId, TopicPartition

@@ -30,8 +30,7 @@ from broker.group.consumer import (
 )
 from broker.group.consumer.records import ConsumerGroupRecord, TopicIds, applied, changes, read_consumer_key
 from broker.group.consumer.target import ConsumerOptions
-from broker.group.ids import random_uuid
-from broker.group.members import InstanceId, MemberId
+from broker.group.members import InstanceId, MemberId, random_uuid
 from broker.ids import PartitionId, TopicPartition
 from broker.releases import NEWEST, Release
 from broker.units import DurationMs, TimeMs
