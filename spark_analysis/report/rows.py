@@ -1,50 +1,49 @@
-"""Define the rows of the tables that the report shows.
+"""Hold the rows of the tables that the report shows: an attribute for each column of `tables/schemas.txt`.
 
-Constraints: None means that the input does not say; no field holds markup or a time of day.
-
-How: each class has exactly the fields of its table in `spark_analysis.tables.schemas` (a test holds them together), so
-that the meaning and unit of a field is the comment there.
+None means that the input does not say; a column of lists holds tuples. No value holds markup or a time of day.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 import attrs
 
 from placement.balance import constraints
 from placement.balance.measures import Distribution
+from spark_analysis.tables import schemas
+from spark_analysis.tables.columns import Table
+
+_LISTS: Final = ("ints", "strings")
 
 
-@attrs.frozen
-class ClusterFacts:
+class Row:
+    """One row of a table, whose columns are its attributes."""
+
+    __attrs_attrs__: ClassVar[Any]
+
+    if TYPE_CHECKING:
+
+        def __init__(self, *values: Any, **columns: Any) -> None: ...
+        def __getattr__(self, column: str) -> Any: ...
+
+
+Kind = TypeVar("Kind", bound=Row)
+
+
+def _of(table: Table) -> Callable[[type[Kind]], type[Kind]]:
+    """Return a decorator that gives a class the columns of a table, in their order."""
+    columns: dict[str, Any] = {
+        column.name: attrs.field(default=() if column.type in _LISTS and not column.nullable else None)
+        for column in table.columns
+    }
+    return attrs.frozen(these=columns)
+
+
+@_of(schemas.CLUSTERS)
+class ClusterFacts(Row):
     """Hold one row of the table of clusters."""
-
-    cluster_id: int
-    placer: str
-    cluster: str
-    source: str
-    format: str
-    shape: str | None
-    broker_count: int
-    fenced_broker_count: int
-    unracked_broker_count: int
-    rack_count: int
-    rack_broker_count_min: int | None
-    rack_broker_count_max: int | None
-    topic_count: int | None
-    partition_count: int | None
-    replica_count: int | None
-    size_bytes: int | None
-    leaderless_count: int | None
-    under_min_isr_count: int | None
-    at_min_isr_count: int | None
-    under_replicated_count: int | None
-    not_preferred_leader_count: int | None
-    fewer_racks_count: int | None
-    violation_count: int
-    rank: int
-    out_of_sync_brokers: tuple[int, ...] | None = None
-    out_of_sync_explained_count: int | None = None
-    previous_cluster_id: int | None = None
 
 
 @attrs.frozen(kw_only=True)
@@ -57,21 +56,9 @@ class Spread(Distribution):
     quantity: str
 
 
-@attrs.frozen
-class BrokerLoad:
+@_of(schemas.BROKERS)
+class BrokerLoad(Row):
     """Hold one row of the table of brokers."""
-
-    cluster_id: int
-    placer: str
-    broker_id: int
-    rack: str | None
-    fenced: bool
-    replica_count: int | None
-    leader_count: int | None
-    size_bytes: int | None
-    missing_from_isr_count: int | None = None
-    cordoned: bool = False
-    in_controlled_shutdown: bool = False
 
     @property
     def states(self) -> tuple[str, ...]:
@@ -84,60 +71,19 @@ class BrokerLoad:
         return tuple(name for name, is_so in flags if is_so)
 
 
-@attrs.frozen
-class RackLoad:
+@_of(schemas.RACKS)
+class RackLoad(Row):
     """Hold one row of the table of racks; `rack` is None for the brokers without a rack."""
 
-    cluster_id: int
-    placer: str
-    rack: str | None
-    broker_count: int
-    replica_count: int | None
-    leader_count: int | None
-    size_bytes: int | None
-    replica_count_best_min: int | None = None
-    replica_count_best_max: int | None = None
-    leader_count_best_min: int | None = None
-    leader_count_best_max: int | None = None
-    size_bytes_best_min: int | None = None
-    size_bytes_best_max: int | None = None
 
-
-@attrs.frozen
-class LogDir:
+@_of(schemas.LOG_DIRS)
+class LogDir(Row):
     """Hold one row of the table of log directories."""
 
-    cluster_id: int
-    placer: str
-    broker_id: int
-    log_dir: str
-    error: str | None
-    replica_count: int
-    future_replica_count: int
-    size_bytes: int
 
-
-@attrs.frozen
-class TopicSpread:
+@_of(schemas.TOPICS)
+class TopicSpread(Row):
     """Hold one row of the table of topics."""
-
-    cluster_id: int
-    placer: str
-    topic: str
-    partition_count: int
-    replication_factor: int
-    min_insync_replicas: int | None
-    replica_count: int
-    size_bytes: int | None
-    broker_count: int
-    replica_max: int
-    replica_best_max: int
-    replica_moves: int
-    replica_moves_exact: bool
-    leader_max: int | None
-    leader_best_max: int | None
-    leader_moves: int | None
-    leader_moves_exact: bool | None
 
 
 @attrs.frozen(kw_only=True)
@@ -148,108 +94,31 @@ class Violation(constraints.Violation):
     placer: str
 
 
-@attrs.frozen
-class Reject:
+@_of(schemas.REJECTS)
+class Reject(Row):
     """Hold one row of the table of rejects."""
 
-    source: str
-    line: int | None
-    reason: str
-    value: str
 
-
-@attrs.frozen
-class InputCount:
+@_of(schemas.INPUTS)
+class InputCount(Row):
     """Hold one row of the table of inputs."""
 
-    source: str
-    format: str
-    cluster_count: int
-    rows_in: int
-    rows_analysed: int
-    rows_rejected: int
-    lines_passed_over: int
-    notes: tuple[str, ...]
-    fault: str | None = None
 
-
-@attrs.frozen
-class PartitionChange:
+@_of(schemas.CHANGES)
+class PartitionChange(Row):
     """Hold one row of the table of changes."""
 
-    from_cluster: str
-    to_cluster: str
-    topic: str
-    partition: int
-    change: str
-    detail: str
 
-
-@attrs.frozen(kw_only=True)
-class LeastPlan:
+@_of(schemas.PLANS)
+class LeastPlan(Row):
     """Hold one row of the table of plans; `refused` says why there is none."""
 
-    cluster_id: int
-    placer: str
-    goal: str
-    excluded_topics: tuple[str, ...] = ()
-    from_target: bool = False
-    refused: str | None = None
-    moved_count: int | None = None
-    moved_count_min: int | None = None
-    moved_bytes: int | None = None
-    moved_bytes_min: int | None = None
-    leader_change_count: int | None = None
-    leader_change_count_min: int | None = None
-    changed_partition_count: int | None = None
-    is_least: bool | None = None
-    replica_moves_before: int | None = None
-    replica_moves_after: int | None = None
-    leader_moves_before: int | None = None
-    leader_moves_after: int | None = None
-    byte_moves_before: int | None = None
-    byte_moves_after: int | None = None
-    fewer_racks_count_before: int | None = None
-    fewer_racks_count_after: int | None = None
-    notes: tuple[str, ...] = ()
 
-
-@attrs.frozen(kw_only=True)
-class WorstOutage:
+@_of(schemas.OUTAGES)
+class WorstOutage(Row):
     """Hold one row of the table of outages: the loss of the worst broker, or of the worst rack."""
 
-    cluster_id: int
-    placer: str
-    scope: str
-    broker_id: int | None = None
-    rack: str | None = None
-    leaderless_count: int | None = None
-    leaderless_count_now: int | None = None
-    under_min_isr_count: int | None = None
-    under_min_isr_count_now: int | None = None
-    no_replica_count: int | None = None
-    no_replica_count_now: int | None = None
-    at_risk_count: int | None = None
-    at_risk_count_now: int | None = None
-    at_risk_bytes: int | None = None
-    lost_leader_count: int
-    failover_count: int
-    failover_share: float | None = None
-    failover_broker_id: int | None = None
-    leader_count_max: int
-    leader_max_over_mean: float | None = None
-    notes: tuple[str, ...] = ()
 
-
-@attrs.frozen(kw_only=True)
-class RestartBatches:
+@_of(schemas.RESTARTS)
+class RestartBatches(Row):
     """Hold one row of the table of restarts; `refused` says why there is no schedule."""
-
-    cluster_id: int
-    placer: str
-    refused: str | None = None
-    batch_count: int | None = None
-    batch_count_min: int | None = None
-    batch_broker_count_max: int | None = None
-    stuck_partition_count: int | None = None
-    notes: tuple[str, ...] = ()

@@ -17,10 +17,8 @@ from spark_analysis.examples import (
     bytes_by_key,
     dumps_to_table,
     got_worse,
-    nightly_history,
 )
 from spark_analysis.examples.with_duckdb import distances
-from spark_analysis.examples.with_pandas import first_clusters
 from spark_analysis.examples.with_spark import overloaded_brokers
 from spark_analysis.jobs import analyse_dumps
 from spark_analysis.sources.dumps import DumpInput
@@ -35,13 +33,6 @@ from tests.spark_analysis.test_jobs import QUIET
 def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rows = samples.fleet_rows(4, pairs_of=0, brokers_max=12)
     return samples.write_tables(tmp_path_factory.mktemp("examples"), rows)
-
-
-def test_pandas_finds_the_clusters_of_the_best_ranks(out: Path) -> None:
-    found = first_clusters(out, 2)
-    assert found["rank"].tolist() == [1, 2]
-    assert found["placer"].tolist() == ["striped", "classic"]
-    assert (found["moves_share"] <= 1).all()
 
 
 def test_duckdb_finds_the_median_share_to_move_of_each_placer(out: Path) -> None:
@@ -83,26 +74,6 @@ def test_bytes_by_key_prefix_and_day_need_no_broker(
     assert [(str(row["day"]), row["prefix"], row["record_count"]) for row in found] == [("2023-11-14", "key", 180)]
     bytes_by_key.main(str(tmp_path), "topic,other")
     assert f"|2023-11-14|key   |180         |{found[0]['size_bytes']}" in capsys.readouterr().out
-
-
-@pytest.mark.spark
-def test_two_nights_of_dumps_tell_which_clusters_got_worse(
-    tmp_path: Path, spark: SparkSession, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """The same two clusters on two nights: a region of `prod` is stopped on the second, `test` stays as it is."""
-    nights = {"2026-11-21": "1-initial-placement", "2026-11-22": "3-west-region-stopped"}
-    first = next(MULTIREGION.glob("1-*.txt")).read_text(encoding="utf-8")
-    for night, name in nights.items():
-        write(tmp_path / night / "prod.txt", (next(MULTIREGION.glob(f"{name[0]}-*.txt"))).read_text(encoding="utf-8"))
-        write(tmp_path / night / "test.txt", first)
-        nightly_history.main(str(tmp_path / night), f"{night}T23:00+00:00", str(tmp_path / "history"))
-    history = spark.read.parquet(str(tmp_path / "history"))
-    assert sorted(row["cluster"] for row in history.collect()) == ["prod", "prod", "test", "test"]
-    assert len(list((tmp_path / "history").glob("day=*"))) == 2
-    (worse,) = got_worse.got_worse(history).collect()
-    assert (worse["cluster"], worse["leaderless_count_more"]) == ("prod", 4)
-    assert worse["uneven_more"] is not None
-    assert "|prod" in capsys.readouterr().out
 
 
 @pytest.mark.spark

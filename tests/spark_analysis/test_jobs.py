@@ -92,21 +92,6 @@ def test_a_fleet_writes_every_table(fleet_out: Path) -> None:
     assert sorted(row["rank"] for row in clusters) == list(range(1, 21))
 
 
-def test_the_multiregion_dumps_are_compared(tmp_path: Path) -> None:
-    """Six dumps of one cluster: baseline, a broker lost, a region lost, an unclean election, moved, restored."""
-    paths = sorted(MULTIREGION.glob("?-*.txt"))
-    inputs = [DumpInput(str(path), name=path.stem, series="moments") for path in paths]
-    analyse_dumps(LocalEngine(), inputs, None, tmp_path, progress=QUIET)
-    clusters = sorted(rows(tmp_path, schemas.CLUSTERS), key=lambda row: row["cluster_id"])
-    assert [row["cluster"] for row in clusters] == [path.stem for path in paths]
-    assert [row["leaderless_count"] > 0 for row in clusters] == [False, False, True, False, False, False]
-    changes = {(row["to_cluster"][0], row["change"]) for row in rows(tmp_path, schemas.CHANGES)}
-    assert {("3", "leader lost"), ("4", "unclean election")} <= changes
-    inputs_in = rows(tmp_path, schemas.INPUTS)
-    assert all(row["rows_in"] == row["rows_analysed"] + row["rows_rejected"] > 0 for row in inputs_in)
-    assert sum(row["rows_rejected"] for row in inputs_in) == len(rows(tmp_path, schemas.REJECTS))
-
-
 def test_small_dumps_share_the_files_of_one_task_and_a_series_is_never_cut(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -93,7 +93,7 @@ def written(root: Path, table: Table) -> list[dict[str, Any]]:
     return [row for path in sorted((root / table.name).iterdir()) for row in pq.read_table(path).to_pylist()]
 
 
-@settings(max_examples=12)
+@settings(max_examples=2)
 @given(SEEDS, RACKS, st.sampled_from([0.0, 0.4]), st.sampled_from(["classic", "striped"]))
 def test_a_simulated_cluster_is_described_as_its_view_would_be(
     seed: int, racks: RackPlan, fenced: float, placer: str
@@ -106,7 +106,7 @@ def test_a_simulated_cluster_is_described_as_its_view_would_be(
     assert found == {"racks": []} | expected
 
 
-@settings(max_examples=12)
+@settings(max_examples=4)
 @given(SEEDS)
 def test_pairs_are_counted_as_a_plain_loop_does(seed: int) -> None:
     cluster = make_cluster(Fleet.of(recipe(seed)), 1)

@@ -148,20 +148,6 @@ def test_an_assumption_that_counts_is_whole_and_its_limits_are_readable(
     assert str(caught.value) == f"--assume {given}: allowed is {allowed}"
 
 
-def test_placers_replace_those_of_the_recipe(tmp_path: Path) -> None:
-    out = str(tmp_path / "out")
-    ran = COMMANDS["fleet"].run(
-        "demo", "--clusters", "2", "--engine", "local", "--quiet", "--out", out, "--json", "--placers",
-        "copyset,striped", "--ask", "durability", "--assume", "years=100",
-    )  # fmt: skip
-    assert ran.status == 0, ran.err
-    found = json.loads(ran.out)
-    assert found["placers"] == ["copyset", "striped"]
-    by_placer = {row["placer"]: row["copyset_count"] for row in found["answers"]["durability"]["by_placer"]}
-    assert by_placer["copyset"] < by_placer["striped"]
-    assert found["answers"]["durability"]["assumed"]["years"] == 100
-
-
 @pytest.mark.parametrize(
     ("names", "sentence"),
     [

@@ -10,14 +10,13 @@ import pyarrow as pa
 import pytest
 
 from broker.cluster import ClusterView
-from broker.units import GIB, format_size
+from broker.units import GIB
 from placement.consumer.registry import KAFKAS
 from placement.traffic import Consumers, GroupPlan, ZonedPartitions, sample_groups
 from spark_analysis.answers.consumers import _counted
 from spark_analysis.answers.question import Shown
 from spark_analysis.answers.registry import load_question
 from spark_analysis.answers.traffic import _changed
-from spark_analysis.report.answers import written
 from tests.placement.traffic.naive import Plain, cluster
 
 PLAN = {"groups": 4, "members": 3, "topics": 2, "seed": 5}
@@ -75,23 +74,6 @@ def test_costs_follow_prices_retention_and_what_is_produced(seed: int) -> None:
     assert rows["closest replica"]["consume_bytes"] <= now["consume_bytes"]
     unsized = {row["change"]: row for row in rows_of("traffic", cluster(seed, sized=False), produced_gib=2)}
     assert unsized["now"]["replicate_bytes"] == 2 * GIB * unsized["now"]["replicate_count"]
-
-
-def test_storage_is_a_count_of_replicas_and_bytes() -> None:
-    view = cluster(6)
-    rows = {row["topic"]: row for row in rows_of("storage", view)}
-    table = view.partitions
-    assert table.size_bytes is not None
-    held: Counter[tuple[str, int]] = Counter()
-    for place in range(table.count):
-        for broker in table.replicas[place].tolist():
-            if broker >= 0:
-                held[view.topics[int(table.topic_index[place])].name, broker] += int(table.size_bytes[place])
-    for topic, row in rows.items():
-        mine = [size for (of, _), size in held.items() if of == topic]
-        assert (row["broker_count"], row["size_bytes"], row["size_bytes_max"]) == (len(mine), sum(mine), max(mine))
-    assert sum(row["replica_count"] for row in rows.values()) == int((table.replicas >= 0).sum())
-    assert {row["size_bytes"] for row in rows_of("storage", cluster(6, sized=False))} == {None}
 
 
 @pytest.mark.parametrize("name", ["consumers", "traffic", "storage"])
@@ -162,20 +144,6 @@ def test_what_is_now_comes_first_and_the_least_last() -> None:
     assert names[:half] == names[half:]
     assert (names[0], names[half - 1]) == ("now", "least")
     assert names[1 : half - 1] == sorted(names[1 : half - 1])
-
-
-def test_bytes_of_two_placements_are_not_added_up() -> None:
-    one = sum(row["size_bytes"] for row in rows_of("storage", cluster(6)))
-    assert shown("storage", {"dump": cluster(6)}).lead == f"The topics hold {format_size(one)} in all replicas."
-    both = shown("storage", {"classic": cluster(6), "striped": cluster(6)})
-    assert both.lead == f"The topics hold {format_size(one)} in all replicas, as each placer places them."
-
-
-@pytest.mark.parametrize(("name", "key"), [("storage", "size_bytes"), ("traffic", "consume_bytes")])
-def test_bytes_are_shown_with_their_unit(name: str, key: str) -> None:
-    kinds = {field.key: field.kind for field in shown(name, {"dump": cluster(1)}).tables[0].fields}
-    assert kinds[key] == "bytes"
-    assert written(3 * GIB, kinds[key]) == "3 GiB"
 
 
 def _schema(question: Any) -> pa.Schema:

@@ -13,7 +13,6 @@ from spark_analysis.cli.commands import brokerside
 
 REAL = Path(__file__).parents[2] / "real_data"
 BASELINE = str(REAL / "multiregion" / "1-baseline.txt")
-STOPPED = str(REAL / "multiregion" / "3-west-region-stopped.txt")
 RACKS = ("--racks", str(REAL / "multiregion-racks.csv"))
 MOVE = {"topic": "single-region", "partition": 0, "replicas": [3, 2]}
 TURN = {"topic": "multi-region-async", "partition": 0, "replicas": [1, 2, 3, 4]}
@@ -48,16 +47,6 @@ def sizes_of(folder: Path, single: int) -> str:
     topics |= {f"multi-region-async{name}": 1 for name in others}
     sizes.write_text(json.dumps({topic: {"0": {"Size": size}} for topic, size in topics.items()}))
     return str(sizes)
-
-
-def test_bytes_are_columns_where_they_are_known(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Broker 3 had six partitions of a byte, and takes 1,000 bytes from broker 2, which leads them."""
-    assert impact(BASELINE, plan(tmp_path, MOVE)) == 0
-    assert "3 6 1 0 7 0 0 1" in [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
-    assert impact(BASELINE, plan(tmp_path, MOVE), "--sizes", sizes_of(tmp_path, 1000)) == 0
-    lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
-    assert "3 6 1 0 7 0 0 1 1000 B 0 B 6 B 1006 B 1006 B" in lines
-    assert "2 7 0 0 7 6 6 5 0 B 1000 B 1006 B 1006 B 1006 B" in lines
 
 
 def test_a_copy_that_never_ends_is_said_with_its_batch(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -117,20 +106,6 @@ def test_json_and_tables_have_the_same_figures(tmp_path: Path, capsys: pytest.Ca
     ]
 
 
-def test_several_plans_are_batches_in_their_order(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    back = plan(tmp_path, {**MOVE, "replicas": [2, 1]}, name="back.json")
-    assert impact(BASELINE, plan(tmp_path, MOVE), back, "--json") == 0
-    found = json.loads(capsys.readouterr().out)
-    assert [batch["moved_replica_count"] for batch in found["batches"]] == [1, 1]
-    assert [row["replica_count_before"] == row["replica_count_after"] for row in found["brokers"]] == [True] * 4
-
-
-def test_a_blocked_partition_is_bad_news_on_4_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    blocked = plan(tmp_path, {"topic": "multi-region-sync", "partition": 0, "replicas": [4, 3, 2]})
-    assert impact(STOPPED, blocked, "--kafka", "4.2") == 1
-    assert "! Will not complete on 4.2" in capsys.readouterr().out
-
-
 def test_an_entry_that_kafka_refuses_is_bad_news_and_the_rest_is_shown(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -157,9 +132,3 @@ def test_wrong_options_are_refused_in_one_line(
 ) -> None:
     assert impact(BASELINE, plan(tmp_path, MOVE), *arguments) == 2
     assert capsys.readouterr().err == f"brokerside: {words}\n"
-
-
-def test_a_file_that_is_no_plan_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert impact(BASELINE, BASELINE) == 2
-    assert "holds no JSON object; a plan is kafka-reassign-partitions or" in capsys.readouterr().err
-    assert impact(BASELINE, str(tmp_path / "absent.json")) == 2

@@ -66,11 +66,6 @@ def test_lost_brokers_and_racks_are_lost_together(capsys: pytest.CaptureFixture[
     assert "Without ELR no single broker must return; for 6 partitions it depends on" in capsys.readouterr().out
 
 
-def test_an_order_of_fencing_that_does_not_matter_is_not_mentioned(capsys: pytest.CaptureFixture[str]) -> None:
-    assert outage(KRAFT, "--lose", "1") == 0
-    assert "Without ELR must return: 1.\n" in capsys.readouterr().out
-
-
 def describe(replicas: list[list[int]]) -> str:
     """Return what kafka-topics prints of one topic, each partition led by its first replica."""
     lines = [f"Topic: t\tTopicId: x\tPartitionCount: {len(replicas)}\tReplicationFactor: {len(replicas[0])}\tConfigs: "]
@@ -80,6 +75,7 @@ def describe(replicas: list[list[int]]) -> str:
     return "\n".join(lines) + "\n"
 
 
+@pytest.mark.deep
 def test_the_chance_of_loss_is_shown_however_small(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """66 copysets of 3 brokers, none in common, are 66 of 198 * 197 * 196 / 6 sets of three: 0.000052."""
     dump = tmp_path / "dump.txt"
@@ -145,31 +141,3 @@ def test_wrong_input_is_one_sentence_and_status_2(
 ) -> None:
     assert outage(BASELINE, *arguments) == 2
     assert capsys.readouterr().err == f"brokerside: {sentence}\n"
-
-
-def test_the_highest_failover_concentration_is_told_with_its_broker_and_numbers(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    # Broker 1 leads three partitions, of which two go to broker 2; broker 4 leads two, which both go to broker 3; so
-    # do the two of broker 2, the smaller of two equal brokers, so it is the one that is told.
-    rows = [[1, 2], [1, 2], [1, 3], [4, 3], [4, 3], [2, 3], [2, 3], [3, 1]]
-    dump = tmp_path / "dump.txt"
-    dump.write_text(describe(rows))
-    assert outage(str(dump)) == 0
-    told = [line for line in capsys.readouterr().out.splitlines() if line.startswith("Failover concentration")]
-    assert told == [
-        "Failover concentration: broker 3 takes over 2 of 2 leaders of broker 2 (100.0 %); then one broker leads 3, "
-        "1.12 times the mean."
-    ]
-
-
-@pytest.mark.parametrize(("brokers", "told"), [(22, "0.06%"), (40, "0.01%"), (41, "9.4e-05"), (100, "6.2e-06")])
-def test_the_chance_of_a_fatal_set_is_told_with_two_digits_however_small(
-    brokers: int, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    dump, racks = tmp_path / "dump.txt", tmp_path / "racks.csv"
-    dump.write_text(describe([[1, 2, 3]]))
-    racks.write_text("".join(f"{number},a\n" for number in range(1, brokers + 1)))
-    assert outage(str(dump), "--racks", str(racks)) == 0
-    shown = capsys.readouterr().out.split("Fatal sets")[1].splitlines()[2:5]
-    assert [line.split()[-1] for line in shown] == ["0.00%", "0.00%", told]

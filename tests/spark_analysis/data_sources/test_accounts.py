@@ -121,7 +121,7 @@ def segments(tmp_path: Path) -> Folder:
 
 def recipe(tmp_path: Path) -> Folder:
     """Twenty clusters that do not exist."""
-    return Folder([Path("uneven-racks")], 20, 0, tmp_path / "nothing")
+    return Folder([Path("uneven-racks")], 2, 0, tmp_path / "nothing")
 
 
 def account_of_rows(read: Read, entry_tables: Sequence[str]) -> tuple[int, int, int]:
@@ -193,7 +193,7 @@ CASES: Final = {
         account_of_bytes,
         ({}, {"values": "false"}, {"read_committed": "true"}, {"topics": "topic"}, {"task_bytes": "1"}),
     ),
-    "kafka_fleet": Case(recipe, account_of_fleet, ({"clusters": "20"}, {"clusters": "20", "seed": "7"})),
+    "kafka_fleet": Case(recipe, account_of_fleet, ({"clusters": "2"}, {"clusters": "2", "seed": "7"})),
 }
 """A case for each data source of the registry: a source without one is an error."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +16,7 @@ from log.partition.partition_log import PartitionLog
 from log.storage import FileStorage
 from spark_analysis.data_sources import log_rows
 from spark_analysis.data_sources.log_filter import LogFilter
-from spark_analysis.data_sources.log_listing import log_segments
-from spark_analysis.data_sources.log_rows import LogRequest, segment_batches
-from spark_analysis.data_sources.options import DROP, FAILFAST, PERMISSIVE
-from spark_analysis.tables.schemas import LOG_RECORDS
+from spark_analysis.data_sources.options import DROP, FAILFAST
 from tests.log.samples import CONFIG, DIRECTORY, SAMPLES, START_MS, append, write_sample
 from tests.spark_analysis.data_sources.logs import batches_of, committed, expected, rows, tier
 
@@ -100,21 +96,6 @@ def test_a_segment_cut_in_the_middle_gives_what_is_before_and_a_row_that_says_wh
         rows(plain, mode=FAILFAST)
     (damage,) = rows(plain, table="damage")
     assert (damage["position"], damage["is_torn_tail"], damage["size_bytes"]) == (end, True, len(data) - 10 - end)
-
-
-def test_a_linked_folder_is_a_fault_and_not_passed_over(plain: Path, tmp_path: Path) -> None:
-    logs = tmp_path / "logs"
-    logs.mkdir()
-    (logs / "linked-0").symlink_to(plain, target_is_directory=True)
-    (logs / "gone-1.0123456789abcdef0123456789abcdef-delete").symlink_to(plain, target_is_directory=True)
-    (row,) = rows(logs)
-    assert (row["source"], row["fault"]) == (
-        str(logs / "linked-0"),
-        f"{logs / 'linked-0'}: cannot be read: it is a link, and links are not followed",
-    )
-    shutil.copytree(plain, logs / "topic-0")
-    assert [row["topic"] for row in rows(logs) if row["fault"] is None] == ["topic"] * len(rows(plain))
-    assert len(rows(logs)) == len(rows(plain)) + 1
 
 
 @pytest.mark.parametrize(
@@ -214,14 +195,6 @@ def test_read_committed_works_in_tiered_storage_with_its_indexes(tmp_path: Path)
     tier(tmp_path / "local" / DIRECTORY, tmp_path / "remote")
     wanted = [row["offset"] for row in rows(tmp_path / "local", read_committed=True)]
     assert [row["offset"] for row in rows(tmp_path / "remote", read_committed=True)] == wanted
-
-
-def test_a_folder_that_is_gone_before_its_transactions_are_read_is_a_fault_of_each_segment(plain: Path) -> None:
-    segments = log_segments([str(plain)])
-    shutil.rmtree(plain)
-    request = LogRequest(LOG_RECORDS, LOG_RECORDS.column_names, PERMISSIVE, read_committed=True)
-    found = [row for batch in segment_batches(request, segments) for row in batch.to_pylist()]
-    assert [row["fault"] for row in found] == [f"{plain}: cannot be read: no such file or directory"] * len(segments)
 
 
 def test_a_folder_that_cannot_be_listed_is_a_fault(

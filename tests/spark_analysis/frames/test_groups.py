@@ -8,7 +8,6 @@ from typing import Any
 import attrs
 import pytest
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
 from broker.cluster import ClusterView
 from broker.entropy import SplitMix64
@@ -16,7 +15,6 @@ from broker.errors import RefusedError, UsageError
 from broker.ids import PartitionId, TopicPartition
 from placement.consumer.group import Group, Member, Topic
 from placement.consumer.measures import measure
-from placement.consumer.moves import moves_of
 from placement.consumer.optimum import optimum_of
 from placement.consumer.registry import KAFKAS, load_assignor
 from placement.traffic import Consumers, GroupPlan, ZonedPartitions, cost_of, group_traffic, sample_groups
@@ -145,23 +143,6 @@ def test_balance_and_assignments_are_those_of_the_assignors(frames: tuple[DataFr
     assert refused > 0
 
 
-def test_moves_are_those_that_the_list_of_moves_gives(frames: tuple[DataFrame, DataFrame]) -> None:
-    rows = found(groups.moves(*frames, assignor="sticky"))
-    expected = []
-    for name, group, members, _, view in all_groups():
-        assignment = load_assignor("sticky").assign(plain_group(members, view), SplitMix64(0))
-        for move in moves_of(assignment, {member.id: member.owned for member in members}):
-            expected.append(
-                {
-                    "cluster": name, "group": group, "topic": move.partition.topic,
-                    "partition": int(move.partition.partition), "before": move.before, "after": move.after,
-                    "why": move.why.name.lower(), "rejected_count": None, "fault": None,
-                }
-            )  # fmt: skip
-    assert rows == sorted(expected, key=str)
-    assert any(row["before"] == "h0" for row in rows) or any(row["group"] == "holding" for row in rows)
-
-
 def test_traffic_of_groups_is_that_of_the_model(frames: tuple[DataFrame, DataFrame]) -> None:
     rows = {
         (row["cluster"], row["group"], row["assignor"]): row
@@ -210,17 +191,6 @@ def test_changes_of_clusters_are_those_of_the_model(frames: tuple[DataFrame, Dat
             assert row["cost"] == pytest.approx(cost_of(change.total.crossing_bytes))
             assert row["moved_leader_count"] == change.moved_leader_count
             assert row["leader_count_max"] == change.leader_count_max
-
-
-def test_produced_bytes_stand_for_sizes(frames: tuple[DataFrame, DataFrame]) -> None:
-    members, partitions = frames
-    produced = partitions.withColumn("produced_bytes", F.lit(7)).drop("size_bytes")
-    rows = [row for row in found(traffic.groups(members, produced)) if row["fault"] is None]
-    assert all(row["fetched_bytes"] == 7 * row["fetched_count"] for row in rows)
-    assert any(row["fetched_bytes"] for row in rows)
-    unsized = found(traffic.clusters(members, partitions.drop("size_bytes"), assignors=["range"]))
-    assert {row["crossing_bytes"] for row in unsized} == {None}
-    assert any(row["consume_count"] for row in unsized)
 
 
 def test_rows_that_cannot_be_used_are_faults_and_the_rest_is_answered(

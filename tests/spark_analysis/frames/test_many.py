@@ -23,7 +23,7 @@ from spark_analysis.tables.schemas import CLUSTER_BROKERS, CLUSTER_PARTITIONS
 KEYS = ("cluster",)
 SCHEMA = CLUSTER_PARTITIONS.arrow_schema()
 OF_BROKERS = CLUSTER_BROKERS.arrow_schema()
-SEEDS = [*range(3), *(pytest.param(seed, marks=pytest.mark.deep) for seed in range(3, 25))]
+SEEDS = [0, *(pytest.param(seed, marks=pytest.mark.deep) for seed in range(1, 25))]
 COLUMNS = ("cluster", "topic", "partition", "leader", "replicas", "isr", "racks", "elr", "offline",
            "min_insync_replicas", "size_bytes", "fault")  # fmt: skip
 RARE: dict[str, Callable[[random.Random, dict[str, Any]], None]] = {
@@ -154,7 +154,7 @@ def answered(rows: pa.Table, table: Any, kernel: Kernel, many: Many | None) -> l
 @pytest.mark.parametrize("seed", SEEDS)
 def test_many_clusters_have_the_answers_of_each(seed: int) -> None:
     drawn = random.Random(seed)
-    rows = table_of([row for number in range(40) for row in drawn_cluster(f"c{number:02d}", drawn)])
+    rows = table_of([row for number in range(24) for row in drawn_cluster(f"c{number:02d}", drawn)])
     assert answered(rows, balance.MEASURES, balance.measure_rows, measures_of) == answered(
         rows, balance.MEASURES, balance.measure_rows, None
     )
@@ -173,7 +173,7 @@ def outages_with(least: int | None) -> Kernel:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_many_clusters_with_their_brokers_have_the_answers_of_each(seed: int) -> None:
     drawn = random.Random(1000 + seed)
-    rows = both([drawn_cluster(f"c{number:02d}", drawn) for number in range(40)], drawn)
+    rows = both([drawn_cluster(f"c{number:02d}", drawn) for number in range(8)], drawn)
     asked: list[tuple[Any, Kernel, Many]] = [(balance.MEASURES, balance.measure_rows, measures_of)]
     for least in (None, 1, 2):
         broken = partial(violations.violation_table, min_insync_replicas=least)

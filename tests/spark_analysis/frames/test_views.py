@@ -123,7 +123,8 @@ def test_each_goal_that_is_asked_for_has_a_row_that_may_say_why_there_is_no_plan
     assert (row["refused"], row["moved_count"], row["is_least"]) == (None, 0, True)
 
 
-@pytest.mark.parametrize("seed", [2, pytest.param(3, marks=pytest.mark.deep), pytest.param(4, marks=pytest.mark.deep)])
+@pytest.mark.deep
+@pytest.mark.parametrize("seed", [2, 3, 4])
 def test_rows_of_a_cluster_with_sizes_have_its_plans_by_bytes_too(seed: int) -> None:
     """Of each of these fleets a cluster, at least, has partitions small enough to be even within 5 %."""
     fleet = Fleet.of(recipe(seed))

@@ -11,7 +11,7 @@ import attrs
 import pytest
 from rich.console import Console
 
-from spark_analysis.report.advice import brokers_first, first_plan, plan_in_words, restarts_in_words
+from spark_analysis.report.advice import brokers_first, first_plan, plan_in_words
 from spark_analysis.report.commands import Commands, commands_of
 from spark_analysis.report.html import report_html
 from spark_analysis.report.model import Advice, ClusterDetail, GivenInput, Report
@@ -158,18 +158,6 @@ def test_clusters_of_one_input_are_told_apart_by_name(dumps: Report) -> None:
     found = [commands_of(report, each.facts) for each in rows]
     added = [each.options[len(report.run.given[0].options) :] for each in found if each is not None]
     assert added == [("--cluster", row.facts.cluster), (), ("--cluster", row.facts.cluster)]
-
-
-def test_plans_and_restarts_are_said_in_words() -> None:
-    assert plan_in_words(attrs.evolve(BALANCE, moved_count=1, moved_count_min=1, leader_change_count=1)) == (
-        "1 replica moves (no plan moves fewer), 1 leader changes"
-    )
-    assert plan_in_words(attrs.evolve(BALANCE, moved_count_min=9)).startswith("12 replicas move (at least 9 must)")
-    assert plan_in_words(LEADERS) == "no replica moves, 5 leaders change"
-    whole = RestartBatches(cluster_id=0, placer="dump", batch_count=1, batch_count_min=1, batch_broker_count_max=3)
-    assert restarts_in_words(whole) == (
-        "All live brokers restart in 1 batch of at most 3 brokers (no schedule has fewer)."
-    )
 
 
 def test_a_plan_to_even_bytes_says_what_it_copies_and_its_command(dumps: Report) -> None:

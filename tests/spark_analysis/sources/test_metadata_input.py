@@ -12,13 +12,10 @@ from broker.errors import InputError, NothingUsableError, UsageError
 from broker.ids import BrokerId, Offset
 from broker.units import TimeMs
 from log.metadata import END, FORMAT, Moment
-from spark_analysis.sources.dumps import DumpInput, Moments, is_metadata, read_input, size_bytes
+from spark_analysis.sources.dumps import Moments, is_metadata, read_input, size_bytes
 from spark_analysis.sources.inputs import check_inputs, dump_inputs, moment
-from spark_analysis.tables import schemas
-from spark_analysis.tasks import dumps_task
 from tests.log.metadata.made import REAL, REAL_LOG, broker, fenced, log_file
 from tests.log.samples import write_sample
-from tests.spark_analysis.test_tasks import results_of, run_root, written
 
 SEGMENT = REAL_LOG / "00000000000000000000.log"
 SNAPSHOT = REAL_LOG / "00000000000000000208-0000000001.checkpoint"
@@ -37,11 +34,6 @@ def test_a_directory_a_segment_and_a_snapshot_are_recognised_by_what_they_hold(t
     # The snapshot that a new log begins with is not read.
     read = [path for path in REAL_LOG.iterdir() if path.name != "00000000000000000000-0000000000.checkpoint"]
     assert size_bytes(str(REAL)) == sum(path.stat().st_size for path in read)
-
-
-def test_every_record_is_accounted_for() -> None:
-    dump = read_input(str(REAL_LOG))
-    assert (dump.rows_in, dump.rows_analysed, dump.rows_rejected, dump.notes) == (235, 235, 0, ())
 
 
 def test_records_that_cannot_be_used_are_put_aside(tmp_path: Path) -> None:
@@ -113,24 +105,3 @@ def test_a_directory_without_a_log_is_said_before_spark_starts(tmp_path: Path) -
     with pytest.raises(InputError, match="holds no segment and no snapshot of a metadata log"):
         check_inputs(dump_inputs((str(tmp_path),), None, None))
     check_inputs(dump_inputs((str(REAL_LOG),), None, True))
-
-
-def test_a_directory_with_segments_elsewhere_is_refused_before_spark_starts(tmp_path: Path) -> None:
-    other = tmp_path / "orders-0"
-    other.mkdir()
-    (other / "00000000000000000000.log").write_bytes(bytes(1 << 20))
-    with pytest.raises(InputError, match="holds no segment and no snapshot of a metadata log"):
-        check_inputs(dump_inputs((str(tmp_path),), None, None))
-
-
-def test_the_moments_of_one_log_are_compared(tmp_path: Path) -> None:
-    given = DumpInput(str(REAL_LOG), name="c", moments=BY_BROKERS)
-    root = run_root(tmp_path / "run")
-    assert {row["failure"] for row in results_of(dumps_task([[(0, given)]], root, None, None), 0)} == {None}
-    facts = written(root, schemas.FACTS)
-    assert [row["cluster_id"] for row in facts] == list(range(7))
-    assert [row["fenced_broker_count"] for row in facts] == [0, 1, 0, 1, 2, 1, 0]
-    assert [row["previous_cluster_id"] for row in facts] == [None, 0, 1, 2, 3, 4, 5]
-    changes = written(root, schemas.CHANGES)
-    assert len({change["from_cluster"] for change in changes}) == 6
-    assert "unclean election" in {change["change"] for change in changes}

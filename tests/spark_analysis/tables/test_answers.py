@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import errno
-import os
 from pathlib import Path
 
 import pyarrow as pa
@@ -63,16 +61,3 @@ def test_a_failed_write_leaves_the_earlier_answer_whole(tmp_path: Path) -> None:
     with pytest.raises(UnicodeEncodeError):
         write_answer(tmp_path / "fresh", "outage", {"a.json": "\ud800"})
     assert not (tmp_path / "fresh").exists()
-
-
-def test_a_full_disk_names_the_folder_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(path: Path, content: object) -> None:
-        path.write_text("a part of it")
-        if path.name == "b.json":
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr("spark_analysis.tables.answers._write", full)
-    with pytest.raises(OSError, match="No space left on device") as failed:
-        write_answer(tmp_path / "out", "plan", {"a.json": "1", "b.json": "2"})
-    assert failed.value.filename == str(tmp_path / "out")
-    assert list(tmp_path.iterdir()) == []
