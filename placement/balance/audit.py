@@ -65,7 +65,7 @@ class RackAudit:
 
 
 def rack_audit(view: ClusterView) -> RackAudit:
-    """Return the rack audit of `view`; partitions are judged on their replicas with a known rack."""
+    """Return the rack audit of `view`; only replicas with a known rack count."""
     sizes = dict.fromkeys(view.racks, 0)
     for broker in view.brokers:
         if broker.rack is not None:
@@ -98,7 +98,7 @@ class PartitionStates:
 def partition_states(view: ClusterView, *, min_insync_replicas: int | None = None) -> PartitionStates:
     """Return the partitions in each state.
 
-    `min_insync_replicas` holds for topics whose setting the view does not show; without it they are not judged.
+    `min_insync_replicas` holds for topics whose setting the view does not show; without it they are in no state of it.
     """
     table = view.partitions
     leader_known = _leader_known(table)

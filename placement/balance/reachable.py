@@ -11,9 +11,8 @@ Constraints:
 3. A fenced broker receives nothing. What it holds stays, for it may be back in a minute: such a broker and its load are
    left out of the measures, and its rack is barred to the partition's other replicas.
 4. A cordoned broker (KIP-1066) receives nothing either, but it is alive: it leads, its load counts, and what it holds
-   may leave it. So it holds at best no more than it holds now: it is a unit of its own that can take no partition but
-   those it has. That a partition then counts once for its rack is left out, so with cordoned brokers the optimum is a
-   bound.
+   may leave it. So it is a unit of its own that can take no partition but those it has. That a partition then counts
+   once for its rack is left out, so with cordoned brokers the optimum is a bound.
 5. A broker without a rack is a rack of its own: nothing says that it shares one. Without any rack there is no rule.
 
 Groups and classes. A group is the live brokers of one rack, or one live broker without a rack. A class is the
@@ -25,23 +24,10 @@ even share is possible.
 The optimum. The loads that can be reached form an M-convex set: one of them, sorted, is majorised by all others, so it
 has the least maximum, variance and Gini coefficient at once. It is water poured into groups: blocks of groups, each as
 even as whole numbers allow (floor and ceiling of units / brokers), a lower block taking all that the rule lets it take.
-With equal factors f <= R and no fenced broker, rack r of n_r brokers holds min(P, λ n_r), the sum being f P.
-
-    replicas  exact: the vector is reached by some placement
-    leaders   exact, replicas being free to move: a group leads any partition that it is open to
-    bytes     a bound: bytes are taken as divisible, while the exact optimum of whole partitions is NP-hard
-
-Each quantity is taken by itself: a placement that is best for one need not be best for another.
-
-Moves. Let x be the loads, low and high the floor and ceiling of a block with T units. At least
-
-    max( Σ max(x - high, 0), Σ max(low - x, 0) + Σ x - T )
-
-units leave the brokers of each block. So many are enough (`exact`) in two cases: the rule cannot forbid a move (each
-group is one broker, or there is one group; for leaders always, unless a group is barred, because a partition can swap
-the replica in the new leader's rack for it); or all of them can stay inside their rack, where a move keeps the rule.
-Otherwise the number is a lower bound: a unit may need several moves, or a placement that breaks the rule must be mended
-first. A spread that is already as even as the optimum, or more (by breaking the rule), needs none.
+For replicas and leaders it is exact; bytes are taken as divisible, so theirs is a bound. Each quantity is taken by
+itself: a placement that is best for one need not be best for another. Moves are counted in measures.py; so many are
+enough (`FREE`) where the rule cannot forbid a move: each group is one broker, or there is one group; for leaders
+always, unless a group is barred, because a partition can swap the replica in the new leader's rack for it.
 
 Example: topicmappr's published case "addBroker_rack_1": rack a of brokers 1001 and 1004, b of 1002, c of 1003, and four
 partitions of factor 3. The rule puts each partition on b and on c, so the best is 2, 4, 4, 2; not 3, 3, 3, 3:
@@ -51,9 +37,7 @@ partitions of factor 3. The rule puts each partition on b and on c, so the best 
     >>> best.target.tolist(), best.block.tolist()
     ([2, 4, 4, 2], [0, 1, 1, 0])
 
-Left out: the moves themselves; the spread of each topic (topic_spread.py).
-
-Source: the rules: KIP-36 and org.apache.kafka.admin.AdminUtils 4.3, which refuses a partly racked cluster or ignores
+Source: the rules: KIP-36 and org.apache.kafka.admin.AdminUtils 4.0, which refuses a partly racked cluster or ignores
 its racks, so that 5. is ours. The optimum: Frank & Murota, "Decreasing minimization on M-convex sets", Mathematical
 Programming, 2021.
 """
@@ -77,7 +61,7 @@ from placement.balance.reachable_kernel import FLOW_MAX, fill_levels
 FACTOR_BITS: Final = 8
 BARRED_MAX: Final = 54  # Groups that can be barred and cordoned brokers, and a factor, in one non-negative int64.
 CORDONED_MAX: Final = 12
-"""Up to so many cordoned brokers a class tells them apart: it has thousands of kinds at most."""
+"""Up to so many cordoned brokers a class distinguishes them: it has thousands of kinds at most."""
 FENCED: Final = -1
 """Stands for the group of a broker that is fenced."""
 FREE: Final = 2
@@ -161,7 +145,7 @@ class Classes:
     """The partitions of a cluster by class: `factors` int64[C] and `barred` bool[C, G].
 
     `replicas`, `leaders` and `bytes`, int64[C], are partitions, led partitions, and the bytes of one replica of each,
-    added up; None where the input does not say. `stands` bool[C, K] tells which cordoned brokers hold a partition of
+    added up; None where the input does not say. `stands` bool[C, K] marks the cordoned brokers hold a partition of
     the class. `of_row` int32[n] is the class of each row they were made of.
     """
 
@@ -199,7 +183,7 @@ class Classes:
     ) -> Classes:
         """Return the classes of partitions whose replicas are `rows`, places of brokers, -1 padded.
 
-        `led` tells whether a live broker leads the partition; `size_bytes` is the size of one replica.
+        `led` marks partitions led by a live broker; `size_bytes` is the size of one replica.
         """
         barrable = np.unique(groups.barred_by[groups.barred_by >= 0])
         if barrable.size > BARRED_MAX - CORDONED_MAX:

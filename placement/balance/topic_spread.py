@@ -32,7 +32,7 @@ BoolArray: TypeAlias = NDArray[np.bool_]
 class TopicSpread:
     """Hold the table of topics in columns, row i being topic `topics[i]`; counts are int64[topics].
 
-    What is said of leaders is None where leaders are not known, `size_bytes` where sizes are not; `min_insync_replicas`
+    Columns of leaders are None where leaders are not known, `size_bytes` where sizes are not; `min_insync_replicas`
     has None for topics whose setting is not shown.
     """
 

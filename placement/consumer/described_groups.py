@@ -1,6 +1,6 @@
 """Put the groups of a cluster together from what kafka-consumer-groups --describe printed, in one file or several.
 
-What a member holds is said by --members --verbose, else by the rows of --offsets that name it. Members are taken to
+What a member holds is in --members --verbose, else in the rows of --offsets that name it. Members are taken to
 subscribe to every topic that a member of their group holds or is to get, as subscriptions are not printed; the assignor
 of a group is the one that --state names. A member of a plain --members in a group of which nothing says what is held,
 and an entry that another file of the cluster has too, are rejected. Source: ConsumerGroupCommand (4.3.1).
@@ -16,7 +16,7 @@ import attrs
 from broker.ids import TopicPartition
 from placement.consumer.group import NO_GENERATION, Member
 from placement.formats.group_tables import GroupTables, OffsetRow
-from placement.formats.group_text import GroupMember
+from placement.formats.group_text import MemberRow
 from placement.formats.member_zones import MemberZones
 
 GENERATION: Final = 1
@@ -61,21 +61,21 @@ def described_groups(
     kept = _without_doubles(files)
     owners = _by_owner(kept)
     with_offsets = {row.group for file in kept for row in file.offsets}
-    verbose = {(row.group, row.member.member_id) for file in kept for row in file.members if row.is_verbose}
-    found: dict[str, dict[str, tuple[GroupMember, str]]] = {}
+    verbose = {(row.group, row.member_id) for file in kept for row in file.members if row.held is not None}
+    found: dict[str, dict[str, tuple[MemberRow, str]]] = {}
     tables = []
     for file in kept:
         faults: dict[int, str] = {}
         for row in file.members:
-            if not row.is_verbose and (row.group, row.member.member_id) in verbose:
+            if row.held is None and (row.group, row.member_id) in verbose:
                 continue  # The other row says more.
-            held = row.member.held if row.is_verbose else None
+            held = row.held
             if held is None and row.group in with_offsets:
-                held = _partitions(owners.get((row.group, row.member.member_id), ()))
+                held = _partitions(owners.get((row.group, row.member_id), ()))
             if held is None:
-                faults[row.line] = _NOT_SAID.format(row.member.member_id)
+                faults[row.line] = _NOT_SAID.format(row.member_id)
             else:
-                listed = attrs.evolve(row.member, held=held)
+                listed = attrs.evolve(row, held=held)
                 found.setdefault(row.group, {})[listed.member_id] = (listed, file.source)
         tables.append(file.without(faults))
     for (group, member_id), rows in owners.items():
@@ -83,7 +83,14 @@ def described_groups(
         if member_id not in known:
             first, source = rows[0]
             client_id, host = first.client_id or "", first.host or ""
-            listed = GroupMember(member_id=member_id, client_id=client_id, host=host, held=_partitions(rows))
+            listed = MemberRow(
+                group=group,
+                member_id=member_id,
+                client_id=client_id,
+                host=host,
+                held=_partitions(rows),
+                line=first.line,
+            )
             known[member_id] = (listed, source)
     assignors = {row.group: row.assignor for file in kept for row in file.states}
     return DescribedGroups(tuple(_members(found, assignors, cluster, zones)), tuple(tables))
@@ -95,7 +102,7 @@ def _without_doubles(files: Sequence[GroupTables]) -> list[GroupTables]:
     kept = []
     for file in files:
         keyed: list[tuple[int, Hashable]] = [
-            *((row.line, ("member", row.group, row.member.member_id, row.is_verbose)) for row in file.members),
+            *((row.line, ("member", row.group, row.member_id, row.held is None)) for row in file.members),
             *((row.line, ("offset", row.group, row.topic, row.partition)) for row in file.offsets),
             *((row.line, ("state", row.group)) for row in file.states),
         ]
@@ -122,14 +129,16 @@ def _partitions(rows: Sequence[tuple[OffsetRow, str]]) -> tuple[TopicPartition, 
 
 
 def _members(
-    found: Mapping[str, Mapping[str, tuple[GroupMember, str]]],
+    found: Mapping[str, Mapping[str, tuple[MemberRow, str]]],
     assignors: Mapping[str, str | None],
     cluster: str,
     zones: MemberZones | None,
 ) -> Iterator[DescribedMember]:
     for group in sorted(found):
         listed = found[group]
-        topics = tuple(sorted({one.topic for each, _ in listed.values() for one in (*each.held, *(each.target or ()))}))
+        topics = tuple(
+            sorted({one.topic for each, _ in listed.values() for one in (*(each.held or ()), *(each.target or ()))})
+        )
         for member_id in sorted(listed):
             one, source = listed[member_id]
             member = Member(
@@ -137,7 +146,7 @@ def _members(
                 topics=topics,
                 instance_id=one.instance_id,
                 rack=None if zones is None else zones.zone_of(cluster, one.host, one.client_id),
-                owned=one.held,
+                owned=one.held or (),
                 generation=GENERATION if one.held else NO_GENERATION,
             )
             yield DescribedMember(

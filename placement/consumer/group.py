@@ -31,7 +31,7 @@ from placement.consumer.ragged import Ragged, inverse
 from placement.spec import PARTITION_COUNT_MAX
 
 NO_GENERATION: Final = -1
-"""Kafka's `AbstractStickyAssignor.DEFAULT_GENERATION`: the member tells none."""
+"""Kafka's `AbstractStickyAssignor.DEFAULT_GENERATION`: the member gives none."""
 
 NO_METADATA: Final = -1
 """The number of partitions of a topic that somebody subscribes to or claims but that is not known."""

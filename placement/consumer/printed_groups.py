@@ -21,7 +21,7 @@ from broker.errors import InputError
 from placement.consumer.group import Member, Topic
 from placement.consumer.group_spec import CLASSIC_DEFAULT, GroupQuestion, Previous
 from placement.formats.group_tables import GroupTable, read_group_tables
-from placement.formats.group_text import HEADING, SENTENCE, GroupMember
+from placement.formats.group_text import HEADING, SENTENCE, MemberRow
 from placement.formats.parsed import Reject
 from placement.formats.printed import is_list_of_names, what_is
 
@@ -36,7 +36,7 @@ class PrintedMembers:
     """Hold the members of each group of one output, in the order printed; `empty` are groups without active members."""
 
     source: str
-    groups: Mapping[str, Sequence[GroupMember]]
+    groups: Mapping[str, Sequence[MemberRow]]
     empty: tuple[str, ...]
     rebalancing: frozenset[str]
     rejects: tuple[Reject, ...]
@@ -66,10 +66,10 @@ def read_printed_members(text: str, *, source: str) -> PrintedMembers:
         what = f"this is a list of names, such as kafka-consumer-groups --list prints, {_INSTEAD}"
         raise InputError(what, source=source)
     tables = read_group_tables(text, source=source)
-    found: dict[str, list[GroupMember]] = {}
+    found: dict[str, list[MemberRow]] = {}
     for row in tables.members:
-        if row.is_verbose:
-            found.setdefault(row.group, []).append(row.member)
+        if row.held is not None:
+            found.setdefault(row.group, []).append(row)
     rejects = tuple(reject for table, reject in tables.rejects if table is GroupTable.MEMBERS)
     others = [row.group for rows in (tables.members, tables.offsets, tables.states) for row in rows]
     if not found and any(group not in tables.empty for group in others):
@@ -102,8 +102,8 @@ def question_of(
 ) -> GroupQuestion:
     """Return a group to assign; partition counts come from `known`, or from the partitions that members hold."""
     members = printed.groups[name]
-    held = {member.member_id: member.held for member in members}
-    owned = {member.member_id: member.held if member.target is None else member.target for member in members}
+    held = {member.member_id: member.held or () for member in members}
+    owned = {one.member_id: held[one.member_id] if one.target is None else one.target for one in members}
     seen: dict[str, int] = {}
     for one in (one for rows in (held, owned) for row in rows.values() for one in row):
         seen[one.topic] = max(seen.get(one.topic, 0), one.partition + 1)

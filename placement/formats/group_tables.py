@@ -22,9 +22,8 @@ from placement.formats.group_text import (
     NONE,
     NUMBER,
     SENTENCE,
-    GroupMember,
+    MemberRow,
     RowError,
-    assignment_column,
     cells_of,
     columns_of,
     member_of,
@@ -42,16 +41,6 @@ class GroupTable(Enum):
     MEMBERS = "members"
     OFFSETS = "offsets"
     STATES = "states"
-
-
-@attrs.frozen
-class MemberRow:
-    """Hold one member; `is_verbose` says whether the output lists what it holds."""
-
-    group: str
-    member: GroupMember
-    is_verbose: bool
-    line: int
 
 
 @attrs.frozen(kw_only=True)
@@ -88,7 +77,7 @@ class StateRow:
 class GroupTables:
     """Hold the rows of one output in the order printed; `rejects` name the table that each one stands in.
 
-    `empty` are the groups said to have no active members, `rebalancing` those said to be.
+    `empty` are the groups printed as without active members, `rebalancing` those printed as rebalancing.
     """
 
     source: str
@@ -140,8 +129,8 @@ _Row = MemberRow | OffsetRow | StateRow
 def _row(table: GroupTable, cells: Mapping[str, str], line: int) -> tuple[str, _Row]:
     """Return a row with the name under which it may be listed once; raise RowError if it cannot be used."""
     if table is GroupTable.MEMBERS:
-        group, member = member_of(cells)
-        return f"member {member.member_id!r}", MemberRow(group, member, assignment_column(cells) is not None, line)
+        member = member_of(cells, line)
+        return f"member {member.member_id!r}", member
     if table is GroupTable.OFFSETS:
         offset = _offset_row(cells, line)
         return f"partition {offset.topic}-{offset.partition}", offset
@@ -152,7 +141,7 @@ def read_group_tables(text: str, *, source: str) -> GroupTables:
     """Return the rows of an output; raise InputError for a text without a table of kafka-consumer-groups."""
     counts, tables = RowCounts(source, FORMAT), list[GroupTable]()
     rows: dict[GroupTable, dict[tuple[str, str], _Row]] = {table: {} for table in GroupTable}
-    said: dict[str, set[str]] = {"has no active members": set(), "is rebalancing": set()}
+    sentences: dict[str, set[str]] = {"has no active members": set(), "is rebalancing": set()}
     columns: dict[str, slice] = {}
     table: GroupTable | None = None
     is_known, passed_over = False, 0
@@ -165,7 +154,7 @@ def read_group_tables(text: str, *, source: str) -> GroupTables:
                 raise InputError(_not_ours(text), source=source, line=number, value=line.strip())
             is_known = True
         elif sentence is not None:
-            said[sentence[2]].add(sentence[1])
+            sentences[sentence[2]].add(sentence[1])
             is_known = True
             passed_over += 1
         elif table is None or not line.strip():
@@ -187,8 +176,8 @@ def read_group_tables(text: str, *, source: str) -> GroupTables:
         states=tuple(row for row in rows[GroupTable.STATES].values() if isinstance(row, StateRow)),
         rejects=tuple(zip(tables, counts.rejects, strict=True)),
         lines_passed_over=passed_over,
-        empty=frozenset(said["has no active members"]),
-        rebalancing=frozenset(said["is rebalancing"]),
+        empty=frozenset(sentences["has no active members"]),
+        rebalancing=frozenset(sentences["is rebalancing"]),
     )
 
 

@@ -33,15 +33,17 @@ class RowError(Exception):
 
 
 @attrs.frozen(kw_only=True)
-class GroupMember:
-    """Hold one member; `target` is None without epochs, in a group of the classic protocol."""
+class MemberRow:
+    """Hold one member; `held` is None where the output does not list it, `target` without epochs (classic groups)."""
 
+    group: str
     member_id: str
     client_id: str
-    held: tuple[TopicPartition, ...] = ()
     instance_id: str | None = None
     host: str = ""
+    held: tuple[TopicPartition, ...] | None = None
     target: tuple[TopicPartition, ...] | None = None
+    line: int
 
 
 def columns_of(heading: str) -> dict[str, slice]:
@@ -99,23 +101,25 @@ def _topics(text: str) -> Iterator[tuple[str, str]]:
         place = one.end()
 
 
-def member_of(cells: Mapping[str, str]) -> tuple[str, GroupMember]:
-    """Return the group and the member of a row, with what it holds if the row says so; raise RowError otherwise."""
+def member_of(cells: Mapping[str, str], line: int) -> MemberRow:
+    """Return the member of a row, with what it holds if the row says so; raise RowError otherwise."""
     for needed in ("GROUP", "CONSUMER-ID"):
         if not cells.get(needed):
             raise RowError(f"{needed} is empty")
-    member = GroupMember(
+    name, held, target = assignment_column(cells), None, None
+    if name is not None:
+        held, count = partitions_of(cells[name]), cells.get("#PARTITIONS", "")
+        if NUMBER.fullmatch(count) is None or int(count) != len(held):
+            raise RowError(f"#PARTITIONS is {count or 'empty'}, but {name} names {len(held)} partitions")
+        if cells.get("TARGET-EPOCH", NONE) not in ("", NONE):
+            target = partitions_of(cells.get("TARGET-ASSIGNMENT", NONE))
+    return MemberRow(
+        group=cells["GROUP"],
         member_id=cells["CONSUMER-ID"],
         client_id=cells.get("CLIENT-ID", ""),
         instance_id=cells.get("GROUP-INSTANCE-ID") or None,
         host=cells.get("HOST", "").removeprefix("/"),
+        held=held,
+        target=target,
+        line=line,
     )
-    name = assignment_column(cells)
-    if name is None:
-        return cells["GROUP"], member
-    held, count = partitions_of(cells[name]), cells.get("#PARTITIONS", "")
-    if NUMBER.fullmatch(count) is None or int(count) != len(held):
-        raise RowError(f"#PARTITIONS is {count or 'empty'}, but {name} names {len(held)} partitions")
-    has_epoch = cells.get("TARGET-EPOCH", NONE) not in ("", NONE)
-    target = partitions_of(cells.get("TARGET-ASSIGNMENT", NONE)) if has_epoch else None
-    return cells["GROUP"], attrs.evolve(member, held=held, target=target)

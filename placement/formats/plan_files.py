@@ -54,7 +54,7 @@ def _assignment(plan: Reassignment, replicas: Int32Array) -> Assignment:
 
 
 def needs_election(plan: Reassignment, done: Completion) -> Int64Array:
-    """Return the places whose preferred leader does not lead at completion, int64[n]: a preferred election mends it."""
+    """Return the places whose preferred leader does not lead at completion, int64[n]; they need an election."""
     return np.flatnonzero(done.leader != done.preferred)
 
 

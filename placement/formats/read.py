@@ -182,7 +182,7 @@ def _unknown(document: Document, kind: str | None, source: str, known: Sequence[
 
 
 def _of_topics(topics: Any) -> str | None:
-    """Return the kind of file by its `topics`, where nothing else tells it; None for an unknown kind."""
+    """Return the kind of file by its `topics`, where nothing else shows it; None for an unknown kind."""
     if not isinstance(topics, list) or not all(isinstance(topic, dict) for topic in topics):
         return None
     keys = [set(folded(topic)) for topic in topics]

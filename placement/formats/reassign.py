@@ -64,7 +64,7 @@ def read_reassignment(documents: tuple[Document, ...], *, source: str, name: str
 
 def _list(document: Document) -> list[Any]:
     partitions = document.value["partitions"]
-    assert isinstance(partitions, list), type(partitions)  # is_reassignment said so.
+    assert isinstance(partitions, list), type(partitions)  # is_reassignment has checked it.
     return partitions
 
 

@@ -79,10 +79,10 @@ class Partitioner(ABC):
         """Return the record's final partition, given the last batch in the queue of `partition`."""
         return partition
 
-    def on_appended(self, topic: TopicPartitions, size_bytes: SizeBytes, *, batch_full: bool) -> None:  # noqa: B027
+    def on_appended(self, topic: TopicPartitions, size_bytes: SizeBytes, *, batch_full: bool) -> None:  # noqa: B027 - most policies need no notice.
         """Take note that the record took `size_bytes` of its batch, and whether the batch is now full."""
 
-    def on_queues(  # noqa: B027
+    def on_queues(  # noqa: B027 - as above.
         self, queue_sizes: Sequence[int] | None, partitions: Sequence[PartitionId], all_count: int
     ) -> None:
         """Take note of how many batches wait for each of `partitions`, of the topic's `all_count` partitions."""

@@ -17,7 +17,7 @@ Cost: partitions, members squared where racks are looked at.
 
 Example: t0 of 4 partitions; a holds 0 1 2, b nothing: a keeps 0 and 1, b gets 2 and 3.
 
-What is said of racks also holds for claims: a partition beyond the end of its topic (a phantom) makes Kafka lose
+Claims are as racks are: a partition beyond the end of its topic (a phantom) makes Kafka lose
 count, so that partitions are given twice or it ends in IllegalStateError. This module does the same;
 `placement.consumer.sticky.quota` is the fast way for claims without phantoms, disputes and racks.
 

@@ -103,7 +103,8 @@ def _in_long_runs(codes: Int64Array, places: Int64Array) -> Int64Array:
     """Return those of `places` whose sorted codes occur more than eight times."""
     changes = np.ones(len(codes), np.bool_)
     changes[1:] = np.diff(codes) != 0
-    return places[np.bincount(np.cumsum(changes) - 1)[np.cumsum(changes) - 1] > LIST_KEY_COUNT_MAX]
+    number = np.cumsum(changes) - 1
+    return np.asarray(places[np.bincount(number)[number] > LIST_KEY_COUNT_MAX])
 
 
 def _walked_row(

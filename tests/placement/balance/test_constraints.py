@@ -11,13 +11,11 @@ from broker.ids import BrokerId
 from placement.balance.constraints import (
     DISTINCT_BROKERS,
     FACTOR_MET,
-    HARD,
     LEADER_UNFENCED,
     RACK_SPREAD,
     REGISTERED_BROKERS,
     STANDARD,
     Constraint,
-    RuleKind,
     Violation,
     check,
     factor_met,
@@ -85,10 +83,6 @@ def test_the_negative_id_that_is_no_pad_is_not_registered() -> None:
     assert REGISTERED_BROKERS.violations(of([1, -7], [1, -1]), BROKERS).subjects.tolist() == [0]
 
 
-def test_a_partition_without_replicas_has_not_its_factor() -> None:
-    assert FACTOR_MET.violations(of([-1, -1]), BROKERS).explain()[0].detail == "0 replicas where 0 are asked for"
-
-
 def test_only_the_first_violations_are_told_and_all_are_counted() -> None:
     found = DISTINCT_BROKERS.violations(of(*[[1, 1]] * 5), BROKERS)
     assert found.count == 5
@@ -107,10 +101,6 @@ def test_an_empty_assignment_breaks_nothing() -> None:
     empty = concatenate([])
     assert check(empty, BROKERS) == ()
     assert check(empty, ()) == ()
-
-
-def test_hard_constraints_are_those_of_kind_hard() -> None:
-    assert [constraint for constraint in STANDARD if constraint.kind is RuleKind.HARD] == list(HARD)
 
 
 @given(st.data())

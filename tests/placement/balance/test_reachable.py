@@ -151,44 +151,11 @@ def test_the_published_case_of_topicmappr_needs_two_moves() -> None:
     assert over_brokers(best, "replicas").moves == 0
 
 
-def test_uneven_zones_at_their_best_have_nothing_to_gain() -> None:
-    """Zones of 2, 2 and 1: the lone broker must hold every partition; whole shares of 18 / 5 are out of reach."""
-    rows = [[0, 2, 4], [1, 3, 4], [0, 2, 4], [1, 3, 4], [0, 3, 4], [1, 2, 4]]
-    found = over_brokers(of_racks("aabbc", rows), "replicas")
-    assert (found.moves, found.max_over_mean, found.best_max_over_mean) == (0, 6 * 5 / 18, 6 * 5 / 18)
-    assert found.best_stdev == found.stdev > 0
-
-
-def test_a_broker_without_a_rack_is_a_rack_of_its_own() -> None:
-    """Factor 3 puts each partition on both brokers without a rack: the two of rack a share four replicas."""
-    case = attrs.evolve(of_racks("aaxy", [[0, 2, 3]] * 4), racks=("a", "a", None, None))
-    found = over_brokers(case, "replicas")
-    assert (found.moves, found.best_max_over_mean) == (2, 4 * 4 / 12)
-
-
-def test_the_mean_counts_no_fenced_broker_and_its_replicas_stay() -> None:
-    """A third of the brokers is restarting: the others are even, so nothing should move."""
-    found = over_brokers(of_racks("abc", [[0, 1, 2]] * 4, fenced=(2,)), "replicas")
-    assert (found.group_count, found.total, found.mean, found.moves) == (2, 8, 4.0, 0)
-
-
-def test_the_rack_of_a_fenced_replica_is_barred() -> None:
-    """Broker 0 is fenced and holds most of rack a; broker 1 cannot take over without breaking the rule later."""
-    rows = [[0, 2, 4], [0, 3, 5], [0, 2, 5], [1, 3, 4]]
-    found = over_brokers(of_racks("aabbcc", rows, fenced=(0,)), "replicas")
-    assert (found.min, found.moves, found.best_max_over_mean) == (1, 0, 2 * 5 / 9)
-
-
 def test_a_move_between_racks_is_a_lower_bound_and_one_within_a_rack_is_exact() -> None:
     inside = over_brokers(of_racks("aabb", [[0, 2], [0, 3], [0, 2], [1, 3], [0, 2], [0, 3]]), "replicas")
     assert (inside.moves, inside.moves_exact) == (2, True)
     between = over_brokers(of_racks("aabbcc", [[0, 2], [1, 3], [0, 3], [1, 2]]), "replicas")
     assert between.moves_exact is False
-
-
-def test_leaders_are_as_even_as_whole_shares_allow_under_the_rack_rule() -> None:
-    found = over_brokers(of_racks("aabbc", [[0, 2, 4]] * 10), "leaders")
-    assert (found.best_max_over_mean, found.moves, found.moves_exact) == (1.0, 8, True)
 
 
 def test_the_optimum_of_bytes_is_a_bound() -> None:

@@ -14,13 +14,8 @@ from hypothesis import strategies as st
 from broker.cluster import BrokerView, ClusterView, PartitionTable, TopicView
 from broker.ids import BrokerId
 from placement.balance import topic_spread as module
-from placement.balance.loads import leaders
-from placement.balance.measures import Distribution, distribution
-from placement.balance.reachable import Classes, Groups, Optimum
-from placement.balance.shares import best_over_brokers
+from placement.balance.reachable import Classes, Groups
 from placement.balance.topic_spread import Best, TopicClasses, topic_spread
-from placement.strategies import views
-from tests.oracles import audit
 from tests.oracles.reachable import Case, best_leaders, best_replicas, choices, least_leader_moves, least_moves
 
 MODES = [{}, {"CELLS_MAX": 1}]
@@ -112,43 +107,6 @@ def is_ruled(case: Case, held: frozenset[int]) -> bool:
     return tuple(sorted(b for b in held if not case.fenced[b])) in set(choices(case, held))
 
 
-@settings(max_examples=30, deadline=None)
-@given(drawn=views(), assume_preferred=st.booleans())
-def test_a_topic_is_measured_as_a_cluster_of_its_own(drawn: ClusterView, *, assume_preferred: bool) -> None:
-    found = topic_spread(drawn, assume_preferred=assume_preferred)
-    for topic in range(len(drawn.topics)):
-        replicas, led = alone(drawn, topic, assume_preferred=assume_preferred)
-        assert (found.replica_max[topic], found.replica_moves[topic]) == (replicas.max, replicas.moves)
-        assert found.replica_moves_exact[topic] == replicas.moves_exact
-        assert (found.leader_moves is None) == (led is None)
-        if led is not None and found.leader_max is not None and found.leader_moves is not None:
-            assert (found.leader_max[topic], found.leader_moves[topic]) == (led.max, led.moves)
-        rows = audit.rows_of(drawn.partitions.replicas[drawn.partitions.topic_index == topic])
-        assert found.replica_count[topic] == sum(map(len, rows))
-        assert found.broker_count[topic] == len(set().union(*rows))
-        assert found.replication_factor[topic] == max(map(len, rows), default=0)
-
-
-def alone(view: ClusterView, topic: int, *, assume_preferred: bool) -> tuple[Distribution, Distribution | None]:
-    """The distributions of replicas and of leaders of one topic, as those of a cluster that has no other."""
-    groups, ids = Groups.of_view(view), view.broker_ids.tolist()
-    here = view.partitions.topic_index == topic
-    rows = [[ids.index(number) for number in row] for row in audit.rows_of(view.partitions.replicas[here])]
-    width = max(map(len, rows), default=0)
-    padded = np.array([row + [-1] * (width - len(row)) for row in rows], dtype=np.int32).reshape(len(rows), width)
-    known = leaders(view.partitions, assume_preferred=assume_preferred)
-    who = [] if known is None else [ids.index(number) if number >= 0 else -1 for number in known[here].tolist()]
-    led = np.array([place >= 0 and groups.of[place] >= 0 for place in who], dtype=np.bool_)
-    classes = Classes.of_rows(padded, groups, None if known is None else led, None)
-    live = np.flatnonzero(groups.of >= 0)
-    shares = {"replicas": np.bincount(padded[padded >= 0], minlength=len(ids))[live]}
-    if known is not None:
-        shares["leaders"] = np.bincount([place for place in who if place >= 0], minlength=len(ids))[live]
-    optimum = Optimum(groups, classes)
-    found = {name: distribution(held, best=best_over_brokers(optimum, name, held)) for name, held in shares.items()}
-    return found["replicas"], found.get("leaders")
-
-
 def test_the_worked_example_holds() -> None:
     found = topic_spread(view_of(of_racks("abc", [[0], [0], [1]]), [0, 0, 0]))
     assert found.leader_max is not None
@@ -156,29 +114,6 @@ def test_the_worked_example_holds() -> None:
     assert found.leader_moves is not None
     assert (found.leader_max[0], found.leader_best_max[0], found.leader_moves[0]) == (2, 1, 1)
     assert (found.broker_count.tolist(), found.partition_count.tolist()) == ([2, 0], [3, 0])
-
-
-def test_a_topic_on_uneven_racks_at_its_best_has_nothing_to_gain() -> None:
-    """Racks of 2, 2 and 1: the lone broker must hold every partition, though ceil(18 / 5) is 4."""
-    rows = [[0, 2, 4], [1, 3, 4], [0, 2, 4], [1, 3, 4], [0, 3, 4], [1, 2, 4]]
-    replicas, led = figures(view_of(of_racks("aabbc", rows), [0] * 6))
-    assert replicas == [6, 6, 0, True]
-    assert led == [3, 2, 3, True]
-
-
-def test_a_fenced_broker_takes_nothing_and_its_replicas_stay() -> None:
-    """Two of three brokers are live and even; what is on the third counts for neither."""
-    found = topic_spread(view_of(of_racks("abc", [[0, 1, 2]] * 4, fenced=(2,)), [0] * 4))
-    assert [found.replica_max[0], found.replica_best_max[0], found.replica_moves[0]] == [4, 4, 0]
-    assert [found.replica_count[0], found.broker_count[0]] == [12, 3]
-
-
-def test_a_topic_of_one_factor_is_not_held_against_that_of_another() -> None:
-    """Factor 2 on racks of 2 and 1 puts all on the lone broker; factor 1 leaves all brokers free."""
-    case = of_racks("aab", [[0, 2], [1, 2], [0, 2], [1, 2], [0], [0], [2], [2]])
-    view = view_of(case, [0] * 4 + [1] * 4)
-    assert figures(view, 0)[0] == [4, 4, 0, True]
-    assert figures(view, 1)[0] == [2, 2, 1, True]
 
 
 def test_a_move_that_may_need_another_is_a_lower_bound() -> None:
@@ -193,13 +128,6 @@ def test_a_cordoned_broker_takes_nothing_of_a_topic_but_gives() -> None:
     case = of_racks("abc", [[0], [0], [0], [0], [1], [2]])
     assert figures(view_of(attrs.evolve(case, cordoned=frozenset({2})), [0] * 6))[0] == [4, 3, 1, False]
     assert figures(view_of(case, [0] * 6))[0] == [4, 2, 2, True]
-
-
-def test_topics_whose_rows_are_mixed_are_told_apart() -> None:
-    case = of_racks("aab", [[0, 2], [0], [1, 2], [1], [0, 2], [2]])
-    view = view_of(case, [1, 0, 1, 0, 1, 0])
-    assert topic_spread(view).replica_count.tolist() == [3, 6, 0]
-    assert (figures(view, 0)[0], figures(view, 1)[0]) == ([1, 1, 0, True], [3, 3, 0, True])
 
 
 def test_without_leaders_there_are_no_leader_figures() -> None:

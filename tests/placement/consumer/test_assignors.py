@@ -13,8 +13,6 @@ from hypothesis import strategies as st
 
 from broker.entropy import SplitMix64
 from broker.errors import UsageError
-from broker.java.hash_order import uuid_key
-from broker.java.string_hash import java_string_key
 from broker.releases import Release
 from placement.consumer.client_range import RangeAssignor, ServerRangeAssignor, range_rows
 from placement.consumer.errors import EmptyGroupError, PartitionAssignorError, PartitionIndexError
@@ -201,9 +199,3 @@ def test_ids_of_topics_are_given_or_read_from_the_name_or_made_from_it() -> None
     with pytest.raises(UsageError) as refusal:
         topic_id("orders", "short")
     assert str(refusal.value) == "topic 'orders' has the id 'short'; an id is 22 characters of URL-safe base64"
-
-
-def test_ids_are_ordered_as_two_signed_numbers() -> None:
-    negative, positive = b"\xff" + bytes(15), b"\x01" + bytes(15)
-    assert uuid_key(negative) < uuid_key(positive)
-    assert java_string_key("\uffee") > java_string_key("\N{GRINNING FACE}")

@@ -158,29 +158,6 @@ def test_defects_are_kafkas_unless_the_corrected_answer_is_asked_for(typed: Any)
     assert "a           0\n" in typed(asked, "--assignor", "sticky", "--corrected")[1]
 
 
-def test_uniform_gives_the_last_of_javas_order_one_more(typed: Any) -> None:
-    asked = {
-        "topics": [{"topic": "t", "partitions": 5}],
-        "members": [{"member_id": "a", "topics": ["t"]}, {"member_id": "b", "topics": ["t"]}],
-    }
-    assert "a           2  t-0 t-1\nb           3  t-2 t-3 t-4\n" in typed(asked, "--assignor", "uniform")[1]
-
-
-def test_the_order_in_which_a_former_assignment_is_listed_does_not_matter_to_uniform(typed: Any) -> None:
-    asked = {
-        "topics": [{"topic": name, "partitions": 4} for name in ALL_FOUR],
-        "members": [{"member_id": name, "topics": ALL_FOUR} for name in ("a", "b", "c")],
-    }
-    held = [{"topic": name, "partitions": [0, 1, 2, 3]} for name in ALL_FOUR]
-    answers = {
-        typed(
-            asked, "--assignor", "uniform", "--json", before={"members": [{"member_id": "a", "partitions": partitions}]}
-        )[1]
-        for partitions in (held, held[::-1], held[2:] + held[:2])
-    }
-    assert len(answers) == 1
-
-
 def test_racks_count_and_names_are_printed_escaped(typed: Any) -> None:
     asked = {
         "topics": [{"topic": "t", "partitions": 2, "replica_racks": [["b"], ["a"]]}],
@@ -283,13 +260,6 @@ def test_an_unknown_assignor_and_a_wrong_topic_id_are_refused(typed: Any) -> Non
         2,
         "groups: topic 't' has the id 'short'; an id is 22 characters of URL-safe base64\n",
     )
-
-
-def test_a_partition_that_two_held_is_nobodys_for_sticky_as_in_kafka(typed: Any) -> None:
-    twice = {"members": [{"member_id": name, "partitions": [{"topic": "t0", "partition": 0}]} for name in ("c0", "c2")]}
-    status, out, _ = typed(FOUR, "--assignor", "cooperative-sticky", before=twice)
-    assert status == 0
-    assert "t0-0: c0 -> nobody, several members claimed it" in out
 
 
 def test_of_many_moves_the_first_are_shown(typed: Any) -> None:

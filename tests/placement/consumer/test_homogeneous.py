@@ -17,11 +17,6 @@ def answered(asked: Group) -> list[list[int]]:
     return rows(UniformAssignor().assign(asked, SplitMix64(0)))
 
 
-def test_an_unknown_topic_is_refused_in_one_sentence() -> None:
-    with pytest.raises(PartitionAssignorError, match="which doesn't exist in the topic metadata"):
-        answered(group({"t": 2}, {"a": "t u", "b": "t u"}))
-
-
 def test_nothing_is_ordered_where_everything_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(homogeneous, "walk_order", None)
     asked = group({"t": 4, "u": 2}, {"a": "t u", "b": "t u"}, {"a": "t-3 t-1", "b": "t-2"})
@@ -35,10 +30,6 @@ def test_what_is_over_the_quota_is_met_in_the_order_of_javas_set() -> None:
         [*range(21)],
         [41, 40, *range(33, 40), *range(21, 33)],
     ]
-
-
-def test_a_partition_that_a_member_lists_twice_counts_once() -> None:
-    assert answered(group({"t": 3}, {"a": "t", "b": "t"}, {"a": "t-0 t-0", "b": ""})) == [[0], [1, 2]]
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
-import numpy as np
-
-from broker.cluster import MATRIX_COLUMNS, ClusterView, Int32Array
+from broker.cluster import MATRIX_COLUMNS, ClusterView
 from placement.formats.parsed import ParsedDump
 from placement.formats.read import read_dump
 
@@ -48,50 +45,3 @@ def rows(view: ClusterView) -> list[PartitionValues]:
         leader = None if table.leader is None else int(table.leader[row])
         out.append((view.topics[table.topic_index[row]].name, int(table.partition_ids[row]), leader, lists))
     return out
-
-
-def describe_text(view: ClusterView) -> str:
-    """Return `view` as kafka-topics --describe of Kafka 4 prints it."""
-    table = view.partitions
-    lines = []
-    for number, topic in enumerate(view.topics):
-        configs = ",".join(f"{name}={value}" for name, value in topic.configs)
-        lines.append(
-            f"Topic: {topic.name}\tTopicId: {topic.topic_id}\tPartitionCount: {topic.partition_count}"
-            f"\tReplicationFactor: {topic.replication_factor}\tConfigs: {configs}"
-        )
-        for row in np.flatnonzero(table.topic_index == number).tolist():
-            assert table.leader is not None
-            assert table.isr is not None
-            assert table.elr is not None
-            leader = int(table.leader[row])
-            lines.append(
-                f"\tTopic: {topic.name}\tPartition: {table.partition_ids[row]}"
-                f"\tLeader: {'none' if leader < 0 else leader}"
-                f"\tReplicas: {_ids(table.replicas[row])}\tIsr: {_ids(table.isr[row])}"
-                f"\tElr: {_ids(table.elr[row])}\tLastKnownElr: "
-            )
-    return "\n".join(lines) + "\n"
-
-
-def kcat_text(view: ClusterView) -> str:
-    """Return `view` as kcat -L -J prints it."""
-    topics = []
-    for number, topic in enumerate(view.topics):
-        partitions = [
-            {
-                "partition": partition,
-                "leader": leader,
-                "replicas": [{"id": broker} for broker in lists["replicas"]],
-                "isrs": [{"id": broker} for broker in lists["isr"]],
-            }
-            for name, partition, leader, lists in rows(view)
-            if name == view.topics[number].name
-        ]
-        topics.append({"topic": topic.name, "partitions": partitions})
-    brokers = [{"id": broker.id, "name": broker.host} for broker in view.brokers]
-    return json.dumps({"controllerid": 1, "query": {"topic": "*"}, "brokers": brokers, "topics": topics})
-
-
-def _ids(row: Int32Array) -> str:
-    return ",".join(str(broker) for broker in row.tolist() if broker >= 0)

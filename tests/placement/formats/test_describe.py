@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable
 
 import pytest
@@ -13,7 +12,6 @@ from broker.cluster import TopicView
 from broker.errors import InputError
 from placement.formats import describe, text
 from placement.formats.describe_block import read_block
-from placement.formats.describe_line import Fault, TopicLine, parse_line
 from placement.formats.parsed import ParsedDump
 from placement.formats.read import read_dump
 from placement.formats.rows import PartitionRows
@@ -333,26 +331,7 @@ def test_a_dump_is_the_same_read_in_blocks_and_with_care(lines: list[str], end: 
         assert_equal(one, other)
 
 
-def test_a_damaged_dump_is_the_same_read_in_blocks_and_with_care() -> None:
-    chance = random.Random(17)
-    whole = (HEADER + ROW_0 + ROW_1 + OLD_HEADER + "\n" + LINE + "\tOffline: 2\tObservers: 1\n").encode()
-    read_count = 0
-    for _ in range(200):
-        data = bytearray(whole)
-        for _ in range(chance.randrange(1, 6)):
-            place = chance.randrange(len(data))
-            data[place : place + chance.randrange(3)] = bytes(
-                chance.choice(b"\t\n ,:0123456789TNI\xff\r=.-") for _ in "ab"
-            )
-        one, other = read_both_ways(bytes(data))
-        if isinstance(one, str) or isinstance(other, str):
-            assert one == other, data
-        else:
-            assert_equal(one, other)
-            read_count += 1
-    assert read_count > 120
-
-
+@pytest.mark.deep
 def test_a_dump_of_several_blocks_is_the_same_read_in_blocks_and_with_care() -> None:
     lines = []
     for topic in range(6_000):
@@ -434,22 +413,6 @@ def test_a_topic_may_have_the_name_of_a_field(name: str) -> None:
         assert (dump.rows_rejected, dump.clusters[0].topics[0].name) == (0, name)
 
 
-@pytest.mark.parametrize("partition_count", [1, 15, 3_000])
-def test_the_regular_expression_takes_the_common_lines_of_a_dump_of_any_size(
-    partition_count: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    lines = (LINE.replace("Partition: 0", f"Partition: {number}") + "\n" for number in range(partition_count))
-    monkeypatch.setattr(describe, "parse_line", None)
-    dump = parse(HEADER.replace("orders", "a") + "".join(lines), format="kafka-topics")
-    assert (dump.rows_analysed, dump.rows_rejected) == (1 + partition_count, 0)
-
-
 def test_each_distinct_text_of_configs_is_parsed_once() -> None:
     topics = parse("".join(HEADER.replace("orders", f"orders{number}") for number in range(50))).clusters[0].topics
     assert len({id(topic.configs) for topic in topics}) == 1
-
-
-def test_the_careful_path_tells_a_topics_line_from_damage() -> None:
-    assert isinstance(parse_line(HEADER), TopicLine)
-    assert parse_line("==> Describe topic: x") is None
-    assert parse_line("Topic: a\tPartition: 0\tConfigs: a=b") == Fault("a partition's line has no Configs")

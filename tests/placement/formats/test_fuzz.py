@@ -8,7 +8,6 @@ import random
 import pytest
 
 from broker.errors import InputError
-from placement.formats.racks import read_racks
 from placement.formats.read import FORMATS, check_head, read_dump
 from tests.placement.formats.samples import HEADER, REAL_DATA, ROW_0, ROW_1
 
@@ -122,18 +121,3 @@ def test_what_the_beginning_of_a_file_is_refused_for_the_whole_file_is_too(seed:
         unknown += "no known format" in whole or "no line describes" in whole
         assert bool(beginning) >= ("no known format" in whole or "no line describes" in whole), data
     assert min(refused, unknown) > 50
-
-
-def test_damaged_racks_files_end_in_racks_or_an_input_error() -> None:
-    chance = random.Random(7)
-    answers = 0
-    for _ in range(3_000):
-        data = damaged(
-            chance.choice((b'{"1":"west","2":"east"}', b"broker,rack\n1,west\n2,east\n", b"c,1,a\nc,2,b\n")), chance
-        )
-        try:
-            read_racks(data, source="f")
-        except InputError:
-            continue
-        answers += 1
-    assert answers > 100

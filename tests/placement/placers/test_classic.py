@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from broker.cluster import BrokerView, Int32Array
-from broker.entropy import JavaRandom, SplitMix64
+from broker.entropy import JavaRandom
 from broker.errors import (
     AdminOperationError,
     IndexOutOfBoundsError,
@@ -29,7 +29,7 @@ from placement.placers.classic import (
     readable_rows,
     ring_of,
 )
-from placement.spec import PlacementSpec, ReplicaPlacer
+from placement.spec import PlacementSpec
 
 
 def brokers(*racks: str | None) -> list[BrokerView]:
@@ -38,10 +38,6 @@ def brokers(*racks: str | None) -> list[BrokerView]:
 
 def place(given: list[BrokerView], count: int, factor: int, start: int | None, first: int = 0) -> Int32Array:
     return ClassicPlacer(start).place(PlacementSpec(first, count, factor), given, JavaRandom(1))
-
-
-def test_the_placer_is_one() -> None:
-    assert isinstance(ClassicPlacer(), ReplicaPlacer)
 
 
 def test_six_brokers_from_the_fifth_are_led_in_turn_and_followed_at_a_growing_distance() -> None:
@@ -62,12 +58,6 @@ def test_a_ring_takes_one_broker_of_each_rack_in_turn() -> None:
 def test_racks_sort_by_utf_16_unit() -> None:
     # U+FF5E is one unit, above the surrogates that U+1F600 begins with.
     assert rack_alternated_brokers(brokers("～", "\U0001f600", "_", "9", "10")) == (4, 3, 2, 1, 0)
-
-
-def test_with_three_racks_each_partition_of_factor_three_is_in_all() -> None:
-    rows = place(brokers(*"aabbcc"), 60, 3, 0)
-    racks = np.array([0, 0, 1, 1, 2, 2])[rows]
-    assert (np.sort(racks, axis=1) == [0, 1, 2]).all()
 
 
 def test_the_order_of_brokers_matters_without_racks_and_not_with_them() -> None:
@@ -175,16 +165,6 @@ def test_growth_that_is_none_is_refused() -> None:
         grow_topic("t", np.empty((0, 1), dtype=np.int32), 1, brokers(None))
 
 
-def test_large_topics_take_the_compiled_loop_and_look_the_same() -> None:
-    given = brokers(*["abc"[number % 3] for number in range(50)])
-    large = place(given, 10_000, 3, 3)
-    assert (large[:1000] == place(given, 1000, 3, 3)).all()
-    assert (large[9000:] == place(given, 10_000, 3, 3)[9000:]).all()
-    ring = ring_of(BrokerColumns.of(given))
-    readable = readable_rows(PlacementSpec(0, 10_000, 3), ring, ClassicStart(start_index=3, shift=3))
-    assert (large == readable).all()
-
-
 @st.composite
 def calls_on_one_ring(draw: st.DrawFn) -> tuple[Ring, PlacementSpec, ClassicStart]:
     count = draw(st.integers(1, 9))
@@ -200,7 +180,3 @@ def test_the_compiled_loop_equals_the_readable_twin(drawn: tuple[Ring, Placement
     ring, spec, start = drawn
     places = np.arange(len(ring.positions), dtype=np.int32)
     assert compiled_rows(spec, ring, start, places).tolist() == readable_rows(spec, ring, start).tolist()
-
-
-def test_our_own_generator_serves_as_well() -> None:
-    assert ClassicPlacer().place(PlacementSpec(0, 4, 2), brokers("a", "b"), SplitMix64(3)).shape == (4, 2)

@@ -22,7 +22,7 @@ from placement.placers.striped import (
     striped_positions,
     striped_topics,
 )
-from placement.spec import PlacementSpec, ReplicaPlacer
+from placement.spec import PlacementSpec
 
 
 class Zeros:
@@ -53,10 +53,6 @@ def brokers(racks: str, fenced: str = "") -> list[BrokerView]:
 
 def place(given: list[BrokerView], count: int, factor: int, entropy: RandomSource) -> Int32Array:
     return StripedPlacer().place(PlacementSpec(0, count, factor), given, entropy)
-
-
-def test_the_placer_is_one() -> None:
-    assert isinstance(StripedPlacer(), ReplicaPlacer)
 
 
 def test_partitions_stripe_over_racks_and_within_racks_over_brokers() -> None:
@@ -93,10 +89,6 @@ def test_with_one_unfenced_broker_nothing_is_ever_shuffled() -> None:
     zeros = Zeros()
     assert place(brokers("ab", fenced="1"), 5, 2, zeros).tolist() == [[0, 1]] * 5
     assert zeros.shuffled == []
-
-
-def test_no_partitions_is_no_rows() -> None:
-    assert place(brokers("a"), 0, 1, JavaRandom(1)).shape == (0, 1)
 
 
 NO_BROKER = "All brokers are currently fenced, or have all their log directories cordoned."
@@ -159,14 +151,6 @@ def test_before_4_3_no_directory_can_be_cordoned(racks: str, factor: int, messag
 def test_a_count_beyond_any_cluster_is_refused_before_memory_is_taken() -> None:
     with pytest.raises(UsageError, match=r"^partition count is 1000000000000; the largest allowed is 10000000$"):
         place(brokers("a"), 10**12, 1, JavaRandom(1))
-
-
-def test_large_topics_take_the_compiled_loop_and_look_the_same() -> None:
-    given, random, twin = brokers("abcabca-", fenced="3"), JavaRandom(8), JavaRandom(8)
-    spec, columns = PlacementSpec(0, 10_000, 3), BrokerColumns.of(given)
-    rows = StripedPlacer().place(spec, given, random)
-    assert (rows == columns.ids[readable_rows(spec, StripeLayout.drawn(columns, twin), twin)]).all()
-    assert random.state == twin.state
 
 
 def test_another_generator_takes_the_readable_path_at_any_size() -> None:
@@ -261,11 +245,3 @@ def test_brokers_in_controlled_shutdown_get_nothing_until_they_are_fenced(releas
     fenced = [given[0], BrokerView(id=given[1].id, rack=given[1].rack, fenced=True), *given[2:]]
     rows = placer.place(spec, given, JavaRandom(5))
     assert (rows == placer.place(spec, fenced, JavaRandom(5))).all()
-
-
-def test_with_all_brokers_cordoned_kafka_names_both_reasons() -> None:
-    given = [attrs.evolve(broker, cordoned=True) for broker in brokers("ab")]
-    with pytest.raises(InvalidReplicationFactorError) as refusal:
-        place(given, 1, 1, JavaRandom(0))
-    said = "All brokers are currently fenced, or have all their log directories cordoned."
-    assert str(refusal.value) == said

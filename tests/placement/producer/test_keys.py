@@ -31,10 +31,6 @@ def test_a_part_of_a_larger_buffer_is_a_column_too() -> None:
     assert murmur2_many(column).tolist() == [murmur2(b"kafka")]
 
 
-def test_the_example_of_the_module_holds() -> None:
-    assert partition_of_key(b"kafka", 3) == 1
-
-
 def test_no_partitions_is_javas_division_by_zero() -> None:
     with pytest.raises(DivisionByZeroError, match=r"^/ by zero$"):
         partition_of_key(b"", 0)
