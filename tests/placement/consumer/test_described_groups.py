@@ -7,8 +7,10 @@ from itertools import permutations
 import pytest
 
 from placement.consumer.described_groups import DescribedGroups, described_groups
+from placement.consumer.group_spec import read_previous
 from placement.formats.group_tables import read_group_tables
 from placement.formats.member_zones import read_member_zones
+from tests.placement.formats.samples import PRINTED
 from tests.placement.formats.test_group_tables import printed
 
 IDLE = """
@@ -87,3 +89,13 @@ def test_targets_are_subscribed_to_before_they_are_held() -> None:
     members = [one.member for one in groups(text).members if one.group == "new-protocol"]
     assert [len(member.owned) for member in members] == [5, 0]
     assert members[1].topics == ("eu-west-1.payments", "orders")
+
+
+@pytest.mark.parametrize("name", ["groups-offsets.txt", "groups-offsets-verbose.txt"])
+def test_a_groups_id_may_have_blanks(name: str) -> None:
+    """What 4.3.1 printed of the group "billing group": two members with five and four partitions."""
+    lines = (PRINTED / name).read_text(encoding="utf-8").splitlines()
+    of_group = [line for line in lines if line.startswith(("GROUP ", "billing group "))]
+    previous = read_previous("\n".join(of_group).encode(), source=name)
+    assert sorted((member[:3], len(held)) for member, held in previous.held.items()) == [("b-1", 4), ("sta", 5)]
+    assert {one.topic for held in previous.held.values() for one in held} == {"orders", "eu-west-1.payments"}

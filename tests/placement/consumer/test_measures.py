@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from importlib.metadata import EntryPoint
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 
@@ -16,7 +17,7 @@ from placement.consumer.client_range import RangeAssignor
 from placement.consumer.group import Group, Member, Topic
 from placement.consumer.measures import Measures, measure
 from placement.consumer.moves import MoveReason, moves_of
-from placement.consumer.optimum import held_table, optimum_of
+from placement.consumer.optimum import held_table, keep_more, optimum_of
 from placement.consumer.ragged import Ragged
 from placement.consumer.random_assignor import RandomAssignor
 from placement.consumer.registry import load_assignor
@@ -184,3 +185,28 @@ def test_sizes_are_levelled_though_that_moves_what_was_held() -> None:
     found = optimum_of(group({"t": 2, "u": 0}, {"a": "t", "b": "t u"}, {"a": "t-0 t-1"}))
     assert found is not None
     assert (found.sizes.tolist(), found.kept_count) == ([1, 1], 1)
+
+
+Rows = list[list[int]]
+
+
+def kept_after(table: Rows, held: Rows, may_hold: Rows) -> tuple[int, Rows]:
+    changed = np.array(table)
+    keep_more(changed, np.array(held), np.array(may_hold, bool))
+    return int(np.minimum(changed, held).sum()), changed.tolist()
+
+
+def test_a_circle_may_give_up_one_that_was_held_for_two_that_were() -> None:
+    # The last member gives its t0, which it held, and gets its t1 back; the first gets the t0 that it held.
+    kept, table = kept_after([[0, 1], [1, 0], [1, 0]], [[1, 0], [0, 0], [1, 1]], [[1, 1], [1, 0], [1, 1]])
+    assert (kept, table) == (2, [[1, 0], [1, 0], [0, 1]])
+
+
+def test_no_circle_goes_through_a_member_that_may_not_hold_the_topic() -> None:
+    # Five members with one unit each: in three circles out of reach more would stay than the one that is allowed.
+    table = [[0, 0, 1, 0, 0], [0, 0, 0, 1, 0], [0, 0, 1, 0, 0], [1, 0, 0, 0, 0], [0, 0, 0, 0, 1]]
+    held = [[0, 0, 0, 0, 1], [0, 0, 0, 0, 0], [1, 0, 2, 0, 0], [0, 0, 0, 0, 0], [0, 0, 0, 1, 0]]
+    may_hold = [[0, 0, 1, 0, 1], [0, 1, 0, 1, 0], [1, 0, 1, 0, 0], [1, 1, 0, 0, 1], [1, 0, 0, 1, 1]]
+    kept, changed = kept_after(table, held, may_hold)
+    assert kept == 1
+    assert not (np.array(changed) > np.array(may_hold)).any()
