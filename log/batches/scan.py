@@ -30,7 +30,16 @@ from broker.units import MIB
 from log.batches.batch import RecordBatch
 from log.batches.batch_v2 import CHECKED_POSITION, HEADER
 from log.batches.fill import ColumnFill, Payloads, plan_of
-from log.batches.header_table import CHUNK_BYTES, ColumnMemory, as_array, joined, walk
+from log.batches.header_table import (
+    CHUNK_BYTES,
+    ColumnMemory,
+    as_array,
+    joined,
+    signed32,
+    unsigned16,
+    unsigned32,
+    walk,
+)
 from log.batches.in_buffer import BatchReader, batch_at, end_within
 from log.batches.legacy import CHECKED_POSITION as CHECKED_POSITION_LEGACY
 from log.batches.legacy import LegacyBatch, plain_columns
@@ -71,16 +80,6 @@ def header_chunks(
             return
 
 
-def unsigned16(data: ByteArray, position: int) -> np.int64:
-    """Return two big-endian bytes as a uint16."""
-    return np.int64(data[np.uint64(position)]) << 8 | np.int64(data[np.uint64(position + 1)])
-
-
-def signed32(data: ByteArray, position: int) -> np.int64:
-    """Return four big-endian bytes as an int32."""
-    return np.int64(np.int32(unsigned16(data, position) << 16 | unsigned16(data, position + 2)))
-
-
 def looks_like_batch(data: ByteArray, position: int, end: int) -> bool:
     """Return whether the bytes at `position` may be the header of a batch of magic 2."""
     if end - position < 61 or data[np.uint64(position + 16)] != 2:
@@ -100,7 +99,7 @@ def looks_like_batch(data: ByteArray, position: int, end: int) -> bool:
     )
 
 
-@compiled_with(unsigned16, signed32, looks_like_batch, allocates=False)
+@compiled_with(unsigned16, unsigned32, signed32, looks_like_batch, allocates=False)
 def find_candidate(data: ByteArray, start: int, end: int) -> int:
     """Return the first position in `start`..`end` where a batch may begin, `end` if there is none."""
     for position in range(start, end - 60):

@@ -38,8 +38,7 @@ from log.tools.dump_options import DECODER_CLASSES, DECODERS, MESSAGE_SIZE_MAX, 
 from log.tools.dump_rows import file_rows
 from log.tools.dump_text import check_dumpable, file_lines
 from log.tools.dump_topics import TOPIC_DECODERS
-from log.tools.findings import of_error, of_refusal
-from log.tools.problems import Problems
+from log.tools.findings import Problems, of_error, of_refusal
 from log.tools.sources import SourceFile, SourceFolder, expand_all, segment_folders, segments_size_bytes
 
 TEXT_FACTOR: Final = 20

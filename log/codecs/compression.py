@@ -1,23 +1,12 @@
 """Compress and decompress records with Kafka's four codecs, in Kafka's framings.
 
-What it decides: how the records of a batch become fewer bytes and come back, and how far they may grow.
-
-Goals, most important first: read all that Kafka reads, and refuse what it refuses; never take more memory than
-the limit, whatever the bytes claim; be fast on batches of a few kilobytes.
-
-Constraints: decompression stops at `bytes_max` before the memory is taken. Other people's bytes raise
-DecompressionError, nothing else.
-
-How: gzip is zlib's, one or more members, bytes after them ignored; snappy and lz4 have modules of their own
-(`log.codecs.snappy_stream`, `log.codecs.lz4_frame`); zstd is one or more frames, with or without the content's
-size. A zstd context costs more to make than a small batch to decompress, so each thread keeps its own.
-
-Example:
+Decompression never takes more memory than `bytes_max`, whatever the bytes claim; bytes that cannot be read raise
+DecompressionError, nothing else. gzip is one or more members, bytes after them ignored; zstd is one or more frames,
+with or without the content's size. A zstd context costs more to make than a small batch to decompress, so each thread
+keeps its own. Compressed bytes are not those of the Java compressors.
 
     >>> decompress(Codec.ZSTD, compress(Codec.ZSTD, b"abc"))
     b'abc'
-
-Left out: being byte-identical to the Java compressors; their output is theirs.
 
 Source: org.apache.kafka.common.compress.*Compression and org.apache.kafka.common.record.CompressionType, 4.0.
 """

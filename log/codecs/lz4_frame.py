@@ -1,24 +1,15 @@
 """Write and read LZ4 frames as Kafka does, around a library's raw blocks.
 
-What it decides: which frames are readable. Kafka has its own reader and writer of frames, narrower than the format:
-blocks are independent, dictionaries unknown, and the content's checksum is not looked at. Wheels' frame
-functions take more and write other descriptors, so the frame is ours and only the blocks are the wheel's.
+Kafka's own reader and writer of frames are narrower than the format: blocks are independent and of 64 KiB, dictionaries
+are unknown, and the content's checksum is not read. Wheels' frame functions take more and write other descriptors.
 
-Constraints: never more than `bytes_max` bytes come out, nor is more memory taken than that and one block; a block
+A frame is the magic 04 22 4d 18, flags, block size code (4..7: 64 KiB to 4 MiB), perhaps 8 bytes of content size, one
+byte of header checksum; then blocks of size int32 little-endian (top bit: stored as is), until size 0. Magic 0 hashes
+the wrong bytes for the header checksum (the frame's magic too), and its readers do not check it (KAFKA-3160). A block
 of n bytes decompresses to at most 255·n + 16, so a tiny block does not cost a buffer of 4 MiB.
-
-How: magic 04 22 4d 18, flags, block size code (4..7: 64 KiB to 4 MiB), perhaps 8 bytes of content size, one byte of
-header checksum; then blocks of size int32 little-endian (top bit: stored as is), until size 0.
-Magic 0 hashes the wrong bytes for the header checksum (the frame's magic too): such a writer is matched, and readers of
-magic 0 do not look at the byte (KAFKA-3160).
-
-Example: an empty content is Kafka's header and the end mark.
 
     >>> bytes(compress_frame(b"", magic=2)).hex(" ")
     '04 22 4d 18 60 40 82 00 00 00 00'
-
-Left out: dictionaries and dependent blocks, which Kafka refuses. Writing blocks other than 64 KiB. Levels: the wheel
-has the fast compressor only, which is what Kafka uses by default; what it writes reads the same.
 
 Source: org.apache.kafka.common.compress.{Lz4BlockInputStream,Lz4BlockOutputStream}, 4.0; LZ4 frame format 1.6.
 """

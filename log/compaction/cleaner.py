@@ -1,30 +1,20 @@
 """Clean one log once: build the offset map, then rewrite the segments without superseded records.
 
-What it decides: the order of the work. The dirty part is read once to learn the latest offset of each key, as far as
-the map goes; then the log is written anew from its beginning up to there, group of segments by group, and each new
-segment takes the place of its old ones.
+The dirty part is read once to learn the latest offset of each key, as far as the map goes; then the log is rewritten
+from its beginning up to there, one group of segments at a time. `selection` decides where a pass begins and may end,
+`offset_map` which records are superseded, `fates` what transactions and producers need, `filter` what is left of a
+batch, `io_chunks` how it is appended. The pass ends after the last segment that was mapped whole, or, when the map was
+full, at the last record mapped.
 
-Goals, most important first:
 1. For each key the latest record is there after the pass (or was a tombstone whose time had come); offsets and order
    are as before; nothing at or above the end of the pass is touched.
 2. A crash at any moment leaves either the old segments of a group or the new one: it is written under `.cleaned`,
    synced, renamed to `.swap`, and only then are the old ones renamed to `.deleted` and it to its name.
-3. Every file is the one that Kafka writes.
-4. Bounded memory: the map, a chunk of one segment and what is left of it.
-
-How: `log.compaction.selection` says where a pass begins and may end, `offset_map` which records are superseded,
-`fates` what transactions and producers need, `filter` what is left of a batch, `io_chunks` how it is appended. The pass
-ends after the last segment that was mapped whole, or, when the map was full, at the last record mapped.
-
-Example: keys a, b, a, c in two rolled segments: the map has a: 2, b: 1, c: 3; the segments become one with b, a, c.
 
 Left out: throttling, and giving up half way, which Kafka does when a partition is being deleted. A segment with an
 offset too far from its base, left by brokers before 1.1, is refused where Kafka splits it first.
 
-The cost is twice the bytes read, once the bytes left written.
-
-Source: kafka.log.Cleaner.doClean, cleanSegments and
-buildOffsetMap, 4.3.1.
+Source: kafka.log.Cleaner.doClean, cleanSegments and buildOffsetMap, 4.3.1.
 """
 
 from __future__ import annotations

@@ -1,23 +1,15 @@
 """Decide for each batch whether a cleaning pass discards it, keeps it, or filters its records by key.
 
-What it decides: for each batch, in the order of the log,
+For each batch, in the order of the log, it decides
 - whether its records are filtered by their keys, all stay (a marker that is still needed) or all go (of an aborted
   transaction, or a marker whose horizon is reached);
-- whether an empty batch stays in its place when none of its records does. It stays while it is the last thing known
-  of an active producer (its last data, or without any the last marker of its epoch), since whoever reads the log anew
-  could not tell a retry from a gap without it; and while it is the last batch of the pass, so that the log does not
-  seem to end sooner;
+- whether an empty batch stays in its place when none of its records does: while it is the last batch known of an active
+  producer (its last data, or without any the last marker of its epoch), since whoever reads the log anew could not
+  distinguish a retry from a gap without it; and while it is the last batch of the pass, so that the log keeps its end;
 - whether it is stamped with a delete horizon: a marker whose transaction is gone, which a later pass may drop.
 
-A batch that goes whole is not even read, so its records do not count as read.
-
-Goals, most important first: Kafka's answers; no work for the batches that are like most: without transaction, not the
-last of anything.
-
-How: `Fates.of_headers` gives most batches the common fate at once, and asks `fate_of` for the others.
-
-Example: a marker of a transaction none of whose batches is left gets a horizon in this pass and stays; in a pass after
-the horizon it is dropped, unless its producer, still active, has written nothing since: then an empty batch stays.
+A batch that goes whole is not read, so its records do not count as read. `Fates.of_headers` decides most batches at
+once, without transaction and not the last of anything, and asks `fate_of` for the others.
 
 Source: kafka.log.Cleaner.cleanInto (RecordFilter.checkBatchRetention) and buildOffsetMapForSegment, 4.3.1.
 """

@@ -1,28 +1,21 @@
 """Decide which records compaction keeps, by key and tombstone, and return the bytes of the new batches.
 
-What it decides: which records of each batch stay, as Kafka's Cleaner.shouldRetainRecord does, and the bytes of the
-batch that holds them.
 - A record stays if the offset map has no later record of its key, and it has a value or is a tombstone that has not
   expired. A record without key is dropped. A record above the last offset of the map stays, as its key is not known.
 - A tombstone of magic 2 expires at its batch's delete horizon, now + delete.retention.ms of the first pass that keeps
   it; a tombstone of magic 0 or 1 expires when its segment is old enough.
-- Messages of magic 0 and 1 are written anew as batches of magic 2, all that stay (before Kafka 4.0 in their own magic).
+- Messages of magic 0 and 1 are rewritten as batches of magic 2, all that stay (before Kafka 4.0 in their own magic).
 - A batch that keeps all its records and gets no horizon is copied byte for byte; a batch that keeps some is rebuilt; a
-  batch that keeps none is discarded, or becomes an empty batch if `log.compaction.fates` demands one.
-Whole batches are decided before, by transactions and producers, in `log.compaction.fates`.
+  batch that keeps none is discarded, or becomes an empty batch if `log.compaction.fates` demands one. Empty batches
+  exist in magic 2 only: a pass over a log of magic 0 or 1 that would have to leave one fails, as Kafka's does.
 
-Constraints: offsets and their order never change. Empty batches exist in magic 2 only, so a pass over a log of magic 0
-or 1 fails, as Kafka's does, if it would have to leave one.
-
-How: masks over the columns of a scan, one element per record or batch; `log.compaction.building` makes the bytes.
-
-Example: a batch with keys a, b, a at offsets 4, 5, 6 becomes a batch of offsets 4 to 6 with b at 5 and a at 6.
+The masks are over the columns of a scan, one element per record or batch; `log.compaction.building` makes the bytes.
 
 Left out: compressed messages whose wrapper has a different magic from its contents (KAFKA-4298), which Kafka rewrites
 in passing, stay as they are. Names of headers that are not UTF-8 are copied; Kafka's would be U+FFFD.
 
-Source: kafka.log.Cleaner.shouldRetainRecord, org.apache.kafka.common.record.MemoryRecords.
-filterTo, 4.3.1 and 3.9.1; KIP-534 for the horizon.
+Source: kafka.log.Cleaner.shouldRetainRecord, org.apache.kafka.common.record.MemoryRecords.filterTo, 4.3.1 and 3.9.1;
+KIP-534 for the horizon.
 """
 
 from __future__ import annotations

@@ -1,19 +1,12 @@
 """Hash keys, store the latest offset of each, and mark the latest records, in compiled loops.
 
-They do what `log.compaction.offset_map` promises. Nothing outside the arrays is read, as the columns come from a scan
-that has checked them.
-
-How:
 The map is open addressing with linear probing in one array uint64[3 · capacity]: the 128 bits of a key's hash and its
-offset plus one, zero meaning that the place is free, next to each other so that a look-up touches one line of cache.
-One place is always free, so every search ends. Hashes are computed
-before, all of a chunk, so that the searches that follow wait for memory together.
+offset plus one, 0 where the place is free, side by side so that a look-up touches one line of cache. One place is
+always free, so every search ends. The hashes of a chunk are computed first, so that the searches wait for memory
+together. A record costs about 20 ns.
 
-The hash is MurmurHash3 x64 128 with seed 0. Kafka takes MD5, which costs about ten times as much and has as many bits.
-Neither hash nor place is seen from outside; what counts is that two different keys do not meet by accident, and of n
-keys two meet with a chance of about n² / 2^129 with either. Neither holds against somebody who looks for two such keys.
-
-The cost is about 20 ns a record.
+The hash is MurmurHash3 x64 128 with seed 0. Kafka takes MD5, which costs about ten times as much and has as many bits;
+of n keys two collide with a chance of about n² / 2^129 with either. Neither is safe from chosen keys.
 
 Source: org.apache.kafka.storage.internals.log.SkimpyOffsetMap and kafka.log.Cleaner, 4.3.1;
 MurmurHash3 by Austin Appleby, public domain.

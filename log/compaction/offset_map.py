@@ -1,26 +1,12 @@
 """Store the latest offset of each key in bounded memory.
 
-What it decides: how many different keys one pass can tell apart, and which records of a log are superseded.
+Memory is 24 bytes a slot, 16 for the hash of a key and 8 for its offset; only a part of the slots, the load factor, may
+be taken. Filling ends at the first record with a key after the last free slot was taken, be its key new or not, also in
+the middle of a batch. Up to `latest_offset` the map knows all keys: records above it all stay.
 
-Constraints:
-- Memory is 24 bytes a slot, 16 for the hash of a key and 8 for its offset; of the slots only a part, the load factor,
-  may be taken, so that searches stay short. Growing takes half as much again for a moment; `superseded` takes a third
-  more from its first call on.
-- Filling ends at the first record with a key after the last free slot was taken, be its key new or not, also in the
-  middle of a batch. Up to `latest_offset` the map knows all keys: records above it all stay.
-- `superseded`, which sees offsets only, answers as `latest` would for each record of the batch.
-
-How: kernels in `log.compaction.key_kernels`, over columns of records. The table begins small, since one that fits the
-processor's cache is several times as fast as one of 128 MiB that is nearly empty, and doubles when half full, up to
-the size that was allowed. Most batches of a log that is written over and over hold nothing that is still the latest:
-the offsets in the map, sorted, tell that without a look at their records.
-
-Example: 10 slots and a load factor of 0.9 take nine keys; the next record with a key ends the filling.
-
-Left out: the keys themselves. Two keys whose hashes are equal would be taken for one (see the kernels); Kafka lives
-with the same.
-
-The cost is amortised constant a record.
+The table begins small, since one that fits the processor's cache is several times as fast as one of 128 MiB that is
+nearly empty, and doubles when half full. Most batches of a log that is overwritten often hold nothing that is still the
+latest: `superseded` finds them by the sorted offsets of the map, without a look at their records.
 
 Source: org.apache.kafka.storage.internals.log.SkimpyOffsetMap, 4.3.1.
 """

@@ -1,22 +1,13 @@
 """Choose the range of a log that can be cleaned now, and the log to clean next.
 
-What it decides: the range of dirty offsets that a pass may read, how dirty a log is, and the dirtiest of many.
-
-Constraints:
 - Nothing at or above the last stable offset, nothing of the active segment, and nothing of or behind the first dirty
   segment that holds a message younger than min.compaction.lag.ms is touched; the bound is rounded down to the base of
   a segment, so an open transaction in the middle of a segment keeps that whole segment as it is.
 - A log is cleaned when its dirty share is strictly above min.cleanable.dirty.ratio, or when there is something to
   clean and a dirty segment began longer ago than max.compaction.lag.ms.
-
-How: the checkpoint says where cleaning ended last. One that is below the start of the log or above its end is of no
-use; the log counts as dirty from its start and the checkpoint is to be corrected, whether the log is cleaned or not.
-The dirty share is dirty bytes that can be cleaned over those and the clean ones. Among several logs the largest share
-goes first, also before one whose lag is over; of equals the first one given.
-
-Example: 60 clean bytes, 40 dirty ones in rolled segments below every bound: the share is 0.4, due with a ratio of 0.3.
-
-The cost is linear in the segments.
+- A checkpoint below the start of the log or above its end is of no use: the log is dirty from its start, and the
+  checkpoint is to be corrected, whether the log is cleaned or not.
+- Among several logs the largest share goes first, also before one whose lag is over; of equals the first one given.
 
 Source: kafka.log.LogCleanerManager (cleanableOffsets, calculateCleanableBytes,
 maxCompactionDelay, grabFilthiestCompactedLog) and LogToClean, 4.3.1; KIP-354 for the maximum lag.

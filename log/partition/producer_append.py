@@ -1,19 +1,11 @@
-"""Decide whether a producer may append a batch to a log.
+"""Decide whether a producer may append a batch to a log, without changing the state: a new one is prepared beside it.
 
-What it decides: which batches of an idempotent or transactional producer are refused, and its state after the others.
-
-Goals, most important first:
-1. The refused batches are those that Kafka refuses, with its exception and its reason.
-2. A check changes nothing: the new state is prepared beside the old one, and applied when the log has the batches.
-
-Constraints: how much is checked depends on who appends. A client's epoch and sequence are checked; of a
-coordinator, which has no sequence numbers, the epoch; replicated batches not again, as the leader checked them.
-
-How:
-In order of a batch: an epoch below the last seen is refused. In the same epoch a batch has to begin at the sequence
-after the last one's, 0 after 2147483647. A new epoch begins at 0. A producer of which nothing is known, because it is
-new or its records are gone, may begin anywhere. A marker ends the transaction that is open, if one is, and its
-coordinator's epoch must not be below the last seen. Within a transaction, every batch is transactional.
+A client's epoch and sequence are checked; of a coordinator, which has no sequence numbers, the epoch; replicated
+batches are not checked again. In order of a batch: an epoch below the last seen is refused. In the same epoch a batch
+has to begin at the sequence after the last one's, 0 after 2147483647. A new epoch begins at 0. A producer of which
+nothing is known, because it is new or its records are gone, may begin anywhere. A marker ends the transaction that is
+open, if one is, and its coordinator's epoch must not be below the last seen. Within a transaction, every batch is
+transactional.
 
 A coordinator says since 4.2 with which version of transactions it writes a marker (KIP-890). From version 2 on it has
 raised the producer's epoch before, so that a marker of the epoch last seen is late and refused; but where no
@@ -22,8 +14,6 @@ taken in any case. A marker without a version is refused, other than of a follow
 
 Example: producer at epoch 0, sequence 9. (epoch 0, from 10) goes on; (0, from 12) and (1, from 5) are out of order;
 (1, from 0) begins anew; after that (0, from 10) has an invalid epoch.
-
-Left out: the verification of a transaction with its coordinator (KIP-890), which happens before the log is asked.
 
 Source: Kafka storage/org.apache.kafka.storage.internals.log.ProducerAppendInfo, 4.0.1 to 4.3.1 (KIP-98, KIP-360,
 KIP-890, KAFKA-19999).

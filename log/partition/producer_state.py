@@ -1,25 +1,13 @@
 """Track the producers of a log and its undecided transactions.
 
-What it decides: whether an append is new, a duplicate or refused for its producers, how far readers of committed
-records may read, and from which snapshot the state is rebuilt.
-
-Goals, most important first:
-1. Each answer, and each snapshot file, is Kafka's.
-2. A log without producer ids pays nothing.
-
-Constraints: the state speaks for the log up to `map_end_offset`, exclusive. What `analyze` prepares is not in the state
-before `update`. A transaction is ongoing from its first record to its marker, and unreplicated from there until the
-high watermark has passed the marker; the first offset of any of them is unstable. A producer is forgotten when nothing
-came from it for the expiration time, unless its transaction is open.
-
-How:
-Snapshots are files named by the offset up to which they speak. Truncation goes back to the newest snapshot left
-in range, and the caller replays the log from there.
+The state speaks for the log up to `map_end_offset`, exclusive; what `analyze` prepares is not in it before `update`. A
+transaction is ongoing from its first record to its marker, and unreplicated from there until the high watermark has
+passed the marker; the first offset of any of them is unstable. A producer is forgotten when nothing came from it for
+the expiration time, unless its transaction is open. Snapshots are files named by the offset up to which they speak;
+truncation goes back to the newest snapshot left in range, and the caller replays the log from there.
 
 Example: a transaction of producer 7 from 10, its abort marker at 25: `first_unstable_offset` is 10, also after
 `complete`, until `on_high_watermark_updated(26)`.
-
-Left out: the metric of late transactions; state from tiered storage.
 
 Source: Kafka storage/org.apache.kafka.storage.internals.log.ProducerStateManager, UnifiedLog, 4.0 (KIP-98).
 """

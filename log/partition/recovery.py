@@ -1,14 +1,7 @@
 """Load a log after a shutdown or crash: finish or undo interrupted work, load segments, recover the unflushed.
 
-What it decides: which files of a directory make up the log, and where the log ends, at whatever moment the broker
-stopped.
-
-Goals, most important first:
-1. The loaded log is a prefix of the written one, cut between two batches, and contains everything that was flushed.
-2. A compaction or split is either complete or undone, never half done.
-3. After a clean shutdown only the ends of the segments are read.
-
-How: LogLoader.load in Kafka's order.
+The loaded log is a prefix of the written one, cut between two batches, and contains everything that was flushed. A
+compaction or split is either complete or undone. In Kafka's order:
 1. Delete `.deleted` files, and all `.cleaned` files, which are incomplete. Delete `.swap` files at or above the
    smallest `.cleaned` base too: their pass had not renamed all of its output yet, and the old segments are still there.
 2. The other `.swap` files are complete. Delete the segments in their range of offsets, and drop the suffix `.swap`.
@@ -20,10 +13,6 @@ How: LogLoader.load in Kafka's order.
 6. Truncate the leader epochs to the loaded range, and rebuild the state of producers.
 
 A segment with an offset that its indexes cannot store is split, and the step begins again.
-
-Example: segments 0, 100, 200, recovery point 120, a flipped bit in 100: 100 is cut before the bad batch, 200 deleted.
-
-Left out: remote storage; the background threads that Kafka uses for many logs.
 
 Source: org.apache.kafka.storage.internals.log.LogLoader, 4.3.1.
 """

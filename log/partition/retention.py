@@ -1,25 +1,15 @@
 """Delete the segments of a log that lie before its start, exceed its size limit, or are too old.
 
-What it decides: how many of the oldest segments go, in three questions asked one after the other.
-
-Goals, most important first:
-1. Nothing is deleted that consumers could not have read: a segment's end must not be above the high watermark.
-2. Only whole segments, only the oldest, and none is left out: the first one that stays keeps all after it.
-3. The log keeps at least retention.bytes, and every segment whose newest record is within retention.ms.
-
-Constraints: an empty active segment is never deleted. Without "delete" in cleanup.policy only the first question is
-asked. One record stamped far in the future therefore keeps its segment, and all behind it, as long as time demands.
-
-How: a fold from the oldest segment on; each question is a predicate, the one about size remembers how much is left.
-`Retention` asks them of a log and deletes; whatever goes takes its producer snapshot and its leader epochs along.
+Only whole segments go, only the oldest: the first one that stays keeps all after it. No segment goes that ends above
+the high watermark, nor an empty active one. The log keeps at least retention.bytes, and every segment whose newest
+record is within retention.ms. Without "delete" in cleanup.policy only the log start counts. One record stamped far in
+the future keeps its segment, and all behind it. A segment takes its producer snapshot and its leader epochs along.
 
 Example: segments of 100, 100 and 50 bytes, retention.bytes 120: the excess is 130, so the first goes (30 are left,
 less than the second holds), and 150 bytes stay.
 
-Left out: remote storage, whose copies let local segments go earlier.
-
-Source: kafka.log.UnifiedLog.{deleteOldSegments,deletableSegments}, 4.3.1; KAFKA-5634 for the bound
-by the high watermark.
+Source: kafka.log.UnifiedLog.{deleteOldSegments,deletableSegments}, 4.3.1; KAFKA-5634 for the bound by the high
+watermark.
 """
 
 from __future__ import annotations

@@ -1,24 +1,15 @@
 """Recover one segment: check every batch, cut at the first bad one, and rebuild the indexes.
 
-What it decides: the end of a segment after an unclean shutdown, and the entries of its indexes.
+Reading stops at the first batch that is damaged or incomplete; the segment is cut there. The checksum does not cover
+the base offset and the leader epoch. Index entries are added per batch, not per append, so an index may get more
+entries than the one it replaces; look-ups return the same.
 
-Goals, most important first:
-1. Every remaining batch is whole: its checksum is right, and its offset belongs to the segment.
-2. The state of producers and the leader epochs are those of the remaining batches.
-3. The speed is that of computing checksums.
+Small files are read batch by batch. The headers of large files are scanned into columns first, if all are of magic 2
+with ascending offsets; then only checksums, index entries and batches with a producer id are handled one by one. Both
+ways have the same result.
 
-Constraints: reading stops at the first batch that is damaged or incomplete; the segment is cut there. The checksum does
-not cover the base offset and the leader epoch. Index entries are added per batch, not per append, so an index may get
-more entries than the one it replaces; look-ups return the same.
-
-How: small files are read batch by batch. The headers of large files are scanned into columns first, if all are of
-magic 2 with ascending offsets; then only checksums, index entries and batches with a producer id are handled one by
-one. Both ways have the same result.
-
-Example: batches of 100 bytes with an interval of 256: the entries point to positions 300, 600, ...
-
-Left out: offsets that do not fit the segment raise SegmentOffsetOverflowError; `log.partition.recovery` then splits
-it. Offsets that do not grow raise InvalidOffsetError, when an index entry falls due at them.
+Offsets that do not fit the segment raise SegmentOffsetOverflowError; `log.partition.recovery` then splits it. Offsets
+that do not grow raise InvalidOffsetError, when an index entry falls due at them.
 
 Source: org.apache.kafka.storage.internals.log.LogSegment.recover, 4.3.1.
 """

@@ -1,25 +1,12 @@
 """Store and search the entries of an offset or time index in a preallocated file.
 
-What it decides: how many entries an index holds and where in it a target lies.
+Entries are of one size, big-endian: a key that only grows and a value. A new file is reserved at the largest size,
+rounded down to whole entries, and full of zeros. An index that was there is taken to be full to its end: how many
+entries were valid before a crash is not stored, so that recovery has to rebuild it.
 
-Goals, most important first:
-1. The files are Kafka's byte for byte, and so is the answer of a look-up, on a damaged index too.
-2. Opening costs two small reads; entries are decoded at the first look-up only, and then once.
-3. Many look-ups at once cost a fraction of a microsecond each.
-
-Constraints: entries are of one size, big-endian: a key that only grows and a value. A new file is reserved at the
-largest size, rounded down to whole entries, and full of zeros. An index that was there is taken to be full to its end:
-how many entries were valid before a crash is not written anywhere, so that recovery has to rebuild it.
-
-How:
-The keys and values live in two compact arrays beside the file, made at the first look-up and kept up to date. Keys that
-only grow are searched by bisection. On keys that do not, Kafka's search still ends somewhere, and where depends on its
-every step: it first looks whether the target lies in the last 8 KiB, the part that stays in the page cache.
-`slot_at_most` takes those steps.
-
-Example: with entries 10, 20, 30 a look-up of 25 gives the slot of 20, of 9 none.
-
-Left out: the lock, and unmapping the file by force.
+The keys and values are decoded at the first look-up, into two arrays beside the file. Keys that only grow are searched
+by bisection. On damaged ones Kafka's search still ends somewhere, and where depends on its every step: it first looks
+whether the target lies in the last 8 KiB, the part that stays in the page cache. `slot_at_most` takes those steps.
 
 Source: Kafka storage/org.apache.kafka.storage.internals.log.AbstractIndex, 4.0.
 """

@@ -5,29 +5,33 @@ Source: org.apache.kafka.storage.internals.log.LogSegment.{translateOffset,findO
 
 from __future__ import annotations
 
-from typing import Final, TypeAlias
+from typing import Final
 
 import attrs
 import numpy as np
 import numpy.typing as npt
-from numpy.typing import NDArray
 
 from broker.cluster import Int64Array
 from broker.compiled import compiled_with
 from broker.errors import UsageError, shorten
 from broker.ids import INT64_MAX, Offset
+from log.batches.header_table import (
+    BYTES_UP_TO_MAGIC,
+    ENTRY_BYTES,
+    SIZE_MIN,
+    signed32,
+    signed64,
+    unsigned16,
+    unsigned32,
+)
+from log.batches.record_columns import ByteArray
 from log.errors import CorruptBatchError
 from log.segments.file_names import LOG
 from log.segments.segment import Segment
 
-ByteArray: TypeAlias = NDArray[np.uint8]
-
 NOT_FOUND: Final = -1
 NO_DAMAGE: Final = -1
 
-ENTRY_BYTES: Final = 12
-BYTES_UP_TO_MAGIC: Final = 17
-SIZE_MIN: Final = 14
 HEADER_BYTES: Final = 61
 MESSAGE_BYTES: Final = 26
 
@@ -35,19 +39,6 @@ MESSAGE_BYTES: Final = 26
 LAST_OFFSET: Final = 0
 POSITION: Final = 1
 SIZE_BYTES: Final = 2
-
-
-def signed32(data: ByteArray, position: int) -> np.int64:
-    """Return four big-endian bytes as an int32."""
-    number = np.uint32(0)
-    for index in range(4):
-        number = number << np.uint32(8) | np.uint32(data[position + index])
-    return np.int64(np.int32(number))
-
-
-def signed64(data: ByteArray, position: int) -> np.int64:
-    """Return eight big-endian bytes as an int64."""
-    return signed32(data, position) << 32 | (signed32(data, position + 4) & 0xFFFFFFFF)
 
 
 def batch_size(data: ByteArray, position: int) -> np.int64:
@@ -78,7 +69,9 @@ def max_timestamp_at(data: ByteArray, position: int) -> np.int64:
     return signed64(data, position + (35 if 2 <= magic < 128 else 18))
 
 
-@compiled_with(signed32, signed64, batch_size, last_offset_at, max_timestamp_at, allocates=False)
+@compiled_with(
+    unsigned16, unsigned32, signed32, signed64, batch_size, last_offset_at, max_timestamp_at, allocates=False
+)
 def find_batches(
     data: ByteArray, positions: Int64Array, offsets: Int64Array, timestamps: Int64Array, found: Int64Array
 ) -> int:

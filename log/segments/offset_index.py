@@ -1,23 +1,8 @@
 """Map offsets of a segment to positions in its log file, one entry every index.interval.bytes.
 
-What it decides: from which byte a read starts: `lookup` gives the largest indexed offset that is at most the target,
-and the position of the append that ends with it. From there batches are scanned.
-
-Constraints: those of `log.segments.index_file`. An entry has 8 bytes: the offset relative to the segment's
-base, and the position, both signed 32-bit numbers. Offsets only grow; one that does not is refused with
-InvalidOffsetError.
-
-Example: base offset 100, entries 110 → 0 and 130 → 4096.
-
-    >>> from broker.clock import ManualClock
-    >>> from broker.units import TimeMs
-    >>> from log.storage.memory import MemoryStorage
-    >>> storage = MemoryStorage(ManualClock(TimeMs(0)))
-    >>> index = OffsetIndex.open(storage, "100.index", 100, size_bytes_max=80)
-    >>> index.append(110, 0)
-    >>> index.append(130, 4096)
-    >>> [(found.offset, found.position) for found in map(index.lookup, (105, 125, 130))]
-    [(100, 0), (110, 0), (130, 4096)]
+`lookup` gives the largest indexed offset that is at most the target, and the position of the append that ends with it;
+from there batches are scanned. An entry has 8 bytes: the offset relative to the segment's base, and the position, both
+signed 32-bit numbers. Offsets only grow; one that does not is refused with InvalidOffsetError.
 
 Source: Kafka storage/org.apache.kafka.storage.internals.log.OffsetIndex, 4.0.
 """

@@ -1,19 +1,8 @@
 """Decide when a log rolls its active segment, and the base offset of the next one.
 
-What it decides: before each append, whether the record set still goes into the active segment, and where the next
-segment begins.
-
-Goals, most important first:
-1. Every offset of a segment can be written in its indexes: at most 2^31 - 1 above the base.
-2. No segment grows beyond segment.bytes; one that is exactly full is not rolled before the next append.
-3. An idle topic is not rolled for its age: age is counted in the records' own time where they have one.
-
-Constraints: an empty segment is never rolled for its age. The order of the comparisons does not matter; each is
-strict or not as in Kafka.
-
-Example: 900 bytes of 1000 filled, 100 more: fits. 101 more: rolled.
-
-Left out: rolling on request, which always happens (`PartitionLog.roll`).
+Every offset of a segment can be stored in its indexes: at most 2^31 - 1 above the base. No segment grows beyond
+segment.bytes; one that is exactly full is not rolled before the next append. Age is counted in the records' own time
+where they have one, so that an idle topic is not rolled for its age; neither is an empty segment.
 
 Source: org.apache.kafka.storage.internals.log.{LogSegment.shouldRoll,RollParams} and kafka.log.UnifiedLog.maybeRoll,
 4.3.1.

@@ -1,24 +1,10 @@
 """Map timestamps of a segment to offsets, one entry every index.interval.bytes.
 
-What it decides: where a search by time starts: `lookup` gives the latest entry whose timestamp is at most the target.
-An entry (timestamp, offset) says that no record up to `offset` has a later timestamp. The last entry of a closed
-segment has the segment's largest timestamp.
-
-Constraints: those of `log.segments.index_file`. An entry has 12 bytes: the timestamp, a signed 64-bit
-number, and the offset relative to the segment's base, a signed 32-bit number. Timestamps only grow: one that does not
-exceed the last is passed over. The last place is kept for the entry that is added when the segment is rolled.
-
-Example: base offset 0, entries (1000, 4) and (1500, 9).
-
-    >>> from broker.clock import ManualClock
-    >>> from broker.units import TimeMs
-    >>> from log.storage.memory import MemoryStorage
-    >>> storage = MemoryStorage(ManualClock(TimeMs(0)))
-    >>> index = TimeIndex.open(storage, "0.timeindex", 0, size_bytes_max=120)
-    >>> index.maybe_append(1000, 4)
-    >>> index.maybe_append(1500, 9)
-    >>> [(found.timestamp, found.offset) for found in map(index.lookup, (999, 1499))]
-    [(-1, 0), (1000, 4)]
+An entry (timestamp, offset) says that no record up to `offset` has a later timestamp; `lookup` gives the latest entry
+whose timestamp is at most the target. The last entry of a closed segment has the segment's largest timestamp. An entry
+has 12 bytes: the timestamp, a signed 64-bit number, and the offset relative to the segment's base, a signed 32-bit
+number. Timestamps only grow: one that does not exceed the last is passed over. The last place is kept for the entry
+that is added when the segment is rolled.
 
 Source: Kafka storage/org.apache.kafka.storage.internals.log.TimeIndex, 4.0.
 """

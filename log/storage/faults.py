@@ -1,37 +1,8 @@
-"""Inject one disk fault, at a chosen file and a chosen operation.
+"""Inject one disk fault, at a chosen file and a chosen operation; everything before and after works.
 
-What it decides: when the fault strikes and what it does; everything before and after works.
-
-Goals, most important first: one fault at a time, named by what an operator would see, so that a test of all (file,
-fault) pairs is a table.
-
-Constraints: a path matches a pattern as a shell's would; the file that `replace` writes first counts as the one that it
-replaces. A fault strikes once, at the first operation of its kind on a path that matches, after `passed_count`
-others. Without faults there is no cost: the faulty storage wraps another one.
-
-How:
-- TORN_WRITE: the first half of a write arrives, then the disk fails (StorageError).
-- NO_SPACE: nothing arrives: the disk is full (StorageError).
-- READ_ERROR: a read fails (StorageError).
-- FAILED_SYNC: a sync fails (StorageError); what it was to save is in memory as before, and will never be saved. That it
-  will not shows after power loss.
-- BIT_FLIP: a write succeeds, and one bit in the middle of it is wrong from then on.
-- ZERO_FILL: a write succeeds, and the second half of it is zeros from then on.
-
-A lost tail and writes out of order show after power loss only: `tests.support.crash.{lost_tail, reordered_writes}`.
-
-Example: the first write to an index finds the disk full.
-
-    >>> from broker.clock import ManualClock
-    >>> from broker.units import TimeMs
-    >>> from log.storage.memory import MemoryStorage
-    >>> inner = MemoryStorage(ManualClock(TimeMs(0)))
-    >>> storage = FaultyStorage(inner, Fault("*.index", FaultKind.NO_SPACE))
-    >>> storage.open("0.index", create=True).append(b"entry")
-    Traceback (most recent call last):
-    log.errors.StorageError: cannot write 0.index: no space left
-    >>> storage.open("0.index").append(b"entry")
-    0
+A path matches a pattern as a shell's would; the file that `replace` writes first counts as the one that it replaces. A
+fault strikes once, at the first operation of its kind on a path that matches, after `passed_count` others. A lost tail
+and writes out of order show after power loss only: `tests.support.crash.{lost_tail, reordered_writes}`.
 
 Source: Ganesan et al., Redundancy Does Not Imply Fault Tolerance (FAST 2017); Rebello et al. (USENIX ATC 2020).
 """
@@ -127,7 +98,11 @@ class FileAround:
 
 
 class FaultKind(Enum):
-    """List the kinds of disk faults."""
+    """List the kinds of disk faults.
+
+    A torn write stores its first half and fails; what a failed sync was to save will never be durable; after a bit flip
+    or zero fill, which succeed, one bit in the middle is wrong, or the second half is zeros.
+    """
 
     TORN_WRITE = "torn write"
     NO_SPACE = "no space left"

@@ -1,16 +1,9 @@
 """Define Storage and StoredFile, the operations and promises of every storage.
 
-What it decides: what the rest of `log` may assume of a disk. Two storages keep the promises, `FileStorage` on real
-files and `MemoryStorage` in memory; `FaultyStorage` goes around either.
-
-Goals, most important first:
-1. The two storages behave alike, so that a simulation in memory is valid for disks.
-2. Nothing outside the root is ever touched, whatever a path says.
-3. The cheap path is cheap: appending a small batch in memory costs about a microsecond.
-
-Constraints:
+`FileStorage` keeps the promises on real files, `MemoryStorage` in memory, so that a simulation is valid for disks;
+`FaultyStorage` wraps either.
 - A path is relative, POSIX, without empty, "." or ".." parts; the empty path is the root. `checked_path` refuses others
-  with UsageError. Directories are made before files are put into them.
+  with UsageError: nothing outside the root is touched. Directories are made before files are put into them.
 - Files move within one directory only, as Kafka moves them: `rename` refuses anything else with UsageError. An open
   file stays open when it, or a directory above it, is renamed.
 - Positions and sizes are bytes, ranges half-open. Writing beyond the end, or growing with `truncate`, fills with zeros.
@@ -20,8 +13,6 @@ Constraints:
   renamed or removed. Only `write_at` below its end may show through.
 - `MissingFileError` means that a file or directory is missing and nothing was done; `StorageError` that the disk
   failed, and whether the operation took effect is unknown; `UsageError` that a path is invalid.
-
-Left out: locks, permissions, links, and more than one user of a storage at a time.
 
 Source: the java.nio.file calls of Kafka's storage module, 4.0: FileRecords, AbstractIndex,
 Utils.atomicMoveWithFallback.

@@ -6,15 +6,13 @@ which files a path names.
 - sources: Decide which files a path names: a file, a partition's directory, a log directory, or a metadata log.
 - verify: Check segments, indexes, snapshots and checkpoints for damage.
 - verify_segment: Check one segment: its bytes, its offsets and its indexes.
-- findings: Describe damage by file, position and cause, and count the data read and skipped.
+- findings: Describe damage by file, position and cause, count the data, and collect kafka-dump-log's problems.
 - stats: Measure the contents of a log: codecs, keys, batches, times, transactions.
 - rework: Compact or recover a partition as its broker would; say whether it can be, and which settings it needs.
 - rework_plan: Plan a compaction or recovery, print the plan, and carry it out.
 - dump_options: Define the options of a dump: depth, data and its decoding, and a range of offsets.
 - dump_text: Print a segment's files in the format of kafka-dump-log.
-- dump_rows: Print a log's files as JSON, one object per line.
+- dump_rows: Print a log's files as JSON, one object per line; and the small files of a log directory as text.
 - dump_index: Print indexes and producer snapshots in the format of kafka-dump-log.
 - dump_topics: Print the records of internal topics as the decoders of kafka-dump-log do.
-- problems: Collect the problems that kafka-dump-log prints to standard error.
-- small_files: Print the small files of a log directory: checkpoints, metadata and the clean-shutdown marker.
 """

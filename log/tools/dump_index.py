@@ -24,8 +24,7 @@ from log.segments.time_index import check_time_index, time_index_entries
 from log.segments.txn_index import ENTRY_SIZE_BYTES, aborted_transactions
 from log.storage.protocol import Buffer
 from log.tools.dump_options import DumpOptions
-from log.tools.findings import of_error
-from log.tools.problems import ProblemKind, Problems
+from log.tools.findings import ProblemKind, Problems, of_error
 from log.tools.sources import SourceFile
 
 NO_TIMESTAMP: Final = -1

@@ -20,8 +20,7 @@ from log.batches.batch_v2 import HEADER, BatchV2
 from log.batches.in_buffer import batches_in
 from log.batches.scan import ScanOptions, scan
 from log.record import Record
-from log.tools.findings import Finding, claimed_offset, of_tail
-from log.tools.problems import Problems
+from log.tools.findings import Finding, Problems, claimed_offset, of_tail
 from log.tools.sources import SourceFile
 
 MESSAGE_SIZE_MAX: Final = 5 * MIB

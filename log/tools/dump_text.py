@@ -26,9 +26,9 @@ from log.tools.dump_index import (
     txn_index_lines,
 )
 from log.tools.dump_options import DECODERS, DumpOptions, wanted_batches
+from log.tools.dump_rows import small_file_lines
 from log.tools.dump_topics import decoded
-from log.tools.problems import ProblemKind, Problems
-from log.tools.small_files import small_file_lines
+from log.tools.findings import ProblemKind, Problems
 from log.tools.sources import SMALL_FILES, SourceFile
 
 V2: Final = 2

@@ -15,8 +15,8 @@ from log.partition.producer_entry import parse_snapshot
 from log.segments.file_names import LOG, OFFSET_INDEX, PRODUCER_SNAPSHOT, TIME_INDEX, TXN_INDEX
 from log.segments.txn_index import aborted_transactions
 from log.storage.checkpoints import LEADER_EPOCH_FILE, EpochEntry, parse_epoch_checkpoint
+from log.tools.dump_rows import small_file_rows
 from log.tools.findings import Checked, Finding, of_error, of_refusal
-from log.tools.small_files import small_file_rows
 from log.tools.sources import SMALL_FILES, SourceFile, SourceFolder
 from log.tools.verify_segment import SegmentReport, verify_segment
 

@@ -1,22 +1,12 @@
 """Check one segment: its bytes, its offsets and its indexes.
 
-What it decides: what counts as damage of a `.log` with the `.index`, `.timeindex` and leader epochs beside it.
+What Kafka writes is never damage: not the gaps of compaction, nor one index entry for several batches. Of one kind in
+one file the first place is reported, the others are counted.
 
-Goals, most important first:
-1. Every damage is found: a checksum, a structure, an order or an index entry that is wrong.
-2. What Kafka writes is never called damage: not the gaps of compaction, nor one index entry for several batches.
-3. One pass, in bounded memory, whatever the size.
-
-Constraints: of one kind in one file the first place is reported, the others are counted.
-
-How: the scan gives batches in chunks; what must be known from before is one row (`_Before`). An offset entry (o, p) is
-right if a batch starts at p, ends at o or before, and no batch before p reaches o: then every look-up that starts
-there finds what a scan from the start would. A time entry (t, o) is right if a batch ends with o and has t as its
-largest timestamp.
-
-Example: a flipped bit in the records: "Record is corrupt (stored crc = …, computed crc = …)" at its batch.
-
-Left out: whether the largest timestamp in a header is that of its records; Kafka believes headers too.
+The scan gives batches in chunks; what must be known from before is one row (`_Before`). An offset entry (o, p) is right
+if a batch starts at p, ends at o or before, and no batch before p reaches o: then every look-up that starts there finds
+what a scan from the start would. A time entry (t, o) is right if a batch ends with o and has t as its largest
+timestamp. Whether the largest timestamp in a header is that of its records is not checked; Kafka believes headers too.
 
 Source: org.apache.kafka.storage.internals.log.{LogSegment.recover, OffsetIndex, TimeIndex}, 4.0; kafka-dump-log.
 """

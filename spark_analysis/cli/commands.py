@@ -24,7 +24,7 @@ from broker.cli import CommandGroup
 from spark_analysis.cli.interrupts import raise_in_command
 
 if TYPE_CHECKING:
-    from log.tools.problems import Problems
+    from log.tools.findings import Problems
     from log.tools.sources import SourceFolder
 
 PROGRAM: Final = "brokerside"

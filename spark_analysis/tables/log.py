@@ -28,7 +28,7 @@ from log.codecs.compression import CODEC_MASK, Codec
 from log.errors import StorageError
 from log.record import CONTROL_BIT, TIMESTAMP_TYPE_BIT, TRANSACTIONAL_BIT
 from log.segments.file_names import LOG
-from log.tools.problems import Problems
+from log.tools.findings import Problems
 from log.tools.sources import SourceFile, SourceFolder
 from spark_analysis.tables.lists import repeated
 from spark_analysis.tables.schemas import FILE_BATCHES, FILE_DAMAGES, FILE_RECORDS

@@ -20,7 +20,7 @@ from log.record import ControlType
 from log.storage import FileStorage
 from log.tools.dump_options import DumpOptions
 from log.tools.dump_text import file_lines
-from log.tools.problems import Problems
+from log.tools.findings import Problems
 from log.tools.sources import SourceFile
 from tests.kafka.log_jvm import Dumped, KafkaLogs
 from tests.log.metadata.drawn import METADATA_LEVELS, image_of, records_of, sequences_of, structures

@@ -31,7 +31,7 @@ from log.segments.file_names import LOG
 from log.storage import FileStorage
 from log.tools.dump_options import DumpOptions
 from log.tools.dump_text import file_lines
-from log.tools.problems import Problems
+from log.tools.findings import Problems
 from log.tools.sources import SourceFile
 from tests.golden.log.inputs import batch_bytes
 from tests.kafka.differential import batches

@@ -25,7 +25,7 @@ from log.metadata.state import MetadataState
 from log.storage import FileStorage
 from log.tools.dump_options import DumpOptions
 from log.tools.dump_text import file_lines
-from log.tools.problems import Problems
+from log.tools.findings import Problems
 from log.tools.sources import SourceFile
 from tests.kafka.differential.areas import Area, fewer
 from tests.kafka.log_jvm import Dumped, KafkaAnswerError, KafkaLogs

@@ -17,7 +17,7 @@ from log.storage import FileStorage
 from log.tools.dump_options import DumpOptions
 from log.tools.dump_text import file_lines
 from log.tools.dump_topics import TOPIC_DECODERS, decoded
-from log.tools.problems import Problems, java_map_order
+from log.tools.findings import Problems, java_map_order
 from log.tools.sources import SourceFile
 from tests.kafka.differential.dumps import dumped
 from tests.log.cli.test_commands import answer

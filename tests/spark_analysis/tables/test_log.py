@@ -15,7 +15,7 @@ from broker.errors import InputError
 from log.batches.in_buffer import batches_in
 from log.errors import StorageError
 from log.segments.file_names import LOG
-from log.tools.problems import Problems
+from log.tools.findings import Problems
 from log.tools.sources import expand
 from spark_analysis.cli.commands import brokerside
 from spark_analysis.tables.log import write_log_tables
