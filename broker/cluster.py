@@ -79,6 +79,10 @@ class BrokerView:
         return Liveness.STOPPING if self.in_controlled_shutdown else None
 
 
+BROKER_FLAGS: Final = tuple(field.name for field in attrs.fields(BrokerView) if field.type in (bool, "bool"))
+"""The flags of a broker: certificates, data sources and tables carry each of them by this list, `fenced` first."""
+
+
 @attrs.frozen(kw_only=True)
 class LogDirView:
     """Describe one log directory of a broker; `error` is None where the directory answers.
@@ -276,6 +280,10 @@ class ClusterView:
     def broker_ids(self) -> Int32Array:
         """Return the ids of the B brokers, ascending, as int32[B]."""
         return _int32([broker.id for broker in self.brokers])
+
+    def flag(self, name: str) -> BoolArray:
+        """Return the flag `name`, one of BROKER_FLAGS, of each broker as bool[B]."""
+        return np.array([getattr(broker, name) for broker in self.brokers], dtype=np.bool_)
 
     @cached_property
     def replica_rows(self) -> Int32Array:

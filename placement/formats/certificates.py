@@ -20,7 +20,7 @@ from typing import Any, Final
 import attrs
 import numpy as np
 
-from broker.cluster import BrokerView, ClusterView, Int64Array, TopicView
+from broker.cluster import BROKER_FLAGS, BrokerView, ClusterView, Int64Array, TopicView
 from broker.errors import InputError, UsageError
 from broker.ids import BrokerId, broker_id
 from placement.formats.documents import parse_object
@@ -29,7 +29,6 @@ from placement.planning.check import Certificate, Tally
 from placement.planning.goal import Goal, copy_sizes
 
 VERSION: Final = 1
-_FLAGS: Final = ("cordoned", "in_controlled_shutdown")
 _LATER: Final = ("moved_bytes_gap",)
 """Counts that certificates of version 1 did not have from the start."""
 _DIGESTS: Final = ("sizes_sha256", "isr_sha256", "summary_sha256")
@@ -73,7 +72,7 @@ def digest(view: ClusterView) -> str:
 
 def _flags(broker: BrokerView) -> list[str]:
     """Return the rare states that a broker is in, by name; without any, its digest is that of older certificates."""
-    return [name for name in _FLAGS if getattr(broker, name)]
+    return [name for name in BROKER_FLAGS[1:] if getattr(broker, name)]
 
 
 def sizes_digest(view: ClusterView, goal: Goal) -> str | None:
@@ -191,14 +190,8 @@ def _broker(value: Mapping[str, Any], added: set[BrokerId]) -> BrokerView:
     number = broker_id(value["id"], where="a broker's id")
     if _truth(value, "added") != (number in added):
         raise ValueError(f"broker {number} is {'not ' if number in added else ''}added, unlike in the goal")
-    cordoned, stopping = (name in value and _truth(value, name) for name in _FLAGS)
-    return BrokerView(
-        id=number,
-        rack=_rack(value["rack"]),
-        fenced=_truth(value, "fenced"),
-        cordoned=cordoned,
-        in_controlled_shutdown=stopping,
-    )
+    flags: dict[str, Any] = {name: _truth(value, name) for name in BROKER_FLAGS if name in value or name == "fenced"}
+    return BrokerView(id=number, rack=_rack(value["rack"]), **flags)
 
 
 def _truth(value: Mapping[str, Any], name: str) -> bool:

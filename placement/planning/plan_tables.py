@@ -80,9 +80,9 @@ def brokers_table(plan: Plan, schedule: Schedule) -> pa.Table:
         {
             "broker": view.broker_ids,
             "rack": names_column([b.rack for b in view.brokers], np.arange(count)),
-            "is_fenced": np.array([b.fenced for b in view.brokers], dtype=np.bool_),
-            "is_cordoned": np.array([b.cordoned for b in view.brokers], dtype=np.bool_),
-            "is_stopping": np.array([b.in_controlled_shutdown for b in view.brokers], dtype=np.bool_),
+            "is_fenced": view.flag("fenced"),
+            "is_cordoned": view.flag("cordoned"),
+            "is_stopping": view.flag("in_controlled_shutdown"),
             "is_added": np.array([b.id in added for b in view.brokers], dtype=np.bool_),
             "is_removed": np.array([b.id in plan.goal.remove for b in view.brokers], dtype=np.bool_),
             "replicas_before": before,

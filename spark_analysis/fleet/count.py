@@ -10,7 +10,7 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from broker.cluster import Int32Array, Int64Array
+from broker.cluster import BROKER_FLAGS, Int32Array, Int64Array
 from placement.balance.audit import PartitionStates
 from placement.balance.constraints import racks_had_and_needed
 from placement.balance.measures import NOT_KNOWN
@@ -175,7 +175,8 @@ def describe_placed(placed: Sequence[Placed], source: str) -> ClusterRows:
         held = attrs.evolve(held, topic_counts=np.asarray(tables[schemas.TOPICS].counts), topics=topics)
     shares = held.shares()
     missing = np.where(fenced, of_brokers[0], 0)  # type: ignore[arg-type]  # Replicas are always known.
-    columns = (held.broker_names, _racks_of_brokers(held), fenced, *of_brokers, missing, held.cordoned, held.cordoned)
+    others = (held.cordoned,) * len(BROKER_FLAGS[1:])
+    columns = (held.broker_names, _racks_of_brokers(held), fenced, *of_brokers, missing, *others)
     tables[schemas.BROKERS] = Rows(held.broker_counts, columns)
     tables[schemas.RACKS] = rack_rows(held, shares[0])
     tables[schemas.VIOLATIONS] = violation_rows([one.broken.listed for one in placed])

@@ -15,9 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from broker.cluster import Int64Array
+from broker.cluster import BROKER_FLAGS, Int64Array
 from spark_analysis.frames.matrices import ID_BITS, INT_MAX, mask_of, whole
-from spark_analysis.frames.views import FLAGS
 
 OF_BROKER: Final = "is_of_broker"
 BROKER_PREFIX: Final = "of_broker_"
@@ -61,7 +60,7 @@ class ListedBrokers:
         bad = mask_of(pc.is_null(rows["broker_id"])).copy()
         if "fault" in rows.column_names:
             bad |= mask_of(pc.is_valid(rows["fault"]))
-        for name in FLAGS:
+        for name in BROKER_FLAGS:
             if name in rows.column_names:
                 flags: Any = rows[name]
                 bad |= mask_of(pc.fill_null(flags, False))

@@ -22,7 +22,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from broker.cluster import PAD, BrokerTotals, BrokerView, ClusterView, Int32Array, Int64Array, PartitionTable, TopicView
+from broker.cluster import (
+    BROKER_FLAGS,
+    PAD,
+    BrokerTotals,
+    BrokerView,
+    ClusterView,
+    Int32Array,
+    Int64Array,
+    PartitionTable,
+    TopicView,
+)
 from broker.errors import UsageError
 from broker.ids import BrokerId
 from placement.balance.loads import LEADER_NOT_SAID
@@ -44,8 +54,7 @@ PARTITION_OPTIONAL: Final = (
 )
 BROKER_NEEDED: Final = ("broker_id",)
 TOTALS: Final = ("replica_count", "leader_count", "size_bytes")
-FLAGS: Final = ("fenced", "cordoned", "in_controlled_shutdown")
-BROKER_OPTIONAL: Final = ("rack", *FLAGS, "host", *TOTALS, "fault")
+BROKER_OPTIONAL: Final = ("rack", *BROKER_FLAGS, "host", *TOTALS, "fault")
 
 
 @attrs.frozen(eq=False)
@@ -248,7 +257,7 @@ def _brokers(name: str, rows: pa.Table) -> tuple[tuple[BrokerView, ...], dict[st
             id=BrokerId(row["broker_id"]),
             rack=row.get("rack") or None,
             host=row.get("host"),
-            **{flag: bool(row.get(flag)) for flag in FLAGS},
+            **{flag: bool(row.get(flag)) for flag in BROKER_FLAGS},
         )
         for row in rows.to_pylist()
     )

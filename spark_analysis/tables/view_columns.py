@@ -12,7 +12,7 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from broker.cluster import ClusterView, Int64Array, PartitionTable
+from broker.cluster import BROKER_FLAGS, ClusterView, Int64Array, PartitionTable
 from placement.balance.audit import least_isr
 from placement.balance.loads import loads, partition_bytes, replica_bytes
 from spark_analysis.tables.columns import Table
@@ -86,9 +86,7 @@ def broker_columns(view: ClusterView) -> ColumnRows:
     values = {
         "broker_id": pa.array(view.broker_ids),
         "rack": [broker.rack for broker in brokers],
-        "fenced": [broker.fenced for broker in brokers],
-        "cordoned": [broker.cordoned for broker in brokers],
-        "in_controlled_shutdown": [broker.in_controlled_shutdown for broker in brokers],
+        **{name: pa.array(view.flag(name)) for name in BROKER_FLAGS},
         "host": [broker.host for broker in brokers],
         "replica_count": held.replica_count,
         "leader_count": held.leader_count,

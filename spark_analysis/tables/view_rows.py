@@ -10,7 +10,7 @@ import attrs
 import numpy as np
 
 from broker.broker_rows import broker_rows
-from broker.cluster import ClusterView, Int32Array, Int64Array, LogDirView
+from broker.cluster import BROKER_FLAGS, ClusterView, Int32Array, Int64Array, LogDirView
 from placement.balance.audit import assignment_of, explain_states, partition_states, rack_audit
 from placement.balance.constraints import RACK_SPREAD, Violation, check
 from placement.balance.out_of_sync import OutOfSync, out_of_sync
@@ -39,11 +39,10 @@ def describe_view(
     complete = view.partitions_complete
     racks = [broker.rack for broker in view.brokers]
     missing = None if broken.out_of_sync is None else broken.out_of_sync.counts
-    columns = (view.broker_ids, racks, held.fenced, *held.brokers, missing, held.cordoned)
-    stopping = [one.in_controlled_shutdown for one in view.brokers]
+    columns = (view.broker_ids, racks, held.fenced, *held.brokers, missing)
     shares = held.shares()
     tables = {
-        schemas.BROKERS: Rows([len(racks)], (*columns, stopping)),
+        schemas.BROKERS: Rows([len(racks)], (*columns, *map(view.flag, BROKER_FLAGS[1:]))),
         schemas.VIOLATIONS: violation_rows([broken.listed]),
     }
     if view.log_dirs:
