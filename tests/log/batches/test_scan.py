@@ -19,11 +19,11 @@ from log.batches.batch_v2 import BatchV2
 from log.batches.build import BatchSpec, build_batch, sealed
 from log.batches.fill import ROWS_MAX
 from log.batches.header_table import BATCHES_MAX, KEPT_MAX, ColumnMemory
-from log.batches.in_buffer import BatchReader, batches_in
+from log.batches.in_buffer import batches_in
 from log.batches.record_columns import ByteArray, Damage, RecordColumns
 from log.batches.scan import STEP_BYTES_MAX, ScanOptions, header_chunks, scan, scan_headers
 from log.codecs.compression import Codec
-from log.errors import CorruptBatchError, DecompressionError, InvalidRecordError
+from log.errors import DecompressionError, InvalidRecordError
 from log.record import Record
 from log.strategies import Written, streams
 
@@ -110,43 +110,6 @@ def test_a_step_that_reads_nothing_or_too_much_is_refused(step_bytes: int) -> No
         ScanOptions(step_bytes=step_bytes)
 
 
-def test_damage_is_raised_after_what_stands_before_it() -> None:
-    data = batch(0) + broken(batch(3), 70) + batch(6)
-    chunks = scan(data, source="x.log")
-    assert next(chunks).offset.tolist() == [0, 1, 2]
-    with pytest.raises(CorruptBatchError, match=rf"^x\.log at byte {len(batch(0))}: Record is corrupt \(stored crc = "):
-        next(chunks)
-
-
-@pytest.mark.parametrize("codec", list(Codec))
-def test_a_damaged_batch_is_stepped_over(codec: Codec) -> None:
-    size = len(batch(3, codec))
-    data = batch(0, codec) + broken(batch(3, codec), size - 3) + batch(6, codec)
-    assert offsets(scan(data, options=KEEP_GOING)) == [0, 1, 2, 6, 7, 8]
-    (damage,) = damages(data)
-    assert (damage.position, damage.size_bytes, damage.base_offset) == (len(batch(0, codec)), size, 3)
-    assert (damage.is_torn_tail, damage.kafka_class) == (False, "org.apache.kafka.common.errors.CorruptRecordException")
-
-
-def test_zeros_at_the_end_are_damage() -> None:
-    data = batch(0) + bytes(100)
-    (damage,) = damages(data)
-    assert (damage.position, damage.size_bytes, damage.is_torn_tail) == (len(batch(0)), 100, False)
-    with pytest.raises(CorruptBatchError, match="less than the minimum record overhead"):
-        list(scan(data))
-
-
-@pytest.mark.parametrize("codec", list(Codec))
-def test_a_torn_tail_of_any_length_is_told_but_no_error(codec: Codec) -> None:
-    data = batch(0, codec) + batch(3, codec)
-    for end in range(len(batch(0, codec)) + 1, len(data)):
-        chunks = list(scan(data[:end]))
-        assert offsets(chunks) == [0, 1, 2]
-        (damage,) = chunks[-1].damages
-        assert (damage.position, damage.position + damage.size_bytes) == (len(batch(0, codec)), end)
-        assert damage.is_torn_tail
-
-
 def test_records_that_do_not_add_up_cost_their_batch_only() -> None:
     for codec in (Codec.NONE, Codec.SNAPPY):
         (sound,) = batches_in(batch(3, codec))
@@ -163,14 +126,6 @@ def test_a_batch_that_grows_beyond_the_limit_is_damage() -> None:
     data = batch(0, Codec.GZIP, count=100)
     with pytest.raises(DecompressionError, match="the records decompress to more than the allowed 1000 bytes"):
         list(scan(data, options=ScanOptions(decompressed_bytes_max=1000)))
-
-
-def test_the_memory_reader_stops_at_an_unknown_magic() -> None:
-    data = bytearray(batch(0) + batch(3))
-    data[len(batch(0)) + 16] = 18
-    assert offsets(scan(data)) == [0, 1, 2, 3, 4, 5]
-    with pytest.raises(CorruptBatchError, match="Invalid magic found in record"):
-        list(scan(data, options=ScanOptions(reader=BatchReader.MEMORY)))
 
 
 @given(streams(magics=(2,), count_max=3), st.data())

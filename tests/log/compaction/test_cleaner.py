@@ -46,35 +46,6 @@ def test_a_horizon_beyond_javas_long_is_none() -> None:
     assert horizons_of(written) == [None]
 
 
-@pytest.mark.parametrize("release", ["3.9", "4.3"])
-def test_an_empty_batch_stays_at_the_end_of_a_pass_and_goes_when_something_follows(release: str) -> None:
-    written = Written.empty(release=Release(release))
-    written.append((b"a", b"1"))
-    written.append((None, b"2"), (None, b"3"))
-    written.roll()
-    written.clean()
-    batches = list(written.log.segments[0].batches())
-    assert [(batch.last_offset, batch.record_count, batch.size_bytes) for batch in batches][1:] == [(2, 0, 61)]
-    written.append((b"b", b"4"))
-    written.roll()
-    written.clean()
-    assert [batch.last_offset for segment in written.log.segments for batch in segment.batches()] == [0, 3]
-
-
-def test_the_last_batch_of_an_active_producer_stays_when_it_is_empty() -> None:
-    written = Written.empty()
-    written.append((b"a", b"1"), producer=7)
-    written.append((b"a", b"2"), (b"a", b"3"), producer=7)
-    written.append((b"a", b"4"))
-    written.roll()
-    written.clean()
-    assert pairs_of(written.log) == [(3, b"a", b"4")]
-    batches = list(written.log.segments[0].batches())
-    assert [(batch.base_offset, batch.last_sequence) for batch in batches] == [(1, 2), (3, -1)]
-    written.reopen(clean=False)
-    written.append((b"b", b"5"), producer=7)  # Sequence 3, which follows.
-
-
 def test_a_marker_goes_a_retention_after_the_pass_that_finds_nothing_of_its_transaction() -> None:
     written = Written.empty()
     for producer, kind in ((7, ControlType.COMMIT), (8, ControlType.ABORT)):

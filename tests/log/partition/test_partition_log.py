@@ -15,7 +15,6 @@ from log.batches.in_buffer import batches_in
 from log.codecs.crc import crc32c
 from log.errors import (
     InconsistentTopicIdError,
-    OffsetOutOfRangeError,
     OffsetsOutOfOrderError,
     SegmentExistsError,
     UnexpectedAppendOffsetError,
@@ -39,16 +38,6 @@ def test_a_wrong_largest_time_in_the_header_is_put_right() -> None:
     appended(log, bytes(sent))
     (stored,) = log.active_segment.batches()
     assert (forged.max_timestamp, stored.max_timestamp, stored.is_valid()) == (5, NOW + 1, True)
-
-
-def test_a_retry_is_known_and_not_written_again() -> None:
-    log = opened()
-    sent = [batch(2, producer_id=9, producer_epoch=0, base_sequence=sequence) for sequence in (0, 2)]
-    appended(log, *sent)
-    before = log.state()
-    again = log.append_as_leader(sent[0], leader_epoch=EPOCH, now_ms=NOW)
-    assert (again.is_duplicate, again.first_offset, again.last_offset) == (True, 0, 1)
-    assert log.state() == before
 
 
 def test_a_follower_takes_gaps_but_no_step_back() -> None:
@@ -99,15 +88,6 @@ def test_what_is_asked_of_remote_storage_is_not_there(release: str, timestamp: i
     found = log.fetch_offset_by_timestamp(timestamp)
     assert found is not None
     assert (found.offset, found.leader_epoch) == ((-1, -1) if offset < 0 else (0, EPOCH))
-
-
-def test_the_log_start_never_passes_the_high_watermark() -> None:
-    log = opened()
-    appended(log, batch(4))
-    log.update_high_watermark(Offset(2))
-    with pytest.raises(OffsetOutOfRangeError, match="the log cannot start at 3, above the high watermark 2"):
-        log.increment_log_start_offset(Offset(3))
-    assert [log.increment_log_start_offset(Offset(each)) for each in (2, 2, 1)] == [True, False, False]
 
 
 def test_what_lies_below_a_new_log_start_is_forgotten_and_counts_as_flushed() -> None:
