@@ -44,7 +44,12 @@ _MODULES: Final = (advice, answers, broker_chart, detail, distance, glossary, mo
 def report_html(report: Report) -> str:
     """Return the whole page as text."""
     style, script = filled(_text("assets", "report.css")), _text("assets", "report.js")
-    return _templates().get_template("page.html").render(report=report, style=style, script=script)
+    return rendered("page.html", report=report, style=style, script=script)
+
+
+def rendered(template: str, **values: Any) -> str:
+    """Return a template of the folder `templates`, filled with these values."""
+    return _templates().get_template(template).render(values)
 
 
 @cache

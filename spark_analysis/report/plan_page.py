@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from broker.drawing.element import Markup, lines, node, tag
-from broker.drawing.page import offline_page, table
+from broker.drawing.element import Markup, lines, node
+from broker.drawing.page import STYLE
 from broker.drawing.scale import clipped, nice_axis, number
 from broker.drawing.svg import document, style
 from broker.units import format_size
 from spark_analysis.report.figures import UNKNOWN, count, plural
+from spark_analysis.report.html import rendered
 
 DRAWN_MAX: Final = 60
 _ROW: Final = 22
@@ -29,51 +30,26 @@ _RULES: Final = (
 
 def plan_page(summary: Mapping[str, Any], brokers: Sequence[Mapping[str, Any]], commands: str) -> str:
     """Return a plan as an HTML page; `brokers` are the rows of brokers.parquet, `commands` the text of commands.txt."""
-    goal = summary["goal"]
-    title = f"{summary['cluster']}: plan to {goal['kind']}"
-    return offline_page(
-        title,
-        tag("h1", title),
-        *_verdict(summary),
-        *table(("", "this plan", "any plan, at least"), _costs(summary), texts=(0,)),
-        tag("h2", "Replicas by broker"),
-        tag("p", *_legend(brokers), class_="quiet"),
-        tag("figure", Markup("\n" + _chart(brokers))),
-        tag("h2", "Brokers"),
-        tag("div", *table(_HEADS, (_row(row) for row in brokers), texts=(0, 1)), style="overflow-x:auto", tabindex="0"),
-        tag("h2", "Commands"),
-        tag("p", "In the folder of this page, one after the other:"),
-        tag("pre", tag("code", lines(*commands.splitlines())), style="white-space:pre-wrap;overflow-wrap:anywhere"),
-    )
-
-
-def _verdict(summary: Mapping[str, Any]) -> Iterator[Markup]:
-    moved, verb = plural(summary["moved"], "replica"), "moves" if summary["moved"] == 1 else "move"
-    least = summary["moved_bound"]
-    fewer, bound = "moves fewer", "" if least is None else count(least)
+    moved, bound = plural(summary["moved"], "replica"), summary["moved_bound"]
     if summary["moved_bytes_bound"] is not None:
+        moved = f"{format_size(summary['moved_bytes'])} in {moved}"
         bound = format_size(summary["moved_bytes_bound"])
-        moved, fewer = f"{format_size(summary['moved_bytes'])} in {moved}", "copies fewer bytes"
-    proven = (
-        f"{moved} of {count(summary['replica_count'])} {verb}, and no plan to these loads {fewer}: certificate.json "
-        "has a price for each broker, from which "
+    return rendered(
+        "plan.html",
+        title=f"{summary['cluster']}: plan to {summary['goal']['kind']}",
+        style=STYLE,
+        summary=summary,
+        moved=moved,
+        verb="moves" if summary["moved"] == 1 else "move",
+        bound=count(bound) if isinstance(bound, int) else bound or "",
+        costs=list(_costs(summary)),
+        brokers=brokers,
+        drawn_max=DRAWN_MAX,
+        chart=Markup(_chart(brokers)),
+        heads=_HEADS,
+        rows=[_row(row) for row in brokers],
+        commands=commands.splitlines(),
     )
-    if summary["moved_bytes_gap"] is not None:
-        gap, percent = summary["moved_bytes_gap"], 100 * summary["goal"]["tolerance"]
-        yield tag(
-            "p",
-            f"{moved} of {count(summary['replica_count'])} {verb}. Every broker ends within {percent:g} % of the bytes "
-            f"that it would have at best. Any plan to these bytes copies at least {bound}; {100 * gap:.2f} % of this "
-            "plan's are above that: certificate.json has a price for each broker, from which ",
-            tag("code", "brokerside plan --check"),
-            " computes that bound again.",
-        )
-    elif summary["is_least"]:
-        yield tag("p", proven, tag("code", "brokerside plan --check"), " computes that bound again.")
-    else:
-        yield tag("p", f"{moved} {verb}; at least {bound} must.", class_="alert")
-    for each in summary["notes"]:
-        yield tag("p", f"{each[:1].upper()}{each[1:]}.", class_="quiet")
 
 
 def _costs(summary: Mapping[str, Any]) -> Iterator[tuple[str, ...]]:
@@ -132,14 +108,6 @@ def broker_marks(row: Mapping[str, Any]) -> str:
         ("is_cordoned", " (cordoned)"),
     )
     return "".join(text for name, text in marks if row[name])
-
-
-def _legend(brokers: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    if len(brokers) > DRAWN_MAX:
-        yield f"The {DRAWN_MAX} of {count(len(brokers))} brokers that give and receive most. "
-    yield "Grey stays, green arrives, dashed leaves."
-    if any(row["replicas_high"] is not None for row in brokers):
-        yield " The mark is the most that the goal allows."
 
 
 def _chart(brokers: Sequence[Mapping[str, Any]]) -> str:
