@@ -12,7 +12,6 @@
 - restart_budget: Say which brokers may restart together: the constraints that min.insync.replicas puts on a batch.
 - restart_check: Check a schedule of restarts and its lower bound, from the constraints alone.
 - restart_kernel: Put brokers into batches: in a given order, and by repairing a schedule of too few batches, compiled.
-- restart_bound: Find broker weights that prove how many batches a schedule of restarts needs at least.
 - restarts: Schedule restarts in as few batches as possible so that no partition falls under min.insync.replicas.
 - restart_savings: Find the few partitions that cost extra batches: without them a schedule of restarts has fewer.
 """

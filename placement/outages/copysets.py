@@ -11,8 +11,6 @@ of scatter width s is in ceil(s / (f - 1)) copysets or more, and at least
 
 are needed for these scatter widths; with the least scatter width, f - 1, there are ceil(brokers / f).
 
-Cost: O(partitions x factor^2 x log partitions).
-
 Example: four brokers in a ring, factor 2: four copysets, each broker shares with two others, and no fewer do.
 
     >>> from broker.cluster import PartitionTable, TopicView
@@ -22,8 +20,6 @@ Example: four brokers in a ring, factor 2: four copysets, each broker shares wit
     >>> (found,) = copysets(view)
     >>> found.copyset_count, found.copyset_count_min, found.scatter_width_mean, found.copyset_count_least_scatter
     (4, 4, 2.0, 2)
-
-Left out: racks; a copyset on three racks is not lost with one of them, which `look_ahead` says.
 
 Source: Cidon et al., "Copysets: reducing the frequency of data loss in cloud storage", USENIX ATC 2013.
 """

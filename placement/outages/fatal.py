@@ -4,9 +4,6 @@ What it decides: a set of brokers is fatal if losing all of it leaves a partitio
 committed record (`at_risk_count` of lost.py). Partitions that are so already make no set fatal. A fatal set is minimal
 if no smaller one is in it: the in-sync and eligible replicas of some partition.
 
-Goals, most important first: counts are exact, not sampled; they come from the minimal sets, of which there are at most
-as many as partitions, not from the sets of three, of which 1,000 brokers have 166 million.
-
 How: with n live brokers, f fatal single ones, n' = n - f others, m2 and m3 minimal pairs and triples, d the degrees of
 the graph of minimal pairs and t its triangles, fatal are
 
@@ -15,19 +12,6 @@ the graph of minimal pairs and t its triangles, fatal are
     of three  C(n, 3) - C(n', 3) + m2 (n' - 2) - sum of C(d, 2) + t + m3
 
 The share of all sets of a size that is fatal is the probability of loss once so many random brokers are lost at once.
-
-Cost: O(P log P + m2 n / 64). Example: partitions on 1, 2 and on 2, 3; of the three pairs two are fatal, of sets of
-three the one there is:
-
-    >>> from broker.cluster import PartitionTable, TopicView
-    >>> table = PartitionTable(topic_index=[0, 0], partition_ids=[0, 1], replicas=[[1, 2], [2, 3]])
-    >>> view = ClusterView.build(name="n", source="s", format="f", partitions=table, topics=[TopicView("t")])
-    >>> [(each.size, each.fatal_count, each.set_count) for each in fatal_sets(view, size_max=3).sizes]
-    [(1, 0, 3), (2, 2, 3), (3, 1, 1)]
-
-Left out: sets of four brokers and more.
-
-Source: copysets are those of Cidon et al., USENIX ATC 2013; the counting is ours (inclusion and exclusion).
 """
 
 from __future__ import annotations

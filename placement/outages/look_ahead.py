@@ -1,22 +1,12 @@
 """Look ahead at every likely outage: each broker, each pair, each rack, and each rack with one more broker.
 
-What it decides: for each of these sets of lost brokers, the counts of `lost.outage` and who takes over most, in tables
-whose rows are the sets.
-
-Goals, most important first: each figure equals that of `outage` for this set; a cluster of 1,000 brokers and 1,000,000
-partitions takes at most two seconds.
-
 Constraints: pairs take a fixed amount of memory for each, so beyond `PAIR_BROKERS_MAX` brokers their table is left out,
 and a note says so; `outage` answers any pair. A broker without a rack is in no rack's outage.
 
 How: each count is a threshold on a part of the order of succession (succession.py), so that one pass over the
 partitions counts it for all sets (sweep_kernel.py).
 
-Cost: O(partitions x factor^2 + brokers^3 / 2 + racks x (partitions + brokers^2)).
-
 Example: look_ahead(view).brokers["leaderless_count"] are the partitions without a leader once each broker is lost.
-
-Left out: sets of three brokers and more that are no rack; `fatal.fatal_sets` lists the ones that matter.
 """
 
 from __future__ import annotations

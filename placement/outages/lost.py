@@ -1,8 +1,5 @@
 """Show what a cluster looks like once any set of its brokers is lost: the readable form of every outage.
 
-What it decides: the counts of `Counts`, who leads each partition, how leadership piles up, and how many in-sync
-replicas are left above min.insync.replicas, after all of `lost` are fenced.
-
 How: the order of succession (succession.py) cut by the lost brokers, in numpy. Counts are those of the cluster after
 the outage, with what was wrong before; `outage(view, ())` gives what is wrong now.
 
@@ -26,8 +23,6 @@ Cost: O(replicas). Example: brokers 1 and 2 each lead one of two partitions; 1 i
     >>> found = outage(view, [BrokerId(1)])
     >>> found.counts.leaderless_count, found.counts.under_min_isr_count, found.pile_up.failover_share
     (0, 2, 1.0)
-
-Left out: what the loss of KRaft controllers does; a dump of topics does not show them.
 
 Source: the rules of succession.py.
 """

@@ -30,9 +30,6 @@ of which the first holds.
     >>> found.members.tolist(), found.budget.tolist(), found.partition_count.tolist()
     ([[0, 1, 2]], [1], [1])
 
-Left out: how long a restart takes, and how long followers need to catch up afterwards: a batch begins when every
-replica is in sync again.
-
 Source: Kafka core Partition.effectiveMinIsr, ReplicaManager (NOT_ENOUGH_REPLICAS), LogConfig (least and default), 4.3.
 """
 

@@ -1,8 +1,5 @@
 """Check a schedule of restarts and its lower bound, from the constraints alone.
 
-What it decides: whether every broker restarts once, no batch breaks a constraint, and no schedule has fewer batches
-than the certificate says. Nothing here knows how the schedule was found.
-
 How: a certificate is a weight of 0 or 1 for each broker. If no batch that the constraints allow holds more than `cap`
 brokers of weight 1, then
 

@@ -1,17 +1,11 @@
 """Find the few partitions that cost extra batches: without them a schedule of restarts has fewer.
 
-What it decides: for each number of batches below that of the schedule, which partitions would fall under
-min.insync.replicas; moving a replica of each, or growing it, saves the difference.
-
 Constraints: at most `COUNTS_MAX` numbers of batches are tried; a saving that costs more than `SHARE_MAX` of the
 partitions is not listed, nor one that costs as much as a greater saving.
 
 How: brokers are put into so many batches, the racks where there are so many racks, so that as few partitions as
 possible break, by tabu search over the partitions that pairs of brokers share. The number is what was found, not proven
 to be least.
-
-Example: in a cluster on three racks, 98 partitions of old topics ignore the racks: 3 batches instead of 12 without
-them.
 """
 
 from __future__ import annotations

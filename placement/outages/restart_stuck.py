@@ -18,10 +18,6 @@ Example: broker 2 is gone, so that broker 1 alone holds what is committed.
     >>> found = stuck_partitions(view, successions(view), budget=np.array([0], dtype=np.int32))
     >>> found.forbidding.tolist(), found.replica_count_by_broker
     ([0], ((2, 1),))
-
-Left out: why a replica is out of sync; only its broker knows.
-
-Source: Kafka core Partition.effectiveMinIsr, ReplicaManager (NOT_ENOUGH_REPLICAS), 4.3.
 """
 
 from __future__ import annotations

@@ -1,13 +1,7 @@
 """Schedule restarts in as few batches as possible so that no partition falls under min.insync.replicas.
 
-What it decides: in which batch each live broker restarts. A batch begins when the one before is back and every replica
-is in sync again.
-
-Goals, most important first: no batch breaks a constraint (restart_budget.py); the batches are as few as possible; a
-certificate proves it, or says the gap.
-
 How: first fit, fed with the batches of the schedule before in other orders (iterated greedy), gives a schedule; a
-constraint and a clique bound it from below (restart_bound.py). Where both differ the gap is printed; `check_schedule`
+constraint and a clique bound it from below. Where both differ the gap is printed; `check_schedule`
 confirms both sides without any of this.
 
 Example: three brokers that share a partition of min.insync.replicas 2 restart one by one; with min.insync.replicas 1
@@ -25,15 +19,12 @@ two may restart together.
     >>> batches(1)
     (((1, 2), (3,)), 2, True)
 
-Left out: moving partitions so that fewer batches do; `restart_savings.savings` names the ones that are in the way. A
-search that closes the gap: an exact one took seconds and helped two of eight shapes of clusters.
-
 Source: Culberson's iterated greedy, here with hyperedges and a largest batch.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 import attrs
@@ -43,7 +34,6 @@ from broker.cluster import ClusterView, Int32Array, Int64Array
 from broker.entropy import SplitMix64
 from broker.ids import BrokerId
 from placement.outages.arrow import table_of
-from placement.outages.restart_bound import clique_weights, constraint_weights
 from placement.outages.restart_budget import Limits, RestartLimits, restart_limits
 from placement.outages.restart_check import Checked, Conflicts, check_schedule, conflicts_of, lower_bound
 from placement.outages.restart_kernel import fill_first_fit
@@ -51,6 +41,7 @@ from placement.outages.restart_kernel import fill_first_fit
 if TYPE_CHECKING:
     import pyarrow as pa
 
+CLIQUE_STARTS: Final = 64
 GREEDY_ROUNDS: Final = 600
 GREEDY_WORK_MAX: Final = 20_000_000
 """Pairs of brokers that all rounds look at: a thousand brokers have 20 rounds."""
@@ -162,6 +153,49 @@ def _batches(batch_of: Int32Array) -> tuple[tuple[int, ...], ...]:
     """Return the batches of brokers, the largest first; of equals the one with the lowest broker."""
     members = [tuple(np.flatnonzero(batch_of == batch).tolist()) for batch in range(int(batch_of.max()) + 1)]
     return tuple(sorted(members, key=lambda batch: (-len(batch), batch)))
+
+
+def constraint_weights(limits: Limits) -> Int64Array:
+    """Return weights of 1 for the brokers of the constraint that needs most batches; 1 for each if there is none."""
+    sizes = np.count_nonzero(limits.members >= 0, axis=1)
+    weights = np.zeros(limits.brokers.size, dtype=np.int64)
+    needed = -(-sizes // np.maximum(limits.budget, 1))
+    if not needed.size or -(-limits.brokers.size // limits.batch_max) >= int(needed.max()):
+        return np.ones(limits.brokers.size, dtype=np.int64)
+    row = limits.members[int(needed.argmax())]
+    weights[row[row >= 0]] = 1
+    return weights
+
+
+def clique_weights(conflicts: Conflicts) -> Int64Array:
+    """Return weights of 1 for a large set of brokers of which no two may restart together."""
+    clash = conflicts.clash.astype(np.bool_)
+    degree = clash.sum(axis=1)
+    # Sets of brokers as the bits of whole numbers: for a dozen brokers a tenth of the cost of arrays.
+    beside = [sum(1 << other for other in np.flatnonzero(row).tolist()) for row in clash]
+    best: list[int] = []
+    for start in np.lexsort([np.arange(degree.size), -degree])[:CLIQUE_STARTS].tolist():
+        if degree[start] < len(best):  # Nor does any later start have so many beside it that it could do better.
+            break
+        clique, left = [start], beside[start]
+        while left:
+            # The broker with most of those that are left beside it, the first of equals.
+            chosen = max(_brokers_of(left), key=lambda broker: (beside[broker] & left).bit_count())
+            clique.append(chosen)
+            left &= beside[chosen]
+        if len(clique) > len(best):
+            best = clique
+    weights = np.zeros(degree.size, dtype=np.int64)
+    weights[best] = 1
+    return weights
+
+
+def _brokers_of(bits: int) -> Iterator[int]:
+    """Yield the places of the bits that are set, ascending."""
+    while bits:
+        lowest = bits & -bits
+        yield lowest.bit_length() - 1
+        bits ^= lowest
 
 
 def schedule_table(found: RestartSchedule) -> pa.Table:

@@ -22,8 +22,6 @@ the two fenced last may lead; so all three, or any two, are certain to do.
     >>> needed_count(lost, min_isr, with_elr=False).tolist(), needed_count(lost, min_isr, with_elr=True).tolist()
     ([3, 2], [2, 1])
 
-Left out: unclean restarts, after which the last known leader may lead with records missing.
-
 Source: Kafka metadata PartitionChangeBuilder.build and maybePopulateTargetElr, 4.3; KIP-966.
 """
 

@@ -12,10 +12,6 @@ How: of one partition with members T and need q, lost are
 
 so that a partition touches only pairs and racks of its own members; a rack without any of T needs q = 1 for the last
 case, which is the count of b alone, and `rack_extra` holds the difference from it.
-
-Cost: O(k^2) a partition. Memory: 8 bytes a pair of brokers, and a rack and broker.
-
-Source: ours; compare with `lost.outage` of one set.
 """
 
 from __future__ import annotations

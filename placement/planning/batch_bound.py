@@ -1,8 +1,5 @@
 """Bound the time of batches that run one after the other from below, given how many moves a link has at a time.
 
-What it decides: the seconds that no schedule in batches beats, however many batches it has. Without a concurrency that
-is the bound of any order (placement/planning/moves.py).
-
 How: a move is in one batch with all its links, so its batch lasts at least as long as the move takes: its time at the
 slowest of its links. Number the batches of any schedule from the longest, T1 >= T2 >= ... A link has at most C =
 `concurrency` moves in a batch, so j - 1 batches hold at most C (j - 1) of its moves, and one of its C (j - 1) + 1
@@ -28,8 +25,6 @@ Two moves to broker 0 take 1 s there and 4 s elsewhere: one at a time that is 8 
 
     >>> batched_seconds(np.array([0, 0]), np.array([1.0, 1.0]), np.array([4.0, 4.0]), concurrency=1)
     8.0
-
-Left out: that moves which share no link may still not fit together; it makes some schedules longer still.
 
 Source: ours; with one move at a time, the bound of Kesselman & Kogan, "Nonpreemptive scheduling of optical switches",
 IEEE Transactions on Communications, 2007.

@@ -1,9 +1,5 @@
 """Split moves into batches that run one after the other, compiled; schedule.py states the goal.
 
-What it decides: the batch of each move. `fill_batches` takes the moves in the order given into the first batch with
-room for them, on links and on disks. `pack_moves` takes each into the batch that it lengthens least, so that large
-moves share batches, whose time is paid once.
-
 Cost: O(moves x batches). Example: from broker 0 to broker 1 moves of 5 and 3 s, from broker 2 to broker 3 too, one at a
 time: both of 5 s share a batch, both of 3 s the next.
 

@@ -11,14 +11,6 @@ The tolerance t of a broker with mean m allows m (1 - t) to m (1 + t), and for g
 what it had. Both ends are moved to where sums of whole partitions can lie: the k smallest and the k greatest partitions
 bound the sum of any k, and every sum is a multiple of the sizes' greatest common divisor.
 
-Constraints: whole numbers only, so that a certificate means the same on every machine. No solver.
-
-Example: sizes 4, 4 and 4 on two brokers, tolerance 40 %: the mean is 6, the bounds 3.6 to 8.4, and sums are 4 or 8.
-
-    >>> pool = Pool.of_sizes(np.array([4, 4, 4]))
-    >>> pool.inside(np.array([4]), np.array([8])), pool.inside(np.array([5]), np.array([7]))
-    ((array([4]), array([8])), (array([8]), array([4])))
-
 Source: ours; Frank & Murota, "Decreasing minimization on M-convex sets", Mathematical Programming, 2021, for blocks.
 """
 
@@ -31,7 +23,8 @@ import attrs
 import numpy as np
 
 from broker.cluster import Int64Array
-from placement.planning.certificate import Proof, Question
+from placement.planning.certificate import Proof, faults_of_blocks, least_within
+from placement.planning.question import Question
 
 MILLIONTHS: Final = 1_000_000
 """Tolerances are whole millionths."""
@@ -80,7 +73,7 @@ def block_totals(question: Question, block: Int64Array, count: int) -> Int64Arra
     """Return the bytes of each of `count` blocks, so that the first j hold the least that they can hold."""
     totals, before = [], 0
     for last in range(count):
-        total = question.total if last == count - 1 else _forced(question, (block >= 0) & (block <= last))
+        total = question.total if last == count - 1 else least_within(question, (block >= 0) & (block <= last))
         totals.append(total - before)
         before = total
     return np.array(totals, dtype=np.int64)
@@ -132,21 +125,10 @@ def faults_of_byte_bounds(
 ) -> list[str]:
     """Return what is wrong with bounds in bytes; `before` int64[B] are the bytes before the plan."""
     live = question.live
-    if not np.array_equal(proof.block >= 0, live):
-        return ["a block holds a broker that may hold nothing, or a broker is in no block"]
     of_block = _summed(proof.block[live], shares[live], proof.totals.size)
-    if (of_block == 0).any():
-        return ["a block has no broker"]
-    if int(proof.totals.sum()) != question.total:
-        return [f"blocks hold {int(proof.totals.sum())} bytes, but {question.total} are to be placed"]
-    faults = []
-    if not are_ordered(proof.totals, of_block):
-        faults.append("blocks are not in the order of their loads")
-    for last in range(proof.totals.size - 1):
-        least = _forced(question, (proof.block >= 0) & (proof.block <= last))
-        stated = int(proof.totals[: last + 1].sum())
-        if least != stated:
-            faults.append(f"blocks 0 to {last} can hold {least} bytes, not {stated}")
+    faults = faults_of_blocks(question, proof, of_block, in_order=are_ordered(proof.totals, of_block))
+    if faults:
+        return faults
     bounds = bounds_of(
         question,
         proof.block,
@@ -159,11 +141,6 @@ def faults_of_byte_bounds(
         if not np.array_equal(getattr(proof, name)[live], wanted[live]):
             faults.append(f"{name} is not what was asked for")
     return faults
-
-
-def _forced(question: Question, inside: np.ndarray) -> int:
-    """Return the fewest bytes that any placement leaves on the brokers `inside`, bool[B]."""
-    return question.least(inside.astype(np.int64), fresh=0, lead=0) + int(question.base[inside].sum())
 
 
 def _summed(places: Int64Array, values: Int64Array, count: int) -> Int64Array:

@@ -69,7 +69,7 @@ class _Search:
         self.barred_until = np.full(self.allowed.shape, -1, dtype=np.int64)
         self.weight = 4.0
 
-    def outside(self, load: Int64Array, brokers: Int64Array | slice = slice(None)) -> Int64Array:
+    def outside(self, load: Int64Array, brokers: Int32Array | Int64Array | slice = slice(None)) -> Int64Array:
         """Return by how much loads are outside the bounds of their brokers; 0 for one that may hold nothing."""
         low, high = self.loads.low[brokers], self.loads.high[brokers]
         return np.where(high > 0, np.maximum(np.maximum(load - high, low - load), 0), 0)
@@ -81,7 +81,7 @@ class _Search:
 
     def take_best(self, step: int) -> int:
         """Take the best move or exchange that is not barred; return how many were looked at."""
-        at = self.now[self.rows, self.columns]
+        at: Int32Array = self.now[self.rows, self.columns]
         every, load, size = np.arange(at.size), self.loads.load, self.size
         off = self.outside(load)
         self.weight *= _WEIGHT_STEP if off.any() else 1 / _WEIGHT_STEP
@@ -145,4 +145,4 @@ class _Search:
         allowed = fits[:, problem.group] & problem.live & (problem.receives | self.was[chosen])
         allowed = np.append(allowed, np.zeros((chosen.size, 1), dtype=np.bool_), axis=1)
         np.put_along_axis(allowed, now.astype(np.int64), False, axis=1)
-        return allowed[:, :-1]
+        return np.asarray(allowed[:, :-1])

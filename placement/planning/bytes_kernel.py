@@ -1,8 +1,5 @@
 """Move whole partitions between brokers until the bytes of each lie within its bounds, the largest first, compiled.
 
-What it decides: which replicas move, and where to. The fewest bytes are NP-hard to find (partition), so this is a
-greedy; certificate.py says how far above a proven bound it ends.
-
 How. A partition keeps the replicas that the rules allow, those on the emptier brokers first; missing ones go to the
 brokers furthest below the middle of their bounds. Then replicas move, the largest first, so that few of them do:
 

@@ -39,8 +39,8 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from broker.cluster import ClusterView, Int32Array, Int64Array
-from placement.planning.bound_kernel import FAR, PART_BITS, Prices, Rules, least_cost
+from broker.cluster import Int64Array
+from placement.planning.question import FAR, Question
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -73,93 +73,17 @@ class Proof:
     topics: TopicProof | None = None
 
 
-@attrs.frozen(kw_only=True, eq=False)
-class Question:
-    """Hold what may be placed where: `rows` int32[P, W] positions, -1 pads, and what the rules say of brokers.
-
-    `wanted` int64[P] replicas on live brokers, 0 where nothing changes; `leader` int32[P], -1 where none can be lost;
-    `base` int64[B] what brokers hold besides; `topic` int32[P]; `cordoned` bool[B] live brokers that may receive
-    nothing, None if there are none. Loads count replicas, or, where `weights` int64[P] are given, bytes: what a replica
-    of each partition adds to a load, and to a cost. `base` is then in bytes too.
-    """
-
-    rows: Int32Array
-    wanted: Int64Array
-    leader: Int32Array
-    live: NDArray[np.bool_]
-    stays: NDArray[np.bool_]
-    receives: NDArray[np.bool_]
-    rack: Int64Array
-    base: Int64Array
-    topic: Int32Array
-    cordoned: NDArray[np.bool_] | None = None
-    weights: Int64Array | None = None
-
-    @classmethod
-    def rack_numbers(cls, view: ClusterView) -> Int64Array:
-        """Return the number of each broker's rack, a broker without one being a rack of its own."""
-        names = {name: number for number, name in enumerate(sorted(view.racks))}
-        alone = iter(range(len(names), len(names) + len(view.brokers)))
-        return np.array([names[b.rack] if b.rack is not None else next(alone) for b in view.brokers], dtype=np.int64)
-
-    @property
-    def total(self) -> int:
-        """Return the sum of all loads of live brokers."""
-        placed = self.wanted if self.weights is None else self.wanted * self.weights
-        return int(placed.sum() + self.base[self.live].sum())
-
-    def rules(self) -> Rules:
-        """Return the rules as the kernel takes them."""
-        count = int(self.rack.max(initial=-1)) + 1
-        open_size = np.bincount(self.rack[self.live], minlength=count).astype(np.int64)
-        able = self.live if self.cordoned is None else self.live & ~self.cordoned
-        closed = np.bincount(self.rack[able], minlength=count) == 0
-        return Rules(self.rack, self.live, self.stays, self.receives, open_size, closed)
-
-    def adds_up(self, proof: Proof) -> bool:
-        """Return whether costs and prices are small enough to be added up in 64 bits for a partition."""
-        parts = [proof.price] if proof.topics is None else [proof.price, proof.topics.price]
-        dearest = max(max(abs(int(one.min(initial=0))), int(one.max(initial=0))) for one in parts)
-        largest = 1 if self.weights is None else max(int(self.weights.max(initial=0)), 1)
-        return (dearest + proof.weight + 2) * largest * int(self.wanted.max(initial=0)) < FAR
-
-    def least(self, price: Int64Array, *, fresh: int, lead: int, rows: Int64Array | None = None) -> int:
-        """Return the least sum of cost and price over all placements of `rows`, by default of all partitions.
-
-        `fresh` is what a new replica costs, `lead` what a lost leader does; with weights each counts as many times as
-        the partition has bytes. Less than 0, far below any sum, is returned where a partition has no place.
-        """
-        rules = self.rules()
-        order = np.argsort(price, kind="stable")
-        able = order[self.receives[order] & self.live[order]]
-        best = np.full(rules.open_size.size, FAR, dtype=np.int64)
-        np.minimum.at(best, self.rack[able], price[able])
-        groups = np.argsort(best, kind="stable")
-        prices = Prices(price, fresh, lead, able, groups[best[groups] < FAR], best)
-        chosen = np.flatnonzero(self.wanted).astype(np.int64) if rows is None else rows
-        scale = np.ones_like(self.wanted) if self.weights is None else self.weights
-        total = np.zeros(2, dtype=np.int64)
-        room = np.empty(2 * 256 + rules.open_size.size, dtype=np.int64)
-        if not least_cost(rules, prices, self.rows, self.wanted, self.leader, scale, chosen, room, total):
-            return -FAR * FAR
-        return (int(total[0]) << PART_BITS) + int(total[1])
-
-
-def first_without_place(question: Question) -> int:
-    """Return the first row that no set of brokers may hold, -1 if each has one. Cost: O(log P) passes."""
-    rows = np.flatnonzero(question.wanted).astype(np.int64)
-    none = np.zeros(question.live.size, dtype=np.int64)
-    if question.least(none, fresh=1, lead=0) >= 0:
-        return -1
-    while rows.size > 1:
-        half = rows[: rows.size // 2]
-        rows = half if question.least(none, fresh=1, lead=0, rows=half) < 0 else rows[half.size :]
-    return int(rows[0])
+def adds_up(question: Question, proof: Proof) -> bool:
+    """Return whether costs and prices are small enough to be added up in 64 bits for a partition."""
+    parts = [proof.price] if proof.topics is None else [proof.price, proof.topics.price]
+    dearest = max(max(abs(int(one.min(initial=0))), int(one.max(initial=0))) for one in parts)
+    largest = 1 if question.weights is None else max(int(question.weights.max(initial=0)), 1)
+    return (dearest + proof.weight + 2) * largest * int(question.wanted.max(initial=0)) < FAR
 
 
 def lower_bound(question: Question, proof: Proof) -> int:
     """Return what any placement within the bounds costs at least; 0 for prices too great to be added up."""
-    if not question.adds_up(proof):
+    if not adds_up(question, proof):
         return 0
     fresh, lead = proof.weight, int(question.weights is None)
     losable = lead * int(np.count_nonzero((question.leader >= 0) & (question.wanted > 0)))
@@ -207,37 +131,45 @@ def _dearest_loads(question: Question, proof: Proof) -> int:
 
 def faults_of_bounds(question: Question, proof: Proof, before: Int64Array) -> list[str]:
     """Return what is wrong with the bounds; `before` int64[B] are the loads before the plan."""
-    faults = []
     live = question.live
-    if not np.array_equal(proof.block >= 0, live):
-        faults.append("a block holds a broker that may hold nothing, or a broker is in no block")
+    members = np.bincount(proof.block[proof.block >= 0], minlength=proof.totals.size)
+    floors = proof.totals // np.maximum(members, 1)
+    faults = faults_of_blocks(question, proof, members, in_order=not (np.diff(floors) > 0).any())
+    if (members == 0).any() or not np.array_equal(proof.block >= 0, live):
         return faults
-    if int(proof.totals.sum()) != question.total:
-        faults.append(f"blocks hold {int(proof.totals.sum())}, but {question.total} are to be placed")
-    members = np.bincount(proof.block[live], minlength=proof.totals.size)
-    if (members == 0).any():
-        return [*faults, "a block has no broker"]
-    floors = proof.totals // members
     ceilings = -(-proof.totals // members)
-    if not (np.array_equal(proof.even_low[live], floors[proof.block[live]])):
-        faults.append("an even load is not the floor of its block's mean")
-    if not (np.array_equal(proof.even_high[live], ceilings[proof.block[live]])):
-        faults.append("an even load is not the ceiling of its block's mean")
-    if (np.diff(floors) > 0).any():
-        faults.append("blocks are not in the order of their loads")
     low, high = proof.even_low, proof.even_high
+    for name, even, wanted in (("floor", low, floors), ("ceiling", high, ceilings)):
+        if not np.array_equal(even[live], wanted[proof.block[live]]):
+            faults.append(f"an even load is not the {name} of its block's mean")
     if not proof.is_even:
         low, high = np.minimum(before, low), np.maximum(before, high)
     if not (np.array_equal(proof.low[live], low[live]) and np.array_equal(proof.high[live], high[live])):
         faults.append("bounds are neither even nor as uneven as the loads were")
-    if proof.topics is not None:  # The least of a block is then not that of each partition by itself.
-        return faults
-    for last in range(proof.totals.size - 1):
-        inside = (proof.block >= 0) & (proof.block <= last)
-        least = question.least(inside.astype(np.int64), fresh=0, lead=0) + int(question.base[inside].sum())
-        if least != int(proof.totals[: last + 1].sum()):
-            faults.append(f"blocks 0 to {last} can hold {least}, less than {int(proof.totals[: last + 1].sum())}")
     return faults
+
+
+def faults_of_blocks(question: Question, proof: Proof, shares: Int64Array, *, in_order: bool) -> list[str]:
+    """Return what is wrong with the blocks of brokers, of which each has a share, int64[K]."""
+    if not np.array_equal(proof.block >= 0, question.live):
+        return ["a block holds a broker that may hold nothing, or a broker is in no block"]
+    if (shares == 0).any():
+        return ["a block has no broker"]
+    if int(proof.totals.sum()) != question.total:
+        return [f"blocks hold {int(proof.totals.sum())}, but {question.total} are to be placed"]
+    faults = [] if in_order else ["blocks are not in the order of their loads"]
+    if proof.topics is not None and question.weights is None:
+        return faults  # The least of a block is then not that of each partition by itself.
+    for last in range(proof.totals.size - 1):
+        least = least_within(question, (proof.block >= 0) & (proof.block <= last))
+        if least != int(proof.totals[: last + 1].sum()):
+            faults.append(f"blocks 0 to {last} can hold {least}, not {int(proof.totals[: last + 1].sum())}")
+    return faults
+
+
+def least_within(question: Question, inside: NDArray[np.bool_]) -> int:
+    """Return the least load that any placement leaves on the brokers `inside`, bool[B]."""
+    return question.least(inside.astype(np.int64), fresh=0, lead=0) + int(question.base[inside].sum())
 
 
 def uneven_topics(question: Question, proof: TopicProof) -> list[int]:

@@ -1,18 +1,14 @@
 """Check a plan against its input, without any solver: is it feasible, and does it cost what no plan can undercut?
 
-What it decides: everything that is wrong with a plan and its certificate, in sentences; nothing wrong is no sentence.
-
 A plan is feasible if targets are distinct brokers that may hold replicas, as many as asked; on as many racks as can be;
 replicas on brokers that are down and of excluded topics stay; new replicas only where they may be; loads within their
 bounds. It is optimal if the bounds are the most even ones (or, for goals that only drain or restore racks, as uneven as
 loads were), and moved replicas, lost leaders and changed leaders are at their lower bounds (certificate.py).
 
-How: the rules are read from the view and the goal anew (check_input.py); nothing is taken from the planner but the plan
+How: the rules are read from the view and the goal anew (given.py); nothing is taken from the planner but the plan
 itself, its bounds and its prices.
 
 Example: "replicas: broker 3 holds 9, outside 7 to 8".
-
-Left out: what happens while the plan runs (impact).
 """
 
 from __future__ import annotations
@@ -25,9 +21,10 @@ from broker.cluster import PAD, ClusterView, Int32Array, Int64Array
 from broker.row_flags import any_in_row, count_in_row, distinct_in_row, members
 from broker.wording import counted
 from placement.planning.byte_bounds import faults_of_byte_bounds
-from placement.planning.certificate import Proof, Question, faults_of_bounds, lower_bound, uneven_topics
-from placement.planning.check_input import Input, bytes_of, leader_question, leading, replica_question
+from placement.planning.certificate import Proof, faults_of_bounds, lower_bound, uneven_topics
+from placement.planning.given import Given, bytes_of, leader_question, leading, replica_question
 from placement.planning.goal import Goal, copy_sizes, shares
+from placement.planning.question import Question
 from placement.planning.reassignment import widened
 
 
@@ -82,7 +79,7 @@ class Tally:
 
 def tally(view: ClusterView, goal: Goal, target: Int32Array, certificate: Certificate) -> Tally:
     """Return what a plan changes and the least that it must; `view` has the added brokers, `target` positions."""
-    given = Input.read(view, goal)
+    given = Given.read(view, goal)
     new = (target >= 0) & ~members(target, given.rows)
     moved = int(new.sum())
     lost = 0
@@ -140,7 +137,7 @@ def _gap(copied: int | None, bound: int | None) -> float | None:
 
 def faults(view: ClusterView, goal: Goal, target: Int32Array, certificate: Certificate) -> tuple[str, ...]:
     """Return everything that is wrong with a plan; `view` has the added brokers, `target` positions of all replicas."""
-    given = Input.read(view, goal)
+    given = Given.read(view, goal)
     found = _faults_of_rows(view, goal, given, target)
     for proof in (certificate.replicas, certificate.leaders):
         if proof is not None and proof.is_even != goal.is_even:
@@ -170,7 +167,7 @@ def faults(view: ClusterView, goal: Goal, target: Int32Array, certificate: Certi
     return tuple(found)
 
 
-def _faults_of_rows(view: ClusterView, goal: Goal, given: Input, target: Int32Array) -> list[str]:
+def _faults_of_rows(view: ClusterView, goal: Goal, given: Given, target: Int32Array) -> list[str]:
     """Return the rules that targets break, each with how many partitions break it and one of them."""
     held = target >= 0
     live, fenced = np.append(given.live, False)[target], np.append(given.fenced, False)[target]
@@ -221,7 +218,7 @@ def _first_is(rows: Int32Array, flags: NDArray[np.bool_]) -> NDArray[np.bool_]:
     return np.append(flags, False)[_first_of(rows)]
 
 
-def _crowded(view: ClusterView, given: Input, target: Int32Array) -> NDArray[np.bool_]:
+def _crowded(view: ClusterView, given: Given, target: Int32Array) -> NDArray[np.bool_]:
     """Return which partitions stand on fewer racks than possible, or share a rack where none must; bool[P]."""
     rack = np.append(Question.rack_numbers(view), PAD)
     racks = np.where(target >= 0, rack[target], PAD)
@@ -236,7 +233,7 @@ def _crowded(view: ClusterView, given: Input, target: Int32Array) -> NDArray[np.
     return np.asarray(distinct_in_row(fresh) < np.minimum(open_racks, given.wanted))
 
 
-def _is_open(rack: Int32Array | Int64Array, given: Input) -> NDArray[np.bool_]:
+def _is_open(rack: Int32Array | Int64Array, given: Given) -> NDArray[np.bool_]:
     """Return which racks have a live broker, bool[R + 1]; the last stands for none."""
     flags = np.zeros(int(rack.max(initial=0)) + 2, dtype=np.bool_)
     flags[rack[:-1][given.live]] = True
@@ -248,13 +245,7 @@ def _faults_of_loads(
 ) -> list[str]:
     """Return what is wrong with the bounds of loads, and the brokers whose loads int64[B] lie outside them."""
     found = [f"{what}: {fault}" for fault in faults_of_bounds(question, proof, before)]
-    outside = question.live & ((after < proof.low) | (after > proof.high))
-    for place in np.flatnonzero(outside)[:5].tolist():
-        number = view.brokers[place].id
-        found.append(
-            f"{what}: broker {number} holds {int(after[place])}, outside {int(proof.low[place])} to "
-            f"{int(proof.high[place])}"
-        )
+    found += [f"{what}: {fault}" for fault in _outside(view, question, proof, after, "")]
     if proof.is_even and proof.block.size:
         held = np.bincount(proof.block[question.live], after[question.live], proof.totals.size).astype(np.int64)
         if not np.array_equal(held, proof.totals):
@@ -265,18 +256,22 @@ def _faults_of_loads(
 def _faults_of_bytes(view: ClusterView, goal: Goal, question: Question, proof: Proof, target: Int32Array) -> list[str]:
     """Return what is wrong with the bounds in bytes, and the brokers whose bytes lie outside them."""
     sizes, count = copy_sizes(view), question.live.size
-    before = bytes_of(Input.read(view, goal).rows, sizes, count)
+    before = bytes_of(Given.read(view, goal).rows, sizes, count)
     found = faults_of_byte_bounds(
         question, proof, shares=shares(view, goal), tolerance=goal.tolerance_millionths, before=before
     )
-    after = bytes_of(target, sizes, count)
-    outside = question.live & ((after < proof.low) | (after > proof.high))
-    for place in np.flatnonzero(outside)[:5].tolist():
-        found.append(
-            f"broker {view.brokers[place].id} holds {int(after[place])} bytes, outside {int(proof.low[place])} to "
-            f"{int(proof.high[place])}"
-        )
+    found += _outside(view, question, proof, bytes_of(target, sizes, count), " bytes")
     return [f"bytes: {fault}" for fault in found]
+
+
+def _outside(view: ClusterView, question: Question, proof: Proof, after: Int64Array, unit: str) -> list[str]:
+    """Return the first five brokers whose loads int64[B] lie outside their bounds."""
+    outside = question.live & ((after < proof.low) | (after > proof.high))
+    return [
+        f"broker {view.brokers[place].id} holds {int(after[place])}{unit}, outside {int(proof.low[place])} to "
+        f"{int(proof.high[place])}"
+        for place in np.flatnonzero(outside)[:5].tolist()
+    ]
 
 
 def _faults_of_topics(view: ClusterView, goal: Goal, question: Question, proof: Proof, target: Int32Array) -> list[str]:

@@ -1,7 +1,5 @@
 """Make the bytes of every broker even within a tolerance, with few bytes copied in few moves, and bound both.
 
-What it decides: the bounds of each broker, the placement, and the prices of the proof that goes with it.
-
 Constraints: what is certainly impossible is refused with the reason: a partition larger than its brokers may hold, or
 bounds in which no sum of whole partitions lies. Where the greedy (bytes_kernel.py) and the search after it
 (byte_search.py) end outside the bounds, though a placement may exist, the refusal says so, with the tolerance that the
@@ -12,8 +10,6 @@ best of a few vectors of prices (certificate.py): 1 at brokers that have too muc
 that lack bytes that these come; the same of the racks that give and receive, and of all of them together.
 
 Example: sizes 5 and 3 on two brokers, tolerance 1 %: no partition has the 3.96 to 4.04 bytes that each should hold.
-
-Left out: a search that proves that no placement exists; fewer lost leaders among placements that copy as many bytes.
 """
 
 from __future__ import annotations
@@ -31,12 +27,13 @@ from broker.wording import counted
 from placement.planning.byte_bounds import MILLIONTHS, ByteBounds, are_ordered, block_totals, bounds_of
 from placement.planning.byte_search import improve
 from placement.planning.bytes_kernel import ALLOWED, ENDS, FILLS, Loads, begin, move_in_order
-from placement.planning.certificate import Proof, Question, TopicProof, first_without_place, lower_bound
-from placement.planning.check_input import byte_question, bytes_of
+from placement.planning.certificate import Proof, TopicProof, lower_bound
 from placement.planning.exchange import solve
 from placement.planning.exchange_graph import Shape
+from placement.planning.given import byte_question, bytes_of
 from placement.planning.goal import Goal, PlanRefusedError, copy_sizes, shares
 from placement.planning.problem import InfeasibleError, Problem
+from placement.planning.question import Question, first_without_place
 
 _BYTES_MAX: Final = 1 << 60  # Sums of all replicas' bytes: an exbibyte.
 _SIZE_MAX: Final = 1 << 52  # A partition's bytes; a float64 still holds them exactly.
@@ -87,7 +84,8 @@ def solve_bytes(problem: Problem, view: ClusterView, goal: Goal) -> tuple[Int32A
         weight=1,
         is_even=goal.is_even,
     )
-    proofs = [attrs.evolve(free, price=price) for price in _prices(question, bounds, before, load)]
+    distinct = {price.tobytes(): price for price in _prices(question, bounds, before, load)}
+    proofs = [attrs.evolve(free, price=price) for price in distinct.values()]
     best = max(proofs, key=lambda one: lower_bound(question, one))
     if problem.topic_low is not None and problem.topic_high is not None:
         nothing = np.zeros_like(problem.topic_low)

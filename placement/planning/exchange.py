@@ -41,7 +41,7 @@ from broker.cluster import Int32Array, Int64Array
 from placement.planning.exchange_graph import Buckets, Holdings, Room, Search, Shape, State
 from placement.planning.exchange_kernel import keep_former, take_back_leaders
 from placement.planning.problem import Bounds, InfeasibleError, Problem, Solution
-from placement.planning.settle_kernel import NO_ROOM, NOTHING_SENT, SETTLED, rebalance, settle
+from placement.planning.settle_kernel import NO_ROOM, NOTHING_SENT, SETTLED, settle
 
 _KEYS_FIRST: Final = 1 << 10  # Prices of a few values on a few levels; there is more room where it does not do.
 
@@ -128,8 +128,21 @@ class Work:
 
     def _rebalance(self) -> None:
         """Set what arcs to parents carry, as their prices allow, and every excess."""
-        shape, state = self.shape, self.state
-        rebalance(shape, state, self.problem.base, self.bounds.totals, np.empty(shape.parent.size, dtype=np.int64))
+        shape, state, problem, count = self.shape, self.state, self.problem, self.problem.group.size
+        held = state.now >= 0
+        cells = (problem.topic.astype(np.int64)[:, None] * count + state.now)[held]
+        inflow = np.bincount(cells, minlength=shape.parent.size).astype(np.int64)
+        inflow[self.brokers] += np.where(problem.live, problem.base, 0)
+        for part in (slice(0, self.cell_count), self.brokers) if self.per_topic else (self.brokers,):
+            parent, low, high = shape.parent[part], shape.low[part], shape.high[part]
+            rises = np.sign(state.moves[part] - state.moves[parent])
+            carried = np.select([rises > 0, rises < 0], [low, high], np.clip(inflow[part], low, high))
+            carried = np.where(parent >= 0, carried, 0)
+            state.carried[part] = carried
+            state.excess[part] = np.where(parent >= 0, inflow[part] - carried, 0)
+            np.add.at(inflow, parent[parent >= 0], carried[parent >= 0])
+        state.excess[self.first_root : -1] = inflow[self.first_root : -1] - self.bounds.totals
+        state.excess[-1] = problem.factor[problem.kind[problem.kind >= 0]].sum() - cells.size
         assert state.excess.sum() == 0, "every unit is somewhere"
 
     # --- phases ------------------------------------------------------------------------------------------------------

@@ -1,12 +1,4 @@
-"""Define the arrays of an exchange graph: its shape, a solution on its way, and what a search over it holds.
-
-What it decides: nothing; exchange_kernel.py searches the graph and exchange.py builds it.
-
-Constraints: plain arrays in named tuples, as compiled functions take them.
-
-Example: with three brokers and one topic, nodes 0, 1 and 2 are the brokers, 3 is the root of their block, and 4 is
-`missing`.
-"""
+"""Define the arrays of an exchange graph: its shape, a solution on its way, and what a search over it holds."""
 
 from __future__ import annotations
 

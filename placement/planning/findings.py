@@ -1,8 +1,5 @@
 """Put into words what would hold a plan up, what it breaks, and what Kafka would refuse.
 
-What it decides: the findings of an impact, each with its count, whether it is bad news, and its first partitions or
-brokers by name.
-
 Constraints: bad news is what stops the plan or makes the cluster worse at keeping records: a refusal, a partition that
 does not complete, a copy that never ends, a disk that runs over, a partition newly under min-ISR. A partition newly on
 fewer racks than it could be is bad news too.
@@ -13,10 +10,6 @@ fenced ones. Neither looks at cordoned log directories up to 4.3.1, so a target 
 releases refuse each target that names one (KAFKA-20832), and a broker refuses a copy into a cordoned directory that the
 file names. It allows a change of the replication factor unless --disallow-replication-factor-change (4.1, KIP-860) is
 given, so a change is a finding.
-
-Example: the finding "blocked" of one partition ends with "1 partition, t-0 (broker 3)" and the rule.
-
-Left out: refusals for lack of rights.
 
 Source: Kafka 4.3.1 ReassignPartitionsCommand (executeAssignment, verifyBrokerIds, parseExecuteAssignmentArgs),
 ReplicationControlManager.validateManualPartitionAssignment; KAFKA-19975.

@@ -1,23 +1,9 @@
 """Define what a plan should reach.
 
-What it decides: which brokers may hold replicas afterwards, which topics may change, and how many replicas a partition
-should have.
-
-    balance  loads as even as the rules allow
-    add      the same with brokers that join
-    factor   the same with another replication factor
-    drain    brokers give up all they hold; the loads of the others become no more uneven
-    racks    violations of the rack rule end; loads become no more uneven
-
 Constraints: a goal that contradicts itself is refused; refusals.py refuses what a cluster cannot reach. A broker
 that is down (broker/liveness.py) keeps what it holds and receives nothing; one that is removed keeps nothing.
 
 Example: `Goal(kind="drain", remove=(BrokerId(5),))`.
-
-Left out: goals by network or processor load, which no dump states.
-
-Source: ours; the cases are those of Cruise Control's remove_broker, add_broker and topic_configuration, topicmappr's
-rebuild, and kafka-reassign-partitions.
 """
 
 from __future__ import annotations

@@ -1,11 +1,5 @@
 """Say what a plan does to a cluster before it is run, batch by batch and in the end.
 
-What it decides: bytes and replicas moved, into and out of each broker; what each disk holds at its fullest; who leads
-before, at completion and after the preferred election; racks, factors and min-ISR; what would hold the plan up, what
-Kafka would refuse (findings.py); and how long a throttle makes it (throttle.py).
-
-Constraints: bytes in and bytes out have one sum, the bytes moved. What the view does not say is None.
-
 How: batches run in the order given, each over the cluster that the one before leaves. A partition is taken as moved
 once its batch is complete, also one that is blocked: findings say so. While a batch runs the leader stays and no
 replica leaves the ISR, so a partition is under min-ISR on the way if it is so before or after.
@@ -13,10 +7,6 @@ replica leaves the ISR, so a partition is under min-ISR on the way if it is so b
 min.insync.replicas is taken as brokers take it: never more than the replicas of the partition.
 
 Example: `impact([plan]).moved_bytes` of one partition of 7 bytes that gains two replicas is 14.
-
-Left out: failures on the way; the load of clients on the brokers that lead.
-
-Source: ours; Kafka 4.3.1 Partition.effectiveMinIsr. A peer with a similar question: Cruise Control's dry run.
 """
 
 from __future__ import annotations

@@ -1,8 +1,5 @@
 """List the partitions of a reassignment that copy bytes, as columns of brokers, and bound how fast they can go.
 
-What it decides: how many bytes and partitions come into and leave each broker, and the shortest time that any order of
-the moves can take.
-
 How: a broker is named by its row among the brokers of the view. A new replica comes in at its broker and goes out at
 the leader's, so bytes in and bytes out have the same sum. All new replicas of a partition are one call to Kafka; the
 partition is the unit. Where a size is not known, every partition counts as one byte, and `sizes_known` is False.

@@ -1,11 +1,6 @@
 """Say what the reader of a plan must know before it runs, in sentences.
 
-What it decides: which partitions will wait for a replica that is out of sync, which have a single replica while they
-move, and where loads stay uneven because no plan can make them even.
-
 Example: "2 partitions would wait for a kept out-of-sync replica before 4.3 (KAFKA-19975): orders-1, orders-4".
-
-Source: Kafka 4.3.1 PartitionReassignmentReplicas; completion.py.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
 """Run the batches of a plan through the disks of the brokers: what each holds at its fullest.
 
-What it decides: the bytes of each broker before, at the peak of and after batches that run one after the other.
-
 How: when a batch starts, every new replica of it counts with its full size; when the batch is complete, the replicas
 that it removes are gone. Within a batch nobody knows which partition is first, so nothing is freed before its end.
 

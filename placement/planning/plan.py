@@ -1,14 +1,8 @@
 """Make the plan that moves least: replicas first, then leaders by reordering, with the proof that less is impossible.
 
-What it decides: the target replicas, in order, of every partition that changes.
-
 Goals, most important first: the rules; loads as even as the goal asks; fewest new replicas; fewest leaders that lose
 their replica; leaders as even as reordering allows; fewest leaders that change for these replicas; replicas that stay
 keep their order. By bytes, the third and the fourth are: few bytes copied, in few moves.
-
-Constraints: a goal that cannot be reached is refused (goal.py). For the goals that only drain or restore racks, a load
-may stay as uneven as it was: between the lesser of what it was and its even floor, and the greater of what it was and
-its even ceiling.
 
 How: replicas are one flow (by bytes a greedy, even_bytes.py), leaders a second one over the replicas found. With equal
 factors and replicas at floor and ceiling, leaders always reach floor and ceiling too; with mixed factors they reach the
@@ -30,10 +24,6 @@ Example: broker 3 joins brokers 1 and 2, which hold three partitions of factor 1
     >>> plan = make_plan(view, Goal(kind="add", add=((BrokerId(3), None),)))
     >>> plan.tally.moved, plan.tally.moved_bound, plan.reassignment.replicas.tolist()
     (2, 2, [[3], [3]])
-
-Left out: the order in which partitions move (schedule.py).
-
-Source: ours; KIP-1151 ranks the same goals.
 """
 
 from __future__ import annotations
@@ -45,14 +35,14 @@ from broker.cluster import PAD, ClusterView, Int32Array, Int64Array
 from broker.row_flags import any_in_row, count_in_row, members
 from placement.planning.certificate import Proof, TopicProof
 from placement.planning.check import Certificate, Tally, faults, tally
-from placement.planning.check_input import target_rows, without_place
 from placement.planning.even_bytes import solve_bytes
 from placement.planning.exchange import solve
+from placement.planning.given import Given, target_rows, without_place
 from placement.planning.goal import Goal, with_added
 from placement.planning.problem import Bounds, InfeasibleError, Problem, Solution
 from placement.planning.reassignment import Reassignment, packed, widened
-from placement.planning.refusals import check_sources, check_view, refuse_row
-from placement.planning.rules import Standing, leader_problem, replica_problem
+from placement.planning.refusals import check_brokers, check_sources, check_view, refuse_row
+from placement.planning.rules import leader_problem, replica_problem
 
 _WEIGHT_DIGITS_LEAST = 3
 
@@ -89,28 +79,29 @@ def make_plan(view: ClusterView, goal: Goal) -> Plan:
     check_view(view, goal)
     check_sources(view, goal)
     known = with_added(view, goal)
-    standing = Standing.of_view(known, goal)
-    now, proof = standing.rows, None
+    given = Given.read(known, goal)
+    check_brokers(known, goal, given)
+    now, proof = given.rows, None
     if not goal.only_leaders:
-        problem = replica_problem(known, goal, standing)
+        problem = replica_problem(known, goal, given)
         try:
             problem = _by_topic(problem, known) if goal.per_topic else problem
             if goal.by_bytes:
                 placed, proof = solve_bytes(problem, known, goal)
             else:
-                solution, proof = _solved(problem, goal, _loads(standing.rows, standing.live.size))
+                solution, proof = _solved(problem, goal, _loads(given.rows, given.live.size))
                 placed = solution.now
         except InfeasibleError:
             raise refuse_row(known, goal, without_place(known, goal)) from None
-        now = _with_staying(standing, placed)
-    leaders = leader_problem(standing, now)
-    chosen, leader_proof = _solved(leaders, goal, _loads(standing.leader, standing.live.size))
-    target = _ordered(standing, now, np.where(leaders.kind >= 0, chosen.now[:, 0], PAD).astype(np.int32))
+        now = _with_staying(given, placed)
+    leaders = leader_problem(given, now)
+    chosen, leader_proof = _solved(leaders, goal, _loads(given.leader, given.live.size))
+    target = _ordered(given, now, np.where(leaders.kind >= 0, chosen.now[:, 0], PAD).astype(np.int32))
     certificate = Certificate(replicas=proof, leaders=leader_proof)
     return Plan(
         view=known,
         goal=goal,
-        reassignment=_changed(known, standing, target),
+        reassignment=_changed(known, given, target),
         certificate=certificate,
         tally=tally(known, goal, target, certificate),
     )
@@ -183,20 +174,20 @@ def _by_topic(problem: Problem, view: ClusterView) -> Problem:
     return attrs.evolve(problem, topic=topic, topic_low=low, topic_high=high)
 
 
-def _with_staying(standing: Standing, now: Int32Array) -> Int32Array:
+def _with_staying(given: Given, now: Int32Array) -> Int32Array:
     """Return all replicas: those placed, those that stay on fenced brokers, and the rows that may not change."""
-    kept = np.where(standing.stays | ~standing.changes[:, None], standing.rows, PAD)
-    return np.concatenate([np.where(standing.changes[:, None], now, PAD), kept], axis=1).astype(np.int32)
+    kept = np.where(given.stays | ~given.changes[:, None], given.rows, PAD)
+    return np.concatenate([np.where(given.changes[:, None], now, PAD), kept], axis=1).astype(np.int32)
 
 
-def _ordered(standing: Standing, now: Int32Array, leader: Int32Array) -> Int32Array:
+def _ordered(given: Given, now: Int32Array, leader: Int32Array) -> Int32Array:
     """Return the replicas `now` int32[P, V] in the order of the plan, int32[P, widest].
 
     Who stays keeps its place, a new replica takes that of one that leaves, and what is more stands at the end. Then the
     leader comes first, unless it leads anyway: it is the first live replica, or it led before and the first, which was
     the first before, is down.
     """
-    before = standing.rows
+    before = given.rows
     fresh = packed(np.where(members(now, before), PAD, now))
     kept = np.where(members(before, now), before, PAD)
     left = np.cumsum((before >= 0) & (kept < 0), axis=1)
@@ -207,16 +198,16 @@ def _ordered(standing: Standing, now: Int32Array, leader: Int32Array) -> Int32Ar
     target = target[:, : int(count_in_row(now >= 0).max(initial=1))]
     if not target.shape[1]:  # No partition has a replica.
         return target.astype(np.int32)
-    first, down = target[:, 0], np.append(standing.fenced | standing.removed, False)
-    leads_anyway = down[first] & (first == before[:, 0]) & (leader == standing.leader)
+    first, down = target[:, 0], np.append(given.fenced | given.removed, False)
+    leads_anyway = down[first] & (first == before[:, 0]) & (leader == given.leader)
     turns = (leader >= 0) & (first != leader) & ~leads_anyway
     key = np.where(turns[:, None] & (target == leader[:, None]), -1, np.arange(target.shape[1]))
     return np.take_along_axis(target, np.argsort(key, axis=1, kind="stable"), axis=1).astype(np.int32)
 
 
-def _changed(view: ClusterView, standing: Standing, target: Int32Array) -> Reassignment:
+def _changed(view: ClusterView, given: Given, target: Int32Array) -> Reassignment:
     """Return the rows that the plan changes, in the view's order."""
-    width = max(target.shape[1], standing.rows.shape[1])
-    rows = np.flatnonzero(any_in_row(widened(target, width) != widened(standing.rows, width)))
+    width = max(target.shape[1], given.rows.shape[1])
+    rows = np.flatnonzero(any_in_row(widened(target, width) != widened(given.rows, width)))
     ids = np.append(view.broker_ids, PAD).astype(np.int32)
     return Reassignment(view=view, rows=rows, replicas=ids[target[rows]])

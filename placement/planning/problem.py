@@ -1,13 +1,8 @@
 """Define a problem of exchanges: partitions, the brokers that may hold them, and bounds on loads.
 
-What it decides: nothing; exchange.py solves the problem, certificate.py checks a solution without it.
-
 Constraints: brokers are positions 0..B-1. A partition of class c is held by factor[c] brokers, of each group between
 must[c, g] and room[c, g]. Its former brokers cost nothing, others 1, and only brokers that may receive can be others. A
 broker's load is the partitions it holds plus what it holds besides (`base`).
-
-Example: three partitions on broker 0 alone, which a second broker without load joins: `Problem.of_rows([[0], [0],
-[0]], group=[0, 0])`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
 """Hold target replicas for some partitions of a view: the value that plans, readers and what-ifs exchange.
 
-What it decides: which replicas a partition gains and loses, which brokers the bytes come from, and how many.
-
 Constraints, checked when a reassignment is made: rows are partitions of the view, each at most once; every target has a
 replica, and names only brokers of the view, each once; -1 pads short rows at their end.
 
@@ -28,10 +26,6 @@ Example: one partition on brokers 1 and 2 that moves to brokers 3 and 2; broker 
 ([[True, False]], [[True, False]], [1], [7])
 >>> plan.rollback(plan.view).replicas.tolist()
 [[1, 2]]
-
-Left out: moves between the log directories of one broker count no bytes; `log_dirs` only carries them.
-
-Source: ours; Kafka 4.3.1 PartitionReassignmentReplicas for what is added and removed.
 """
 
 from __future__ import annotations

@@ -1,11 +1,5 @@
 """Refuse a goal that a cluster cannot reach; say which rule forbids it, and what would help.
 
-What it decides: whether a view has what a plan needs, and whether rules, factors and fenced brokers let it reach the
-goal at all.
-
-Constraints: MissingInputError names what the input lacks and the option that gives it; PlanRefusedError what stands in
-the way.
-
 Example: "orders-0 needs 7 live brokers, and 6 remain; 1 more, or a smaller factor (--factor 6)".
 """
 
@@ -16,11 +10,12 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from broker.cluster import PAD, ClusterView, Int32Array, Int64Array
+from broker.cluster import PAD, ClusterView, Int32Array
 from broker.errors import UsageError
 from broker.min_isr import effective_min_isr, min_isr_of
-from broker.row_flags import any_in_row
+from broker.row_flags import any_in_row, count_in_row
 from broker.wording import counted
+from placement.planning.given import Given
 from placement.planning.goal import (
     SHOWN_MAX,
     Goal,
@@ -121,27 +116,18 @@ def _check_min_isr(view: ClusterView, factor: int, chosen: NDArray[np.bool_]) ->
             )
 
 
-def check_brokers(
-    view: ClusterView,
-    goal: Goal,
-    live: NDArray[np.bool_],
-    *,
-    wanted: Int64Array,
-    held: Int64Array,
-    had_live: NDArray[np.bool_],
-) -> None:
-    """Refuse factors that the live brokers, or with strict racks their racks, cannot hold.
-
-    `live` bool[B] may hold replicas; `wanted` int64[P] replicas on live brokers, 0 where nothing changes, besides
-    `held` int64[P] that stay on fenced ones; `had_live` bool[P] tells which partitions have one that is not.
-    """
+def check_brokers(view: ClusterView, goal: Goal, given: Given) -> None:
+    """Refuse factors that the live brokers (with strict racks: their racks) cannot hold, and to drain pinned topics."""
+    _check_pinned(view, given)
+    live, wanted = given.live, given.wanted
+    held, had_live = count_in_row(given.stays), any_in_row((given.rows >= 0) & ~given.stays)
     most = int(wanted.max(initial=0))
     count = int(np.count_nonzero(live))
     if not count:
         raise PlanRefusedError(
             f"none of the {counted(len(view.brokers), 'broker')} is live and stays; add one, or keep one"
         )
-    bare = (wanted == 0) & (held > 0) & had_live & ~excluded_rows(view, goal)
+    bare = (wanted == 0) & (held > 0) & had_live & given.changes
     if bare.any():
         raise PlanRefusedError(
             f"{counted(int(bare.sum()), 'partition')} ({_named(view, bare)}) would keep only replicas on fenced "
@@ -166,12 +152,12 @@ def check_brokers(
         )
 
 
-def check_pinned(view: ClusterView, goal: Goal, removed: NDArray[np.bool_], rows: Int32Array) -> None:
-    """Refuse to drain a broker that holds replicas of excluded topics; `rows` int32[P, W] are positions of brokers."""
-    left = np.append(removed, False)[rows] & excluded_rows(view, goal)[:, None]
+def _check_pinned(view: ClusterView, given: Given) -> None:
+    """Refuse to drain a broker that holds replicas of excluded topics."""
+    left = np.append(given.removed, False)[given.rows] & ~given.changes[:, None]
     if left.any():
         row = int(np.argmax(any_in_row(left)))
-        broker = int(view.broker_ids[rows[row][left[row]][0]])
+        broker = int(view.broker_ids[given.rows[row][left[row]][0]])
         raise PlanRefusedError(
             f"broker {broker} cannot be removed: it holds {_partition(view, row)} of an excluded topic "
             f"({counted(int(left.sum()), 'such replica')} on removed brokers); do not exclude the topic"

@@ -20,9 +20,6 @@ take more than `NEAR_BOUND` times the lower bound, more of them are tried.
 
 Example: 4 equal moves from broker 1 to broker 2 with concurrency 2: two batches of two, at the lower bound.
 
-Left out: rates that change while a batch runs; deletion of replicas, which Kafka begins a minute after completion; the
-fewest batches where all moves are equal, which colouring their graph would find (Koenig 1916).
-
 Source: longest processing time first (Graham 1969); first-fit decreasing (Johnson 1973); Kesselman & Kogan,
 "Nonpreemptive scheduling of optical switches", IEEE Transactions on Communications, 2007. Batches in Kafka itself were
 proposed in KIP-435.

@@ -1,7 +1,5 @@
 """Send units of an exchange graph until every broker's load lies within its bounds, phase after phase, compiled.
 
-What it decides: when prices rise, and by how much; exchange_kernel.py searches and sends between two rises.
-
 How: a phase finds the levels of all nodes over arcs that cost nothing. If a node that lacks units has one, units are
 sent from level to level; else prices rise by one for the nodes of a block that the search did not reach, and for every
 block above one that it did reach. Prices that have risen by more than they differ make every arc tight: a search that
@@ -9,13 +7,6 @@ still reaches the same nodes is stuck, and no unit can ever leave these.
 
 Keys of cells are numbered as their prices are, and within a level when units are sent. The caller gives room for them,
 and gives more when `settle` asks for it: it begins the phase again, as a search changes nothing.
-
-Example: broker 0 holds three partitions of factor 1 and broker 1 none; with bounds 1..2 a phase sends nothing, as a new
-replica costs 1, prices rise by one, and the next phase sends one unit.
-
-Left out: blocks and their bounds (exchange.py).
-
-Source: ours. The phases are those of the primal-dual method (Ford & Fulkerson).
 """
 
 from __future__ import annotations
@@ -199,41 +190,3 @@ def settle(
         for node in range(price.size):
             price[node] += room.raised[node]
     return SETTLED
-
-
-@compiled_with(allocates=False)
-def rebalance(shape: Shape, state: State, base: Int64Array, totals: Int64Array, inflow: Int64Array) -> None:
-    """Set what arcs to parents carry, as their prices allow, and every excess; `inflow` int64[N] is room to work in.
-
-    `base` int64[B] is what brokers hold besides, `totals` int64[K] what blocks of brokers hold.
-    """
-    broker_count, first_root = shape.group.size, inflow.size - 1 - totals.size
-    for node in range(inflow.size):
-        inflow[node] = 0
-    missing = 0
-    for row in range(state.now.shape[0]):
-        missing += shape.factor[shape.kind[row]] if shape.kind[row] >= 0 else 0
-        for column in range(state.now.shape[1]):
-            broker = state.now[row, column]
-            if broker >= 0:
-                inflow[shape.topic[row] * broker_count + broker] += 1
-                missing -= 1
-    for broker in range(broker_count):
-        if shape.group[broker] >= 0:
-            inflow[first_root - broker_count + broker] += base[broker]
-    for node in range(first_root):  # Parents stand behind their children.
-        parent = shape.parent[node]
-        state.carried[node] = state.excess[node] = 0
-        if parent < 0:
-            continue
-        carried = min(max(inflow[node], shape.low[node]), shape.high[node])
-        if state.moves[node] > state.moves[parent]:
-            carried = shape.low[node]
-        elif state.moves[node] < state.moves[parent]:
-            carried = shape.high[node]
-        state.carried[node] = carried
-        state.excess[node] = inflow[node] - carried
-        inflow[parent] += carried
-    for block in range(totals.size):
-        state.excess[first_root + block] = inflow[first_root + block] - totals[block]
-    state.excess[inflow.size - 1] = missing

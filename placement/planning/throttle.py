@@ -1,7 +1,5 @@
 """Say how long moves take at a throttle, beside what clients produce meanwhile.
 
-What it decides: the bytes a second that are left for copying on each link of a broker, and the time of each link.
-
 How. kafka-reassign-partitions --throttle sets one rate for what every broker involved sends as a leader, and one for
 what it receives as a follower, and names the replicas that count. Replicas that are in sync are never delayed, but
 their traffic counts: at a target, what clients produce to the partitions on their way; at a leader, the same for every
@@ -14,8 +12,6 @@ partitions of a broker; each partition takes part in it by its bytes, as if all 
 capacity limits the rate too, where it is known.
 
 Example: 100 bytes to copy at a throttle of 10, with 6 a second produced: 25 seconds; with 10 produced: never.
-
-Left out: the quota's window (11 samples of a second), which lets a burst through at the beginning.
 
 Source: Kafka 4.3.1 ReplicaManager.shouldLeaderThrottle, KafkaApis.sizeOfThrottledPartitions, ReplicaFetcherThread,
 RemoteLeaderEndPoint, QuotaConfig (replication.quota.window.num); Cruise Control capacity.json for NW_IN and NW_OUT.

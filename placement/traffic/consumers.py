@@ -5,10 +5,6 @@ every fetch crosses; all such racks share one number, after those of the cluster
 those of all its replicas, as the assignors of clients see them. What a member owns is what it holds now, unless
 `is_held_known` says that nobody knows: then there is no `held`, and assignors see members that hold nothing.
 
-Constraints: topics that the cluster does not have are topics without metadata.
-
-Example: Consumers.of("nightly", members, partitions).group
-
 Source: KIP-881 for racks in assignments; placement/consumer/group.py.
 """
 

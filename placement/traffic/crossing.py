@@ -7,8 +7,6 @@ its two ends stand in different zones; if one end has no zone it is unknown.
 Constraints: sums over shares of producers are expected values, so that counts and bytes are doubles; sums of whole
 bytes stay exact below 2^53.
 
-Example: three replicas in zones a, b, c: replication sends each byte across zones twice.
-
 Source: KIP-392; RackAwareReplicaSelector (4.3.1). The price: a cloud that charges 0.01 USD per GB in each direction,
 as AWS does for traffic between availability zones of one region, charges 0.02 for each GB that crosses.
 """

@@ -3,11 +3,6 @@
 What it decides: for an assignment, the fetches that cross zones if every member fetches from the leader, and if it
 fetches from the closest replica (KIP-392); and how many partitions get another member.
 
-Constraints: a partition that nobody holds is not fetched. An assignor starts from what members hold now; where that is
-not known, from nothing, and how many partitions move is not known either.
-
-Example: group_traffic(partitions, consumers, "sticky").closest.crossing_bytes
-
 Source: KIP-392, KIP-881; placement/consumer.
 """
 

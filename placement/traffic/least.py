@@ -9,10 +9,6 @@ once. `any_` is not known with a member without a zone; nor is `even_`, and not 
 Partitions without a leader, or whose leader has no zone, never count as crossing, nor do they here.
 
 How: partitions are matched with zones, the largest first (least_kernel.py).
-
-Example: 4 partitions in zone a, members in a and b: any_ is 0 (all to the first), even_ is 2.
-
-Left out: the bound of even sizes for groups of different subscriptions.
 """
 
 from __future__ import annotations

@@ -3,12 +3,6 @@
 What it decides: each group has as many members and topics as asked for (at most the topics that there are). Members
 stand in the zones in turn, beginning with a zone that is drawn; topics are drawn without replacement, and all members
 subscribe to all of them.
-
-Constraints: draws depend on the seed and the number of the group alone.
-
-Example: dict(sample_groups(partitions, GroupPlan(10, 6, 3), seed=7))["group-0003"]
-
-Source: ours; nothing is known of groups from what a dump of topics says.
 """
 
 from __future__ import annotations

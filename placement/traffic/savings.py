@@ -12,12 +12,6 @@ not known what groups read now, `now` and the changes of it are left out.
 How: readers int64[P, Z + 2] count the groups that read each partition from each zone, then from racks that no broker
 has, then without a zone. Any assignment of any number of groups is such a matrix, so that the cost does not grow with
 the groups.
-
-Example: changes_of(partitions, even_shares(3), {"now": readers}, least=least)
-
-Left out: moves of replicas; other flows, such as mirroring and reassignments.
-
-Source: ours; KIP-392 for the closest replica.
 """
 
 from __future__ import annotations

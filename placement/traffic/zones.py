@@ -8,10 +8,6 @@ receives is counted as unknown, never as crossing or as not crossing. At most `Z
 
 How: zones are numbered in order of name; the zones of a partition's replicas are the bits of one number.
 
-Example: replicas in zones a, b, a of zones (a, b, c) have the bits 0b011.
-
-Left out: bytes of requests, of headers and of compression by brokers; fetches of a follower from a follower.
-
 Source: KIP-36 for racks; KIP-392 for which replicas a consumer may fetch from: the leader and in-sync followers
 (kafka.server.ReplicaManager.findPreferredReadReplica, 4.3.1).
 """

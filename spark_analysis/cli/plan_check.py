@@ -21,9 +21,9 @@ from broker.errors import InputError, UsageError
 from broker.units import format_size
 from placement.formats.certificates import Certified, digest, isr_digest, read_certificate, sizes_digest
 from placement.planning.check import Tally, faults, tally
-from placement.planning.check_input import target_rows
+from placement.planning.given import target_rows
 from placement.planning.goal import with_added
-from placement.planning.input_table import view_of_input
+from placement.planning.plan_tables import view_of_input
 from spark_analysis.cli.plan_files_check import faults_of_files, faults_of_summary, read_reassignment, read_text
 from spark_analysis.report.figures import count, plural
 

@@ -46,7 +46,7 @@ rows_of = st.lists(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15)
 @given(rows_of, st.integers(1, COUNT), st.lists(st.integers(0, 2), min_size=COUNT, max_size=COUNT))
 def test_the_fewest_batches_lie_between_the_bound_and_the_schedule(
     rows: list[tuple[list[int], int]], batch_max: int, weights: list[int]

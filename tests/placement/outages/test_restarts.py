@@ -5,7 +5,7 @@ from __future__ import annotations
 import attrs
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from broker.cluster import BrokerView, ClusterView, PartitionTable, TopicView
@@ -17,10 +17,10 @@ from placement.outages.restart_savings import savings
 from placement.outages.restart_stuck import stuck_partitions
 from placement.outages.restarts import restart_schedule, schedule_table
 from placement.outages.succession import successions
-from tests.placement.outages.views import Small, clusters
+from tests.placement.outages.views import FEW, Small, clusters
 
 
-@settings(max_examples=60, deadline=None)
+@FEW
 @given(clusters(), st.integers(0, 1))
 def test_no_batch_takes_a_partition_under_min_isr_that_could_keep_it(small: Small, margin: int) -> None:
     view = small.view()
@@ -55,6 +55,7 @@ def racked(rows: list[list[int]], racks: str, **given: object) -> ClusterView:
     )
 
 
+@pytest.mark.deep  # Compiles the search.
 def test_two_partitions_that_ignore_the_racks_are_what_costs_batches() -> None:
     clean = [[a, b, c] for a in (0, 3) for b in (1, 4) for c in (2, 5)] * 3
     view = racked([*clean, [0, 3, 1], [1, 4, 2]], "abcabc")
@@ -65,6 +66,7 @@ def test_two_partitions_that_ignore_the_racks_are_what_costs_batches() -> None:
     assert (four.batch_count, four.rows.size) == (4, 1)
 
 
+@pytest.mark.deep
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("has_racks", [False, True])
 def test_savings_of_many_batches_are_of_fewer_batches_and_more_than_none(has_racks: bool) -> None:
@@ -130,7 +132,7 @@ def test_replicas_that_must_come_into_sync_first_do_not_restart_together() -> No
     assert len(restart_schedule(observed).batches) == 2
 
 
-@settings(max_examples=60, deadline=None)
+@FEW
 @given(clusters())
 def test_no_batch_takes_a_partition_under_min_isr_once_all_are_in_sync(small: Small) -> None:
     view = small.view()
@@ -251,12 +253,6 @@ def test_the_notes_say_once_what_is_taken_for_min_insync_replicas(
     shown = {} if isr is None else {"isr": isr}
     view = attrs.evolve(racked([[0, 1]], "ab", **shown), topics=(TopicView("t"),))
     assert restart_limits(view).notes == notes
-
-
-def test_the_notes_say_that_no_isr_is_shown_where_min_insync_replicas_is() -> None:
-    assert restart_limits(racked([[0, 1, 2]], "abc")).notes == (
-        "no ISR is shown: every live replica is taken to be in sync",
-    )
 
 
 def test_a_partition_whose_brokers_are_all_fenced_forbids_nothing() -> None:

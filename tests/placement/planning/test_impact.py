@@ -20,7 +20,7 @@ from placement.planning.reassignment import LogDirTarget, Reassignment
 from placement.planning.throttle import Links
 from tests.placement.planning.cases import lists, padded, random_plan, random_view
 
-SEEDS = range(80)
+SEEDS = [*range(10), *(pytest.param(seed, marks=pytest.mark.deep) for seed in range(10, 80))]
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -9,10 +9,11 @@ import pytest
 from broker.cluster import BrokerView, ClusterView, PartitionTable, TopicView
 from broker.ids import BrokerId
 from placement.planning.exchange import solve
+from placement.planning.given import Given
 from placement.planning.goal import Goal, with_added
 from placement.planning.plan import make_plan
 from placement.planning.problem import Problem
-from placement.planning.rules import Standing, replica_problem
+from placement.planning.rules import replica_problem
 from tests.oracles.exchange_cases import by_topic
 from tests.oracles.or_tools import least_moves
 
@@ -46,7 +47,7 @@ def middling(seed: int, count: int = 40) -> tuple[ClusterView, Goal]:
 
 def problem_of(view: ClusterView, goal: Goal) -> Problem:
     known = with_added(view, goal)
-    return replica_problem(known, goal, Standing.of_view(known, goal))
+    return replica_problem(known, goal, Given.read(known, goal))
 
 
 def moved(problem: Problem, now: np.ndarray) -> int:

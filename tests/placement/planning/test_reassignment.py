@@ -16,7 +16,7 @@ from placement.planning.completion import completed_view, completion, unblocked_
 from placement.planning.reassignment import LogDirTarget, Reassignment
 from tests.placement.planning.cases import lists, padded, random_plan, random_view
 
-SEEDS = range(60)
+SEEDS = [*range(10), *(pytest.param(seed, marks=pytest.mark.deep) for seed in range(10, 60))]
 
 
 def view_of(

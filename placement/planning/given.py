@@ -1,9 +1,7 @@
-"""Read what a plan starts from, and what the rules allow, from the view and the goal alone.
+"""Read what a plan starts from, and what the rules allow, from the view and the goal, for the planner and the check.
 
 What it decides: which brokers may hold replicas, how many each partition shall have, who led, and who leads after a
-plan; and the questions that the bounds of replicas and of leaders answer (certificate.py).
-
-Constraints: nothing is taken from the planner: its own reading of the same rules (planning.py) may be wrong.
+plan; and the questions that the bounds of replicas and of leaders answer (question.py).
 
 Example: a fenced broker is not live, so its replicas are not among those `wanted`, and they stay.
 """
@@ -17,13 +15,18 @@ from numpy.typing import NDArray
 from broker.broker_rows import broker_rows
 from broker.cluster import PAD, ClusterView, Int32Array, Int64Array
 from broker.row_flags import any_in_row, count_in_row
-from placement.planning.certificate import Question, first_without_place
 from placement.planning.goal import Goal, copy_sizes, excluded_rows
+from placement.planning.question import Question, first_without_place
 
 
 @attrs.frozen(kw_only=True, eq=False)
-class Input:
-    """Hold the view and the goal as positions of brokers; see `Question`."""
+class Given:
+    """Hold what a goal makes of a view's partitions; brokers are positions in the view.
+
+    `rows` int32[P, W] all replicas; `live` bool[B] may hold replicas; `fenced` (down in any way) keep theirs and gain
+    none, `cordoned` hold replicas but gain none, `removed` keep none; `changes` bool[P] tells which partitions may
+    change; `wanted` int64[P] replicas on live brokers; `leader` int32[P], -1 where no live broker can lead.
+    """
 
     rows: Int32Array
     live: NDArray[np.bool_]
@@ -35,14 +38,13 @@ class Input:
     leader: Int32Array
 
     @classmethod
-    def read(cls, view: ClusterView, goal: Goal) -> Input:
+    def read(cls, view: ClusterView, goal: Goal) -> Given:
         """Return what a goal makes of a view that has the added brokers."""
         rows = view.replica_rows
         removed = np.array([b.id in set(goal.remove) for b in view.brokers], dtype=np.bool_)
-        down = ~view.alive
-        fenced = down & ~removed
+        fenced = ~view.alive & ~removed
         changes = ~excluded_rows(view, goal)
-        stay = count_in_row((rows >= 0) & np.append(fenced, False)[rows])
+        stay = count_in_row(np.append(fenced, False)[rows])
         factor = count_in_row(rows >= 0) if goal.factor is None else goal.factor
         wanted = np.where(changes, np.maximum(factor - stay, 0), 0).astype(np.int64)
         live = ~removed & ~fenced
@@ -54,14 +56,27 @@ class Input:
             removed=removed,
             changes=changes,
             wanted=wanted,
-            leader=_former_leaders(view, rows, down),
+            leader=_former_leaders(view, rows),
         )
 
+    @property
+    def stays(self) -> NDArray[np.bool_]:
+        """Return which replicas stand on fenced brokers, bool[P, W]."""
+        return np.asarray(np.append(self.fenced, False)[self.rows])
 
-def _former_leaders(view: ClusterView, rows: Int32Array, down: NDArray[np.bool_]) -> Int32Array:
-    """Return who led: the first replica if not fenced, else who is listed, else the first that is not fenced."""
+    def receives(self, view: ClusterView, goal: Goal) -> NDArray[np.bool_]:
+        """Return which brokers may receive a replica, bool[B]."""
+        able = self.live & ~self.cordoned
+        return able & np.isin(view.broker_ids, [number for number, _ in goal.add]) if goal.new_only_receives else able
+
+
+def _former_leaders(view: ClusterView, rows: Int32Array) -> Int32Array:
+    """Return who led: the first replica if it is alive, else who is listed, else the first that is alive.
+
+    A preferred election would bring the first back; a broker that is to be removed leads too.
+    """
     leader = np.full(rows.shape[0], PAD, dtype=np.int32)
-    able = (rows >= 0) & ~np.append(down, False)[rows]
+    able = np.append(view.alive, False)[rows]
     for column in range(rows.shape[1] - 1, -1, -1):
         leader = np.where(able[:, column], rows[:, column], leader)
     listed = view.partitions.leader
@@ -74,7 +89,7 @@ def _former_leaders(view: ClusterView, rows: Int32Array, down: NDArray[np.bool_]
 
 def without_place(view: ClusterView, goal: Goal) -> int:
     """Return the first row of a view with the added brokers that the rules allow nowhere, -1 if there is none."""
-    return first_without_place(replica_question(view, goal, Input.read(view, goal)))
+    return first_without_place(replica_question(view, goal, Given.read(view, goal)))
 
 
 def target_rows(view: ClusterView, rows: Int64Array, replicas: Int32Array) -> Int32Array:
@@ -90,14 +105,12 @@ def target_rows(view: ClusterView, rows: Int64Array, replicas: Int32Array) -> In
 
 def leaders_of(view: ClusterView, goal: Goal, target: Int32Array) -> tuple[Int32Array, Int32Array]:
     """Return who leads each partition before and after a plan, positions of brokers, int32[P] twice, -1 for nobody."""
-    given = Input.read(view, goal)
+    given = Given.read(view, goal)
     return given.leader, leading(given, target)
 
 
-def replica_question(view: ClusterView, goal: Goal, given: Input) -> Question:
+def replica_question(view: ClusterView, goal: Goal, given: Given) -> Question:
     """Return the question of who holds replicas: in counts, or in bytes where these become even."""
-    added = {number for number, _ in goal.add}
-    receives = np.array([not goal.new_only_receives or b.id in added for b in view.brokers], dtype=np.bool_)
     pinned = given.rows[~given.changes]
     leader = np.where(given.changes & np.append(given.live, False)[given.leader], given.leader, PAD)
     base = np.bincount(pinned[pinned >= 0], minlength=given.live.size).astype(np.int64)
@@ -110,7 +123,7 @@ def replica_question(view: ClusterView, goal: Goal, given: Input) -> Question:
         leader=leader.astype(np.int32),
         live=given.live,
         stays=given.fenced,
-        receives=receives & given.live & ~given.cordoned,
+        receives=given.receives(view, goal),
         cordoned=given.cordoned,
         rack=Question.rack_numbers(view),
         base=base,
@@ -129,10 +142,10 @@ def bytes_of(rows: Int32Array, sizes: Int64Array, count: int) -> Int64Array:
 
 def byte_question(view: ClusterView, goal: Goal) -> Question:
     """Return what may be placed where, in bytes; `view` has the added brokers."""
-    return replica_question(view, goal, Input.read(view, goal))
+    return replica_question(view, goal, Given.read(view, goal))
 
 
-def leader_question(given: Input, target: Int32Array) -> Question:
+def leader_question(given: Given, target: Int32Array) -> Question:
     """Return the question of who leads: one live replica of each target, whatever its rack."""
     count = given.live.size
     able = (target >= 0) & np.append(given.live, False)[target]
@@ -153,7 +166,7 @@ def leader_question(given: Input, target: Int32Array) -> Question:
     )
 
 
-def leading(given: Input, target: Int32Array) -> Int32Array:
+def leading(given: Given, target: Int32Array) -> Int32Array:
     """Return who leads after the plan: the first live replica, but who led stays where the first one is fenced."""
     able = (target >= 0) & np.append(given.live, False)[target]
     leader = np.full(target.shape[0], PAD, dtype=np.int32)

@@ -1,0 +1,191 @@
+"""Ask what may be placed where, and compute the least that each partition can cost at given prices of brokers.
+
+What it decides: for every partition the least of the sum over its brokers of (cost + price), over all sets of brokers
+that the rules allow. It is the part of a plan's lower bound that depends on the partitions, and shares nothing with the
+solver.
+
+Constraints: f replicas are placed on live brokers besides those that stay on fenced ones. Let a racks be open: those of
+which no fenced broker holds the partition, with a live broker that is not cordoned or that holds it. If f <= a, each
+open rack holds at most one and the others none; else each open rack holds at least one and the rest are anywhere. A
+broker that did not hold the partition costs `fresh` and must receive; the former leader saves `lead`.
+
+How: candidates are the partition's own brokers and the cheapest ones that receive: with f <= a the cheapest of each of
+the f + W cheapest racks, with f > a the f + W cheapest of each rack. Sorted by cost, the first of each rack count.
+
+Example: prices 0 and -1, fresh 1, one partition on broker 0: min(0, 1 - 1) = 0.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import attrs
+import numpy as np
+from numpy.typing import NDArray
+
+from broker.cluster import PAD, ClusterView, Int32Array, Int64Array
+from broker.row_flags import any_in_row
+
+FAR: Final = 1 << 60
+"""Costs more than anything: no broker there can be had."""
+_PART_BITS: Final = 30  # Bits of a cost that are added up apart from the higher ones.
+_ROWS_AT_ONCE: Final = 1 << 16
+
+Flags = NDArray[np.bool_]
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class Question:
+    """Hold what may be placed where: `rows` int32[P, W] positions, -1 pads, and what the rules say of brokers.
+
+    `wanted` int64[P] replicas on live brokers, 0 where nothing changes; `leader` int32[P], -1 where none can be lost;
+    `base` int64[B] what brokers hold besides; `topic` int32[P]; `cordoned` bool[B] live brokers that may receive
+    nothing, None if there are none. Loads count replicas, or, where `weights` int64[P] are given, bytes: what a replica
+    of each partition adds to a load, and to a cost. `base` is then in bytes too.
+    """
+
+    rows: Int32Array
+    wanted: Int64Array
+    leader: Int32Array
+    live: Flags
+    stays: Flags
+    receives: Flags
+    rack: Int64Array
+    base: Int64Array
+    topic: Int32Array
+    cordoned: Flags | None = None
+    weights: Int64Array | None = None
+
+    @classmethod
+    def rack_numbers(cls, view: ClusterView) -> Int64Array:
+        """Return the number of each broker's rack, a broker without one being a rack of its own."""
+        names = {name: number for number, name in enumerate(sorted(view.racks))}
+        alone = iter(range(len(names), len(names) + len(view.brokers)))
+        return np.array([names[b.rack] if b.rack is not None else next(alone) for b in view.brokers], dtype=np.int64)
+
+    @property
+    def total(self) -> int:
+        """Return the sum of all loads of live brokers."""
+        placed = self.wanted if self.weights is None else self.wanted * self.weights
+        return int(placed.sum() + self.base[self.live].sum())
+
+    def least(self, price: Int64Array, *, fresh: int, lead: int, rows: Int64Array | None = None) -> int:
+        """Return the least sum of cost and price over all placements of `rows`, by default of all partitions.
+
+        `fresh` is what a new replica costs, `lead` what a lost leader does; with weights each counts as many times as
+        the partition has bytes. Less than 0, far below any sum, is returned where a partition has no place.
+        """
+        chosen = np.flatnonzero(self.wanted) if rows is None else rows
+        costs = self.least_costs(price, fresh=fresh, lead=lead, rows=chosen)
+        if (costs >= FAR).any():
+            return -FAR * FAR
+        costs = costs if self.weights is None else costs * self.weights[chosen]
+        return (int((costs >> _PART_BITS).sum()) << _PART_BITS) + int((costs & (1 << _PART_BITS) - 1).sum())
+
+    def least_costs(self, price: Int64Array, *, fresh: int, lead: int, rows: Int64Array) -> Int64Array:
+        """Return the least cost of each of `rows`, int64[N]; FAR for one that no set of brokers may hold."""
+        costs = np.zeros(rows.size, dtype=np.int64)
+        racks = _Racks.of(self)
+        order = np.argsort(price, kind="stable")
+        able = order[self.receives[order] & self.live[order]]
+        for factor in np.unique(self.wanted[rows][self.wanted[rows] > 0]).tolist():
+            places = np.flatnonzero(self.wanted[rows] == factor)
+            for part in np.split(places, range(_ROWS_AT_ONCE, places.size, _ROWS_AT_ONCE)):
+                held, leader = self.rows[rows[part]], self.leader[rows[part]]
+                is_live = np.append(self.live, False)[held]
+                own = np.where(is_live, np.append(price, 0)[held] - lead * (held == leader[:, None]), FAR)
+                rack = np.append(self.rack, PAD)[held]
+                barred, open_count = racks.barred(held), racks.open_count(held)
+                for chosen, needs_all in ((factor <= open_count, False), (factor > open_count, True)):
+                    if chosen.any():
+                        new = _cheapest(able, self.rack, factor + held.shape[1], each=needs_all)
+                        found = _sorted_costs(held[chosen], own[chosen], rack[chosen], new, self.rack, price + fresh)
+                        costs[part[chosen]] = _totals(*found, barred[chosen], factor, open_count[chosen], needs_all)
+        return costs
+
+
+def first_without_place(question: Question) -> int:
+    """Return the first row that no set of brokers may hold, -1 if each has one."""
+    rows = np.flatnonzero(question.wanted)
+    none = np.zeros(question.live.size, dtype=np.int64)
+    bad = rows[question.least_costs(none, fresh=1, lead=0, rows=rows) >= FAR]
+    return int(bad[0]) if bad.size else -1
+
+
+@attrs.frozen(eq=False)
+class _Racks:
+    """Hold for each rack how many live brokers it has, int64[R], and whether all of them are cordoned, bool[R]."""
+
+    question: Question
+    live_count: Int64Array
+    closed: Flags
+
+    @classmethod
+    def of(cls, question: Question) -> _Racks:
+        count = int(question.rack.max(initial=-1)) + 1
+        able = question.live if question.cordoned is None else question.live & ~question.cordoned
+        live_count = np.bincount(question.rack[question.live], minlength=count)
+        return cls(question, live_count, np.bincount(question.rack[able], minlength=count) == 0)
+
+    def barred(self, held: Int32Array) -> Int64Array:
+        """Return the racks of which a fenced broker keeps each partition, int64[N, W], -1 pads."""
+        if not self.question.stays.any():
+            return np.empty((held.shape[0], 0), dtype=np.int64)
+        stays = np.append(self.question.stays, False)[held]
+        return np.where(stays, np.append(self.question.rack, PAD)[held], PAD)
+
+    def open_count(self, held: Int32Array) -> Int64Array:
+        """Return how many racks are open to each partition, int64[N]."""
+        count = np.full(held.shape[0], int(((self.live_count > 0) & ~self.closed).sum()), dtype=np.int64)
+        if not (self.question.stays.any() or self.closed.any()):
+            return count
+        rack = np.append(self.question.rack, PAD)[held]
+        live_rack = np.where(np.append(self.question.live, False)[held], rack, PAD)
+        barred = self.barred(held)
+        for column in range(held.shape[1]):  # Racks of former brokers, each once.
+            mine = rack[:, column : column + 1]
+            seen = any_in_row(rack[:, :column] == mine)
+            known = (mine[:, 0] >= 0) & ~seen & (np.append(self.live_count, 0)[mine[:, 0]] > 0)
+            closed = np.append(self.closed, False)[mine[:, 0]]
+            is_open = ~any_in_row(barred == mine) & (any_in_row(live_rack == mine) | ~closed)
+            count += np.where(known, is_open.astype(np.int64) - ~closed, 0)
+        return count
+
+
+def _cheapest(able: Int64Array, rack: Int64Array, count: int, *, each: bool) -> Int64Array:
+    """Return the first `count` of each rack of the brokers `able`, or the first one of each of the first racks."""
+    order = np.argsort(rack[able], kind="stable")
+    racks = rack[able][order]
+    number = np.empty(able.size, dtype=np.int64)
+    number[order] = np.arange(able.size) - np.searchsorted(racks, racks)
+    return able[number < count] if each else able[number == 0][:count]
+
+
+def _sorted_costs(
+    held: Int32Array, own: Int64Array, rack: Int64Array, new: Int64Array, racks: Int64Array, price: Int64Array
+) -> tuple[Int64Array, Int64Array]:
+    """Return the costs of own and new brokers of each partition and their racks, int64[N, C], the cheapest first."""
+    is_held = (held[:, :, None] == new[None, None, :]).any(axis=1)
+    costs = np.concatenate([own, np.where(is_held, FAR, price[new])], axis=1)
+    groups = np.concatenate([rack, np.broadcast_to(racks[new], is_held.shape)], axis=1)
+    order = np.argsort(costs, axis=1, kind="stable")
+    return np.take_along_axis(costs, order, axis=1), np.take_along_axis(groups, order, axis=1)
+
+
+def _totals(
+    costs: Int64Array, racks: Int64Array, barred: Int64Array, factor: int, open_count: Int64Array, needs_all: bool
+) -> Int64Array:
+    """Return the least cost of each partition, given its candidates, the cheapest first; FAR where it has no place."""
+    first = ~(racks[:, :, None] == barred[:, None, :]).any(axis=2) & (costs < FAR)
+    for column in range(1, costs.shape[1]):
+        first[:, column] &= ~(racks[:, :column] == racks[:, column : column + 1]).any(axis=1)
+    if needs_all:
+        taken = np.where(first, costs, 0).sum(axis=1)
+        left = np.sort(np.where(first, FAR, costs), axis=1)
+        counts = np.arange(left.shape[1]) < (factor - open_count)[:, None]
+        fits = (first.sum(axis=1) == open_count) & ~(counts & (left >= FAR)).any(axis=1)
+        fits &= factor - open_count <= left.shape[1]
+        return np.where(fits, taken + np.where(counts & (left < FAR), left, 0).sum(axis=1), FAR)
+    chosen = np.sort(np.where(first, costs, FAR), axis=1)[:, :factor]
+    fits = (chosen < FAR).sum(axis=1) == factor
+    return np.where(fits, np.where(chosen < FAR, chosen, 0).sum(axis=1), FAR)
