@@ -11,7 +11,7 @@
     strategies      Generate clusters for Hypothesis tests and check any placer in one call.
     consumer/       Assign partitions to consumers as Kafka's assignors do.
     traffic/        Count what crosses zones, beside the least possible, and what changes save.
-    examples/       Show placers written by users: one to use, one that the checks catch.
+    examples/       Show placers as users write them: by load, and on few sets of brokers.
     cli             Print a placement: `brokerside assign`.
 
 Constraints: `strategies` needs hypothesis, so this root does not import it.

@@ -141,9 +141,6 @@ def _listed(numbers: Sequence[int]) -> str:
     return ("broker " if len(numbers) == 1 else "brokers ") + ", ".join(map(str, numbers))
 
 
-# --- registered-brokers ----------------------------------------------------------------------------------------------
-
-
 def _unregistered(assignment: Assignment, brokers: BrokerRows) -> NDArray[np.bool_]:
     replicas = assignment.replicas
     # Any negative id but the pad would be a policy's mistake, not a missing replica.
@@ -163,9 +160,6 @@ REGISTERED_BROKERS: Final = _partition_rule(
     _unregistered,
     _unregistered_detail,
 )
-
-
-# --- distinct-brokers ------------------------------------------------------------------------------------------------
 
 
 def _meeting(assignment: Assignment, _: BrokerRows) -> NDArray[np.bool_]:
@@ -191,9 +185,6 @@ DISTINCT_BROKERS: Final = _partition_rule(
     _meeting,
     _meeting_detail,
 )
-
-
-# --- factor-met ------------------------------------------------------------------------------------------------------
 
 
 def factor_met(factor: int | None = None) -> Constraint:
@@ -223,9 +214,6 @@ def factor_met(factor: int | None = None) -> Constraint:
 FACTOR_MET: Final = factor_met()
 
 
-# --- leader-unfenced -------------------------------------------------------------------------------------------------
-
-
 def _fenced_leader(assignment: Assignment, brokers: BrokerRows) -> NDArray[np.bool_]:
     fenced = np.array([broker.id for broker in brokers if broker.fenced], dtype=np.int32)
     if not assignment.replicas.shape[1]:
@@ -240,9 +228,6 @@ def _fenced_leader_detail(assignment: Assignment, _: BrokerRows, row: int) -> st
 LEADER_UNFENCED: Final = _partition_rule(
     "leader-unfenced", RuleKind.HARD, "The preferred leader is not fenced.", _fenced_leader, _fenced_leader_detail
 )
-
-
-# --- rack-spread -----------------------------------------------------------------------------------------------------
 
 
 def _rack_numbers(brokers: BrokerRows) -> tuple[Int32Array, Int32Array, int]:

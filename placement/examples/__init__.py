@@ -1,1 +1,1 @@
-"""Show three placement policies: by load, on few copysets, and one that fails the checks."""
+"""Show two placement policies: by load, and on few copysets."""

@@ -24,10 +24,9 @@ Source: StickyAssignor and CooperativeStickyAssignor, 4.3.1; KIP-54, KIP-429, KI
 from __future__ import annotations
 
 import attrs
-import numpy as np
 
 from broker.entropy import RandomSource
-from placement.consumer.assignment import NOBODY, GroupAssignment
+from placement.consumer.assignment import GroupAssignment
 from placement.consumer.errors import DivisionByZeroError
 from placement.consumer.group import NO_GENERATION, Group
 from placement.consumer.ragged import Ragged
@@ -77,21 +76,9 @@ class CooperativeStickyAssignor:
         """Return each member's list in Kafka's order, for this round; raise as `StickyAssignor.assign`."""
         answer = self.sticky.answer(group)
         if answer.withheld is None:
-            answer = _withholding(group, answer.rows)
+            answer = StickyAnswer.of(answer.rows, _transfers(group, answer.rows))
         assert answer.withheld is not None
         return GroupAssignment(group, answer.rows.where(~answer.withheld))
-
-
-def _withholding(group: Group, rows: Ragged) -> StickyAnswer:
-    """Return the answer that withholds each partition which moves away from a former owner."""
-    for one in (group.owned, rows):
-        if np.bincount(one.values, minlength=1).max() > 1:
-            return StickyAnswer.of(rows, _transfers(group, rows))
-    # A partition has one former and one new owner at most.
-    owners = np.full(group.partition_count + group.phantom_count, NOBODY, np.int32)
-    owners[group.owned.values] = group.owned.rows
-    former = owners[rows.values]
-    return StickyAnswer(rows, (former != NOBODY) & (former != rows.rows))
 
 
 def _transfers(group: Group, rows: Ragged) -> dict[int, int]:

@@ -34,11 +34,11 @@ from typing import Final
 import numpy as np
 
 from broker.cluster import Int32Array, Int64Array
-from broker.compiled import compiled, compiled_with
+from broker.compiled import compiled_with
 from placement.consumer.assignment import NOBODY
 from placement.consumer.errors import PartitionAssignorError, PartitionIndexError
 from placement.consumer.group import NO_METADATA, Group
-from placement.consumer.ragged import Ragged, grouped, inverse
+from placement.consumer.ragged import Ragged, grouped, inverse, ranges
 from placement.consumer.subscribers import subscribers_of
 from placement.consumer.topic_ids import id_text, topic_ids
 
@@ -61,33 +61,12 @@ LEVEL_FIELD_COUNT: Final = 7
 def assign_heterogeneous(group: Group) -> Ragged:
     """Return each member's partitions by id; raise PartitionAssignorError and PartitionIndexError as Kafka throws."""
     ids, order, counts = topic_ids(group), group.member_hash_order, group.partition_counts
-    wanted, claimed = group.subscribed, group.owned_topics
-    missing = wanted.take(order).values
+    missing = group.subscribed.take(order).values
     missing = missing[counts[missing] == NO_METADATA]
     if missing.size:
         what = f"Members are subscribed to topic {id_text(ids[missing[0]])} which doesn't exist in the topic metadata."
         raise PartitionAssignorError(what)
-    owners = np.full(group.partition_count, NOBODY, np.int32)
-    sizes = np.zeros(len(order), np.int64)
-    extras = np.full((len(claimed.values) + 1, 2), NOBODY, np.int64)
-    first_extras = np.full(group.partition_count, NOBODY, np.int32)
-    fault, extra_count = take_claims(
-        order,
-        wanted.starts,
-        wanted.values,
-        claimed.starts,
-        claimed.values,
-        group.owned_numbers,
-        counts,
-        group.partition_starts,
-        owners,
-        sizes,
-        extras,
-        first_extras,
-    )
-    if fault >= 0:
-        count = counts[claimed.values[fault]]
-        raise PartitionIndexError(f"Index {group.owned_numbers[fault]} out of bounds for length {count}")
+    owners, sizes, extras, first_extras = _take_claims(group, order)
     sharing = subscribers_of(group, order)
     places = inverse(order)[sharing.values]
     topics = _topics_in_order(counts, sharing.lengths, ids)
@@ -96,20 +75,18 @@ def assign_heterogeneous(group: Group) -> Ragged:
     )
     # Nobody is -1, and so stands behind the last member.
     rows = grouped(np.append(order, NOBODY)[owners], len(order))
-    return _with_extras(rows, order, extras[:extra_count, 0], first_extras, extras[:, 1]) if extra_count else rows
+    return _with_extras(rows, order, extras, first_extras) if len(extras) > 1 else rows
 
 
-def _with_extras(
-    rows: Ragged, order: Int64Array, members: Int64Array, first_extras: Int32Array, following: Int64Array
-) -> Ragged:
+def _with_extras(rows: Ragged, order: Int64Array, extras: Int64Array, first_extras: Int32Array) -> Ragged:
     """Return the rows with the partitions that other claimants than their owners still have."""
     lists = [set(row) for row in rows.lists()]
     for partition in np.flatnonzero(first_extras != NOBODY).tolist():
         extra = int(first_extras[partition])
         while extra != NOBODY:
-            if members[extra] != NOBODY:
-                lists[order[members[extra]]].add(partition)
-            extra = int(following[extra])
+            if extras[extra, 0] != NOBODY:
+                lists[order[extras[extra, 0]]].add(partition)
+            extra = int(extras[extra, 1])
     return Ragged.of(sorted(row) for row in lists)
 
 
@@ -121,49 +98,34 @@ def _topics_in_order(counts: Int32Array, sharer_counts: Int64Array, ids: Sequenc
     return shared[np.lexsort((halves[:, 1], halves[:, 0], sharers, -(counts[shared] / sharers)))]
 
 
-@compiled
-def take_claims(
-    order: Int64Array,
-    wanted_starts: Int64Array,
-    wanted: Int32Array,
-    claimed_starts: Int64Array,
-    claimed: Int32Array,
-    numbers: Int32Array,
-    counts: Int32Array,
-    partition_starts: Int64Array,
-    owners: Int32Array,
-    sizes: Int64Array,
-    extras: Int64Array,
-    first_extras: Int32Array,
-) -> tuple[int, int]:
-    """Fill `owners` int32[P] and `sizes` int64[M] with what members of `order` keep.
+def _take_claims(group: Group, order: Int64Array) -> tuple[Int32Array, Int64Array, Int64Array, Int32Array]:
+    """Return `owners` int32[P] and `sizes` int64[M] of what members keep, as places in `order`, and former claimants.
 
-    Return the claim of a partition that does not exist, or -1, and how many `extras` int64[N, 2] there are: former
-    claimants, each with the next one of the same partition; `first_extras` int32[P] has the first. Rows of `wanted` are
-    the topics of each member, rows of `claimed` and `numbers` its partitions.
+    `extras` int64[N, 2] are claimants of a partition that a later one has, each with the next of the same partition,
+    and a last row that is none; `first_extras` int32[P] is the first. Raises PartitionIndexError as Kafka throws.
     """
-    reader = np.full(len(counts), -1, np.int64)
-    extra_count = 0
-    for place in range(len(order)):
-        member = order[place]
-        for topic in wanted[wanted_starts[member] : wanted_starts[member + 1]]:
-            reader[topic] = place
-        for claim in range(claimed_starts[member], claimed_starts[member + 1]):
-            topic, number = claimed[claim], numbers[claim]
-            if reader[topic] != place:
-                continue
-            if number < 0 or number >= counts[topic]:
-                return claim, extra_count
-            partition = partition_starts[topic] + number
-            if owners[partition] == place:
-                continue
-            if owners[partition] >= 0:
-                extras[extra_count, 0], extras[extra_count, 1] = owners[partition], first_extras[partition]
-                first_extras[partition] = extra_count
-                extra_count += 1
-            owners[partition] = place
-            sizes[place] += 1
-    return -1, extra_count
+    claims = group.owned_topics
+    taken = claims.take(order)
+    numbers = group.owned_numbers[ranges(claims.starts[:-1][order], claims.lengths[order])]
+    topics, places, wanted = taken.values, taken.rows, group.subscribed
+    topic_count = len(group.topics)
+    kept = np.isin(order[places] * topic_count + topics, wanted.rows.astype(np.int64) * topic_count + wanted.values)
+    topics, places, numbers = topics[kept], places[kept], numbers[kept]
+    counts = group.partition_counts[topics]
+    strange = np.flatnonzero((numbers < 0) | (numbers >= counts))
+    if strange.size:
+        raise PartitionIndexError(f"Index {numbers[strange[0]]} out of bounds for length {counts[strange[0]]}")
+    codes = np.unique(places.astype(np.int64) * group.partition_count + group.partition_starts[topics] + numbers)
+    place_of, partitions = np.divmod(codes, max(group.partition_count, 1))
+    owners = np.full(group.partition_count, NOBODY, np.int32)
+    owners[partitions] = place_of  # Of several claimants the last.
+    extras, first_extras = [], np.full(group.partition_count, NOBODY, np.int32)
+    for claim in np.flatnonzero(owners[partitions] != place_of).tolist():
+        partition = int(partitions[claim])
+        extras.append((int(place_of[claim]), int(first_extras[partition])))
+        first_extras[partition] = len(extras) - 1
+    extras.append((NOBODY, NOBODY))
+    return owners, np.bincount(place_of, minlength=len(order)), np.array(extras, np.int64), first_extras
 
 
 def _begin_levels(subscribers: Int64Array, sizes: Int64Array, level: Int64Array) -> Int64Array:

@@ -30,6 +30,7 @@ from broker.java.hash_order import string_places, uuid_hashes, uuid_key, uuid_pl
 from broker.java.hash_table import TABLE_SIZE_MIN, HashTable
 from broker.java.tree_bin import TreeKey
 from placement.consumer.group import Group
+from placement.consumer.ragged import inverse
 
 LIST_KEY_COUNT_MAX: Final = 8  # HashMap.TREEIFY_THRESHOLD: a bin of more keys is a tree, or its table grows.
 
@@ -65,8 +66,9 @@ def walk_order(group: Group, topics: Int64Array, ids: Sequence[bytes]) -> Int64A
     topic_bins, crowded = _topic_bins(owners, ranks[held], spread[held].astype(np.int64), topic_counts)
     tables = _powers(np.diff(heads, append=len(numbers)) * 4 // 3 + 1)
     number_bins = (numbers ^ numbers >> 16) & (tables[run] - 1)
-    order = np.lexsort((numbers, number_bins, ranks[held][run], topic_bins[run], members))
-    crowded[members[_in_long_runs(run[order] << 32 | number_bins[order], order)]] = True
+    codes = inverse(np.lexsort((ranks[held], topic_bins, owners)))[run] << 32 | number_bins
+    order = np.argsort(codes, kind="stable")  # In a bin numbers ascend already.
+    crowded[members[_in_long_runs(codes[order], order)]] = True
     for member in np.flatnonzero(crowded).tolist():
         begin, end = claimed.starts[member : member + 2].tolist()
         row = topics_of[begin:end].tolist(), numbers[begin:end].tolist()

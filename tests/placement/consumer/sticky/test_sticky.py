@@ -6,11 +6,10 @@ import contextlib
 from collections.abc import Callable
 
 import pytest
-from hypothesis import assume, given, reject
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from broker.entropy import SplitMix64
-from broker.errors import RefusedError
 from placement.consumer.assignment import ConsumerAssignor
 from placement.consumer.errors import EndlessBalancingError, IllegalStateError, NullPointerError
 from placement.consumer.group import Group, Member, Topic
@@ -19,7 +18,7 @@ from placement.consumer.sticky import assignor as sticky
 from placement.consumer.sticky import balance as sticky_balance
 from placement.consumer.sticky.assignor import CooperativeStickyAssignor, StickyAssignor
 from placement.consumer.sticky.claims import all_equal, assigned_topics, settle
-from placement.consumer.sticky.constrained import StickyAnswer, assign_constrained
+from placement.consumer.sticky.constrained import assign_constrained
 from placement.consumer.sticky.general import older_owners
 from placement.consumer.sticky.quota import assign_by_quota
 from placement.consumer.sticky.racks import StickyRacks, assigned_partitions
@@ -189,19 +188,6 @@ def test_members_that_name_a_topic_twice_are_not_equal_to_each_other() -> None:
     assert all_equal(group({"BB": 1}, {"alone": "BB BB"}), corrected=False)
     # What Kafka 4.3.1 answers.
     assert answer(StickyAssignor(), asked) == {"consumer-426": "u-0", "é": "BB-0"}
-
-
-@given(groups(sound=False))
-def test_what_cooperative_withholds_is_found_on_arrays_as_in_maps(asked: Group) -> None:
-    try:
-        given_rows = StickyAssignor().assign(asked, SplitMix64(0)).rows
-    except RefusedError:
-        reject()
-    expected = StickyAnswer.of(given_rows, sticky._transfers(asked, given_rows)).withheld
-    found = sticky._withholding(asked, given_rows).withheld
-    assert expected is not None
-    assert found is not None
-    assert found.tolist() == expected.tolist()
 
 
 def test_a_partition_goes_to_its_new_member_after_its_former_one_has_let_go() -> None:
