@@ -79,12 +79,6 @@ def test_another_version_is_compiled_for_itself(tmp_path: Path) -> None:
     assert len(machine_code(cache)) == 2
 
 
-def test_the_folder_of_the_users_choice_is_taken(tmp_path: Path) -> None:
-    assert result(archive(tmp_path / "ours.zip"), tmp_path / "cache", NUMBA_CACHE_DIR=str(tmp_path / "chosen")) == "21"
-    assert len(machine_code(tmp_path / "chosen")) == 1
-    assert machine_code(tmp_path / "cache") == {}
-
-
 def test_a_file_that_is_no_archives_member_keeps_its_path(tmp_path: Path) -> None:
     assert lasting_source(__file__) == __file__
     assert lasting_source("<string>") == "<string>"

@@ -38,33 +38,6 @@ def test_an_append_may_be_lost_or_whole_or_zeros() -> None:
     assert contents(storage) == {b"x", b"x\0\0", b"xyz"}
 
 
-def test_a_synced_append_stays() -> None:
-    storage = recorded({"a": b""})
-    file = storage.open("a")
-    file.append(b"x")
-    file.sync()
-    assert contents(storage) == {b"x"}
-    file.append(b"y")
-    assert contents(storage) == {b"x", b"x\0", b"xy"}
-
-
-def test_a_later_write_may_be_there_without_an_earlier_one() -> None:
-    storage = recorded({"a": b""})
-    file = storage.open("a")
-    file.append(b"x")
-    file.append(b"y")
-    assert contents(storage) == {b"", b"\0", b"x", b"\0\0", b"x\0", b"\0y", b"xy"}
-
-
-def test_sizes_change_in_order() -> None:
-    storage = recorded({"a": b"abc"})
-    file = storage.open("a")
-    file.truncate(1)
-    file.append(b"z")
-    # Never the end of the old content behind the new one: that would need the append without the cut.
-    assert contents(storage) == {b"abc", b"a", b"a\0", b"az"}
-
-
 def test_a_file_may_be_missing_until_its_directory_is_synced() -> None:
     storage = recorded()
     file = storage.open("a", create=True)

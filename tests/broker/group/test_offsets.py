@@ -1,4 +1,4 @@
-"""Committed offsets: what holds, what a transaction holds back, and what is forgotten."""
+"""Offsets, member ids and the partition of a group: what holds, what a transaction holds back, what expires."""
 
 from __future__ import annotations
 
@@ -6,10 +6,15 @@ import pytest
 
 from broker.config.setting import Scope
 from broker.config.settings import Settings
+from broker.entropy import SplitMix64
 from broker.error_codes import ErrorCode
+from broker.errors import UsageError
+from broker.group.members import random_uuid
 from broker.group.offsets import Commit, CommittedOffsets, ExpiryRule, OffsetOptions
 from broker.group.records import CommittedOffset, OffsetKey
+from broker.group.routing import offsets_partition, positive_hash
 from broker.ids import Offset, PartitionId, ProducerId, TopicPartition
+from broker.java.string_hash import java_string_hash
 from broker.units import DurationMs, SizeBytes, TimeMs
 
 P0 = TopicPartition("t", PartitionId(0))
@@ -112,3 +117,29 @@ def test_the_settings_are_the_brokers() -> None:
     assert OffsetOptions.of(settings) == OffsetOptions(
         retention_ms=DurationMs(120_000), metadata_size_bytes_max=SizeBytes(9)
     )
+
+
+def test_each_id_is_the_next_128_bits_in_the_form_of_a_uuid() -> None:
+    same, entropy = SplitMix64(7), SplitMix64(7)
+    digits = "".join(f"{same.next_int() % 2**32:08x}" for _ in range(8))
+    for bits in (digits[:32], digits[32:]):
+        assert random_uuid(entropy) == "-".join((bits[:8], bits[8:12], bits[12:16], bits[16:20], bits[20:]))
+
+
+def test_the_least_int_has_no_absolute_value_and_counts_as_zero() -> None:
+    text = "polygenelubricants"  # The well-known English word of this hash.
+    assert java_string_hash(text) == -(2**31)
+    assert positive_hash(text) == offsets_partition(text, 50) == 0
+
+
+def test_a_negative_hash_goes_by_its_absolute_value_not_by_its_remainder() -> None:
+    assert java_string_hash("my-group") == -1_906_497_762
+    assert offsets_partition("my-group", 50) == 12
+    assert -1_906_497_762 % 50 == 38
+
+
+@pytest.mark.parametrize("partition_count", [0, -1, 2**31])
+def test_a_topic_without_partitions_is_refused(partition_count: int) -> None:
+    message = f"offsets.topic.num.partitions is {partition_count}; allowed are 1 to 2147483647"
+    with pytest.raises(UsageError, match=message):
+        offsets_partition("group", partition_count)

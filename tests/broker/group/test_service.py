@@ -1,4 +1,4 @@
-"""A group's service: what is answered when, what is stored, and what another coordinator makes of it."""
+"""A service of groups: what is answered when, what is stored, and what another coordinator makes of it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ from broker.group.consumer import (
     ConsumerOptions,
     GroupContext,
 )
-from broker.group.members import Departure, MemberId
+from broker.group.consumer.member import STATIC_LEAVING_EPOCH
+from broker.group.members import Departure, InstanceId, MemberId
 from broker.group.messages import OffsetCommitRequest, OffsetCommitResponse, OffsetFetchRequest, OffsetFetchResponse
 from broker.group.offsets import Commit, OffsetOptions
 from broker.group.protocol import Subscription, write_assignment
@@ -328,3 +329,153 @@ def test_a_coordinator_that_takes_over_looks_for_old_offsets_ten_minutes_later()
     other.at(4 * EXPIRY_CHECK_MS)
     other.store()
     assert other.committed() is None
+
+
+SESSION_MS = 45_000
+RETRY_MS = 500
+
+
+def joining(name: str) -> ConsumerGroupHeartbeatRequest:
+    return ConsumerGroupHeartbeatRequest(
+        member_id=MemberId(name),
+        subscribed_topics=frozenset({"t"}),
+        rebalance_timeout_ms=DurationMs(300_000),
+        owned=frozenset(),
+    )
+
+
+def store_first(driver: Driver, error: ErrorCode) -> None:
+    """Say of the oldest append how it went."""
+    append = driver.appends.pop(0)
+    driver.take(driver.service.stored(append.token, error, TimeMs(driver.now_ms)))
+
+
+def test_what_is_refused_is_gone_and_what_was_appended_before_stays() -> None:
+    """b's join is refused while a's is not yet replicated: the log holds a, and so does the coordinator."""
+    driver = Driver()
+    first = driver.send(joining("a"))
+    second = driver.send(joining("b"))
+    refused = driver.appends.pop(1)
+    driver.take(driver.service.stored(refused.token, ErrorCode.NOT_ENOUGH_REPLICAS, TimeMs(0)))
+    assert set(driver.service.consumer.group.members) == {"a"}
+    store_first(driver, ErrorCode.NONE)
+    answers = [driver.replies[ticket] for ticket in (first, second)]
+    assert [answer.error for answer in answers if isinstance(answer, ConsumerGroupHeartbeatResponse)] == [
+        ErrorCode.NONE,
+        ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ]
+
+
+def test_what_is_not_replicated_in_time_stays_as_it_stays_in_the_log() -> None:
+    driver = Driver()
+    ticket = driver.send(joining("a"))
+    store_first(driver, ErrorCode.REQUEST_TIMED_OUT)
+    answer = driver.replies[ticket]
+    assert isinstance(answer, ConsumerGroupHeartbeatResponse)
+    assert answer.error is ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert set(driver.service.consumer.group.members) == {"a"}
+
+
+@pytest.mark.parametrize("refused_ms", [SESSION_MS, SESSION_MS + 400])
+def test_a_member_whose_end_was_refused_is_removed_half_a_second_later(refused_ms: int) -> None:
+    driver = Driver()
+    driver.send(joining("a"))
+    driver.store()
+    driver.at(SESSION_MS)
+    assert driver.service.consumer.group.members == {}
+    driver.at(refused_ms)
+    driver.store(ErrorCode.NOT_ENOUGH_REPLICAS)
+    driver.at(refused_ms + RETRY_MS - 1)
+    assert set(driver.service.consumer.group.members) == {"a"}
+    driver.at(refused_ms + RETRY_MS)
+    driver.store()
+    assert driver.service.consumer.group.members == {}
+
+
+def test_a_static_member_that_left_for_a_while_is_removed_as_well_when_its_end_was_refused() -> None:
+    """Kafka's session timer is set again after each refusal, whatever the member's epoch."""
+    driver = Driver()
+    driver.send(attrs.evolve(joining("a"), instance_id=InstanceId("i")))
+    driver.store()
+    driver.send(
+        ConsumerGroupHeartbeatRequest(member_id=MemberId("a"), instance_id=InstanceId("i"), epoch=STATIC_LEAVING_EPOCH)
+    )
+    driver.store()
+    driver.at(SESSION_MS)
+    driver.store(ErrorCode.NOT_ENOUGH_REPLICAS)
+    assert set(driver.service.consumer.group.members) == {"a"}
+    driver.at(SESSION_MS + RETRY_MS)
+    driver.store()
+    assert driver.service.consumer.group.members == {}
+
+
+A, B = MemberId("a"), MemberId("b")
+OTHER = TopicPartition("u", PartitionId(0))
+LONG = "x" * 4097
+"""One character more than offset.metadata.max.bytes allows."""
+
+
+def joined(driver: Driver, name: MemberId) -> int:
+    """Bring a member in and return its epoch."""
+    ticket = beat(driver, member_id=name)
+    driver.store()
+    answer = driver.replies[ticket]
+    assert isinstance(answer, ConsumerGroupHeartbeatResponse)
+    return answer.epoch
+
+
+def commit(driver: Driver, name: MemberId, epoch: int, *commits: Commit) -> tuple[ErrorCode, ...]:
+    ticket = driver.send(OffsetCommitRequest(commits=commits, member_id=name, generation=epoch))
+    driver.store()
+    answer = driver.replies[ticket]
+    assert isinstance(answer, OffsetCommitResponse)
+    return answer.errors
+
+
+def test_a_heartbeat_that_changes_nothing_stores_nothing_and_is_answered_at_once() -> None:
+    driver = Driver()
+    epoch = joined(driver, A)
+    again = beat(driver, member_id=A, epoch=epoch, owned=frozenset({P0}))
+    assert driver.appends == []
+    assert again in driver.replies
+
+
+@pytest.mark.parametrize(
+    ("commits", "errors"),
+    [
+        ((Commit(P0, Offset(1)),), (ErrorCode.NONE,)),
+        ((Commit(OTHER, Offset(1)),), (ErrorCode.STALE_MEMBER_EPOCH,)),
+        ((Commit(P0, Offset(1)), Commit(OTHER, Offset(1))), (ErrorCode.STALE_MEMBER_EPOCH,) * 2),
+        (
+            (Commit(P0, Offset(1)), Commit(OTHER, Offset(1), metadata=LONG)),
+            (ErrorCode.NONE, ErrorCode.OFFSET_METADATA_TOO_LARGE),
+        ),
+        ((Commit(P0, Offset(1), metadata=LONG),), (ErrorCode.STALE_MEMBER_EPOCH,)),
+    ],
+)
+def test_a_commit_of_a_former_epoch_is_judged_by_the_partitions_whose_notes_are_short_enough(
+    commits: tuple[Commit, ...], errors: tuple[ErrorCode, ...]
+) -> None:
+    """KIP-1251: a holds P0 since its first epoch, and is in a later one since b came and a second went by."""
+    driver = Driver()
+    driver.at(1_000)
+    first = joined(driver, A)
+    driver.at(3_000)
+    joined(driver, B)
+    beat(driver, member_id=A, epoch=first, owned=frozenset({P0}))
+    driver.store()
+    assert driver.service.consumer.group.members[A].epoch > first
+    assert commit(driver, A, first, *commits) == errors
+
+
+def test_a_consumer_group_keeps_the_offsets_of_the_topics_that_it_reads_and_no_others() -> None:
+    """KIP-211, ConsumerGroup.offsetExpirationCondition: others age from their commit, also while there are members."""
+    driver = Driver()
+    epoch = joined(driver, A)
+    assert commit(driver, A, epoch, Commit(P0, Offset(7)), Commit(OTHER, Offset(8))) == (ErrorCode.NONE,) * 2
+    while driver.now_ms < EXPIRY_CHECK_MS:
+        driver.at(driver.now_ms + 30_000)
+        beat(driver, member_id=A, epoch=epoch, owned=frozenset({P0}))
+    driver.store()
+    answer = driver.replies[driver.send(OffsetFetchRequest(partitions=(P0, OTHER)))]
+    assert answer == OffsetFetchResponse((Offset(7), None))

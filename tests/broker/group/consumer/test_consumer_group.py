@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import attrs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from broker.config.setting import Scope
+from broker.config.settings import Settings
 from broker.entropy import SplitMix64
 from broker.error_codes import ErrorCode
 from broker.group.assignors import Subscriber
@@ -17,13 +20,14 @@ from broker.group.consumer.group import ConsumerGroup, ConsumerGroupState
 from broker.group.consumer.member import (
     ConsumerGroupHeartbeatRequest,
     ConsumerGroupHeartbeatResponse,
+    ConsumerMember,
     MemberState,
     Partitions,
 )
 from broker.group.consumer.target import ConsumerOptions, GroupContext, new_group
-from broker.group.members import Departure, InstanceId, MemberId
+from broker.group.members import MemberId
 from broker.ids import PartitionId, TopicPartition
-from broker.releases import Release
+from broker.releases import NEWEST, Release
 from broker.units import DurationMs, TimeMs
 
 AT_ONCE = Release("4.2")
@@ -117,51 +121,6 @@ def test_a_partition_moves_only_when_its_owner_has_given_it_back() -> None:
     assert driver.group.state is ConsumerGroupState.STABLE
 
 
-@pytest.mark.parametrize("back_ms", [9_999, 10_000])
-def test_a_static_member_that_leaves_for_a_while_owes_nothing_and_is_awaited_for_its_session(back_ms: int) -> None:
-    """The rebalance timer, of 10 s, is of the epoch in which the member was asked to revoke; it has left that since."""
-    driver = Driver()
-    patient = {"rebalance_timeout_ms": DurationMs(10_000)}
-    driver.plan.plan = {"a": parts(0, 1)}
-    driver.join("a", instance_id=InstanceId("i"), **patient)
-    driver.plan.plan = {"a": parts(0), "b": parts(1)}
-    driver.join("b")
-    driver.beat("a", 1, owned=parts(0, 1))
-    driver.beat("a", -2, instance_id=InstanceId("i"))
-    driver.at(back_ms)
-    assert MemberId("a") in driver.group.members
-    driver.join("a2", instance_id=InstanceId("i"), **patient)
-    driver.at(44_999)
-    assert set(driver.group.members) == {"a2", "b"}
-
-
-def test_each_departure_has_its_reason() -> None:
-    driver = Driver()
-    patient = {"rebalance_timeout_ms": DurationMs(10_000)}
-    driver.plan.plan = {"a": parts(0, 1)}
-    driver.join("a", **patient)
-    for name in ("s", "left", "silent"):
-        driver.join(name, instance_id=InstanceId(f"i-{name}"))
-    driver.beat("s", -2, instance_id=InstanceId("i-s"))
-    driver.join("s2", instance_id=InstanceId("i-s"))
-    driver.beat("left", -1)
-    driver.plan.plan = {}
-    driver.join("b")
-    driver.beat("a", driver.group.members[MemberId("a")].epoch, owned=parts(0, 1))
-    driver.at(10_000)
-    for name in ("b", "s2"):
-        driver.beat(name, driver.group.members[MemberId(name)].epoch)
-    driver.at(45_000)
-    told = [(member.member_id, why) for member, why in driver.coordinator.take_departed()]
-    assert told == [
-        ("s", Departure.REPLACED),
-        ("left", Departure.LEFT),
-        ("a", Departure.REVOKE),
-        ("silent", Departure.SESSION),
-    ]
-    assert driver.coordinator.take_departed() == ()
-
-
 STEPS = st.tuples(
     st.sampled_from(["join", "beat", "obey", "leave", "wait"]), st.sampled_from("abc"), st.integers(0, 60_000)
 )
@@ -215,3 +174,119 @@ def test_no_two_members_ever_own_a_partition_and_all_arrive_when_left_alone(
         assert {str(name) for name in driver.group.members} >= alive
         if len(driver.group.members) == len(clients):
             assert driver.group.state is ConsumerGroupState.STABLE
+
+
+A, B = MemberId("a"), MemberId("b")
+START_MS = 5_000
+
+
+def two(release: Release = NEWEST) -> Driver:
+    """a joined at 5,000 ms and has t0 and t1; b joined at 5,400 ms, and a new target would give it t1."""
+    driver = Driver(release=release)
+    driver.at(START_MS)
+    driver.plan.plan = {"a": parts(0, 1)}
+    driver.join("a")
+    driver.plan.plan = {"a": parts(0), "b": parts(1)}
+    driver.at(START_MS + 400)
+    driver.join("b")
+    return driver
+
+
+def test_who_joins_within_the_interval_gets_the_old_epoch_and_nothing() -> None:
+    driver = two()
+    joined = driver.group.members[B]
+    assert (joined.epoch, joined.assigned, joined.state) == (2, frozenset(), MemberState.STABLE)
+    assert (driver.group.epoch, driver.group.target_epoch, driver.group.state) == (3, 2, ConsumerGroupState.ASSIGNING)
+    driver.at(START_MS + 999)
+    assert (driver.beat("a", 2, owned=parts(0, 1)).epoch, driver.group.target_epoch) == (2, 2)
+    driver.at(START_MS + 1_000)
+    asked = driver.beat("a", 2, owned=parts(0, 1))
+    assert (asked.epoch, asked.assignment, driver.group.target_epoch) == (2, parts(0), 3)
+    assert driver.group.target_ms == START_MS + 1_000
+
+
+def test_a_target_of_time_zero_is_of_unknown_age_here_and_to_the_next_coordinator() -> None:
+    """0 is the default of AssignmentTimestampMs, which is not written: whoever reads the record knows no time."""
+    driver = Driver(release=NEWEST)
+    driver.join("a")
+    assert (driver.group.target_epoch, driver.group.target_ms) == (2, None)
+    driver.join("b")
+    assert driver.group.target_epoch == 3
+
+
+def test_a_commit_of_a_former_epoch_counts_for_a_partition_held_since_then() -> None:
+    driver = two()
+    driver.at(START_MS + 1_000)
+    driver.beat("a", 2, owned=parts(0, 1))
+    driver.beat("a", 2, owned=parts(0))
+    driver.beat("b", 2, owned=frozenset())
+    kept, moved = (TopicPartition("t", PartitionId(number)) for number in (0, 1))
+    assert (driver.group.members[A].epoch, driver.group.members[B].assigned) == (3, parts(1))
+    assert driver.group.commit_error(A, 2, [kept]) is ErrorCode.NONE
+    assert driver.group.commit_error(A, 1, [kept]) is ErrorCode.STALE_MEMBER_EPOCH
+    assert driver.group.commit_error(A, 2, [kept, moved]) is ErrorCode.STALE_MEMBER_EPOCH
+    assert driver.group.commit_error(A, 4, [kept]) is ErrorCode.STALE_MEMBER_EPOCH
+    assert driver.group.commit_error(B, 2, [moved]) is ErrorCode.STALE_MEMBER_EPOCH
+    assert driver.group.commit_error(A, 2) is ErrorCode.STALE_MEMBER_EPOCH
+
+
+def test_options_come_from_the_settings_of_a_release() -> None:
+    given = Settings.of(Scope.BROKER, {"group.consumer.assignment.interval.ms": 250})
+    assert ConsumerOptions.of(given).assignment_interval_ms == 250
+    for release, interval_ms in (("4.2", 0), ("4.3", 1_000)):
+        options = ConsumerOptions.of(Settings.of(Scope.BROKER, {}, release=Release(release)))
+        assert (options.release, options.assignment_interval_ms) == (Release(release), interval_ms)
+        assert ConsumerOptions(release=Release(release)).assignment_interval_ms == interval_ms
+
+
+SOUND = ConsumerGroup(
+    group_id="g",
+    epoch=5,
+    target_epoch=5,
+    members={
+        A: ConsumerMember(member_id=A, epoch=5, assigned=parts(0), assignment_epochs=dict.fromkeys(parts(0), 5)),
+        B: ConsumerMember(
+            member_id=B,
+            epoch=4,
+            state=MemberState.UNREVOKED_PARTITIONS,
+            assigned=parts(1),
+            revoking=parts(2),
+        ),
+    },
+    target={A: parts(0), B: parts(1)},
+)
+
+
+def changed(name: MemberId, **changes: Any) -> ConsumerGroup:
+    return SOUND.with_member(attrs.evolve(SOUND.members[name], **changes))
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        pytest.param(changed(B, assigned=parts(0, 1)), id="two are assigned the same partition"),
+        pytest.param(changed(B, revoking=parts(0)), id="one revokes what another is assigned"),
+        pytest.param(changed(B, assigned=parts(1, 2)), id="one is assigned what it revokes"),
+        pytest.param(attrs.evolve(SOUND, target_epoch=6), id="the target is of an epoch to come"),
+        pytest.param(attrs.evolve(SOUND, target={MemberId("c"): parts(3)}), id="the target names a stranger"),
+        pytest.param(changed(B, epoch=6), id="a member is in an epoch to come"),
+        pytest.param(changed(A, assignment_epochs=dict.fromkeys(parts(9), 5)), id="an epoch of a partition not held"),
+        pytest.param(
+            changed(A, assigned=parts(), assignment_epochs={}), id="a stable member holds less than its target"
+        ),
+        pytest.param(changed(A, assigned=parts(0, 3)), id="a stable member holds more than its target"),
+        pytest.param(attrs.evolve(SOUND, target={B: parts(1)}), id="a stable member holds what no target gives it"),
+        pytest.param(
+            attrs.evolve(changed(A, assigned=parts(3), assignment_epochs={}), epoch=6),
+            id="it holds another than its old target",
+        ),
+    ],
+)
+def test_each_broken_invariant_is_told_of(broken: ConsumerGroup) -> None:
+    with pytest.raises(AssertionError):
+        broken.check_invariants()
+
+
+def test_a_stable_member_may_hold_less_than_a_target_that_is_about_to_be_replaced() -> None:
+    """A changed subscription takes partitions away at once; the next target, which is due, knows of it."""
+    attrs.evolve(changed(A, assigned=parts(), assignment_epochs={}), epoch=6).check_invariants()
