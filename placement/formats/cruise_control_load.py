@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-import attrs
-
 from broker.cluster import BrokerTotals, BrokerView, ClusterView
 from broker.ids import BrokerId
 from broker.units import MIB, SIZE_BYTES_MAX
@@ -17,15 +15,6 @@ from placement.formats.documents import brief, folded, plain
 from placement.formats.parsed import RowCounts, first_few
 
 COUNT_MAX: Final = 2**40  # More replicas on one broker than any cluster has in all.
-
-
-@attrs.frozen(kw_only=True)
-class _Load:
-    broker: BrokerView
-    replica_count: int
-    leader_count: int
-    size_bytes: int | None
-    state: str
 
 
 def is_load(value: Any) -> bool:
@@ -38,62 +27,54 @@ def read_load(
     value: Any, place: str, row_counts: RowCounts, *, name: str, facts: tuple[tuple[str, str], ...] = ()
 ) -> ClusterView:
     """Return the cluster of one load object; unusable brokers are rejected in `row_counts`."""
-    loads: dict[int, _Load] = {}
+    loads: dict[int, dict[str, Any]] = {}
     for number, raw in enumerate(folded(value)["brokers"]):
-        fault, load = _load(folded(raw))
-        if load is not None and load.broker.id in loads:
-            fault = f"broker {load.broker.id} is already listed"
-        if fault or load is None:
+        item = folded(raw)
+        fault = _fault(item)
+        if fault is None and item["broker"] in loads:
+            fault = f"broker {item['broker']} is already listed"
+        if fault:
             row_counts.reject(f"{place}brokers[{number}]: {fault}", brief(raw))
             continue
-        loads[load.broker.id] = load
+        loads[item["broker"]] = item
         row_counts.rows_analysed += 1
-    ordered = [loads[identity] for identity in sorted(loads)]
-    sizes = [load.size_bytes for load in ordered]
-    unwell = [f"broker {load.broker.id} is {load.state}" for load in ordered if load.state not in ("", "ALIVE")]
+    ordered = [(BrokerId(identity), loads[identity]) for identity in sorted(loads)]
+    sizes = [None if item.get("diskmb") is None else round(item["diskmb"] * MIB) for _, item in ordered]
+    states = [(identity, plain(item.get("brokerstate"), 40) or "") for identity, item in ordered]
     return ClusterView(
         name=name,
         source=row_counts.source,
         format=row_counts.format,
-        brokers=tuple(load.broker for load in ordered),
+        brokers=tuple(
+            BrokerView(id=identity, rack=plain(item.get("rack")), host=plain(item.get("host")))
+            for identity, item in ordered
+        ),
         totals=BrokerTotals(
-            replica_count=[load.replica_count for load in ordered],
-            leader_count=[load.leader_count for load in ordered],
+            replica_count=[item["replicas"] for _, item in ordered],
+            leader_count=[item["leaders"] for _, item in ordered],
             size_bytes=None if None in sizes else sizes,
         ),
         partitions_complete=False,
         facts=facts,
-        notes=tuple(first_few(unwell)),
+        notes=tuple(
+            first_few([f"broker {identity} is {state}" for identity, state in states if state not in ("", "ALIVE")])
+        ),
     )
 
 
-def _load(item: dict[str, Any]) -> tuple[str | None, _Load | None]:
-    """Return the load of this broker, or why it cannot be used."""
+def _fault(item: dict[str, Any]) -> str | None:
+    """Return why this broker's load cannot be used, or None."""
     fault = (
         fault_of_number(item.get("broker"), "Broker")
         or fault_of_number(item.get("replicas"), "Replicas", high=COUNT_MAX)
         or fault_of_number(item.get("leaders"), "Leaders", high=COUNT_MAX)
     )
     if fault:
-        return fault, None
+        return fault
     if item["leaders"] > item["replicas"]:
-        return f"Leaders is {item['leaders']}, more than Replicas, {item['replicas']}", None
-    disk_mb = item.get("diskmb")
-    size_bytes = None
-    if disk_mb is not None:
-        if (
-            isinstance(disk_mb, bool)
-            or not isinstance(disk_mb, int | float)
-            or not 0 <= disk_mb <= SIZE_BYTES_MAX // MIB
-        ):
-            return f"DiskMB is {brief(disk_mb)[:40]}; allowed are numbers from 0 to {SIZE_BYTES_MAX // MIB}", None
-        size_bytes = round(disk_mb * MIB)
-    broker = BrokerView(id=BrokerId(item["broker"]), rack=plain(item.get("rack")), host=plain(item.get("host")))
-    state = plain(item.get("brokerstate"), 40) or ""
-    return None, _Load(
-        broker=broker,
-        replica_count=item["replicas"],
-        leader_count=item["leaders"],
-        size_bytes=size_bytes,
-        state=state,
-    )
+        return f"Leaders is {item['leaders']}, more than Replicas, {item['replicas']}"
+    disk_mb, most = item.get("diskmb"), SIZE_BYTES_MAX // MIB
+    is_number = isinstance(disk_mb, int | float) and not isinstance(disk_mb, bool)
+    if disk_mb is None or (is_number and 0 <= disk_mb <= most):
+        return None
+    return f"DiskMB is {brief(disk_mb)[:40]}; allowed are numbers from 0 to {most}"

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
-
-from broker.cli import run
-from replication.groups.cli import groups
 
 ALL_FOUR = ["t0", "t1", "t2", "t3"]
 FOUR: dict[str, Any] = {
@@ -24,25 +20,6 @@ BEFORE: dict[str, Any] = {
         {"member_id": "c2", "partitions": [{"topic": "t1", "partition": 0}, {"topic": "t2", "partition": 1}]},
     ],
 }
-
-
-@pytest.fixture
-def typed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Any:
-    """Run `groups assign` on a group, and on what was held if that is given."""
-
-    def run_it(spec: object, *arguments: str, before: object = None) -> tuple[int, str, str]:
-        path = tmp_path / "group.json"
-        path.write_text(spec if isinstance(spec, str) else json.dumps(spec), encoding="utf-8")
-        extra: list[str] = []
-        if before is not None:
-            held = tmp_path / "before.json"
-            held.write_text(before if isinstance(before, str) else json.dumps(before), encoding="utf-8")
-            extra = ["--previous", str(held)]
-        status = run(groups, "groups", ["assign", str(path), *arguments, *extra])
-        captured = capsys.readouterr()
-        return status, captured.out, captured.err
-
-    return run_it
 
 
 def test_an_assignment_is_shown_with_what_moved_and_why_and_the_best_that_could_be(typed: Any) -> None:
@@ -175,10 +152,10 @@ def test_racks_count_and_names_are_printed_escaped(typed: Any) -> None:
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ("[]", "group.json: not one JSON object; `brokerside groups assign --help` shows one (found '[]')"),
+        ("[]", "members.txt: not one JSON object; `brokerside groups assign --help` shows one (found '[]')"),
         (
             "# brokerside\n",
-            "group.json: not one JSON object; `brokerside groups assign --help` shows one (found '# brokerside\\n')",
+            "members.txt: not one JSON object; `brokerside groups assign --help` shows one (found '# brokerside\\n')",
         ),
         ({}, "group.json: topics is missing or no list"),
         ({"topics": [], "members": 3}, "group.json: members is missing or no list (found '3')"),

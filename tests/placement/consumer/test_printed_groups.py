@@ -8,8 +8,6 @@ from typing import Any
 
 import pytest
 
-from broker.cli import run
-from replication.groups.cli import groups
 from tests.placement.formats.samples import PRINTED
 
 VERBOSE = PRINTED / "groups-members-verbose.txt"
@@ -25,21 +23,6 @@ two words       c-3             /10.0.0.3       c               0               
 
 
 PAYMENTS = "eu-west-1.payments:0,1,2"
-
-
-@pytest.fixture
-def typed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Any:
-    """Run `groups assign` on a file, or on a text that is put into one."""
-
-    def run_it(given: Path | str, *arguments: str) -> tuple[int, str, str]:
-        path = given if isinstance(given, Path) else tmp_path / "members.txt"
-        if isinstance(given, str):
-            path.write_text(given, encoding="utf-8")
-        status = run(groups, "groups", ["assign", str(path), *arguments])
-        captured = capsys.readouterr()
-        return status, captured.out, captured.err
-
-    return run_it
 
 
 def test_each_group_of_a_printed_output_has_its_answer(typed: Any) -> None:

@@ -36,54 +36,49 @@ def facts(result: Sent) -> list[tuple[int, int, int, int]]:
     return [(batch.partition, batch.created_ms, batch.sent_ms, batch.record_count) for batch in result.batches]
 
 
-def test_a_batch_leaves_when_its_first_record_has_waited_for_linger() -> None:
-    result = sent(arrivals((0, 10), (3, 10), (6, 10)), linger_ms=DurationMs(5))
-    assert facts(result) == [(0, 0, 5, 2), (0, 6, 11, 1)]
-    assert result.waited_ms.tolist() == [5, 2, 5]
+FULL = SizeBytes(BATCH_OVERHEAD_BYTES + 30)
 
 
-def test_a_full_batch_does_not_wait() -> None:
-    size = SizeBytes(BATCH_OVERHEAD_BYTES + 30)
-    result = sent(arrivals((0, 10), (1, 20), (2, 10)), batch_size_bytes=size, linger_ms=DurationMs(50))
-    assert facts(result) == [(0, 0, 1, 2), (0, 2, 52, 1)]
-    assert result.batches[0].size_bytes == size
-
-
-def test_a_record_that_does_not_fit_closes_the_batch_and_begins_another() -> None:
-    size = SizeBytes(BATCH_OVERHEAD_BYTES + 30)
-    result = sent(arrivals((0, 20), (1, 20)), batch_size_bytes=size, linger_ms=DurationMs(50))
-    assert facts(result) == [(0, 0, 1, 1), (0, 1, 51, 1)]
-
-
-def test_a_record_larger_than_a_batch_has_one_of_its_own() -> None:
-    result = sent(arrivals((0, 500)), batch_size_bytes=SizeBytes(100), linger_ms=DurationMs(50))
-    assert facts(result) == [(0, 0, 0, 1)]
-
-
-def test_a_request_takes_the_waiting_batches_of_the_same_broker_along() -> None:
-    result = sent(arrivals((0, 10, 0), (3, 10, 1), (3, 10, 2)), leaders=(1, 1, 2), linger_ms=DurationMs(5))
-    assert facts(result) == [(0, 0, 5, 1), (1, 3, 5, 1), (2, 3, 8, 1)]
-    assert result.request_count == 2
-
-
-def test_a_request_is_no_larger_than_its_limit_but_takes_one_batch_always() -> None:
-    result = sent(
-        arrivals((0, 100, 0), (0, 100, 1)),
-        leaders=(1, 1),
-        linger_ms=DurationMs(0),
-        request_size_bytes_max=SizeBytes(50),
-    )
-    assert (facts(result), result.request_count) == ([(0, 0, 0, 1), (1, 0, 0, 1)], 2)
-
-
-def test_batches_wait_while_as_many_requests_as_allowed_are_on_their_way() -> None:
-    result = sent(
-        arrivals((0, 10), (1, 10), (2, 10)),
-        linger_ms=DurationMs(0),
-        in_flight_count_max=1,
-        round_trip_ms=DurationMs(10),
-    )
-    assert facts(result) == [(0, 0, 0, 1), (0, 1, 10, 2)]
+@pytest.mark.parametrize(
+    ("records", "named", "expected"),
+    [
+        ([(0, 10), (3, 10), (6, 10)], {"linger_ms": 5}, [(0, 0, 5, 2), (0, 6, 11, 1)]),
+        ([(0, 10), (1, 20), (2, 10)], {"linger_ms": 50, "batch_size_bytes": FULL}, [(0, 0, 1, 2), (0, 2, 52, 1)]),
+        ([(0, 20), (1, 20)], {"linger_ms": 50, "batch_size_bytes": FULL}, [(0, 0, 1, 1), (0, 1, 51, 1)]),
+        ([(0, 500)], {"linger_ms": 50, "batch_size_bytes": SizeBytes(100)}, [(0, 0, 0, 1)]),
+        (
+            [(0, 10, 0), (3, 10, 1), (3, 10, 2)],
+            {"linger_ms": 5, "leaders": (1, 1, 2)},
+            [(0, 0, 5, 1), (1, 3, 5, 1), (2, 3, 8, 1)],
+        ),
+        (
+            [(0, 100, 0), (0, 100, 1)],
+            {"linger_ms": 0, "leaders": (1, 1), "request_size_bytes_max": SizeBytes(50)},
+            [(0, 0, 0, 1), (1, 0, 0, 1)],
+        ),
+        (
+            [(0, 10), (1, 10), (2, 10)],
+            {"linger_ms": 0, "in_flight_count_max": 1, "round_trip_ms": DurationMs(10)},
+            [(0, 0, 0, 1), (0, 1, 10, 2)],
+        ),
+    ],
+    ids=[
+        "a batch leaves when its first record has waited for linger.ms",
+        "a full batch does not wait",
+        "a record that does not fit closes the batch and begins another",
+        "a record larger than a batch has one of its own",
+        "a request takes the waiting batches of the same broker along",
+        "a request is no larger than its limit, but takes one batch always",
+        "batches wait while as many requests as allowed are on their way",
+    ],
+)
+def test_when_batches_close_and_leave(
+    records: list[tuple[int, int]], named: dict[str, Any], expected: list[tuple[int, int, int, int]]
+) -> None:
+    result = sent(arrivals(*records), **named)
+    assert facts(result) == expected
+    assert result.request_count == min(len(records), 2)
+    assert result.waited_ms.max() == max(left - created for _, created, left, _ in expected)
 
 
 def test_the_example_of_the_module_holds() -> None:
@@ -94,10 +89,9 @@ def test_the_example_of_the_module_holds() -> None:
     assert [batch.record_count for batch in sticky.batches] == [100]
 
 
-@pytest.mark.parametrize("linger_ms", [0, 5, 50])
-def test_sticky_and_adaptive_partitioning_make_fewer_and_larger_batches_than_round_robin(linger_ms: int) -> None:
+def test_sticky_and_adaptive_partitioning_make_fewer_and_larger_batches_than_round_robin() -> None:
     stream = arrivals(*((time, 100) for time in range(2000) for _ in range(2)))
-    named: dict[str, Any] = {"leaders": (1, 2, 3) * 4, "linger_ms": DurationMs(linger_ms)}
+    named: dict[str, Any] = {"leaders": (1, 2, 3) * 4, "linger_ms": DurationMs(5)}
     dealt = sent(stream, **named)
     sticky = sent(stream, by=StickyPartitioner(SplitMix64(1)), **named)
     adaptive = sent(stream, by=AdaptivePartitioner(SplitMix64(1), SizeBytes(16384)), **named)
