@@ -117,10 +117,8 @@ class CodecStats:
 
     def merge(self, other: CodecStats) -> None:
         """Add the counts of `other`."""
-        self.batch_count += other.batch_count
-        self.record_count += other.record_count
-        self.stored_size_bytes += other.stored_size_bytes
-        self.unpacked_size_bytes += other.unpacked_size_bytes
+        for each in attrs.fields(CodecStats):
+            setattr(self, each.name, getattr(self, each.name) + getattr(other, each.name))
 
 
 def _classes() -> Int64Array:
@@ -267,25 +265,8 @@ class SegmentStats:
 
 
 CONTROL_KEY_BYTES: Final = 4
-_SUMS: Final = (
-    "size_bytes",
-    "batch_count",
-    "record_count",
-    "null_key_count",
-    "tombstone_count",
-    "key_size_bytes",
-    "value_size_bytes",
-    "header_count",
-    "batch_size_classes",
-    "batch_record_classes",
-    "no_timestamp_count",
-    "late_count",
-    "transactional_batch_count",
-    "commit_count",
-    "abort_count",
-    "other_control_count",
-    "damage_count",
-    "damaged_size_bytes",
+_SUMS: Final = tuple(
+    each.name for each in attrs.fields(SegmentStats) if each.name.endswith(("_bytes", "_count", "_classes"))
 )
 _MAXIMA: Final = ("batch_size_bytes_max", "batch_record_count_max", "lateness_ms_max")
 _EXTREMES: Final = {"first_offset": min, "last_offset": max, "timestamp_min": min, "timestamp_max": max}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from broker.config import Scope, lookup
+from broker.config import Scope, Settings, lookup
 from broker.errors import UsageError
 from broker.releases import Release
 from log.log_config import NAMES, LogConfig
@@ -44,5 +44,6 @@ def test_a_value_of_another_type_is_refused_by_name(name: str, value: object, wa
 def test_every_default_is_that_of_the_settings_of_its_release() -> None:
     for release in ("3.9", "4.0", "4.1", "4.2", "4.3"):
         defaults = LogConfig(release=Release(release))
+        assert LogConfig.of(Settings.of(Scope.TOPIC, {}, release=Release(release))) == defaults
         for name, field in NAMES.items():
             assert getattr(defaults, field) == lookup(name, Scope.TOPIC, Release(release)).default, (release, name)

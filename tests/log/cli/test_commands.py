@@ -495,6 +495,12 @@ def test_two_directories_of_one_name_are_refused_before_anything_is_copied(parti
     assert found.err == "brokerside log: topic-0: two directories have this name, and their copies would be one\n"
 
 
+def test_only_the_topics_that_are_named_are_reworked(partition: Path, tmp_path: Path) -> None:
+    shutil.copytree(partition, partition.parent / "other-0")
+    assert answer("recover", partition.parent, "--topic", "other", "--out", tmp_path / "out").status == 0
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["other-0"]
+
+
 def test_a_directory_that_is_not_in_use_is_not_reworked(partition: Path, tmp_path: Path) -> None:
     deleted = partition.rename(partition.with_name(f"topic-0.{'0a' * 16}-delete"))
     found = answer("recover", deleted, "--out", tmp_path / "out")

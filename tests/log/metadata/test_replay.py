@@ -178,6 +178,7 @@ def test_a_log_whose_beginning_is_gone_begins_with_the_earliest_snapshot_that_re
     image = image_of(*files)
     assert sorted(image.brokers) == [1, 2, 3, 4]
     assert image.offset == 3
+    assert arrange(files[:2]).start is files[1]
     with pytest.raises(InputError) as refusal:
         arrange([tail])
     assert str(refusal.value) == (

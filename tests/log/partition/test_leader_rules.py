@@ -292,8 +292,8 @@ def test_records_without_a_time_have_no_largest_one_and_belong_to_no_offset(magi
 
 
 def test_an_append_of_nothing_tells_no_time_and_no_offset() -> None:
-    info = append_to(opened(), batch()[:-1])
-    assert (info.max_timestamp, info.first_offset, info.last_offset) == (TimestampOffset(-1, -1), -1, -1)
+    for info in (append_to(opened(), batch()[:-1]), opened().append_as_follower(batch()[:-1], now_ms=NOW)):
+        assert (info.max_timestamp, info.first_offset, info.last_offset) == (TimestampOffset(-1, -1), -1, -1)
 
 
 def test_a_batch_that_grows_above_the_limit_as_the_log_stores_it_is_refused() -> None:
