@@ -17,15 +17,12 @@ from __future__ import annotations
 
 import argparse
 import random
-import statistics
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
-from pathlib import Path
 from types import SimpleNamespace
-from typing import Final
+from typing import Any, Final
 
 import attrs
 import numpy as np
@@ -38,8 +35,8 @@ from placement.consumer.registry import load_assignor
 from placement.consumer.sticky.assignor import StickyAssignor
 from placement.consumer.topic_ids import id_text
 from tests.benchmarks.report import describe_machine, show
-from tests.kafka.assignor_jvm import AssignorJvm
-from tests.kafka.jvm import KafkaUnavailableError
+from tests.benchmarks.rounds import Took, in_turn, java_took, kafka_or_none, process_cpu
+from tests.kafka.jvm import KafkaJvm
 
 MEMBER_COUNT: Final = 2_000
 TOPIC_COUNT: Final = 1_000
@@ -132,39 +129,25 @@ def main() -> int:
     options = parser.parse_args()
     works = [work for work in WORKS if work.name.startswith(options.only or "")]
     with ExitStack() as stack:
-        kafka = _start_kafka(stack)
-        rows = []
-        for work in works:
-            rows.append(measure(work, kafka, options.rounds))
-            print(*rows[-1].values(), file=sys.stderr)
+        kafka = kafka_or_none(stack)
+        rows = [measure(work, kafka, options.rounds) for work in works]
     title = "median CPU ms of one call"
     show(title, describe_machine("numpy", "numba", "kafka-python"), rows, as_json=options.json)
     return 0
 
 
-def _start_kafka(stack: ExitStack) -> AssignorJvm | None:
-    try:
-        return stack.enter_context(AssignorJvm.start(Path(stack.enter_context(tempfile.TemporaryDirectory()))))
-    except KafkaUnavailableError as missing:
-        print(f"Kafka's own classes cannot be run here ({missing}); ours alone follows.", file=sys.stderr)
-        return None
-
-
-def measure(work: Work, kafka: AssignorJvm | None, rounds: int) -> dict[str, object]:
+def measure(work: Work, kafka: KafkaJvm | None, rounds: int) -> dict[str, object]:
     """Return one row of the table: medians over `rounds`, after one call that is not counted."""
     group = work.make()
-    our_cpu_ns(work.assignor, group)
-    ours, theirs = [], []
+    contestants = {"ours": lambda: our_call(work)}
     if kafka is not None:
-        kafka.begin(work.assignor)
-    for _ in range(rounds):
-        # A new group, so that nothing that was worked out of it before is at hand.
-        ours.append(our_cpu_ns(work.assignor, work.make()))
-        if kafka is not None:
-            theirs += kafka.cpu_ns(group, 1)
-    kafka_ms = statistics.median(theirs) / 1e6 if theirs else None
-    ours_ms = statistics.median(ours) / 1e6
-    python_ns = kafka_python_cpu_ns(work, group)
+        asked = {"assignor": work.assignor, **({"served": True} if work.assignor == "uniform" else {})}
+        kafka.call("assignor_time", **asked, steps=[step_of(group, work.assignor)])
+        # The group stays with the other side, which makes new objects of it for each call.
+        contestants["Kafka"] = lambda: java_took(kafka.call("assignor_time", **asked))
+    found = in_turn(contestants, rounds, work.name)
+    milliseconds = {name: 1e3 / medians.cpu_rate for name, medians in found.items()}
+    ours_ms, kafka_ms, python_ns = milliseconds["ours"], milliseconds.get("Kafka"), kafka_python_cpu_ns(work, group)
     return {
         "assignor": work.name,
         "ours ms": round(ours_ms, 1),
@@ -175,12 +158,36 @@ def measure(work: Work, kafka: AssignorJvm | None, rounds: int) -> dict[str, obj
     }
 
 
-def our_cpu_ns(assignor: str, group: Group) -> int:
-    """Return the CPU nanoseconds of one call, the result discarded."""
-    policy = load_assignor(assignor)
-    begin = time.thread_time_ns()
-    policy.assign(group, SplitMix64(0))
-    return time.thread_time_ns() - begin
+def our_call(work: Work) -> Took:
+    """Measure one call on a new group, so that nothing that was worked out of it before is at hand."""
+    policy, group = load_assignor(work.assignor), work.make()
+    return process_cpu(lambda: policy.assign(group, SplitMix64(0)))
+
+
+def step_of(group: Group, assignor: str) -> dict[str, Any]:
+    """Return the group as a step of a golden case."""
+    counts, numbers = group.partition_counts.tolist(), group.owned_numbers
+    starts = group.owned_topics.starts.tolist()
+    members = []
+    for place, member in enumerate(group.members):
+        topics = group.owned_topics.row(place).tolist()
+        owned = [
+            [group.topics[t], n]
+            for t, n in zip(topics, numbers[starts[place] : starts[place + 1]].tolist(), strict=True)
+        ]
+        generation = int(group.generations[place])
+        members.append(
+            {
+                "id": member,
+                "topics": [group.topics[topic] for topic in group.subscribed.row(place).tolist()],
+                "assignment": [],
+                "generation": generation,
+                "owned": owned if assignor == "cooperative-sticky" else [],
+                "user_data": {"partitions": owned, "generation": generation} if "sticky" in assignor else None,
+            }
+        )
+    sizes = zip(group.topics, counts, strict=True)
+    return {"topics": [{"id": name, "name": name, "partitions": count} for name, count in sizes], "members": members}
 
 
 def kafka_python_cpu_ns(work: Work, group: Group) -> int | None:

@@ -1,8 +1,8 @@
 """How many replicas a CPU-second of the fleet job places, counts and measures; DuckDB and Polars beside it.
 
-`python -m tests.benchmarks.fleet engines` makes clusters of 100 brokers and 200 topics of 50 partitions, factor 3 (no
+`python -m tests.benchmarks.fleet` makes clusters of 100 brokers and 200 topics of 50 partitions, factor 3 (no
 multiple of the brokers, or round robin would come out even by itself), of 30, 100 and 300 million replicas;
-`--replicas 1B` is a billion. No row per replica exists anywhere in the Spark job.
+`--millions 1000` is a billion. No row per replica exists anywhere in the Spark job.
 
 What is timed is the whole job without topics: a row per broker and the measures of each cluster over its
 brokers, on disk as Parquet, and with them facts, ranks and pairs of brokers. CPU seconds are those of the JVM and all
@@ -11,17 +11,12 @@ this process, are charged what it uses, and write counts per broker and six figu
 start index and shift of every topic as an input table, made outside the timing, which the Spark job draws
 itself; their measures must come out equal. Figures are medians of the rounds; memory is the most that was
 seen at once, every fifth of a second: of JVM and workers, or of this process beyond what it held before.
-
-`python -m tests.benchmarks.fleet tail` makes fleets of clusters of 3 brokers and 20 partitions, from the recipe to the
-written page, and shows what cannot be shared out: the driver (ranking, reading, drawing), the JVM, the workers.
-
-`python -m tests.benchmarks.fleet topics` makes, places, counts and writes clusters with their topics in this process,
-and one cluster of a million partitions: CPU milliseconds. Run it on two trees to compare them.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import functools
 import os
 import resource
@@ -44,17 +39,12 @@ from spark_analysis.engines import SparkEngine
 from spark_analysis.fleet.generate import Fleet, make_clusters
 from spark_analysis.fleet.place import classic_starts, placer_random
 from spark_analysis.fleet.reading import load_recipe
-from spark_analysis.fleet.recipe import RackPlan, Recipe, Shape, Span, TopicPlan
+from spark_analysis.fleet.recipe import Recipe
 from spark_analysis.jobs import analyse_fleet
-from spark_analysis.report.load import load_report
-from spark_analysis.report.model import RunInfo
-from spark_analysis.report.write import write_for_programs, write_page
 from spark_analysis.session.progress import progress
 from spark_analysis.session.spark_session import spark_session
 from spark_analysis.tables import schemas
-from spark_analysis.tables.write import COUNT_FOLDER, read_table
-from spark_analysis.tasks import fleet_task
-from tests.benchmarks.process_tree import jvm_of, process_cpu_seconds, tree_cpu_seconds, tree_memory_bytes
+from spark_analysis.tables.write import read_table
 from tests.benchmarks.report import describe_machine, show
 
 REPLICAS_PER_CLUSTER = 30_000
@@ -62,7 +52,7 @@ BROKERS, PARTITIONS = 100, 50
 COLUMNS = ("total", "min", "max", "stdev", "gini", "moves")
 QUIET = functools.partial(progress, quiet=True)
 WARM_UP_ROUNDS = 3
-CLUSTERS = 60
+TICKS = os.sysconf("SC_CLK_TCK")
 
 
 @attrs.frozen
@@ -111,11 +101,42 @@ def measured(work: Callable[[], Any], account: Account) -> Cost:
     return Cost(*cost, max(seen))
 
 
-def run_spark(spark: SparkSession, recipe: Recipe, out: Path, *, by_topic: bool = False) -> None:
+def processes_below(root: int) -> dict[int, list[str]]:
+    """The fields of /proc/PID/stat, from the state on, of a process and all below it."""
+    stats: dict[int, list[str]] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            # A process may end while we look.
+            with contextlib.suppress(OSError):
+                stats[int(entry.name)] = (entry / "stat").read_text().rsplit(")", 1)[1].split()
+    below = {root: stats[root]}
+    grown = True
+    while grown:
+        more = {pid: stat for pid, stat in stats.items() if int(stat[1]) in below and pid not in below}
+        below |= more
+        grown = bool(more)
+    return below
+
+
+def tree_cpu_seconds(root: int) -> float:
+    """CPU of a process and everything below it; children that ended are in their parent's account."""
+    return sum(sum(map(int, stat[11:15])) for stat in processes_below(root).values()) / TICKS
+
+
+def tree_memory_bytes(root: int) -> int:
+    """Resident memory of a process and everything below it; pages that they share count for each."""
+    return sum(int(stat[21]) for stat in processes_below(root).values()) * os.sysconf("SC_PAGE_SIZE")
+
+
+def jvm_of(root: int) -> int:
+    """The one JVM among the processes that a process started."""
+    (jvm,) = [pid for pid in processes_below(root) if Path(f"/proc/{pid}/comm").read_text().strip() == "java"]
+    return jvm
+
+
+def run_spark(spark: SparkSession, recipe: Recipe, out: Path) -> None:
     """The fleet job as `brokerside fleet` runs it, without what only the report asks for: pairs of brokers."""
-    analyse_fleet(
-        SparkEngine(spark), recipe, out, progress=QUIET, overwrite=True, by_topic=by_topic, shown_in_full_max=0
-    )
+    analyse_fleet(SparkEngine(spark), recipe, out, progress=QUIET, overwrite=True, by_topic=False, shown_in_full_max=0)
 
 
 def draws(recipe: Recipe) -> pa.Table:
@@ -272,87 +293,15 @@ def engines(rounds: int, sizes_millions: list[int]) -> list[dict[str, object]]:
     return rows
 
 
-def tail(cluster_counts: list[int]) -> list[dict[str, object]]:
-    """Make fleets of clusters of 3 brokers, with tables and page, after one that warms the session."""
-    rows: list[dict[str, object]] = []
-    with tempfile.TemporaryDirectory() as name, spark_session(app_name="tail", master="local[2]") as spark:
-        for number in (8_000, *cluster_counts):
-            out, jvm = Path(name) / str(number), jvm_of(os.getpid())
-            before = process_cpu_seconds(jvm), tree_cpu_seconds(jvm)
-            work = functools.partial(small_clusters, spark, number, out)
-            cost = measured(work, Account(own_cpu_seconds, own_memory_bytes))
-            jvm_s, tree_s = process_cpu_seconds(jvm) - before[0], tree_cpu_seconds(jvm) - before[1]
-            rows.append(
-                {
-                    "clusters": number,
-                    "driver CPU s": round(cost.cpu_seconds, 2),
-                    "JVM CPU s": round(jvm_s, 2),
-                    "workers CPU s": round(tree_s - jvm_s, 2),
-                    "driver GB": round(cost.memory_bytes / 1e9, 2),
-                    "page MB": round((out / "report.html").stat().st_size / 1e6, 1),
-                }
-            )
-    return rows[1:]
-
-
-def small_clusters(spark: SparkSession, cluster_count: int, out: Path) -> None:
-    """Make a fleet of clusters of 3 brokers, its tables, its page and the files for programs."""
-    topics = TopicPlan(Span(4, 4), (5,), ((3, 1),))
-    shape = Shape(name="3 brokers", brokers=Span(3, 3), racks=RackPlan(()), topics=topics)
-    recipe = Recipe(name="small clusters", cluster_count=cluster_count, seed=1, shapes=(shape,))
-    run_spark(spark, recipe, out, by_topic=True)
-    info = RunInfo(kind="fleet", title="small clusters", command="benchmark", version="0")
-    loaded = load_report(out, info)
-    write_page(out, loaded)
-    write_for_programs(out, loaded)
-
-
-def topics(rounds: int) -> list[dict[str, object]]:
-    """Make, place, count and write clusters with topics in this process, and one of a million partitions."""
-    rows = []
-    for recipe, fenced, brokers in (
-        ("demo", 0.0, None),
-        ("uneven-racks", 0.0, None),
-        ("uneven-racks", 0.05, None),
-        ("three-hundred-million", 0.0, None),
-        ("uneven-racks", 0.0, 100_000),
-    ):
-        loaded = load_recipe(recipe)
-        shapes = tuple(attrs.evolve(one, fenced=fenced) for one in loaded.shapes)
-        if brokers is not None:  # One cluster of so many topics of ten partitions.
-            shapes = (attrs.evolve(shapes[0], topics=TopicPlan(Span(brokers, brokers), (10,), ((3, 1),))),)
-        loaded, count = attrs.evolve(loaded, shapes=shapes), CLUSTERS if brokers is None else 1
-        times = [own_cost(loaded, count) for _ in range(rounds + 1)]
-        name = f"{recipe}, {fenced:.0%} fenced" + ("" if brokers is None else f", {brokers:,} topics")
-        rows.append({"clusters": count, "of": name, "CPU ms": round(1e3 * statistics.median(times[1:]), 1)})
-    return rows
-
-
-def own_cost(recipe: Recipe, cluster_count: int) -> float:
-    """CPU seconds of one task of a fleet."""
-    with tempfile.TemporaryDirectory() as name:
-        for folder in (*(table.name for table in (*schemas.TABLES, *schemas.WORK)), COUNT_FOLDER):
-            (Path(name) / folder).mkdir()
-        task = fleet_task(Fleet.of(recipe), Path(name))
-        started = time.process_time()
-        task(range(cluster_count), "00000")
-        return time.process_time() - started
-
-
 def main() -> None:
     """Run what the arguments ask for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("part", choices=("engines", "tail", "topics"))
-    parser.add_argument("--millions", type=int, nargs="+", default=[30, 100, 300], help="replicas of the engines")
-    parser.add_argument("--clusters", type=int, nargs="+", default=[1_000, 10_000, 100_000], help="of the tail")
+    parser.add_argument("--millions", type=int, nargs="+", default=[30, 100, 300], help="replicas")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    if options.part == "engines":
-        rows = engines(options.rounds, options.millions)
-    else:
-        rows = tail(options.clusters) if options.part == "tail" else topics(options.rounds)
-    show(f"Fleets: {options.part}", describe_machine("numpy", "pyarrow", "pyspark"), rows, as_json=options.json)
+    rows = engines(options.rounds, options.millions)
+    show("Fleets", describe_machine("numpy", "pyarrow", "pyspark"), rows, as_json=options.json)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """How fast a log is, beside Kafka's own classes, aiokafka and kafka-python: everything in one table.
 
-    python -m tests.benchmarks.log [--size 1GiB] [--rounds 3] [--only scan] [--folder DIR] [--json | --markdown]
+    python -m tests.benchmarks.log [--size 1GiB] [--rounds 3] [--only scan] [--folder DIR] [--json]
 
 Parts: scan (every checksum, every record in columns; peak memory), append (encoding and appending), recovery,
 lookup, compaction (1 million records, 100 thousand keys). Records have 100 bytes or 1 KiB, in batches of 100; `--size`
@@ -15,12 +15,12 @@ Left out: the disk; files stay in the page cache. `--folder /dev/shm` keeps the 
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
 import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Final
 
@@ -37,9 +37,8 @@ from tests.benchmarks.log_lookup import lookup_lines
 from tests.benchmarks.log_recovery import recovery_lines
 from tests.benchmarks.log_scan import scan_lines
 from tests.benchmarks.report import describe_machine
-from tests.benchmarks.rounds import Line, Took, in_turn, say
-from tests.kafka.jvm import KafkaUnavailableError
-from tests.kafka.log_jvm import KafkaLogs
+from tests.benchmarks.rounds import Line, Took, in_turn, kafka_or_none, say
+from tests.kafka.jvm import KafkaJvm
 
 PARTS: Final = ("scan", "append", "recovery", "lookup", "compaction")
 RECORD_COUNT: Final = 1_000_000
@@ -56,7 +55,7 @@ class Work:
     size_bytes: int
     rounds: int
     folder: Path
-    kafka: KafkaLogs | None
+    kafka: KafkaJvm | None
 
 
 def main() -> int:
@@ -66,38 +65,18 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=3, help="measured rounds (default: %(default)s)")
     parser.add_argument("--only", action="append", choices=PARTS, help="a part; may be given again (default: all)")
     parser.add_argument("--folder", type=Path, help="where files are written (default: the system's)")
-    how = parser.add_mutually_exclusive_group()
-    how.add_argument("--json", action="store_true", help="print one JSON document")
-    how.add_argument("--markdown", action="store_true", help="print a table for a README")
+    parser.add_argument("--json", action="store_true", help="print one JSON document")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory(dir=options.folder, prefix="log-") as name, started_kafka(Path(name)) as kafka:
-        work = Work(
-            parts=options.only or PARTS,
-            size_bytes=options.size,
-            rounds=options.rounds,
-            folder=Path(name),
-            kafka=kafka,
-        )
+    with ExitStack() as stack:
+        name = stack.enter_context(tempfile.TemporaryDirectory(dir=options.folder, prefix="log-"))
+        kafka = kafka_or_none(stack)
+        parts = options.only or PARTS
+        work = Work(parts=parts, size_bytes=options.size, rounds=options.rounds, folder=Path(name), kafka=kafka)
         lines = list(measured_lines(work))
     machine = describe_machine(*PACKAGES)
     title = f"The log: {format_size(options.size)} of records in batches of 100, medians of {options.rounds} rounds"
-    printer = print_json if options.json else print_markdown if options.markdown else print_table
-    printer(title, machine, lines)
+    (print_json if options.json else print_table)(title, machine, lines)
     return 0
-
-
-@contextlib.contextmanager
-def started_kafka(folder: Path) -> Iterator[KafkaLogs | None]:
-    """Start Java; give None, and say why, where it cannot be had."""
-    say("starting Java")
-    try:
-        kafka = KafkaLogs.start(folder / "build")
-    except KafkaUnavailableError as reason:
-        say(f"without Kafka's own classes: {reason}")
-        yield None
-        return
-    with kafka:
-        yield kafka
 
 
 def measured_lines(work: Work) -> Iterator[Line]:
@@ -138,13 +117,10 @@ def compaction_line(codec: Codec, work: Work) -> Line:
     say(f"compaction, {codec.label}: writing {RECORD_COUNT:,} records")
     log_compaction.write_log(folder / "prepared", codec, RECORD_COUNT, KEY_COUNT)
 
-    def ours() -> Took:
-        measured = log_compaction.clean_copy(folder / "prepared", folder / "copy")
-        return Took(RECORD_COUNT, measured.wall_s, measured.cpu_s)
-
-    contestants: dict[str, Callable[[], Took]] = {"ours": ours}
-    if work.kafka is not None:
-        contestants["Java"] = lambda: clean_java(work.kafka, folder)
+    contestants = {"ours": lambda: log_compaction.clean_copy(folder / "prepared", folder / "copy")}
+    kafka = work.kafka
+    if kafka is not None:
+        contestants["Java"] = lambda: clean_java(kafka, folder)
     found = in_turn(contestants, work.rounds, f"compaction, {codec.label}")
     shutil.rmtree(folder)
     return Line(
@@ -157,12 +133,11 @@ def compaction_line(codec: Codec, work: Work) -> Line:
     )
 
 
-def clean_java(kafka: KafkaLogs | None, folder: Path) -> Took:
+def clean_java(kafka: KafkaJvm, folder: Path) -> Took:
     """Let Kafka clean a copy of the log; its rate, too, goes by the records of the log."""
-    assert kafka is not None
     config = {"cleanup.policy": "compact", "segment.bytes": log_compaction.CONFIG.segment_size_bytes}
-    times = java_log.clean(kafka, folder / "prepared" / log_compaction.DIRECTORY, config, scratch=folder, repeats=1)
-    return Took(RECORD_COUNT, times.wall_seconds, times.cpu_seconds)
+    times = java_log.clean(kafka, folder / "prepared" / log_compaction.DIRECTORY, config, scratch=folder)
+    return attrs.evolve(times, count=RECORD_COUNT)
 
 
 def print_table(title: str, machine: dict[str, str], lines: Sequence[Line]) -> None:
@@ -174,14 +149,6 @@ def print_table(title: str, machine: dict[str, str], lines: Sequence[Line]) -> N
     console = Console(width=200)
     console.print(title, table, *(f"{line.what}, {line.case}: {line.bound}" for line in lines), sep="\n")
     console.print(", ".join(f"{name} {value}" for name, value in machine.items()), highlight=False)
-
-
-def print_markdown(title: str, machine: dict[str, str], lines: Sequence[Line]) -> None:
-    """Print a table for a README."""
-    rows = [{**line.row(), "what bounds ours": line.bound} for line in lines]
-    print(f"{title}. {', '.join(f'{name} {value}' for name, value in machine.items())}.\n")
-    for row in (list(rows[0]), ["---"] * len(rows[0]), *(list(map(cell, each.values())) for each in rows)):
-        print(f"| {' | '.join(row)} |")
 
 
 def print_json(title: str, machine: dict[str, str], lines: Sequence[Line]) -> None:

@@ -35,7 +35,7 @@ from tests.benchmarks.log_files import (
     write_segment_file,
 )
 from tests.benchmarks.rounds import Line, Took, in_turn, measured
-from tests.kafka.log_jvm import KafkaLogs
+from tests.kafka.jvm import KafkaJvm
 
 SAMPLE_BYTES_MAX: Final = 64 * MIB
 RUNS_A_TURN: Final = 3  # Runs are short.
@@ -46,7 +46,7 @@ BOUNDS: Final = {
 }
 
 
-def append_lines(case: Case, kafka: KafkaLogs | None, rounds: int, size_bytes: int, folder: Path) -> list[Line]:
+def append_lines(case: Case, kafka: KafkaJvm | None, rounds: int, size_bytes: int, folder: Path) -> list[Line]:
     """Return the line of one case; files are written below `folder`."""
     with tempfile.TemporaryDirectory(prefix="append-", dir=folder) as name:
         folder = Path(name)
@@ -71,7 +71,7 @@ def append_lines(case: Case, kafka: KafkaLogs | None, rounds: int, size_bytes: i
     ]
 
 
-def append_java(kafka: KafkaLogs, sample: CaseFile, codec: Codec) -> Took:
+def append_java(kafka: KafkaJvm, sample: CaseFile, codec: Codec) -> Took:
     """Let Kafka encode and append the sample's records."""
     batch_size_bytes = sample.size_bytes * RECORDS_PER_BATCH // sample.record_count
     return java_log.encode_and_append(
@@ -82,7 +82,7 @@ def append_java(kafka: KafkaLogs, sample: CaseFile, codec: Codec) -> Took:
         batch_records=RECORDS_PER_BATCH,
         batches_at_once=max(1, RUN_BYTES // batch_size_bytes),
         repeats=RUNS_A_TURN,
-    ).took()
+    )
 
 
 def repeated(case: Case, chunks: Sequence[PlainColumns], folder: Path) -> Took:

@@ -7,22 +7,21 @@ round cleans a fresh copy, in one pass with a map of 128 MiB. Files are not sync
 from __future__ import annotations
 
 import shutil
-import time
 from pathlib import Path
 from typing import Final
 
-import attrs
 import numpy as np
 
 from broker.ids import LeaderEpoch, Offset
 from broker.units import MIB, TimeMs
 from log.batches.build import BatchSpec, build_batch
 from log.codecs.compression import Codec
-from log.compaction import Cleaned, clean, log_to_clean
+from log.compaction import clean, log_to_clean
 from log.log_config import LogConfig
 from log.partition.partition_log import PartitionLog
 from log.record import Record
 from log.storage import FileStorage, SyncPolicy
+from tests.benchmarks.rounds import Took, measured
 
 DIRECTORY: Final = "topic-0"
 BATCH_RECORD_COUNT: Final = 100
@@ -31,15 +30,6 @@ START_MS: Final = 1_700_000_000_000
 SEED: Final = 20_241_025
 WORDS: Final = ("alpha", "bravo", "charlie", "delta", "echo", "foxtrot", "golf", "hotel", "india", "juliet", "kilo")
 CONFIG: Final = LogConfig.parse({"cleanup.policy": "compact", "segment.bytes": 16 * MIB})
-
-
-@attrs.frozen(kw_only=True)
-class Round:
-    """What one pass took, and what it did."""
-
-    wall_s: float
-    cpu_s: float
-    cleaned: Cleaned
 
 
 def write_log(folder: Path, codec: Codec, record_count: int, key_count: int) -> None:
@@ -68,18 +58,22 @@ def write_log(folder: Path, codec: Codec, record_count: int, key_count: int) -> 
     log.close(now_ms=TimeMs(START_MS))
 
 
-def clean_copy(prepared: Path, copy: Path) -> Round:
-    """Clean a copy of the log and return what that took."""
+def clean_copy(prepared: Path, copy: Path) -> Took:
+    """Clean a copy of the log and return what that took; its rate goes by the records of the log."""
     shutil.copytree(prepared, copy)
     log = open_log(copy)
     log.update_high_watermark(log.log_end_offset)
     target = log_to_clean(log, None, now_ms=TimeMs(START_MS))
-    wall_s, cpu_s = time.perf_counter(), time.thread_time()
-    cleaned = clean(target, now_ms=TimeMs(START_MS))
-    measured = Round(wall_s=time.perf_counter() - wall_s, cpu_s=time.thread_time() - cpu_s, cleaned=cleaned)
+    record_count = int(log.log_end_offset)
+
+    def run() -> int:
+        clean(target, now_ms=TimeMs(START_MS))
+        return record_count
+
+    took = measured(run)
     log.close(now_ms=TimeMs(START_MS))
     shutil.rmtree(copy)
-    return measured
+    return took
 
 
 def open_log(folder: Path) -> PartitionLog:

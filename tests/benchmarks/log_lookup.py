@@ -18,7 +18,7 @@ from tests.benchmarks import java_log
 from tests.benchmarks.log_files import FIRST_TIMESTAMP, CaseFile
 from tests.benchmarks.log_recovery import opened, recover_ours
 from tests.benchmarks.rounds import Line, Took, in_turn, measured
-from tests.kafka.log_jvm import KafkaLogs
+from tests.kafka.jvm import KafkaJvm
 
 INDEX_TARGET_COUNT: Final = 1_000_000
 BATCH_TARGET_COUNT: Final = 200_000
@@ -31,7 +31,7 @@ NAMES: Final[Mapping[java_log.LookUp, str]] = {
 }
 
 
-def lookup_lines(file: CaseFile, kafka: KafkaLogs | None, rounds: int) -> list[Line]:
+def lookup_lines(file: CaseFile, kafka: KafkaJvm | None, rounds: int) -> list[Line]:
     """Return the lines of all look-ups in one file, whose indexes are made first."""
     recover_ours(file)
     segment = opened(file)
@@ -40,16 +40,14 @@ def lookup_lines(file: CaseFile, kafka: KafkaLogs | None, rounds: int) -> list[L
     return lines
 
 
-def _line(
-    by: java_log.LookUp, name: str, segment: Segment, file: CaseFile, turns: tuple[KafkaLogs | None, int]
-) -> Line:
+def _line(by: java_log.LookUp, name: str, segment: Segment, file: CaseFile, turns: tuple[KafkaJvm | None, int]) -> Line:
     kafka, rounds = turns
     run = lookups(by, segment)
     contestants: dict[str, Callable[[], Took]] = {"ours": lambda: measured(run)}
     if kafka is not None:
         contestants["Java"] = lambda: java_log.look_up(
-            kafka, file.directory, by, count=JAVA_TARGET_COUNT, lowest=FIRST_TIMESTAMP, repeats=1
-        ).took()
+            kafka, file.directory, by, count=JAVA_TARGET_COUNT, lowest=FIRST_TIMESTAMP
+        )
     return Line(
         what=f"look up {name}",
         case=file.case.name,

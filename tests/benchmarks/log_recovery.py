@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import attrs
+
 from broker.ids import Offset
 from broker.units import TimeMs
 from log.log_config import LogConfig
@@ -19,10 +21,10 @@ from log.storage import FileStorage
 from tests.benchmarks import java_log
 from tests.benchmarks.log_files import DIRECTORY, FIRST_TIMESTAMP, CaseFile
 from tests.benchmarks.rounds import Line, Took, in_turn, measured
-from tests.kafka.log_jvm import KafkaLogs
+from tests.kafka.jvm import KafkaJvm
 
 
-def recovery_lines(file: CaseFile, kafka: KafkaLogs | None, rounds: int) -> list[Line]:
+def recovery_lines(file: CaseFile, kafka: KafkaJvm | None, rounds: int) -> list[Line]:
     """Return the line of one file."""
     contestants: dict[str, Callable[[], Took]] = {"ours": lambda: recover_ours(file)}
     if kafka is not None:
@@ -55,10 +57,10 @@ def recover_ours(file: CaseFile) -> Took:
     return took
 
 
-def recover_java(kafka: KafkaLogs, file: CaseFile) -> Took:
+def recover_java(kafka: KafkaJvm, file: CaseFile) -> Took:
     """Let Kafka recover a copy of the segment."""
-    times = java_log.recover(kafka, file.directory, scratch=file.directory.parent, repeats=1)
-    return Took(file.size_bytes, times.wall_seconds, times.cpu_seconds)
+    times = java_log.recover(kafka, file.directory, scratch=file.directory.parent)
+    return attrs.evolve(times, count=file.size_bytes)
 
 
 def opened(file: CaseFile) -> Segment:

@@ -24,7 +24,7 @@ from log.codecs.crc import BytesLike
 from tests.benchmarks import java_log
 from tests.benchmarks.log_files import Case, CaseFile, batches
 from tests.benchmarks.rounds import Line, Took, in_turn, measured, say
-from tests.kafka.log_jvm import KafkaLogs
+from tests.kafka.jvm import KafkaJvm
 
 KAFKA_PYTHON_BYTES: Final = 4 * MIB
 BOUNDS: Final = {
@@ -34,7 +34,7 @@ BOUNDS: Final = {
 }
 
 
-def scan_lines(file: CaseFile, kafka: KafkaLogs | None, rounds: int) -> list[Line]:
+def scan_lines(file: CaseFile, kafka: KafkaJvm | None, rounds: int) -> list[Line]:
     """Return the line of one file."""
     what = f"scan, {file.case.name}"
     with file.path.open("rb") as opened, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
@@ -46,7 +46,7 @@ def scan_lines(file: CaseFile, kafka: KafkaLogs | None, rounds: int) -> list[Lin
             "kafka-python": lambda: measured(lambda: scan_kafka_python(start)),
         }
         if kafka is not None:
-            contestants["Java"] = lambda: java_log.scan(kafka, file.path, repeats=1).took()
+            contestants["Java"] = lambda: java_log.scan(kafka, file.path)
         found = in_turn(contestants, rounds, what)
     say(f"{what}: peak memory")
     is_plain, is_small = file.case.codec is Codec.NONE, file.case.value_size_bytes == 100

@@ -10,8 +10,6 @@ pairs by `np.add.at`, of the five states that the look-ahead counts for all four
 from __future__ import annotations
 
 import resource
-import statistics
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -26,6 +24,7 @@ from placement.outages.copysets import copysets
 from placement.outages.fatal import fatal_sets
 from placement.outages.lost import outage
 from placement.outages.succession import Successions, successions
+from tests.benchmarks.rounds import median_cpu_s
 
 PER_TOPIC = 100
 
@@ -64,16 +63,6 @@ def by_numpy(found: Successions, broker_count: int) -> Any:
     return pairs
 
 
-def median_cpu_s(call: Callable[[], object], rounds: int) -> float:
-    """Return the median of the CPU seconds of some calls."""
-    taken = []
-    for _ in range(rounds):
-        begun = time.process_time()
-        call()
-        taken.append(time.process_time() - begun)
-    return statistics.median(taken)
-
-
 @click.command()
 @click.option("--brokers", default=1_000, show_default=True, help="Number of brokers.")
 @click.option("--partitions", default=1_000_000, show_default=True, help="Number of partitions.")
@@ -98,7 +87,6 @@ def main(brokers: int, partitions: int, rounds: int) -> None:
     )
     click.echo(f"{brokers:,} brokers, {partitions:,} partitions, factor 3, three racks; CPU s, median of {rounds}")
     for name, call in cases:
-        call()  # Compiled before it is timed.
         click.echo(f"{median_cpu_s(call, rounds):8.3f}  {name}")
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
     click.echo(f"{peak:8,}  MiB at most, the cluster included")

@@ -16,13 +16,9 @@ Left out: start-up and compilation on either side, which the warm-up takes away.
 from __future__ import annotations
 
 import argparse
-import statistics
 import sys
-import tempfile
-import time
 from contextlib import ExitStack
-from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import attrs
 
@@ -33,7 +29,8 @@ from placement.placers.classic import ClassicPlacer
 from placement.placers.striped import StripedPlacer
 from placement.spec import PlacementSpec, ReplicaPlacer
 from tests.benchmarks.report import describe_machine, show
-from tests.kafka.jvm import KafkaJvm, KafkaUnavailableError
+from tests.benchmarks.rounds import in_turn, java_took, kafka_or_none, process_cpu
+from tests.kafka.jvm import KafkaJvm
 from tests.kafka.releases import WITH_ADMIN_UTILS
 
 BROKER_COUNT: Final = 1_000
@@ -76,53 +73,34 @@ def main() -> int:
     options = parser.parse_args()
     machine = describe_machine("numpy", "numba")
     with ExitStack() as stack:
-        kafka = _start_kafka(stack)
+        kafka = kafka_or_none(stack, WITH_ADMIN_UTILS)
         if kafka is not None:
-            versions = kafka.versions()
-            machine |= {"kafka": versions.kafka, "java": f"{versions.java} ({versions.virtual_machine})"}
+            machine |= {"Kafka": kafka.source()}
         rows = [measure(work, kafka, options.rounds) for work in WORKS]
     title = f"{PARTITION_COUNT:,} partitions, factor {FACTOR}, {BROKER_COUNT:,} brokers: median CPU ms of one call"
     show(title, machine, rows, as_json=options.json)
     return 0
 
 
-def _start_kafka(stack: ExitStack) -> KafkaJvm | None:
-    build_directory = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-    try:
-        return stack.enter_context(KafkaJvm.start(build_directory, WITH_ADMIN_UTILS))
-    except KafkaUnavailableError as missing:
-        print(f"Kafka's own classes cannot be run here ({missing}); ours alone follows.", file=sys.stderr)
-        return None
-
-
 def measure(work: Work, kafka: KafkaJvm | None, rounds: int) -> dict[str, object]:
     """Return one row of the table: medians over `rounds` alternating calls, after the warm-up."""
-    ours_ns: list[int] = []
-    kafka_ns: list[int] = []
-    for _ in range(WARM_UP_ROUNDS + rounds):
-        ours_ns.append(our_cpu_ns(work))
-        if kafka is not None:
-            kafka_ns.append(
-                kafka.cpu_ns(work.kafka_placer, work.brokers, partition_count=PARTITION_COUNT, factor=FACTOR)
-            )
-    ours_ms = statistics.median(ours_ns[WARM_UP_ROUNDS:]) / 1e6
-    kafka_ms = statistics.median(kafka_ns[WARM_UP_ROUNDS:]) / 1e6 if kafka_ns else None
+    contestants = {"ours": lambda: process_cpu(lambda: work.ours.place(SPEC, work.brokers, JavaRandom(1)))}
+    if kafka is not None:
+        brokers = [{"id": broker.id, "rack": broker.rack} for broker in work.brokers]
+        asked: dict[str, Any] = {"placer": work.kafka_placer, "brokers": brokers}
+        asked |= {"partitions": PARTITION_COUNT, "replication_factor": FACTOR}
+        contestants["Kafka"] = lambda: java_took(kafka.call("placer_times", **asked))
+    found = in_turn(contestants, rounds, work.name, warm_ups=WARM_UP_ROUNDS)
+    milliseconds = {name: 1e3 / medians.cpu_rate for name, medians in found.items()}
+    theirs = milliseconds.get("Kafka")
     return {
         "placer": work.name,
         "replicas": PARTITION_COUNT * FACTOR,
-        "ours ms": round(ours_ms, 2),
-        "Kafka ms": None if kafka_ms is None else round(kafka_ms, 2),
-        "times faster": None if kafka_ms is None else round(kafka_ms / ours_ms, 2),
+        "ours ms": round(milliseconds["ours"], 2),
+        "Kafka ms": None if theirs is None else round(theirs, 2),
+        "times faster": None if theirs is None else round(theirs / milliseconds["ours"], 2),
         "target": work.target_ratio,
     }
-
-
-def our_cpu_ns(work: Work) -> int:
-    """Return the CPU nanoseconds that this process spends on one call, the result discarded."""
-    entropy = JavaRandom(1)
-    begin = time.process_time_ns()
-    work.ours.place(SPEC, work.brokers, entropy)
-    return time.process_time_ns() - begin
 
 
 if __name__ == "__main__":

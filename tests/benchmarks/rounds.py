@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import statistics
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
 from typing import Any, Final
 
 import attrs
+
+from broker.releases import NEWEST, Release
+from tests.kafka.jvm import KafkaJvm, KafkaUnavailableError
 
 START: Final = time.perf_counter()
 
@@ -92,14 +98,44 @@ def measured(run: Callable[[], float]) -> Took:
     return Took(count, time.perf_counter() - wall, time.thread_time() - cpu)
 
 
-def in_turn(contestants: Mapping[str, Callable[[], Took]], rounds: int, what: str) -> dict[str, Medians]:
-    """Let each contestant run once a round; the first round is left out: it compiles and fills the page cache."""
+def in_turn(
+    contestants: Mapping[str, Callable[[], Took]], rounds: int, what: str, *, warm_ups: int = 1
+) -> dict[str, Medians]:
+    """Let each contestant run once a round; the first rounds are left out: they compile and fill the page cache."""
     found: dict[str, list[Took]] = {name: [] for name in contestants}
-    for number in range(rounds + 1):
-        say(f"{what}: round {number} of {rounds}" if number else f"{what}: warming up")
+    for number in range(1 - warm_ups, rounds + 1):
+        say(f"{what}: round {number} of {rounds}" if number > 0 else f"{what}: warming up")
         for name, run in contestants.items():
             found[name].append(run())
-    return {name: medians(runs[1:]) for name, runs in found.items()}
+    return {name: medians(runs[warm_ups:]) for name, runs in found.items()}
+
+
+def median_cpu_s(run: Callable[[], object], rounds: int) -> float:
+    """Return the median CPU seconds of this process for a call, after one that compiles."""
+    run()
+    return statistics.median(process_cpu(run).cpu_s for _ in range(rounds))
+
+
+def process_cpu(run: Callable[[], object]) -> Took:
+    """Return how long one call took, in CPU seconds of the whole process, so that no helper thread could hide."""
+    wall, cpu = time.perf_counter(), time.process_time()
+    run()
+    return Took(1, time.perf_counter() - wall, time.process_time() - cpu)
+
+
+def java_took(answer: Mapping[str, Any]) -> Took:
+    """Return one call of a Java thread that tells its CPU nanoseconds."""
+    return Took(1, answer["cpuNs"] / 1e9, answer["cpuNs"] / 1e9)
+
+
+def kafka_or_none(stack: ExitStack, release: Release = NEWEST) -> KafkaJvm | None:
+    """Start Kafka's own classes; return None, and say why, where they cannot be had."""
+    say("starting Java")
+    try:
+        return stack.enter_context(KafkaJvm.start(Path(stack.enter_context(tempfile.TemporaryDirectory())), release))
+    except KafkaUnavailableError as missing:
+        say(f"without Kafka's own classes: {missing}")
+        return None
 
 
 def medians(runs: Sequence[Took]) -> Medians:

@@ -6,6 +6,7 @@ One assignor lives through all steps of a case, as the sticky ones remember the 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Final, TypeAlias
 
 from broker.entropy import SplitMix64
@@ -59,8 +60,9 @@ def _prior(given: Mapping[str, Json], assignor: str) -> dict[str, Any]:
     return {"owned": owned, "generation": generation, "subscription_generation": announced}
 
 
-def _run_client(assignor: ConsumerAssignor, given: Mapping[str, Json]) -> Json:
-    answers = []
+def run_client(given: Mapping[str, Json], make: Callable[[], ConsumerAssignor]) -> Json:
+    """Answer the steps of a case of a client-side assignor."""
+    assignor, answers = make(), []
     for step in given["steps"]:
         answer = assignor.assign(client_group(step, given["assignor"]), SplitMix64(0))
         answers.append({"assignment": {member: _pairs(answer, member) for member in answer.group.members}})
@@ -69,26 +71,6 @@ def _run_client(assignor: ConsumerAssignor, given: Mapping[str, Json]) -> Json:
 
 def _pairs(answer: GroupAssignment, member: str) -> Json:
     return [[one.topic, one.partition] for one in answer.of(member)]
-
-
-def run_client_range(given: Mapping[str, Json]) -> Json:
-    """Answer the steps of a case of RangeAssignor."""
-    return _run_client(RangeAssignor(), given)
-
-
-def run_round_robin(given: Mapping[str, Json]) -> Json:
-    """Answer the steps of a case of RoundRobinAssignor."""
-    return _run_client(RoundRobinAssignor(), given)
-
-
-def run_sticky(given: Mapping[str, Json]) -> Json:
-    """Answer the steps of a case of StickyAssignor."""
-    return _run_client(StickyAssignor(), given)
-
-
-def run_cooperative_sticky(given: Mapping[str, Json]) -> Json:
-    """Answer the steps of a case of CooperativeStickyAssignor."""
-    return _run_client(CooperativeStickyAssignor(), given)
 
 
 def server_group(step: Mapping[str, Json]) -> Group:
@@ -108,8 +90,9 @@ def _server_member(given: Mapping[str, Json]) -> Member:
     )
 
 
-def _run_server(assignor: ConsumerAssignor, given: Mapping[str, Json]) -> Json:
-    answers: list[Json] = []
+def run_server(given: Mapping[str, Json], make: Callable[[], ConsumerAssignor]) -> Json:
+    """Answer the steps of a case of a group coordinator's assignor."""
+    assignor, answers = make(), list[Json]()
     for step in given["steps"]:
         answer = assignor.assign(server_group(step), SplitMix64(0))
         members = () if answer.silent else answer.group.members
@@ -125,21 +108,11 @@ def _sets(answer: GroupAssignment, member: str) -> Json:
     return [[topic, sorted(held[topic])] for topic in sorted(held, key=lambda name: uuid_key(topic_id(name, None)))]
 
 
-def run_server_range(given: Mapping[str, Json]) -> Json:
-    """Answer the steps of a case of the group coordinator's RangeAssignor."""
-    return _run_server(ServerRangeAssignor(), given)
-
-
-def run_server_uniform(given: Mapping[str, Json]) -> Json:
-    """Answer the steps of a case of the group coordinator's UniformAssignor."""
-    return _run_server(UniformAssignor(), given)
-
-
 ASSIGNOR_RUNNERS: Final[Mapping[str, Callable[[Mapping[str, Json]], Json]]] = {
-    "consumer_range": run_client_range,
-    "consumer_roundrobin": run_round_robin,
-    "consumer_sticky": run_sticky,
-    "consumer_cooperative_sticky": run_cooperative_sticky,
-    "server_range": run_server_range,
-    "server_uniform": run_server_uniform,
+    "consumer_range": partial(run_client, make=RangeAssignor),
+    "consumer_roundrobin": partial(run_client, make=RoundRobinAssignor),
+    "consumer_sticky": partial(run_client, make=StickyAssignor),
+    "consumer_cooperative_sticky": partial(run_client, make=CooperativeStickyAssignor),
+    "server_range": partial(run_server, make=ServerRangeAssignor),
+    "server_uniform": partial(run_server, make=UniformAssignor),
 }

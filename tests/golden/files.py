@@ -21,8 +21,8 @@ from broker.errors import BrokersideError
 from tests.golden.log import LOG_RUNNERS
 from tests.golden.log.cases import CASE_NAME, UnsafeArchiveError, archives, case_folders, unpacked
 from tests.golden.log.cases import run_case as run_log_case
-from tests.golden.runners import RUNNERS, Json, MalformedCaseError, Runner, first_difference
-from tests.golden.sources import UnknownSourceError, runners_of, source_of
+from tests.golden.runners import RUNNERS, Json, MalformedCaseError, Runner, first_difference, runners_of
+from tests.golden.sources import UnknownSourceError, source_of
 
 SCHEMA_VERSION: Final = 1
 NO_CASES: Final = "has no cases"
@@ -87,7 +87,7 @@ def load(path: Path) -> GoldenFile:
         source = source_of(document.get("source"))
     except UnknownSourceError as unknown:
         raise NotGoldenError(str(unknown)) from unknown
-    return GoldenFile(runners_of(source)[algorithm], tuple(document["cases"]))
+    return GoldenFile(runners_of(source.release)[algorithm], tuple(document["cases"]))
 
 
 def run_case(case: Json, runner: Runner) -> str | None:

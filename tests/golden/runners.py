@@ -1,16 +1,14 @@
-"""Run one golden case: give our code its input, and say where the answer first differs.
+"""Run one golden case of placement: give our code its input, and return where the answer first differs.
 
-The registry maps an `algorithm` to the function that answers a case's input. An answer has the
-shape of the case's `expected`, but matrices stay matrices, and refusals are raised. Comparing
-is common to all: key by key, matrices row by row or by digest, refusals by Java class and message.
-
-Hints in a case are facts about Java's hash order that our twin of it makes redundant. They are not read.
+The registry maps an `algorithm` to the function that answers a case's input. An answer has the shape of the case's
+`expected`, but matrices stay matrices, and refusals are raised. Hints in a case, of Java's hash order, are not read.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Final, TypeAlias
 
 import attrs
@@ -19,13 +17,15 @@ import numpy as np
 from broker.cluster import BrokerView, Int32Array
 from broker.entropy import JavaRandom
 from broker.errors import RefusedError
+from broker.group.routing import offsets_partition, positive_hash
 from broker.ids import broker_id
+from broker.java.string_hash import java_string_hash
 from broker.releases import NEWEST, Release
 from placement.placers.classic import ClassicPlacer, rack_alternated_brokers
 from placement.placers.striped import StripedPlacer
-from placement.spec import PlacementSpec
+from placement.producer.keys import POSITIVE_MASK, murmur2, partition_of_key
+from placement.spec import PlacementSpec, ReplicaPlacer
 from tests.golden.consumers import ASSIGNOR_RUNNERS
-from tests.golden.routing import run_group_partition, run_key_partition
 
 Json: TypeAlias = Any
 Runner: TypeAlias = Callable[[Mapping[str, Json]], Json]
@@ -52,13 +52,12 @@ class Rows:
     first_partition: int = 0
 
 
-def run_admin_utils(given: Mapping[str, Json]) -> Json:
-    """Answer a call of AdminUtils.assignReplicasToBrokers."""
+def run_admin_utils(given: Mapping[str, Json], placer_from: Callable[[int], ReplicaPlacer] = ClassicPlacer) -> Json:
+    """Answer a call of AdminUtils.assignReplicasToBrokers; `placer_from` makes a placer of the fixed start index."""
     brokers = [BrokerView(id=broker_id(broker["id"]), rack=broker["rack"]) for broker in given["brokers"]]
     spec = PlacementSpec(given["start_partition_id"], given["partitions"], given["replication_factor"])
     seed = given["random_seed"]
-    placer = ClassicPlacer(fixed_start_index=given["fixed_start_index"])
-    replicas = placer.place(spec, brokers, JavaRandom(0 if seed is None else seed))
+    replicas = placer_from(given["fixed_start_index"]).place(spec, brokers, JavaRandom(0 if seed is None else seed))
     has_racks = all(broker.rack is not None for broker in brokers)
     first_partition = max(0, spec.start_partition)
     return {
@@ -68,7 +67,7 @@ def run_admin_utils(given: Mapping[str, Json]) -> Json:
     }
 
 
-def run_striped(given: Mapping[str, Json], release: Release = NEWEST) -> Json:
+def run_striped(given: Mapping[str, Json], placer: ReplicaPlacer) -> Json:
     """Answer several calls of one StripedReplicaPlacer, and one draw from its generator after them."""
     brokers = [
         BrokerView(id=broker_id(broker["id"]), rack=broker["rack"], fenced=broker["fenced"])
@@ -79,7 +78,7 @@ def run_striped(given: Mapping[str, Json], release: Release = NEWEST) -> Json:
     for call in given["calls"]:
         spec = PlacementSpec(call["start_partition"], call["partitions"], call["replication_factor"])
         try:
-            calls.append({"replicas": Rows(StripedPlacer(release).place(spec, brokers, random))})
+            calls.append({"replicas": Rows(placer.place(spec, brokers, random))})
         except RefusedError as refusal:
             if len(given["calls"]) == 1:
                 raise
@@ -108,14 +107,34 @@ def run_java_random(given: Mapping[str, Json]) -> Json:
     return {"results": results}
 
 
-RUNNERS: Final[Mapping[str, Runner]] = {
-    "admin_utils": run_admin_utils,
-    "striped_replica_placer": run_striped,
-    "java_random": run_java_random,
-    "producer_key_partition": run_key_partition,
-    "group_coordinator_partition": run_group_partition,
-    **ASSIGNOR_RUNNERS,
-}
+def run_key_partition(given: Mapping[str, Json]) -> Json:
+    """Answer a key's hash, the hash without its sign, and the partition that the producer picks."""
+    key = bytes.fromhex(given["key_hex"])
+    hashed = murmur2(key)
+    partition = partition_of_key(key, given["partitions"])
+    return {"murmur2": hashed, "positive": hashed & POSITIVE_MASK, "partition": partition}
+
+
+def run_group_partition(given: Mapping[str, Json]) -> Json:
+    """Answer a group id's Java hash, its absolute value, and the group's partition of __consumer_offsets."""
+    group_id = given["group_id"]
+    partition = offsets_partition(group_id, given["partitions"])
+    return {"hash_code": java_string_hash(group_id), "abs": positive_hash(group_id), "partition": partition}
+
+
+def runners_of(release: Release) -> Mapping[str, Runner]:
+    """Return by algorithm what answers as a release."""
+    return {
+        "admin_utils": run_admin_utils,
+        "striped_replica_placer": partial(run_striped, placer=StripedPlacer(release)),
+        "java_random": run_java_random,
+        "producer_key_partition": run_key_partition,
+        "group_coordinator_partition": run_group_partition,
+        **ASSIGNOR_RUNNERS,
+    }
+
+
+RUNNERS: Final = runners_of(NEWEST)
 
 
 def first_difference(case: Mapping[str, Json], runner: Runner) -> str | None:

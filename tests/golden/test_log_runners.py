@@ -18,9 +18,9 @@ from log.record import Record
 from tests.golden.log import LOG_RUNNERS, checkpoints, logdir, programs, recovery
 from tests.golden.log.cases import Json, run_case, unpack
 from tests.golden.log.compressors import kafkas_compressors, zstd_of_size
-from tests.golden.log.inputs import storage_of
+from tests.golden.log.states import storage_of
 from tests.golden.runners import MalformedCaseError
-from tests.golden.test_log_vectors import ARCHIVE
+from tests.golden.test_vectors import ARCHIVE
 
 RECORDS = tuple(Record(Offset(at), TimeMs(1_700_000_000_000), b"key", b"value value " * at) for at in range(9))
 ZSTD = BatchSpec(codec=Codec.ZSTD)

@@ -5,11 +5,16 @@ from __future__ import annotations
 import json
 import tarfile
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
+from broker.releases import Release
 from tests.__main__ import main
+from tests.golden.files import run_folder
+from tests.golden.log.cases import UnsafeArchiveError, unpack
+from tests.golden.sources import COMMIT, UnknownSourceError, config_of, source_of, source_of_case
+from tests.golden.test_vectors import ARCHIVE
 
 CASE: dict[str, Any] = {
     "name": "three draws",
@@ -33,6 +38,8 @@ ONE_DRAW_LESS = {"calls": [{"replicas": [[5], [5]]}], "next_int_after": 1}
 
 
 RELEASED = "Apache Kafka 4.3.1, OpenJDK 17"
+BETWEEN: Final = f"Apache Kafka 4.0.0-SNAPSHOT {COMMIT}, OpenJDK 17"
+KNOWN = "is not known; it is 'Apache Kafka' and a released version, such as 4.3.1"
 
 
 def write(
@@ -100,41 +107,17 @@ def test_the_answer_is_that_of_the_release_that_the_source_names(
     assert run(tmp_path, capsys)[0] == status
 
 
-@pytest.mark.parametrize(
-    "source",
-    [
-        "Apache Kafka 4.9.0, OpenJDK 17",
-        "Apache Kafka 4.0.0-SNAPSHOT " + "0" * 40,
-        "Apache Kafka",
-        "4.3.1",
-        "test",
-        "",
-        431,
-        None,
-    ],
-)
+SOURCES = ["Apache Kafka 4.9.0, OpenJDK 17", "Apache Kafka 4.0.0-SNAPSHOT " + "0" * 40, "Apache Kafka", "test", "", 431]
+
+
+@pytest.mark.parametrize("source", [*SOURCES, "4.3.1", None])
 def test_a_source_that_is_no_known_release_is_refused_in_one_sentence(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], source: object
 ) -> None:
     write(tmp_path / "a.json", [CASE], source=source)
     status, lines = run(tmp_path, capsys)
-    assert status == 1
-    known = "is not known; it is 'Apache Kafka' and a released version, such as 4.3.1"
-    assert lines[0] == "a.json: 0 passed, 1 failed"
-    assert known in lines[1]
-
-
-def test_a_file_without_a_source_is_refused_in_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    document = {"algorithm": "java_random", "schema_version": 1, "cases": [CASE]}
-    (tmp_path / "a.json").write_text(json.dumps(document), encoding="utf-8")
-    assert run(tmp_path, capsys) == (
-        1,
-        [
-            "a.json: 0 passed, 1 failed",
-            "  source None is not known; it is 'Apache Kafka' and a released version, such as 4.3.1",
-            "0 passed, 1 failed",
-        ],
-    )
+    assert (status, lines[0], lines[2:]) == (1, "a.json: 0 passed, 1 failed", ["0 passed, 1 failed"])
+    assert lines[1] == f"  source {source!r} {KNOWN}"
 
 
 def test_a_source_may_name_the_commit_of_a_released_version(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -142,29 +125,20 @@ def test_a_source_may_name_the_commit_of_a_released_version(tmp_path: Path, caps
     assert run(tmp_path, capsys)[0] == 0
 
 
-@pytest.mark.parametrize("source", ["4.9.0", "Apache Kafka 4.9.0, OpenJDK 17", "4.4.0-SNAPSHOT", "test", "", 431])
-def test_a_log_case_whose_source_is_no_known_release_is_refused_in_one_sentence(
+@pytest.mark.parametrize("source", [*SOURCES, "4.9.0", "4.4.0-SNAPSHOT", "4.3.1", RELEASED])
+def test_a_log_case_names_a_version_or_what_other_files_name(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], source: object
 ) -> None:
     (tmp_path / "case-1").mkdir()
     case = {"kind": "checkpoints", "files": [], "parse": [], "source": source}
     (tmp_path / "case-1" / "case.json").write_text(json.dumps(case), encoding="utf-8")
     status, lines = run(tmp_path, capsys)
-    assert status == 1
-    assert lines[0] == "case-1: 0 passed, 1 failed"
+    if source in ("4.3.1", RELEASED):
+        assert (status, lines) == (0, ["case-1: 1 passed, 0 failed", "1 passed, 0 failed"])
+        return
+    assert (status, lines[0], lines[2:]) == (1, "case-1: 0 passed, 1 failed", ["0 passed, 1 failed"])
     assert lines[1].startswith("  case-1: source ")
-    assert lines[1].endswith(" is not known; it is 'Apache Kafka' and a released version, such as 4.3.1")
-    assert lines[2:] == ["0 passed, 1 failed"]
-
-
-@pytest.mark.parametrize("source", ["4.3.1", "Apache Kafka 4.3.1, OpenJDK 17.0.15"])
-def test_a_log_case_names_a_version_or_what_other_files_name(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], source: str
-) -> None:
-    (tmp_path / "case-1").mkdir()
-    case = {"kind": "checkpoints", "files": [], "parse": [], "source": source}
-    (tmp_path / "case-1" / "case.json").write_text(json.dumps(case), encoding="utf-8")
-    assert run(tmp_path, capsys) == (0, ["case-1: 1 passed, 0 failed", "1 passed, 0 failed"])
+    assert lines[1].endswith(KNOWN)
 
 
 def test_a_folder_without_a_case_is_a_failure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -282,3 +256,72 @@ def test_a_command_that_is_not_understood_ends_with_status_2(
 ) -> None:
     assert main(arguments) == 2
     assert "usage: python -m tests golden DIR" in capsys.readouterr().err
+
+
+def archived(path: Path, *members: tarfile.TarInfo) -> None:
+    with tarfile.open(path, "w:xz") as archive:
+        for member in members:
+            archive.addfile(member)
+
+
+@pytest.mark.parametrize("name", ["../outside", "in/../../outside", "{folder}/outside"])
+def test_an_archive_that_leads_out_of_its_folder_is_refused(tmp_path: Path, name: str) -> None:
+    archived(tmp_path / "bad.tar.xz", tarfile.TarInfo(name.format(folder=tmp_path)))
+    (tmp_path / "inside").mkdir()
+    with pytest.raises(UnsafeArchiveError, match="outside' leads out of its folder"):
+        unpack(tmp_path / "bad.tar.xz", tmp_path / "inside")
+    assert not (tmp_path / "outside").exists()
+
+
+def test_an_archive_with_a_link_is_refused(tmp_path: Path) -> None:
+    link = tarfile.TarInfo("link")
+    link.type, link.linkname = tarfile.SYMTYPE, "/etc"
+    archived(tmp_path / "bad.tar.xz", link)
+    with pytest.raises(UnsafeArchiveError, match="link is neither a file nor a folder"):
+        unpack(tmp_path / "bad.tar.xz", tmp_path)
+
+
+def test_a_damaged_archive_is_a_failure_and_not_the_end(tmp_path: Path) -> None:
+    (tmp_path / "cut.tar.xz").write_bytes(ARCHIVE.read_bytes()[:1000])
+    results = list(run_folder(tmp_path))
+    assert [(result.name, result.failed_count) for result in results] == [("cut.tar.xz", 1)]
+    assert results[0].problem is not None
+    assert results[0].problem.startswith("cannot be unpacked: ")
+
+
+def test_cases_in_an_archive_are_named_by_their_path_in_it(tmp_path: Path) -> None:
+    (tmp_path / "set.tar.xz").write_bytes(b"")
+    with tarfile.open(tmp_path / "set.tar.xz", "w:xz") as archive:
+        archive.add(Path(__file__), arcname="visible/odd/case.json")
+    (result,) = run_folder(tmp_path)
+    assert (result.name, result.passed_count, result.failures[0].case) == ("set.tar.xz/visible/odd", 0, "odd")
+
+
+@pytest.mark.parametrize(
+    ("case", "release", "indexes_whole_appends"),
+    [
+        ({}, "3.9", True),
+        ({"case": "compact-basic"}, "4.0", True),
+        ({"case": "compact-v1-none"}, "3.9", True),
+        ({"source": BETWEEN, "case": "compact-basic"}, "4.0", True),
+        ({"source": "4.0.0", "case": "log-roll"}, "4.0", True),
+        ({"source": "4.0.1", "case": "log-roll"}, "4.0", False),
+        ({"source": "Apache Kafka 4.3.1, OpenJDK 17", "case": "compact-v1-none"}, "4.3", False),
+    ],
+)
+def test_a_log_is_that_of_the_kafka_that_the_case_names(
+    case: dict[str, Any], release: str, indexes_whole_appends: bool
+) -> None:
+    config = config_of({"config": {}, **case})
+    assert config.release == Release(release)
+    assert config.indexes_whole_appends is indexes_whole_appends
+
+
+def test_a_log_case_that_names_nothing_is_of_the_commit_between_releases() -> None:
+    assert source_of_case({}) == source_of(BETWEEN)
+
+
+def test_another_commit_between_releases_is_not_known() -> None:
+    with pytest.raises(UnknownSourceError) as refusal:
+        source_of(BETWEEN.replace(COMMIT, "f" * 40))
+    assert str(refusal.value).endswith("is not known; it is 'Apache Kafka' and a released version, such as 4.3.1")

@@ -3,31 +3,18 @@
 What it decides: how a KRaft cluster for a test is set up, started, killed and stopped. Nodes 1, 2 and 3 are brokers
 and controllers, the others brokers alone; racks are dealt round-robin, so that nodes 1 and 4 share rack `a`.
 
-Goals, most important first
-1. No process outlives the context manager, whatever happens in it.
-2. Every wait is bounded, and one that ends says what the broker printed last.
+Constraints: no process outlives the context manager; every wait is bounded, and one that ends says what the broker
+printed last; a node's files are below the folder given, one directory a node; ports are free ones of 127.0.0.1.
 
-Constraints: a node's files are below the folder given, one directory a node; ports are free ones of 127.0.0.1.
-
-How
-Maven resolves the class path of java/cluster/pom.xml; every node runs `kafka.Kafka` with a small heap. One process,
-java/cluster/ClusterClient.java, is producer, consumer, Admin client and kafka-topics.
-
-Example:
-
-    with Cluster.start(folder, release=NEWEST, node_count=6) as cluster:
-        cluster.client.call("create", topic="orders", partitions=6, factor=3, replicas=[], settings={})
-        cluster.kill(4)
+How: every node runs `kafka.Kafka` with a small heap. One process of `tests.kafka.jvm` is producer, consumer, Admin
+client and tools, by java/ClusterClient.java.
 
 Left out: listeners with security, and nodes that are controllers alone.
-
-Source: Kafka's config/server.properties and kafka.Kafka.
 """
 
 from __future__ import annotations
 
 import functools
-import json
 import signal
 import socket
 import subprocess
@@ -41,15 +28,13 @@ from typing import Any, Final, Self
 import attrs
 
 from broker.releases import NEWEST, Release
-from tests.kafka.jvm import COMPILE_SECONDS_MAX, JavaProcess, KafkaUnavailableError, _run, _tool, class_path_of
-from tests.kafka.releases import JAVA_SOURCES, version_of
+from tests.kafka.jvm import KafkaJvm, java_command
 
 CONTROLLER_COUNT: Final = 3
 RACKS: Final = ("a", "b", "c")
 CLUSTER_ID: Final = "brokersideTestCluster1"
 START_SECONDS_MAX: Final = 120
 STOP_SECONDS_MAX: Final = 120
-CLASS: Final = "org.apache.kafka.tools.ClusterClient"
 MEMORY: Final = ("-Xms64m", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 """Little memory, and the compiler that is fast at once: a node lives for a minute or two."""
 
@@ -89,10 +74,6 @@ class ClusterError(AssertionError):
     """A node or the client did not do what was asked; the message says what it printed last."""
 
 
-class KafkaThrewError(Exception):
-    """The client answered with an exception of Kafka's."""
-
-
 @attrs.define
 class Node:
     """One broker: its folder, and its process while it runs."""
@@ -118,29 +99,18 @@ class Node:
         return path.read_text("utf-8", "replace")[-2000:] if path.exists() else ""
 
 
-class ClusterClient(JavaProcess[str]):
-    """A Java process with Kafka's clients and kafka-topics; one call at a time."""
-
-    def call(self, name: str, **arguments: Any) -> dict[str, Any]:
-        """Return the answer to a call of java/cluster/ClusterClient.java; raise KafkaThrewError for an exception."""
-        self._to_java.write(json.dumps({"call": name, **arguments}) + "\n")
-        self._to_java.flush()
-        line = self._from_java.readline()
-        if not line:
-            raise ClusterError("the client's process ended")
-        answer: dict[str, Any] = json.loads(line)
-        if "exception" in answer:
-            raise KafkaThrewError(f"{name}: {answer['exception']}: {answer.get('message')}")
-        return answer
-
-
 class Cluster:
     """Nodes of one release and their client. Use it as a context manager."""
 
-    def __init__(self, java: list[str], nodes: tuple[Node, ...], client: ClusterClient) -> None:
+    def __init__(self, java: list[str], nodes: tuple[Node, ...], kafka: KafkaJvm) -> None:
         self.java = java
         self.nodes = {node.id: node for node in nodes}
-        self.client = client
+        self._kafka = kafka
+
+    def call(self, name: str, **arguments: Any) -> dict[str, Any]:
+        """Return the answer to a call of java/ClusterClient.java; raise KafkaThrewError for an exception."""
+        answer: dict[str, Any] = self._kafka.call("cluster", does=name, **arguments)
+        return answer
 
     @classmethod
     def start(cls, folder: Path, release: Release = NEWEST, *, node_count: int) -> Cluster:
@@ -148,26 +118,20 @@ class Cluster:
 
         Raises KafkaUnavailableError, with the reason, where Java, Maven or the jars cannot be had.
         """
-        java = _java(folder, release)
+        kafka = KafkaJvm.start(folder / "build", release)
+        java, *class_path = java_command(folder / "build", release)
         ports = _free_ports(node_count + CONTROLLER_COUNT)
         nodes = tuple(Node(1 + place, folder / f"node-{1 + place}", ports[place]) for place in range(node_count))
         voters = ",".join(f"{1 + place}@127.0.0.1:{ports[node_count + place]}" for place in range(CONTROLLER_COUNT))
         for node in nodes:
             node.folder.mkdir(parents=True)
             (node.folder / "server.properties").write_text(_properties(node, voters), "utf-8")
-        servers = ",".join(f"127.0.0.1:{node.port}" for node in nodes)
-        client = subprocess.Popen(
-            [*java, CLASS, servers],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            encoding="utf-8",
-        )
-        cluster = cls(java, nodes, ClusterClient(client, release))
+        cluster = cls([java, *MEMORY, *class_path], nodes, kafka)
         with ExitStack() as unless_started:
             unless_started.push(cluster)
             files = [str(node.folder / "server.properties") for node in nodes]
-            cluster.client.call("format", cluster=CLUSTER_ID, properties=files)
+            cluster.call("connect", servers=",".join(f"127.0.0.1:{node.port}" for node in nodes))
+            cluster.call("format", cluster=CLUSTER_ID, properties=files)
             cluster.run(node.id for node in nodes)
             unless_started.pop_all()
         return cluster
@@ -220,25 +184,12 @@ class Cluster:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.kill(*(node.id for node in self.nodes.values() if node.process is not None))
-        self.client.__exit__(kind, error, trace)
+        self._kafka.__exit__(kind, error, trace)
 
     def _process(self, node_id: int) -> subprocess.Popen[bytes]:
         process = self.nodes[node_id].process
         assert process is not None, f"node {node_id} does not run"
         return process
-
-
-def _java(folder: Path, release: Release) -> list[str]:
-    """Return the command that starts Java with the release's jars and our compiled client."""
-    java, javac, maven = (_tool(name) for name in ("java", "javac", "mvn"))
-    sources = JAVA_SOURCES / "cluster"
-    path = folder / "class-path.txt"
-    class_path = class_path_of(maven, sources / "pom.xml", path, f"-Dkafka.version={version_of(release)}")
-    classes = folder / "classes"
-    classes.mkdir()
-    files = [str(each) for each in sorted(sources.glob("*.java"))]
-    _run([javac, "-nowarn", "-cp", class_path, "-d", str(classes), *files], COMPILE_SECONDS_MAX)
-    return [java, *MEMORY, "-cp", f"{classes}:{class_path}"]
 
 
 def _properties(node: Node, voters: str) -> str:
@@ -272,6 +223,3 @@ def _free_ports(count: int) -> list[int]:
         for each in sockets:
             each.bind(("127.0.0.1", 0))
         return [each.getsockname()[1] for each in sockets]
-
-
-__all__ = ("Cluster", "ClusterClient", "ClusterError", "KafkaThrewError", "KafkaUnavailableError", "Node")

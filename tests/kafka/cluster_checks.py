@@ -32,10 +32,8 @@ from log.tools.sources import metadata_files
 from placement.formats.read import read_dump
 from tests.golden.log.states import state_json
 from tests.kafka.cluster_scenario import CONFIG, SEGMENT_BYTES, Consumed, Evidence, make_partition
-from tests.kafka.differential.dumps import unlike
-from tests.kafka.log_jvm import KafkaLogs
-from tests.kafka.test_log_dump import has_index
-from tests.kafka.test_log_dump import ours as dumped_by_us
+from tests.kafka.dumps import dumped, has_index, unlike
+from tests.kafka.jvm import KafkaJvm
 from tests.log.metadata.test_view import rows, topics
 
 METADATA: Final = "__cluster_metadata-0"
@@ -65,11 +63,11 @@ def moment_differences(evidence: Evidence) -> Iterator[str]:
                 yield f"{moment.name} on node {node_id}: ours {rows(ours)}\nkafka-topics {rows(theirs)}"
 
 
-def dump_differences(evidence: Evidence, kafka_logs: KafkaLogs, kind: str) -> Iterator[str]:
+def dump_differences(evidence: Evidence, kafka: KafkaJvm, kind: str) -> Iterator[str]:
     """Yield the files of a kind, a suffix or METADATA, that kafka-dump-log and ours print otherwise."""
     arguments, options = DUMPED[kind]
     for path in dumped_files(evidence, kind):
-        found = unlike(dumped_by_us(path, options), kafka_logs.dump([path], *arguments))
+        found = unlike(dumped([path], options), kafka.dump([path], *arguments))
         if found is not None:
             yield f"{path} with {arguments}: {found}"
 
@@ -84,7 +82,7 @@ def dumped_files(evidence: Evidence, kind: str) -> list[Path]:
     return [path for path in files if path.suffix == kind and path.parent.name != METADATA and has_index(path)]
 
 
-def recovery_differences(evidence: Evidence, kafka_logs: KafkaLogs, folder: Path) -> Iterator[str]:
+def recovery_differences(evidence: Evidence, kafka: KafkaJvm, folder: Path) -> Iterator[str]:
     """Yield the partitions of killed brokers that Kafka and we recover otherwise."""
     for node_id, killed in evidence.killed.items():
         theirs, ours = folder / f"theirs-{node_id}", folder / f"ours-{node_id}"
@@ -94,9 +92,7 @@ def recovery_differences(evidence: Evidence, kafka_logs: KafkaLogs, folder: Path
         starts = read_offset_checkpoint(FileStorage(killed), LOG_START_FILE)
         for held in partition_directories(FileStorage(killed)):
             point, start = points.get(held.partition, Offset(0)), starts.get(held.partition, Offset(0))
-            state = kafka_logs.open(
-                theirs / held.name, SETTINGS, clean=False, recovery_point=point, log_start=start, now_ms=OPENED_MS
-            )
+            state = kafka.opened(theirs / held.name, SETTINGS, recoveryPoint=point, logStart=start, nowMs=OPENED_MS)
             last = LastShutdown(clean=False, recovery_point=point, log_start_offset=start)
             log = PartitionLog.open(FileStorage(ours), held.name, CONFIG, last, now_ms=OPENED_MS)
             if state_json(log.state()) != state:

@@ -40,7 +40,8 @@ from log.cli.main import log as log_command
 from log.log_dir import LogDir, LogDirOptions
 from log.segments.file_names import LOG
 from log.storage import FileStorage
-from tests.kafka.cluster import Cluster, KafkaThrewError
+from tests.kafka.cluster import Cluster
+from tests.kafka.jvm import KafkaThrewError
 from tests.log.samples import SAMPLES, START_MS, append
 
 CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
@@ -88,26 +89,19 @@ class Evidence:
     aborted: dict[tuple[str, int, int], tuple[str, str | None]] = attrs.field(factory=dict)
     killed: dict[int, Path] = attrs.field(factory=dict)
     consumed: dict[str, Consumed] = attrs.field(factory=dict)
-    seconds: dict[str, float] = attrs.field(factory=dict)
 
     def logs(self, node_id: int) -> Path:
         """Return a node's log directory as it was shut down in the end."""
         return self.folder / f"node-{node_id}" / "logs"
 
 
-def run_scenario(folder: Path, release: Release, *, tell: Callable[[str], None] = lambda _: None) -> Evidence:
-    """Run the scenario below `folder`; `tell` gets the name of each step that is done, and its seconds."""
+def run_scenario(folder: Path, release: Release) -> Evidence:
+    """Run the scenario below `folder`."""
     evidence = Evidence(release, folder)
-    began = time.monotonic()
     with Cluster.start(folder, release, node_count=6) as cluster:
-        told = _Scenario(cluster, evidence)
-        evidence.seconds["start"] = time.monotonic() - began
-        for step in (told.fill, told.kill_and_rework, told.lose_a_rack, told.delete, told.end):
-            begun = time.monotonic()
+        steps = _Scenario(cluster, evidence)
+        for step in (steps.fill, steps.kill_and_rework, steps.lose_a_rack, steps.delete, steps.end):
             step()
-            evidence.seconds[step.__name__] = time.monotonic() - begun
-            tell(f"{step.__name__} {evidence.seconds[step.__name__]:.0f} s")
-    evidence.seconds["all"] = time.monotonic() - began
     return evidence
 
 
@@ -117,7 +111,7 @@ class _Scenario:
     def __init__(self, cluster: Cluster, evidence: Evidence) -> None:
         self.cluster = cluster
         self.evidence = evidence
-        self.call = cluster.client.call
+        self.call = cluster.call
         self.chance = random.Random(11)
 
     def fill(self) -> None:
@@ -153,7 +147,7 @@ class _Scenario:
         self._consume("reworked", "keys", "made")
         self._produce("keys", "zstd", 5, "after")
         self._produce("made", "zstd", 5, "after")
-        self._end_transaction("open", "commit")
+        self.call("commit", producer="open")
 
     def lose_a_rack(self) -> None:
         """Kill both nodes of rack b, reassign onto one of them, and let them recover by themselves."""
@@ -199,10 +193,7 @@ class _Scenario:
         )
         self._acknowledge("payments", rows, answer, aborted=end == "abort")
         if end is not None:
-            self._end_transaction(producer, end)
-
-    def _end_transaction(self, producer: str, end: str) -> None:
-        self.call(end, producer=producer)
+            self.call(end, producer=producer)
 
     def _acknowledge(self, topic: str, rows: list[list[Any]], answer: dict[str, Any], *, aborted: bool = False) -> None:
         assert len(answer["acknowledged"]) == len(rows)

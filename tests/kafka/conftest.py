@@ -1,38 +1,31 @@
 """Java processes with Kafka's own classes, a release each, or one clear reason why there are none.
 
-A test that asks for `kafka`, `kafka_logs` or `assignors` runs once for each release of `DEFAULTS`, or of the constant
-RELEASES of its module; the process says as `.release` which one answers.
+A test that asks for `kafka` runs once for each release of `DEFAULTS`, or of the constant RELEASES of its module; the
+process says as `.release` which one answers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final
 
 import pytest
 
-from broker.releases import Release
 from tests.golden.log.cases import unpacked
-from tests.kafka.assignor_jvm import AssignorJvm
-from tests.kafka.jvm import JavaProcess, KafkaJvm, KafkaUnavailableError
-from tests.kafka.log_jvm import KafkaLogs
+from tests.kafka.jvm import KafkaJvm, KafkaUnavailableError
 from tests.kafka.releases import DEFAULTS
 
 GOLDEN_LOGS: Final = Path(__file__).parents[1] / "golden" / "log.tar.xz"
-BY_RELEASE: Final = ("kafka", "kafka_logs", "assignors")
-
-Running = TypeVar("Running", bound="JavaProcess[bytes] | JavaProcess[str]")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run a test that asks for Kafka's classes on each of its releases, unless it says itself on which."""
     named = [marker.args[0] for marker in metafunc.definition.iter_markers("parametrize")]
     chosen = {name for names in named for name in (names.split(",") if isinstance(names, str) else names)}
-    for fixture in BY_RELEASE:
-        if fixture in metafunc.fixturenames and fixture not in chosen:
-            releases = getattr(metafunc.module, "RELEASES", DEFAULTS)
-            metafunc.parametrize(fixture, releases, indirect=True, ids=str, scope="session")
+    if "kafka" in metafunc.fixturenames and "kafka" not in chosen:
+        releases = getattr(metafunc.module, "RELEASES", DEFAULTS)
+        metafunc.parametrize("kafka", releases, indirect=True, ids=str, scope="session")
 
 
 @pytest.fixture(scope="session")
@@ -43,25 +36,9 @@ def kafka_build(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def kafka(request: pytest.FixtureRequest, kafka_build: Path) -> Iterator[KafkaJvm]:
-    """Kafka's own placers and hash tables; tests that ask for them are skipped where they cannot be had."""
-    yield from _running(KafkaJvm.start, kafka_build, request.param)
-
-
-@pytest.fixture(scope="session")
-def kafka_logs(request: pytest.FixtureRequest, kafka_build: Path) -> Iterator[KafkaLogs]:
-    """Kafka's own log classes; tests that ask for them are skipped where they cannot be had."""
-    yield from _running(KafkaLogs.start, kafka_build, request.param)
-
-
-@pytest.fixture(scope="session")
-def assignors(request: pytest.FixtureRequest, kafka_build: Path) -> Iterator[AssignorJvm]:
-    """Kafka's own assignors; tests that ask for them are skipped where they cannot be had."""
-    yield from _running(AssignorJvm.start, kafka_build, request.param)
-
-
-def _running(start: Callable[[Path, Release], Running], build_directory: Path, release: Release) -> Iterator[Running]:
+    """Kafka's own classes; tests that ask for them are skipped where they cannot be had."""
     try:
-        running = start(build_directory, release)
+        running = KafkaJvm.start(kafka_build, request.param)
     except KafkaUnavailableError as missing:
         pytest.skip(f"Kafka's own classes cannot be run here: {missing}")
     with running:

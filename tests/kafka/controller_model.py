@@ -6,7 +6,7 @@ any step can be left out of a history and the others still mean something.
 
 Constraints: a step that names what does not exist is skipped, on both sides.
 
-How: each step gives the message that the controller is sent, and the same step as java/since_4_1/Controllers.java reads
+How: each step gives the message that the controller is sent, and the same step as java/Controllers.java reads
 it. Partitions of topics have numbers of their own in `ControllerRole`; operators' settings, which the role takes for
 fixed, are laid over it here, with the ELR cleared where Kafka writes a ClearElrRecord (KIP-966).
 
@@ -53,10 +53,12 @@ from replication.rules.fencing import StopProof
 from replication.rules.partition import AlterPartitionRequest, IsrMember, PartitionEpoch, PartitionState
 from replication.rules.settings import PartitionSettings
 from replication.rules.switches import Rules
-from tests.kafka.controller_jvm import encoded
 
 Step: TypeAlias = tuple[Any, ...]
 """The name of what happens, and what it is given."""
+
+Request: TypeAlias = list[Any]
+"""A step as java/Controllers.java reads it: its letter and what it is given."""
 
 STALE: Final = 1_000_000
 """What is added to a broker epoch to make it another one."""
@@ -104,7 +106,7 @@ class ControllerModel:
     def __init__(self, rules: Rules) -> None:
         self.elr = rules.elr
         self.role = ConfiguredController(rules)
-        self.steps: list[bytes] = []
+        self.steps: list[Request] = []
         self.answers: list[str] = []
         self._now_ms = TimeMs(1_000_000)
         self._ends: list[int] = []
@@ -126,7 +128,7 @@ class ControllerModel:
 
     # Brokers.
 
-    def _register(self, broker: int, is_new: bool, is_clean: bool) -> tuple[bytes, str] | None:
+    def _register(self, broker: int, is_new: bool, is_clean: bool) -> tuple[Request, str] | None:
         known = self.role.registrations.get(BrokerId(broker))
         if not is_new and known is not None and known.state is BrokerState.CONTROLLED_SHUTDOWN:
             return None
@@ -140,11 +142,11 @@ class ControllerModel:
         if told.epoch is not None:
             self._incarnations[broker] = incarnation
         code = ErrorCode.NONE if told.epoch is not None else ErrorCode.DUPLICATE_BROKER_REGISTRATION
-        return encoded("R", broker, incarnation, is_clean), str(int(code))
+        return ["R", broker, incarnation, is_clean], str(int(code))
 
     def _beat(
         self, broker: int, is_current: bool, back: int, wants_fence: bool, wants_stop: bool
-    ) -> tuple[bytes, str] | None:
+    ) -> tuple[Request, str] | None:
         if BrokerId(broker) not in self.role.registrations or not self._ends:
             return None
         # No two are heard of at the same time, so that their sessions do not end together: which of two Kafka fences
@@ -166,9 +168,9 @@ class ControllerModel:
             assert isinstance(response, BrokerHeartbeatResponse)
             answer = str(int(response.error))
             answer += _STATES[response.state] if response.error is ErrorCode.NONE else ""
-        return encoded("H", broker, is_current, step, wants_fence, wants_stop), answer
+        return ["H", broker, is_current, step, wants_fence, wants_stop], answer
 
-    def _tick(self, elapsed_ms: int) -> tuple[bytes, str]:
+    def _tick(self, elapsed_ms: int) -> tuple[Request, str]:
         end_ms, pauses = self._now_ms + elapsed_ms, []
         while self._now_ms < end_ms:
             due = [one for one in self._session_ends_ms() if one <= end_ms]
@@ -176,21 +178,21 @@ class ControllerModel:
             pauses.append(max(0, then_ms - self._now_ms))
             self._now_ms = TimeMs(max(self._now_ms, then_ms))
             self._say(SessionsDue())
-        return encoded("T", pauses), "0"
+        return ["T", pauses], "0"
 
     def _session_ends_ms(self) -> list[int]:
         """Return when each session that has not ended yet ends, in order."""
         heard_ms = (self.role.session(broker).heard_at_ms for broker in self.role.registrations)
         return sorted(heard + SESSION_MS + 1 for heard in heard_ms if heard is not None)
 
-    def _failover(self) -> tuple[bytes, str]:
+    def _failover(self) -> tuple[Request, str]:
         self.role.start(self._now_ms, Outbox())
         for broker, registration in sorted(self.role.registrations.items()):
             if registration.state in SESSION_STATES:
                 # Each is heard of once more, at another time, so that their sessions do not end together.
                 self._now_ms = TimeMs(self._now_ms + 1)
                 self.role.session(broker).heard_at_ms = self._now_ms
-        return encoded("Z"), "0"
+        return ["Z"], "0"
 
     # Partitions.
 
@@ -203,7 +205,7 @@ class ControllerModel:
         members: tuple[int, ...],
         epochs: tuple[int, ...],
         recovering: bool,
-    ) -> tuple[bytes, str] | None:
+    ) -> tuple[Request, str] | None:
         """`sender` and `members` are places: 0 for the leader, then the replicas, then a broker that is none."""
         found = self._partition(place)
         if found is None:
@@ -224,10 +226,10 @@ class ControllerModel:
         epoch = BrokerEpoch(self._epoch(broker, 0) + (0 if is_current else STALE))
         (told,) = self._say(AlterPartition(self._numbers[topic][number], 0, request, epoch), broker)
         assert isinstance(told, AlterPartitionResponse)
-        step = encoded("A", broker, is_current, topic, number, (leader_epoch, partition_epoch), isr, modes, recovering)
+        step = ["A", broker, is_current, topic, number, (leader_epoch, partition_epoch), isr, modes, recovering]
         return step, str(int(told.altered.error))
 
-    def _elect(self, place: int, is_preferred: bool) -> tuple[bytes, str] | None:
+    def _elect(self, place: int, is_preferred: bool) -> tuple[Request, str] | None:
         found = self._partition(place)
         if found is None:
             return None
@@ -235,29 +237,29 @@ class ControllerModel:
         election = Election.PREFERRED if is_preferred else Election.UNCLEAN
         (told,) = self._say(ElectLeaders(self._numbers[topic][number], election))
         assert isinstance(told, ElectLeadersResponse)
-        return encoded("E", topic, number, int(not is_preferred)), str(int(told.error))
+        return ["E", topic, number, int(not is_preferred)], str(int(told.error))
 
-    def _reassign(self, place: int, replicas: tuple[int, ...]) -> tuple[bytes, str] | None:
+    def _reassign(self, place: int, replicas: tuple[int, ...]) -> tuple[Request, str] | None:
         found = self._partition(place)
         if found is None:
             return None
         topic, number, _ = found
         (told,) = self._say(AlterPartitionReassignments(self._numbers[topic][number], _ids(replicas)))
         assert isinstance(told, AlterPartitionReassignmentsResponse)
-        return encoded("M", topic, number, replicas), str(int(told.error))
+        return ["M", topic, number, replicas], str(int(told.error))
 
-    def _balance(self) -> tuple[bytes, str]:
+    def _balance(self) -> tuple[Request, str]:
         self._say(BalanceDue())
-        return encoded("B"), "0"
+        return ["B"], "0"
 
     # Topics.
 
-    def _create(self, topic: str, replicas: tuple[tuple[int, ...], ...]) -> tuple[bytes, str] | None:
+    def _create(self, topic: str, replicas: tuple[tuple[int, ...], ...]) -> tuple[Request, str] | None:
         if topic in self._numbers or not self._are_registered(replicas):
             return None
-        return encoded("C", topic, replicas), self._add(topic, replicas)
+        return ["C", topic, replicas], self._add(topic, replicas)
 
-    def _grow(self, topic: str, replicas: tuple[tuple[int, ...], ...]) -> tuple[bytes, str] | None:
+    def _grow(self, topic: str, replicas: tuple[tuple[int, ...], ...]) -> tuple[Request, str] | None:
         if topic not in self._numbers or not self._are_registered(replicas):
             return None
         counts = {len(self.role.image.partitions[number].replicas) for number in self._numbers[topic]}
@@ -265,7 +267,7 @@ class ControllerModel:
         replicas = tuple(one for one in replicas if {len(one)} == counts)
         if not replicas:
             return None
-        step = encoded("G", topic, len(self._numbers[topic]) + len(replicas), replicas)
+        step = ["G", topic, len(self._numbers[topic]) + len(replicas), replicas]
         return step, self._add(topic, replicas)
 
     def _add(self, topic: str, replicas: tuple[tuple[int, ...], ...]) -> str:
@@ -278,20 +280,20 @@ class ControllerModel:
             self._number_count += 1
         return "0"
 
-    def _delete(self, topic: str) -> tuple[bytes, str] | None:
+    def _delete(self, topic: str) -> tuple[Request, str] | None:
         if topic not in self._numbers:
             return None
         for number in self._numbers.pop(topic):
             self._say(DeleteTopic(number))
         self.role.min_isr.pop(topic, None)
         self.role.unclean.pop(topic, None)
-        return encoded("D", topic), "0"
+        return ["D", topic], "0"
 
-    def _min_isr(self, topic: str, value: int) -> tuple[bytes, str] | None:
+    def _min_isr(self, topic: str, value: int) -> tuple[Request, str] | None:
         """0 takes the setting away."""
         if topic and topic not in self._numbers:
             return None
-        step = encoded("K", topic, "min.insync.replicas", str(value) if value else "")
+        step = ["K", topic, "min.insync.replicas", str(value) if value else ""]
         if not topic and not value and self.elr:
             return step, str(int(ErrorCode.INVALID_CONFIG))
         is_written = not topic or self.role.min_isr.get(topic, 0) != value
@@ -302,7 +304,7 @@ class ControllerModel:
             self._cleared.update(self.role.clear_elr(topic))
         return step, "0"
 
-    def _unclean(self, topic: str, value: bool | None) -> tuple[bytes, str] | None:
+    def _unclean(self, topic: str, value: bool | None) -> tuple[Request, str] | None:
         """None takes the setting away."""
         if topic and topic not in self._numbers:
             return None
@@ -310,7 +312,7 @@ class ControllerModel:
         if value is not None:
             self.role.unclean[topic] = value
         text = "" if value is None else str(value).lower()
-        return encoded("K", topic, "unclean.leader.election.enable", text), "0"
+        return ["K", topic, "unclean.leader.election.enable", text], "0"
 
     # What steps name, and what is compared.
 

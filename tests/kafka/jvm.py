@@ -1,119 +1,131 @@
-"""Kafka's own placers behind a pipe: one Java process that answers thousands of requests.
+"""Kafka's own classes behind a pipe: one Java process that answers one call after another.
 
 What it decides: nothing. It lets the tests ask released Kafka classes what they would do.
 
 Goals, most important first
 1. What answers is Kafka's code, unmodified, of the release asked for, from the jars that java/pom.xml names.
 2. Where Java, its compiler, Maven or the jars cannot be had, it says so at once and does not hang.
-3. Fast enough for a hundred thousand random inputs: one process, one compact binary exchange each.
 
-Constraints: no user of the library needs any of this. Nothing is written but into the
-build directory given and Maven's own local repository.
+Constraints: no user of the library needs any of this. Nothing is written but into the build directory given and
+Maven's own local repository.
 
-How
-Maven, first offline, resolves the class path; the system's javac compiles the files that
-`tests.kafka.releases` chooses, once for a build directory and release; java/Oracle.java reads
-requests from standard input. Numbers are big-endian, strings are counted UTF-16 units, as
-java/Wire.java says.
+How: Maven, first offline, resolves the class path; the system's javac compiles the files that `tests.kafka.releases`
+chooses, once for a build directory and release. java/Oracle.java, which names the calls, reads a JSON object a line and
+prints one a line. A golden case's input is a call, and its answer is what a golden file keeps.
 
 Example:
 
-    with KafkaJvm.start(build_directory, release=Release("4.0")) as kafka:
-        reply = kafka.classic(brokers, spec, fixed_start_index=0, seed=0)
-
-Left out: a broker. These are calls of single classes. The classic placer is in releases up to 4.0 alone.
-
-Source: java.io.DataInput for the encoding; the classes called are named in java/Placers.java.
+    with KafkaJvm.start(build_directory, Release("4.0")) as kafka:
+        kafka.call("producer_key_partition", key_hex="00", partitions=7)
 """
 
 from __future__ import annotations
 
+import json
 import shutil
-import struct
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Final, Generic, Self, TypeAlias, TypeVar
+from typing import Any, Final, Self, TypeAlias
 
 import attrs
-import numpy as np
 
-from broker.cluster import BrokerView, Int32Array
 from broker.releases import NEWEST, Release
-from placement.spec import PlacementSpec
-from tests.kafka.releases import JAVA_SOURCES, WITH_TOOLS, sources, text_for, version_of
+from tests.kafka.releases import JAVA_SOURCES, WITH_MIRROR, sources, version_of
+
+Json: TypeAlias = Any
 
 OFFLINE_SECONDS_MAX: Final = 60  # A warm Maven takes two seconds; a cold disk and a busy machine are allowed for.
 ONLINE_SECONDS_MAX: Final = 600  # The first time, some 40 jars come from the network.
 COMPILE_SECONDS_MAX: Final = 180
+OPTIONS: Final = (
+    "-Xmx6g",  # The largest groups measured take some gigabytes of Java's objects.
+    # Without the option, Java leaves out the message of an exception that its compiler finds to be thrown often.
+    "-XX:-OmitStackTraceInFastThrow",
+)
 
 
 class KafkaUnavailableError(Exception):
     """Kafka's classes cannot be run here; the message says what is missing."""
 
 
-@attrs.frozen
-class KafkaError:
-    """An exception thrown by Kafka: the Java class and the message, None where it has none."""
+class KafkaThrewError(Exception):
+    """Kafka threw: the Java class and the message, None where it has none."""
 
-    java_class: str
-    message: str | None
-
-
-Placed: TypeAlias = Int32Array | KafkaError
+    def __init__(self, java_class: str, message: str | None) -> None:
+        self.java_class = java_class
+        super().__init__(f"{java_class}: {message}")
 
 
 @attrs.frozen
-class Versions:
-    """What answers: the release of Kafka and the Java that runs it."""
+class Dumped:
+    """What kafka-dump-log printed to both streams, and the class and message of an exception that ended it."""
 
-    kafka: str
-    java: str
-    virtual_machine: str
-
-
-def java_command(build_directory: Path, release: Release = NEWEST) -> list[str]:
-    """Find a release's jars, compile our few Java files below `build_directory`, and return how Java is started.
-
-    What was compiled there before is taken again. Raises KafkaUnavailableError, with the reason, when any of that
-    cannot be had.
-    """
-    java, javac, maven = (_tool(name) for name in ("java", "javac", "mvn"))
-    version = version_of(release)
-    built = build_directory / version
-    class_path_file, classes, compiled = built / "class-path.txt", built / "classes", built / "compiled"
-    if not compiled.exists():
-        classes.mkdir(parents=True, exist_ok=True)
-        tools = ["-Ptools"] if release >= WITH_TOOLS else []
-        class_path_of(maven, JAVA_SOURCES / "pom.xml", class_path_file, f"-Dkafka.version={version}", *tools)
-        texts = built / "sources"
-        for path in sources(release):
-            copy = texts / path.name
-            copy.parent.mkdir(exist_ok=True)
-            copy.write_text(text_for(release, path.read_text("utf-8")), "utf-8")
-        files = sorted(map(str, texts.iterdir()))
-        _run(
-            [javac, "-nowarn", "-cp", class_path_file.read_text().strip(), "-d", str(classes), *files],
-            COMPILE_SECONDS_MAX,
-        )
-        compiled.touch()
-    return [java, "-cp", f"{classes}:{class_path_file.read_text().strip()}"]
+    out: str
+    err: str
+    thrown: str | None = None
+    message: str | None = attrs.field(default=None, eq=False)
 
 
-Sent = TypeVar("Sent", bytes, str)
+class KafkaJvm:
+    """A running Java process with Kafka's classes. Use it as a context manager, from one thread."""
 
-
-class JavaProcess(Generic[Sent]):
-    """A running Java process that answers what it is asked. Use it as a context manager, from one thread."""
-
-    def __init__(self, process: subprocess.Popen[Sent], release: Release = NEWEST) -> None:
+    def __init__(self, process: subprocess.Popen[str], release: Release) -> None:
         assert process.stdin is not None
         assert process.stdout is not None
-        self.release: Release = release
-        self._process: subprocess.Popen[Sent] = process
-        self._to_java: IO[Sent] = process.stdin
-        self._from_java: IO[Sent] = process.stdout
+        self.release = release
+        self._process, self._to_java, self._from_java = process, process.stdin, process.stdout
+
+    @classmethod
+    def start(cls, build_directory: Path, release: Release = NEWEST) -> Self:
+        """Start Java; raise KafkaUnavailableError, with the reason, where that cannot be had."""
+        java, *class_path = java_command(build_directory, release)
+        command = [java, *OPTIONS, *class_path, "Oracle"]
+        pipe = subprocess.PIPE
+        return cls(
+            subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, encoding="ascii"), release
+        )
+
+    def ask(self, call: str, given: Mapping[str, Json]) -> Mapping[str, Json]:
+        """Return `expected`, or `expected_error`, of the case whose input is `given`."""
+        self._to_java.write(json.dumps({"call": call, "input": given}) + "\n")
+        self._to_java.flush()
+        line = self._from_java.readline()
+        if not line:
+            raise AssertionError("the Java process ended; run it by hand to see why")
+        answer: dict[str, Json] = json.loads(line)
+        return answer
+
+    def call(self, call: str, **given: Json) -> Json:
+        """Return what Kafka answered; raise KafkaThrewError where that is an exception."""
+        answer = self.ask(call, given)
+        if "expected" in answer:
+            return answer["expected"]
+        error = answer["expected_error"]
+        raise KafkaThrewError(error["class"], error["message"])
+
+    def source(self) -> str:
+        """Return what the `source` of golden files says that this process printed."""
+        versions = self.call("versions")
+        assert versions["kafka"] == version_of(self.release), versions
+        return f"Apache Kafka {versions['kafka']}, OpenJDK {versions['java']}"
+
+    def dump(self, files: Sequence[Path], *options: str) -> Dumped:
+        """Run kafka-dump-log over `files`."""
+        return Dumped(**self.call("dump", arguments=["--files", ",".join(map(str, files)), *options]))
+
+    def program(self, case: Mapping[str, Json], folder: Path) -> dict[str, Json]:
+        """Run the operations of `case` below `folder`; return it as a golden case, closed files kept in `folder`."""
+        answer: dict[str, Json] = self.call("log", **case, folder=str(folder))
+        del answer["folder"]
+        return {**answer, "source": version_of(self.release)}
+
+    def opened(self, directory: Path, config: Mapping[str, Json], **how: Json) -> dict[str, Json]:
+        """Open and close a partition's directory with UnifiedLog; return the golden `state` it came to."""
+        asked = {"clean": False, "recoveryPoint": 0, "nowMs": 0, **how}
+        state: dict[str, Json] = self.call("open", directory=str(directory), config=dict(config), **asked)["state"]
+        return state
 
     def __enter__(self) -> Self:
         return self
@@ -130,114 +142,38 @@ class JavaProcess(Generic[Sent]):
             self._process.wait()
 
 
-class KafkaJvm(JavaProcess[bytes]):
-    """A running Java process with Kafka's classes. Use it as a context manager, from one thread."""
+def java_command(build_directory: Path, release: Release = NEWEST) -> list[str]:
+    """Find a release's jars, compile our few Java files below `build_directory`, and return how Java is started.
 
-    @classmethod
-    def start(cls, build_directory: Path, release: Release = NEWEST) -> KafkaJvm:
-        """Find the jars of a release, compile our few Java files below `build_directory`, and start Java.
-
-        Raises KafkaUnavailableError, with the reason, when any of that cannot be had.
-        """
-        command = [*java_command(build_directory, release), "Oracle"]
-        return cls(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE), release)
-
-    def versions(self) -> Versions:
-        """Return which Kafka and which Java answer."""
-        self._send(b"V")
-        return Versions(*(self._string() or "unknown" for _ in range(3)))
-
-    def classic(
-        self, brokers: Sequence[BrokerView], spec: PlacementSpec, *, fixed_start_index: int, seed: int
-    ) -> tuple[Placed, int]:
-        """Return what AdminUtils.assignReplicasToBrokers gives, and the generator's `nextInt()` after it; up to 4.0.
-
-        The generator inside AdminUtils is seeded with `seed` before; it is drawn from if the index is negative.
-        """
-        numbers = (spec.partition_count, spec.replication_factor, fixed_start_index, spec.start_partition)
-        self._send(b"C" + struct.pack(">q", seed) + _brokers(brokers) + struct.pack(">4i", *numbers))
-        return self._placed(), self._int()
-
-    def rack_alternated(self, brokers: Sequence[BrokerView]) -> list[int]:
-        """Return AdminUtils.getRackAlternatedBrokerList; every broker needs a rack."""
-        self._send(b"A" + _brokers(brokers))
-        return self._ints()
-
-    def striped(
-        self, brokers: Sequence[BrokerView], specs: Sequence[PlacementSpec], *, seed: int
-    ) -> tuple[list[Placed], int]:
-        """Return StripedReplicaPlacer's answer to each of `specs` on one generator, and its `nextInt()` after."""
-        calls = b"".join(
-            struct.pack(">3i", spec.start_partition, spec.partition_count, spec.replication_factor) for spec in specs
-        )
-        self._send(b"S" + struct.pack(">q", seed) + _brokers(brokers) + struct.pack(">i", len(specs)) + calls)
-        return [self._placed() for _ in specs], self._int()
-
-    def random(self, seed: int, draws: Sequence[tuple[str, int]]) -> list[list[int]]:
-        """Return the results of draws on `java.util.Random(seed)`.
-
-        A draw is ("n", 0) for nextInt(), ("b", bound) for nextInt(bound), ("s", n) for a shuffle of 0..n-1.
-        """
-        body = b"".join(kind.encode() + struct.pack(">i", argument) for kind, argument in draws)
-        self._send(b"R" + struct.pack(">qi", seed, len(draws)) + body)
-        return [self._ints() for _ in draws]
-
-    def map_order(self, keys: Sequence[str | None]) -> list[int]:
-        """Return the order of a HashMap filled with `keys` one by one, as places among the distinct keys."""
-        self._send(b"M" + struct.pack(">i", len(keys)) + b"".join(map(_text, keys)))
-        return self._ints()
-
-    def set_copy_order(self, keys: Sequence[str | None]) -> list[int]:
-        """Return the order of `new HashSet<>(keys)`, as places among the distinct keys."""
-        self._send(b"H" + struct.pack(">i", len(keys)) + b"".join(map(_text, keys)))
-        return self._ints()
-
-    def cpu_ns(self, placer: str, brokers: Sequence[BrokerView], *, partition_count: int, factor: int) -> int:
-        """Return the CPU nanoseconds of one call's thread, the result discarded; `placer` is "classic" or "striped"."""
-        kind = {"classic": b"C", "striped": b"S"}[placer]
-        self._send(b"B" + kind + _brokers(brokers) + struct.pack(">2i", partition_count, factor))
-        nanoseconds, _checksum = struct.unpack(">2q", self._read(16))
-        return int(nanoseconds)
-
-    def _send(self, request: bytes) -> None:
-        self._to_java.write(request)
-        self._to_java.flush()
-
-    def _read(self, count: int) -> bytes:
-        answer = self._from_java.read(count)
-        if len(answer) != count:
-            raise AssertionError("the Java process ended; its trace is on standard error")
-        return answer
-
-    def _int(self) -> int:
-        return int(struct.unpack(">i", self._read(4))[0])
-
-    def _ints(self) -> list[int]:
-        count = self._int()
-        return list(struct.unpack(f">{count}i", self._read(4 * count)))
-
-    def _string(self) -> str | None:
-        count = self._int()
-        return None if count < 0 else self._read(2 * count).decode("utf-16-be", "surrogatepass")
-
-    def _placed(self) -> Placed:
-        if self._read(1) == b"\x01":
-            return KafkaError(self._string() or "", self._string())
-        row_count, width = self._int(), self._int()
-        values = np.frombuffer(self._read(4 * row_count * width), dtype=">i4")
-        return values.astype(np.int32).reshape(row_count, width)
+    What was compiled there before is taken again. Raises KafkaUnavailableError, with the reason, when any of that
+    cannot be had.
+    """
+    java, javac, maven = (_tool(name) for name in ("java", "javac", "mvn"))
+    built = build_directory / version_of(release)
+    class_path_file, classes, compiled = built / "class-path.txt", built / "classes", built / "compiled"
+    if not compiled.exists():
+        classes.mkdir(parents=True, exist_ok=True)
+        _resolve(maven, release, class_path_file)
+        texts = built / "sources"
+        texts.mkdir(exist_ok=True)
+        for name, text in sources(release).items():
+            (texts / name).write_text(text, "utf-8")
+        files = sorted(map(str, texts.iterdir()))
+        class_path = class_path_file.read_text().strip()
+        _run([javac, "-nowarn", "-cp", class_path, "-d", str(classes), *files], COMPILE_SECONDS_MAX)
+        compiled.touch()
+    return [java, "-cp", f"{classes}:{class_path_file.read_text().strip()}"]
 
 
-def _text(value: str | None) -> bytes:
-    if value is None:
-        return struct.pack(">i", -1)
-    units = value.encode("utf-16-be", "surrogatepass")
-    return struct.pack(">i", len(units) // 2) + units
-
-
-def _brokers(brokers: Sequence[BrokerView]) -> bytes:
-    each = (struct.pack(">i", one.id) + _text(one.rack) + struct.pack(">?", one.fenced) for one in brokers)
-    return struct.pack(">i", len(brokers)) + b"".join(each)
+def _resolve(maven: str, release: Release, class_path_file: Path) -> None:
+    """Let Maven, offline if it can, write the class path of a release into a file."""
+    goal = ["-B", "-q", "-f", str(JAVA_SOURCES / "pom.xml"), "dependency:build-classpath"]
+    goal += [f"-Dmdep.outputFile={class_path_file}", f"-Dkafka.version={version_of(release)}"]
+    goal += ["-Pmirror"] if release == WITH_MIRROR else []
+    try:
+        _run([maven, "-o", *goal], OFFLINE_SECONDS_MAX)
+    except KafkaUnavailableError:
+        _run([maven, *goal], ONLINE_SECONDS_MAX)
 
 
 def _tool(name: str) -> str:
@@ -245,17 +181,6 @@ def _tool(name: str) -> str:
     if found is None:
         raise KafkaUnavailableError(f"{name} is not on the PATH")
     return found
-
-
-def class_path_of(maven: str, pom: Path, answer: Path, *arguments: str) -> str:
-    """Let Maven, offline if it can, write the class path of a pom into `answer`, and return it."""
-    answer.parent.mkdir(parents=True, exist_ok=True)
-    goal = ["-B", "-q", "-f", str(pom), "dependency:build-classpath", f"-Dmdep.outputFile={answer}", *arguments]
-    try:
-        _run([maven, "-o", *goal], OFFLINE_SECONDS_MAX)
-    except KafkaUnavailableError:
-        _run([maven, *goal], ONLINE_SECONDS_MAX)
-    return answer.read_text().strip()
 
 
 def _run(command: list[str], seconds_max: int) -> None:

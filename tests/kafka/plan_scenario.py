@@ -8,7 +8,7 @@ kafka-topics printed, cut into batches, written as files, and each batch is run 
 kafka-reassign-partitions --execute with a throttle, --verify until all of it is complete, then kafka-leader-election.
 Between the calls the cluster is looked at as an operator would, by kafka-topics.
 
-Example: carry_out(folder, NEWEST).done[0].plan
+Example: carry_out(folder, NEWEST)[0].plan
 
 Source: ours.
 """
@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -80,28 +79,21 @@ class Done:
         )
 
 
-@attrs.define
-class CarriedOut:
-    """The plans of `GOALS`, in order."""
-
-    done: list[Done] = attrs.field(factory=list)
-
-
-def carry_out(folder: Path, release: Release, *, tell: Callable[[str], None] = lambda _: None) -> CarriedOut:
-    """Run the plans below `folder`; `tell` gets a line for each step."""
-    found = CarriedOut()
+def carry_out(folder: Path, release: Release) -> list[Done]:
+    """Run the plans below `folder`."""
+    done: list[Done] = []
     with Cluster.start(folder, release, node_count=6) as cluster:
         _fill(cluster)
         for number, goal in enumerate(GOALS):
             before = look(cluster)
             plan = make_plan(before, goal).reassignment
-            found.done.append(_run(cluster, folder / f"plan-{number}", before, plan, tell))
-    return found
+            done.append(_run(cluster, folder / f"plan-{number}", before, plan))
+    return done
 
 
 def look(cluster: Cluster) -> ClusterView:
     """Return the cluster as kafka-topics prints it, of our own topics, with the racks of the nodes."""
-    text = cluster.client.call("describe")["text"]
+    text = cluster.call("describe")["text"]
     (view,) = read_dump([text.encode()], source="describe").clusters
     assert {topic.name for topic in view.topics} == set(TOPICS)
     racks = [BrokerView(id=BrokerId(node.id), rack=node.rack) for node in cluster.nodes.values()]
@@ -109,7 +101,7 @@ def look(cluster: Cluster) -> ClusterView:
 
 
 def _fill(cluster: Cluster) -> None:
-    call = cluster.client.call
+    call = cluster.call
     for topic, replicas in TOPICS.items():
         call("create", topic=topic, replicas=replicas, settings={"min.insync.replicas": str(MIN_ISR)})
     for topic, replicas in TOPICS.items():
@@ -126,7 +118,7 @@ def under_replicated(view: ClusterView) -> int:
     return int(np.count_nonzero(replicas != isr))
 
 
-def _run(cluster: Cluster, folder: Path, before: ClusterView, plan: Reassignment, tell: Callable[[str], None]) -> Done:
+def _run(cluster: Cluster, folder: Path, before: ClusterView, plan: Reassignment) -> Done:
     folder.mkdir()
     batches = schedule(plan, Limits(concurrency=CONCURRENCY)).parts()
     done = Done(before, plan, batches, looks=[before])
@@ -142,7 +134,6 @@ def _run(cluster: Cluster, folder: Path, before: ClusterView, plan: Reassignment
             election.write_text(election_json(part, places))
             _tool(cluster, ELECT, "--election-type", "preferred", "--path-to-json-file", str(election))
         done.looks.append(look(cluster))
-        tell(f"batch {number} of {len(batches)}: {part.count} partitions")
     return done
 
 
@@ -161,4 +152,4 @@ def _verified(cluster: Cluster, done: Done, arguments: list[str]) -> str:
 
 
 def _tool(cluster: Cluster, tool: str, *arguments: str) -> str:
-    return str(cluster.client.call("tool", tool=tool, arguments=list(arguments))["text"])
+    return str(cluster.call("tool", tool=tool, arguments=list(arguments))["text"])

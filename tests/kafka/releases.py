@@ -1,17 +1,8 @@
-"""Which releases of Kafka the live tests run, and how the Java sources that call them are chosen.
+"""Which releases of Kafka the live tests run, and how one set of Java sources fits them all.
 
-What it decides: the version on Maven Central that stands for a release; which Java files are compiled for it.
-
-How
-Sources stand in java/ and call classes by the names that the newest release gives them; for an older release the
-names of `MOVED` are put back. What differs in more than a name stands in java/since_X_Y/: of a file that is in several
-of these folders, the newest that is not newer than the release is taken.
-
-Example: `sources(Release("4.1"))` has since_4_1/Logs.java, and neither since_4_0/Logs.java nor since_4_2/Appends.java.
-
-Left out: releases before 3.9, whose classes differ in too much.
-
-Source: the directories of org.apache.kafka on Maven Central.
+Sources call classes by the names that the newest release gives them; for an older one the names of `MOVED` are put
+back. Lines below a comment `//@ since 4.1`, `//@ before 4.1` or both, up to `//@ end` or the next such comment, are of
+these releases alone; a file whose first line is `//@ file since 4.1` or `//@ file mirror` is compiled for these alone.
 """
 
 from __future__ import annotations
@@ -33,28 +24,36 @@ VERSIONS: Final = {
     Release("4.3"): "4.3.1",
     Release("4.4"): "4.4.0",
 }
-"""The version that stands for a release."""
+"""The version on Maven Central that stands for a release."""
+
+OLDEST: Final = Release("4.0")
+"""The oldest release that is asked more than its settings."""
+
+SETTINGS_ONLY: Final = ("ConfigDefs.java",)
+"""What is compiled for older releases."""
 
 WITH_ADMIN_UTILS: Final = Release("4.0")
 """The newest release that has AdminUtils, the classic placer; later every caller uses StripedReplicaPlacer."""
 
-WITH_TOOLS: Final = Release("4.3")
-"""The oldest release of which kafka-tools is on the class path; older ones have kafka-dump-log in the broker."""
+WITH_CONTROLLER: Final = Release("4.1")
+"""The oldest release whose controller java/ControllerHistory.java can build."""
 
-DEFAULTS: Final = (NEWEST, Release("4.0"))
+WITH_MIRROR: Final = Release("4.3")
+"""The release whose MirrorMaker is asked: not of all releases is it on Maven Central's mirrors."""
+
+DEFAULTS: Final = (NEWEST, OLDEST)
 """The releases that every live test runs."""
 
 MOVED: Final = (
     (Release("4.1"), "kafka.log.UnifiedLog", "org.apache.kafka.storage.internals.log.UnifiedLog"),
     (Release("4.3"), "org.apache.kafka.common.record.", "org.apache.kafka.common.record.internal."),
     (Release("4.3"), "kafka.tools.DumpLogSegments", "org.apache.kafka.tools.DumpLogSegments"),
+    (Release("4.4"), "org.apache.kafka.common.utils.", "org.apache.kafka.common.utils.internals."),
 )
 """Since when, the beginning of a class's name before, and its beginning since."""
 
-SETTINGS_ONLY: Final = (Release("4.4"), ("ConfigDefs.java", "GroupConfigs.java"))
-"""The release of which only the settings are printed so far, and by which files: its log manager has changed."""
-
-_FOLDER: Final = re.compile(r"since_(\d+)_(\d+)")
+_MARK: Final = re.compile(r"\s*//@ (?:file )?(.*)")
+_BOUND: Final = re.compile(r"(since|before) (\S+)")
 
 
 def version_of(release: Release) -> str:
@@ -65,24 +64,36 @@ def version_of(release: Release) -> str:
     return VERSIONS[release]
 
 
-def sources(release: Release) -> list[Path]:
-    """Return the Java files to compile for a release, by name."""
-    chosen = {path.name: path for path in JAVA_SOURCES.glob("*.java")}
-    folders = [path for path in JAVA_SOURCES.iterdir() if _FOLDER.fullmatch(path.name)]
-    for folder in sorted(folders, key=_since):
-        if _since(folder) <= release:
-            chosen |= {path.name: path for path in folder.glob("*.java")}
-    only = SETTINGS_ONLY[1] if release >= SETTINGS_ONLY[0] else tuple(chosen)
-    return [chosen[name] for name in sorted(chosen) if name in only]
+def sources(release: Release) -> dict[str, str]:
+    """Return the Java files to compile for a release: name and text."""
+    texts = {path.name: path.read_text("utf-8") for path in sorted(JAVA_SOURCES.glob("*.java"))}
+    if release < OLDEST:
+        return {name: texts[name] for name in SETTINGS_ONLY}
+    return {
+        name: text_for(release, text)
+        for name, text in texts.items()
+        if not text.startswith("//@ file") or _holds(text.splitlines()[0], release)
+    }
 
 
 def text_for(release: Release, source: str) -> str:
-    """Return a Java file's text with the names that classes have in a release."""
+    """Return a Java file's text with the lines of a release and the names that classes have in it."""
+    lines, is_kept = [], True
+    for line in source.splitlines(keepends=True):
+        if _MARK.match(line):
+            is_kept = line.startswith("//@ file") or _holds(line, release)
+        elif is_kept:
+            lines.append(line)
+    text = "".join(lines)
     for since, before, after in MOVED:
         if release < since:
-            source = source.replace(after, before)
-    return source
+            text = text.replace(after, before)
+    return text
 
 
-def _since(folder: Path) -> Release:
-    return Release(folder.name.removeprefix("since_").replace("_", "."))
+def _holds(mark: str, release: Release) -> bool:
+    """Return whether what follows a mark is of a release."""
+    if mark.rstrip().endswith("mirror"):
+        return release == WITH_MIRROR
+    bounds = _BOUND.findall(mark)
+    return all((release >= Release(name)) == (kind == "since") for kind, name in bounds)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import random
 import re
-from pathlib import Path
 from typing import Any
 
 import attrs
@@ -20,15 +19,16 @@ from broker.cluster import BrokerView
 from broker.entropy import JavaRandom
 from broker.errors import BrokersideError, InvalidReplicaAssignmentError
 from broker.ids import BrokerId
+from broker.releases import NEWEST
 from placement.placers.create_topic import create_topic
 from placement.placers.manual import ManualPartition, validate_added_partitions, validate_manual_assignment
 from placement.placers.striped import StripedPlacer
 from placement.spec import PlacementSpec, rows_placed
-from tests.kafka.controller_jvm import ControllerJvm, encoded
-from tests.kafka.jvm import KafkaUnavailableError
+from tests.kafka.jvm import KafkaJvm
 
 pytestmark = pytest.mark.kafka
 
+RELEASES = (NEWEST,)
 CASES = 300
 REFUSED = "39"
 """The error code of InvalidReplicaAssignmentException."""
@@ -40,13 +40,13 @@ class History:
 
     chance: random.Random
     brokers: list[BrokerView] = attrs.field(factory=list)
-    steps: list[bytes] = attrs.field(factory=list)
+    steps: list[list[Any]] = attrs.field(factory=list)
     answers: list[str | None] = attrs.field(factory=list)
     rows: dict[str, list[list[int]]] = attrs.field(factory=dict)
     entropy: JavaRandom = attrs.field(factory=lambda: JavaRandom(0))
 
     def say(self, answer: str | None, kind: str, *values: Any) -> None:
-        self.steps.append(encoded(kind, *values))
+        self.steps.append([kind, *values])
         self.answers.append(answer)
 
     def begin(self) -> None:
@@ -133,34 +133,25 @@ def placed(text: str, name: str) -> list[list[int]]:
     ]
 
 
-@pytest.fixture(scope="module")
-def controller(kafka_build: Path) -> ControllerJvm:
-    try:
-        return ControllerJvm.start(kafka_build)
-    except KafkaUnavailableError as missing:
-        pytest.skip(f"Kafka's own classes cannot be run here: {missing}")
-
-
-def test_the_controller_gives_replicas_to_whom_ours_gives_them(controller: ControllerJvm) -> None:
+def test_the_controller_gives_replicas_to_whom_ours_gives_them(kafka: KafkaJvm) -> None:
     cordoned = refused = stopping = taken = 0
-    with controller:
-        for seed in range(CASES):
-            history = History(random.Random(seed))
-            history.begin()
-            history.place("first")
-            history.by_hand("second")
-            history.lift()
-            history.place("third")
-            told = controller.run(history.steps, elr=False)
-            for step, (ours, text) in enumerate(zip(history.answers, told, strict=True)):
-                theirs = text.split("\n", 1)[0]
-                assert ours is None or ours == theirs, (seed, step, ours, theirs)
-                refused += theirs.startswith("38:")
-            for name, rows in history.rows.items():
-                assert placed(told[-1], name) == rows, (seed, name)
-            closed = {int(broker.id) for broker in history.brokers if broker.cordoned}
-            cordoned += bool(closed)
-            stopping += any(broker.in_controlled_shutdown for broker in history.brokers)
-            taken += any(closed.intersection(row) for row in placed(told[-1], "second"))
+    for seed in range(CASES):
+        history = History(random.Random(seed))
+        history.begin()
+        history.place("first")
+        history.by_hand("second")
+        history.lift()
+        history.place("third")
+        told = kafka.call("controller", elr=False, steps=history.steps)
+        for step, (ours, text) in enumerate(zip(history.answers, told, strict=True)):
+            theirs = text.split("\n", 1)[0]
+            assert ours is None or ours == theirs, (seed, step, ours, theirs)
+            refused += theirs.startswith("38:")
+        for name, rows in history.rows.items():
+            assert placed(told[-1], name) == rows, (seed, name)
+        closed = {int(broker.id) for broker in history.brokers if broker.cordoned}
+        cordoned += bool(closed)
+        stopping += any(broker.in_controlled_shutdown for broker in history.brokers)
+        taken += any(closed.intersection(row) for row in placed(told[-1], "second"))
     # All of it was seen: refusals, brokers that stop, and cordoned brokers that were named by hand and taken.
     assert min(cordoned, refused, stopping, taken) > CASES // 10, (cordoned, refused, stopping, taken)

@@ -14,7 +14,7 @@ import pytest
 
 from broker.releases import Release
 from tests.golden.log.programs import run
-from tests.kafka.log_jvm import KafkaLogs
+from tests.kafka.jvm import KafkaJvm
 
 pytestmark = pytest.mark.kafka
 
@@ -67,10 +67,10 @@ def _program(*, log_start: int) -> dict[str, Any]:
 
 @pytest.mark.parametrize(("log_start", "first_offset"), [(0, 0), (DELETED_BEFORE, DELETED_BEFORE)])
 def test_epochs_that_were_deleted_stay_so_though_the_log_start_falls_back(
-    kafka_logs: KafkaLogs, tmp_path: Path, log_start: int, first_offset: int
+    kafka: KafkaJvm, tmp_path: Path, log_start: int, first_offset: int
 ) -> None:
     """At 0 the checkpoint of the start was not written in time; at 3 it was."""
-    case = kafka_logs.program(_program(log_start=log_start), tmp_path)
+    case = kafka.program(_program(log_start=log_start), tmp_path)
     *_, cut, _reopened, asked = case["ops"]
     assert (cut["state"]["logStartOffset"], cut["state"]["leaderEpochs"]) == (3, [[1, 3]])
     assert (case["stateAtClose"]["logStartOffset"], case["stateAtClose"]["leaderEpochs"]) == (first_offset, [[1, 3]])

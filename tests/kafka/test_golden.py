@@ -15,19 +15,24 @@ import pytest
 from broker.releases import NEWEST, Release
 from tests.golden.files import run_folder
 from tests.kafka.golden.__main__ import main
-from tests.kafka.golden.jvm import GoldenJvm
-from tests.kafka.golden.placement import CLASSIC, GIVEN, ROWS_SHOWN_MAX, algorithms, digested, envelope, given_cases
 from tests.kafka.golden.random_logs import random_log_cases
 from tests.kafka.golden.writing import (
     ARCHIVE,
+    CLASSIC,
+    GIVEN,
     GIVEN_ARCHIVE,
+    ROWS_SHOWN_MAX,
+    algorithms,
     archived,
     case_text,
     cases_by_name,
+    digested,
+    envelope,
+    given_cases,
     write_logs,
     write_placement,
 )
-from tests.kafka.jvm import KafkaUnavailableError
+from tests.kafka.jvm import KafkaJvm, KafkaUnavailableError
 from tests.kafka.releases import WITH_ADMIN_UTILS
 
 SEEDS: Final = {"4.0": 20_251_124, "4.2": 20_251_125}
@@ -72,14 +77,9 @@ def test_new_cases_of_an_older_release_pass(kafka_build: Path, tmp_path: Path, r
 
 
 @pytest.mark.kafka
-def test_what_kafka_throws_is_an_answer_with_class_and_message(kafka_build: Path) -> None:
-    try:
-        running = GoldenJvm.start(kafka_build)
-    except KafkaUnavailableError as missing:
-        pytest.skip(f"Kafka's own classes cannot be run here: {missing}")
-    with running as kafka:
-        refusal = kafka.ask("producer_key_partition", {"key_hex": "00", "partitions": 0})
-        assert kafka.source().startswith("Apache Kafka 4.3.1, OpenJDK ")
+@pytest.mark.parametrize("kafka", [NEWEST], indirect=True, ids=str)
+def test_what_kafka_throws_is_an_answer_with_class_and_message(kafka: KafkaJvm) -> None:
+    refusal = kafka.ask("producer_key_partition", {"key_hex": "00", "partitions": 0})
     assert refusal == {"expected_error": {"class": "java.lang.ArithmeticException", "message": "/ by zero"}}
 
 

@@ -18,8 +18,8 @@ from log.segments.file_names import LOG
 from log.storage import FileStorage
 from tests.golden.log.programs import run
 from tests.golden.log.states import state_json
-from tests.kafka.log_jvm import KafkaLogs
-from tests.kafka.log_programs import random_program
+from tests.kafka.jvm import KafkaJvm
+from tests.kafka.programs import random_program
 from tests.log.samples import CONFIG, DIRECTORY, SAMPLES, SETTINGS, START_MS, write_sample
 
 pytestmark = pytest.mark.kafka
@@ -28,8 +28,6 @@ PROGRAM_COUNT: Final = 200
 SEED: Final = 20250909
 ENDED: Final = frozenset({32, 37, 49, 54, 56, 74, 101, 110, 143})
 """The programs whose log neither can open again: an index of 24 or 48 bytes has no room for what recovery adds."""
-OPERATIONS: Final = "java.lang.IndexOutOfBoundsException"
-"""What Kafka throws between the operations of program 162, whose indexes have 24 bytes."""
 OPERATIONS: Final = frozenset(
     {
         "appendAsLeader",
@@ -56,34 +54,32 @@ def opened_by_us(root: Path, release: Release, *, clean: bool, recovery_point: i
 @pytest.mark.parametrize("clean", [True, False])
 @pytest.mark.parametrize("sample", sorted(SAMPLES))
 def test_kafka_opens_what_we_wrote_to_the_state_that_we_open_it_to(
-    kafka_logs: KafkaLogs, tmp_path: Path, sample: str, clean: bool
+    kafka: KafkaJvm, tmp_path: Path, sample: str, clean: bool
 ) -> None:
     log = write_sample(sample, tmp_path / "ours")
     shutil.copytree(tmp_path / "ours", tmp_path / "theirs")
     point = int(log.log_end_offset) if clean else 0
-    theirs = kafka_logs.open(
-        tmp_path / "theirs" / DIRECTORY, SETTINGS, clean=clean, recovery_point=point, now_ms=START_MS
-    )
+    theirs = kafka.opened(tmp_path / "theirs" / DIRECTORY, SETTINGS, clean=clean, recoveryPoint=point, nowMs=START_MS)
     assert theirs["logEndOffset"] == log.log_end_offset
-    assert theirs == opened_by_us(tmp_path / "ours", kafka_logs.release, clean=clean, recovery_point=point)
+    assert theirs == opened_by_us(tmp_path / "ours", kafka.release, clean=clean, recovery_point=point)
 
 
 @pytest.mark.parametrize("cut_bytes", [1, 30, 61, 75])
-def test_both_recover_a_torn_tail_to_the_same_end(kafka_logs: KafkaLogs, tmp_path: Path, cut_bytes: int) -> None:
+def test_both_recover_a_torn_tail_to_the_same_end(kafka: KafkaJvm, tmp_path: Path, cut_bytes: int) -> None:
     write_sample("transactions", tmp_path / "ours")
     last = max(path for path in (tmp_path / "ours" / DIRECTORY).glob(f"*{LOG}") if path.stat().st_size)
     last.write_bytes(last.read_bytes()[:-cut_bytes])
     shutil.copytree(tmp_path / "ours", tmp_path / "theirs")
-    theirs = kafka_logs.open(tmp_path / "theirs" / DIRECTORY, SETTINGS, clean=False, recovery_point=0, now_ms=START_MS)
-    assert theirs == opened_by_us(tmp_path / "ours", kafka_logs.release, clean=False, recovery_point=0)
+    theirs = kafka.opened(tmp_path / "theirs" / DIRECTORY, SETTINGS, nowMs=START_MS)
+    assert theirs == opened_by_us(tmp_path / "ours", kafka.release, clean=False, recovery_point=0)
 
 
-def test_random_programs_leave_the_same_states_and_the_same_bytes(kafka_logs: KafkaLogs, tmp_path: Path) -> None:
+def test_random_programs_leave_the_same_states_and_the_same_bytes(kafka: KafkaJvm, tmp_path: Path) -> None:
     seen: Counter[str] = Counter()
     ended = set()
     for number in range(PROGRAM_COUNT):
         folder = tmp_path / str(number)
-        case = kafka_logs.program(random_program(SEED, number), folder)
+        case = kafka.program(random_program(SEED, number), folder)
         difference = run(case, folder)
         assert difference is None, f"program {number} of seed {SEED}: {difference}"
         if "stateAtClose" not in case:
@@ -95,7 +91,7 @@ def test_random_programs_leave_the_same_states_and_the_same_bytes(kafka_logs: Ka
     assert ended == ENDED
 
 
-def test_a_program_with_another_result_is_told(kafka_logs: KafkaLogs, tmp_path: Path) -> None:
-    case = kafka_logs.program(random_program(SEED, 1), tmp_path)
+def test_a_program_with_another_result_is_told(kafka: KafkaJvm, tmp_path: Path) -> None:
+    case = kafka.program(random_program(SEED, 1), tmp_path)
     case["stateAtClose"]["logEndOffset"] += 1
     assert "logEndOffset" in str(run(case, tmp_path))

@@ -18,18 +18,15 @@ from log.partition.producer_entry import ProducerEntry, encode_snapshot
 from log.record import Record
 from log.tools.dump_options import DECODER_CLASSES, DumpOptions
 from log.tools.dump_topics import TOPIC_DECODERS
-from tests.kafka.differential import dumps
-from tests.kafka.differential.dumps import dumped, unlike
-from tests.kafka.log_jvm import Dumped, KafkaLogs
+from tests.kafka.dumps import dumped, has_index, unlike
+from tests.kafka.jvm import KafkaJvm
 from tests.log.metadata.made import REAL_NEWEST
 from tests.log.samples import SAMPLES, write_sample
 
-pytestmark = [
-    pytest.mark.kafka,
-    # What is printed differs between releases; ours is the newest one's.
-    pytest.mark.parametrize("kafka_logs", [NEWEST], indirect=True, ids=str, scope="session"),
-]
-CASE_COUNT: Final = 400
+pytestmark = pytest.mark.kafka
+
+RELEASES: Final = (NEWEST,)
+"""What is printed differs between releases; ours is the newest one's."""
 LOG_OPTIONS: Final = {
     (): DumpOptions(),
     ("--deep-iteration",): DumpOptions(deep=True),
@@ -55,66 +52,42 @@ OPTIONS: Final = {
 GOLDEN_FILE_COUNT_MIN: Final = 4000
 
 
-def ours(path: Path, options: DumpOptions) -> Dumped:
-    return dumped([path], options)
-
-
-def has_index(path: Path) -> bool:
-    """Tell whether Kafka's tool can read a file: of a time index without an offset index beside it, it makes one.
-
-    The last segment of a log has none before it was first asked, as in Kafka, whose tool then trips over its own.
-    """
-    return path.suffix != ".timeindex" or path.with_suffix(".index").exists()
-
-
-def differences(kafka_logs: KafkaLogs, paths: Sequence[Path]) -> list[str]:
+def differences(kafka: KafkaJvm, paths: Sequence[Path]) -> list[str]:
     return [
         f"{path} with {arguments}"
         for path in paths
         for arguments, options in OPTIONS[path.suffix].items()
-        if unlike(ours(path, options), kafka_logs.dump([path], *arguments)) is not None
+        if unlike(dumped([path], options), kafka.dump([path], *arguments)) is not None
     ]
 
 
-def test_every_golden_file_is_dumped_as_kafka_dumps_it(kafka_logs: KafkaLogs, golden_logs: Path) -> None:
+def test_every_golden_file_is_dumped_as_kafka_dumps_it(kafka: KafkaJvm, golden_logs: Path) -> None:
     paths = sorted(path for path in golden_logs.rglob("*") if path.is_file() and path.suffix in OPTIONS)
     assert len(paths) > GOLDEN_FILE_COUNT_MIN
-    assert differences(kafka_logs, paths) == []
+    assert differences(kafka, paths) == []
 
 
 @pytest.mark.parametrize("sample", sorted(SAMPLES))
-def test_kafka_dumps_what_we_wrote_as_we_do_and_finds_no_fault(
-    kafka_logs: KafkaLogs, tmp_path: Path, sample: str
-) -> None:
+def test_kafka_dumps_what_we_wrote_as_we_do_and_finds_no_fault(kafka: KafkaJvm, tmp_path: Path, sample: str) -> None:
     write_sample(sample, tmp_path)
     paths = [path for path in sorted(tmp_path.rglob("*")) if path.suffix in OPTIONS and has_index(path)]
     assert {path.suffix for path in paths} >= {".log", ".index", ".timeindex"}
-    assert differences(kafka_logs, paths) == []
+    assert differences(kafka, paths) == []
     logs = [path for path in paths if path.suffix == ".log"]
     indexes = [path for path in paths if path.suffix in (".index", ".timeindex")]
-    deep = kafka_logs.dump(logs, "--deep-iteration")
+    deep = kafka.dump(logs, "--deep-iteration")
     assert deep.thrown is None
     assert "isvalid: true" in deep.out
     assert "isvalid: false" not in deep.out
     assert "invalid bytes" not in deep.out
-    sane = kafka_logs.dump(indexes, "--index-sanity-check")
+    sane = kafka.dump(indexes, "--index-sanity-check")
     assert (sane.err, sane.thrown) == ("", None)
     passed = [line for line in sane.out.splitlines() if not line.startswith("Dumping")]
     assert all(line.endswith(("passed sanity check.", "is empty.")) for line in passed), passed
     assert len(passed) == len(indexes)
 
 
-def test_random_files_whole_and_damaged_are_dumped_as_kafka_dumps_them(kafka_logs: KafkaLogs) -> None:
-    area = dumps.area(kafka_logs)
-    cases = [area.draw(1, number) for number in range(CASE_COUNT)]
-    found = [difference for case in cases if (difference := area.difference(case)) is not None]
-    assert found == []
-    assert {case.ending for case in cases} == set(dumps.SETS)
-
-
-def test_snapshots_cut_or_changed_anywhere_are_refused_in_the_words_of_kafka(
-    kafka_logs: KafkaLogs, tmp_path: Path
-) -> None:
+def test_snapshots_cut_or_changed_anywhere_are_refused_in_the_words_of_kafka(kafka: KafkaJvm, tmp_path: Path) -> None:
     path = tmp_path / "00000000000000000007.snapshot"
     whole = encode_snapshot([ProducerEntry(ProducerId(7)), ProducerEntry(ProducerId(8))])
     broken = [whole, b""]
@@ -126,13 +99,13 @@ def test_snapshots_cut_or_changed_anywhere_are_refused_in_the_words_of_kafka(
     said = set()
     for content in broken:
         path.write_bytes(content)
-        theirs = kafka_logs.dump([path])
-        assert ours(path, DumpOptions()) == theirs, content.hex()
+        theirs = kafka.dump([path])
+        assert dumped([path], DumpOptions()) == theirs, content.hex()
         said.add(theirs.err)
     assert len(said) >= 12, said
 
 
-def test_decoder_classes_print_as_kafkas_do(kafka_logs: KafkaLogs, tmp_path: Path) -> None:
+def test_decoder_classes_print_as_kafkas_do(kafka: KafkaJvm, tmp_path: Path) -> None:
     path = tmp_path / "00000000000000000000.log"
     records = [Record(Offset(0), TimeMs(0), b"\xff\xff\xff\xfe", b"\0\0\0\0\0\0\1\0more")]
     path.write_bytes(build_batch(BatchSpec(), records))
@@ -140,23 +113,23 @@ def test_decoder_classes_print_as_kafkas_do(kafka_logs: KafkaLogs, tmp_path: Pat
         options = DumpOptions(
             deep=True, print_data=True, key_decoder=DECODER_CLASSES[key], value_decoder=DECODER_CLASSES[value]
         )
-        theirs = kafka_logs.dump([path], "--key-decoder-class", key, "--value-decoder-class", value)
-        assert unlike(ours(path, options), theirs) is None, (key, value)
+        theirs = kafka.dump([path], "--key-decoder-class", key, "--value-decoder-class", value)
+        assert unlike(dumped([path], options), theirs) is None, (key, value)
 
 
 @pytest.mark.parametrize("decoder", TOPIC_DECODERS)
-def test_records_of_internal_topics_are_decoded_as_kafka_decodes_them(kafka_logs: KafkaLogs, decoder: str) -> None:
+def test_records_of_internal_topics_are_decoded_as_kafka_decodes_them(kafka: KafkaJvm, decoder: str) -> None:
     path = REAL_NEWEST / "internal_topics" / decoder / "00000000000000000000.log"
     options = DumpOptions(deep=True, print_data=True, topic_decoder=decoder)
-    assert unlike(ours(path, options), kafka_logs.dump([path], f"--{decoder}-decoder")) is None
+    assert unlike(dumped([path], options), kafka.dump([path], f"--{decoder}-decoder")) is None
 
 
-def test_the_comparison_tells_a_changed_byte(kafka_logs: KafkaLogs, tmp_path: Path) -> None:
+def test_the_comparison_tells_a_changed_byte(kafka: KafkaJvm, tmp_path: Path) -> None:
     write_sample("none", tmp_path)
     path = next(path for path in sorted(tmp_path.rglob("*.log")) if path.stat().st_size)
-    before = kafka_logs.dump([path], "--print-data-log")
+    before = kafka.dump([path], "--print-data-log")
     content = bytearray(path.read_bytes())
     content[-3] ^= 1
     path.write_bytes(content)
-    assert ours(path, DumpOptions(deep=True, print_data=True)) != before
-    assert "isvalid: false" in ours(path, DumpOptions()).out
+    assert dumped([path], DumpOptions(deep=True, print_data=True)) != before
+    assert "isvalid: false" in dumped([path], DumpOptions()).out

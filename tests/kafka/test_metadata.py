@@ -10,20 +10,18 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from broker.ids import Offset
-from broker.releases import NEWEST, Release
+from broker.releases import NEWEST
 from broker.units import TimeMs
 from log import BatchSpec, Record, build_batch
 from log.metadata import MetadataRecord, RecordType, decode_record
 from log.metadata.records import CONTROL_SCHEMAS, ControlRecord
 from log.metadata.state import MetadataState
 from log.record import ControlType
-from log.storage import FileStorage
 from log.tools.dump_options import DumpOptions
-from log.tools.dump_text import file_lines
-from log.tools.findings import Problems
-from log.tools.sources import SourceFile
-from tests.kafka.log_jvm import Dumped, KafkaLogs
-from tests.log.metadata.drawn import METADATA_LEVELS, image_of, records_of, sequences_of, structures
+from tests.kafka.dumps import dumped
+from tests.kafka.jvm import Dumped, KafkaJvm
+from tests.kafka.metadata import metadata_image
+from tests.log.metadata.drawn import METADATA_LEVELS, image_of, structures
 
 pytestmark = pytest.mark.kafka
 
@@ -37,75 +35,48 @@ CONTROLS: Final = st.sampled_from(sorted(set(CONTROL_SCHEMAS) - {ControlType.LEA
 )
 
 
-def ours(path: Path, release: Release) -> Dumped:
-    options = DumpOptions(deep=True, print_data=True, metadata=True)
-    file = SourceFile(FileStorage(path.parent, read_only=True), path.name, str(path))
-    problems = Problems()
-    out = "".join(f"{line}\n" for line in file_lines(file, options, problems))
-    return Dumped(out, "".join(f"{line}\n" for line in problems.lines()))
+def ours(path: Path) -> Dumped:
+    return dumped([path], DumpOptions(deep=True, print_data=True, metadata=True))
 
 
-def theirs(kafka_logs: KafkaLogs, path: Path) -> Dumped:
-    return kafka_logs.dump([path], "--cluster-metadata-decoder")
+def theirs(kafka: KafkaJvm, path: Path) -> Dumped:
+    return kafka.dump([path], "--cluster-metadata-decoder")
 
 
-@pytest.mark.parametrize("kafka_logs", [NEWEST], indirect=True, ids=str, scope="session")
+@pytest.mark.parametrize("kafka", [NEWEST], indirect=True, ids=str, scope="session")
 @pytest.mark.parametrize("name", sorted(path.name for path in REAL.iterdir()))
-def test_a_real_log_and_its_snapshots_are_dumped_as_kafka_dumps_them(kafka_logs: KafkaLogs, name: str) -> None:
-    found = theirs(kafka_logs, REAL / name)
+def test_a_real_log_and_its_snapshots_are_dumped_as_kafka_dumps_them(kafka: KafkaJvm, name: str) -> None:
+    found = theirs(kafka, REAL / name)
     assert '"type":"FEATURE_LEVEL_RECORD"' in found.out or "SnapshotHeader" in found.out
-    assert ours(REAL / name, kafka_logs.release) == found
-
-
-@ONE_FOLDER
-@given(data=st.data())
-def test_any_record_is_dumped_as_kafka_dumps_it(kafka_logs: KafkaLogs, tmp_path: Path, data: st.DataObject) -> None:
-    records = data.draw(st.lists(records_of(kafka_logs.release), min_size=1, max_size=30))
-    path = tmp_path / NAME
-    values = [Record(Offset(place), TimeMs(0), None, record.to_bytes()) for place, record in enumerate(records)]
-    path.write_bytes(build_batch(BatchSpec(), values))
-    found = theirs(kafka_logs, path)
-    assert "Error at" not in found.out
-    assert ours(path, kafka_logs.release) == found
+    assert ours(REAL / name) == found
 
 
 @ONE_FOLDER
 @given(controls=st.lists(CONTROLS, min_size=1, max_size=5))
 def test_any_control_record_is_dumped_as_kafka_dumps_it(
-    kafka_logs: KafkaLogs, tmp_path: Path, controls: list[ControlRecord]
+    kafka: KafkaJvm, tmp_path: Path, controls: list[ControlRecord]
 ) -> None:
     path = tmp_path / NAME
     values = [Record(Offset(place), TimeMs(0), each.key(), each.value()) for place, each in enumerate(controls)]
     path.write_bytes(build_batch(BatchSpec(is_control=True), values))
-    assert ours(path, kafka_logs.release) == theirs(kafka_logs, path)
+    assert ours(path) == theirs(kafka, path)
 
 
-def test_what_cannot_be_read_is_told_in_kafkas_words(kafka_logs: KafkaLogs, tmp_path: Path) -> None:
+def test_what_cannot_be_read_is_told_in_kafkas_words(kafka: KafkaJvm, tmp_path: Path) -> None:
     values = (b"\0\0\0\0", b"\2\0\0", b"\1\x63\0\0", b"\1\x14\0\0\0", b"\1\x04\0\2", b"\1\xff\xff\xff\x07\0", b"")
     path = tmp_path / NAME
     path.write_bytes(
         build_batch(BatchSpec(), [Record(Offset(i), TimeMs(0), None, each) for i, each in enumerate(values)])
     )
-    found = theirs(kafka_logs, path)
+    found = theirs(kafka, path)
     assert found.out.count("Error at") == len(values)
-    assert ours(path, kafka_logs.release) == found
+    assert ours(path) == found
 
 
-@given(data=st.data())
-def test_the_same_records_make_the_image_that_kafka_makes_of_them(kafka_logs: KafkaLogs, data: st.DataObject) -> None:
-    records = data.draw(sequences_of(kafka_logs.release))
-    state, theirs = MetadataState(), MetadataState()
-    for record in records:
-        state.apply(record)
-    for value in kafka_logs.metadata_image([record.to_bytes() for record in records]):
-        theirs.apply(decode_record(value))
-    assert list(image_of(state).differences(image_of(theirs))) == []
-
-
-def test_the_comparison_of_images_tells_a_change(kafka_logs: KafkaLogs) -> None:
-    level = METADATA_LEVELS[kafka_logs.release]
+def test_the_comparison_of_images_tells_a_change(kafka: KafkaJvm) -> None:
+    level = METADATA_LEVELS[kafka.release]
     record = MetadataRecord(RecordType.FEATURE_LEVEL_RECORD, 0, {"name": "metadata.version", "featureLevel": level})
-    (value,) = kafka_logs.metadata_image([record.to_bytes()])
+    (value,) = metadata_image(kafka, [record])
     theirs = MetadataState()
     theirs.apply(decode_record(value))
     assert list(image_of(MetadataState()).differences(image_of(theirs))) == ["features: metadata.version"]

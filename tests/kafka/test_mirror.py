@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 
 import pytest
 
@@ -18,22 +17,13 @@ from replication.mirror.records import (
     read_heartbeat,
     read_offset_sync,
 )
-from replication.mirror.syncs import SyncState, SyncStore, next_sync
-from tests.kafka.jvm import KafkaUnavailableError
-from tests.kafka.mirror_jvm import MirrorJvm
+from replication.mirror.syncs import SYNC_COUNT, SyncState, SyncStore, next_sync
+from tests.kafka.jvm import KafkaJvm
+from tests.kafka.releases import WITH_MIRROR
 
 pytestmark = pytest.mark.kafka
+RELEASES = (WITH_MIRROR,)
 PARTITION = TopicPartition("t", PartitionId(0))
-
-
-@pytest.fixture(scope="module")
-def mirror(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MirrorJvm]:
-    try:
-        running = MirrorJvm.start(tmp_path_factory.mktemp("mirror"))
-    except KafkaUnavailableError as missing:
-        pytest.skip(f"MirrorMaker's own classes cannot be run here: {missing}")
-    with running:
-        yield running
 
 
 def walk(chance: random.Random) -> list[tuple[int, int]]:
@@ -51,7 +41,7 @@ def walk(chance: random.Random) -> list[tuple[int, int]]:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_the_same_syncs_are_kept_and_every_offset_is_translated_to_the_same(mirror: MirrorJvm, seed: int) -> None:
+def test_the_same_syncs_are_kept_and_every_offset_is_translated_to_the_same(kafka: KafkaJvm, seed: int) -> None:
     chance = random.Random(seed)
     translated = 0
     for _ in range(150):
@@ -67,23 +57,25 @@ def test_the_same_syncs_are_kept_and_every_offset_is_translated_to_the_same(mirr
             store.add(OffsetSync(PARTITION, Offset(upstream), Offset(downstream)))
         if read_before == len(syncs):
             store.read_to_end()
-        expected = mirror.store(syncs, queries, must_read_to_end=must_read_to_end, read_before=read_before)
-        kept = [(sync.upstream, sync.downstream) for sync in store.syncs_of(PARTITION)]
+        asked = {"must_read_to_end": must_read_to_end, "read_before": read_before, "syncs": syncs, "queries": queries}
+        kept = [[sync.upstream, sync.downstream] for sync in store.syncs_of(PARTITION)]
+        assert len(kept) == SYNC_COUNT
         ours = [store.translate(PARTITION, Offset(each)) for each in queries]
-        assert (kept, ours) == expected
+        assert {"kept": kept, "translated": ours} == kafka.call("mirror", of="store", **asked)
         translated += sum(each is not None and each >= 0 for each in ours)
     assert translated > 1_000
 
 
-def test_without_any_sync_nothing_is_translated(mirror: MirrorJvm) -> None:
+def test_without_any_sync_nothing_is_translated(kafka: KafkaJvm) -> None:
     store = SyncStore()
     store.read_to_end()
-    assert mirror.store([], [0, 7], must_read_to_end=True, read_before=0) == ([], [None, None])
+    asked = {"must_read_to_end": True, "read_before": 0, "syncs": [], "queries": [0, 7]}
+    assert kafka.call("mirror", of="store", **asked) == {"kept": [], "translated": [None, None]}
     assert [store.translate(PARTITION, Offset(each)) for each in (0, 7)] == [None, None]
 
 
 @pytest.mark.parametrize("lag_max", [0, 1, 3, 100])
-def test_the_same_offsets_are_told_at_once(mirror: MirrorJvm, lag_max: int) -> None:
+def test_the_same_offsets_are_told_at_once(kafka: KafkaJvm, lag_max: int) -> None:
     chance = random.Random(lag_max)
     for _ in range(60):
         upstream = downstream = chance.choice([0, 3, 1000])
@@ -97,7 +89,7 @@ def test_the_same_offsets_are_told_at_once(mirror: MirrorJvm, lag_max: int) -> N
         for up, down in pairs:
             state, is_due = next_sync(state, Offset(up), Offset(down), lag_max)
             told.append(is_due)
-        assert told == mirror.rule(pairs, lag_max)
+        assert told == kafka.call("mirror", of="rule", lag_max=lag_max, pairs=pairs)
 
 
 NAMES = ("orders", "one", "two", "us", "un", "heartbeats", "checkpoints", "internal", "__x", "a-internal", "", "é")
@@ -105,7 +97,7 @@ NAMES = ("orders", "one", "two", "us", "un", "heartbeats", "checkpoints", "inter
 
 @pytest.mark.parametrize("kind", ["default", "identity"])
 @pytest.mark.parametrize("separator", [".", "-", "_"])
-def test_topics_get_the_same_names_and_the_same_are_copied(mirror: MirrorJvm, kind: str, separator: str) -> None:
+def test_topics_get_the_same_names_and_the_same_are_copied(kafka: KafkaJvm, kind: str, separator: str) -> None:
     chance = random.Random(separator)
     for _ in range(400):
         topic = chance.choice([".", separator]).join(chance.choices(NAMES, k=chance.randrange(1, 5)))
@@ -113,36 +105,39 @@ def test_topics_get_the_same_names_and_the_same_are_copied(mirror: MirrorJvm, ki
         policy = DefaultPolicy(separator, separates)
         if kind == "identity":
             policy = IdentityPolicy(separator, separates, alias or None)
-        given = alias if kind == "identity" else ""
-        expected = mirror.ask("policy", kind, separator, str(separates).lower(), given, topic)
+        asked = {"kind": kind, "separator": separator, "separates": str(separates).lower(), "topic": topic}
+        asked |= {"alias": alias} if kind == "identity" and alias else {}
+        expected = kafka.call("mirror", of="policy", **asked)
         source, upstream = policy.topic_source(topic), policy.upstream_topic(topic)
         assert expected == [
             policy.remote_topic("one", topic),
-            "null" if source is None else source,
-            "null" if upstream is None else upstream,
+            source,
+            upstream,
             policy.original_topic(topic),
             policy.offset_syncs_topic("two"),
             policy.checkpoints_topic("one"),
-            str(policy.is_heartbeats(topic)).lower(),
-            str(policy.is_internal(topic)).lower(),
-            str(is_cycle(policy, topic, "two")).lower(),
-            str(is_replicated(policy, topic, "two", is_wanted=not topic.startswith("un"))).lower(),
+            policy.is_heartbeats(topic),
+            policy.is_internal(topic),
+            is_cycle(policy, topic, "two"),
+            is_replicated(policy, topic, "two", is_wanted=not topic.startswith("un")),
         ], topic
 
 
-def test_records_have_the_same_bytes_and_are_read_back(mirror: MirrorJvm) -> None:
+def test_records_have_the_same_bytes_and_are_read_back(kafka: KafkaJvm) -> None:
     chance = random.Random(5)
     for _ in range(200):
         topic, group = (chance.choice(["t", "us.orders", "é" * 30, "a" * 249]) for _ in range(2))
         number, upstream, downstream = chance.randrange(2**31), chance.randrange(2**63), chance.randrange(-1, 2**63)
         where = TopicPartition(topic, PartitionId(number))
         sync = OffsetSync(where, Offset(upstream), Offset(downstream))
-        fields = (topic, str(number), str(upstream), str(downstream))
-        assert mirror.ask("sync", *fields) == [sync.key.hex(), sync.value.hex()]
+        fields = {"topic": topic, "partition": number, "upstream": upstream, "downstream": downstream}
+        assert kafka.call("mirror", of="sync", **fields) == [sync.key.hex(), sync.value.hex()]
         assert read_offset_sync(sync.key, sync.value) == sync
         point = Checkpoint(group, where, Offset(upstream), Offset(downstream), chance.choice(["", "m", "ü"]))
-        assert mirror.ask("checkpoint", *fields, group, point.metadata) == [point.key.hex(), point.value.hex()]
+        told = kafka.call("mirror", of="checkpoint", **fields, group=group, metadata=point.metadata)
+        assert told == [point.key.hex(), point.value.hex()]
         assert read_checkpoint(point.key, point.value) == point
         beat = MirrorHeartbeat(group, topic, TimeMs(upstream))
-        assert mirror.ask("heartbeat", group, topic, str(upstream)) == [beat.key.hex(), beat.value.hex()]
+        told = kafka.call("mirror", of="heartbeat", source=group, target=topic, timestamp=upstream)
+        assert told == [beat.key.hex(), beat.value.hex()]
         assert read_heartbeat(beat.key, beat.value) == beat

@@ -13,23 +13,23 @@ import pytest
 from broker.releases import NEWEST
 from placement.balance.audit import rack_audit
 from tests.kafka.jvm import KafkaUnavailableError
-from tests.kafka.plan_scenario import CarriedOut, carry_out
+from tests.kafka.plan_scenario import Done, carry_out
 from tests.placement.planning.cases import lists
 
 pytestmark = pytest.mark.kafka
 
 
 @pytest.fixture(scope="session")
-def carried_out(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CarriedOut]:
+def carried_out(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Done]]:
     try:
         yield carry_out(tmp_path_factory.mktemp("plans"), NEWEST)
     except KafkaUnavailableError as missing:
         pytest.skip(f"released brokers cannot be run here: {missing}")
 
 
-def test_each_plan_is_cut_into_batches_and_every_batch_is_verified_complete(carried_out: CarriedOut) -> None:
-    assert len(carried_out.done) == 2
-    for done in carried_out.done:
+def test_each_plan_is_cut_into_batches_and_every_batch_is_verified_complete(carried_out: list[Done]) -> None:
+    assert len(carried_out) == 2
+    for done in carried_out:
         assert len(done.batches) > 1
         assert len(done.executed) == len(done.verified) == len(done.batches)
         for batch, executed, verified in zip(done.batches, done.executed, done.verified, strict=True):
@@ -38,8 +38,8 @@ def test_each_plan_is_cut_into_batches_and_every_batch_is_verified_complete(carr
             assert "Clearing broker-level throttles" in verified
 
 
-def test_the_cluster_ends_with_the_replicas_and_leaders_of_the_plan(carried_out: CarriedOut) -> None:
-    for done in carried_out.done:
+def test_the_cluster_ends_with_the_replicas_and_leaders_of_the_plan(carried_out: list[Done]) -> None:
+    for done in carried_out:
         target = dict(enumerate(lists(done.before.partitions.replicas)))
         target |= dict(zip(done.plan.rows.tolist(), lists(done.plan.replicas), strict=True))
         assert dict(enumerate(lists(done.after.partitions.replicas))) == target
@@ -48,23 +48,23 @@ def test_the_cluster_ends_with_the_replicas_and_leaders_of_the_plan(carried_out:
         assert done.after.partitions.leader[rows].tolist() == done.plan.replicas[:, 0].tolist()
 
 
-def test_racks_are_mended_first_and_then_the_drained_broker_holds_nothing(carried_out: CarriedOut) -> None:
-    racks, drain = carried_out.done
+def test_racks_are_mended_first_and_then_the_drained_broker_holds_nothing(carried_out: list[Done]) -> None:
+    racks, drain = carried_out
     broken = [rack_audit(view).fewer_racks for view in (racks.before, racks.after, drain.after)]
     assert [None if each is None else int(each.size) for each in broken] == [7, 0, 0]
     assert (racks.after.partitions.replicas == 6).any()
     assert not (drain.after.partitions.replicas == 6).any()
 
 
-def test_no_look_on_the_way_saw_a_partition_under_min_isr(carried_out: CarriedOut) -> None:
-    for done in carried_out.done:
+def test_no_look_on_the_way_saw_a_partition_under_min_isr(carried_out: list[Done]) -> None:
+    for done in carried_out:
         assert len(done.looks) > 2 * len(done.batches)
         assert done.under_min_isr_looks() == 0
 
 
-def test_a_partition_was_seen_on_its_way_with_the_replicas_that_we_say(carried_out: CarriedOut) -> None:
+def test_a_partition_was_seen_on_its_way_with_the_replicas_that_we_say(carried_out: list[Done]) -> None:
     seen = 0
-    for done in carried_out.done:
+    for done in carried_out:
         target = dict(zip(done.plan.rows.tolist(), lists(done.plan.replicas), strict=True))
         now = lists(done.before.partitions.replicas)
         for look in done.looks:

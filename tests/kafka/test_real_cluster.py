@@ -1,7 +1,6 @@
 """A cluster of six released brokers: views, dumps, recovery and what consumers read are Kafka's.
 
-How: one scenario of some two minutes (`tests.kafka.cluster_scenario`), then a test for each kind of evidence. By hand,
-on another release: `python -m tests.kafka.real_cluster --kafka 4.0`.
+How: one scenario of some two minutes (`tests.kafka.cluster_scenario`), then a test for each kind of evidence.
 """
 
 from __future__ import annotations
@@ -22,8 +21,7 @@ from tests.kafka.cluster_checks import (
     recovery_differences,
 )
 from tests.kafka.cluster_scenario import Evidence, run_scenario
-from tests.kafka.jvm import KafkaUnavailableError
-from tests.kafka.log_jvm import KafkaLogs
+from tests.kafka.jvm import KafkaJvm, KafkaUnavailableError
 
 pytestmark = pytest.mark.kafka
 
@@ -58,16 +56,16 @@ def test_a_moment_is_unlike_another(evidence: Evidence) -> None:
 
 
 @pytest.mark.parametrize("kind", DUMPED)
-def test_every_file_is_dumped_as_kafka_dumps_it(evidence: Evidence, kafka_logs: KafkaLogs, kind: str) -> None:
+def test_every_file_is_dumped_as_kafka_dumps_it(evidence: Evidence, kafka: KafkaJvm, kind: str) -> None:
     assert dumped_files(evidence, kind)
-    assert list(dump_differences(evidence, kafka_logs, kind)) == []
+    assert list(dump_differences(evidence, kafka, kind)) == []
 
 
 def test_killed_brokers_are_recovered_as_kafka_recovers_them(
-    evidence: Evidence, kafka_logs: KafkaLogs, tmp_path: Path
+    evidence: Evidence, kafka: KafkaJvm, tmp_path: Path
 ) -> None:
     assert sorted(evidence.killed) == [5, 6]
-    assert list(recovery_differences(evidence, kafka_logs, tmp_path)) == []
+    assert list(recovery_differences(evidence, kafka, tmp_path)) == []
 
 
 def test_consumers_read_what_was_acknowledged_and_what_we_recovered_compacted_and_made(

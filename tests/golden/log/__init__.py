@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from tests.golden.log import batches, checkpoints, logdir, programs, recovery, segments, truncate
+from tests.golden.log import batches, checkpoints, logdir, programs, recovery, segments
 from tests.golden.log.cases import LogRunner
 
 LOG_RUNNERS: Final[Mapping[str, LogRunner]] = {
@@ -16,5 +16,5 @@ LOG_RUNNERS: Final[Mapping[str, LogRunner]] = {
     "logdir": logdir.run,
     "recovery": recovery.run,
     "segment": segments.run,
-    "truncate": truncate.run,
+    "truncate": recovery.run_truncations,
 }

@@ -18,7 +18,7 @@ from log.batches.in_buffer import BatchReader, batches_in
 from log.batches.scan import scan
 from log.record import NO_SEQUENCE, ControlType, Record, control_type, marker_of
 from tests.golden.log.cases import Json
-from tests.golden.log.inputs import batch_bytes
+from tests.golden.log.states import batch_bytes
 
 DECIDED_BY_THE_COMPRESSOR: Final = frozenset({"position", "sizeInBytes", "crc"})
 

@@ -23,10 +23,9 @@ from log.storage import MemoryStorage
 from log.storage.checkpoints import LOG_START_FILE, RECOVERY_POINT_FILE, read_offset_checkpoint, write_offset_checkpoint
 from log.storage.metadata_files import CLEAN_SHUTDOWN_FILE, read_clean_shutdown
 from tests.golden.log.cases import Json
-from tests.golden.log.inputs import storage_of
-from tests.golden.log.settings import config_of
-from tests.golden.log.states import state_json
+from tests.golden.log.states import state_json, storage_of
 from tests.golden.runners import MalformedCaseError, compare
+from tests.golden.sources import config_of
 from tests.support.disk_image import image_of
 
 CUT_BYTES: Final = 7

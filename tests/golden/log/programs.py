@@ -2,28 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import base64
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Final, TypeAlias
 
 from broker.clock import ManualClock
 from broker.errors import CorruptDataError, RefusedError
-from broker.ids import Offset
+from broker.ids import Offset, PartitionId, TopicPartition
 from broker.units import DurationMs, TimeMs
+from log.compaction import CleanedLog, CleanerManager, CleanerOptions, LogToClean
 from log.partition.appending import AppendInfo
 from log.partition.partition_log import PartitionLog
 from log.partition.producer_append import AppendOrigin
 from log.partition.recovery import LastShutdown
 from log.storage import MemoryStorage
-from tests.golden.log import cleaning
+from log.storage.checkpoints import CLEANER_FILE
 from tests.golden.log.cases import Json
 from tests.golden.log.compressors import Compressor, kafkas_compressors
-from tests.golden.log.inputs import batch_bytes
-from tests.golden.log.settings import config_of
-from tests.golden.log.states import file_contents, file_names, files_json, found_json, listed, state_json
+from tests.golden.log.states import (
+    batch_bytes,
+    file_contents,
+    file_names,
+    files_json,
+    found_json,
+    listed,
+    state_json,
+)
 from tests.golden.runners import MalformedCaseError, compare
+from tests.golden.sources import config_of
 
 DIRECTORY: Final = "topic-0"
+PARTITION: Final = TopicPartition("topic", PartitionId(0))
 CASES_WITH_FILE_TIMES: Final = "compact-v1"
 UNKNOWN_TRANSACTION_VERSION: Final = -1
 MACHINE_TIME_MS: Final = TimeMs(1_900_000_000_000)
@@ -162,8 +172,67 @@ def keep_files(program: Program, given: Mapping[str, Json]) -> Json:
     return {"files": files_json(file_contents(program.storage, DIRECTORY, program.log))}
 
 
-def clean(program: Program, given: Mapping[str, Json]) -> Json:
-    return cleaning.clean(program.log, program.clock, given)
+def clean(program: Program, operation: Mapping[str, Json]) -> Json:
+    """Let the cleaner make one pass, if it finds the log due; move the clock past the delay of deletions."""
+    log, clock = program.log, program.clock
+    options = CleanerOptions(
+        map_slot_count=operation["offsetMapSlots"], map_load_factor=operation["dupBufferLoadFactor"]
+    )
+    now_ms = clock.now_ms()
+    manager = CleanerManager(log.storage, {PARTITION: log}, options)
+    checkpoint = manager.checkpoints().get(PARTITION)
+    target = manager.candidates(now_ms=now_ms)[PARTITION]
+    found = {"currentTimeMs": now_ms, "checkpointBefore": checkpoint, **_found(target)}
+    done = manager.clean_filthiest(now_ms=now_ms)
+    if done is None:
+        return {**found, "selected": False}
+    log.run_scheduled(now_ms)  # What is deleted without delay is gone by the end of the operation.
+    right_after = file_names(log)
+    clock.advance(DurationMs(log.config.file_delete_delay_ms + 1))
+    log.run_scheduled(clock.now_ms())
+    return {
+        **found,
+        "selected": True,
+        **_cleaned(done),
+        "filesRightAfter": right_after,
+        "filesAfterDeleteDelay": file_names(log),
+        "cleanerOffsetCheckpoint": log.storage.read(CLEANER_FILE).decode(),
+        "survivors": list(_survivors(log)),
+    }
+
+
+def _found(target: LogToClean) -> dict[str, Json]:
+    return {
+        "firstDirtyOffset": target.first_dirty_offset,
+        "firstUncleanableOffset": target.first_uncleanable_offset,
+        "cleanableRatio": target.cleanable_ratio,
+        "cleanBytes": target.clean_bytes,
+        "cleanableBytes": target.cleanable_bytes,
+    }
+
+
+def _cleaned(done: CleanedLog) -> dict[str, Json]:
+    stats = done.cleaned.stats
+    return {
+        "needCompactionNow": done.target.is_overdue,
+        "endOffset": done.cleaned.end_offset,
+        "messagesRead": stats.records_read,
+        "messagesWritten": stats.records_written,
+        "bytesRead": stats.bytes_read,
+        "bytesWritten": stats.bytes_written,
+        "mapMessagesRead": done.cleaned.records_mapped,
+        "invalidMessagesRead": stats.keyless_count,
+    }
+
+
+def _survivors(log: PartitionLog) -> Iterator[Json]:
+    for segment in log.segments:
+        for batch in segment.batches():
+            for record in batch.records():
+                texts = [
+                    None if data is None else base64.b64encode(data).decode() for data in (record.key, record.value)
+                ]
+                yield [segment.base_offset, record.offset, record.timestamp, *texts, batch.is_control]
 
 
 OPERATIONS: Final[Mapping[str, Operation]] = {

@@ -1,4 +1,4 @@
-"""Golden recoveries: a cleanly closed log, damaged in many ways, and opened after an unclean shutdown.
+"""Golden recoveries: a cleanly closed log, damaged in many ways, opened after an unclean shutdown; and truncations.
 
 Three lists of damage: the last log file cut to each length, single bits of its last batch flipped, and scenarios. A
 scenario is named by a sentence, which is looked up in `SCENARIOS` with the numbers in it left out.
@@ -24,9 +24,10 @@ from log.log_config import LogConfig
 from log.partition.partition_log import PartitionLog
 from log.partition.recovery import LastShutdown
 from tests.golden.log.cases import Json
-from tests.golden.log.settings import config_of
 from tests.golden.log.states import file_contents, file_names, state_json
+from tests.golden.log.states import storage_of as storage_of_folder
 from tests.golden.runners import MalformedCaseError, compare
+from tests.golden.sources import config_of
 from tests.support.disk_image import DiskImage, storage_of
 
 DIRECTORY: Final = "topic-0"
@@ -238,3 +239,28 @@ def compare_scenario(expected: Mapping[str, Json], closed: Closed, config: LogCo
         for name, content in sorted(file_contents(log.storage, DIRECTORY).items())
     ]
     return compare(answer, expected, f"scenario {name!r}")
+
+
+def run_truncations(case: Mapping[str, Json], folder: Path) -> str | None:
+    """Return where the state or the files after one of the cuts first differ."""
+    for expected in case["results"]:
+        answer = truncated(config_of(case), folder, Offset(expected["offset"]))
+        difference = compare(answer, expected, f"offset {expected['offset']}")
+        if difference is not None:
+            return difference
+    return None
+
+
+def truncated(config: LogConfig, folder: Path, offset: Offset) -> Json:
+    """Open a copy of the log, cut it at `offset`, and return what is said of it."""
+    clock = ManualClock(OPENED_MS)
+    log = PartitionLog.open(storage_of_folder(folder, clock), DIRECTORY, config, now_ms=OPENED_MS)
+    is_cut = log.truncate_to(offset, now_ms=OPENED_MS)
+    log.run_scheduled(OPENED_MS)
+    return {
+        "offset": offset,
+        "truncated": is_cut,
+        "state": state_json(log.state()),
+        "files": file_names(log),
+        "leaderEpochCheckpoint": log.storage.read(f"{DIRECTORY}/leader-epoch-checkpoint").decode(),
+    }

@@ -16,10 +16,9 @@ from log.segments.segment_files import SegmentPlace
 from log.storage import MemoryStorage
 from tests.golden.log.cases import Json
 from tests.golden.log.compressors import kafkas_compressors
-from tests.golden.log.inputs import batch_bytes
-from tests.golden.log.settings import config_of
-from tests.golden.log.states import file_contents, files_json, listed
+from tests.golden.log.states import batch_bytes, file_contents, files_json, listed
 from tests.golden.runners import compare
+from tests.golden.sources import config_of
 
 DIRECTORY = "topic-0"
 

@@ -9,36 +9,41 @@ How: the case that comes in has what a case gives (settings, batches, operations
 answers, which are not read. Damage is done here, as the runner of the golden cases does it; what Kafka makes of it is
 asked.
 
-Source: java/Golden*.java and java/LogProgram.java name the classes that are called.
+A log directory is written and shut down cleanly, loaded and shut down again; then it is made to look crashed, loaded,
+and one partition is deleted. After each shutdown the directory is kept or listed, but for its lock.
+
+Source: java/LogBatches, Segments, LogProgram, GoldenLogs, Checkpoints and LogDirs name the classes that are called.
 """
 
 from __future__ import annotations
 
 import re
 import shutil
+from base64 import b64encode
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final, TypeAlias
 
 from log.batches.in_buffer import batches_in
+from tests.golden.log.logdir import CUT_BYTES, crashed_partition
 from tests.golden.log.recovery import DIGEST_LENGTH, OPENED_MS, SCENARIOS, Closed, Files
-from tests.kafka.golden.jvm import GoldenJvm, Json
-from tests.kafka.golden.log_dirs import printed_log_dir
+from tests.kafka.jvm import Json, KafkaJvm, KafkaThrewError
 
 Case: TypeAlias = dict[str, Json]
-Printer: TypeAlias = Callable[[GoldenJvm, Mapping[str, Json], Path], Case]
+Printer: TypeAlias = Callable[[KafkaJvm, Mapping[str, Json], Path], Case]
 
 CLOSED_MS: Final = 1_700_001_000_003
 """When the logs of `truncate` and `recovery` are begun."""
 DATE_LINE: Final = "#Thu Jan 01 00:00:00 UTC 1970"
 DIRECTORY: Final = "topic-0"
+BROKER_EPOCH: Final = 78
+CHECKPOINT: Final = "recovery-point-offset-checkpoint"
+LOCK: Final = ".lock"
+SHUTDOWN: Final = ".kafka_cleanshutdown"
+_UNIQUE_ID: Final = re.compile(r"\.[0-9a-f]{32}-")
 
 
-class CannotEndError(Exception):
-    """Kafka's classes ended a program with an exception outside its operations; there is no case then."""
-
-
-def printed(kafka: GoldenJvm, given: Mapping[str, Json], old: Path, folder: Path) -> Case:
+def printed(kafka: KafkaJvm, given: Mapping[str, Json], old: Path, folder: Path) -> Case:
     """Return the case that `given` becomes, its files written into `folder`; `old` has the files of `given`."""
     folder.mkdir(parents=True)
     head = {name: given[name] for name in ("case", "kind")}
@@ -49,36 +54,27 @@ def printed(kafka: GoldenJvm, given: Mapping[str, Json], old: Path, folder: Path
     return head | PRINTERS[given["kind"]](kafka, given, folder)
 
 
-def expected(kafka: GoldenJvm, what: str, **given: Json) -> Json:
-    """Return what Kafka answered; raise CannotEndError where that is an exception."""
-    answer = kafka.ask(what, given)
-    if "expected" not in answer:
-        raise CannotEndError(f"{what}: {answer['expected_error']}")
-    return answer["expected"]
-
-
-def print_batches(kafka: GoldenJvm, given: Mapping[str, Json], folder: Path) -> Case:
+def print_batches(kafka: KafkaJvm, given: Mapping[str, Json], folder: Path) -> Case:
     """Print a file of batches; those without records have no input, and are given decoded."""
     file = given["expected"]["file"]
     if "input" not in given:
         emptied = given["expected"]["batches"]
-        return {"expected": expected(kafka, "batches", folder=str(folder), file=file, emptied=emptied)}
+        return {"expected": kafka.call("batches", folder=str(folder), file=file, emptied=emptied)}
     batches = given["input"]["batches"]
-    told = expected(kafka, "batches", folder=str(folder), file=file, batches=batches)
+    told = kafka.call("batches", folder=str(folder), file=file, batches=batches)
     return {"input": given["input"], "expected": told}
 
 
-def print_bitflips(kafka: GoldenJvm, given: Mapping[str, Json], folder: Path) -> Case:
+def print_bitflips(kafka: KafkaJvm, given: Mapping[str, Json], folder: Path) -> Case:
     """Print what comes of each flipped bit of a batch."""
     batches, file = given["input"]["batches"], given["file"]
-    outcomes = expected(kafka, "bitflips", folder=str(folder), file=file, batches=batches)
+    outcomes = kafka.call("bitflips", folder=str(folder), file=file, batches=batches)
     return {"input": given["input"], "file": file, "outcomes": outcomes}
 
 
-def print_segment(kafka: GoldenJvm, given: Mapping[str, Json], folder: Path) -> Case:
+def print_segment(kafka: KafkaJvm, given: Mapping[str, Json], folder: Path) -> Case:
     """Print a segment: appends, files, look-ups and reads."""
-    told = expected(
-        kafka,
+    told = kafka.call(
         "segment",
         folder=str(folder),
         config=given["config"],
@@ -91,11 +87,11 @@ def print_segment(kafka: GoldenJvm, given: Mapping[str, Json], folder: Path) -> 
     return {"config": given["config"], "baseOffset": given["baseOffset"], "input": given["input"], **told}
 
 
-def print_program(kafka: GoldenJvm, given: Mapping[str, Json], folder: Path) -> Case:
+def print_program(kafka: KafkaJvm, given: Mapping[str, Json], folder: Path) -> Case:
     """Print a program of operations."""
     asked = {name: given.get(name) for name in ("config", "startTimeMs", "topicId")}
     asked |= {"fileTimes": given["fileTimes"]} if "fileTimes" in given else {}
-    told = expected(kafka, "log", **asked, ops=[_operation(each) for each in given["ops"]], folder=str(folder))
+    told = kafka.call("log", **asked, ops=[_operation(each) for each in given["ops"]], folder=str(folder))
     shutil.rmtree(folder / "run")
     del told["folder"]
     return dict(told)
@@ -111,15 +107,15 @@ def _operation(given: Mapping[str, Json]) -> Json:
     return bare
 
 
-def print_closed(kafka: GoldenJvm, given: Mapping[str, Json], folder: Path) -> Case:
+def print_closed(kafka: KafkaJvm, given: Mapping[str, Json], folder: Path) -> Case:
     """Print the log that is written and closed before it is cut or damaged."""
     config, batches = given["config"], given["input"]["batches"]
     directory = str(folder / DIRECTORY)
-    told = expected(kafka, "close", directory=directory, config=config, batches=batches, nowMs=CLOSED_MS)
+    told = kafka.call("close", directory=directory, config=config, batches=batches, nowMs=CLOSED_MS)
     return {"config": config, "input": given["input"], **told}
 
 
-def print_truncate(kafka: GoldenJvm, given: Mapping[str, Json], folder: Path) -> Case:
+def print_truncate(kafka: KafkaJvm, given: Mapping[str, Json], folder: Path) -> Case:
     """Print a log cut at every offset in turn, and not cut at all at its end."""
     case = print_closed(kafka, given, folder)
     results = []
@@ -131,7 +127,7 @@ def print_truncate(kafka: GoldenJvm, given: Mapping[str, Json], folder: Path) ->
     return {**case, "results": results}
 
 
-def opened(kafka: GoldenJvm, files: Files, config: Json, directory: Path, **how: Json) -> Json:
+def opened(kafka: KafkaJvm, files: Files, config: Json, directory: Path, **how: Json) -> Json:
     """Return what a directory of these files opens as, or `exception` with the Java class of the refusal."""
     shutil.rmtree(directory, ignore_errors=True)
     place = directory / DIRECTORY
@@ -143,7 +139,7 @@ def opened(kafka: GoldenJvm, files: Files, config: Json, directory: Path, **how:
     return answer["expected"] if "expected" in answer else {"exception": answer["expected_error"]["class"]}
 
 
-def print_recovery(kafka: GoldenJvm, given: Mapping[str, Json], folder: Path) -> Case:
+def print_recovery(kafka: KafkaJvm, given: Mapping[str, Json], folder: Path) -> Case:
     """Print a log damaged in many ways: cut, flipped, and as the scenarios say."""
     case = print_closed(kafka, given, folder)
     files = {path.name: path.read_bytes() for path in sorted((folder / DIRECTORY).iterdir())}
@@ -179,14 +175,14 @@ def _flipped(content: bytes, place: int, bit: int) -> bytes:
     return bytes(changed)
 
 
-def print_scenario(kafka: GoldenJvm, name: str, closed: Closed, config: Json, folder: Path) -> Case:
+def print_scenario(kafka: KafkaJvm, name: str, closed: Closed, config: Json, folder: Path) -> Case:
     """Print what the log opens as after the damage that the scenario's sentence names."""
     scenario, numbers = SCENARIOS[re.sub(r"\d+", "#", name)], tuple(map(int, re.findall(r"\d+", name)))
     point = scenario.recovery_point(closed, numbers)
     damaged = scenario.damage(closed, numbers)
     told = opened(kafka, damaged, config, folder / "run", clean=scenario.clean, recoveryPoint=point)
     if "exception" in told:
-        raise CannotEndError(f"{name}: {told['exception']}")
+        raise KafkaThrewError(told["exception"], name)
     return {
         "scenario": name,
         "logEndOffset": told["logEndOffset"],
@@ -196,21 +192,93 @@ def print_scenario(kafka: GoldenJvm, name: str, closed: Closed, config: Json, fo
     }
 
 
-def print_checkpoints(kafka: GoldenJvm, given: Mapping[str, Json], folder: Path) -> Case:
+def print_checkpoints(kafka: KafkaJvm, given: Mapping[str, Json], folder: Path) -> Case:
     """Print each small file, and what is read in each text."""
     files, texts = [], []
     for each in given["files"]:
         path = folder / each["file"]
         content = {name: value for name, value in each.items() if name not in ("file", "text")}
-        expected(kafka, "write", path=str(path), **content)
+        kafka.call("write_checkpoint", path=str(path), **content)
         if path.name == "meta.properties":
             path.write_text(re.sub(r"(?m)^#\w.*$", DATE_LINE, path.read_text("utf-8")), "utf-8")
         files.append({"file": each["file"], "text": path.read_text("utf-8"), **content})
     for each in given["parse"]:
-        told = expected(kafka, "read", path=str(folder / "run" / "checkpoint"), text=each["text"])
+        told = kafka.call("read_checkpoint", path=str(folder / "run" / "checkpoint"), text=each["text"])
         texts.append({"text": each["text"], **told})
     shutil.rmtree(folder / "run")
     return {"files": files, "parse": texts}
+
+
+def printed_log_dir(kafka: KafkaJvm, given: Mapping[str, Json], old: Path, folder: Path) -> dict[str, Json]:
+    """Return the case; `old` holds the directory whose batches are written again."""
+    root, before = folder / "run", given["stateBeforeShutdown"]
+    root.mkdir()
+    how = {
+        "root": str(root),
+        "config": given["config"],
+        "nowMs": max(row[4] for each in before for row in each["state"]["segments"]),
+        "partitions": [{name: each[name] for name in ("topic", "partition", "topicId")} for each in before],
+        "brokerEpoch": BROKER_EPOCH,
+    }
+    written = kafka.call("logdir", **how, made=[_made(each, old / "clean-shutdown") for each in before])
+    shutil.copytree(root, folder / "clean-shutdown", ignore=shutil.ignore_patterns(LOCK))
+    loaded = kafka.call("logdir", **how)
+    lost = crashed_partition(given)
+    crash(root, str(lost))
+    shutil.copytree(root, folder / "crashed", ignore=shutil.ignore_patterns(LOCK))
+    deleted = kafka.call("logdir", **how, deleted={"topic": lost.topic, "partition": lost.partition})
+    shutil.rmtree(root)
+    return {
+        "config": given["config"],
+        "stateBeforeShutdown": written["states"],
+        "cleanShutdownFiles": listing(folder / "clean-shutdown"),
+        "stateAfterCleanReopen": loaded["states"],
+        "cleanShutdownFileStillThereAfterReopen": loaded["cleanShutdownFileStillThere"],
+        "crashedFiles": listing(folder / "crashed"),
+        "stateAfterCrashReopen": deleted["states"],
+        "rootListingAfterAsyncDelete": [_UNIQUE_ID.sub(".<32 hex digits>-", name) for name in deleted["listing"]],
+        "recoveryPointCheckpointAfterDelete": deleted["recoveryPoints"],
+    }
+
+
+def _made(given: Mapping[str, Json], directory: Path) -> Json:
+    """Return a partition with the bytes of its log, to be appended batch by batch."""
+    logs = sorted((directory / f"{given['topic']}-{given['partition']}").glob("*.log"))
+    records = b"".join(path.read_bytes() for path in logs)
+    names = ("topic", "partition", "topicId")
+    return {
+        **{name: given[name] for name in names},
+        "records": b64encode(records).decode("ascii"),
+        "logStartOffset": given["state"]["logStartOffset"],
+    }
+
+
+def crash(root: Path, partition: str) -> None:
+    """Make a directory look crashed: no marker, nothing known to be on the disk, the last log of a partition cut."""
+    (root / SHUTDOWN).unlink()
+    version, count, *lines = (root / CHECKPOINT).read_text("ascii").splitlines()
+    points = [f"{line.rpartition(' ')[0]} 0" for line in lines]
+    (root / CHECKPOINT).write_text("".join(f"{line}\n" for line in (version, count, *points)), "ascii")
+    last = max((root / partition).glob("*.log"))
+    last.write_bytes(last.read_bytes()[:-CUT_BYTES])
+
+
+def listing(root: Path) -> Json:
+    """Return name and size of the files of a directory and of its partitions, and the text of small ones."""
+    inside = sorted(root.iterdir())
+    return {
+        "root": [_listed(path) for path in inside if path.is_file()],
+        "partitions": [
+            {"dir": path.name, "files": [_listed(file) for file in sorted(path.iterdir())]}
+            for path in inside
+            if path.is_dir()
+        ],
+    }
+
+
+def _listed(path: Path) -> Json:
+    listed: Json = {"file": path.name, "size": path.stat().st_size}
+    return listed if path.name[:20].isdecimal() else {**listed, "text": path.read_text("utf-8")}
 
 
 PRINTERS: Final[Mapping[str, Printer]] = {

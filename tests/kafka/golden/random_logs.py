@@ -16,9 +16,9 @@ import random
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from tests.kafka.differential.batches import draw
-from tests.kafka.golden.jvm import Json
-from tests.kafka.log_programs import random_program
+from tests.kafka.batches import draw
+from tests.kafka.jvm import Json
+from tests.kafka.programs import random_program
 
 BATCHES_COUNT: Final = 40
 BITFLIPS_COUNT: Final = 3

@@ -37,7 +37,7 @@ final class GoldenLogs {
         }
         ObjectNode told = JSON.objectNode();
         told.set("initialState", LogFiles.state(log));
-        log.close();
+        Logs.close(log);
         told.set("initialFiles", LogFiles.listing(directory));
         return told;
     }
@@ -47,7 +47,7 @@ final class GoldenLogs {
         File directory = directory(input);
         ManualTime time = new ManualTime(input.get("nowMs").asLong());
         UnifiedLog log = Logs.open(directory, LogProgram.config(input.get("config")), time,
-                input.get("clean").asBoolean(), input.get("recoveryPoint").asLong(), 0, Optional.empty());
+                input.get("clean").asBoolean(), input.get("recoveryPoint").asLong(), input.path("logStart").asLong(0), Optional.empty());
         ObjectNode told = JSON.objectNode();
         if (input.has("truncateTo")) {
             told.put("truncated", log.truncateTo(input.get("truncateTo").asLong()));
@@ -61,7 +61,7 @@ final class GoldenLogs {
         if (input.path("read").asBoolean()) {
             told.set("segments", segmentsRead(log));
         }
-        log.close();
+        Logs.close(log);
         told.set("closedFiles", closedFiles(directory));
         return told;
     }

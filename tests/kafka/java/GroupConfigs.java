@@ -1,31 +1,27 @@
-import java.io.BufferedReader;
-import java.io.InputStreamReader;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
-import java.nio.charset.StandardCharsets;
 import java.util.Map;
 import java.util.Properties;
 import java.util.stream.Stream;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+
 import org.apache.kafka.common.config.AbstractConfig;
 import org.apache.kafka.server.config.AbstractKafkaConfig;
 
-/**
- * Says of settings of a broker and of a group whether Kafka takes them: "broker", "group" or nothing is refused.
- *
- * A line of input is the broker's settings, a tab, and the group's, each as name=value with spaces between. A line of
- * output is what is refused and, after a tab, Kafka's message.
- */
-public final class GroupConfigs {
+/** Whether Kafka takes settings of a broker and of a group. */
+final class GroupConfigs {
     private static final String PLACE = "org.apache.kafka.coordinator.group.";
 
-    public static void main(String[] arguments) throws Exception {
-        BufferedReader input = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
-        String line = input.readLine();
-        while (line != null) {
-            String[] sides = line.split("\t", 2);
-            System.out.println(answer(properties(sides[0]), properties(sides[1])));
-            line = input.readLine();
+    /** Which of a case's two sides is refused: "broker", "group", or nothing; and Kafka's message. */
+    static ArrayNode answers(JsonNode input) throws Exception {
+        ArrayNode answers = JsonNodeFactory.instance.arrayNode();
+        for (JsonNode sides : input.get("cases")) {
+            answers.add(answer(properties(sides.get(0)), properties(sides.get(1))));
         }
+        return answers;
     }
 
     private static String answer(Properties broker, Properties group) throws Exception {
@@ -72,12 +68,9 @@ public final class GroupConfigs {
         }
     }
 
-    private static Properties properties(String text) {
+    private static Properties properties(JsonNode given) {
         Properties properties = new Properties();
-        for (String one : text.isEmpty() ? new String[0] : text.split(" ")) {
-            String[] parts = one.split("=", 2);
-            properties.setProperty(parts[0], parts[1]);
-        }
+        given.fields().forEachRemaining(each -> properties.setProperty(each.getKey(), each.getValue().asText()));
         return properties;
     }
 }

@@ -23,7 +23,6 @@ import org.apache.kafka.common.record.internal.FileLogInputStream.FileChannelRec
 import org.apache.kafka.common.record.internal.FileRecords;
 import org.apache.kafka.common.record.internal.Record;
 import org.apache.kafka.common.record.internal.RecordBatch;
-import org.apache.kafka.storage.internals.log.LogFields;
 import org.apache.kafka.storage.internals.log.LogSegment;
 import org.apache.kafka.storage.internals.log.ProducerStateEntry;
 import org.apache.kafka.storage.internals.log.ProducerStateManager;
@@ -54,17 +53,17 @@ final class LogFiles {
         for (LogSegment segment : log.logSegments()) {
             TimestampOffset max = segment.readMaxTimestampAndOffsetSoFar();
             segments.addArray().add(segment.baseOffset()).add(segment.size()).add(segment.offsetIndex().entries())
-                    .add(segment.timeIndex().entries()).add(LogFields.timestamp(max)).add(LogFields.offset(max));
+                    .add(segment.timeIndex().entries()).add(Fields.number(max, "timestamp")).add(Fields.number(max, "offset"));
         }
         ArrayNode epochs = state.putArray("leaderEpochs");
-        Logs.leaderEpochs(log).epochEntries().forEach(
-                entry -> epochs.addArray().add(LogFields.epoch(entry)).add(LogFields.startOffset(entry)));
+        log.leaderEpochCache().epochEntries().forEach(
+                entry -> epochs.addArray().add(Fields.number(entry, "epoch")).add(Fields.number(entry, "startOffset")));
         ArrayNode producers = JSON.arrayNode();
         log.producerStateManager().activeProducers().values().stream()
                 .sorted(Comparator.comparingLong(ProducerStateEntry::producerId))
                 .forEach(entry -> producers.addArray().add(entry.producerId()).add(entry.producerEpoch())
-                        .add(LogFields.lastSequence(entry)).add(entry.lastDataOffset())
-                        .add(LogFields.lastOffsetDelta(entry))
+                        .add(Fields.called(entry, "lastSeq")).add(entry.lastDataOffset())
+                        .add(Fields.called(entry, "lastOffsetDelta"))
                         .add(entry.lastTimestamp()).add(entry.coordinatorEpoch())
                         .add(entry.currentTxnFirstOffset().orElse(-1)));
         if (!producers.isEmpty()) {
@@ -149,8 +148,8 @@ final class LogFiles {
         for (ProducerStateEntry entry : entries) {
             ObjectNode node = producers.addObject();
             node.put("producerId", entry.producerId()).put("producerEpoch", entry.producerEpoch());
-            node.put("lastSequence", LogFields.lastSequence(entry)).put("lastDataOffset", entry.lastDataOffset());
-            node.put("lastOffsetDelta", LogFields.lastOffsetDelta(entry)).put("lastTimestamp", entry.lastTimestamp());
+            node.put("lastSequence", Fields.called(entry, "lastSeq")).put("lastDataOffset", entry.lastDataOffset());
+            node.put("lastOffsetDelta", Fields.called(entry, "lastOffsetDelta")).put("lastTimestamp", entry.lastTimestamp());
             node.put("coordinatorEpoch", entry.coordinatorEpoch());
             node.put("currentTxnFirstOffset", entry.currentTxnFirstOffset().orElse(-1));
         }
@@ -162,14 +161,13 @@ final class LogFiles {
         ArrayNode batches = JSON.arrayNode();
         try (FileRecords records = FileRecords.open(file, false)) {
             for (FileChannelRecordBatch batch : records.batches()) {
-                batches.add(decoded(batch, content));
+                batches.add(decoded(batch, batch.position(), content));
             }
         }
         return batches;
     }
 
-    private static ObjectNode decoded(FileChannelRecordBatch batch, ByteBuffer content) {
-        int position = batch.position();
+    static ObjectNode decoded(RecordBatch batch, int position, ByteBuffer content) {
         boolean legacy = batch.magic() < RecordBatch.MAGIC_VALUE_V2;
         ObjectNode node = JSON.objectNode();
         node.put("position", position).put("sizeInBytes", batch.sizeInBytes());

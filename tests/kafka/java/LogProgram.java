@@ -65,7 +65,7 @@ final class LogProgram {
      * Run the case's operations in the folder's topic-0, write results and states into it, and keep the closed files;
      * a log that cannot be opened again ends the case without both.
      */
-    static void run(ObjectNode asked, Path folder) throws Exception {
+    static ObjectNode run(ObjectNode asked, Path folder) throws Exception {
         LogProgram program = new LogProgram(asked, folder);
         ArrayNode operations = (ArrayNode) asked.get("ops");
         ObjectNode before = null;
@@ -77,7 +77,7 @@ final class LogProgram {
                 while (operations.size() > index + 1) {
                     operations.remove(index + 1);  // Kafka could not open its log again: there is nothing to go on with.
                 }
-                return;
+                return asked;
             }
             if (Double.isNaN(operation.get("result").path("cleanableRatio").asDouble())) {
                 operations.remove(index--);  // Nothing was there to clean: the ratio is no number, nor one in JSON.
@@ -94,9 +94,10 @@ final class LogProgram {
             }
         }
         asked.set("stateAtClose", LogFiles.state(program.log));
-        program.log.close();
+        Logs.close(program.log);
         asked.set("closedFiles", LogFiles.listing(program.directory));
         LogFiles.copy(program.directory, folder.resolve("closed").resolve("topic-0"));
+        return asked;
     }
 
     static LogConfig config(JsonNode settings) {
@@ -209,7 +210,7 @@ final class LogProgram {
     private void closeAndReopen(ObjectNode operation, ObjectNode result) throws IOException {
         long end = log.logEndOffset();
         long start = log.logStartOffset();
-        log.close();
+        Logs.close(log);
         log = null;  // Until it is open again.
         long recoveryPoint = operation.get("recoveryPoint").asLong();
         long logStart = operation.get("logStart").asLong();

@@ -1,3 +1,4 @@
+//@ file since 4.2
 import java.io.File;
 import java.io.IOException;
 import java.lang.management.ManagementFactory;
@@ -32,7 +33,6 @@ import org.apache.kafka.storage.internals.epoch.LeaderEpochFileCache;
 import org.apache.kafka.storage.internals.checkpoint.LeaderEpochCheckpointFile;
 import org.apache.kafka.storage.internals.log.LogConfig;
 import org.apache.kafka.storage.internals.log.LogDirFailureChannel;
-import org.apache.kafka.storage.internals.log.LogFields;
 import org.apache.kafka.storage.internals.log.LogFileUtils;
 import org.apache.kafka.storage.internals.log.LogSegment;
 import org.apache.kafka.storage.internals.log.ProducerStateManager;
@@ -180,7 +180,7 @@ final class LogTimings {
             LeaderEpochFileCache epochs = new LeaderEpochFileCache(PARTITION,
                     new LeaderEpochCheckpointFile(LeaderEpochCheckpointFile.newFile(directory.toFile()),
                             new LogDirFailureChannel(1)), time);
-            timed(() -> sink += Logs.recover(segment, producers, epochs));
+            timed(() -> sink += segment.recover(producers, epochs));
             told.put("bytes", segment.size());
             segment.close();
             remove(directory);
@@ -202,7 +202,7 @@ final class LogTimings {
             told.set("survivors", done.get("messagesWritten"));
             told.set("bytes", done.get("bytesRead"));
             told.set("bytesWritten", done.get("bytesWritten"));
-            log.close();
+            Logs.close(log);
             remove(directory);
         }
     }
@@ -222,7 +222,7 @@ final class LogTimings {
                     var index = segment.offsetIndex();
                     timed(() -> {
                         for (long target : targets) {
-                            sink += LogFields.position(index.lookup(target));
+                            sink += index.lookup(target).position();
                         }
                     });
                 }
@@ -230,7 +230,7 @@ final class LogTimings {
                     var index = segment.timeIndex();
                     timed(() -> {
                         for (long target : targets) {
-                            sink += LogFields.offset(index.lookup(target));
+                            sink += index.lookup(target).offset();
                         }
                     });
                 }
@@ -241,7 +241,7 @@ final class LogTimings {
                 });
                 case "timestamp" -> timed(() -> {
                     for (long target : targets) {
-                        sink += segment.findOffsetByTimestamp(target, segment.baseOffset()).get().offset;
+                        sink += Logs.findOffsetByTimestamp(segment, target, segment.baseOffset()).get().offset;
                     }
                 });
                 default -> throw new IllegalArgumentException("no look-up by " + request.get("by"));

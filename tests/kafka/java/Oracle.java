@@ -1,172 +1,139 @@
+import java.io.BufferedReader;
+import java.io.ByteArrayOutputStream;
+import java.io.FileDescriptor;
+import java.io.FileOutputStream;
 import java.io.IOException;
-import java.io.InputStream;
+import java.io.InputStreamReader;
 import java.io.PrintStream;
-import java.util.ArrayList;
-import java.util.Collection;
-import java.util.Collections;
-import java.util.HashMap;
-import java.util.HashSet;
-import java.util.List;
-import java.util.Map;
-import java.util.Properties;
-import java.util.Random;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
 
-import org.apache.kafka.metadata.placement.ClusterDescriber;
+import com.fasterxml.jackson.core.json.JsonWriteFeature;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.json.JsonMapper;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 
-/** Answers one request after another on standard input and output, until the input ends. */
-public final class Oracle {
-    private final Wire wire;
-    private final Baseline baseline = new Baseline();
+import org.apache.kafka.common.utils.internals.AppInfoParser;
+import org.apache.kafka.common.utils.internals.Exit;
+import org.apache.kafka.controller.Reassignments;
+import org.apache.kafka.tools.ClusterClient;
+import org.apache.kafka.tools.DumpLogSegments;
+import org.slf4j.LoggerFactory;
 
-    private Oracle(Wire wire) {
-        this.wire = wire;
+/**
+ * Kafka's classes behind a pipe: one JSON object a line in, `call` and `input`, and one a line out: `expected`, or
+ * `expected_error` with the class and message of what Kafka threw. The answer to a golden case's input is its answer.
+ */
+final class Oracle {
+    private static final ObjectMapper JSON = JsonMapper.builder().enable(JsonWriteFeature.ESCAPE_NON_ASCII).build();
+    private static final ClusterClient CLIENT = new ClusterClient();
+
+    private Oracle() {
     }
 
-    public static void main(String[] arguments) throws Exception {
-        PrintStream answers = System.out;
+    public static void main(String[] arguments) throws IOException {
+        PrintStream answers = new PrintStream(new FileOutputStream(FileDescriptor.out), true, StandardCharsets.US_ASCII);
         System.setOut(System.err);
-        new Oracle(new Wire(System.in, answers)).run();
-    }
-
-    private void run() throws Exception {
-        int operation = wire.readByteOrEnd();
-        while (operation >= 0) {
-            answer(operation);
-            wire.flush();
-            operation = wire.readByteOrEnd();
+        LoggerFactory.getLogger(Oracle.class);  // Complains once that nothing is bound; not into a captured stream.
+        Exit.setExitProcedure((status, message) -> {
+            throw new IllegalStateException("exit " + status + ": " + message);
+        });
+        BufferedReader requests = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.US_ASCII));
+        for (String line = requests.readLine(); line != null; line = requests.readLine()) {
+            answers.println(JSON.writeValueAsString(answer((ObjectNode) JSON.readTree(line))));
         }
+        Runtime.getRuntime().halt(0);  // Producers whose brokers are gone would wait for them.
     }
 
-    private void answer(int operation) throws Exception {
-        switch (operation) {
-            case 'V': versions(); break;
-            case 'C': classic(); break;
-            case 'A': wire.writeInts(Classic.rackAlternated(readBrokers())); break;
-            case 'S': striped(); break;
-            case 'R': random(); break;
-            case 'M': mapOrder(); break;
-            case 'H': setCopyOrder(); break;
-            case 'B': baseline(); break;
-            default: throw new IllegalArgumentException("unknown operation " + operation);
-        }
-    }
-
-    private void versions() throws IOException {
-        Properties release = new Properties();
-        try (InputStream stated = Oracle.class.getResourceAsStream("/kafka/kafka-version.properties")) {
-            release.load(stated);
-        }
-        wire.writeString(release.getProperty("version"));
-        wire.writeString(System.getProperty("java.version"));
-        wire.writeString(System.getProperty("java.vm.name"));
-    }
-
-    private List<Placers.Broker> readBrokers() throws IOException {
-        int count = wire.readInt();
-        List<Placers.Broker> brokers = new ArrayList<>(count);
-        for (int i = 0; i < count; i++) {
-            brokers.add(new Placers.Broker(wire.readInt(), wire.readString(), wire.readBoolean()));
-        }
-        return brokers;
-    }
-
-    /** One call after seeding; then the generator's next number, which shows how often it was drawn from. */
-    private void classic() throws Exception {
-        Random generator = Classic.generator();
-        generator.setSeed(wire.readLong());
-        List<Placers.Broker> brokers = readBrokers();
-        int partitions = wire.readInt();
-        int factor = wire.readInt();
-        int fixedStartIndex = wire.readInt();
-        int startPartition = wire.readInt();
+    private static ObjectNode answer(ObjectNode request) {
+        ObjectNode answer = JSON.createObjectNode();
         try {
-            Map<Integer, List<Integer>> placed =
-                    Classic.rows(brokers, partitions, factor, fixedStartIndex, startPartition);
-            wire.writeSuccess();
-            wire.writeRows(new ArrayList<>(placed.values()));
-        } catch (RuntimeException error) {
-            wire.writeError(error);
+            answer.set("expected", expected(request.get("call").asText(), (ObjectNode) request.get("input")));
+        } catch (Exception | Error thrown) {
+            Throwable refusal = thrown instanceof java.util.concurrent.ExecutionException ? thrown.getCause() : thrown;
+            answer.putObject("expected_error")
+                    .put("class", refusal.getClass().getName()).put("message", refusal.getMessage());
         }
-        wire.writeInt(generator.nextInt());
+        return answer;
     }
 
-    /** Several calls on one generator; each answers rows or an error. Then the generator's next number. */
-    private void striped() throws IOException {
-        Random random = new Random(wire.readLong());
-        ClusterDescriber cluster = Placers.describer(readBrokers());
-        int calls = wire.readInt();
-        for (int i = 0; i < calls; i++) {
-            int start = wire.readInt();
-            int partitions = wire.readInt();
-            int factor = wire.readInt();
-            try {
-                List<List<Integer>> rows =
-                        Placers.rows(Placers.striped(random, cluster, start, partitions, factor));
-                wire.writeSuccess();
-                wire.writeRows(rows);
-            } catch (RuntimeException error) {
-                wire.writeError(error);
-            }
-        }
-        wire.writeInt(random.nextInt());
+    private static JsonNode expected(String call, ObjectNode input) throws Exception {
+        return switch (call) {
+            case "versions" -> JSON.createObjectNode().put("kafka", AppInfoParser.getVersion())
+                    .put("java", Runtime.version().feature()).put("machine", System.getProperty("java.vm.name"));
+            case "admin_utils" -> Placers.classic(input);
+            case "striped_replica_placer" -> Placers.striped(input);
+            case "placer_times" -> Placers.times(input);
+            case "java_random" -> Hashes.random(input);
+            case "producer_key_partition" -> Hashes.keyPartition(input);
+            case "group_coordinator_partition" -> Hashes.groupPartition(input);
+            case "hash_orders" -> Hashes.orders(input);
+            case "hash_set" -> Hashes.walked(input);
+            case "consumer_range", "consumer_roundrobin", "consumer_sticky", "consumer_cooperative_sticky" ->
+                ClientAssignors.steps(input);
+            case "server_range", "server_uniform" -> ServerAssignors.steps(input);
+            case "assignor_time" -> input.has("served") ? ServerAssignors.time(input) : ClientAssignors.time(input);
+            case "batches" -> LogBatches.batches(input);
+            case "bitflips" -> LogBatches.bitFlips(input);
+            case "build" -> LogBatches.built(input);
+            case "read" -> LogBatches.read(input);
+            case "segment" -> Segments.run(input);
+            case "log" -> LogProgram.run(input, Path.of(input.get("folder").asText()));
+            case "close" -> GoldenLogs.close(input);
+            case "open" -> GoldenLogs.open(input);
+            case "write_checkpoint" -> Checkpoints.write(input);
+            case "read_checkpoint" -> Checkpoints.read(input);
+            case "logdir" -> LogDirs.run(input);
+            case "dump" -> dump(input);
+            case "metadata" -> MetadataImages.replay(input);
+            //@ since 4.2
+            case "timing" -> LogTimings.measure(input);
+            //@ end
+            case "group_settings" -> GroupConfigs.answers(input);
+            case "plan" -> Reassignments.parsed(input);
+            case "moves" -> Reassignments.moved(input);
+            case "cluster" -> CLIENT.answer(input);
+            //@ since 4.1
+            case "controller" -> Controllers.history(input);
+            //@ end
+            //@ mirror
+            case "mirror" -> org.apache.kafka.connect.mirror.Mirrors.answer(input);
+            //@ end
+            default -> throw new IllegalArgumentException("no call " + call);
+        };
     }
 
-    /** Draws: 'n' is nextInt(), 'b' nextInt(bound), 's' the order of 0..n-1 after a shuffle. */
-    private void random() throws IOException {
-        Random random = new Random(wire.readLong());
-        int draws = wire.readInt();
-        for (int i = 0; i < draws; i++) {
-            int kind = wire.readByteOrEnd();
-            int argument = wire.readInt();
-            List<Integer> drawn = new ArrayList<>();
-            if (kind == 'n') {
-                drawn.add(random.nextInt());
-            } else if (kind == 'b') {
-                drawn.add(random.nextInt(argument));
-            } else {
-                for (int item = 0; item < argument; item++) {
-                    drawn.add(item);
+    /** Run kafka-dump-log with the arguments; what it throws comes after what it printed. */
+    private static ObjectNode dump(ObjectNode input) {
+        String[] arguments = JSON.convertValue(input.get("arguments"), String[].class);
+        ByteArrayOutputStream out = new ByteArrayOutputStream();
+        ByteArrayOutputStream err = new ByteArrayOutputStream();
+        PrintStream errBefore = System.err;
+        PrintStream outBefore = System.out;
+        ObjectNode answer = JSON.createObjectNode();
+        try {
+            PrintStream captured = new PrintStream(out, true, StandardCharsets.UTF_8);
+            System.setOut(captured);
+            System.setErr(new PrintStream(err, true, StandardCharsets.UTF_8));
+            scala.Console.withOut(captured, () -> {
+                try {
+                    DumpLogSegments.main(arguments);
+                } catch (RuntimeException thrown) {
+                    throw thrown;
+                } catch (Exception thrown) {  // An IOException, which the Scala of older releases does not declare.
+                    throw new IllegalStateException(thrown);
                 }
-                Collections.shuffle(drawn, random);
-            }
-            wire.writeInts(drawn);
+                return null;
+            });
+        } catch (RuntimeException caught) {
+            Throwable thrown = caught.getClass() == IllegalStateException.class && caught.getCause() != null
+                ? caught.getCause() : caught;
+            answer.put("thrown", thrown.getClass().getName()).put("message", thrown.getMessage());
+        } finally {
+            System.setOut(outBefore);
+            System.setErr(errBefore);
         }
-    }
-
-    /** The order in which a HashMap, filled key by key, gives its keys: places in the list sent. */
-    private void mapOrder() throws IOException {
-        List<String> keys = wire.readStrings();
-        Map<String, Integer> places = new HashMap<>();
-        for (String key : keys) {
-            places.putIfAbsent(key, places.size());
-        }
-        wire.writeInts(new ArrayList<>(places.values()));
-    }
-
-    /** The order of a HashSet made at once from a HashMap's keys, as a copy is. */
-    private void setCopyOrder() throws IOException {
-        List<String> keys = wire.readStrings();
-        Map<String, Integer> places = new HashMap<>();
-        for (String key : keys) {
-            places.putIfAbsent(key, places.size());
-        }
-        Collection<String> copied = new HashSet<>(keys);
-        List<Integer> order = new ArrayList<>(copied.size());
-        for (String key : copied) {
-            order.add(places.get(key));
-        }
-        wire.writeInts(order);
-    }
-
-    /** One call of a placer, the CPU nanoseconds of its thread, and a running sum over the results. */
-    private void baseline() throws IOException {
-        int placer = wire.readByteOrEnd();
-        List<Placers.Broker> brokers = readBrokers();
-        int partitions = wire.readInt();
-        int factor = wire.readInt();
-        wire.writeLong(placer == 'C'
-                ? baseline.classicNanos(brokers, partitions, factor)
-                : baseline.stripedNanos(brokers, partitions, factor));
-        wire.writeLong(baseline.checksum());
+        return answer.put("out", out.toString(StandardCharsets.UTF_8)).put("err", err.toString(StandardCharsets.UTF_8));
     }
 }

@@ -19,7 +19,7 @@ from log.tools.dump_text import file_lines
 from log.tools.dump_topics import TOPIC_DECODERS, decoded
 from log.tools.findings import Problems, java_map_order
 from log.tools.sources import SourceFile
-from tests.kafka.differential.dumps import dumped
+from tests.kafka.dumps import dumped
 from tests.log.cli.test_commands import answer
 from tests.log.metadata.made import REAL_LOG, REAL_NEWEST
 from tests.log.samples import DIRECTORY, write_sample

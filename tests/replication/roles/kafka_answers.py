@@ -3,7 +3,7 @@
 What it decides: which of the kept histories a run of the campaign replays. They were drawn at random, and Kafka's own
 classes answered them once; the answers are kept beside this module, so that no Java is needed.
 
-Constraints: nothing of ours was ever written into the files: `tests.kafka.differential.record` keeps Kafka's answers.
+Constraints: nothing of ours was ever written into the files: `tests.kafka.record` keeps Kafka's answers.
 
 Source: ReplicationControlManager, ClusterControlManager and UnifiedLog of Kafka 4.3.1, as in `tests.kafka`.
 """
@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from broker.releases import NEWEST
 from tests.golden.log.programs import run
-from tests.kafka.differential.controllers import draw, replayed
+from tests.kafka.controllers import draw, replayed
 
 SEED: Final = 24_601
 HISTORY_COUNT: Final = 1_000
