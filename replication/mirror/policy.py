@@ -11,8 +11,8 @@ Example:
 ('eu.ap.orders', True)
 
 Source: Kafka connect-mirror-client ReplicationPolicy, DefaultReplicationPolicy, IdentityReplicationPolicy and
-connect-mirror MirrorSourceConnector.shouldReplicateTopic, isCycle, computeAndCreateTopicPartitions, 4.3.1, compared
-with 3.9.1; KIP-382, KIP-690.
+connect-mirror MirrorSourceConnector.shouldReplicateTopic, isCycle, computeAndCreateTopicPartitions, 4.3.1; KIP-382,
+KIP-690, KIP-1074.
 """
 
 from __future__ import annotations
@@ -69,8 +69,10 @@ class DefaultPolicy:
         return self.original_topic(topic) == HEARTBEATS
 
     def is_internal(self, topic: str) -> bool:
-        """Return whether a topic is an internal one of Kafka, Connect or MirrorMaker."""
-        return topic.endswith((self._internal_suffix, "-internal", ".internal")) or topic.startswith(("__", "."))
+        """Return whether a topic is an internal one of Kafka or MirrorMaker; since 4.1 no others are (KIP-1074)."""
+        is_sync = topic.startswith("mm2") and topic.endswith(self._internal_suffix)
+        is_checkpoints = topic.endswith(f"{self._internal_separator}checkpoints{self._internal_suffix}")
+        return is_sync or is_checkpoints or topic.startswith(("__", "."))
 
     @property
     def _internal_separator(self) -> str:

@@ -75,7 +75,8 @@ def test_the_topics_that_mirrormaker_keeps_for_itself_are_named_as_kafka_names_t
         ("unwanted", False),
         ("__consumer_offsets", False),
         ("ap.checkpoints.internal", False),
-        ("connect-configs-internal", False),
+        ("connect-configs-internal", True),
+        ("mm2-offset-syncs.us.internal", False),
     ],
 )
 def test_to_us_go_neither_topics_that_were_there_nor_internal_ones(topic: str, is_copied: bool) -> None:
