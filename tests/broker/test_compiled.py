@@ -217,6 +217,7 @@ def test_machine_code_that_is_there_serves_small_calls_too(monkeypatch: pytest.M
         assert kernel(np.ones(2, np.uint8)) == 512
 
 
+@pytest.mark.deep
 def test_where_numba_may_not_compile_a_large_kernel_is_interpreted_with_the_same_answer() -> None:
     call = (
         "import numpy as np; from tests.broker.test_compiled import compiled, shifted, interpreted_at_most\n"

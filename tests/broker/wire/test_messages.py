@@ -79,7 +79,7 @@ EVERY = Message(
 
 
 @pytest.mark.parametrize("message", [NULLABLE, EVERY], ids=lambda message: message.name)
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(data=st.data())
 def test_what_is_written_reads_back_in_every_version(message: Message, data: st.DataObject) -> None:
     version = data.draw(st.integers(0, message.version_max))
