@@ -32,6 +32,7 @@ DAY: Final = "day"
 SESSION_CATALOG: Final = "spark_catalog"
 _OF_FILES: Final = frozenset({"avro", "csv", "json", "orc", "parquet"})
 """Formats of tables whose partitions the catalog is told of; Delta and Iceberg list files themselves."""
+RUN_COLUMNS: Final = ("run_id", "observed_at")
 
 
 @attrs.frozen
@@ -190,9 +191,6 @@ def _sentence(error: PySparkException) -> str:
 
 
 __all__ = ("Run", "append", "append_all", "check_all", "check_schema", "forgets")
-
-
-RUN_COLUMNS: Final = ("run_id", "observed_at")
 
 
 def with_run(rows: DataFrame, run_id: str, observed_at: datetime.datetime) -> DataFrame:

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 RUNS_PER_TASK: Final = 16
+_TYPES: Final[dict[type, Any]] = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
+STUDY_SCHEMA: Final = pa.schema([pa.field(name, _TYPES[kind]) for name, kind in COLUMNS.items()])
+"""The columns of a study's table."""
 
 
 def study_rows(spark: SparkSession, study: Study, *, tasks: int | None = None) -> DataFrame:
@@ -37,11 +40,6 @@ def study_rows(spark: SparkSession, study: Study, *, tasks: int | None = None) -
     partitions = tasks or max(1, -(-study.run_count // RUNS_PER_TASK))
     runs = spark.range(0, study.run_count, 1, partitions)
     return runs.mapInArrow(make, from_arrow_schema(STUDY_SCHEMA))
-
-
-_TYPES: Final[dict[type, Any]] = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
-STUDY_SCHEMA: Final = pa.schema([pa.field(name, _TYPES[kind]) for name, kind in COLUMNS.items()])
-"""The columns of a study's table."""
 
 
 def table_of(rows: Sequence[Row]) -> pa.Table:

@@ -45,13 +45,14 @@ from spark_analysis.sources.dumps import (
     DumpInput,
     as_input_error,
     fault_of,
+    is_later_moment,
+    read_groups,
     read_named,
     unusable,
     with_racks,
+    with_series_note,
     with_sizes,
 )
-from spark_analysis.sources.groups import read_groups
-from spark_analysis.sources.series import is_later_moment, with_series_note
 from spark_analysis.tables import schemas
 from spark_analysis.tables.advice_rows import advice_of
 from spark_analysis.tables.schemas import ADVICE

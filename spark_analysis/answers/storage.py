@@ -36,6 +36,7 @@ STORAGE: Final = Table(
 LARGEST_SHOWN: Final = 20
 _COUNTED: Final = (Field("broker_count", "brokers", "mean"), Field("replica_count", "replicas", "mean"))
 _SIZES: Final = (Field("size_bytes", "bytes", "bytes"), Field("size_bytes_max", "most on one broker", "bytes"))
+_NO_ROWS: Final = np.zeros(0, np.int64)
 
 
 def storage_table(view: ClusterView) -> pa.Table:
@@ -84,9 +85,6 @@ def _lead(sized: pa.Table) -> str:
 
 
 QUESTION: Final = Question(table=STORAGE, title="What do topics take?", answer=_answer, show=_show)
-
-
-_NO_ROWS: Final = np.zeros(0, np.int64)
 
 
 def held_rows(view: ClusterView) -> pa.Table:

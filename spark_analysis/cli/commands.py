@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
@@ -52,121 +52,60 @@ class Joined:
         return command
 
 
-JOINED: Final[Mapping[str, Joined]] = MappingProxyType(
-    {
-        "assign": Joined(
-            NOTHING,
-            "placement.cli",
-            "assign",
-            "Print where Kafka would place TOPICs, in the order given, as one controller would.",
-        ),
-        "compare": Joined(
-            DUMPS,
-            "spark_analysis.cli.compare",
-            "compare_command",
-            "Show what changed between two dumps of one cluster, and which broker each change is about.",
-        ),
-        "config": Joined(
-            NOTHING,
-            "broker.__main__",
-            "config",
-            "Print all of Kafka's broker, topic and group settings, or everything known about the setting NAME.",
-        ),
-        "diagram": Joined(
-            NOTHING,
-            "broker.__main__",
-            "diagram",
-            "Print the broker's life cycle, as the controller sees it, from the model's transition table.",
-        ),
-        "explore": Joined(
-            NOTHING,
-            "replication.explore.cli",
-            "explore",
-            "Search every history within bounds for one in which a committed record is lost.",
-        ),
-        "fleet": Joined(
-            NOTHING,
-            "spark_analysis.cli.fleet",
-            "fleet",
-            "Simulate a fleet of clusters, place every topic as Kafka would, and report how even the clusters are.",
-        ),
-        "groups": Joined(
-            NOTHING,
-            "replication.groups.cli",
-            "groups",
-            "Show which member gets which partitions of a consumer group, and what rebalances cost.",
-        ),
-        "impact": Joined(
-            DUMPS,
-            "spark_analysis.cli.impact",
-            "impact_command",
-            "Show what a reassignment plan does to a cluster before it is run.",
-        ),
-        "log": Joined(
-            LOGS,
-            "log.cli.main",
-            "log",
-            "Read, check and rework segments, indexes and checkpoints on disk, without a broker.",
-        ),
-        "mirror": Joined(
-            NOTHING,
-            "replication.mirror.cli",
-            "mirror",
-            "Copy one cluster into another as MirrorMaker 2 does, and check the copy.",
-        ),
-        "outage": Joined(
-            DUMPS,
-            "spark_analysis.cli.outage",
-            "outage_command",
-            "Show what losing brokers or racks does: leaders, min-ISR, data at risk, and who takes over.",
-        ),
-        "plan": Joined(
-            DUMPS,
-            "spark_analysis.cli.plan",
-            "plan_command",
-            "Make the plan that moves the least replicas to reach a goal, or few bytes, with its proof; or check one.",
-        ),
-        "recipes": Joined(
-            NOTHING,
-            "spark_analysis.cli.recipes",
-            "recipes",
-            "List the recipes that come with the library, by the name that `brokerside fleet` takes.",
-        ),
-        "report": Joined(
-            DUMPS,
-            "spark_analysis.cli.report",
-            "report",
-            "Report what is wrong with clusters, how even they are, and what to do next.",
-        ),
-        "requests": Joined(
-            NOTHING,
-            "broker.requests.cli",
-            "requests_command",
-            "Simulate produce, fetch and metadata requests through a broker's threads and queues, at several loads.",
-        ),
-        "roll": Joined(
-            DUMPS,
-            "spark_analysis.cli.roll",
-            "roll",
-            "Schedule restarts in the fewest batches in which no partition falls under min.insync.replicas.",
-        ),
-        "scenario": Joined(
-            NOTHING, "replication.scenarios.cli", "scenario", "List and run named fault scenarios with known outcomes."
-        ),
-        "simulate": Joined(
-            NOTHING,
-            "replication.cli.simulate",
-            "simulate",
-            "Run a cluster on a virtual clock under faults and check the invariants at every step.",
-        ),
-        "study": Joined(
-            NOTHING,
-            "spark_analysis.cli.study",
-            "study_command",
-            "Run a study of replication: a grid of settings times seeds, a row for each run.",
-        ),
-    }
-)
+_COMMANDS: Final = """\
+assign nothing placement.cli:assign
+    Print where Kafka would place TOPICs, in the order given, as one controller would.
+compare dumps spark_analysis.cli.compare:compare_command
+    Show what changed between two dumps of one cluster, and which broker each change is about.
+config nothing broker.__main__:config
+    Print all of Kafka's broker, topic and group settings, or everything known about the setting NAME.
+diagram nothing broker.__main__:diagram
+    Print the broker's life cycle, as the controller sees it, from the model's transition table.
+explore nothing replication.explore.cli:explore
+    Search every history within bounds for one in which a committed record is lost.
+fleet nothing spark_analysis.cli.fleet:fleet
+    Simulate a fleet of clusters, place every topic as Kafka would, and report how even the clusters are.
+groups nothing replication.groups.cli:groups
+    Show which member gets which partitions of a consumer group, and what rebalances cost.
+impact dumps spark_analysis.cli.impact:impact_command
+    Show what a reassignment plan does to a cluster before it is run.
+log logs log.cli.main:log
+    Read, check and rework segments, indexes and checkpoints on disk, without a broker.
+mirror nothing replication.mirror.cli:mirror
+    Copy one cluster into another as MirrorMaker 2 does, and check the copy.
+outage dumps spark_analysis.cli.outage:outage_command
+    Show what losing brokers or racks does: leaders, min-ISR, data at risk, and who takes over.
+plan dumps spark_analysis.cli.plan:plan_command
+    Make the plan that moves the least replicas to reach a goal, or few bytes, with its proof; or check one.
+recipes nothing spark_analysis.cli.recipes:recipes
+    List the recipes that come with the library, by the name that `brokerside fleet` takes.
+report dumps spark_analysis.cli.report:report
+    Report what is wrong with clusters, how even they are, and what to do next.
+requests nothing broker.requests.cli:requests_command
+    Simulate produce, fetch and metadata requests through a broker's threads and queues, at several loads.
+roll dumps spark_analysis.cli.roll:roll
+    Schedule restarts in the fewest batches in which no partition falls under min.insync.replicas.
+scenario nothing replication.scenarios.cli:scenario
+    List and run named fault scenarios with known outcomes.
+simulate nothing replication.cli.simulate:simulate
+    Run a cluster on a virtual clock under faults and check the invariants at every step.
+study nothing spark_analysis.cli.study:study_command
+    Run a study of replication: a grid of settings times seeds, a row for each run.
+"""
+"""Two lines for each command: its name, what it needs, module and object; and the first sentence of its help."""
+
+
+def _joined(text: str) -> Iterator[tuple[str, Joined]]:
+    """Yield the commands of `_COMMANDS` by name."""
+    needs = {"dumps": DUMPS, "logs": LOGS, "nothing": NOTHING}
+    lines = text.splitlines()
+    for head, summary in zip(lines[::2], lines[1::2], strict=True):
+        name, need, place = head.split(" ")
+        module, _, attribute = place.partition(":")
+        yield name, Joined(needs[need], module, attribute, summary.strip())
+
+
+JOINED: Final[Mapping[str, Joined]] = MappingProxyType(dict(_joined(_COMMANDS)))
 """Every command of `brokerside`; a test holds each summary equal to the command's own."""
 
 

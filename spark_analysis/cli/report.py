@@ -21,8 +21,7 @@ from spark_analysis.engines import Engine
 from spark_analysis.report.figures import plural
 from spark_analysis.report.gates import GATES, failures, gates_of
 from spark_analysis.report.model import GivenInput, Report
-from spark_analysis.sources.dumps import FORMATS, DumpInput, size_bytes
-from spark_analysis.sources.groups import read_zones
+from spark_analysis.sources.dumps import FORMATS, DumpInput, read_zones, size_bytes
 from spark_analysis.sources.inputs import (
     STDIN,
     STDIN_NAME,

@@ -20,6 +20,7 @@ Only the modules of data sources and the registry import pyspark.
 - log_batches: Turn the chunks of a scan into one row per batch, with what its records add up to.
 - committed: Choose the batches that a consumer with isolation.level=read_committed is given.
 - tiered: Read a tiered segment that is stored in chunks: its manifest, its chunks, and its transaction index.
+- source: Share what the data sources have in common: the option `table`, the schema, a group of inputs a task.
 - spark_types: Turn a table's columns into Spark's schema, and check a schema that the user gives.
 """
 

@@ -18,9 +18,8 @@ from placement.formats.group_tables import GroupTable, GroupTables, OffsetRow, S
 from placement.formats.member_zones import MemberZones
 from spark_analysis.data_sources.dump_rows import account_batches, fault_batches, reject_text
 from spark_analysis.data_sources.options import DROP, FAILFAST
-from spark_analysis.sources.dumps import DumpInput, fault_of, unusable
+from spark_analysis.sources.dumps import DumpInput, fault_of, read_groups, read_zones, unusable
 from spark_analysis.sources.files import check_readable
-from spark_analysis.sources.groups import read_groups, read_zones
 from spark_analysis.tables.columns import Table
 from spark_analysis.tables.schemas import DESCRIBED_MEMBERS, DESCRIBED_OFFSETS, DESCRIBED_STATES
 from spark_analysis.tables.view_columns import BATCH_ROWS, ColumnRows, Constants

@@ -26,20 +26,17 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
-
-import pyarrow as pa
-from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
-from pyspark.sql.types import StructType
 
 from broker.errors import UsageError
 from broker.ids import INT32_MAX
 from spark_analysis.data_sources.dump_rows import DumpRequest, table_batches
 from spark_analysis.data_sources.listing import TASK_BYTES, grouped, input_files
 from spark_analysis.data_sources.options import MODES, GivenOptions, absolute_path
-from spark_analysis.data_sources.spark_types import chosen_columns, spark_schema_of
+from spark_analysis.data_sources.source import TASK_BYTES_MAX, TableSource, TaskReader
 from spark_analysis.sources.dumps import FORMATS, DumpInput
 from spark_analysis.sources.inputs import name_of
 from spark_analysis.tables.columns import Table
@@ -57,68 +54,26 @@ OPTIONS: Final = (
     "recursiveFileLookup",
     "task_bytes",
 )
-TASK_BYTES_MAX: Final = 1 << 40
 _PLACEHOLDER: Final = re.compile(r"\{[^{}]*\}")
 _PLACEHOLDERS: Final = ("{file}", "{folder}")
 
 
-class KafkaClusterSource(DataSource):
-    """Describe the data source kafka_cluster to Spark: its name, its schema, its reader."""
+class KafkaClusterSource(TableSource):
+    """Describe the data source kafka_cluster to Spark."""
 
-    @classmethod
-    def name(cls) -> str:
-        """Return the name for `spark.read.format`."""
-        return NAME
+    NAME, TABLES, OPTIONS = NAME, CLUSTER_TABLES, OPTIONS
 
-    def schema(self) -> StructType:
-        """Return the schema of the table that the options name."""
-        return spark_schema_of(chosen_table(self._given(), CLUSTER_TABLES))
-
-    def reader(self, schema: StructType) -> DataSourceReader:
-        """Return a reader of the columns in `schema`; raise UsageError for options that make no sense."""
-        given = self._given()
-        table = chosen_table(given, CLUSTER_TABLES)
+    def reader_of(self, given: GivenOptions, table: Table, columns: tuple[str, ...]) -> TaskReader:
+        """Return a reader of groups of dumps."""
         racks = given.text("racks")
         request = DumpRequest(
             table,
-            chosen_columns(NAME, table, schema),
+            columns,
             given.choice("mode", MODES),
             None if racks is None else absolute_path(racks),
             given.number("min_isr", low=1, high=INT32_MAX),
         )
-        return KafkaClusterReader(request, dump_groups(given))
-
-    def _given(self) -> GivenOptions:
-        return GivenOptions.of(NAME, self.options, OPTIONS)
-
-
-class DumpGroup(InputPartition):
-    """Hold the inputs of one task."""
-
-    def __init__(self, dumps: Sequence[DumpInput]) -> None:
-        super().__init__(tuple(dumps))
-
-
-class KafkaClusterReader(DataSourceReader):
-    """Read groups of dumps, a task each."""
-
-    def __init__(self, request: DumpRequest, groups: Sequence[Sequence[DumpInput]]) -> None:
-        self._request = request
-        self._groups = groups
-
-    def partitions(self) -> Sequence[InputPartition]:
-        """Return the groups of inputs, one for each task."""
-        return [DumpGroup(group) for group in self._groups]
-
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of one group of inputs; runs on an executor."""
-        return table_batches(self._request, partition.value)
-
-
-def chosen_table(given: GivenOptions, tables: Sequence[Table]) -> Table:
-    """Return the table that the option `table` names, the first if it names none."""
-    name = given.choice("table", [table.name for table in tables])
-    return next(table for table in tables if table.name == name)
+        return TaskReader(partial(table_batches, request), dump_groups(given))
 
 
 def dump_groups(given: GivenOptions) -> list[list[DumpInput]]:

@@ -12,19 +12,17 @@ Source: pyspark.sql.datasource, 4.3.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Final
 
 import attrs
 import pyarrow as pa
-from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
-from pyspark.sql.types import StructType
 
 from broker.errors import UsageError
 from placement.placers.registry import load_placer
 from spark_analysis.data_sources.dump_rows import view_rows
-from spark_analysis.data_sources.kafka_cluster import chosen_table
 from spark_analysis.data_sources.options import GivenOptions, local_path
-from spark_analysis.data_sources.spark_types import chosen_columns, spark_schema_of
+from spark_analysis.data_sources.source import TableSource, TaskReader
 from spark_analysis.fleet.generate import Fleet, make_clusters
 from spark_analysis.fleet.place import place_cluster
 from spark_analysis.fleet.reading import load_recipe
@@ -36,50 +34,20 @@ from spark_analysis.tables.view_columns import Constants
 
 NAME: Final = "kafka_fleet"
 OPTIONS: Final = ("table", "clusters", "seed")
+TASK_COUNT_MIN: Final = 8  # Work for as many cores, however small the fleet.
+CLUSTERS_PER_TASK_MAX: Final = 1_000
+PARTITIONS_PER_TASK: Final = 1_000_000  # Some seconds of placing and of sending rows.
 
 
-class KafkaFleetSource(DataSource):
-    """Describe the data source kafka_fleet to Spark: its name, its schema, its reader."""
+class KafkaFleetSource(TableSource):
+    """Describe the data source kafka_fleet to Spark."""
 
-    @classmethod
-    def name(cls) -> str:
-        """Return the name for `spark.read.format`."""
-        return NAME
+    NAME, TABLES, OPTIONS = NAME, FLEET_TABLES, OPTIONS
 
-    def schema(self) -> StructType:
-        """Return the schema of the table that the options name."""
-        return spark_schema_of(chosen_table(self._given(), FLEET_TABLES))
-
-    def reader(self, schema: StructType) -> DataSourceReader:
-        """Return a reader of the columns in `schema`; raise UsageError for options or a recipe that make no sense."""
-        given = self._given()
-        table = chosen_table(given, FLEET_TABLES)
-        return KafkaFleetReader(FleetRequest(table, chosen_columns(NAME, table, schema), chosen_recipe(given)))
-
-    def _given(self) -> GivenOptions:
-        return GivenOptions.of(NAME, self.options, OPTIONS)
-
-
-class ClusterNumbers(InputPartition):
-    """Hold the numbers of the clusters of one task."""
-
-    def __init__(self, numbers: range) -> None:
-        super().__init__(numbers)
-
-
-class KafkaFleetReader(DataSourceReader):
-    """Make and place the clusters of a fleet, a range of numbers a task."""
-
-    def __init__(self, request: FleetRequest) -> None:
-        self._request = request
-
-    def partitions(self) -> Sequence[InputPartition]:
-        """Return the ranges of cluster numbers, one for each task."""
-        return [ClusterNumbers(numbers) for numbers in ranges(self._request.table, self._request.recipe)]
-
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of one range of clusters; runs on an executor."""
-        return fleet_batches(self._request, partition.value)
+    def reader_of(self, given: GivenOptions, table: Table, columns: tuple[str, ...]) -> TaskReader:
+        """Return a reader of ranges of clusters; raise UsageError for a recipe that makes no sense."""
+        request = FleetRequest(table, columns, chosen_recipe(given))
+        return TaskReader(partial(fleet_batches, request), ranges(table, request.recipe))
 
 
 def chosen_recipe(given: GivenOptions) -> Recipe:
@@ -97,11 +65,6 @@ def chosen_recipe(given: GivenOptions) -> Recipe:
     for placer in sorted({placer for shape in recipe.shapes for placer in shape.placers}):
         load_placer(placer)
     return recipe
-
-
-TASK_COUNT_MIN: Final = 8  # Work for as many cores, however small the fleet.
-CLUSTERS_PER_TASK_MAX: Final = 1_000
-PARTITIONS_PER_TASK: Final = 1_000_000  # Some seconds of placing and of sending rows.
 
 
 @attrs.frozen

@@ -20,74 +20,32 @@ Source: pyspark.sql.datasource, 4.3.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Final
 
-import pyarrow as pa
-from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
-from pyspark.sql.types import StructType
-
 from spark_analysis.data_sources.group_batches import ClusterFiles, GroupRequest, group_batches
-from spark_analysis.data_sources.kafka_cluster import TASK_BYTES_MAX, chosen_table, cluster_names
+from spark_analysis.data_sources.kafka_cluster import cluster_names
 from spark_analysis.data_sources.listing import TASK_BYTES, InputFile, grouped, input_files
 from spark_analysis.data_sources.options import MODES, GivenOptions, absolute_path
-from spark_analysis.data_sources.spark_types import chosen_columns, spark_schema_of
+from spark_analysis.data_sources.source import TASK_BYTES_MAX, TableSource, TaskReader
+from spark_analysis.tables.columns import Table
 from spark_analysis.tables.schemas import GROUP_TABLES
 
 NAME: Final = "kafka_groups"
 OPTIONS: Final = ("table", "mode", "cluster", "zones", "recursiveFileLookup", "task_bytes")
 
 
-class KafkaGroupsSource(DataSource):
-    """Describe the data source kafka_groups to Spark: its name, its schema, its reader."""
+class KafkaGroupsSource(TableSource):
+    """Describe the data source kafka_groups to Spark."""
 
-    @classmethod
-    def name(cls) -> str:
-        """Return the name for `spark.read.format`."""
-        return NAME
+    NAME, TABLES, OPTIONS = NAME, GROUP_TABLES, OPTIONS
 
-    def schema(self) -> StructType:
-        """Return the schema of the table that the options name."""
-        return spark_schema_of(chosen_table(self._given(), GROUP_TABLES))
-
-    def reader(self, schema: StructType) -> DataSourceReader:
-        """Return a reader of the columns in `schema`; raise UsageError for options that make no sense."""
-        given = self._given()
-        table = chosen_table(given, GROUP_TABLES)
+    def reader_of(self, given: GivenOptions, table: Table, columns: tuple[str, ...]) -> TaskReader:
+        """Return a reader of the files of clusters, some clusters a task."""
         zones = given.text("zones")
-        request = GroupRequest(
-            table,
-            chosen_columns(NAME, table, schema),
-            given.choice("mode", MODES),
-            None if zones is None else absolute_path(zones),
-        )
-        return KafkaGroupsReader(request, cluster_groups(given))
-
-    def _given(self) -> GivenOptions:
-        return GivenOptions.of(NAME, self.options, OPTIONS)
-
-
-class ClusterGroup(InputPartition):
-    """Hold the clusters of one task, each with its files."""
-
-    def __init__(self, clusters: Sequence[ClusterFiles]) -> None:
-        super().__init__(tuple(clusters))
-
-
-class KafkaGroupsReader(DataSourceReader):
-    """Read the files of clusters, some clusters a task."""
-
-    def __init__(self, request: GroupRequest, groups: Sequence[Sequence[ClusterFiles]]) -> None:
-        self._request = request
-        self._groups = groups
-
-    def partitions(self) -> Sequence[InputPartition]:
-        """Return the clusters with their files, those of one task together."""
-        return [ClusterGroup(group) for group in self._groups]
-
-    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of the clusters of one task; runs on an executor."""
-        return group_batches(self._request, partition.value)
+        path = None if zones is None else absolute_path(zones)
+        request = GroupRequest(table, columns, given.choice("mode", MODES), path)
+        return TaskReader(partial(group_batches, request), cluster_groups(given))
 
 
 def cluster_groups(given: GivenOptions) -> list[list[ClusterFiles]]:

@@ -28,16 +28,15 @@ from typing import Final, TypeAlias
 import attrs
 import pyarrow as pa
 from pyspark.sql import datasource as ds
-from pyspark.sql.types import StructType
 
-from spark_analysis.data_sources.kafka_cluster import TASK_BYTES_MAX, chosen_table
 from spark_analysis.data_sources.listing import TASK_BYTES, grouped
 from spark_analysis.data_sources.log_filter import OPTIONS as FILTER_OPTIONS
 from spark_analysis.data_sources.log_filter import LogFilter
 from spark_analysis.data_sources.log_listing import LogSegment, log_segments
 from spark_analysis.data_sources.log_rows import LogRequest, segment_batches
 from spark_analysis.data_sources.options import MODES, GivenOptions
-from spark_analysis.data_sources.spark_types import chosen_columns, spark_schema_of
+from spark_analysis.data_sources.source import TASK_BYTES_MAX, TableSource, Task
+from spark_analysis.tables.columns import Table
 from spark_analysis.tables.schemas import LOG_RECORDS, LOG_TABLES
 
 NAME: Final = "kafka_log"
@@ -54,25 +53,16 @@ _RELATIONS: Final[dict[type[ds.Filter], str]] = {
 Comparison: TypeAlias = ds.EqualTo | ds.In | ds.LessThan | ds.LessThanOrEqual | ds.GreaterThan | ds.GreaterThanOrEqual
 
 
-class KafkaLogSource(ds.DataSource):
-    """Describe the data source kafka_log to Spark: its name, its schema, its reader."""
+class KafkaLogSource(TableSource):
+    """Describe the data source kafka_log to Spark."""
 
-    @classmethod
-    def name(cls) -> str:
-        """Return the name for `spark.read.format`."""
-        return NAME
+    NAME, TABLES, OPTIONS = NAME, LOG_TABLES, OPTIONS
 
-    def schema(self) -> StructType:
-        """Return the schema of the table that the options name."""
-        return spark_schema_of(chosen_table(self._given(), LOG_TABLES))
-
-    def reader(self, schema: StructType) -> ds.DataSourceReader:
-        """Return a reader of the columns in `schema`; raise UsageError for options that make no sense."""
-        given = self._given()
-        table = chosen_table(given, LOG_TABLES)
+    def reader_of(self, given: GivenOptions, table: Table, columns: tuple[str, ...]) -> ds.DataSourceReader:
+        """Return a reader of segments, which takes a query's filters with the option `pushdown`."""
         request = LogRequest(
             table,
-            chosen_columns(NAME, table, schema),
+            columns,
             given.choice("mode", MODES),
             LogFilter.of(given),
             given.flag("values", True),
@@ -81,16 +71,6 @@ class KafkaLogSource(ds.DataSource):
         task_bytes = given.number("task_bytes", low=1, high=TASK_BYTES_MAX) or TASK_BYTES
         reader = FilteredKafkaLogReader if given.flag("pushdown", False) else KafkaLogReader
         return reader(request, log_segments(given.paths()), task_bytes)
-
-    def _given(self) -> GivenOptions:
-        return GivenOptions.of(NAME, self.options, OPTIONS)
-
-
-class SegmentGroup(ds.InputPartition):
-    """Hold the segments of one task."""
-
-    def __init__(self, segments: Sequence[LogSegment]) -> None:
-        super().__init__(tuple(segments))
 
 
 class KafkaLogReader(ds.DataSourceReader):
@@ -104,7 +84,7 @@ class KafkaLogReader(ds.DataSourceReader):
     def partitions(self) -> Sequence[ds.InputPartition]:
         """Return the wanted segments, those of one task together; one empty task if there is none."""
         wanted = [segment for segment in self._segments if self._request.wanted.wants_segment(segment)]
-        return [SegmentGroup(group) for group in grouped(wanted, self._task_bytes)] or [SegmentGroup(())]
+        return [Task(group) for group in grouped(wanted, self._task_bytes)] or [Task(())]
 
     def read(self, partition: ds.InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the rows of one task's segments; runs on an executor."""

@@ -36,6 +36,20 @@ STEP_BYTES: Final = 8 * MIB  # Each batch of rows costs Spark, pyarrow and us ha
 _OPTIONS: Final = ScanOptions(keep_going=True, step_bytes=STEP_BYTES)
 _OF_CONTENTS: Final = (LOG_RECORDS, LOG_BATCHES)
 """Tables in which a damage is a row among others."""
+PIECE_BYTES: Final = 64 * MIB  # Of Arrow's 2 GiB a column; what the JVM copies at once.
+OF_VALUES: Final = ("value", "headers")
+_OF_RECORDS: Final = (
+    "offset",
+    "timestamp",
+    "key_position",
+    "key_size",
+    "value_position",
+    "value_size",
+    "header_count",
+    "record_position",
+    "record_size",
+    "batch_index",
+)
 
 
 @attrs.frozen
@@ -207,22 +221,6 @@ def _of_faults(request: LogRequest, faults: Sequence[Fault]) -> Iterator[ColumnR
     names = ("position", "size_bytes", "base_offset", "is_torn_tail") if request.table == LOG_DAMAGE else ()
     values = {name: [getattr(fault, name) for fault in faults] for name in names}
     yield ColumnRows(len(faults), {**values, "fault": [fault.text for fault in faults]})
-
-
-PIECE_BYTES: Final = 64 * MIB  # Of Arrow's 2 GiB a column; what the JVM copies at once.
-OF_VALUES: Final = ("value", "headers")
-_OF_RECORDS: Final = (
-    "offset",
-    "timestamp",
-    "key_position",
-    "key_size",
-    "value_position",
-    "value_size",
-    "header_count",
-    "record_position",
-    "record_size",
-    "batch_index",
-)
 
 
 def taken(chunk: RecordColumns, rows: NDArray[np.int64] | slice) -> RecordColumns:

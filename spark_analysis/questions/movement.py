@@ -34,6 +34,7 @@ from spark_analysis.tables.lists import id_lists, leader_column
 from spark_analysis.tables.schemas import MOVED
 
 PLANS: Final = attrs.evolve(schemas.PLANS, grain="one row per cluster and goal: balance, bytes, leaders, racks")
+_SCHEMA: Final = pa.schema([pa.field(field.name, field.type) for field in list(MOVED.arrow_schema())[len(KEY) :]])
 
 
 def plans(
@@ -97,9 +98,6 @@ def plan_table(view: ClusterView, goals: Collection[str] | None = None) -> pa.Ta
     rows = list(plan_rows(view, goals)) if view.partitions.count else []
     schema = [pa.field(field.name, field.type) for field in list(PLANS.arrow_schema())[2:]]
     return pa.Table.from_pylist(rows, schema=pa.schema(schema))
-
-
-_SCHEMA: Final = pa.schema([pa.field(field.name, field.type) for field in list(MOVED.arrow_schema())[len(KEY) :]])
 
 
 def move_table(view: ClusterView, goal: str) -> pa.Table:

@@ -37,6 +37,8 @@ OUTAGES: Final = attrs.evolve(
         Column("severity_rank", "int", "1 is the worst loss of the cluster and scope"),
     ),
 )
+SCOPES: Final = ("rack", "broker")
+_STATES: Final = ("is_leaderless", "is_under_min_isr", "has_no_replica", "is_at_risk")
 
 
 def outages(
@@ -90,10 +92,6 @@ def outage_table(view: ClusterView) -> pa.Table:
 def schema_of() -> pa.Schema:
     """Return the columns of the kernel, without the keys."""
     return pa.schema([pa.field(field.name, field.type) for field in list(OUTAGES.arrow_schema())[2:]])
-
-
-SCOPES: Final = ("rack", "broker")
-_STATES: Final = ("is_leaderless", "is_under_min_isr", "has_no_replica", "is_at_risk")
 
 
 def hit_table(view: ClusterView, scope: str) -> pa.Table:

@@ -45,6 +45,8 @@ _BATCHES_TOO: Final = ("unpacked_bytes", "min_timestamp_ms", "max_timestamp_ms",
 _RECORDS: Final = ("topic", "key")
 _RECORDS_TOO: Final = ("is_control", "timestamp_ms", "value_size_bytes", "value", "fault")
 _SEGMENTS: Final = ("topic", "partition", "base_offset", "source")
+_SUMS_OF_BATCHES: Final = {"record_count": "record_count", "size_bytes": "stored_bytes"}
+FOLDER: Final = "folder"
 
 
 def codecs(batches: DataFrame, *, by: Sequence[str] | None = None) -> DataFrame:
@@ -68,9 +70,6 @@ def codecs(batches: DataFrame, *, by: Sequence[str] | None = None) -> DataFrame:
         *rejected(),
     )
     return as_documented(good, of, CODECS)
-
-
-_SUMS_OF_BATCHES: Final = {"record_count": "record_count", "size_bytes": "stored_bytes"}
 
 
 def keys(records: DataFrame, *, by: Sequence[str] | None = None) -> DataFrame:
@@ -157,9 +156,6 @@ def _least_time(name: str) -> Any:
 
 def _most_time(name: str) -> Any:
     return F.max(F.when(is_good() & (F.col(name) >= 0), F.col(name)))
-
-
-FOLDER: Final = "folder"
 
 
 def compaction_rows(

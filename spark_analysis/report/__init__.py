@@ -22,7 +22,6 @@
 - html: Render the page from `templates/`, one file that loads nothing.
 - terminal: Summarise the report in ten lines for a terminal, and as JSON for programs.
 - gates: Decide whether a report passes the gates that a script asks for with `--fail-on`.
-- prometheus: Write the figures of a report as Prometheus text.
 - write: Write the page beside the tables that it was made from, whole or not at all.
 - in_process: Report on dumps in this process, and return the tables as Arrow.
 - plan_page: Write a plan as an HTML page.

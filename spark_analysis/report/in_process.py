@@ -20,7 +20,7 @@ from spark_analysis.answers.registry import asked_of
 from spark_analysis.engines import LocalEngine
 from spark_analysis.jobs import analyse_dumps
 from spark_analysis.session.progress import progress
-from spark_analysis.sources.groups import read_zones
+from spark_analysis.sources.dumps import read_zones
 from spark_analysis.sources.inputs import check_inputs, dump_inputs, moment, racks_in, with_groups_of, with_sizes_of
 from spark_analysis.tables.schemas import TABLES
 from spark_analysis.tables.write import read_table

@@ -16,6 +16,7 @@ from spark_analysis.report.states import STATES, State
 __all__ = ("MOMENTS_MAX", "by_gravity", "fenced_brokers", "gravity", "places", "state_heads", "states_known")
 
 MOMENTS_MAX: Final = 100
+_GRAVE: Final = (UNCLEAN_ELECTION, LEADER_LOST, ISR_SHRUNK)
 
 
 def states_known(rows: Sequence[ClusterRow]) -> list[State]:
@@ -62,9 +63,6 @@ def _fenced(report: Report) -> dict[int, list[int]]:
         detail.row.place: sorted(broker.broker_id for broker in detail.brokers if broker.fenced)
         for detail in report.details
     }
-
-
-_GRAVE: Final = (UNCLEAN_ELECTION, LEADER_LOST, ISR_SHRUNK)
 
 
 def gravity(change: str) -> int:

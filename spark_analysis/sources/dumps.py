@@ -10,6 +10,7 @@ from typing import Final
 
 import attrs
 
+from broker.cluster import ClusterView
 from broker.errors import BrokersideError, CorruptDataError, InputError
 from broker.small_files import unreadable
 from log.metadata import (
@@ -25,15 +26,23 @@ from log.metadata import (
 )
 from log.metadata.reading import HEAD_SIZE_BYTES, looks_like_metadata
 from log.tools.sources import metadata_files
+from placement.formats.group_tables import GroupTables, read_group_tables
+from placement.formats.member_zones import ZONES_BYTES_MAX, MemberZones, read_member_zones
 from placement.formats.parsed import ParsedDump, Reject, RowCounts, shown
 from placement.formats.racks import Racks
 from placement.formats.read import FORMATS as TEXT_FORMATS
 from placement.formats.read import HEAD_BYTES, check_head, read_dump
 from placement.formats.sizes import read_sizes
-from spark_analysis.sources.files import check_readable, codec_of, read_chunks, read_head
+from placement.formats.text import escaped
+from spark_analysis.sources.files import check_readable, codec_of, read_chunks, read_head, read_small_file
 from spark_analysis.sources.moments import MomentView, labelled, that_differ
 
 FORMATS: Final = (*TEXT_FORMATS, FORMAT)
+NO_MOMENTS: Final = "is no metadata log, of which alone moments can be asked"
+EXPANSION: Final = 16  # Dumps shrink to about a twentieth in gzip and Zstandard.
+BY_NAME: Final = "numbered"  # The series of dumps whose file names alone say that they are moments.
+FORMAT_NOT_KNOWN: Final = "unknown"
+GROUPS_BYTES_MAX: Final = 256 << 20  # More than a million partitions of groups, a line each.
 
 
 @attrs.frozen
@@ -45,9 +54,6 @@ class Moments:
 
 
 LAST: Final = Moments()
-NO_MOMENTS: Final = "is no metadata log, of which alone moments can be asked"
-EXPANSION: Final = 16  # Dumps shrink to about a twentieth in gzip and Zstandard.
-BY_NAME: Final = "numbered"  # The series of dumps whose file names alone say that they are moments.
 
 
 @attrs.frozen
@@ -217,9 +223,6 @@ def _metadata_files(path: str, source: str) -> MetadataFiles:
         raise unreadable(source, error) from None
 
 
-FORMAT_NOT_KNOWN: Final = "unknown"
-
-
 def unusable(dump: DumpInput, error: BrokersideError) -> ParsedDump:
     """Return the account of an input that its reader refused with `error`."""
     source = dump.source or dump.path
@@ -253,3 +256,45 @@ def none_usable(failures: Sequence[InputError]) -> InputError:
     if len(failures) == 1:
         return failures[0]
     return InputError(f"none of the {len(failures):,} inputs can be used; the first: {failures[0]}")
+
+
+def is_later_moment(dump: DumpInput, before: ClusterView, view: ClusterView) -> bool:
+    """Return whether `view`, read of `dump`, is the cluster of `before` at a later moment."""
+    if dump.series != BY_NAME:
+        return dump.series is not None
+    earlier, later = _topics(before), _topics(view)
+    return not earlier or not later or bool(earlier & later)
+
+
+def with_series_note(parsed: ParsedDump, dump: DumpInput, before: ClusterView | None) -> ParsedDump:
+    """Return the dump with a note that says how it was taken, if the file names were the reason."""
+    if dump.series != BY_NAME or before is None or not parsed.clusters:
+        return parsed
+    view = parsed.clusters[0]
+    shared = len(_topics(before) & _topics(view))
+    if is_later_moment(dump, before, view):
+        note = (
+            f"taken as the cluster of {before.name} at a later moment, as the file names are numbered and {shared} of "
+            f"{len(_topics(view))} topics are in both; --separate takes them as two clusters"
+        )
+    else:
+        note = (
+            f"taken as a cluster of its own: the file names are numbered, but no topic of {before.name} is in it; "
+            "--moments takes them as one cluster"
+        )
+    return attrs.evolve(parsed, notes=(*parsed.notes, note))
+
+
+def _topics(view: ClusterView) -> frozenset[str]:
+    return frozenset(topic.name for topic in view.topics if not topic.name.startswith("__"))
+
+
+def read_groups(path: str, *, source: str | None = None) -> GroupTables:
+    """Return the groups in a file; raise InputError if it cannot be used. `source` is what errors call it."""
+    data = read_small_file(path, size_bytes_max=GROUPS_BYTES_MAX)
+    return read_group_tables(escaped(data), source=source or path)
+
+
+def read_zones(path: str) -> MemberZones:
+    """Return the zones in a file; raise InputError if it cannot be used."""
+    return read_member_zones(read_small_file(path, size_bytes_max=ZONES_BYTES_MAX), source=path)

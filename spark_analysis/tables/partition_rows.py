@@ -17,14 +17,15 @@ from numpy.typing import NDArray
 from broker.cluster import ClusterView, Int64Array
 from placement.balance.audit import PartitionStates, least_isr
 from placement.balance.constraints import RACK_SPREAD, Violations
-from placement.balance.loads import LEADER_NOT_SAID, partition_bytes
+from placement.balance.loads import LEADER_NOT_SAID
 from placement.balance.out_of_sync import missing_replicas
 from spark_analysis.tables import schemas
 from spark_analysis.tables.cluster_rows import Rows
 from spark_analysis.tables.columns import Part, Table
-from spark_analysis.tables.lists import RackLists, id_lists, leader_column, list_offsets, repeated
+from spark_analysis.tables.lists import id_lists, list_offsets, repeated
+from spark_analysis.tables.view_columns import partition_columns
 
-BATCH_ROWS: Final = 1 << 16  # Some ten megabytes.
+_NAMES: Final = schemas.PARTITIONS.column_names[2:]
 _LEADER_STATES: Final = ("leaderless", "not_preferred_leader")
 _MIN_ISR_STATES: Final = ("under_min_isr", "at_min_isr")
 
@@ -53,58 +54,42 @@ def partition_rows(view: ClusterView, found: Found, min_insync_replicas: int | N
 
     `min_insync_replicas` is for topics that do not show their own.
     """
-    table = view.partitions
-    names: Any = pa.array([topic.name for topic in view.topics], type=pa.string())
-    racks = RackLists.of(view)
+    table, start = view.partitions, 0
     missing = None if table.isr is None else missing_replicas(view)
-    least, sizes = least_isr(view, min_insync_replicas), partition_bytes(table)
-    states = _states(view, found, least)
-    marks = found.marks(table.count)
-    for start in range(0, table.count, BATCH_ROWS):
-        run = slice(start, min(start + BATCH_ROWS, table.count))
-        replicas = table.replicas[run]
-        count = replicas.shape[0]
-        parts: tuple[Part, ...] = (
-            repeated(view.name, count),
-            names.take(pa.array(table.topic_index[run])),
-            table.partition_ids[run],
-            leader_column(None if table.leader is None else table.leader[run]),
-            id_lists(replicas),
-            racks.lists(replicas),
-            *(id_lists(_cut(rows, run)) for rows in (table.isr, missing, table.elr)),
-            *(id_lists(_cut(rows, run)) for rows in (table.offline, table.adding, table.removing)),
-            _cut(least, run),
-            _cut(sizes, run),
-            *(None if mask is None else pa.array(mask[run], mask=~known[run]) for mask, known in states),
-            _names_of({name: mask[run] for name, mask in marks.items()}, count),
-        )
-        yield schemas.PARTITIONS, Rows([count], parts)
+    states, marks = _states(view, found, least_isr(view, min_insync_replicas)), found.marks(table.count)
+    for rows in partition_columns(view, min_insync_replicas):
+        run = slice(start, start + rows.count)
+        start = run.stop
+        columns: dict[str, Part] = {
+            "cluster": repeated(view.name, rows.count),
+            **rows.values,
+            "missing_from_isr": id_lists(None if missing is None else missing[run]),
+            **{name: None if mask is None else pa.array(mask[run], mask=~known[run]) for name, (mask, known) in states},
+            "broken": _names_of({name: mask[run] for name, mask in marks.items()}, rows.count),
+        }
+        yield schemas.PARTITIONS, Rows([rows.count], tuple(columns[name] for name in _NAMES))
 
 
 def _states(
     view: ClusterView, found: Found, least: Int64Array | None
-) -> list[tuple[NDArray[np.bool_] | None, NDArray[np.bool_]]]:
-    """Return for each state whether each partition is in it, and where that is known."""
+) -> list[tuple[str, tuple[NDArray[np.bool_] | None, NDArray[np.bool_]]]]:
+    """Return for each state, by its column, whether each partition is in it, and where that is known."""
     table = view.partitions
     whole = np.ones(table.count, dtype=np.bool_)
     known = dict.fromkeys(_LEADER_STATES, whole if table.leader is None else table.leader != LEADER_NOT_SAID)
     known |= dict.fromkeys(_MIN_ISR_STATES, whole if least is None else least >= 0)
-    states = []
+    states: list[tuple[str, tuple[NDArray[np.bool_] | None, NDArray[np.bool_]]]] = []
     for field in attrs.fields(PartitionStates):
         rows = getattr(found.states, field.name)
-        states.append((None if rows is None else _mask(rows, table.count), known.get(field.name, whole)))
+        states.append((field.name, (None if rows is None else _mask(rows, table.count), known.get(field.name, whole))))
     crowded = next((one.subjects for one in found.broken if one.constraint is RACK_SPREAD), np.empty(0, np.int64))
-    return [*states, (_mask(crowded, table.count) if found.racks_known else None, whole)]
+    return [*states, ("fewer_racks", (_mask(crowded, table.count) if found.racks_known else None, whole))]
 
 
 def _mask(rows: Int64Array, count: int) -> NDArray[np.bool_]:
     mask = np.zeros(count, dtype=np.bool_)
     mask[rows] = True
     return mask
-
-
-def _cut(rows: Any, run: slice) -> Any:
-    return None if rows is None else rows[run]
 
 
 def _names_of(marks: dict[str, NDArray[np.bool_]], count: int) -> Part:

@@ -109,27 +109,6 @@ def test_the_files_of_both_engines_are_the_same_bytes(
     assert len({tuple(pair.values()) for pair in pairs}) == 2
 
 
-@pytest.mark.parametrize(
-    "inputs",
-    [
-        [DumpInput(str(RACKS))],
-        [DumpInput(str(RACKS)), DumpInput(str(RACKS), name="another")],
-        [DumpInput(str(RACKS)), DumpInput(str(DUMPS[0]), sizes=str(RACKS))],
-        [DumpInput(str(RACKS)), DumpInput(str(DUMPS[0]), groups=(str(RACKS),))],
-    ],
-)
-def test_what_cannot_be_used_is_the_same_error_on_both_engines(
-    spark: SparkSession, tmp_path: Path, inputs: list[DumpInput]
-) -> None:
-    errors = []
-    for engine in (LocalEngine(), SparkEngine(spark)):
-        with pytest.raises(InputError) as caught:
-            analyse_dumps(engine, inputs, None, tmp_path, progress=QUIET)
-        errors.append((str(caught.value), caught.value.source, caught.value.line))
-        assert list(tmp_path.iterdir()) == []
-    assert errors[0] == errors[1]
-
-
 @pytest.mark.deep
 def test_a_command_in_this_process_imports_no_pyspark(tmp_path: Path) -> None:
     program = (

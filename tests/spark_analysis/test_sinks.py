@@ -60,12 +60,6 @@ def test_each_night_is_appended_with_its_run_in_a_partition_of_its_day(
     assert table.schema["uneven"].metadata["comment"].startswith("Shares of replicas and of leaders")
 
 
-def test_the_day_is_that_of_utc_whatever_the_zones(spark: SparkSession, schema: str, rows: DataFrame) -> None:
-    sinks.append(rows, f"{schema}.clusters", run=sinks.Run("late", LATE))
-    (row,) = spark.table(f"{schema}.clusters").collect()
-    assert (row["day"], row["observed_at"].timestamp()) == (datetime.date(2026, 11, 23), LATE.timestamp())
-
-
 def test_a_run_is_appended_once(spark: SparkSession, schema: str, rows: DataFrame) -> None:
     tables = {"first": rows, "second": rows}
     sinks.append(rows, f"{schema}.second", run=NIGHTS[0])
@@ -129,19 +123,6 @@ def test_a_schema_that_is_not_there_is_said_in_a_sentence(rows: DataFrame, table
     with pytest.raises((UsageError, InputError)) as caught:
         sinks.append(rows, table, run=NIGHTS[0])
     assert str(caught.value).startswith(sentence)
-
-
-def test_what_spark_cannot_write_is_said_in_a_sentence(
-    spark: SparkSession, schema: str, rows: DataFrame, tmp_path: Path
-) -> None:
-    (tmp_path / "history").mkdir(exist_ok=True)
-    (tmp_path / "history" / "clusters").mkdir()
-    (tmp_path / "history" / "clusters" / "file").write_text("")
-    with pytest.raises(
-        InputError, match=r"^history\.clusters: cannot be written: \[LOCATION_ALREADY_EXISTS\]"
-    ) as caught:
-        sinks.append(rows, f"{schema}.clusters", run=NIGHTS[0])
-    assert "\n" not in str(caught.value)
 
 
 def test_the_catalog_knows_every_table_before_rows_are_written(

@@ -16,8 +16,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from broker.errors import UsageError
-from placement.balance.measures import Best, Shares
-from placement.balance.reachable import FREE
 from placement.formats.racks import read_racks
 from spark_analysis import tasks
 from spark_analysis.fleet.count import count_placed, describe_placed
@@ -26,7 +24,7 @@ from spark_analysis.fleet.place import place_cluster
 from spark_analysis.fleet.recipe import RackPlan
 from spark_analysis.fleet.views import view_of
 from spark_analysis.sources.dumps import DumpInput
-from spark_analysis.tables import partition_rows, schemas
+from spark_analysis.tables import schemas, view_columns
 from spark_analysis.tables.cluster_rows import ClusterRows
 from spark_analysis.tables.columns import Table
 from spark_analysis.tables.limits import VIOLATIONS_MAX
@@ -34,7 +32,6 @@ from spark_analysis.tables.staging import TaskWriter
 from spark_analysis.tables.view_rows import count_pairs, describe_view
 from spark_analysis.tables.write import COUNT_FOLDER
 from spark_analysis.tasks import RESULT_SCHEMA, Task, dumps_task, fleet_task
-from tests.placement.formats.samples import PRINTED
 from tests.spark_analysis.fleet.test_fleet import RACKS, SEEDS, recipe
 
 REAL_DUMPS = Path("tests/real_data/multiregion").glob("*.txt")
@@ -121,26 +118,6 @@ def test_pairs_are_counted_as_a_plain_loop_does(seed: int) -> None:
     assert dict(zip(zip(lows.tolist(), highs.tolist(), strict=True), shared.tolist(), strict=True)) == expected
 
 
-def test_measures_are_each_clusters_own_and_leave_out_what_is_unknown() -> None:
-    """The first has no known bytes, the second no brokers, the third both; leaders are not known of any."""
-    quantities = np.array([1, 4, 1, 3, 0]), None, np.array([-1, -1, -1, 0, 9])
-    best = Best(np.full(3, FREE), *(np.zeros(5, dtype=np.int64) for _ in range(3)))
-    shares = Shares("broker", np.array([3, 0, 2]), np.array([5, 6, 7, 1, 2]), quantities, (best, best, best))
-    facts = {
-        column.name: ["" if column.type == "string" else 0] * 3
-        for column in schemas.FACTS.columns[2:]
-        if not column.nullable
-    }
-    tables = tables_of([ClusterRows(["x", "y", "z"], facts, {}, (shares,))])
-    names = ("cluster_id", "placer", "scope", "quantity", "group_count", "total", "min", "max", "max_group", "moves")
-    assert list(zip(*(tables[schemas.MEASURES][name].to_pylist() for name in names), strict=True)) == [
-        (0, "x", "broker", "replicas", 3, 6, 1, 4, "6", 2),
-        (2, "z", "broker", "bytes", 2, 9, 0, 9, "2", 4),
-        (2, "z", "broker", "replicas", 2, 3, 0, 3, "1", 1),
-    ]
-    assert tables[schemas.FACTS]["uneven"].to_pylist() == [2 / 6, 0.0, 1 / 3]
-
-
 def test_rows_stand_in_order_of_cluster_and_placer(tmp_path: Path) -> None:
     results_of(fleet_task(Fleet.of(recipe(5)), run_root(tmp_path)), *range(6))
     for table in (schemas.BROKERS, schemas.TOPICS, schemas.MEASURES, schemas.FACTS):
@@ -193,7 +170,7 @@ def test_every_partition_of_a_dump_has_a_row_with_all_that_is_wrong(tmp_path: Pa
     text.write_text(head + "".join(lines), encoding="utf-8")
     root = run_root(tmp_path / "run")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(partition_rows, "BATCH_ROWS", 10)
+        patch.setattr(view_columns, "BATCH_ROWS", 10)
         assert {row["failure"] for row in results_of(dumps_task([[(0, DumpInput(str(text)))]], root, None, 2), 0)} == {
             None
         }
@@ -228,17 +205,3 @@ def test_partitions_and_counts_of_a_real_dump_agree(tmp_path: Path, path: Path) 
     for row in rows:
         assert set(row["missing_from_isr"]) <= set(row["replicas"]) - set(row["isr"])
         assert len(row["racks"]) == len(row["replicas"])
-
-
-def test_sizes_fill_the_bytes_of_the_brokers_and_the_log_directories(tmp_path: Path) -> None:
-    root = run_root(tmp_path)
-    dump = DumpInput(str(PRINTED / "topics-describe.txt"), sizes=str(PRINTED / "log-dirs.txt"))
-    assert {row["failure"] for row in results_of(dumps_task([[(0, dump)]], root, None, None), 0)} == {None}
-    held = pq.read_table(root / "brokers").to_pylist()
-    directories = pq.read_table(root / "log_dirs").to_pylist()
-    assert [row["size_bytes"] for row in held] == [
-        sum(row["size_bytes"] for row in directories if row["broker_id"] == broker) for broker in (1, 2, 3)
-    ]
-    assert pq.read_table(root / "facts").to_pylist()[0]["size_bytes"] == sum(row["size_bytes"] for row in held) > 0
-    inputs = [(row["format"], row["cluster_count"]) for row in pq.read_table(root / "inputs").to_pylist()]
-    assert inputs == [("kafka-topics", 1), ("kafka-log-dirs", 0)]

@@ -303,19 +303,6 @@ def test_rules_of_racks_without_racks_are_refused(
     assert "none of the 4 brokers of prod has a known rack (--racks FILE)" in capsys.readouterr().err
 
 
-def test_notes_name_brokers_that_only_the_racks_file_knows_and_count_those_without_rack(
-    given: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "racks.csv").write_text("1,a\n2,a\n3,b\n9,b\n")
-    assert plan(*given, "--throttle", "1MiB", "--out", str(tmp_path / "out")) == 0
-    shown = capsys.readouterr().out
-    assert "Note: 1 of 5 brokers without a known rack, each a rack of its own" in shown
-    assert "Note: 1 broker that the dump shows nowhere would receive replicas: 9" in shown
-    commands = (tmp_path / "out" / "commands.txt").read_text()
-    assert "There is 1 step.\n" in commands
-    assert "--throttle 1048576" in commands
-
-
 def test_a_reassignment_in_progress_is_refused_or_planned_from_its_target(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -355,18 +342,6 @@ def test_a_folder_that_is_no_plan_is_one_sentence(tmp_path: Path, capsys: pytest
     )
     assert plan() == 2
     assert "a DUMP is needed to plan, or --check DIR to check a plan" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("more", [("--only-leaders",), ("--goal", "balance")])
-def test_bytes_that_a_summary_adds_to_a_plan_by_replicas_are_no_fault(
-    given: tuple[str, ...], tmp_path: Path, more: tuple[str, ...]
-) -> None:
-    """Such a certificate counts no bytes; the summary does, where sizes are known or nothing is copied."""
-    sizes, out = tmp_path / "sizes.json", tmp_path / "out"
-    sizes.write_text(json.dumps({topic: {str(n): {"Size": 7} for n in range(6)} for topic in ("orders", "users")}))
-    assert plan(*given, "--sizes", str(sizes), *more, "--out", str(out)) == 0
-    assert json.loads((out / "summary.json").read_text())["moved_bytes"] is not None
-    assert plan("--check", str(out)) == 0
 
 
 def test_a_plan_to_even_bytes_shows_its_gap_and_is_checked(

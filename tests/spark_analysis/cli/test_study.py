@@ -51,14 +51,6 @@ def test_cells_are_printed_and_rows_chart_and_page_written(
     assert (out / "index.html").read_text().count("<svg") == 1
 
 
-def test_a_shipped_study_runs_with_seeds_and_minutes_of_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
-    words = ("restarts", "--seeds", 1, "--first-seed", 3, "--minutes", 0.2, "--jobs", 1, "--json")
-    status, printed, _ = called(*words, capsys=capsys)
-    found = json.loads(printed)
-    assert (status, found["seeds"], found["first_seed"], found["fixed"]["minutes"]) == (0, 1, 3, 0.2)
-    assert len(found["cells"]) == 16
-
-
 @pytest.mark.parametrize(
     ("words", "said"),
     [

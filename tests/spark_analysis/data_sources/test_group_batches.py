@@ -11,7 +11,7 @@ import pytest
 
 from broker.errors import InputError
 from spark_analysis.data_sources.group_batches import ClusterFiles, GroupRequest, group_batches
-from spark_analysis.data_sources.options import DROP, FAILFAST, PERMISSIVE
+from spark_analysis.data_sources.options import DROP, PERMISSIVE
 from spark_analysis.tables.schemas import GROUP_TABLES
 from tests.placement.formats.test_group_tables import printed, rows_of
 
@@ -52,14 +52,6 @@ def test_rows_in_are_rows_out_and_faults(files: list[Path], form: str) -> None:
     (fault,) = (row for row in found if row["fault"] is not None)
     assert fault["fault"].startswith(f"{path}:")
     assert {name for name, value in fault.items() if value is not None} == {"source", "fault"}
-
-
-def test_faults_are_left_out_or_end_the_job_as_the_mode_says(files: list[Path]) -> None:
-    assert [row for row in rows(files, mode=DROP) if row["fault"] is not None] == []
-    with pytest.raises(InputError, match=r"members-verbose\.txt:\d+: 'x' is no partition number"):
-        rows(files[:3], mode=FAILFAST)
-    with pytest.raises(InputError, match=r"other\.txt: this is not what kafka-consumer-groups"):
-        rows(files[3:], mode=FAILFAST)
 
 
 def test_members_of_all_files_of_a_cluster_have_zones(tmp_path: Path) -> None:

@@ -57,16 +57,6 @@ def test_a_query_gives_the_same_rows_however_its_filter_is_given(pushing: SparkS
     assert load(pushing, log, topics="other").count() == 0
 
 
-def test_a_frame_that_is_used_twice_has_all_its_rows_though_spark_keeps_what_a_filter_left(
-    pushing: SparkSession, log: Path
-) -> None:
-    frame = load(pushing, log)
-    all_count = frame.count()
-    assert asked(frame).count() == 40
-    assert frame.count() == all_count
-    assert frame.where("offset < 10").union(frame.where("offset >= 100")).count() == 10 + all_count - 100
-
-
 def test_spark_names_the_setting_that_pushdown_needs(spark: SparkSession, log: Path) -> None:
     with pytest.raises(PySparkException, match=r"spark\.sql\.python\.filterPushdown\.enabled"):
         load(spark, log, pushdown="true").count()

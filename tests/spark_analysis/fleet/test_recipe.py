@@ -59,11 +59,6 @@ def test_what_is_left_out_has_the_documented_default() -> None:
     assert (shape.placers, shape.sizes, shape.growth, shape.min_insync_replicas) == (("striped",), None, None, 1)
 
 
-def test_even_racks_are_counted() -> None:
-    text = SMALL.replace("brokers = 3", "brokers = 3\nracks = { count = 3 }")
-    assert parse_recipe(text, source="a.toml").shapes[0].racks == RackPlan((1, 1, 1))
-
-
 @pytest.mark.parametrize(
     ("before", "after", "sentence"),
     [
@@ -135,20 +130,6 @@ def test_every_shipped_recipe_loads_and_the_demo_is_among_them() -> None:
     names = list_recipes()
     assert {"demo", "classic-vs-striped", "uneven-racks", "rack-rule", "one-billion"} <= set(names)
     assert [load_recipe(name).source for name in names] == list(names)
-
-
-def test_the_large_recipes_are_as_large_as_their_names() -> None:
-    for name, replica_count in (("three-hundred-million", 300_000_000), ("one-billion", 1_000_020_000)):
-        recipe = load_recipe(name)
-        (shape,) = recipe.shapes
-        of_cluster = shape.topics.count.low * shape.topics.partitions[0] * shape.topics.factor_max
-        assert recipe.cluster_count * of_cluster == replica_count
-
-
-def test_a_recipe_is_loaded_from_a_file(tmp_path: Path) -> None:
-    path = tmp_path / "mine.toml"
-    path.write_text(SMALL, encoding="utf-8")
-    assert load_recipe(str(path)).name == "small"
 
 
 def test_a_file_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:

@@ -142,19 +142,6 @@ def test_odd_rows_are_no_faults_and_end_no_job(odd: DataFrame, name: str) -> Non
     assert faults_of(found(ASKED[name](odd))) == {}
 
 
-def test_min_isr_below_1_is_a_fault(spark: SparkSession) -> None:
-    frame = spark.createDataFrame([row()], COLUMNS).withColumn("min_insync_replicas", F.lit(0))
-    (one,) = balance.clusters(frame).collect()
-    fault = "column 'min_insync_replicas' has the value 0; allowed are 1 to 2,147,483,647"
-    assert (one["fault"], one["rejected_count"]) == (fault, 1)
-
-
-def test_a_cluster_may_be_a_number(spark: SparkSession) -> None:
-    frame = spark.createDataFrame([row()], COLUMNS).withColumn("cluster", F.lit(7))
-    for ask in ASKED.values():
-        assert {(one["cluster"], one["fault"]) for one in ask(frame).collect()} <= {(7, None)}
-
-
 def test_bad_brokers_are_faults(spark: SparkSession) -> None:
     good = spark.createDataFrame(GOOD, COLUMNS)
     for broker, fault, rejected in (
@@ -205,15 +192,6 @@ def test_groups_on_bad_partitions_are_faults_and_others_are_answered(
     assert set(BAD) - set(said) == (set() if name == "changes" else {"null topic"})
     assert said["null in replicas"] == NULL.format("replicas")
     assert [row for row in rows if row["cluster"] == "good"]
-
-
-@pytest.mark.parametrize("name", OF_GROUPS)
-def test_groups_on_odd_partitions_end_no_job(odd: DataFrame, members: DataFrame, name: str) -> None:
-    faults = faults_of(found(OF_GROUPS[name](members.where(F.col("cluster").isin(*ODD)), odd)))
-    gap = "partition 0 of topic 't' of cluster 'the largest numbers' is not listed"
-    assert faults.pop("the largest numbers") == (gap, 1)
-    no_zones = {"no replica", "no replica, no broker", "racks not known", "names that are empty"}
-    assert set(faults) == (no_zones if name == "changes" else set())
 
 
 def test_traffic_of_a_cluster_without_racks_is_not_known_instead_of_none(bad: DataFrame, members: DataFrame) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 from pathlib import Path
 from typing import Any
 
@@ -116,16 +115,6 @@ def test_two_clusters_of_one_name_are_two_if_read_from_two_files_else_a_fault(
         "give the columns that tell them apart as by"
     )
     assert [row["partition_count"] for row in found(balance.clusters(frame, by=["cluster", "source"]))] == [3, 5]
-
-
-def test_nights_of_a_history_are_moments_and_brokers_without_a_night_are_those_of_each(spark: SparkSession) -> None:
-    nights = [datetime.datetime(2026, 11, day, tzinfo=datetime.UTC) for day in (21, 22)]
-    rows = [(night, *row) for night in nights for row in ONE[: 1 + nights.index(night)]]
-    history = spark.createDataFrame(rows, f"observed_at timestamp, {ONE_SCHEMA}")
-    brokers = spark.sql("select 'c' cluster, 9 broker_id union all select 'd', 1")
-    for listed, count in ((None, 2), (brokers, 3)):
-        frame = balance.clusters(history, listed).orderBy("observed_at")
-        assert [(row["partition_count"], row["broker_count"]) for row in frame.collect()] == [(1, count), (2, count)]
 
 
 def test_rows_that_cannot_be_used_are_counted_in_a_fault(spark: SparkSession, tmp_path: Path) -> None:

@@ -26,7 +26,6 @@ from spark_analysis.tables.schemas import FAULT
 KEYS = ("cluster",)
 ASSIGNORS = ("now", "range", "sticky")
 MISSING: dict[str, list[Any] | None] = {"no column": None, "null": [None, None], "null of one": [["t-0"], None]}
-KNOWN: dict[str, list[Any]] = {"nothing held": [[], []], "held": [["t-0", "t-1"], []]}
 
 
 def partitions() -> pa.Table:
@@ -96,27 +95,3 @@ def test_a_cluster_says_what_assignors_cost_but_not_what_they_save(held: list[An
     assert set(found) == {"range", "range + closest replica", "sticky", "sticky + closest replica", "least"}
     assert {(row["saved_bytes"], row["saved_cost"], row["fault"]) for row in found.values()} == {(None, None, None)}
     assert all(row["crossing_bytes"] is not None for row in found.values())
-
-
-def test_one_group_that_is_not_known_leaves_its_cluster_without_a_now() -> None:
-    known, unknown = members([["t-0"], ["t-1"]]), members([None, None], "h")
-    found = changes(pa.concat_tables([known, unknown]))
-    assert found["now"]["fault"] == f"group 'h': {HELD_NOT_KNOWN}"
-    assert found["range"]["saved_bytes"] is None
-    third = members([None, None], "i")
-    said = changes(pa.concat_tables([known, unknown, third]))["now"]["fault"]
-    assert said == f"2 groups are not answered; one of them: group 'h': {HELD_NOT_KNOWN}"
-
-
-@pytest.mark.parametrize("held", KNOWN.values(), ids=KNOWN)
-def test_members_that_hold_nothing_are_a_zero(held: list[Any]) -> None:
-    count = sum(map(len, held))
-    rows = {row["assignor"]: row for row in asked(balance_rows, schemas.BALANCE, members(held)).to_pylist()}
-    assert (rows["now"]["assigned_count"], rows["now"]["moved_count"], rows["now"]["fault"]) == (count, 0, None)
-    fetched = asked(traffic_rows, schemas.GROUP_TRAFFIC, members(held)).to_pylist()[0]
-    assert (fetched["fetched_count"], fetched["fetched_bytes"]) == (count, 100 * count)
-    found = changes(members(held))
-    assert found["now"]["saved_bytes"] == 0
-    assert found["range"]["saved_bytes"] == found["now"]["crossing_bytes"] - found["range"]["crossing_bytes"]
-    moves = asked(move_rows, schemas.MOVES, members(held), "range").to_pylist()
-    assert {row["fault"] for row in moves} == {None}

@@ -161,17 +161,6 @@ def test_moves_are_what_plans_count_and_lead_to_what_the_plan_reaches(frames: Fr
     assert rows
 
 
-def test_a_cluster_that_is_not_planned_says_why_in_the_place_of_its_moves(spark: SparkSession) -> None:
-    partitions = spark.createDataFrame(ONE, ONE_SCHEMA)
-    (row,) = movement.moves(partitions, goal="bytes").collect()
-    assert (row["fault"], row["topic"]) == (None, None)
-    assert row["refused"] == (
-        "a plan by bytes needs sizes, and 2 partitions have none (t-0, t-1); give a file that states them (--sizes)"
-    )
-    with pytest.raises(UsageError, match=r"^there is no goal 'speed'; goals are balance, bytes, leaders, racks$"):
-        movement.moves(partitions, goal="speed")
-
-
 def test_costs_are_those_of_the_question(frames: Frames) -> None:
     rows = found(movement.costs(*frames, joining=2), "source", "fault")
     expected_rows = [{"cluster": name} | row for name, view in views() for row in cost_table(view, 2).to_pylist()]

@@ -102,23 +102,6 @@ def test_what_a_compaction_would_drop_is_what_log_stats_says(spark: SparkSession
     assert any(row["bytes_dropped"] > 0 for row in rows.values())
 
 
-def test_the_active_segment_counts_unless_it_is_left_alone(spark: SparkSession, logs: Path) -> None:
-    """Without it, the pass is over what is left where its file is taken away."""
-    segments = load(spark, logs, "segments").where("topic = 'zstd'").cache()
-    last = segments.agg(F.max("base_offset")).collect()[0][0]
-    rolled = segments.where(F.col("base_offset") < last)
-    assert rolled.count() > 0
-    (every,) = found(storage.compaction(segments, now_ms=NOW_MS))
-    (cleaned,) = found(storage.compaction(segments, now_ms=NOW_MS, include_active=False))
-    (without,) = found(storage.compaction(rolled, now_ms=NOW_MS))
-    assert cleaned == without | {"segment_count": every["segment_count"]}
-    assert cleaned["bytes_before"] < every["bytes_before"]
-    (alone,) = found(
-        storage.compaction(segments.where(F.col("base_offset") == last), now_ms=NOW_MS, include_active=False)
-    )
-    assert (alone["segment_count"], alone["bytes_before"], alone["bytes_dropped"], alone["fault"]) == (1, 0, 0, None)
-
-
 def test_rows_in_are_rows_analysed_and_rows_rejected(spark: SparkSession, tmp_path: Path) -> None:
     """A torn tail: its batch is a row of damage, not a row that vanishes."""
     write_sample("none", tmp_path)
@@ -136,33 +119,6 @@ def test_rows_in_are_rows_analysed_and_rows_rejected(spark: SparkSession, tmp_pa
     (row,) = found(storage.compaction(load(spark, tmp_path, "segments"), now_ms=NOW_MS))
     assert row["bytes_dropped"] is None
     assert str(path) in row["fault"]
-
-
-BAD_BATCHES = {
-    "record_count is null; allowed is 0 to 9223372036854775807": {"record_count": "cast(null as int)"},
-    "size_bytes is -7; allowed is 0 to 9223372036854775807": {"size_bytes": "-7"},
-    "magic is 5000000000; allowed is 0 to 2147483647": {"magic": "5000000000"},
-    "magic is -1; allowed is 0 to 2147483647": {"magic": "-1"},
-    "partition is 5000000000; allowed is 0 to 2147483647": {"partition": "5000000000"},
-    "unpacked_bytes is -2; allowed is 0 to 9223372036854775807": {"unpacked_bytes": "-2"},
-}
-
-
-@pytest.mark.parametrize(
-    ("fault", "changed"), BAD_BATCHES.items(), ids=[next(iter(one)) for one in BAD_BATCHES.values()]
-)
-def test_a_batch_with_a_number_that_cannot_be_is_rejected_with_the_column(
-    spark: SparkSession, logs: Path, fault: str, changed: dict[str, str]
-) -> None:
-    good = load(spark, logs, "batches").where("topic = 'zstd'")
-    columns = [f"{changed.get(name, name)} as {name}" for name in good.columns]
-    bad = good.limit(1).selectExpr(*columns)
-    rows = found(storage.codecs(good.unionByName(bad)))
-    (answer,) = found(storage.codecs(good))
-    assert [row["fault"] for row in rows if row["rejected_count"]] == [fault]
-    assert sum(row["batch_count"] + row["rejected_count"] for row in rows) == good.count() + 1
-    for name in ("batch_count", "record_count", "stored_bytes", "unpacked_bytes", "min_timestamp_ms"):
-        assert [row[name] for row in rows if row["batch_count"]] == [answer[name]]
 
 
 def test_records_and_segments_that_cannot_be_are_rejected_with_the_column(spark: SparkSession, logs: Path) -> None:
@@ -190,19 +146,6 @@ def test_records_and_segments_that_cannot_be_are_rejected_with_the_column(spark:
     faults = {row["cluster"]: row["fault"] for row in storage.held(held).collect()}
     assert faults["a"] is None
     assert all(faults[name] for name in "bcd"), faults
-
-
-def test_clusters_of_a_lake_stay_apart(spark: SparkSession, logs: Path) -> None:
-    lake = (
-        load(spark, logs, "batches")
-        .where("topic = 'zstd'")
-        .crossJoin(spark.sql("select explode(array('a','b')) cluster"))
-    )
-    rows = found(storage.codecs(lake), "cluster")
-    assert len(rows) == 2
-    assert rows[0] == rows[1]
-    merged = found(storage.codecs(lake, by=[]))
-    assert merged[0]["batch_count"] == 2 * rows[0]["batch_count"]
 
 
 def test_bytes_of_topics_on_brokers_are_a_count_by_hand(spark: SparkSession) -> None:

@@ -76,18 +76,6 @@ def test_the_page_names_plans_outages_restarts_and_their_commands(dumps: Report)
     assert drawn.index("Plan, racks only") < drawn.index("Plan, balance")
 
 
-def test_broken_racks_come_first_then_replicas_then_leaders(dumps: Report) -> None:
-    def first(*plans: LeastPlan) -> str | None:
-        found = first_plan(detail_of(advised(dumps, Advice(plans))), 0.01)
-        return None if found is None else found.goal
-
-    assert first(BALANCE, LEADERS, RACKS) == "racks"
-    whole = {"fewer_racks_count_before": 0, "fewer_racks_count_after": 0}
-    assert first(attrs.evolve(BALANCE, **whole), attrs.evolve(LEADERS, **whole)) == "balance"
-    assert first(attrs.evolve(BALANCE, refused="no"), attrs.evolve(LEADERS, **whole)) in (None, "leaders")
-    assert first(attrs.evolve(BALANCE, refused="no")) is None
-
-
 def test_a_refused_plan_says_why_and_has_no_command(dumps: Report) -> None:
     refused = LeastPlan(cluster_id=5, placer="dump", goal="balance", refused="none of the 2 brokers is live")
     report = advised(dumps, Advice((refused,)))

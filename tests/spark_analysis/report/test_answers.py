@@ -11,10 +11,8 @@ from typing import Any
 import pytest
 
 from broker.cli import run
-from spark_analysis.answers.question import Field, ShownTable
 from spark_analysis.answers.registry import QUESTIONS
 from spark_analysis.cli.commands import brokerside
-from spark_analysis.report.answers import without_idle_columns
 from tests.architecture.house import ROOT
 from tests.spark_analysis.answers.test_asking import COMMANDS
 
@@ -52,15 +50,6 @@ def test_answers_about_a_fleet_name_shapes_and_placers(tmp_path: Path) -> None:
     assert ["shape", "placer", "brokers"] in [line.split()[:3] for line in lines]
 
 
-def test_a_column_goes_only_if_every_row_is_of_a_dump() -> None:
-    fields = (Field("shape", "shape"), Field("placer", "placer"), Field("n", "n", "count"))
-    mixed = ShownTable("t", "c", fields, ((None, "dump", 1), (None, "classic", 2)))
-    assert [field.key for field in without_idle_columns(mixed).fields] == ["placer", "n"]
-    assert without_idle_columns(mixed).rows == (("dump", 1), ("classic", 2))
-    named = ShownTable("t", "c", (Field("cluster", "cluster"), *fields), (("dump", None, "dump", 1),))
-    assert without_idle_columns(named).rows == (("dump", 1),)
-
-
 def test_a_change_that_is_refused_says_of_which_cluster_and_why(asked: dict[str, Any]) -> None:
     (refusal,) = (line for line in asked["lines"] if line.startswith("Refused, "))
     assert refusal.startswith(f"Refused, the fullest broker leaves: 2 of 2; the first, 1-baseline: {OBSERVED}")
@@ -92,12 +81,3 @@ def test_headlines_say_the_answer_that_their_table_shows(asked: dict[str, Any]) 
     assert f"with {crossing[max(crossing)]} the most" in answers["consumers"]["headline"]
     (year,) = answers["availability"]["years"]
     assert f"under min-ISR for {year['under_min_isr_minutes']:,.0f} minutes. " in answers["availability"]["headline"]
-
-
-def test_whole_means_have_no_decimals_and_others_have(asked: dict[str, Any]) -> None:
-    start = asked["lines"].index("Which assignor suits the consumers?")
-    head, first, *_ = (line.split() for line in asked["lines"][start + 2 :])
-    assert head[:1] == ["assignor"]
-    assert first[:3] == ["cooperative-sticky", "0", "69"]
-    start = asked["lines"].index("What do topics take?")
-    assert "." in asked["lines"][start + 3]

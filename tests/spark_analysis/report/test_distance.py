@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import attrs
-import pytest
 
-from spark_analysis.report.distance import groups_of, quantile
+from spark_analysis.report.distance import groups_of
 from spark_analysis.report.figures import ppm
 from spark_analysis.report.model import Report
 
@@ -36,8 +35,3 @@ def test_moments_of_one_log_are_named_by_what_differs(dumps: Report) -> None:
     assert groups_of(dumps, "replicas")[0].label == "1-baseline"
     same = tuple(attrs.evolve(row, facts=attrs.evolve(row.facts, cluster="prod")) for row in dumps.rows)
     assert {group.label for group in groups_of(attrs.evolve(dumps, rows=same), "replicas")} == {"prod"}
-
-
-@pytest.mark.parametrize(("hundredths", "value"), [(0, 1), (50, 5), (90, 9), (91, 10), (100, 10)])
-def test_a_quantile_is_the_least_value_that_so_many_do_not_exceed(hundredths: int, value: int) -> None:
-    assert quantile(tuple(range(1, 11)), hundredths) == value

@@ -11,8 +11,7 @@ import pytest
 from broker.errors import UsageError
 from spark_analysis.report.gates import GATES, failures, gates_of
 from spark_analysis.report.model import Report
-from spark_analysis.report.prometheus import prometheus_text
-from spark_analysis.report.write import write_for_programs
+from spark_analysis.report.write import prometheus_text, write_for_programs
 
 
 def with_facts(report: Report, **values: object) -> Report:

@@ -16,7 +16,6 @@ from spark_analysis.report.load import load_report
 from spark_analysis.report.model import Report, ShortenedList
 from spark_analysis.tables import schemas
 from spark_analysis.tables.columns import Table
-from spark_analysis.tables.limits import DETAILED_CLUSTERS_MAX
 from tests.spark_analysis.report import samples
 
 
@@ -34,31 +33,6 @@ def test_the_order_of_rows_and_files_does_not_reach_the_page(tmp_path: Path, fle
     turned = {name: list(reversed(table)) for name, table in rows.items()}
     samples.write_tables(tmp_path, turned, file_count=5)
     assert report_html(load_report(tmp_path, fleet.run)) == fleet_page
-
-
-def test_only_the_worst_are_shown_in_full(tmp_path: Path) -> None:
-    rows = samples.empty_rows()
-    for number in range(DETAILED_CLUSTERS_MAX + 3):
-        sample = samples.Sample(cluster_id=number, topic_count=1, partition_count=2)
-        samples.add_cluster(rows, sample, rank=DETAILED_CLUSTERS_MAX + 3 - number)
-    report = load_report(samples.write_tables(tmp_path, rows), samples.FLEET_RUN)
-    assert len(report.rows) == DETAILED_CLUSTERS_MAX + 3
-    assert [detail.row.facts.cluster_id for detail in report.details[:2]] == [
-        DETAILED_CLUSTERS_MAX + 2,
-        DETAILED_CLUSTERS_MAX + 1,
-    ]
-    assert len(report.details) == DETAILED_CLUSTERS_MAX
-    assert all(detail.brokers for detail in report.details)
-
-
-def test_topics_that_skew_most_are_kept_and_the_rest_counted(tmp_path: Path) -> None:
-    rows = samples.empty_rows()
-    samples.add_cluster(rows, samples.Sample(cluster_id=0, topic_count=60), rank=1)
-    for place, topic in enumerate(rows["topics"]):
-        topic["replica_moves"], topic["leader_moves"] = place, None
-    topics = load_report(samples.write_tables(tmp_path, rows), samples.FLEET_RUN).details[0].topics
-    assert topics.count == 60
-    assert [topic.replica_moves for topic in topics.rows] == list(range(59, 49, -1))
 
 
 def test_inputs_that_cannot_be_used_stand_first_then_those_with_most_rejects(tmp_path: Path) -> None:

@@ -7,19 +7,15 @@ import re
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
 import pytest
 
 from spark_analysis.report import load, ranking
 from spark_analysis.report.html import report_html
 from spark_analysis.report.load import load_report
-from spark_analysis.report.model import QUANTITIES, Report
-from spark_analysis.report.prometheus import prometheus_text
-from spark_analysis.report.rest import SHARE
+from spark_analysis.report.model import Report
 from spark_analysis.report.states import STATES
 from spark_analysis.report.terminal import summary_json
-from spark_analysis.report.write import write_for_programs, write_page
-from spark_analysis.tables import schemas
+from spark_analysis.report.write import prometheus_text, write_for_programs, write_page
 from tests.spark_analysis.report import samples
 from tests.spark_analysis.report.test_terminal import printed
 
@@ -61,24 +57,6 @@ def tiles(page: str) -> str:
     found = re.search(r'<ul class="tiles">.*?</ul>', page, re.DOTALL)
     assert found
     return found.group()
-
-
-def test_rows_of_measures_may_come_in_any_order(
-    fleet_out: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """In five files, the last cluster's first; each share is still that of its own cluster and placer."""
-    rows = {
-        table.name: pq.read_table(fleet_out / "tables" / table.name).to_pylist()
-        for table in schemas.TABLES
-        if (fleet_out / "tables" / table.name).exists()
-    }
-    rows["measures"].reverse()
-    out = samples.write_tables(tmp_path, rows, file_count=5)
-    monkeypatch.setattr(load, "ROWS_MAX", HELD)
-    known, turned = (load_report(folder, samples.FLEET_RUN).rest for folder in (fleet_out, out))
-    for quantity in QUANTITIES:
-        assert known.columns[quantity + SHARE].to_pylist() == turned.columns[quantity + SHARE].to_pylist()
-        assert len(set(turned.shares(quantity).tolist())) > 5
 
 
 def ranking_rows(page: str) -> list[Any]:

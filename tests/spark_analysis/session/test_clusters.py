@@ -10,10 +10,8 @@ import os
 import shutil
 import signal
 from pathlib import Path
-from typing import Final
 
 import attrs
-import pyarrow.dataset
 import pytest
 from pyspark.sql import SparkSession
 
@@ -50,24 +48,6 @@ def where(batches):
 dumps = sorted(str(path.resolve()) for path in Path("tests/real_data/multiregion").glob("*.txt"))
 (place,) = spark.range(1).mapInArrow(where, "file string").collect()
 Path("answers.json").write_text(json.dumps({"place": place.file, **answers(spark, dumps)}))
-"""
-
-APPENDED: Final = "appended"
-APPENDED_ROWS: Final = 4_000
-APPEND: Final = f"""
-import datetime, time
-from pyspark.sql import SparkSession
-from spark_analysis import sinks
-
-def slowly(batches):
-    time.sleep(0.5)
-    yield from batches
-
-spark = SparkSession.builder.config("spark.sql.warehouse.dir", "lake").getOrCreate()
-rows = spark.range(0, {APPENDED_ROWS}, 1, 16)
-night = sinks.Run("night", datetime.datetime(2026, 11, 21, 23, tzinfo=datetime.timezone.utc))
-tables = {{"{APPENDED}": rows.mapInArrow(slowly, rows.schema), "next": rows}}
-sinks.append_all(spark, tables, "default", run=night)
 """
 
 
@@ -138,33 +118,6 @@ def test_tables_are_equal_on_a_cluster_of_which_an_executor_and_a_worker_are_kil
         assert shell.status() == 0, shell.printed()
         assert digests(tmp_path) == expected, shell.printed()
         assert "Lost executor" in shell.printed()
-
-
-def is_appending(shell: Shell) -> bool:
-    """Whether some tasks of the first append have committed their files, which are not yet in the table."""
-    written = list((shell.folder / "lake" / APPENDED / "_temporary").glob("*/task_*"))
-    return 0 < len(written) < 8 and len(javas(shell, "CoarseGrainedExecutorBackend")) == 2
-
-
-def test_an_append_of_which_an_executor_is_killed_has_every_row_once(tmp_path: Path, cache: Path) -> None:
-    """The rows of --into are appended by the same function; its command appends fifteen tables, which takes minutes."""
-    (tmp_path / "append.py").write_text(APPEND, encoding="utf-8")
-    script = """
-    export SPARK_HOME=$(python -c "import pyspark; print(pyspark.__path__[0])") SPARK_LOCAL_IP=127.0.0.1
-    "$SPARK_HOME/bin/spark-submit" --master "local-cluster[2,1,600]" --conf spark.executor.memory=600m append.py
-    """
-    with started(script, tmp_path, cache) as shell:
-        wait_until(lambda: shell.has_ended() or is_appending(shell))
-        assert not shell.has_ended(), shell.printed()
-        os.kill(min(javas(shell, "CoarseGrainedExecutorBackend")), signal.SIGKILL)
-        assert shell.status() == 0, shell.printed()
-        assert "Lost executor" in shell.printed()
-    for table in (APPENDED, "next"):
-        day = tmp_path / "lake" / table / "day=2026-11-21"
-        rows = pyarrow.dataset.dataset(day).to_table()
-        assert sorted(rows["id"].to_pylist()) == list(range(APPENDED_ROWS)), table
-        assert set(rows["run_id"].to_pylist()) == {"night"}
-        assert not (day.parent / "_temporary").exists()
 
 
 def test_tables_and_answers_are_equal_on_a_connect_server(

@@ -5,8 +5,7 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from spark_analysis.sources.dumps import BY_NAME, DumpInput
-from spark_analysis.sources.series import is_later_moment, with_series_note
+from spark_analysis.sources.dumps import BY_NAME, DumpInput, is_later_moment, with_series_note
 from tests.placement.formats.samples import parse
 
 

@@ -6,7 +6,6 @@ import os
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
@@ -68,33 +67,6 @@ def test_damage_is_a_row_and_the_rest_is_there(tmp_path: Path) -> None:
     damage = rows(tmp_path / "out" / "damages.parquet")
     assert [(row["file"], row["position"], row["base_offset"]) for row in damage] == [(str(path), 0, 0)]
     assert pq.read_metadata(tmp_path / "out" / "records.parquet").num_rows == 177
-
-
-def test_every_column_says_what_it_means(tmp_path: Path) -> None:
-    write_sample("none", tmp_path)
-    write_log_tables(expand(tmp_path / DIRECTORY), tmp_path / "out", Problems(), lambda _: None)
-    for name in ("batches", "records", "damages"):
-        schema = pq.read_schema(tmp_path / "out" / f"{name}.parquet")
-        assert all(field.metadata[b"comment"] for field in schema), name
-
-
-def test_values_are_written_fast_and_offsets_small_and_duckdb_reads_both(tmp_path: Path) -> None:
-    write_sample("none", tmp_path)
-    write_log_tables(expand(tmp_path / DIRECTORY), tmp_path / "out", Problems(), lambda _: None)
-    path = tmp_path / "out" / "records.parquet"
-    group = pq.read_metadata(path).row_group(0)
-    columns = {one.path_in_schema: one for one in map(group.column, range(group.num_columns))}
-    values = {"value", "headers.list.element.value"}
-    assert {name for name, one in columns.items() if one.compression == "SNAPPY"} == values
-    assert {name for name, one in columns.items() if one.compression == "ZSTD"} == set(columns) - values
-    assert {name for name, one in columns.items() if not one.is_stats_set} == values
-    rising = {name for name, one in columns.items() if "DELTA_BINARY_PACKED" in one.encodings}
-    assert rising == {"offset", "timestamp"}
-    dictionaries = {name for name, one in columns.items() if one.has_dictionary_page}
-    assert dictionaries == {"file", "batch_position", "headers.list.element.name"}
-    found = duckdb.sql(f'select "offset", "timestamp", "value" from \'{path}\'').fetchall()
-    assert found == [(row["offset"], row["timestamp"], row["value"]) for row in rows(path)]
-    assert len(found) > 1
 
 
 def test_a_folder_that_holds_something_is_left_alone(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from spark_analysis.tables.cluster_rows import ranked
 from spark_analysis.tables.view_rows import describe_view
 from tests.spark_analysis.test_tasks import tables_of
 
-CLUSTER_COUNT = 40
+CLUSTER_COUNT = 12
 
 
 def random_view(seed: int) -> ClusterView:
