@@ -4,7 +4,6 @@ client/               Model a consumer of each group protocol as a machine witho
 plan                  Lay out topics and groups, and draw the members of a run's groups and the events of each.
 history               Count the consumers' work, and check that some order of the commits explains what members saw.
 invariants            Define G1 to G10 and GS as functions of a coordinator and its clients.
-weaknesses            Note partitions for which Kafka itself breaks G2 and L8.
 connections           Define the messages between members and coordinators, and keep both ends of their connections.
 offsets_log           Write and read the log of a partition of `__consumer_offsets`.
 fetching              Fetch for a group's member from the leaders of its partitions, ahead of its polls.

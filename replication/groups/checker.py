@@ -36,7 +36,6 @@ from replication.groups.member import Member
 from replication.groups.offsets_log import records_of
 from replication.groups.plan import Layout
 from replication.groups.shard import Shard
-from replication.groups.weaknesses import UnreportedPartitions, WithheldPartitions
 from replication.roles.messages import CONTROLLER, HostedMessage, Message, NodeId, ProduceResponse
 from replication.roles.outbox import Outbox
 from replication.simulation.cluster import Cluster
@@ -165,7 +164,6 @@ class GroupChecker:
         losses: Mapping[str, Sequence[Loss]],
     ) -> None:
         self.findings: list[Finding] = []
-        self.withheld = WithheldPartitions()
         self._layout = layout
         self._members = members
         self._hosted_roles = hosted_roles
@@ -183,7 +181,6 @@ class GroupChecker:
         self._ahead: dict[str, Mapping[str, frozenset[TopicPartition]]] = {}
         """By group, what members own by a generation that the present coordinator did not find when it loaded."""
         self._losses = losses
-        self._unreported = UnreportedPartitions()
         self._disowned: dict[NodeId, frozenset[TopicPartition]] = {}
         """The partitions that each member told its coordinator it does not own, while it was about to own them."""
 
@@ -260,7 +257,6 @@ class GroupChecker:
             if member.node == node and member.client is not None:
                 client = member.client
                 held = client.member_id, client.generation, client.subscriptions.owned
-                self._unreported.look(client)
                 if node in self._disowned:
                     self._disowned[node] &= client.coming | client.subscriptions.owned
                 if node not in self._held or held != self._held[node][0]:
@@ -293,7 +289,7 @@ class GroupChecker:
             and not self._is_ahead(group_id, member.client)
         ]
         disowned = {
-            member.client.member_id: self._disowned.get(member.node, frozenset()) | self._unreported.of(member.client)
+            member.client.member_id: self._disowned.get(member.node, frozenset())
             for member in self._members
             if member.client is not None
         }
@@ -305,9 +301,6 @@ class GroupChecker:
             known = self._known[hosted.broker, service.group_id] = _Known(ServiceChecker(service))
             self._note_ahead(service)
         if known.checker.has_changed():
-            self.withheld.note(service)
-            if self.authority(cluster, service.group_id) is service:
-                self._unreported.note(service, self._clients_of(service.group_id))
             self.note(cluster.now_ms, known.checker.broken(), service.group_id)
             self._check_owners(cluster, service.group_id)
         self._check_forgotten(cluster, known, service)

@@ -88,10 +88,7 @@ class GroupsExtension:
             if service is None:
                 return f"{group_id} has no coordinator (L8)"
             members = [each for each in self.members if each.plan.spec.group_id == group_id and each.plan.stays]
-            withheld = self.checker.withheld.of(service)
-            missing = _unsettled(self.plan, service, members, withheld) or self._lag(
-                cluster, service, members, withheld
-            )
+            missing = _unsettled(self.plan, service, members) or self._lag(cluster, service, members)
             if missing is not None:
                 return f"{group_id}: {missing} (L8)"
         return None
@@ -234,16 +231,14 @@ class GroupsExtension:
             for number in range(count)
         ]
 
-    def _lag(
-        self, cluster: Cluster, service: GroupService, members: list[Member], withheld: frozenset[TopicPartition]
-    ) -> str | None:
+    def _lag(self, cluster: Cluster, service: GroupService, members: list[Member]) -> str | None:
         """Return the first partition whose committed records the group has not committed; None for none."""
         topics = {topic for member in members for topic in member.plan.spec.topics}
         for partition in self._partitions():
             end = _end_of(cluster, self.plan.layout.number_of(partition))
             value = service.offsets.fetch(service.group_id, partition)
             stands = 0 if value is None else value.offset
-            if partition.topic in topics and partition not in withheld and stands < end:
+            if partition.topic in topics and stands < end:
                 return f"of {partition} {end} records are committed, the group stands at {stands}"
         return None
 
@@ -255,13 +250,8 @@ def _leads_before(cluster: Cluster, broker: BrokerId, record: PartitionRecord) -
     return known is not None and known.leader == broker and known.leader_epoch < record.state.leader_epoch
 
 
-def _unsettled(
-    plan: GroupsPlan, service: GroupService, members: list[Member], withheld: frozenset[TopicPartition]
-) -> str | None:
-    """Return why a group is not stable with all its members at their assignment; None if it is.
-
-    Nobody need be given what is `withheld`.
-    """
+def _unsettled(plan: GroupsPlan, service: GroupService, members: list[Member]) -> str | None:
+    """Return why a group is not stable with all its members at their assignment; None if it is."""
     shares = given(service)
     if shares is None:
         return "it is not stable"
@@ -274,8 +264,7 @@ def _unsettled(
     if len(shares) != len(members):
         return f"it has {len(shares)} members, {len(members)} are there"
     counts, topics = plan.layout.counts, {topic for member in members for topic in member.plan.spec.topics}
-    needless = sum(partition.topic in topics for partition in withheld)
-    if sum(map(len, shares.values())) + needless != sum(counts[topic] for topic in sorted(topics)):
+    if sum(map(len, shares.values())) != sum(counts[topic] for topic in sorted(topics)):
         return "not every partition is given to somebody"
     return None
 

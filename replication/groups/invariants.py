@@ -95,12 +95,11 @@ def single_owners(
 ) -> Iterator[Broken]:
     """Yield G2: two current members own the same partition in their own view.
 
-    `disowned` holds what is excused, by member: what `replication.groups.weaknesses` notes of classic groups, and what
-    members of consumer groups have told the coordinator that they do not own, and took after that. The latter is a hole
-    of Kafka's own: a member that reconciles commits first, and after an error of a heartbeat the next one reports what
-    it owns till then. The coordinator takes a partition that was given and is not reported for given up, and gives it
-    to another (CurrentAssignmentBuilder.ownsRevokedPartitions), while the member still takes it
-    (AbstractMembershipManager.maybeReconcile, both 4.3.1; no ticket known). It gives it up at its next reconciliation.
+    `disowned` holds what is excused, by member: what members of consumer groups have told the coordinator that they do
+    not own, and took after that. It is a weakness of Kafka's own: a member that reconciles commits first, and after an
+    error of a heartbeat the next one reports what it owns till then. The coordinator takes a partition that was given
+    and is not reported for given up, and gives it to another (CurrentAssignmentBuilder.ownsRevokedPartitions), while
+    the member still takes it (AbstractMembershipManager.maybeReconcile, both 4.3.1; no ticket known).
     """
     owners: dict[TopicPartition, str] = {}
     for client in clients:

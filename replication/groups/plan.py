@@ -3,6 +3,8 @@
 Constraints: topics take the ordinary partitions in turn, all of them; the internal partitions after them are
 `__consumer_offsets`. A plan depends on the options alone. All members start within the first seconds; a member that
 crashes or closes is started again, and all run at the end. The last event is over before the safety phase ends.
+Members of cooperative groups are dynamic: with static ones Kafka itself gives a partition to two members, or leaves it
+to nobody until the next rebalance (scenario S74; KIP-345 with KIP-429, no ticket known).
 
 Example:
 
@@ -246,7 +248,7 @@ def _members(number: int, layout: Layout, options: Options, entropy: RandomSourc
     protocol = list(GroupProtocol)[entropy.next_int_bound(len(GroupProtocol))]
     names = tuple(name for name, _ in layout.topics)
     for place in range(2 + entropy.next_int_bound(3)):
-        is_static = entropy.next_int_bound(_STATIC_ONE_IN) == 0
+        is_static = entropy.next_int_bound(_STATIC_ONE_IN) == 0 and protocol is not GroupProtocol.COOPERATIVE
         reads_all = place == 0 or entropy.next_int_bound(2) == 0
         spec = ClientSpec(
             name=f"group-{number}-member-{place}",

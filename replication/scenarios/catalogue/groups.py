@@ -188,4 +188,34 @@ SHARED_GROUP_ID: Final = GroupScenario(
     deaths=1,
 )
 
-GROUP_COORDINATORS: Final = (S65, S66, S67, S71, SHARED_GROUP_ID)
+STATIC_OWNER_BEGINS_ANEW: Final = GroupScenario(
+    name="S74",
+    title="Static member restarts between the two rebalances of a cooperative group and a partition stays unassigned",
+    how="b joins, and static a is to give up t-2, for which it takes 5 s; it dies and is back in its session. It owns "
+    "nothing, so it gives nothing up and does not join again: its stored assignment is all that it gets, and b waits "
+    "for t-2 until c brings the next rebalance.",
+    source="KIP-345 with KIP-429: GroupMetadataManager.updateStaticMemberThenRebalanceOrCompleteJoin and "
+    "ConsumerCoordinator.onJoinComplete, 4.3.1; no ticket known",
+    members=(
+        _static(
+            _slow(
+                _member(
+                    "a",
+                    GroupProtocol.COOPERATIVE,
+                    Event(TimeMs(24_000), EventKind.CRASH),
+                    Event(TimeMs(25_000), EventKind.START),
+                ),
+                5_000,
+            )
+        ),
+        _member("b", GroupProtocol.COOPERATIVE, start_ms=20_000),
+        _member("c", GroupProtocol.COOPERATIVE, start_ms=70_000),
+    ),
+    expected_states=(
+        ExpectedGroup(19_000, state="STABLE", generation=1, owned={"a": ("t-0", "t-1", "t-2")}),
+        ExpectedGroup(69_000, state="STABLE", generation=2, owned={"a": ("t-0", "t-1"), "b": ()}),
+        ExpectedGroup(110_000, state="STABLE", owned={"a": ("t-0",), "b": ("t-1",), "c": ("t-2",)}),
+    ),
+)
+
+GROUP_COORDINATORS: Final = (S65, S66, S67, S71, SHARED_GROUP_ID, STATIC_OWNER_BEGINS_ANEW)
