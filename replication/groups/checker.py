@@ -182,7 +182,7 @@ class GroupChecker:
         """By group, what members own by a generation that the present coordinator did not find when it loaded."""
         self._losses = losses
         self._disowned: dict[NodeId, frozenset[TopicPartition]] = {}
-        """The partitions that each member told its coordinator it does not own, while it was about to own them."""
+        """The partitions that each member reported not to own while it was about to own them."""
 
     def after(self, cluster: Cluster, node: NodeId, message: Message, out: Outbox) -> None:
         """Check every group that an event may have changed."""

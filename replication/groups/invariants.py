@@ -95,8 +95,8 @@ def single_owners(
 ) -> Iterator[Broken]:
     """Yield G2: two current members own the same partition in their own view.
 
-    `disowned` holds what is excused, by member: what members of consumer groups have told the coordinator that they do
-    not own, and took after that. It is a weakness of Kafka's own: a member that reconciles commits first, and after an
+    `disowned` holds what is exempt, by member: what members of consumer groups reported not to own, and took after
+    that. It is a weakness of Kafka's own: a member that reconciles commits first, and after an
     error of a heartbeat the next one reports what it owns till then. The coordinator takes a partition that was given
     and is not reported for given up, and gives it to another (CurrentAssignmentBuilder.ownsRevokedPartitions), while
     the member still takes it (AbstractMembershipManager.maybeReconcile, both 4.3.1; no ticket known).
@@ -114,7 +114,7 @@ def single_owners(
 def is_current(service: GroupService, client: Client) -> bool:
     """Return whether a client is a current member, in a classic group of the present generation."""
     if service.is_consumer_group:
-        # Who is ahead of the coordinator was told so by records that an unclean election has lost, and will be fenced.
+        # Who is ahead of the coordinator got its epoch by records that an unclean election has lost, and will be fenced.
         known = service.consumer.group.members.get(client.member_id)
         return known is not None and JOINING_EPOCH < client.generation <= known.epoch
     group = service.classic.group

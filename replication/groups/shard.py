@@ -174,8 +174,8 @@ def reply_later(request: Request, reply: Reply) -> Finish:
         if error is ErrorCode.NONE:
             return (reply,)
         is_late = error is ErrorCode.REQUEST_TIMED_OUT
-        told = ErrorCode.COORDINATOR_NOT_AVAILABLE if is_late else ErrorCode.NOT_COORDINATOR
-        return (Reply(reply.ticket, refusal(request, reply.ticket, told)),)
+        answered = ErrorCode.COORDINATOR_NOT_AVAILABLE if is_late else ErrorCode.NOT_COORDINATOR
+        return (Reply(reply.ticket, refusal(request, reply.ticket, answered)),)
 
     return finish
 
@@ -187,7 +187,7 @@ _COMMITTED = (ErrorCode.NONE, ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
 STABLE_MS_MAX: Final = DurationMs(5_000)
 """The time that a request waits for what is not committed: offsets.commit.timeout.ms by default."""
 _LOOK_MS: Final = 20
-"""How often in ms waiting requests look at the high watermark, of which a coordinator gets no news."""
+"""How often in ms waiting requests look at the high watermark, of which a coordinator is not notified."""
 
 
 @attrs.frozen

@@ -205,13 +205,13 @@ class ZooKeeperBrokerRole(BrokerRole):
             self._leave(order.partition)
         return ErrorCode.NONE
 
-    def _on_update(self, news: UpdateMetadata) -> None:
-        if not self._is_current_controller(news.controller_epoch) or news.read.offset < self.image.offset:
+    def _on_update(self, update: UpdateMetadata) -> None:
+        if not self._is_current_controller(update.controller_epoch) or update.read.offset < self.image.offset:
             return
-        self.image.brokers = dict(news.read.brokers)
-        self.image.partitions = dict(news.read.partitions)
-        self.image.topics = dict(news.read.topics)
-        self.image.offset = news.read.offset
+        self.image.brokers = dict(update.read.brokers)
+        self.image.partitions = dict(update.read.partitions)
+        self.image.topics = dict(update.read.topics)
+        self.image.offset = update.read.offset
 
     # As controller.
 
@@ -227,7 +227,7 @@ class ZooKeeperBrokerRole(BrokerRole):
     def _on_register_controller_response(self, response: RegisterControllerResponse, out: Outbox) -> None:
         self._controller = response.controller
         own = (self.broker, -1 if self.kafka_controller is None else self.kafka_controller.epoch)
-        # What was told earlier may come later; nobody controls as long as the node is gone, in the same epoch.
+        # An earlier response may come later; nobody controls as long as the node is gone, in the same epoch.
         if response.controller_epoch >= own[1] and (response.controller, response.controller_epoch) != own:
             self.kafka_controller = None
         if response.controller == self.broker and self.kafka_controller is None:

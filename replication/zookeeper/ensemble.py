@@ -227,7 +227,7 @@ class ZooKeeperRole(ControllerRole):
         """Write a leader's ISR if the version is current; the leader needs no more than a session."""
         known, request = self.image.partitions.get(ask.partition), ask.request
         if known is None:
-            return  # Its topic is gone, which the leader is about to be told.
+            return  # Its topic is gone, of which the leader is about to hear.
         error = ErrorCode.NONE
         if not self._is_open(request.leader, ask.broker_epoch):
             error = ErrorCode.STALE_BROKER_EPOCH

@@ -18,7 +18,7 @@ from broker.ids import TopicPartition
 from broker.printable import printable
 from broker.units import SECOND_MS
 from broker.wording import counted
-from replication.groups.alone.group_run import GroupRun, figures
+from replication.groups.alone.group_run import GroupRun, table_rows
 
 ROWS_MAX: Final = 120
 _LEFT: Final = 120
@@ -71,7 +71,7 @@ def to_html(group_runs: Sequence[GroupRun]) -> str:
     """Return the picture with the scenario and its figures as a page that opens offline."""
     scenario = group_runs[0].scenario
     heads = [join(one.protocol.value, tag("br"), tag("small", printable(one.assignor))) for one in group_runs]
-    rows = [(printable(name), *cells) for name, cells in figures(group_runs)]
+    rows = [(printable(name), *cells) for name, cells in table_rows(group_runs)]
     return offline_page(
         printable(scenario.name),
         tag("figure", Markup("\n" + to_svg(group_runs))),
@@ -84,8 +84,9 @@ def _panel(
     group_run: GroupRun, partitions: Sequence[TopicPartition], colours: dict[str, str], axis: TimeAxis, top: int
 ) -> Iterator[Markup]:
     """Yield one protocol's rows; where two members own a partition, the newer one is drawn above the older."""
-    summary = f"{group_run.protocol.value} {group_run.assignor}: {counted(group_run.rebalance_count, 'rebalance')}, "
-    summary += f"{counted(group_run.move_count, 'move')}, unowned {group_run.unowned_ms / SECOND_MS:,.1f} s"
+    figures = group_run.figures
+    summary = f"{group_run.protocol.value} {group_run.assignor}: {counted(figures['rebalance_count'], 'rebalance')}, "
+    summary += f"{counted(figures['move_count'], 'move')}, unowned {figures['unowned_ms'] / SECOND_MS:,.1f} s"
     yield node("text", printable(summary), class_="mode", x=20, y=top + 16)
     first = top + _PANEL_HEAD
     rows = {partition: first + place * _ROW for place, partition in enumerate(partitions)}

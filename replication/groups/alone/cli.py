@@ -25,7 +25,7 @@ from broker.small_files import read_small
 from broker.units import DurationMs
 from broker.wording import unknown
 from replication.groups.alone.chart import to_html, to_svg
-from replication.groups.alone.group_run import GroupRun, figures, lines, run_group
+from replication.groups.alone.group_run import GroupRun, lines, run_group, table_rows
 from replication.groups.alone.scenario import (
     EVENTS_BYTES_MAX,
     MEMBER_COUNT_MAX,
@@ -190,8 +190,8 @@ def simulate_command(options: SimulateOptions) -> int:
 def _show(group_runs: Sequence[GroupRun], *, as_json: bool) -> None:
     scenario = group_runs[0].scenario
     if as_json:
-        figures_of_runs = [group_run.figures() for group_run in group_runs]
-        click.echo(json.dumps({"version": 1, "scenario": scenario.name, "lives": figures_of_runs}))
+        lives = [group_run.to_json() for group_run in group_runs]
+        click.echo(json.dumps({"version": 1, "scenario": scenario.name, "lives": lives}))
         return
     if scenario.how:
         click.echo(scenario.how)
@@ -207,6 +207,6 @@ def _table(group_runs: Sequence[GroupRun]) -> Table:
     shown.add_column("", no_wrap=True)
     for group_run in group_runs:
         shown.add_column(Text(f"{group_run.protocol.value}\n{printable(group_run.assignor)}"), justify="right")
-    for name, cells in figures(group_runs):
+    for name, cells in table_rows(group_runs):
         shown.add_row(name, *cells)
     return shown

@@ -9,7 +9,7 @@ Source: ours; names of latencies and of rebalance counts are those of Java's con
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -248,31 +248,16 @@ def _options(seed: int, duration_ms: DurationMs) -> Options:
 
 @attrs.frozen(kw_only=True)
 class GroupRun:
-    """Report one scenario run with one protocol; times are in ms, and sums over partitions are named so."""
+    """Report one scenario run with one protocol; `figures` are the counts, by their names in JSON.
+
+    Times are in ms; latencies are those of Java's consumer metrics, sums over partitions are named so.
+    """
 
     scenario: SingleGroupScenario
     protocol: GroupProtocol
     assignor: str
-    event_count: int
-    rebalance_count: int
-    rebalance_latency_avg: float
-    rebalance_latency_max: int
-    rebalance_latency_total: int
-    rebalance_total: int
-    failed_rebalance_total: int
-    unowned_ms: int
-    unowned_ms_max: int
-    shared_ms: int
-    move_count: int
-    least_move_count: int
-    return_count: int
-    read_count: int
-    duplicate_count: int
-    lag_max: int
-    commits: Mapping[str, int]
-    departures: Mapping[str, int]
+    figures: Mapping[str, Any]
     deaths: tuple[Mark, ...]
-    settled_ms: int | None
     findings: tuple[Finding, ...]
     spans: tuple[OwnershipSpan, ...]
     marks: tuple[Mark, ...]
@@ -283,13 +268,12 @@ class GroupRun:
         """Return whether every invariant held."""
         return not self.findings
 
-    def figures(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """Return the counts for JSON: all but the history."""
-        left_out = ("scenario", "protocol", "findings", "spans", "marks", "generations_ms", "deaths")
-        names = (field.name for field in attrs.fields(GroupRun) if field.name not in left_out)
         return {
             "protocol": self.protocol.value,
-            **{name: getattr(self, name) for name in names},
+            "assignor": self.assignor,
+            **self.figures,
             "deaths": [attrs.asdict(death) for death in self.deaths],
             "findings": [text_of(finding) for finding in self.findings],
         }
@@ -312,26 +296,28 @@ def run_group(scenario: SingleGroupScenario, protocol: GroupProtocol, seed: int,
         scenario=scenario,
         protocol=protocol,
         assignor=scenario.assignor_of(protocol),
-        event_count=simulation.cluster.event_count,
-        rebalance_count=ledger.generation_count,
-        rebalance_latency_avg=round(counts.rebalance_ms / max(1, counts.rebalance_count), 1),
-        rebalance_latency_max=counts.rebalance_ms_max,
-        rebalance_latency_total=counts.rebalance_ms,
-        rebalance_total=counts.rebalance_count,
-        failed_rebalance_total=counts.failed_rebalance_count,
-        unowned_ms=sum(ledger.unowned_ms.values()),
-        unowned_ms_max=max(ledger.unowned_ms.values(), default=0),
-        shared_ms=sum(ledger.shared_ms.values()),
-        move_count=ledger.move_count,
-        least_move_count=ledger.least_move_count,
-        return_count=ledger.return_count,
-        read_count=counts.read_count,
-        duplicate_count=counts.duplicate_count,
-        lag_max=counts.lag_max,
-        commits={error.name: count for error, count in sorted(counts.commits.items())},
-        departures=dict(sorted(ledger.departures.items())),
+        figures={
+            "event_count": simulation.cluster.event_count,
+            "rebalance_count": ledger.generation_count,
+            "rebalance_latency_avg": round(counts.rebalance_ms / max(1, counts.rebalance_count), 1),
+            "rebalance_latency_max": counts.rebalance_ms_max,
+            "rebalance_latency_total": counts.rebalance_ms,
+            "rebalance_total": counts.rebalance_count,
+            "failed_rebalance_total": counts.failed_rebalance_count,
+            "unowned_ms": sum(ledger.unowned_ms.values()),
+            "unowned_ms_max": max(ledger.unowned_ms.values(), default=0),
+            "shared_ms": sum(ledger.shared_ms.values()),
+            "move_count": ledger.move_count,
+            "least_move_count": ledger.least_move_count,
+            "return_count": ledger.return_count,
+            "read_count": counts.read_count,
+            "duplicate_count": counts.duplicate_count,
+            "lag_max": counts.lag_max,
+            "commits": {error.name: count for error, count in sorted(counts.commits.items())},
+            "departures": dict(sorted(ledger.departures.items())),
+            "settled_ms": ledger.settled_ms,
+        },
         deaths=tuple(ledger.deaths),
-        settled_ms=ledger.settled_ms,
         findings=simulation.found(),
         spans=tuple(ledger.spans),
         marks=tuple(ledger.marks),
@@ -339,16 +325,37 @@ def run_group(scenario: SingleGroupScenario, protocol: GroupProtocol, seed: int,
     )
 
 
-def figures(group_runs: Sequence[GroupRun]) -> Iterator[tuple[str, tuple[str, ...]]]:
+_COMMITS: Final = {"NONE": "accepted", "REQUEST_TIMED_OUT": "lost on the way"}
+_ROWS: Final = {
+    "rebalance_count": "rebalances (generations, epochs)",
+    "rebalance_latency_avg": "rebalance-latency-avg ms",
+    "rebalance_latency_max": "rebalance-latency-max ms",
+    "rebalance_latency_total": "rebalance-latency-total ms",
+    "rebalance_total": "rebalance-total",
+    "failed_rebalance_total": "failed-rebalance-total",
+    "unowned_ms": "partitions unowned s",
+    "unowned_ms_max": "unowned s, worst partition",
+    "shared_ms": "claimed by two (zombies) s",
+    "move_count": "moves",
+    "least_move_count": "moves, least possible",
+    "return_count": "given up and got back",
+    "read_count": "records read",
+    "duplicate_count": "of these read again",
+    "lag_max": "lag max",
+}
+"""The lines of the table, by the figure that each shows."""
+
+
+def table_rows(group_runs: Sequence[GroupRun]) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yield the rows of the table: a name, and a cell for each run."""
-    for name, show in _ROWS.items():
-        yield name, tuple(show(group_run) for group_run in group_runs)
-    for kind, of in _COUNTERS.items():
-        for name in sorted({name for group_run in group_runs for name in of(group_run)}):
-            yield (
-                f"{kind}: {_COMMITS.get(name, name)}",
-                tuple(f"{of(group_run).get(name, 0):,}" for group_run in group_runs),
-            )
+    for name, title in _ROWS.items():
+        found = [group_run.figures[name] for group_run in group_runs]
+        is_time = name in ("unowned_ms", "unowned_ms_max", "shared_ms")
+        yield title, tuple(f"{each / SECOND_MS:,.1f}" if is_time else f"{each:,}" for each in found)
+    for kind, name in (("commits", "commits"), ("gone", "departures")):
+        counters = [group_run.figures[name] for group_run in group_runs]
+        for each in sorted({each for counter in counters for each in counter}):
+            yield f"{kind}: {_COMMITS.get(each, each)}", tuple(f"{counter.get(each, 0):,}" for counter in counters)
 
 
 def lines(group_runs: Sequence[GroupRun]) -> Iterator[str]:
@@ -361,37 +368,3 @@ def lines(group_runs: Sequence[GroupRun]) -> Iterator[str]:
             yield f"{group_run.protocol.value}: BROKEN {printable(text_of(finding))}"
     if all(group_run.is_clean for group_run in group_runs):
         yield "G1 to G9 hold"
-
-
-def _seconds(of: Callable[[GroupRun], int]) -> Callable[[GroupRun], str]:
-    return lambda group_run: f"{of(group_run) / 1_000:,.1f}"
-
-
-def _count(of: Callable[[GroupRun], int]) -> Callable[[GroupRun], str]:
-    return lambda group_run: f"{of(group_run):,}"
-
-
-_COUNTERS: Final[dict[str, Callable[[GroupRun], Mapping[str, int]]]] = {
-    "commits": lambda group_run: group_run.commits,
-    "gone": lambda group_run: group_run.departures,
-}
-"""What is counted by name: partitions in commits, and members that are gone."""
-_COMMITS: Final = {"NONE": "accepted", "REQUEST_TIMED_OUT": "lost on the way"}
-_ROWS: Final[dict[str, Callable[[GroupRun], str]]] = {
-    "rebalances (generations, epochs)": _count(lambda group_run: group_run.rebalance_count),
-    "rebalance-latency-avg ms": lambda group_run: f"{group_run.rebalance_latency_avg:,.1f}",
-    "rebalance-latency-max ms": _count(lambda group_run: group_run.rebalance_latency_max),
-    "rebalance-latency-total ms": _count(lambda group_run: group_run.rebalance_latency_total),
-    "rebalance-total": _count(lambda group_run: group_run.rebalance_total),
-    "failed-rebalance-total": _count(lambda group_run: group_run.failed_rebalance_total),
-    "partitions unowned s": _seconds(lambda group_run: group_run.unowned_ms),
-    "unowned s, worst partition": _seconds(lambda group_run: group_run.unowned_ms_max),
-    "claimed by two (zombies) s": _seconds(lambda group_run: group_run.shared_ms),
-    "moves": _count(lambda group_run: group_run.move_count),
-    "moves, least possible": _count(lambda group_run: group_run.least_move_count),
-    "given up and got back": _count(lambda group_run: group_run.return_count),
-    "records read": _count(lambda group_run: group_run.read_count),
-    "of these read again": _count(lambda group_run: group_run.duplicate_count),
-    "lag max": _count(lambda group_run: group_run.lag_max),
-}
-"""The lines of the table: a name and how a run's value is shown."""

@@ -106,7 +106,7 @@ _ALL: Final = (
     _scenario(
         "S64",
         "the leader dies before it assigns",
-        "a is told that it leads, and dies. Its time to sync is max.poll.interval.ms, 20 s here; then another leads.",
+        "a learns that it leads, and dies. Its time to sync is max.poll.interval.ms, 20 s here; then another leads.",
         _members("abc", max_poll_interval_ms=DurationMs(20 * SECOND_MS)),
         (*_starts("abc"), _event(2, EventKind.CRASH_LEADING, "a")),
         protocols=_CLASSIC,
