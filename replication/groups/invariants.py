@@ -114,7 +114,7 @@ def single_owners(
 def is_current(service: GroupService, client: Client) -> bool:
     """Return whether a client is a current member, in a classic group of the present generation."""
     if service.is_consumer_group:
-        # Who is ahead of the coordinator got its epoch by records that an unclean election has lost, and will be fenced.
+        # A member ahead of the coordinator got its epoch by records that an unclean election lost; it will be fenced.
         known = service.consumer.group.members.get(client.member_id)
         return known is not None and JOINING_EPOCH < client.generation <= known.epoch
     group = service.classic.group
