@@ -24,7 +24,7 @@ from replication.mirror.records import MirrorHeartbeat, read_offset_sync
 from replication.simulation.faults import Fault
 from replication.simulation.liveness import settled
 from replication.simulation.options import WALL_CLOCK_MS, FaultKind, Options, quiet
-from replication.simulation.run import Outcome, Simulation
+from replication.simulation.run import Simulation
 from replication.simulation.trace import LineSink, Trace, discard_line
 
 GROUP: Final = "readers"
@@ -98,8 +98,6 @@ def with_failures(seed: int, duration_ms: DurationMs) -> MirrorOptions:
 class MirrorOutcome:
     """Hold the result of a mirrored run."""
 
-    source: Outcome
-    target: Outcome
     findings: tuple[MirrorFinding | Finding, ...]
     copies: tuple[Copy, ...]
     target_topics: tuple[str, ...]
@@ -107,7 +105,6 @@ class MirrorOutcome:
     checkpoint_count: int
     sync_count: int
     digest: str
-    lines: tuple[str, ...]
 
 
 class MirrorRun:
@@ -190,8 +187,9 @@ class MirrorRun:
         except AssertionError as error:
             found.append(Finding("A", self.source.cluster.now_ms, -1, f"{type(error).__name__}: {error}"))
         self._note_failover()
-        source, target = (simulation.finish() for simulation in self._simulations)
-        return self._outcome(source, target, [*found, *source.findings, *target.findings])
+        for simulation in self._simulations:
+            found += simulation.finish().findings
+        return self._outcome(found)
 
     def _settle(self) -> str | None:
         """Run until everything is copied; return what is missing when the time is over."""
@@ -234,7 +232,7 @@ class MirrorRun:
             }
         )
 
-    def _outcome(self, source: Outcome, target: Outcome, findings: list[MirrorFinding | Finding]) -> MirrorOutcome:
+    def _outcome(self, findings: list[MirrorFinding | Finding]) -> MirrorOutcome:
         copies = {
             renamed: Copy(partition, self.source.values(partition), self.target.values(renamed))
             for partition in sorted(self.mirror.positions)
@@ -255,8 +253,6 @@ class MirrorRun:
         for finding in findings:
             self._log_line(str(finding))
         return MirrorOutcome(
-            source=source,
-            target=target,
             findings=tuple(findings),
             copies=tuple(copies.values()),
             target_topics=tuple(self.target.counts()),
@@ -264,7 +260,6 @@ class MirrorRun:
             checkpoint_count=len(self.mirror.checkpoints),
             sync_count=len(syncs),
             digest=self.trace.digest,
-            lines=tuple(self.trace.lines),
         )
 
 

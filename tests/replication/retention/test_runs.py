@@ -86,7 +86,7 @@ def test_groups_pass_over_what_has_expired() -> None:
 
 def test_logs_are_cut_and_compacted_and_nothing_is_lost_without_faults() -> None:
     retention = Retention(compacts=True, retention_bytes=SizeBytes(500), segment_bytes=SizeBytes(500))
-    outcome = run(with_retention(quiet(5, MINUTE), retention))
+    outcome = run(with_retention(quiet(5, DurationMs(25_000)), retention))
     assert outcome.is_clean
     assert outcome.durability.lost == ()
     assert outcome.retention is not None
@@ -108,7 +108,7 @@ def test_every_kind_of_retention_is_drawn() -> None:
 
 
 def test_consumers_that_come_too_late_are_counted_apart_from_losses() -> None:
-    options = attrs.evolve(quiet(1, MINUTE), produce_ms=DurationMs(20), consumers=1)
+    options = attrs.evolve(quiet(1, DurationMs(15_000)), produce_ms=DurationMs(20), consumers=1)
     retention = Retention(
         retention_bytes=SizeBytes(1_000), segment_bytes=SizeBytes(500), reset=AutoOffsetReset.EARLIEST
     )
@@ -250,7 +250,7 @@ def test_a_fixed_set_of_runs_has_brokers_in_every_part() -> None:
 
 
 def test_retention_is_chosen_on_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = ["--quiet", "--minutes", "0.5", "--compact", "--retention-ms", "5000", "--reset", "earliest"]
+    arguments = ["--quiet", "--minutes", "0.3", "--compact", "--retention-ms", "5000", "--reset", "earliest"]
     assert run_command(simulate, "simulate", arguments) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[4].startswith("cleanup.policy compact,delete, retention.ms 5000, retention.bytes -1, ")
@@ -271,6 +271,7 @@ def test_what_is_drawn_cannot_be_set_too(capsys: pytest.CaptureFixture[str]) -> 
     assert capsys.readouterr().err == told
 
 
+@pytest.mark.deep
 def test_a_broken_run_is_had_again_with_the_same_retention(capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["--swarm", "--seed", "1", "--minutes", "1", "--rules", "0.10.2", "--compact", "--retention-bytes", "9"]
     assert run_command(simulate, "simulate", arguments) == 1

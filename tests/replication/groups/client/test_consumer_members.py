@@ -269,6 +269,21 @@ def test_a_member_that_left_before_it_reconciled_says_that_it_owns_nothing_as_it
     assert (script.asked(BEAT).epoch, script.asked(BEAT).owned) == (0, frozenset())
 
 
+def test_a_member_that_left_as_its_application_hangs_owns_its_partitions_until_its_listener_may_run() -> None:
+    """ConsumerMembershipManager.transitionToStale calls onPartitionsLost on the application's thread, then clears."""
+    script = settled(consumer(revoke_ms=700, max_poll_interval_ms=8_000))
+    script.stall(30_000)
+    script.at(5_000)
+    script.answer(BEAT, kept(1))
+    script.at(8_000)
+    script.answer(BEAT, kept(-1))
+    script.at(29_900)
+    assert (state_of(script), script.client.subscriptions.owned) == (EpochState.STALE, BOTH)
+    script.at(30_000)
+    assert script.of(PartitionsRevoked) == [PartitionsRevoked(BOTH, Why.LOST)]
+    assert (script.asked(BEAT).epoch, script.asked(BEAT).owned) == (0, frozenset())
+
+
 def test_a_member_whose_heartbeat_is_refused_for_good_ends() -> None:
     """HeartbeatRequestManager.handleFatalFailure."""
     script = settled(consumer())
