@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+import attrs
 import pytest
 
 from broker.clock import ManualClock
-from broker.ids import LeaderEpoch, Offset
+from broker.ids import LeaderEpoch, Offset, ProducerEpoch, ProducerId
 from broker.units import TimeMs
-from log.batches.build import BatchSpec, build_batch
+from log.batches.build import BatchSpec, build_batch, build_marker
 from log.batches.in_buffer import batches_in
 from log.log_config import LogConfig
 from log.partition.partition_log import PartitionLog
+from log.partition.producer_append import AppendOrigin
 from log.partition.recovery import LastShutdown
-from log.record import Record
+from log.record import ControlType, EndTransactionMarker, Record
 from log.segments.search import largest_timestamp
 from log.segments.segment import Segment
 from log.segments.segment_files import SegmentPlace
@@ -23,6 +25,7 @@ from log.storage import MemoryStorage, Storage
 DIRECTORY: Final = "topic-0"
 NOW: Final = TimeMs(1_700_000_000_000)
 EPOCH: Final = LeaderEpoch(3)
+SEQUENCED: Final = BatchSpec(producer_id=ProducerId(5), producer_epoch=ProducerEpoch(0))
 
 
 def config(**settings: Any) -> LogConfig:
@@ -97,3 +100,27 @@ def values(log: PartitionLog) -> list[tuple[int, bytes | None]]:
         for record in found.records()
         if record.offset >= log.log_start_offset
     ]
+
+
+def append_sequenced(
+    log: PartitionLog, count: int, *, leader_epoch: LeaderEpoch = EPOCH, transactional: bool = False
+) -> None:
+    """Append a batch of one idempotent producer, whose three keys come again, and show it to consumers."""
+    start, known = log.log_end_offset, log.producers.producers
+    spec = attrs.evolve(
+        SEQUENCED, base_sequence=known[0].last_sequence + 1 if known else 0, is_transactional=transactional
+    )
+    records = [
+        Record(Offset(n), TimeMs(NOW + start + n), b"key-%d" % ((start + n) % 3), b"value-%d" % (start + n))
+        for n in range(count)
+    ]
+    log.append_as_leader(build_batch(spec, records), leader_epoch=leader_epoch, now_ms=NOW)
+    log.update_high_watermark(log.log_end_offset)
+
+
+def abort_sequenced(log: PartitionLog, *, leader_epoch: LeaderEpoch = EPOCH) -> None:
+    """Append the marker that aborts the transaction of that producer, and show it to consumers."""
+    marker = build_marker(SEQUENCED, EndTransactionMarker(ControlType.ABORT, 1), NOW)
+    origin = AppendOrigin.COORDINATOR
+    log.append_as_leader(marker, leader_epoch=leader_epoch, now_ms=NOW, origin=origin, transaction_version=0)
+    log.update_high_watermark(log.log_end_offset)

@@ -8,25 +8,20 @@ kill and after power loss, and all that was flushed has to be there. Damage at r
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Final, TypeAlias
 
-import attrs
 import pytest
 
 from broker.clock import ManualClock
 from broker.entropy import SplitMix64
-from broker.ids import BrokerId, LeaderEpoch, Offset, PartitionId, ProducerEpoch, ProducerId, TopicPartition
-from broker.units import TimeMs
-from log.batches.build import BatchSpec, build_batch, build_marker
+from broker.ids import BrokerId, LeaderEpoch, Offset, PartitionId, TopicPartition
 from log.errors import StorageError
 from log.log_dir import LogDir, LogDirOptions
 from log.partition.partition_log import PartitionLog
-from log.partition.producer_append import AppendOrigin
 from log.partition.reading import Isolation
-from log.record import ControlType, EndTransactionMarker, Record
 from log.storage import Fault, FaultKind, FaultyStorage, MemoryStorage, Storage
 from log.storage.metadata_files import META_PROPERTIES_FILE, MetaProperties, read_meta_properties, write_meta_properties
-from tests.log.made import NOW, config
+from tests.log.made import NOW, abort_sequenced, append_sequenced, config
 from tests.support.crash import power_loss
 from tests.support.disk_image import DiskImage, image_of, storage_of
 from tests.support.recorded import RecordedStorage
@@ -37,25 +32,12 @@ TOPIC_IDS: Final = {EVENTS: "Pza2aPRTs8lDJ5IF8BRtFg", ORDERS: "AAAAAAAAA-kAAAAAA
 OPTIONS: Final = LogDirOptions(
     config=config(segment_bytes=1000, index_interval_bytes=80, segment_index_bytes=96, retention_ms=-1)
 )
-PRODUCER: Final = ProducerId(5)
 READ_BYTES_MAX: Final = 10_000
 POWER_LOSS_COUNT: Final = 2
 OPERATION_COUNT_MAX: Final = 1000
 
 
-@attrs.frozen
-class Seen:
-    """What a broker finds in a directory: its node, records, aborted transactions, start, high watermark, topic."""
-
-    node_id: BrokerId | None
-    records: tuple[tuple[int, bytes | None], ...]
-    aborted: tuple[tuple[int, int], ...]
-    by_time: tuple[int | None, ...]
-    producers: int
-    epochs: tuple[tuple[int, int], ...]
-    start_offset: int
-    high_watermark: int
-    topic_id: str | None
+Records: TypeAlias = tuple[tuple[int, bytes | None], ...]
 
 
 class Broker:
@@ -63,36 +45,22 @@ class Broker:
 
     def __init__(self, storage: Storage) -> None:
         self.storage = storage
-        self.flushed: tuple[tuple[int, bytes | None], ...] = ()
+        self.flushed: Records = ()
         self.log_dir: LogDir | None = None
-        self.node_id: BrokerId | None = None
 
     def open(self) -> None:
         """Read whose the directory is, and open it."""
-        meta = read_meta_properties(self.storage, META_PROPERTIES_FILE)
-        self.node_id = None if meta is None else meta.node_id
+        read_meta_properties(self.storage, META_PROPERTIES_FILE)
         self.log_dir = LogDir.open(self.storage, OPTIONS, now_ms=NOW, entropy=SplitMix64(1))
 
-    def look(self) -> Seen:
-        """Look at everything in the directory."""
+    def look(self) -> Records:
+        """Read everything in the directory as consumers do; return its records."""
         log = self.log
-        log.update_high_watermark(self.directory.checkpointed_high_watermark(EVENTS))
-        start = log.log_start_offset
-        high_watermark = log.high_watermark
         log.update_high_watermark(log.log_end_offset)
-        aborted = log.read(start, READ_BYTES_MAX, isolation=Isolation.COMMITTED).aborted_transactions or ()
-        by_time = [log.fetch_offset_by_timestamp(NOW + offset) for offset in range(0, log.log_end_offset, 2)]
-        return Seen(
-            self.node_id,
-            records_of(log),
-            tuple((each.first_offset, each.last_offset) for each in aborted),
-            tuple(None if found is None else found.offset for found in by_time),
-            len(log.state().producers),
-            tuple((entry.epoch, entry.start_offset) for entry in log.state().leader_epochs or ()),
-            start,
-            high_watermark,
-            log.topic_id,
-        )
+        log.read(log.log_start_offset, READ_BYTES_MAX, isolation=Isolation.COMMITTED)
+        for offset in range(0, log.log_end_offset, 2):
+            log.fetch_offset_by_timestamp(NOW + offset)
+        return records_of(log)
 
     @property
     def directory(self) -> LogDir:
@@ -104,27 +72,10 @@ class Broker:
         return self.directory.create_log(EVENTS, now_ms=NOW)
 
     def append(self, *, transactional: bool) -> None:
-        log, start = self.log, self.log.log_end_offset
-        known = log.producers.producers
-        spec = BatchSpec(
-            producer_id=PRODUCER,
-            producer_epoch=ProducerEpoch(0),
-            base_sequence=known[0].last_sequence + 1 if known else 0,
-            is_transactional=transactional,
-        )
-        records = [Record(Offset(n), TimeMs(NOW + start + n), b"key", b"value-%d" % (start + n)) for n in range(3)]
-        log.append_as_leader(build_batch(spec, records), leader_epoch=LeaderEpoch(start // 4), now_ms=NOW)
+        epoch = LeaderEpoch(self.log.log_end_offset // 4)
+        append_sequenced(self.log, 3, leader_epoch=epoch, transactional=transactional)
         if transactional:
-            aborted = EndTransactionMarker(ControlType.ABORT, 1)
-            marker = build_marker(attrs.evolve(spec, base_sequence=-1), aborted, TimeMs(NOW + start + 3))
-            log.append_as_leader(
-                marker,
-                leader_epoch=LeaderEpoch(start // 4),
-                now_ms=NOW,
-                origin=AppendOrigin.COORDINATOR,
-                transaction_version=0,
-            )
-        log.update_high_watermark(log.log_end_offset)
+            abort_sequenced(self.log, leader_epoch=epoch)
 
     def flush(self) -> None:
         self.log.flush(now_ms=NOW)
@@ -150,7 +101,7 @@ class Broker:
 META: Final = MetaProperties(1, "cluster", BrokerId(2), "AAAAAAAAA-kAAAAAAAAAAw")
 
 
-def records_of(log: PartitionLog) -> tuple[tuple[int, bytes | None], ...]:
+def records_of(log: PartitionLog) -> Records:
     """Return offset and value of every record of a log."""
     return tuple(
         (record.offset, record.value)
@@ -183,7 +134,7 @@ def made(*, clean: bool) -> DiskImage:
     return image_of(storage)
 
 
-def started(image: DiskImage) -> Seen:
+def started(image: DiskImage) -> Records:
     """Return what a broker finds on a disk that works."""
     broker = Broker(storage_of(ManualClock(NOW), image))
     broker.open()
@@ -203,7 +154,7 @@ def strikes(pattern: str, kind: FaultKind) -> Iterator[str]:
         images = [image_of(recorded)]
         images += [power_loss(recorded.recording(), SplitMix64(seed)) for seed in range(POWER_LOSS_COUNT)]
         for image in images:
-            found = started(image).records
+            found = started(image)
             assert found[: len(broker.flushed)] == broker.flushed, (pattern, kind, passed_count)
     raise AssertionError(f"{pattern}: the fault never ends")
 
@@ -211,7 +162,7 @@ def strikes(pattern: str, kind: FaultKind) -> Iterator[str]:
 def _run(broker: Broker) -> str:
     try:
         broker.open()
-        broker.flushed = broker.look().records
+        broker.flushed = broker.look()
         unreadable = broker.directory.unreadable
         broker.work()
     except StorageError as error:

@@ -24,17 +24,16 @@ import pytest
 
 from broker.clock import ManualClock
 from broker.entropy import SplitMix64
-from broker.ids import LeaderEpoch, Offset, PartitionId, ProducerEpoch, ProducerId, TopicPartition
-from broker.units import DurationMs, TimeMs
-from log.batches.build import BatchSpec, build_batch, build_marker
+from broker.ids import LeaderEpoch, Offset, PartitionId, TopicPartition
+from broker.units import DurationMs
+from log.batches.build import BatchSpec, build_batch
 from log.compaction import CleanerManager, CleanerOptions
 from log.log_dir import LogDir, LogDirOptions
 from log.partition.log_offsets import check_epochs, check_offsets
 from log.partition.partition_log import PartitionLog
-from log.partition.producer_append import AppendOrigin
-from log.record import ControlType, EndTransactionMarker, Record
+from log.record import Record
 from log.storage import MemoryStorage
-from tests.log.made import NOW, config
+from tests.log.made import NOW, abort_sequenced, append_sequenced, config
 from tests.support.crash import EXHAUSTIVE_OPERATION_COUNT, crash_states, sorted_out
 from tests.support.disk_image import DiskImage, image_of, storage_of
 from tests.support.recorded import RecordedStorage
@@ -53,7 +52,6 @@ OPTIONS: Final = LogDirOptions(
 )
 CLEANER: Final = CleanerOptions(map_slot_count=100)
 BLOCK_SIZE_BYTES: Final = 4096
-PRODUCER: Final = ProducerId(5)
 READ_BYTES_MAX: Final = 10_000
 
 Contents: TypeAlias = tuple[tuple[int, bytes | None, bytes | None], ...]
@@ -103,33 +101,10 @@ class Program:
         )
 
     def append(self, count: int = 2, *, transactional: bool = False) -> None:
-        """Append a batch of an idempotent producer, whose keys come again, and show it to consumers."""
-        start = self.log.log_end_offset
-        known = self.log.producers.producers
-        spec = BatchSpec(
-            producer_id=PRODUCER,
-            producer_epoch=ProducerEpoch(0),
-            base_sequence=known[0].last_sequence + 1 if known else 0,
-            is_transactional=transactional,
-        )
-        records = [
-            Record(Offset(n), TimeMs(NOW + start + n), b"key-%d" % ((start + n) % 3), b"value-%d" % (start + n))
-            for n in range(count)
-        ]
-        self.log.append_as_leader(build_batch(spec, records), leader_epoch=LeaderEpoch(self.epoch), now_ms=NOW)
-        self.log.update_high_watermark(self.log.log_end_offset)
+        append_sequenced(self.log, count, leader_epoch=LeaderEpoch(self.epoch), transactional=transactional)
 
     def abort(self) -> None:
-        spec = BatchSpec(producer_id=PRODUCER, producer_epoch=ProducerEpoch(0), is_transactional=True)
-        marker = build_marker(spec, EndTransactionMarker(ControlType.ABORT, 1), NOW)
-        self.log.append_as_leader(
-            marker,
-            leader_epoch=LeaderEpoch(self.epoch),
-            now_ms=NOW,
-            origin=AppendOrigin.COORDINATOR,
-            transaction_version=0,
-        )
-        self.log.update_high_watermark(self.log.log_end_offset)
+        abort_sequenced(self.log, leader_epoch=LeaderEpoch(self.epoch))
 
     def wait(self) -> None:
         """Let the time of delayed deletions come."""
