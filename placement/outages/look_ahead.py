@@ -90,7 +90,7 @@ class _Frame:
 
 
 @attrs.frozen(kw_only=True, eq=False)
-class _Takeovers:
+class _Leaders:
     """Hold the columns of leaders of each scope, and for each broker the one that takes over most from it."""
 
     columns: dict[str, dict[str, Int64Array | None]]
@@ -220,7 +220,7 @@ def _live_left(found: Successions, frame: _Frame, sets: Mapping[str, Rows]) -> d
     return {scope: int(live.sum()) - np.asarray(count, dtype=np.int64) for scope, count in lost.items()}
 
 
-def _led(found: Successions, frame: _Frame) -> _Takeovers:
+def _led(found: Successions, frame: _Frame) -> _Leaders:
     """Return the columns of leaders of each scope: those lost, the most taken over by one, the most led by one."""
     count = frame.broker_count
     may_lead = np.arange(found.order.shape[1])[None, :] < found.led_count[:, None]
@@ -239,7 +239,7 @@ def _led(found: Successions, frame: _Frame) -> _Takeovers:
     of_scope = {SINGLE: single, PAIR: pairs, RACK: racks, RACK_AND_BROKER: with_one}
     names = ("lost_leader_count", "failover_count", "leader_count_max")
     taker = np.where(single[1] > 0, takeovers.argmax(axis=1), -1) if count else np.zeros(0)
-    return _Takeovers(
+    return _Leaders(
         columns={
             scope: {name: column.astype(np.int64) for name, column in zip(names, columns, strict=True)}
             for scope, columns in of_scope.items()
@@ -321,7 +321,7 @@ def sweep_table(view: ClusterView, sweep: Sweep) -> pa.Table:
 
 
 def worst(sweep: Sweep, limit: int) -> Int64Array:
-    """Return the places of the worst `limit` outages: most at risk, then leaderless, under min-ISR, bytes, pile-up."""
+    """Return the places of the worst `limit` outages: most at risk, then leaderless, under min-ISR, bytes, leaders."""
     keys = ("at_risk_count", "leaderless_count", "under_min_isr_count", "at_risk_bytes", "failover_count")
     columns = [sweep.columns[name] for name in keys]
     known = [column for column in columns if column is not None]

@@ -21,7 +21,7 @@ Cost: O(replicas). Example: brokers 1 and 2 each lead one of two partitions; 1 i
     >>> topics = [TopicView("t", min_insync_replicas=2)]
     >>> view = ClusterView.build(name="n", source="s", format="f", partitions=table, topics=topics)
     >>> found = outage(view, [BrokerId(1)])
-    >>> found.counts.leaderless_count, found.counts.under_min_isr_count, found.pile_up.failover_share
+    >>> found.counts.leaderless_count, found.counts.under_min_isr_count, found.takeover.failover_share
     (0, 2, 1.0)
 
 Source: the rules of succession.py.
@@ -60,7 +60,7 @@ class Counts:
 
 
 @attrs.frozen(kw_only=True)
-class PileUp:
+class Takeover:
     """Hold who takes over the leaders of the lost brokers, and who leads most then; the lowest id of equals.
 
     `lost_leader_count` are the leaders of the lost brokers, `failover_count` the most of them that one broker takes
@@ -97,7 +97,7 @@ class Outage:
     lost: tuple[BrokerId, ...]
     now: Counts
     counts: Counts
-    pile_up: PileUp
+    takeover: Takeover
     headroom: tuple[Headroom, ...]
     leader: Int32Array
     isr_count: Int32Array
@@ -137,7 +137,7 @@ def outage(view: ClusterView, lost: Iterable[BrokerId]) -> Outage:
         lost=names,
         now=counts_of(found, before),
         counts=counts_of(found, after),
-        pile_up=_pile_up(view, found, before, after, gone),
+        takeover=_takeover(view, found, before, after, gone),
         headroom=_headroom(found, after),
         leader=ids[after.leader],
         isr_count=after.isr_count,
@@ -191,14 +191,14 @@ def _leader_counts(after: After, broker_count: int) -> Int64Array:
     return np.bincount(after.leader[after.leader >= 0], minlength=broker_count).astype(np.int64)
 
 
-def _pile_up(view: ClusterView, found: Successions, before: After, after: After, gone: BoolArray) -> PileUp:
+def _takeover(view: ClusterView, found: Successions, before: After, after: After, gone: BoolArray) -> Takeover:
     lost = (before.leader >= 0) & gone[before.leader]
     lost_count = int(np.count_nonzero(lost))
     taken = np.bincount(after.leader[lost & (after.leader >= 0)], minlength=gone.size)
     led = _leader_counts(after, gone.size)
     left_count = int(np.count_nonzero(found.live & ~gone))
     taker, fullest = (int(each.argmax()) if each.any() else None for each in (taken, led))
-    return PileUp(
+    return Takeover(
         lost_leader_count=lost_count,
         failover_count=0 if taker is None else int(taken[taker]),
         failover_broker=None if taker is None else view.brokers[taker].id,

@@ -26,6 +26,8 @@ from placement.planning.problem import Problem
 
 _SLOTS_MAX: Final = 2_000  # Replicas that take part.
 _PAIRS_MAX: Final = 10_000_000  # Moves and exchanges looked at: about half a second.
+_STEPS_MIN: Final = 200
+_STEPS_PER_REPLICA: Final = 4
 _STEPS_MAX: Final = 600
 _BARRED_STEPS: Final = 12
 _WEIGHT_STEP: Final = 1.3
@@ -40,7 +42,8 @@ def improve(problem: Problem, now: Int32Array, loads: Loads) -> None:
         return
     best, best_now, best_load, best_held = search.rank(), now.copy(), loads.load.copy(), loads.held.copy()
     pairs = step = 0
-    while pairs < _PAIRS_MAX and step < _STEPS_MAX and best != (0, 0):
+    steps_max = min(_STEPS_MIN + _STEPS_PER_REPLICA * search.rows.size, _STEPS_MAX)
+    while pairs < _PAIRS_MAX and step < steps_max and best != (0, 0):
         pairs += search.take_best(step)
         step += 1
         if search.rank() < best:

@@ -25,7 +25,7 @@ from placement.planning.certificate import Proof, faults_of_bounds, lower_bound,
 from placement.planning.given import Given, bytes_of, leader_question, leading, replica_question
 from placement.planning.goal import Goal, copy_sizes, shares
 from placement.planning.question import Question
-from placement.planning.reassignment import widened
+from placement.planning.reassignment import partition_name, widened
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -202,9 +202,7 @@ def _faults_of_rows(view: ClusterView, goal: Goal, given: Given, target: Int32Ar
     for what, broken in rules:
         if broken.any():
             row = int(np.argmax(broken))
-            table = view.partitions
-            name = f"{view.topics[int(table.topic_index[row])].name}-{int(table.partition_ids[row])}"
-            found.append(f"{what}: {counted(int(broken.sum()), 'partition')}, such as {name}")
+            found.append(f"{what}: {counted(int(broken.sum()), 'partition')}, such as {partition_name(view, row)}")
     return found
 
 

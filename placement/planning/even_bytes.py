@@ -34,6 +34,7 @@ from placement.planning.given import byte_question, bytes_of
 from placement.planning.goal import Goal, PlanRefusedError, copy_sizes, shares
 from placement.planning.problem import InfeasibleError, Problem
 from placement.planning.question import Question, first_without_place
+from placement.planning.reassignment import partition_name
 
 _BYTES_MAX: Final = 1 << 60  # Sums of all replicas' bytes: an exbibyte.
 _SIZE_MAX: Final = 1 << 52  # A partition's bytes; a float64 still holds them exactly.
@@ -100,8 +101,8 @@ def place_bytes(
 
     `before` int64[B] are the bytes of brokers now. Raises InfeasibleError when a partition has no place.
 
-    >>> plain = Problem.of_rows([[0], [0]], group=[0, 0])
-    >>> now, load = place_bytes(plain, np.array([5, 3]), np.array([8, 0]), np.array([2, 2]), np.array([6, 6]))
+    >>> problem = Problem.of_rows([[0], [0]], group=[0, 0])
+    >>> now, load = place_bytes(problem, np.array([5, 3]), np.array([8, 0]), np.array([2, 2]), np.array([6, 6]))
     >>> now.tolist(), load.tolist()
     ([[0], [1]], [5, 3])
     """
@@ -250,13 +251,11 @@ def _check_bounds(view: ClusterView, goal: Goal, question: Question, bounds: Byt
         size, wanted = int(question.weights[row]), int(question.wanted[row])
         if int(np.count_nonzero(room >= size)) >= wanted:
             continue
-        table = view.partitions
-        name = f"{view.topics[int(table.topic_index[row])].name}-{int(table.partition_ids[row])}"
         most = int(room[wanted - 1])
         raise PlanRefusedError(
-            f"{name} has {format_size(size)}, more than any broker may hold: at most {format_size(max(most, 0))} "
-            f"of it fit within {_percent(goal)} of the mean on {counted(wanted, 'broker')}; exclude its topic, or "
-            "choose a wider --tolerance"
+            f"{partition_name(view, row)} has {format_size(size)}, more than any broker may hold: at most "
+            f"{format_size(max(most, 0))} of it fit within {_percent(goal)} of the mean on "
+            f"{counted(wanted, 'broker')}; exclude its topic, or choose a wider --tolerance"
         )
     empty = question.live & (bounds.low > bounds.high)
     if empty.any():

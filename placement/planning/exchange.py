@@ -17,8 +17,8 @@ moves and of leaders are whole numbers apart; certificate.py turns them into a b
 
 Example: three partitions on broker 0 alone, which a second broker without load joins: one replica is new.
 
-    >>> plain = Problem.of_rows([[0], [0], [0]], group=[0, 0])
-    >>> solution = solve(plain)
+    >>> problem = Problem.of_rows([[0], [0], [0]], group=[0, 0])
+    >>> solution = solve(problem)
     >>> solution.now.tolist(), solution.low.tolist(), solution.high.tolist()
     ([[1], [0], [0]], [1, 1], [2, 2])
 

@@ -1,8 +1,8 @@
 """Put into words what would hold a plan up, what it breaks, and what Kafka would refuse.
 
-Constraints: bad news is what stops the plan or makes the cluster worse at keeping records: a refusal, a partition that
+Bad is what stops the plan or makes the cluster worse at keeping records: a refusal, a partition that
 does not complete, a copy that never ends, a disk that runs over, a partition newly under min-ISR. A partition newly on
-fewer racks than it could be is bad news too.
+fewer racks than it could be is so too.
 
 How: refusals are those of kafka-reassign-partitions --execute and of the controller. The tool refuses a file while any
 reassignment runs (without --additional), and targets on brokers that are not live, even kept ones; the controller takes
@@ -35,14 +35,14 @@ from placement.balance.audit import least_isr
 from placement.placers.usable import CORDONING_SINCE
 from placement.planning.completion import NEEDS_ADDED_ONLY_SINCE, unblocked_by_newer_release
 from placement.planning.impact import BatchImpact, Impact
-from placement.planning.reassignment import Reassignment
+from placement.planning.reassignment import Reassignment, partition_name
 
 NAMES_MAX: Final = 5
 
 
 @attrs.frozen(kw_only=True)
 class Finding:
-    """Hold one finding: its name, whether it is bad news, how many it concerns, and one sentence."""
+    """Hold one finding: its name, whether it is bad, how many it concerns, and one sentence."""
 
     name: str
     is_bad: bool
@@ -85,7 +85,7 @@ def _refusals(impact: Impact) -> Iterator[Finding]:
 def _down(impact: Impact) -> Iterator[Finding]:
     """Yield the brokers that are down and that targets name: the tool refuses the file, and no copy there completes.
 
-    A broker that is in no ISR may still be catching up, so that only what is new on it is bad news.
+    A broker that is in no ISR may still be catching up, so that only what is new on it is bad.
     """
     view = impact.before
     found = {number: how for batch in impact.batches for number, how in down_targets(batch.plan, view).items()}
@@ -205,15 +205,8 @@ def _held_up(batch: BatchImpact, release: Release) -> Iterator[Finding]:
             sentence=f"Blocked from 3.8 to 4.2 by a kept replica that is out of sync, and no longer on {release} "
             f"(KAFKA-19975): {counted(freed, 'partition')}.",
         )
-    stuck = np.flatnonzero(done.is_stuck)
-    if stuck.size:
-        yield Finding(
-            name="stuck",
-            is_bad=True,
-            count=int(stuck.size),
-            sentence="Cannot complete, as a new replica is on a broker that is down, no member of the ISR stays, or "
-            f"nobody leads: {counted(int(stuck.size), 'partition')}, {named(batch.plan, stuck)}.",
-        )
+    what = "Cannot complete, as a new replica is on a broker that is down, no member of the ISR stays, or nobody leads"
+    yield from _of_rows(plan.view, "stuck", True, what, plan.rows[done.is_stuck])
 
 
 def _never_ends(impact: Impact) -> Iterator[Finding]:
@@ -269,56 +262,42 @@ def _min_isr(impact: Impact) -> Iterator[Finding]:
         return
     before, after = _factor(impact.before), _factor(impact.after)
     short = np.flatnonzero((after < least) & (before >= least))
-    if short.size:
-        yield Finding(
-            name="factor-below-min-isr",
-            is_bad=True,
-            count=int(short.size),
-            sentence=f"Fewer replicas than min.insync.replicas, so that brokers ask for all of them and one out of "
-            f"sync stops acks=all: {counted(int(short.size), 'partition')}, {_rows(impact.before, short)}.",
-        )
+    what = (
+        "Fewer replicas than min.insync.replicas, so that brokers ask for all of them and one out of sync stops "
+        "acks=all"
+    )
+    yield from _of_rows(impact.before, "factor-below-min-isr", True, what, short)
 
 
 def _racks(impact: Impact) -> Iterator[Finding]:
-    for name, rows, verb, is_bad in (
+    for name, rows, what, is_bad in (
         ("racks-broken", impact.racks_broken, "On fewer racks than could be, and not now", True),
         ("racks-mended", impact.racks_mended, "On fewer racks than could be now, and no longer after", False),
     ):
-        if rows is not None and rows.size:
-            yield Finding(
-                name=name,
-                is_bad=is_bad,
-                count=int(rows.size),
-                sentence=f"{verb}: {counted(int(rows.size), 'partition')}, {_rows(impact.before, rows)}.",
-            )
+        if rows is not None:
+            yield from _of_rows(impact.before, name, is_bad, what, rows)
 
 
 def _factors(impact: Impact) -> Iterator[Finding]:
-    before, after = _factor(impact.before), _factor(impact.after)
-    for name, changed, verb in (("factor-raised", after > before, "More"), ("factor-lowered", after < before, "Fewer")):
-        rows = np.flatnonzero(changed)
-        if rows.size:
-            yield Finding(
-                name=name,
-                is_bad=False,
-                count=int(rows.size),
-                sentence=f"{verb} replicas than now, which Kafka allows in silence unless (since 4.1) "
-                f"--disallow-replication-factor-change is given: {counted(int(rows.size), 'partition')}, "
-                f"{_rows(impact.before, rows)}.",
-            )
-    single = np.zeros(impact.before.partitions.count, dtype=np.bool_)
+    view, before, after = impact.before, _factor(impact.before), _factor(impact.after)
+    what = (
+        "replicas than now, which Kafka allows in silence unless (since 4.1) --disallow-replication-factor-change is "
+        "given"
+    )
+    yield from _of_rows(view, "factor-raised", False, f"More {what}", np.flatnonzero(after > before))
+    yield from _of_rows(view, "factor-lowered", False, f"Fewer {what}", np.flatnonzero(after < before))
+    moves = np.zeros(view.partitions.count, dtype=np.bool_)
     for batch in impact.batches:
-        single[batch.plan.rows[any_in_row(batch.plan.added)]] = True
-    single &= (before == 1) & (after == 1)
-    if single.any():
-        rows = np.flatnonzero(single)
-        yield Finding(
-            name="single-replica-moves",
-            is_bad=False,
-            count=int(rows.size),
-            sentence=f"The only replica moves, and the leader with it: {counted(int(rows.size), 'partition')}, "
-            f"{_rows(impact.before, rows)}.",
-        )
+        moves[batch.plan.rows[any_in_row(batch.plan.added)]] = True
+    single = np.flatnonzero(moves & (before == 1) & (after == 1))
+    yield from _of_rows(view, "single-replica-moves", False, "The only replica moves, and the leader with it", single)
+
+
+def _of_rows(view: ClusterView, name: str, is_bad: bool, what: str, rows: Int64Array) -> Iterator[Finding]:
+    """Yield the finding about the partitions in `rows`, if there are any."""
+    if rows.size:
+        sentence = f"{what}: {counted(int(rows.size), 'partition')}, {named(view, rows)}."
+        yield Finding(name=name, is_bad=is_bad, count=int(rows.size), sentence=sentence)
 
 
 def _reassigning(view: ClusterView) -> int:
@@ -333,18 +312,9 @@ def _factor(view: ClusterView) -> NDArray[np.intp]:
     return np.asarray(count_in_row(view.partitions.replicas >= 0))
 
 
-def named(plan: Reassignment, places: Int64Array) -> str:
-    """Return the names of the rows of a plan at `places`: the first ones, and how many more there are."""
-    return listed([plan.name(place) for place in places[:NAMES_MAX].tolist()], int(places.size))
-
-
-def _rows(view: ClusterView, rows: Int64Array) -> str:
-    table = view.partitions
-    names = [
-        f"{view.topics[int(table.topic_index[row])].name}-{int(table.partition_ids[row])}"
-        for row in rows[:NAMES_MAX].tolist()
-    ]
-    return listed(names, int(rows.size))
+def named(view: ClusterView, rows: Int64Array) -> str:
+    """Return the names of the partitions in `rows`: the first ones, and how many more there are."""
+    return listed([partition_name(view, row) for row in rows[:NAMES_MAX].tolist()], int(rows.size))
 
 
 def _brokers(ids: list[int]) -> str:

@@ -96,7 +96,7 @@ def _waiting(moved: Reassignment, done: Completion) -> Iterator[str]:
     ):
         places = np.flatnonzero(rows)
         if places.size:
-            yield f"{counted(int(places.size), 'partition')} {what}: {named(moved, places)}"
+            yield f"{counted(int(places.size), 'partition')} {what}: {named(moved.view, moved.rows[places])}"
 
 
 def _unproven(plan: Plan) -> Iterator[str]:

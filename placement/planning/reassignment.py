@@ -112,9 +112,7 @@ class Reassignment:
 
     def name(self, place: int) -> str:
         """Return topic and partition of the target at `place`, such as "orders-3"."""
-        row = int(self.rows[place])
-        table = self.view.partitions
-        return f"{self.view.topics[int(table.topic_index[row])].name}-{int(table.partition_ids[row])}"
+        return partition_name(self.view, int(self.rows[place]))
 
     @cached_property
     def current(self) -> Int32Array:
@@ -208,6 +206,12 @@ class Reassignment:
         target = np.where(self.added, self.copy_bytes[:, None], target)
         sizes[self.rows] = _wider(target, width)
         return sizes
+
+
+def partition_name(view: ClusterView, row: int) -> str:
+    """Return topic and partition of a row of a view, such as "orders-3"."""
+    table = view.partitions
+    return f"{view.topics[int(table.topic_index[row])].name}-{int(table.partition_ids[row])}"
 
 
 def packed(matrix: Int32Array) -> Int32Array:

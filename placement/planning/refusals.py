@@ -25,6 +25,7 @@ from placement.planning.goal import (
     copy_sizes,
     excluded_rows,
 )
+from placement.planning.reassignment import partition_name
 
 
 def _check_capacity(view: ClusterView, goal: Goal) -> None:
@@ -137,7 +138,7 @@ def check_brokers(view: ClusterView, goal: Goal, given: Given) -> None:
         row = int(np.argmax(wanted))
         stays = f" besides {int(held[row])} that stay on fenced brokers" if held[row] else ""
         raise PlanRefusedError(
-            f"{_partition(view, row)} needs {most} live brokers{stays}, and {count} remain; "
+            f"{partition_name(view, row)} needs {most} live brokers{stays}, and {count} remain; "
             f"{most - count} more, or a smaller factor (--factor {count + int(held[row])})"
         )
     if not goal.strict_racks:
@@ -146,7 +147,7 @@ def check_brokers(view: ClusterView, goal: Goal, given: Given) -> None:
     alone = sum(one.rack is None and bool(is_live) for one, is_live in zip(view.brokers, live, strict=True))
     if racks and most > len(racks) + alone:
         raise PlanRefusedError(
-            f"{_partition(view, int(np.argmax(wanted)))} has {most} replicas for {counted(len(racks), 'rack')} "
+            f"{partition_name(view, int(np.argmax(wanted)))} has {most} replicas for {counted(len(racks), 'rack')} "
             f"({', '.join(racks[:SHOWN_MAX])}{', …' if len(racks) > SHOWN_MAX else ''}); "
             f"{counted(most - len(racks) - alone, 'more rack')}, or no --strict-racks: then each rack gets at least one"
         )
@@ -159,7 +160,7 @@ def _check_pinned(view: ClusterView, given: Given) -> None:
         row = int(np.argmax(any_in_row(left)))
         broker = int(view.broker_ids[given.rows[row][left[row]][0]])
         raise PlanRefusedError(
-            f"broker {broker} cannot be removed: it holds {_partition(view, row)} of an excluded topic "
+            f"broker {broker} cannot be removed: it holds {partition_name(view, row)} of an excluded topic "
             f"({counted(int(left.sum()), 'such replica')} on removed brokers); do not exclude the topic"
         )
 
@@ -175,7 +176,7 @@ def refuse_row(view: ClusterView, goal: Goal, row: int) -> PlanRefusedError:
         remedy = (
             f"{brokers_named(cordoned)} may receive nothing (all log directories cordoned): uncordon one, or {remedy}"
         )
-    return PlanRefusedError(f"{_partition(view, row)} can stand nowhere without breaking a rule; {remedy}")
+    return PlanRefusedError(f"{partition_name(view, row)} can stand nowhere without breaking a rule; {remedy}")
 
 
 def _refuse_new_only(view: ClusterView, goal: Goal, row: int) -> PlanRefusedError:
@@ -186,8 +187,8 @@ def _refuse_new_only(view: ClusterView, goal: Goal, row: int) -> PlanRefusedErro
     rule = f"{factor} on as many racks as can be" if view.racks else factor
     hint = ", or restore racks first (--goal racks)" if view.racks and goal.kind != "racks" else ""
     return PlanRefusedError(
-        f"{_partition(view, row)} is on {_on_racks(view, held)}, and only {_on_racks(view, new)} may receive, which is "
-        f"too few for {rule}; let other brokers receive too (leave out --new-only-receives){hint}"
+        f"{partition_name(view, row)} is on {_on_racks(view, held)}, and only {_on_racks(view, new)} may receive, "
+        f"which is too few for {rule}; let other brokers receive too (leave out --new-only-receives){hint}"
     )
 
 
@@ -216,13 +217,8 @@ def check_sources(view: ClusterView, goal: Goal) -> None:
         )
 
 
-def _partition(view: ClusterView, row: int) -> str:
-    table = view.partitions
-    return f"{view.topics[int(table.topic_index[row])].name}-{int(table.partition_ids[row])}"
-
-
 def _named(view: ClusterView, rows: NDArray[np.bool_]) -> str:
-    return _listed((_partition(view, row) for row in np.flatnonzero(rows)[:SHOWN_MAX].tolist()), int(rows.sum()))
+    return _listed((partition_name(view, row) for row in np.flatnonzero(rows)[:SHOWN_MAX].tolist()), int(rows.sum()))
 
 
 def _listed(names: Iterable[str], count: int) -> str:

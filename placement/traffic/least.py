@@ -8,7 +8,13 @@ Constraints: consumers fetch from the closest replica (KIP-392). Each bound is t
 once. `any_` is not known with a member without a zone; nor is `even_`, and not for different subscriptions.
 Partitions without a leader, or whose leader has no zone, never count as crossing, nor do they here.
 
-How: partitions are matched with zones, the largest first (least_kernel.py).
+How: each partition, the largest first, is a unit of flow from its class (its set of zones) to a zone. A zone of M
+members takes M * lo units, and up to M more, of which all zones together take `over`. If no zone of the class has room,
+a search looks for a chain of units that can be moved on to make some. A class for which none is found never gets
+another unit. The sets of partitions that can be matched are a matroid, so the greedy order by weight gives the greatest
+weight, and as many partitions as any order.
+
+Source: Ford and Fulkerson's augmenting paths; Edmonds on greedy algorithms and matroids (1971).
 """
 
 from __future__ import annotations
@@ -20,10 +26,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from broker.cluster import Int64Array
+from broker.compiled import compiled
 from placement.traffic.consumers import Consumers
 from placement.traffic.crossing import Crossing
-from placement.traffic.least_kernel import match_zones
 from placement.traffic.zones import NO_ZONE, ZonedPartitions
+
+NOT_SEEN: Final = -1
+FROM_CLASS: Final = -2
+FROM_POOL: Final = -3
+"""The pool are the units beyond M * lo that zones share."""
 
 
 @attrs.frozen(kw_only=True)
@@ -97,3 +108,77 @@ def _matched(
 
 def _sums(crosses: NDArray[np.bool_], sizes: Int64Array | None) -> tuple[int, int | None]:
     return int(crosses.sum()), None if sizes is None else int(sizes[crosses].sum())
+
+
+@compiled
+def match_zones(
+    codes: Int64Array,
+    bits: Int64Array,
+    members: Int64Array,
+    lo: int,
+    over: int,
+    matched: np.ndarray[tuple[int], np.dtype[np.bool_]],
+) -> None:
+    """Set `matched` bool[K] for each partition of class `codes` int64[K] that finds a place; `bits` are the classes'
+    zones, `members` int64[Z] the members of each zone.
+    """
+    zone_count, class_count = len(members), len(bits)
+    base, extra = np.zeros(zone_count, np.int64), np.zeros(zone_count, np.int64)
+    flow = np.zeros((class_count, zone_count), np.int64)
+    closed = np.zeros(class_count, np.bool_)
+    came, via, queue = np.empty(zone_count, np.int64), np.empty(zone_count, np.int64), np.empty(zone_count, np.int64)
+    pooled = 0
+    for place in range(len(codes)):
+        wanted = codes[place]
+        if closed[wanted]:
+            continue
+        came[:] = NOT_SEEN
+        tail = 0
+        for zone in range(zone_count):
+            if bits[wanted] >> zone & 1:
+                came[zone] = FROM_CLASS
+                queue[tail] = zone
+                tail += 1
+        head, end, giver, by_pool = 0, -1, -1, False
+        while head < tail:  # Each zone is queued once.
+            zone = queue[head]
+            head += 1
+            if base[zone] < members[zone] * lo:
+                end = zone
+                break
+            if giver < 0 and extra[zone] < members[zone]:
+                if pooled < over:
+                    end, by_pool = zone, True
+                    break
+                giver = zone
+                for other in range(zone_count):
+                    if extra[other] > 0 and came[other] == NOT_SEEN:
+                        came[other] = FROM_POOL
+                        queue[tail] = other
+                        tail += 1
+            for code in range(class_count):
+                if flow[code, zone] > 0:
+                    for other in range(zone_count):
+                        if came[other] == NOT_SEEN and bits[code] >> other & 1:
+                            came[other], via[other] = zone, code
+                            queue[tail] = other
+                            tail += 1
+        if end < 0:
+            closed[wanted] = True
+            continue
+        if by_pool:
+            extra[end] += 1
+            pooled += 1
+        else:
+            base[end] += 1
+        while came[end] != FROM_CLASS:  # Each step goes back to a zone that was queued before.
+            if came[end] == FROM_POOL:
+                extra[end] -= 1
+                extra[giver] += 1
+                end = giver
+            else:
+                flow[via[end], came[end]] -= 1
+                flow[via[end], end] += 1
+                end = came[end]
+        flow[wanted, end] += 1
+        matched[place] = True

@@ -57,7 +57,7 @@ class ZonedPartitions:
         """Return the partitions of a cluster; `sizes` int64[P], in the order of the view, stand for produced bytes.
 
         Without them, bytes are those of the largest replica. Raises UsageError for partitions that are not all listed,
-        leaders that are not said, and too many racks.
+        unknown leaders, and too many racks.
         """
         table, zones = view.partitions, tuple(sorted({one.rack for one in view.brokers if one.rack}))
         if not view.partitions_complete:

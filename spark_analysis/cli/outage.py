@@ -183,7 +183,7 @@ def summary_of_lost(view: ClusterView, found: Outage) -> dict[str, Any]:
         "lost": list(found.lost),
         "now": attrs.asdict(found.now),
         "then": attrs.asdict(found.counts),
-        "pile_up": attrs.asdict(found.pile_up),
+        "pile_up": attrs.asdict(found.takeover),
         "headroom": [attrs.asdict(each) for each in found.headroom],
         "affected_count": int(found.affected.size),
         "must_return": {

@@ -82,17 +82,18 @@ def look_ahead_shown(
 def lost_shown(view: ClusterView, found: Outage) -> Iterator[RenderableType]:
     """Yield the tables of one outage."""
     yield from _heading(view, found.notes)
-    piled = attrs.asdict(found.pile_up)
+    piled = attrs.asdict(found.takeover)
     lost = ", ".join(map(str, found.lost[:SHOWN_MAX])) + (", …" if len(found.lost) > SHOWN_MAX else "")
     rows = [_row("nothing (now)", attrs.asdict(found.now)), _row(lost, attrs.asdict(found.counts) | piled)]
     yield shown_table(f"Losing {plural(len(found.lost), 'broker')}", _COLUMNS, rows)
     yield Text()
-    if found.pile_up.failover_broker is not None:
+    takeover = found.takeover
+    if takeover.failover_broker is not None:
         yield Text(
-            f"Broker {found.pile_up.failover_broker} takes over {count(found.pile_up.failover_count)} of "
-            f"{plural(found.pile_up.lost_leader_count, 'leader')} ({percent(ppm(found.pile_up.failover_share))}); "
-            f"broker {found.pile_up.leader_count_max_broker} leads most then: {count(found.pile_up.leader_count_max)}, "
-            f"{decimal(found.pile_up.leader_max_over_mean)} times the mean."
+            f"Broker {takeover.failover_broker} takes over {count(takeover.failover_count)} of "
+            f"{plural(takeover.lost_leader_count, 'leader')} ({percent(ppm(takeover.failover_share))}); "
+            f"broker {takeover.leader_count_max_broker} leads most then: {count(takeover.leader_count_max)}, "
+            f"{decimal(takeover.leader_max_over_mean)} times the mean."
         )
     yield _headroom(found.headroom)
     yield from _coming_back(found)

@@ -29,12 +29,12 @@ def lost_of(view: ClusterView, sweep: Sweep, place: int) -> list[BrokerId]:
 
 
 def figures_of(view: ClusterView, found: Outage) -> dict[str, int | None]:
-    piled = found.pile_up
+    taken = found.takeover
     left = [broker for broker in view.brokers if broker.is_active and broker.id not in found.lost]
     return attrs.asdict(found.counts) | {
-        "lost_leader_count": piled.lost_leader_count,
-        "failover_count": piled.failover_count,
-        "leader_count_max": piled.leader_count_max,
+        "lost_leader_count": taken.lost_leader_count,
+        "failover_count": taken.failover_count,
+        "leader_count_max": taken.leader_count_max,
         "live_broker_count": len(left),
     }
 
@@ -50,10 +50,10 @@ def test_each_row_of_each_table_is_the_outage_of_its_set(small: Small) -> None:
             direct = outage(view, lost_of(view, sweep, place))
             figures = figures_of(view, direct)
             assert {name: int(column[place]) for name, column in sweep.columns.items() if column is not None} == figures
-            assert row["failover_share"] == direct.pile_up.failover_share
-            assert row["leader_max_over_mean"] == direct.pile_up.leader_max_over_mean
+            assert row["failover_share"] == direct.takeover.failover_share
+            assert row["leader_max_over_mean"] == direct.takeover.leader_max_over_mean
             if sweep.failover_broker is not None:
-                assert row["failover_broker_id"] == direct.pile_up.failover_broker
+                assert row["failover_broker_id"] == direct.takeover.failover_broker
 
 
 @FEW
@@ -99,7 +99,7 @@ def striped(**given: object) -> ClusterView:
 
 
 def test_all_leaders_of_a_lost_broker_may_go_to_one() -> None:
-    found = outage(striped(), [BrokerId(1)]).pile_up
+    found = outage(striped(), [BrokerId(1)]).takeover
     assert (found.failover_broker, found.failover_share, found.leader_count_max) == (2, 1.0, 3)
     assert found.leader_max_over_mean == 2.0
 

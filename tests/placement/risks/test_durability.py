@@ -88,8 +88,8 @@ def test_a_cluster_depends_on_the_seed_and_its_name_alone() -> None:
 def test_takeovers_are_those_of_the_outage_of_each_broker(small: Small) -> None:
     view = small.view()
     found = takeovers(view)
-    piled = [outage(view, [broker.id]).pile_up for broker in view.brokers]
-    shares = [one.failover_share for one in piled if one.failover_share is not None]
+    taken = [outage(view, [broker.id]).takeover for broker in view.brokers]
+    shares = [one.failover_share for one in taken if one.failover_share is not None]
     if not shares:
         assert found == (None, None, None)
         return

@@ -18,8 +18,7 @@ from placement.consumer.registry import KAFKAS
 from placement.traffic import Consumers, Crossing, GroupPlan, ZonedPartitions, cost_of, group_traffic, sample_groups
 from placement.traffic.consumers import NOW
 from placement.traffic.crossing import NOTHING, even_shares, produce, replication
-from placement.traffic.least import NOT_KNOWN, least_fetched, least_of
-from placement.traffic.least_kernel import match_zones
+from placement.traffic.least import NOT_KNOWN, least_fetched, least_of, match_zones
 from tests.placement.traffic.naive import ZONES, Plain, cluster, count, least_by_trying
 
 SEEDS = range(60)
