@@ -9,7 +9,6 @@
 - replicas: Check replicas: each log by itself, each leader's claims, and all replicas of a partition together.
 - clients: Check the history that producers and consumers saw, against itself and against the logs at the end.
 - durability: Find the acknowledged records that are lost, and the event that removed each of them.
-- finding: Describe a violated invariant: its code, its time and partition, and what was seen.
 - reference_log: Keep the committed records of one partition, apart from the model.
 - observed_log: Read one replica's log from its bytes, and compare it with the committed records.
 - view: Define what the checkers see of a cluster: its nodes and its controller.
@@ -22,10 +21,9 @@
 
 from __future__ import annotations
 
-from replication.checkers.catalogue import INVARIANTS, OF_LOSSES, Invariant
+from replication.checkers.catalogue import INVARIANTS, OF_LOSSES, Finding, Invariant
 from replication.checkers.clients import check_history
 from replication.checkers.durability import DurabilityReport, LostRecord, account, loss_lines
-from replication.checkers.finding import Finding
 from replication.checkers.rare import Rare
 from replication.checkers.retention_model import is_expired, may_skip
 from replication.checkers.retention_report import RetentionReport, check_keys, retention_report

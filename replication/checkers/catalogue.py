@@ -16,6 +16,8 @@ from typing import Final
 
 import attrs
 
+from broker.units import TimeMs
+
 
 @attrs.frozen
 class Invariant:
@@ -161,3 +163,17 @@ OF_LOSSES: Final = frozenset(
     }
 )
 """The invariants that break without ELR once a machine loses records: a member of the ISR leads on without them."""
+
+
+@attrs.frozen
+class Finding:
+    """Describe one violation; `code` is a key of `INVARIANTS`, `partition` is -1 for none."""
+
+    code: str
+    at_ms: TimeMs
+    partition: int
+    what: str
+
+    def __str__(self) -> str:
+        where = "" if self.partition < 0 else f", partition {self.partition}"
+        return f"{self.code} broken at {self.at_ms} ms{where}: {self.what}"

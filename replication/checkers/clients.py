@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from broker.units import TimeMs
-from replication.checkers.finding import Finding
+from replication.checkers.catalogue import Finding
 from replication.checkers.reference_log import ReferenceLog
 from replication.rules.produce import ACKS_ALL, Fate
 

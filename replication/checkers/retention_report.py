@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 import attrs
 
 from broker.units import TimeMs
+from replication.checkers.catalogue import Finding
 from replication.checkers.clients import SightingView, WriteView
-from replication.checkers.finding import Finding
 from replication.checkers.reference_log import ReferenceLog
 from replication.checkers.retention_model import RetainedObservedLog, RetainedReferenceLog
 from replication.rules.produce import Fate

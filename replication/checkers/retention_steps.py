@@ -30,7 +30,7 @@ from replication.roles.messages import (
 )
 from replication.roles.outbox import Outbox
 from replication.roles.replica_log import ReplicaLog
-from replication.rules.deletion import UP_TO_HIGH_WATERMARK
+from replication.rules.produce import UP_TO_HIGH_WATERMARK
 from replication.rules.settings import PartitionSettings
 
 

@@ -15,8 +15,8 @@ from broker.units import TimeMs
 from log.batches.in_buffer import OFFSET_AND_SIZE
 from replication.checkers import records, replicas
 from replication.checkers.answers import ASKED, unfounded
+from replication.checkers.catalogue import Finding
 from replication.checkers.elections import Occasion
-from replication.checkers.finding import Finding
 from replication.checkers.observed_log import Decoder, LogChange, ObservedLog
 from replication.checkers.orders import ORDERS, OrderChecker
 from replication.checkers.rare import Rare, RareStates

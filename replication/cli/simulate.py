@@ -34,18 +34,15 @@ from replication.groups import GROUP_INVARIANTS, GroupsExtension, with_groups
 from replication.groups.plan import GROUP_COUNT_MAX
 from replication.roles.states import Machine, find_machines
 from replication.rules.switches import rules_of, sound, without
-from replication.simulation.chart import to_svg
+from replication.simulation.chart import to_html, to_svg
 from replication.simulation.coverage import Coverage, coverage_lines, run_covered
 from replication.simulation.faults import draw_plan
+from replication.simulation.history import discard_line
 from replication.simulation.options import MINUTES_MAX, Options, harsh, quiet, swarm
-from replication.simulation.options_text import options_lines
-from replication.simulation.page import to_html
 from replication.simulation.policies import placed
+from replication.simulation.report import lacking_line, lacking_rules, options_lines, shrink, verdict_line
 from replication.simulation.run import Outcome, Simulation, run
-from replication.simulation.shrink import shrink
-from replication.simulation.trace import discard_line
 from replication.simulation.varied import varied
-from replication.simulation.verdict import lacking_line, lacking_rules, verdict_line
 
 _KINDS: Final = {"quiet": quiet, "swarm": swarm, "harsh": harsh, "varied": varied}
 _RELEASES: Final = {False: NEWEST.name, True: "3.5"}

@@ -6,11 +6,8 @@
 - elr_model: Model 2: check that every leader has all committed records when brokers are fenced and logs lose ends.
 - elr_steps: Compute the steps of Model 2 by the rules of replication: one pure function for each kind of step.
 - quorum_model: Model 3: check that no committed metadata record is lost when voters of the KRaft quorum fail.
-- quorum_voter: Decide what one voter of the KRaft quorum does: votes, elections, fetches and the high watermark.
-- variants: List the known variants of the rules, and the depth at which the search must find each one's violation.
 - cli: Define the command `explore`: search all histories within bounds for one that breaks the rules of replication.
-- tiny_log: Represent a log as a tuple of records; a record has only a number and a leader epoch.
-- interned: Give each value of one table a small number, always the same number for the same value.
+- tiny_log: Represent a log as a tuple of records, and states as small numbers.
 """
 
 from __future__ import annotations

@@ -15,8 +15,7 @@ import attrs
 from broker.errors import UsageError
 from broker.ids import BrokerEpoch, BrokerId
 from replication.explore.elr_steps import PRESENT, ControllerState, Disk, ElrSteps
-from replication.explore.interned import Interned
-from replication.explore.tiny_log import Record, shown
+from replication.explore.tiny_log import Interned, Record, shown
 from replication.rules.election import ElectionPolicy, elect
 from replication.rules.partition import BrokerStatus, LeaderState, PartitionState
 from replication.rules.settings import PartitionSettings

@@ -1,11 +1,13 @@
-"""Represent a log as a tuple of records; a record has only a number and a leader epoch.
+"""Represent a log as a tuple of records that have only a number and a leader epoch, and states as small numbers.
 
-Records with the same number are the same record; epochs never fall along a log.
+Records with the same number are the same record; epochs never fall along a log. `Interned` numbers the values of a
+table in the order in which they are first seen, so the numbers are the same in each run of the same search.
 """
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from collections.abc import Hashable
+from typing import Final, Generic, NamedTuple, TypeVar
 
 from broker.ids import LeaderEpoch, Offset
 from broker.units import TimeMs
@@ -34,3 +36,28 @@ def epochs_of(log: tuple[Record, ...]) -> tuple[EpochStart, ...]:
 def shown(log: tuple[Record, ...]) -> str:
     """Return a log as text: m0@0 m1@2, or the word empty."""
     return " ".join(f"m{record.number}@{record.epoch}" for record in log) or "empty"
+
+
+Value = TypeVar("Value", bound=Hashable)
+
+
+class Interned(Generic[Value]):
+    """Number the values of one table; the numbers stay below 2 ** `bits`."""
+
+    __slots__ = ("_numbers", "limit", "values")
+
+    def __init__(self, bits: int) -> None:
+        self._numbers: dict[Value, int] = {}
+        self.values: list[Value] = []
+        self.limit = 1 << bits
+
+    def number(self, value: Value) -> int:
+        """Return the number of a value; a new value gets the next one."""
+        known = self._numbers.get(value)
+        if known is not None:
+            return known
+        number = len(self.values)
+        assert number < self.limit, f"more than {self.limit} values in one table"
+        self._numbers[value] = number
+        self.values.append(value)
+        return number

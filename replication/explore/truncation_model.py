@@ -17,8 +17,7 @@ from typing import Final
 import attrs
 
 from broker.errors import UsageError
-from replication.explore.interned import Interned
-from replication.explore.tiny_log import shown
+from replication.explore.tiny_log import Interned, shown
 from replication.explore.truncation_steps import NOBODY, Control, Order, Replica, TruncationSteps
 from replication.rules.switches import CURRENT, Rules
 

@@ -35,8 +35,8 @@ from replication.roles.hosted import Host
 from replication.roles.messages import CONTROLLER, Message, NodeId, PartitionRecord
 from replication.roles.outbox import Outbox
 from replication.simulation.cluster import Cluster
+from replication.simulation.history import Trace
 from replication.simulation.options import WALL_CLOCK_MS, Options
-from replication.simulation.trace import Trace
 
 _HOSTED_STREAM: Final = 7
 _MEMBER_STREAM: Final = 8

@@ -22,10 +22,10 @@ from replication.mirror.policy import HEARTBEATS
 from replication.mirror.process import CHECKPOINTS, OFFSETS, SYNCS, MirrorProcess, MirrorSettings, copied_batch
 from replication.mirror.records import MirrorHeartbeat, read_offset_sync
 from replication.simulation.faults import Fault
+from replication.simulation.history import LineSink, Trace, discard_line
 from replication.simulation.liveness import settled
 from replication.simulation.options import WALL_CLOCK_MS, FaultKind, Options, quiet
 from replication.simulation.run import Simulation
-from replication.simulation.trace import LineSink, Trace, discard_line
 
 GROUP: Final = "readers"
 TOPIC: Final = "orders"

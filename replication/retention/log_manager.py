@@ -33,8 +33,8 @@ from replication.roles.leader import LeaderRole
 from replication.roles.messages import Address, Message
 from replication.roles.outbox import Outbox
 from replication.roles.replica_log import ReplicaLog
-from replication.rules.deletion import low_watermark, take_order
 from replication.rules.partition import UNKNOWN_OFFSET
+from replication.rules.produce import low_watermark, take_order
 from replication.rules.settings import Moment
 
 LOOK_MS: Final = DurationMs(50)

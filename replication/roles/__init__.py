@@ -10,17 +10,16 @@
 - replica_log: Hold one replica's real log beside the `LogState` value that the rules read.
 - outbox: Collect the messages and timers that result from one handled message.
 - consumers: Answer a consumer's fetch from a leader's or a follower's log.
-- hosted: Define a further role that a broker hosts beside its replicas, such as a group coordinator.
-- broker_start: Hold what a broker process is started with: its id, its clean shutdown file, and access to its logs.
+- hosted: Define what a broker process is started with, and the further roles that it hosts.
 - settings: Hold the intervals and sizes that the roles use, with Kafka's defaults.
 """
 
 from __future__ import annotations
 
 from replication.roles.broker_role import BrokerRole
-from replication.roles.broker_start import BrokerStart
 from replication.roles.controller import ControllerRole
 from replication.roles.follower import FollowerRole
+from replication.roles.hosted import BrokerStart
 from replication.roles.leader import LeaderRole
 from replication.roles.outbox import Outbox
 from replication.roles.replica_log import ReplicaLog

@@ -21,10 +21,9 @@ from broker.machines import step
 from broker.registration import BrokerState, Heartbeat
 from broker.units import DurationMs, TimeMs
 from log.errors import InconsistentTopicIdError, StorageError
-from replication.roles.broker_start import BrokerStart
 from replication.roles.consumers import answer_consumer
 from replication.roles.follower import FollowerRole
-from replication.roles.hosted import HostedAppend
+from replication.roles.hosted import BrokerStart, HostedAppend
 from replication.roles.leader import LeaderRole
 from replication.roles.messages import (
     CONTROLLER,

@@ -1,5 +1,6 @@
-"""Define a further role that a broker hosts beside its replicas, such as a group coordinator.
+"""Define what a broker process is started with, and the further roles that it hosts, such as a group coordinator.
 
+A process does I/O through the functions of `BrokerStart` only, so that a simulation or real files can implement them.
 A hosted role ends with its process. It sends messages and sets timers through its outbox only; its messages derive from
 `HostedMessage`.
 
@@ -15,12 +16,13 @@ from typing import Protocol
 import attrs
 
 from broker.error_codes import ErrorCode
-from broker.ids import BrokerId, LeaderEpoch
+from broker.ids import BrokerId, LeaderEpoch, Offset
 from broker.units import TimeMs
 from replication.roles.messages import Address, Message
 from replication.roles.metadata import MetadataImage
 from replication.roles.outbox import Outbox
 from replication.roles.replica_log import ReplicaLog
+from replication.rules.fencing import StopProof
 
 
 @attrs.frozen
@@ -67,3 +69,34 @@ class HostedRole(Protocol):
 
 HostedRoleMaker = Callable[[Host], HostedRole]
 """A function that makes a hosted role for a starting broker."""
+
+
+OpenLog = Callable[[int], ReplicaLog]
+"""A function that opens, or creates, the log of a partition on this broker's disk."""
+
+
+def _no_strays(_image: MetadataImage) -> None:
+    pass
+
+
+def _none_beside(_path: str) -> frozenset[int]:
+    return frozenset()
+
+
+@attrs.frozen
+class BrokerStart:
+    """Hold the arguments of a broker process: its id, its clean shutdown file, its logs and hosted roles."""
+
+    broker: BrokerId
+    incarnation: str
+    proof: StopProof
+    open_log: OpenLog
+    drop_log: Callable[[int], None]
+    checkpoint: Callable[[dict[int, Offset]], None]
+    hosted_roles: tuple[HostedRoleMaker, ...] = ()
+    partitions_beside: Callable[[str], frozenset[int]] = _none_beside
+    """A function that returns the replicas in the same log directory as a path."""
+    drop_strays: Callable[[MetadataImage], None] = _no_strays
+    """A function that removes the logs on disk that belong to no partition of this broker."""
+    rack: str = ""
+    """The broker's broker.rack, "" for none."""

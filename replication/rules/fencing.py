@@ -1,7 +1,9 @@
-"""Decide whether a broker is alive, whether its request is current, and whether its last shutdown was clean.
+"""Decide whether a broker is alive, its request current, its last shutdown clean, and a log on its disk a stray.
 
 A broker epoch is the metadata offset of the registration, so it rises with each incarnation. The clean shutdown file is
-removed before anything else is done at a start: a crash during the start must not find it.
+removed before anything else is done at a start: a crash during the start must not find it. A topic
+is known by its id, which is in the partition.metadata file beside the log; without ids (before 3.1) only the name is
+known, and a log whose topic's name exists is kept.
 
 Example: a broker in epoch 12 shuts down cleanly, starts, and crashes while it loads its logs: it starts uncleanly.
 
@@ -12,19 +14,26 @@ Example: a broker in epoch 12 shuts down cleanly, starts, and crashes while it l
 True
 >>> is_clean_registration(proof_while_loading(left, CURRENT), registered)
 False
+>>> one = BrokerId(1)  # Topic "a" with id 1 was deleted and created again with id 2.
+>>> partitions = {2: PartitionState(replicas=(one,), isr=(one,), leader=one)}
+>>> is_stray(StoredReplica("a", topic_id=1), one, {2: "a"}, partitions, CURRENT)
+True
 
 Source: Kafka metadata ClusterControlManager.checkBrokerEpoch and BrokerHeartbeatManager, 4.3.1; core LogManager and
-CleanShutdownFileHandler; KIP-380, KIP-631, KIP-966, KAFKA-10471, KAFKA-15375.
+CleanShutdownFileHandler, storage LogManager.isStrayKraftReplica;
+KIP-380, KIP-516, KIP-631, KIP-966, KAFKA-10471, KAFKA-14616, KAFKA-15375.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import attrs
 
 from broker.error_codes import ErrorCode
-from broker.ids import BrokerEpoch
+from broker.ids import BrokerEpoch, BrokerId
 from broker.units import DurationMs, TimeMs
-from replication.rules.partition import UNKNOWN_BROKER_EPOCH, BrokerStatus
+from replication.rules.partition import UNKNOWN_BROKER_EPOCH, BrokerStatus, PartitionState
 from replication.rules.switches import Rules
 
 
@@ -77,3 +86,26 @@ def is_clean_registration(found: StopProof, registered: BrokerStatus | None) -> 
     if registered is None:
         return False
     return found.epoch == registered.epoch
+
+
+@attrs.frozen
+class StoredReplica:
+    """Describe a log on disk: the name of its topic, and the topic id in its partition.metadata file."""
+
+    topic: str
+    topic_id: int
+
+
+def is_stray(
+    stored: StoredReplica,
+    broker: BrokerId,
+    topics: Mapping[int, str],
+    partitions: Mapping[int, PartitionState],
+    rules: Rules,
+) -> bool:
+    """Return whether a log is stray; `topics` are the topic names by id, and each topic has one partition."""
+    if rules.topic_id_check:
+        state = partitions.get(stored.topic_id)
+        return state is None or broker not in state.replicas
+    namesakes = [partitions[topic_id] for topic_id, name in topics.items() if name == stored.topic]
+    return all(broker not in state.replicas for state in namesakes)

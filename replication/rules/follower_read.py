@@ -1,7 +1,9 @@
-"""Decide which replica a consumer reads from, and up to which offset: the leader, or a follower in its rack.
+"""Decide which replica a consumer reads from, up to which offset, and where it goes on after a change of leader.
 
 Each replica shows what lies below its own high watermark, which lags behind the leader's; an offset between the two is
-not an error but a reason to ask again. Only live members of the ISR are preferred.
+not an error but a reason to ask again. Only live members of the ISR are preferred. A position is an
+offset and the leader epoch of the record before it; it is validated once for each leader epoch that the consumer
+learns, before the next fetch.
 
 Example: the consumer is in rack "a", the leader, 1, in "b", and follower 2, in "a", has the records up to 9.
 
@@ -17,16 +19,31 @@ Example: the consumer is in rack "a", the leader, 1, in "b", and follower 2, in 
 2
 >>> preferred_replica(leader, Offset(10), "a", Moment(TimeMs(0), racks), CURRENT) is None
 True
+>>> checked = check_position(Position(Offset(3), LeaderEpoch(1)), EpochEnd(LeaderEpoch(1), Offset(1)))
+>>> checked.check.name, checked.position.offset
+('CUT', 1)
 
 Source: Kafka core ReplicaManager.findPreferredReadReplica, Partition.fetchOffsetForTimestamp, clients
-RackAwareReplicaSelector, 4.3.1; KIP-207, KIP-392, KAFKA-15390.
+RackAwareReplicaSelector, SubscriptionState.maybeCompleteValidation, 4.3.1; KIP-207, KIP-320, KIP-392, KAFKA-15390.
 """
 
 from __future__ import annotations
 
+import enum
+
+import attrs
+
 from broker.error_codes import ErrorCode
-from broker.ids import BrokerId, Offset
-from replication.rules.partition import Follower, FollowerState, LeaderState, LogState
+from broker.ids import BrokerId, LeaderEpoch, Offset
+from replication.rules.partition import (
+    UNKNOWN_EPOCH,
+    UNKNOWN_OFFSET,
+    EpochEnd,
+    Follower,
+    FollowerState,
+    LeaderState,
+    LogState,
+)
 from replication.rules.settings import Moment
 from replication.rules.switches import Rules
 
@@ -81,3 +98,43 @@ def _can_serve(leader: LeaderState, follower: Follower, offset: Offset, moment: 
         return True
     # It is registered: `preferred_replica` asks only about followers whose registration names the consumer's rack.
     return not moment.brokers[follower.broker].fenced
+
+
+class PositionCheck(enum.Enum):
+    """Name the results of validating a position."""
+
+    STANDS = enum.auto()
+    """Every record before the position is still in the log."""
+
+    CUT = enum.auto()
+    """The log was truncated below the position, at a known offset."""
+
+    LOST = enum.auto()
+    """The log was truncated below the position, at an unknown offset."""
+
+
+@attrs.frozen
+class Position:
+    """Hold a consumer's next offset, and the leader epoch of the record before it, -1 if there is none."""
+
+    offset: Offset
+    epoch: LeaderEpoch = UNKNOWN_EPOCH
+
+
+@attrs.frozen
+class Checked:
+    """Hold the result of validating a position, and the position to go on from."""
+
+    check: PositionCheck
+    position: Position
+
+
+def check_position(position: Position, answer: EpochEnd) -> Checked:
+    """Return the position to go on from when the leader says that `answer.epoch` ends at its offset."""
+    if position.epoch == UNKNOWN_EPOCH:
+        return Checked(PositionCheck.STANDS, position)
+    if answer.end_offset == UNKNOWN_OFFSET or answer.epoch == UNKNOWN_EPOCH:
+        return Checked(PositionCheck.LOST, Position(Offset(0)))
+    if answer.end_offset < position.offset:
+        return Checked(PositionCheck.CUT, Position(answer.end_offset, answer.epoch))
+    return Checked(PositionCheck.STANDS, position)

@@ -42,9 +42,8 @@ from __future__ import annotations
 
 from broker.ids import Offset
 from replication.rules.isr import is_caught_up, is_eligible, maximal_isr
-from replication.rules.min_isr import is_under_min_isr
 from replication.rules.partition import Follower, LeaderState, LogState
-from replication.rules.settings import Moment, PartitionSettings
+from replication.rules.settings import Moment, PartitionSettings, is_under_min_isr
 from replication.rules.switches import Rules
 
 

@@ -41,7 +41,6 @@ import attrs
 
 from broker.ids import BrokerEpoch, BrokerId, Offset
 from broker.units import TimeMs
-from replication.rules.min_isr import is_under_min_isr
 from replication.rules.partition import (
     UNKNOWN_BROKER_EPOCH,
     AlterPartitionRequest,
@@ -51,7 +50,7 @@ from replication.rules.partition import (
     LeaderState,
     LogState,
 )
-from replication.rules.settings import Moment, PartitionSettings
+from replication.rules.settings import Moment, PartitionSettings, is_under_min_isr
 from replication.rules.switches import Rules
 
 

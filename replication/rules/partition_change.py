@@ -41,10 +41,9 @@ from broker.errors import UsageError
 from broker.ids import NO_LEADER, BrokerId, LeaderEpoch
 from replication.rules.election import Ballot, Elected, Election, ElectionPolicy, elect
 from replication.rules.elr import next_elr, next_last_known
-from replication.rules.min_isr import effective_min_isr
 from replication.rules.partition import PartitionEpoch, PartitionState
 from replication.rules.reassign import Phase, completed
-from replication.rules.settings import PartitionSettings
+from replication.rules.settings import PartitionSettings, effective_min_isr
 
 
 @attrs.frozen(kw_only=True)

@@ -1,9 +1,11 @@
-"""Decide whether a leader accepts a produce request, when and how it answers, and what the producer may believe.
+"""Decide whether a leader accepts a produce or DeleteRecords request, when and how it answers, and what that proves.
 
 With acks=all nothing is appended under min.insync.replicas; acks=0 and 1 are appended all the same, and become visible
-only when the ISR has grown.
+only when the ISR has grown. A refused DeleteRecords request changes nothing; a replica whose broker is fenced is not
+waited for, in sync or not, and one that has not fetched from this leader yet counts as -1.
 
-Example: ISR (1,) with min.insync.replicas=2: acks=all is refused and not appended, acks=1 succeeds.
+Example: ISR (1,) with min.insync.replicas=2: acks=all is refused and not appended, acks=1 succeeds. A log from 10 to
+50, committed up to 40, accepts a DeleteRecords request for offset 25 and refuses one for 45.
 
 >>> from broker.ids import BrokerId, LeaderEpoch
 >>> from replication.rules.partition import Follower, PartitionEpoch
@@ -13,9 +15,15 @@ Example: ISR (1,) with min.insync.replicas=2: acks=all is refused and not append
 ['NOT_ENOUGH_REPLICAS', 'NONE']
 >>> fate(ErrorCode.NOT_ENOUGH_REPLICAS, appended=False).name, fate(ErrorCode.REQUEST_TIMED_OUT, appended=True).name
 ('FAILED', 'UNKNOWN')
+>>> log = LogState(Offset(10), Offset(50), Offset(40))
+>>> take_order(log, Offset(25), deletes=True).offset, take_order(log, Offset(45), deletes=True).error.name
+(25, 'OFFSET_OUT_OF_RANGE')
+>>> take_order(log, UP_TO_HIGH_WATERMARK, deletes=True).offset
+40
 
-Source: Kafka core Partition.appendRecordsToLeader, checkEnoughReplicasReachOffset, DelayedProduce and
-ReplicaManager.isValidRequiredAcks, 4.3.1; KAFKA-15583.
+Source: Kafka core Partition.appendRecordsToLeader, checkEnoughReplicasReachOffset, deleteRecordsOnLeader and
+lowWatermarkIfLeader, DelayedProduce, DelayedDeleteRecords, ReplicaManager.isValidRequiredAcks, 4.3.1; KIP-107,
+KAFKA-15583.
 """
 
 from __future__ import annotations
@@ -23,12 +31,13 @@ from __future__ import annotations
 import enum
 from typing import Final
 
+import attrs
+
 from broker.error_codes import ErrorCode
 from broker.ids import Offset
 from replication.rules.isr import maximal_isr
-from replication.rules.min_isr import effective_min_isr, is_under_min_isr
-from replication.rules.partition import FollowerState, LeaderState
-from replication.rules.settings import PartitionSettings
+from replication.rules.partition import UNKNOWN_OFFSET, FollowerState, LeaderState, LogState
+from replication.rules.settings import Moment, PartitionSettings, effective_min_isr, is_under_min_isr
 
 ACKS_ALL: Final = -1
 
@@ -88,3 +97,35 @@ def fate(answer: ErrorCode | None, *, appended: bool) -> Fate:
     if answer in _FAILED_UNLESS_APPENDED and not appended:
         return Fate.FAILED
     return Fate.UNKNOWN
+
+
+UP_TO_HIGH_WATERMARK: Final = Offset(-1)
+"""The offset of a DeleteRecords request for all records below the high watermark."""
+
+
+@attrs.frozen
+class Deletion:
+    """Hold the leader's verdict on a DeleteRecords request: the error, and the log start after it if there is none."""
+
+    error: ErrorCode
+    offset: Offset = UNKNOWN_OFFSET
+
+
+def take_order(log: LogState, offset: Offset, *, deletes: bool) -> Deletion:
+    """Return the leader's verdict on a DeleteRecords request; `deletes` says that cleanup.policy has "delete"."""
+    if not deletes:
+        return Deletion(ErrorCode.POLICY_VIOLATION)
+    wanted = log.high_watermark if offset == UP_TO_HIGH_WATERMARK else offset
+    if not 0 <= wanted <= log.high_watermark:
+        return Deletion(ErrorCode.OFFSET_OUT_OF_RANGE)
+    return Deletion(ErrorCode.NONE, wanted)
+
+
+def low_watermark(leader: LeaderState, log: LogState, moment: Moment) -> Offset:
+    """Return the least log start over the leader and the live replicas, as far as the leader knows them."""
+    least = log.start_offset
+    for follower in leader.followers:
+        status = moment.brokers.get(follower.broker)
+        if status is not None and not status.fenced:
+            least = min(least, follower.start_offset)
+    return least

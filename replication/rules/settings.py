@@ -1,12 +1,18 @@
 """Hold the other inputs of a decision: a partition's settings, and the time and metadata at a broker.
 
-Example: a partition under current Kafka with min.insync.replicas=2 and otherwise defaults.
+`effective_min_isr` caps min.insync.replicas by the replicas, as Kafka does since 3.7; before, a partition with fewer
+replicas could never accept an acks=all write.
 
->>> settings = PartitionSettings(min_isr=2)
->>> settings.lag_ms_max, settings.unclean_election
-(30000, False)
+Example: min.insync.replicas is 3 and the partition has 2 replicas.
 
-Source: Kafka 4.0 TopicConfig, ReplicationConfigs and KRaftMetadataCache; defaults in `rules.Release`.
+>>> from replication.rules.switches import rules_of
+>>> PartitionSettings(min_isr=3).lag_ms_max
+30000
+>>> effective_min_isr(3, 2, CURRENT), effective_min_isr(3, 2, rules_of("3.6"))
+(2, 3)
+
+Source: Kafka 4.0 TopicConfig, ReplicationConfigs and KRaftMetadataCache; core Partition.effectiveMinIsr and
+isUnderMinIsr, metadata ReplicationControlManager.getTopicEffectiveMinIsr, 4.3.1; KAFKA-15583.
 """
 
 from __future__ import annotations
@@ -18,9 +24,10 @@ import attrs
 
 from broker.errors import UsageError
 from broker.ids import BrokerEpoch, BrokerId
+from broker.min_isr import effective_min_isr as cap
 from broker.units import DurationMs, TimeMs
 from broker.values import value
-from replication.rules.partition import UNKNOWN_BROKER_EPOCH, BrokerStatus
+from replication.rules.partition import UNKNOWN_BROKER_EPOCH, BrokerStatus, LeaderState
 from replication.rules.switches import CURRENT, Rules
 
 LAG_MS_MAX: Final = DurationMs(30_000)
@@ -62,3 +69,13 @@ def registered_epoch(moment: Moment, broker: BrokerId) -> BrokerEpoch:
     """Return the broker epoch of a broker's registration in the metadata, -1 if it is not registered there."""
     status = moment.brokers.get(broker)
     return UNKNOWN_BROKER_EPOCH if status is None else status.epoch
+
+
+def effective_min_isr(min_isr: int, replica_count: int, rules: Rules) -> int:
+    """Return the number of in-sync replicas that a partition of `replica_count` replicas needs."""
+    return cap(min_isr, replica_count) if rules.effective_min_isr else min_isr
+
+
+def is_under_min_isr(leader: LeaderState, settings: PartitionSettings) -> bool:
+    """Return whether the ISR that the controller confirmed last is below the effective min.insync.replicas."""
+    return len(leader.isr) < effective_min_isr(settings.min_isr, leader.replica_count, settings.rules)

@@ -12,7 +12,7 @@ from broker.errors import UsageError
 from broker.wording import unknown
 from replication.scenarios.catalogue import SCENARIOS
 from replication.scenarios.result import NamedScenario, ScenarioResult
-from replication.simulation.trace import LineSink, discard_line
+from replication.simulation.history import LineSink, discard_line
 
 _NAME_WIDTH: Final = max(len(scenario.name) for scenario in SCENARIOS)
 

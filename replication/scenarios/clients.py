@@ -2,7 +2,7 @@
 
 Each write is sent once, to the broker that the scenario names, leader or not; without a response its fate is unknown.
 The consumer asks for Metadata; then, once per leader epoch and if it checks, OffsetsForLeaderEpoch to validate its
-position (`replication.rules.position`); then it fetches. One request is under way at a time.
+position (`replication.rules.follower_read`); then it fetches. One request is under way at a time.
 
 Source: Kafka clients OffsetFetcher and SubscriptionState, 4.0; KIP-320.
 """
@@ -35,8 +35,8 @@ from replication.roles.messages import (
     ProduceResponse,
 )
 from replication.roles.outbox import Outbox
+from replication.rules.follower_read import Position, check_position
 from replication.rules.partition import UNKNOWN_EPOCH
-from replication.rules.position import Position, check_position
 from replication.rules.produce import Fate, fate
 from replication.simulation.clients import VALUE_BYTES
 from replication.simulation.history import History, Write

@@ -25,9 +25,9 @@ from replication.roles.settings import RoleSettings
 from replication.scenarios.result import ScenarioResult
 from replication.simulation.cluster import Cluster
 from replication.simulation.faults import Fault
+from replication.simulation.history import LineSink, discard_line
 from replication.simulation.options import Options, quiet
 from replication.simulation.run import run
-from replication.simulation.trace import LineSink, discard_line
 
 GROUP_ID: Final = "group"
 _SEED: Final = 1

@@ -11,7 +11,7 @@ from typing import Protocol, TypeAlias
 
 import attrs
 
-from replication.simulation.trace import LineSink, discard_line
+from replication.simulation.history import LineSink, discard_line
 
 
 @attrs.frozen

@@ -24,8 +24,8 @@ from replication.scenarios.extension import ScenarioExtension
 from replication.scenarios.operations import Operation
 from replication.scenarios.result import ScenarioResult
 from replication.simulation import Fault, Options, Outcome, quiet, run
+from replication.simulation.history import LineSink, discard_line
 from replication.simulation.retention import with_retention
-from replication.simulation.trace import LineSink, discard_line
 
 DEFAULT_PARTITION_SETTINGS: Final = PartitionSettings(min_isr=2)
 DEFAULT_ROLE_SETTINGS: Final = quiet(1, DurationMs(MINUTE_MS)).role_settings

@@ -1,9 +1,7 @@
 """Run a cluster of brokers on a virtual clock under faults and check the invariants at every step.
 
-- liveness: Say what a cluster still owes after all faults are over: whole again, new writes, readers, stops.
-- lag_watch: Watch that a follower that lags leaves the ISR in time, also while faults last (L15).
-- write_watch: Watch that a partition takes and commits writes under faults that do not concern it (L16).
-- repair: Restart brokers that stay fenced for good after the faults.
+- liveness: Find what a cluster still lacks after all faults are over; restart brokers that are replaced.
+- promptness: Watch lagging followers (L15) and the writes of partitions (L16) while faults last.
 - run: Run a simulation from its seed to its verdict: a safety phase under faults, then a liveness phase without.
 - cluster: Run a whole cluster in one thread: nodes, controller and clients on a virtual clock.
 - options: Define the options of a simulation: the cluster, its clients, the network, and the rate of each fault.
@@ -18,17 +16,13 @@
 - former_controller: Model a controller that was replaced and does not know it: some brokers still ask it.
 - coverage: Measure what runs pass through: transitions, error codes, rare states, and which fault struck whom.
 - clients: Run producers and consumers that find leaders, write, read, and note the responses.
-- history: Hold what the clients of a run wrote and read, for the checkers.
+- history: Hold what happened in a run: a line per state change, a digest, and what the clients wrote and read.
 - policies: Policies of one's own: one that places the partitions, and one that elects the leaders.
 - retention: Run retention and compaction in a simulation: their settings, their intervals and their faults.
-- shrink: Shrink the plan of a failing run to the fewest faults that still break the same invariant.
-- trace: Write one line per state change of a run, and compute a digest of everything that happened.
 - views: Show one partition of a running simulation: its state, its replicas' logs, and its replicas out of sync.
 - recording: Record each state of each partition, each high watermark of a leader, and each ISR shrink over time.
-- options_text: Format the options of a run as lines.
-- chart: Draw one simulated run: planned faults and leaders on one axis of time.
-- verdict: The verdict of a run in one line, and the rule of a later release that would have kept it whole.
-- page: Write one simulated run as an HTML page: verdict, command, chart, partitions and planned faults.
+- report: Report a run in lines: its options, its verdict, the rules that a release lacks, its smallest plan.
+- chart: Draw one simulated run as SVG, or as an HTML page with tables.
 """
 
 from __future__ import annotations
@@ -36,9 +30,9 @@ from __future__ import annotations
 from replication.simulation.faults import Fault, draw_plan
 from replication.simulation.options import FaultKind, NetworkOptions, Options, harsh, quiet, swarm
 from replication.simulation.policies import elected_by, placed
+from replication.simulation.report import shrink
 from replication.simulation.retention import with_retention
 from replication.simulation.run import Extension, Outcome, Simulation, run
-from replication.simulation.shrink import shrink
 from replication.simulation.varied import varied
 from replication.simulation.views import OutOfSyncView, PartitionView, ReplicaView
 

@@ -38,11 +38,10 @@ from replication.roles.messages import (
 from replication.roles.outbox import Outbox
 from replication.simulation.clients import Consumer, Producer
 from replication.simulation.former_controller import FormerController
-from replication.simulation.history import History
+from replication.simulation.history import History, Trace
 from replication.simulation.network import Network
 from replication.simulation.node import Node
 from replication.simulation.options import WALL_CLOCK_MS, Options
-from replication.simulation.trace import Trace
 from replication.zookeeper import ZooKeeperRole
 
 _NETWORK_STREAM: Final = 3

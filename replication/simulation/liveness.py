@@ -1,4 +1,4 @@
-"""Say what a cluster still owes after all faults are over: L1 to L7, L10 to L13.
+"""Find what a cluster still lacks after all faults are over: L1 to L7, L10 to L13; restart brokers that are replaced.
 
 Brokers, partitions and clients are looked at as they are; nothing is sent or changed. The writes that prove L10 are the
 producers' own: each writes once more to every partition, with acks=all, after the faults.
@@ -6,7 +6,12 @@ producers' own: each writes once more to every partition, with acks=all, after t
 With ZooKeeper a consumer may read from a former leader that no controller tells of its end: it was removed while it had
 no session. The consumer is not behind before its metadata is as old as metadata.max.age.ms lets it be.
 
-Source: Vanlightly/kafka-tlaplus (2025-01) for L3 to L8; the liveness phase of TigerBeetle's VOPR.
+A broker stays fenced for good if a registration of its earlier incarnation, late on its way, has come between the
+present one's registration and first heartbeat, as no session is valid then: it goes on with its epoch, which is stale,
+and never registers again. An operator must restart it; no ticket of Kafka's is known for that.
+
+Source: ClusterControlManager.registerBroker, BrokerLifecycleManager.BrokerHeartbeatResponseEvent, 4.3.1;
+Vanlightly/kafka-tlaplus (2025-01) for L3 to L8; the liveness phase of TigerBeetle's VOPR.
 """
 
 from __future__ import annotations
@@ -15,8 +20,10 @@ from collections.abc import Collection, Iterator
 
 import attrs
 
-from broker.ids import NO_LEADER
+from broker.ids import NO_LEADER, BrokerEpoch
+from broker.registration import Registration
 from replication.roles.leader import LeaderRole
+from replication.roles.messages import Incarnation
 from replication.roles.states.lifecycle import LifecycleState
 from replication.rules.partition import PartitionState
 from replication.simulation.clients import METADATA_MS_MAX, POLL_MS, Consumer, Producer
@@ -124,3 +131,24 @@ def _reads_from_removed(cluster: Cluster, client: Consumer, state: PartitionStat
     due_ms = client.metadata_ms + METADATA_MS_MAX + 2 * POLL_MS
     leads = isinstance(part, LeaderRole) and part.state.leader_epoch < state.leader_epoch
     return leads and cluster.now_ms < due_ms
+
+
+def restart_where_replaced(cluster: Cluster) -> None:
+    """Restart each broker whose registration was replaced by one of its earlier incarnation."""
+    if cluster.options.role_settings.has_zookeeper:
+        return
+    for broker, node in sorted(cluster.nodes.items()):
+        registration = cluster.controller.registrations.get(broker)
+        if node.role is None or registration is None:
+            continue
+        if is_replaced(node.incarnation, node.role.epoch, registration):
+            what = f"broker {broker} is registered as its life {registration.incarnation_id}"
+            cluster.trace.line(cluster.now_ms, f"{what}, which has ended; an operator restarts it")
+            node.kill()
+            cluster.start_broker(broker)
+
+
+def is_replaced(incarnation: Incarnation, epoch: BrokerEpoch | None, registration: Registration) -> bool:
+    """Return whether a registration of an earlier incarnation has replaced that of this one."""
+    _, _, life = registration.incarnation_id.rpartition("/")
+    return epoch is not None and registration.epoch > epoch and int(life) < incarnation

@@ -21,15 +21,13 @@ from log.partition.recovery import LastShutdown
 from log.storage import MemoryStorage, Storage
 from log.storage.metadata_files import PARTITION_METADATA_FILE, read_partition_metadata
 from replication.roles.broker_role import BrokerRole
-from replication.roles.broker_start import BrokerStart
-from replication.roles.hosted import HostedRoleMaker
+from replication.roles.hosted import BrokerStart, HostedRoleMaker
 from replication.roles.messages import Address, Incarnation, NodeId
 from replication.roles.metadata import MetadataImage
 from replication.roles.replica_log import ReplicaLog
 from replication.roles.settings import RoleSettings
-from replication.rules.fencing import StopProof, proof_at_stop, proof_while_loading
+from replication.rules.fencing import StopProof, StoredReplica, is_stray, proof_at_stop, proof_while_loading
 from replication.rules.partition import UNKNOWN_BROKER_EPOCH
-from replication.rules.stray import StoredReplica, is_stray
 from replication.simulation.options import WALL_CLOCK_MS
 from replication.zookeeper import ZooKeeperBrokerRole
 

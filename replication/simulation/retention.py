@@ -24,7 +24,7 @@ from replication.roles.follower import FollowerRole
 from replication.roles.hosted import Host
 from replication.roles.messages import CONTROLLER, FetchResponse, Message, MetadataFetchResponse, NodeId
 from replication.roles.outbox import Outbox
-from replication.rules.deletion import UP_TO_HIGH_WATERMARK
+from replication.rules.produce import UP_TO_HIGH_WATERMARK
 from replication.simulation.cluster import Cluster
 from replication.simulation.faults import Fault
 from replication.simulation.node import DEFAULT_CONFIG

@@ -41,15 +41,13 @@ from replication.rules.settings import PartitionSettings
 from replication.simulation.cluster import Cluster
 from replication.simulation.fault_injection import FaultInjector
 from replication.simulation.faults import Fault, draw_plan
-from replication.simulation.lag_watch import LagWatch
-from replication.simulation.liveness import Missing, level_partitions, settled
+from replication.simulation.history import LineSink, Trace, discard_line
+from replication.simulation.liveness import Missing, level_partitions, restart_where_replaced, settled
 from replication.simulation.options import WALL_CLOCK_MS, Options
+from replication.simulation.promptness import LagWatch, WriteWatch
 from replication.simulation.recording import Recording
-from replication.simulation.repair import restart_where_replaced
 from replication.simulation.retention import join_retention
-from replication.simulation.trace import LineSink, Trace, discard_line
 from replication.simulation.views import PartitionView, view_of
-from replication.simulation.write_watch import WriteWatch
 
 HEAL_STEP_MS: Final = 1_000
 STEADY_MS: Final = 30_000

@@ -22,7 +22,7 @@ from typing import Final
 import attrs
 
 from broker.entropy import SplitMix64
-from replication.explore.quorum_voter import has_majority
+from replication.explore.quorum_model import has_majority
 from replication.simulation.options import NetworkOptions
 
 NOBODY = -1

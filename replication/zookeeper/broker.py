@@ -21,8 +21,8 @@ from broker.error_codes import ErrorCode
 from broker.ids import NO_LEADER, BrokerId
 from broker.units import TimeMs
 from replication.roles.broker_role import BrokerRole
-from replication.roles.broker_start import BrokerStart
 from replication.roles.follower import FollowerRole
+from replication.roles.hosted import BrokerStart
 from replication.roles.messages import (
     CONTROLLER,
     Address,

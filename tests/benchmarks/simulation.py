@@ -24,9 +24,8 @@ from replication.checkers import steps
 from replication.simulation import Options, draw_plan, quiet, run, swarm
 from replication.simulation.cluster import Cluster
 from replication.simulation.fault_injection import FaultInjector
-from replication.simulation.lag_watch import LagWatch
-from replication.simulation.trace import Trace
-from replication.simulation.write_watch import WriteWatch
+from replication.simulation.history import Trace
+from replication.simulation.promptness import LagWatch, WriteWatch
 from tests.benchmarks.report import describe_machine, show
 
 ROUNDS = 5

@@ -23,8 +23,8 @@ import attrs
 from replication.scenarios.extension import ScenarioExtension
 from replication.scenarios.operations import LosePower
 from replication.scenarios.scenario import Scenario
+from replication.simulation.history import discard_line
 from replication.simulation.run import run
-from replication.simulation.trace import discard_line
 
 BROKERS = 3
 

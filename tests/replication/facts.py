@@ -16,9 +16,11 @@ from replication.rules.controller_events import directories_assigned, fenced, fe
 from replication.rules.epochs import UNDEFINED_END, end_offset_for
 from replication.rules.fencing import (
     StopProof,
+    StoredReplica,
     check_control_request,
     has_session,
     is_clean_registration,
+    is_stray,
     proof_while_loading,
 )
 from replication.rules.fetch import FetchAnswer, FollowerFetchHandler, after_answer, answer_fetch, is_sent_at_once
@@ -26,10 +28,9 @@ from replication.rules.follower_read import latest_offset, preferred_replica
 from replication.rules.high_watermark import leader_high_watermark, restarted_high_watermark
 from replication.rules.isr import lagging, may_join, propose_expand, propose_shrink
 from replication.rules.leadership import become_leader, unassigned
-from replication.rules.min_isr import effective_min_isr
 from replication.rules.partition import BrokerStatus, EpochEnd
 from replication.rules.partition_change import change, target_of
-from replication.rules.stray import StoredReplica, is_stray
+from replication.rules.settings import effective_min_isr
 from replication.rules.switches import Rules
 from replication.rules.truncation import answer_epoch_end, truncated
 from tests.replication.builders import (

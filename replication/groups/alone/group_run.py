@@ -42,7 +42,7 @@ from replication.rules.settings import PartitionSettings
 from replication.rules.switches import CURRENT, without
 from replication.simulation.cluster import Cluster
 from replication.simulation.options import Options
-from replication.simulation.trace import Trace
+from replication.simulation.history import Trace
 
 GROUP_ID: Final = "group"
 START_MS: Final = 5_000

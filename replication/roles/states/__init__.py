@@ -1,73 +1,72 @@
-"""Define every state machine of the simulation as a table: the roles step by it, and commands draw it."""
+"""Define every state machine of the simulation as a table: the roles step by it, and commands draw it.
+
+- lifecycle: Define the states of a broker process as a table (BrokerLifecycleManager).
+- partition_status: Define a partition's states at the controller as two tables: leadership and reassignment.
+- replica_role: Define the roles of a replica at its broker as a table: leading, fetching, truncating and so on.
+- write: Define the states of one write at its leader as a table, and the error that answers each end.
+- zookeeper: Define the state machines of the ZooKeeper-era controller: ReplicaStateMachine and PartitionStateMachine.
+"""
 
 from __future__ import annotations
 
-from replication.roles.states.catalogue import MACHINES, Machine, find_machines
-from replication.roles.states.lifecycle import LIFECYCLE_TRANSITIONS, LifecycleInput, LifecycleState
-from replication.roles.states.partition_status import (
-    MOVE_TRANSITIONS,
-    PARTITION_STATUS_TRANSITIONS,
-    MoveInput,
-    MoveState,
-    PartitionStatus,
-    PartitionStatusInput,
-    check_change,
-    move_input,
-    move_of,
-    partition_status_input,
-    partition_status_of,
-)
-from replication.roles.states.replica_role import REPLICA_ROLE_TRANSITIONS, ReplicaRole, ReplicaRoleInput
-from replication.roles.states.write import (
-    APPENDED,
-    REFUSALS,
-    WRITE_ANSWERS,
-    WRITE_TRANSITIONS,
-    WriteInput,
-    WriteState,
-    end_of_write,
-)
-from replication.roles.states.zookeeper import (
-    ZK_PARTITION_TRANSITIONS,
-    ZK_REPLICA_TRANSITIONS,
-    ZkPartitionInput,
-    ZkPartitionState,
-    ZkReplicaInput,
-    ZkReplicaState,
-)
+import enum
+from collections.abc import Mapping
+from typing import Any, Final
 
-__all__ = (
-    "APPENDED",
-    "LIFECYCLE_TRANSITIONS",
-    "MACHINES",
-    "MOVE_TRANSITIONS",
-    "PARTITION_STATUS_TRANSITIONS",
-    "REFUSALS",
-    "REPLICA_ROLE_TRANSITIONS",
-    "WRITE_ANSWERS",
-    "WRITE_TRANSITIONS",
-    "ZK_PARTITION_TRANSITIONS",
-    "ZK_REPLICA_TRANSITIONS",
-    "LifecycleInput",
-    "LifecycleState",
-    "Machine",
-    "MoveInput",
-    "MoveState",
-    "PartitionStatus",
-    "PartitionStatusInput",
-    "ReplicaRole",
-    "ReplicaRoleInput",
-    "WriteInput",
-    "WriteState",
-    "ZkPartitionInput",
-    "ZkPartitionState",
-    "ZkReplicaInput",
-    "ZkReplicaState",
-    "check_change",
-    "end_of_write",
-    "find_machines",
-    "move_input",
-    "move_of",
-    "partition_status_input",
-    "partition_status_of",
+import attrs
+
+from broker.errors import UsageError
+from broker.machines import drawn
+from broker.registration import BROKER_TRANSITIONS, ZOOKEEPER_TRANSITIONS
+from replication.roles.states.lifecycle import LIFECYCLE_TRANSITIONS
+from replication.roles.states.partition_status import MOVE_TRANSITIONS, PARTITION_STATUS_TRANSITIONS
+from replication.roles.states.replica_role import REPLICA_ROLE_TRANSITIONS
+from replication.roles.states.write import WRITE_TRANSITIONS
+from replication.roles.states.zookeeper import ZK_PARTITION_TRANSITIONS, ZK_REPLICA_TRANSITIONS
+
+
+@attrs.frozen
+class Machine:
+    """Describe one state machine: its name, its title for readers, and its table."""
+
+    name: str
+    title: str
+    # The tables have nothing in common but their form.
+    table: Mapping[tuple[Any, Any], Any]
+
+    @property
+    def states(self) -> tuple[enum.Enum, ...]:
+        """Return all states, in the order in which they are declared."""
+        return tuple(type(next(iter(self.table.values()))).__members__.values())
+
+    @property
+    def inputs(self) -> tuple[enum.Enum, ...]:
+        """Return all inputs, in the order in which they are declared."""
+        return tuple(type(next(iter(self.table))[1]).__members__.values())
+
+    def text(self, form: str) -> str:
+        """Return the machine drawn in one of the forms of `broker.machines`."""
+        return drawn(self.table, form)
+
+
+MACHINES: Final = (
+    Machine("registration", "a broker as the controller sees it", BROKER_TRANSITIONS),
+    Machine("lifecycle", "a broker process as it sees itself", LIFECYCLE_TRANSITIONS),
+    Machine("replica", "a replica as its broker sees it", REPLICA_ROLE_TRANSITIONS),
+    Machine("partition", "a partition as the controller sees it", PARTITION_STATUS_TRANSITIONS),
+    Machine("reassignment", "a partition that is moved", MOVE_TRANSITIONS),
+    Machine("write", "a write at its leader", WRITE_TRANSITIONS),
+    Machine("zookeeper-broker", "a broker's ephemeral node in ZooKeeper", ZOOKEEPER_TRANSITIONS),
+    Machine("zookeeper-replica", "a replica as the ZooKeeper-style controller sees it", ZK_REPLICA_TRANSITIONS),
+    Machine("zookeeper-partition", "a partition as the ZooKeeper-style controller sees it", ZK_PARTITION_TRANSITIONS),
 )
+"""Every machine, those of current Kafka first."""
+
+
+def find_machines(name: str) -> tuple[Machine, ...]:
+    """Return the machine of a name, or all of them for "all"; raise UsageError for any other name."""
+    found = tuple(machine for machine in MACHINES if name in ("all", machine.name))
+    if not found:
+        allowed = ", ".join(machine.name for machine in MACHINES)
+        raise UsageError(f"there is no state machine {name!r}; there are {allowed}, or all")
+    return found

@@ -25,7 +25,7 @@ from replication.scenarios.scenario import (
     Scenario,
     no_response,
 )
-from replication.simulation.trace import LineSink
+from replication.simulation.history import LineSink
 
 
 def _moved(at_ms: int, *replicas: int) -> AskController:

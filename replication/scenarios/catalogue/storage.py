@@ -40,7 +40,7 @@ from replication.scenarios.scenario import (
     ExpectedState,
     Scenario,
 )
-from replication.simulation.trace import LineSink
+from replication.simulation.history import LineSink
 
 _TWO_DISKS: Final = attrs.evolve(DEFAULT_ROLE_SETTINGS, directory_count=2)
 _QUIET: Final = Scenario(name="", title="", how="", source="", producers=0, consumers=0)

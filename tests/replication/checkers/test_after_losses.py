@@ -21,11 +21,10 @@ from replication.roles.leader import LeaderRole
 from replication.roles.states.write import WriteInput
 from replication.rules.produce import Fate
 from replication.simulation import Fault, FaultKind, NetworkOptions, Outcome, Simulation, quiet, run, swarm
-from replication.simulation.chart import heading
+from replication.simulation.chart import heading, to_html
 from replication.simulation.history import ConsumedRecord, Write
 from replication.simulation.options import Options, with_partition_settings
-from replication.simulation.page import to_html
-from replication.simulation.verdict import verdict_line
+from replication.simulation.report import verdict_line
 
 BASE: Final = attrs.evolve(
     quiet(1, DurationMs(110_000)), partitions=1, network=NetworkOptions(delay_ms_max=50), produce_ms=DurationMs(200)

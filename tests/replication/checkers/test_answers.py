@@ -28,7 +28,7 @@ from replication.rules.fetch import FetchAnswer, FetchRequest
 from replication.rules.partition import EpochEnd
 from replication.simulation import quiet
 from replication.simulation.cluster import Cluster
-from replication.simulation.trace import Trace
+from replication.simulation.history import Trace
 
 OPTIONS = quiet(1, DurationMs(8_000))
 NONE, NOT_LEADER = ErrorCode.NONE, ErrorCode.NOT_LEADER_OR_FOLLOWER

@@ -43,9 +43,8 @@ from replication.rules.produce import Fate
 from replication.rules.switches import CURRENT, without
 from replication.simulation import Fault, FaultKind, NetworkOptions, quiet, run
 from replication.simulation.cluster import Cluster
-from replication.simulation.history import ConsumedRecord, Write
+from replication.simulation.history import ConsumedRecord, Trace, Write
 from replication.simulation.options import Options, with_partition_settings
-from replication.simulation.trace import Trace
 
 OPTIONS: Final = quiet(1, DurationMs(8_000))
 STRIKE_MS: Final = 5_000

@@ -15,7 +15,7 @@ from replication.roles.replica_log import ReplicaLog
 from replication.roles.states.write import WriteInput
 from replication.simulation import Fault, FaultKind, NetworkOptions, Options, Simulation, quiet, run
 from replication.simulation.options import with_partition_settings
-from replication.simulation.verdict import verdict_line
+from replication.simulation.report import verdict_line
 
 FAR: Final = attrs.evolve(
     quiet(1, DurationMs(40_000)),

@@ -21,7 +21,7 @@ from replication.rules.settings import PartitionSettings
 from replication.rules.switches import CURRENT, SOUND, rules_of, sound, without
 from replication.simulation import Fault, FaultKind, Options, Simulation, harsh, quiet, run, swarm, varied
 from replication.simulation.options import with_partition_settings
-from replication.simulation.options_text import options_lines
+from replication.simulation.report import options_lines
 
 MINUTE: Final = DurationMs(60_000)
 OPEN: Final = "with open weaknesses of Kafka (scenarios S99, S100), by which invariants may break"

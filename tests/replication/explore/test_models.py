@@ -9,7 +9,7 @@ import pytest
 
 from broker.ids import BrokerId
 from replication.explore import ElrModel, ElrScope, TruncationModel, TruncationScope, described, search
-from replication.explore.variants import KIP_320, VARIANTS, Variant
+from replication.explore.cli import KIP_320, VARIANTS, Variant
 from replication.rules.election import Ballot, Choice, Elected, Election
 from replication.rules.switches import CURRENT, Rules, rules_of, without
 

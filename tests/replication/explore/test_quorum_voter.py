@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from replication.explore.quorum_voter import (
+from replication.explore.quorum_model import (
     NOBODY,
     Voter,
     committed_end,

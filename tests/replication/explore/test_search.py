@@ -5,8 +5,8 @@ from __future__ import annotations
 import attrs
 import pytest
 
-from replication.explore.interned import Interned
 from replication.explore.search import Outcome, Progress, described, search
+from replication.explore.tiny_log import Interned
 
 
 @attrs.frozen

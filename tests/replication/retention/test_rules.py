@@ -13,8 +13,8 @@ from broker.ids import Offset
 from broker.units import DurationMs, SizeBytes, TimeMs
 from log.log_config import LogConfig
 from replication.retention import AutoOffsetReset, Retention, identity_of, keyed_record
-from replication.rules.deletion import Deletion, low_watermark, take_order
 from replication.rules.partition import LeaderState, LogState
+from replication.rules.produce import Deletion, low_watermark, take_order
 from tests.replication.builders import follower, leader, moment, statuses
 
 LOG = LogState(Offset(10), Offset(50), Offset(40), ())

@@ -28,7 +28,7 @@ from replication.roles.messages import (
     ProduceResponse,
 )
 from replication.roles.outbox import Outbox
-from replication.roles.states import ReplicaRole
+from replication.roles.states.replica_role import ReplicaRole
 from replication.rules.switches import rules_of
 from replication.simulation import Options, Simulation, draw_plan, harsh, quiet, run, swarm
 from replication.simulation.cluster import Cluster

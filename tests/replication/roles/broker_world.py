@@ -24,8 +24,7 @@ from log.record import Record
 from log.storage import MemoryStorage
 from log.storage.faults import Fault, FaultKind
 from replication.roles.broker_role import BrokerRole
-from replication.roles.broker_start import BrokerStart
-from replication.roles.hosted import Host
+from replication.roles.hosted import BrokerStart, Host
 from replication.roles.leader import LeaderRole
 from replication.roles.messages import CONTROLLER, Address, HostedMessage, Message, NodeId, RegistrationDue
 from replication.roles.outbox import Outbox

@@ -13,8 +13,7 @@ from log.errors import InconsistentTopicIdError, StorageError
 from log.log_config import LOG_APPEND_TIME
 from log.record import Record
 from replication.roles.broker_role import BrokerRole
-from replication.roles.broker_start import BrokerStart
-from replication.roles.hosted import Host
+from replication.roles.hosted import BrokerStart, Host
 from replication.roles.messages import (
     Address,
     AlterPartition,
@@ -35,7 +34,7 @@ from replication.roles.messages import (
 from replication.roles.outbox import Outbox
 from replication.roles.replica_log import ReplicaLog
 from replication.roles.settings import RoleSettings
-from replication.roles.states import ReplicaRole
+from replication.roles.states.replica_role import ReplicaRole
 from replication.rules.alter_partition import Altered
 from replication.rules.fencing import StopProof
 from replication.rules.partition import BrokerStatus, EpochEnd, PartitionEpoch, PartitionState

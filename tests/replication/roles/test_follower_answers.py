@@ -24,7 +24,7 @@ from replication.roles.messages import (
 )
 from replication.roles.outbox import Outbox
 from replication.roles.settings import RoleSettings
-from replication.roles.states import ReplicaRole
+from replication.roles.states.replica_role import ReplicaRole
 from replication.rules.fetch import FetchAnswer
 from replication.rules.leadership import Following
 from replication.rules.partition import EpochEnd, FollowerState, PartitionEpoch

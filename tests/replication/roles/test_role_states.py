@@ -20,7 +20,7 @@ from broker.registration import BrokerState
 from broker.units import MINUTE_MS, DurationMs, TimeMs
 from replication.cli.simulate import simulate
 from replication.roles.broker_role import BrokerRole
-from replication.roles.broker_start import BrokerStart
+from replication.roles.hosted import BrokerStart
 from replication.roles.messages import (
     Address,
     BrokerHeartbeatResponse,
@@ -40,24 +40,17 @@ from replication.roles.messages import (
 )
 from replication.roles.outbox import Outbox
 from replication.roles.settings import RoleSettings
-from replication.roles.states import (
-    LIFECYCLE_TRANSITIONS,
-    MACHINES,
+from replication.roles.states import MACHINES, Machine, find_machines
+from replication.roles.states.lifecycle import LIFECYCLE_TRANSITIONS, LifecycleInput, LifecycleState
+from replication.roles.states.partition_status import (
     PARTITION_STATUS_TRANSITIONS,
-    WRITE_ANSWERS,
-    WRITE_TRANSITIONS,
-    LifecycleInput,
-    LifecycleState,
-    Machine,
     PartitionStatusInput,
-    ReplicaRole,
-    WriteInput,
-    WriteState,
     check_change,
-    find_machines,
     partition_status_input,
     partition_status_of,
 )
+from replication.roles.states.replica_role import ReplicaRole
+from replication.roles.states.write import WRITE_ANSWERS, WRITE_TRANSITIONS, WriteInput, WriteState
 from replication.rules.fencing import StopProof
 from replication.rules.fetch import FetchAnswer, FetchRequest
 from replication.rules.partition import BrokerStatus, PartitionState

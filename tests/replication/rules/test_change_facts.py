@@ -21,16 +21,15 @@ from broker.releases import KNOWN
 from replication.roles.controller import ControllerRole
 from replication.roles.messages import PartitionRecord
 from replication.roles.settings import RoleSettings
-from replication.roles.states.catalogue import MACHINES, find_machines
+from replication.roles.states import MACHINES, find_machines
 from replication.roles.states.partition_status import MoveInput, check_change, move_input
 from replication.rules.controller_events import directories_assigned
 from replication.rules.election import NOBODY, Ballot, Choice, Elected, Election, ElectionPolicy, elect
 from replication.rules.elr import next_elr, next_last_known
-from replication.rules.min_isr import effective_min_isr
 from replication.rules.partition import EpochStart, LogState, PartitionEpoch, PartitionState
 from replication.rules.partition_change import Target, change
 from replication.rules.reassign import Phase, completed, started
-from replication.rules.settings import PartitionSettings
+from replication.rules.settings import PartitionSettings, effective_min_isr
 from replication.rules.switches import CURRENT, RELEASES, SWITCHES, Rules, without
 from tests.support.drawing import DRAWS, Draws
 

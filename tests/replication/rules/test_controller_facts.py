@@ -23,11 +23,13 @@ from replication.rules.alter_partition import validate
 from replication.rules.elr import next_elr, next_last_known
 from replication.rules.fencing import (
     StopProof,
+    StoredReplica,
     check_broker_epoch,
     check_control_request,
     has_session,
     is_clean_registration,
     is_session_valid,
+    is_stray,
     may_stop,
     proof_at_stop,
     proof_while_loading,
@@ -41,7 +43,6 @@ from replication.rules.partition import (
 )
 from replication.rules.reassign import cancelled, completed, started
 from replication.rules.settings import PartitionSettings
-from replication.rules.stray import StoredReplica, is_stray
 from tests.support.drawing import DRAWS, Draws
 
 _IDS: Final = (*range(9), 16, 17, 18, 33, 34, 48, 65, 1_000, 70_000)

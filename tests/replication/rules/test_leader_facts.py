@@ -15,7 +15,6 @@ from hypothesis import given
 from broker.error_codes import ErrorCode
 from broker.ids import BrokerEpoch, BrokerId, LeaderEpoch, Offset
 from broker.units import TimeMs
-from replication.rules.deletion import UP_TO_HIGH_WATERMARK, low_watermark, take_order
 from replication.rules.fetch import FetchRequest, check_leader_epoch, decide_fetch, is_sent_at_once, recorded
 from replication.rules.follower_read import check_consumer_fetch, latest_offset, preferred_replica
 from replication.rules.high_watermark import follower_high_watermark, leader_high_watermark
@@ -28,7 +27,15 @@ from replication.rules.partition import (
     FollowerState,
     PartitionEpoch,
 )
-from replication.rules.produce import Fate, answer_waiting, check_append, fate
+from replication.rules.produce import (
+    UP_TO_HIGH_WATERMARK,
+    Fate,
+    answer_waiting,
+    check_append,
+    fate,
+    low_watermark,
+    take_order,
+)
 from replication.rules.switches import CURRENT, Truncation
 from tests.replication.rules.leader_cases import EPOCH, LAG_MS, NOW_MS, RACKS, Case, drawn_case
 from tests.support.drawing import DRAWS, Draws

@@ -9,9 +9,8 @@ from hypothesis import given, settings
 from broker.ids import BrokerId
 from placement.outages.lost import outage
 from replication.rules.controller_events import fenced_together, swept, unfenced
-from replication.rules.min_isr import effective_min_isr
 from replication.rules.partition import PartitionState
-from replication.rules.settings import PartitionSettings
+from replication.rules.settings import PartitionSettings, effective_min_isr
 from replication.rules.switches import CURRENT, without
 from tests.placement.outages.views import IDS, Partition, Small, clusters
 

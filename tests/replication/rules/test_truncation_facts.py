@@ -19,6 +19,7 @@ from broker.error_codes import ErrorCode
 from broker.ids import BrokerId, LeaderEpoch, Offset
 from replication.rules.epochs import assigned, end_offset_for, latest_epoch, trimmed_at_end, trimmed_at_start
 from replication.rules.fetch import FetchAnswer, FetchRequest, after_answer, answer_fetch
+from replication.rules.follower_read import Position, PositionCheck, check_position
 from replication.rules.partition import (
     UNKNOWN_EPOCH,
     EpochEnd,
@@ -29,7 +30,6 @@ from replication.rules.partition import (
     LogState,
     PartitionEpoch,
 )
-from replication.rules.position import Position, PositionCheck, check_position
 from replication.rules.switches import CURRENT, Truncation
 from replication.rules.truncation import (
     FencedReaction,

@@ -19,7 +19,7 @@ from replication.scenarios.extension import ScenarioExtension
 from replication.scenarios.operations import AskController, HoldMessages, SendRecord
 from replication.scenarios.result import ComponentScenario, Fact
 from replication.simulation import run
-from replication.simulation.trace import discard_line
+from replication.simulation.history import discard_line
 
 OLD_BUGS: Final = [
     scenario

@@ -43,10 +43,9 @@ from replication.scenarios.extension import ScenarioExtension
 from replication.scenarios.operations import AskController
 from replication.simulation import Fault, FaultKind, NetworkOptions, Options, Simulation, harsh, quiet, run, swarm
 from replication.simulation.fault_injection import FaultInjector
-from replication.simulation.lag_watch import LagWatch
 from replication.simulation.node import Node
 from replication.simulation.options import WALL_CLOCK_MS
-from replication.simulation.write_watch import WriteWatch
+from replication.simulation.promptness import LagWatch, WriteWatch
 from tests.replication.scenarios.test_scenarios import removed_and_added_again
 
 pytestmark = pytest.mark.deep

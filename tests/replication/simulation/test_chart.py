@@ -15,10 +15,9 @@ from broker.drawing.time_axis import TimeAxis
 from broker.units import DurationMs, TimeMs
 from replication.checkers import Finding
 from replication.cli.simulate import simulate
-from replication.simulation.chart import LEFT, ROW_COUNT_MAX, WIDTH, rows_of, to_svg
+from replication.simulation.chart import LEFT, ROW_COUNT_MAX, WIDTH, rows_of, to_html, to_svg
 from replication.simulation.faults import Fault
 from replication.simulation.options import FaultKind, Options, quiet
-from replication.simulation.page import to_html
 from replication.simulation.run import Outcome, run
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -30,8 +30,8 @@ from replication.simulation import (
 from replication.simulation.liveness import settled
 from replication.simulation.network import Hold
 from replication.simulation.options import with_partition_settings
+from replication.simulation.report import verdict_line
 from replication.simulation.retention import with_retention
-from replication.simulation.verdict import verdict_line
 
 pytestmark = pytest.mark.deep
 

@@ -11,9 +11,9 @@ from broker.registration import Registration
 from broker.units import DurationMs, TimeMs
 from replication.roles.messages import CONTROLLER, Address, BrokerRegistration, Incarnation, Message, NodeId
 from replication.roles.outbox import Outbox
-from replication.simulation import Fault, FaultKind, Simulation, quiet, repair, run
+from replication.simulation import Fault, FaultKind, Simulation, liveness, quiet, run
 from replication.simulation.cluster import Cluster
-from replication.simulation.repair import is_replaced
+from replication.simulation.liveness import is_replaced
 
 DIES: Final = (Fault(TimeMs(5_000), FaultKind.KILL, 2, DurationMs(20_000)),)
 
@@ -38,7 +38,7 @@ def test_a_broker_that_an_earlier_life_has_replaced_is_restarted(monkeypatch: py
     assert simulation.finish().findings == ()
     line = "broker 2 is registered as its life 2/1, which has ended; an operator restarts it"
     assert [each for each in simulation.trace.lines if line in each]
-    monkeypatch.setattr(repair, "is_replaced", lambda *_: False)
+    monkeypatch.setattr(liveness, "is_replaced", lambda *_: False)
     (finding,) = with_a_late_registration().finish().findings
     assert (finding.code, finding.what) == ("L", "broker 2 is not unfenced in its present life (L6)")
 

@@ -26,8 +26,8 @@ from replication.rules.settings import Moment
 from replication.simulation import Fault, FaultKind, NetworkOptions, Options, draw_plan, harsh, quiet, run, swarm
 from replication.simulation.cluster import Cluster
 from replication.simulation.fault_injection import FaultInjector
+from replication.simulation.history import Trace
 from replication.simulation.options import WALL_CLOCK_MS
-from replication.simulation.trace import Trace
 
 MINUTE = DurationMs(60_000)
 THREE_MINUTES = DurationMs(180_000)

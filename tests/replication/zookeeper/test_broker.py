@@ -24,7 +24,8 @@ from replication.roles.messages import (
 )
 from replication.roles.outbox import Outbox
 from replication.roles.settings import RoleSettings
-from replication.roles.states import LifecycleState, ReplicaRole
+from replication.roles.states.lifecycle import LifecycleState
+from replication.roles.states.replica_role import ReplicaRole
 from replication.rules.partition import PartitionState
 from replication.rules.settings import PartitionSettings
 from replication.rules.switches import rules_of

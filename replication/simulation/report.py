@@ -1,0 +1,129 @@
+"""Report a run: its options and its verdict as lines, the rules that a release lacks, and its smallest plan of faults.
+
+A run that lost records acknowledged with acks=all is never called clean: the line says how many of how many, and names
+each election that lost some, with the setting or rule that allowed it. acks=1 promises the leader's log alone.
+
+Source: Zeller, Hildebrandt: Simplifying and Isolating Failure-Inducing Input (2002), the ddmin algorithm of `shrink`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any, Final
+
+import attrs
+
+from broker.errors import UsageError
+from broker.wording import counted
+from replication.rules.switches import CURRENT, SWITCHES, sound
+from replication.simulation.faults import Fault
+from replication.simulation.options import Options, with_partition_settings
+from replication.simulation.run import Outcome
+
+_UNEXPLAINED: Final = "with the ends of their logs, which too many replicas lost"
+TRIES_MAX: Final = 200
+
+
+def options_lines(options: Options) -> list[str]:
+    """Return the options of a run as lines to print, the seed first."""
+    settings = options.settings
+    network, rules = options.network, options.settings.rules
+    return [
+        f"seed {options.seed}, {options.name}, {options.duration_ms} ms under faults, "
+        f"then up to {options.heal_ms_max} ms to become whole",
+        f"{counted(options.brokers, 'broker')} in {counted(options.racks, 'rack')}, "
+        f"{counted(options.partitions, 'partition')} of "
+        f"{counted(options.replication_factor, 'replica')}, min.insync.replicas {settings.min_isr}, "
+        f"unclean election {'on' if settings.unclean_election else 'off'}",
+        f"{counted(options.producers, 'producer')}, acks {', '.join(map(str, options.acks))}, "
+        f"{'idempotent' if options.is_idempotent else 'not idempotent'}, a write every {options.produce_ms} ms; "
+        f"{counted(options.consumers, 'consumer')} a partition",
+        f"delay up to {network.delay_ms_max} ms; in a thousand: loss {network.loss}, doubled {network.duplicates}, "
+        f"late {network.stragglers}; {'in order' if network.is_ordered else 'in any order'}",
+        *(() if options.retention is None else (str(options.retention),)),
+        "faults: "
+        + (", ".join(f"{kind.name.lower()} every {mean_ms} ms" for kind, mean_ms in options.fault_ms) or "none"),
+        *(
+            ()
+            if rules == sound(rules)
+            else ("with open weaknesses of Kafka (scenarios S99, S100), by which invariants may break",)
+        ),
+        "strict: no broker loses records, as without ELR (KIP-966) acknowledged ones would be lost"
+        if options.is_strict and not settings.rules.elr
+        else "strict: fewer than min.insync.replicas brokers lose records at one time"
+        if options.is_strict
+        else "not strict: any number of brokers may lose records at one time"
+        + ("" if rules.elr else "; what that breaks without ELR (KIP-966) is no finding"),
+    ]
+
+
+def verdict_line(outcome: Outcome) -> str:
+    """Return the verdict of a run in one line."""
+    lost = lost_text(outcome)
+    if outcome.is_broken:
+        return f"BROKEN: {outcome.findings[0]}" + (f"; and {lost}" if lost else "")
+    return f"nothing is broken, but {lost}" if lost else "nothing is broken"
+
+
+def lost_text(outcome: Outcome) -> str:
+    """Return what was lost of the records acknowledged with acks=all, by election; "" if nothing was."""
+    report = outcome.durability
+    lost = report.lost_by_all
+    if not lost:
+        return ""
+    causes = Counter(record.cause for record in lost)
+    parts = [f"{count:,} {f'to the {cause}' if cause else _UNEXPLAINED}" for cause, count in causes.items()]
+    verb = "is" if len(lost) == 1 else "are"
+    text = f"{len(lost):,} of {counted(report.acked_count, 'record')} acknowledged by all {verb} lost"
+    return f"{text}: {'; '.join(parts)}"
+
+
+def lacking_rules(options: Options, again: Callable[[Options], Outcome]) -> tuple[str, ...]:
+    """Return each rule of a later release with which alone a broken run holds; `again` repeats a run."""
+    rules = options.settings.rules
+    missing = [name for name in SWITCHES if getattr(CURRENT, name) and not getattr(rules, name)]
+    return tuple(name for name in missing if _holds(options, name, again))
+
+
+def _holds(options: Options, name: str, again: Callable[[Options], Outcome]) -> bool:
+    """Return whether a run is not broken with one more switch on."""
+    on: dict[str, Any] = {name: True}
+    settings = options.settings
+    try:
+        changed = with_partition_settings(options, attrs.evolve(settings, rules=attrs.evolve(settings.rules, **on)))
+    except UsageError:
+        return False  # A rule that ZooKeeper mode never had.
+    return not again(changed).is_broken
+
+
+def lacking_line(release: str, name: str) -> str:
+    """Return one line: the rule that a release lacks, its KIP or KAFKA number, and the release that has it."""
+    switch = SWITCHES[name]
+    return f"Kafka {release} lacks {name} ({switch.source}, {switch.since}): {switch.without}; with it this seed holds"
+
+
+def shrink(outcome: Outcome, again: Callable[[tuple[Fault, ...]], Outcome], tries_max: int = TRIES_MAX) -> Outcome:
+    """Return the outcome of the smallest plan found that breaks the same invariants; `again` runs a plan.
+
+    Options and seed stay the same; each try is a whole run, at most `tries_max` of them.
+    """
+    assert outcome.is_broken, outcome.options.seed
+    codes = {finding.code for finding in outcome.findings}
+    best, part_count, tries = outcome, 2, 0
+    while len(best.plan) > 0 and tries < tries_max:
+        plan = best.plan
+        size = max(1, len(plan) // part_count)
+        for start in range(0, len(plan), size):
+            tries += 1
+            tried = again(plan[:start] + plan[start + size :])
+            if any(finding.code in codes for finding in tried.findings):
+                best, part_count = tried, max(2, part_count - 1)
+                break
+            if tries >= tries_max:
+                break
+        else:
+            if size == 1:
+                break
+            part_count = min(len(plan), 2 * part_count)
+    return best
