@@ -1,7 +1,7 @@
 """`python -m tests.kafka.record FOLDER`: keep what Kafka answers to random histories and log programs.
 
 What it decides: how many, of which seed. What is kept is Kafka's answers alone: the histories and programs are drawn
-again from the seed by whoever compares (`tests.replication.roles.kafka_answers`), without Java.
+again from the seed by whoever compares (`tests.replication.roles.test_kafka_answers`), without Java.
 
 Constraints: a history on which ours and Kafka's differ is refused, as nobody could replay it to its end.
 
@@ -23,7 +23,7 @@ from tests.golden.log.programs import run
 from tests.kafka.controllers import FAILS, draw, replayed
 from tests.kafka.jvm import KafkaJvm, KafkaThrewError
 from tests.kafka.programs import random_program
-from tests.replication.roles.kafka_answers import CONTROLLERS, HISTORY_COUNT, LOGS, PROGRAM_COUNT, SEED
+from tests.replication.roles.test_kafka_answers import CONTROLLERS, HISTORY_COUNT, LOGS, PROGRAM_COUNT, SEED
 
 
 def main(arguments: list[str]) -> int:

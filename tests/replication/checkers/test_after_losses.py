@@ -13,16 +13,11 @@ from broker.error_codes import ErrorCode
 from broker.ids import BrokerId, Offset
 from broker.units import DurationMs, TimeMs
 from log.batches.in_buffer import batches_in
-from replication.checkers import check_history
-from replication.checkers.elections import Ground, UncleanElection
-from replication.checkers.observed_log import Entry
-from replication.checkers.reference_log import ReferenceLog
 from replication.roles.leader import LeaderRole
 from replication.roles.states.write import WriteInput
 from replication.rules.produce import Fate
 from replication.simulation import Fault, FaultKind, NetworkOptions, Outcome, Simulation, quiet, run, swarm
 from replication.simulation.chart import heading, to_html
-from replication.simulation.history import ConsumedRecord, Write
 from replication.simulation.options import Options, with_partition_settings
 from replication.simulation.report import verdict_line
 
@@ -159,43 +154,3 @@ def test_a_member_that_cuts_what_is_committed_after_the_election_is_found() -> N
     simulation.cluster.at(95_000, lambda: log.cut(Offset(0), TimeMs(0)))
     simulation.run_until(97_000)
     assert "I16" in {finding.code for finding in simulation.findings}
-
-
-def cut_short(*values: int, keep: int) -> dict[int, ReferenceLog]:
-    """A reference log of `values` that an unclean election cut, and of one more value in the next epoch."""
-    made = ReferenceLog(0)
-    made.committed = [Entry(0, value) for value in values]
-    made.give_up(keep, TimeMs(40), UncleanElection(BrokerId(2), 1, Ground.SETTING))
-    made.committed += [Entry(1, 90), Entry(1, 91)]
-    return {0: made}
-
-
-def seen(offset: int, value: int, *, is_reset: bool = False) -> ConsumedRecord:
-    return ConsumedRecord(7, 0, Offset(offset), value, TimeMs(0), is_reset)
-
-
-def written(value: int, offset: int, sent: int, answered: int) -> Write:
-    made = Write(value, 0, -1, TimeMs(sent))
-    made.fate, made.answered_ms, made.offset = Fate.ACKED, TimeMs(answered), Offset(offset)
-    return made
-
-
-def codes(writes: list[Write], consumed: list[ConsumedRecord], references: dict[int, ReferenceLog]) -> set[str]:
-    found = check_history(writes, consumed, references, TimeMs(0), is_idempotent=False)
-    return {finding.code for finding in found}
-
-
-def test_readers_are_held_to_their_order_after_the_election_too() -> None:
-    references = cut_short(1, 2, 3, keep=1)
-    assert codes([], [seen(0, 1), seen(1, 90), seen(0, 1)], references) == {"H1"}
-    assert codes([], [seen(0, 1), seen(2, 91)], references) == {"H3"}
-    assert codes([], [seen(1, 90, is_reset=True), seen(2, 90)], references) == set(), "one place may be of old"
-    references[0].committed.append(Entry(1, 90))
-    assert codes([], [seen(1, 90, is_reset=True), seen(2, 91), seen(3, 90)], references) == {"H2"}
-
-
-def test_an_order_is_asked_of_what_was_kept_only() -> None:
-    references = cut_short(1, 2, 3, keep=1)
-    lost, late = written(3, 2, 0, 10), written(90, 1, 50, 60)
-    assert codes([lost, late], [], references) == set(), "offset 2 was removed, offset 1 written anew"
-    assert codes([late, written(91, 1, 70, 80)], [], references) == {"I22"}

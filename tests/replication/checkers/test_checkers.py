@@ -6,14 +6,14 @@ The last test holds the list of what was broken against the catalogue, so that n
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import attrs
 import pytest
 
 from broker.error_codes import ErrorCode
-from broker.ids import BrokerId, LeaderEpoch, Offset
+from broker.ids import BrokerEpoch, BrokerId, LeaderEpoch, Offset
 from broker.units import DurationMs, TimeMs
 from log.batches.build import BatchSpec, build_batch
 from log.record import Record
@@ -29,6 +29,7 @@ from replication.roles.messages import (
     BrokerRecord,
     BrokerRegistration,
     ConsumerFetchResponse,
+    Message,
     MetadataFetchResponse,
     NodeId,
     PartitionRecord,
@@ -52,14 +53,20 @@ STRIKE_MS: Final = 5_000
 Action = Callable[[Cluster], None]
 
 
-def broken_by(action: Action) -> set[str]:
-    """The codes of what is found when `action` is done to a healthy cluster after 5 s."""
+def healthy() -> tuple[Cluster, StepChecker]:
+    """A healthy cluster after 5 s, and its checker."""
     cluster = Cluster(OPTIONS, Trace())
     checker = StepChecker(OPTIONS.settings)
     cluster.watches.insert(0, checker.after)
     cluster.begin()
     cluster.run_until(TimeMs(STRIKE_MS))
     assert checker.findings == []
+    return cluster, checker
+
+
+def broken_by(action: Action) -> set[str]:
+    """The codes of what is found when `action` is done to a healthy cluster."""
+    cluster, checker = healthy()
     cluster.at(STRIKE_MS, lambda: action(cluster))
     try:
         cluster.run_until(TimeMs(STRIKE_MS + 2_000))
@@ -190,48 +197,32 @@ def test_a_break_behind_the_models_back_is_found(code: str, action: Action) -> N
     assert code in broken_by(action)
 
 
-def after(message: object, node: NodeId, *sent: object) -> set[str]:
-    """What is found when a healthy cluster's node is said to have handled a message and sent others."""
-    cluster = Cluster(OPTIONS, Trace())
-    checker = StepChecker(OPTIONS.settings)
-    cluster.watches.insert(0, checker.after)
-    cluster.begin()
-    cluster.run_until(TimeMs(STRIKE_MS))
-    out: Any = Outbox()
+def told(records: bytes) -> ConsumerFetchResponse:
+    return ConsumerFetchResponse(0, 1, ErrorCode.NONE, records, Offset(0), Offset(0))
+
+
+STRANGE: Final = BrokerRecord(BrokerId(0), BrokerStatus(epoch=99))  # type: ignore[arg-type] # A NewType over int.
+
+
+@pytest.mark.parametrize(
+    ("code", "message", "sent"),
+    [
+        ("I19", SessionsDue(), (ProduceResponse(0, 1, -1, ErrorCode.NONE, Offset(10_000), appended=True),)),
+        ("I18", SessionsDue(), (told(forged(1, 10_000, 0)),)),
+        ("I17", SessionsDue(), (told(forged(999_999, 0, 0)),)),
+        ("I23", MetadataFetchResponse(1, 0, (STRANGE,)), ()),
+    ],
+)
+def test_a_message_of_a_broker_that_cannot_be_is_found(code: str, message: Message, sent: tuple[Message, ...]) -> None:
+    cluster, checker = healthy()
+    out = Outbox()
     out.sent.extend((Address(CONTROLLER), each) for each in sent)
-    checker.after(cluster, node, message, out)  # type: ignore[arg-type] # Forged on purpose.
-    return {finding.code for finding in checker.findings}
-
-
-BROKER: Final = NodeId(0)
-
-
-def test_an_answer_before_the_commit_is_found() -> None:
-    told = ProduceResponse(0, 1, -1, ErrorCode.NONE, Offset(10_000), appended=True)
-    assert after(SessionsDue(), BROKER, told) == {"I19"}
-
-
-def test_showing_what_is_not_committed_is_found() -> None:
-    told = ConsumerFetchResponse(0, 1, ErrorCode.NONE, forged(1, 10_000, 0), Offset(0), Offset(0))
-    assert after(SessionsDue(), BROKER, told) == {"I18"}
-
-
-def test_showing_something_else_is_found() -> None:
-    told = ConsumerFetchResponse(0, 1, ErrorCode.NONE, forged(999_999, 0, 0), Offset(0), Offset(0))
-    assert after(SessionsDue(), BROKER, told) == {"I17"}
-
-
-def test_metadata_that_the_controller_did_not_write_is_found() -> None:
-    record = BrokerRecord(BrokerId(0), BrokerStatus(epoch=99))  # type: ignore[arg-type] # A NewType over int.
-    assert after(MetadataFetchResponse(1, 0, (record,)), BROKER) == {"I23"}
+    checker.after(cluster, NodeId(0), message, out)
+    assert {finding.code for finding in checker.findings} == {code}
 
 
 def test_a_change_for_a_deposed_leader_is_found() -> None:
-    cluster = Cluster(OPTIONS, Trace())
-    checker = StepChecker(OPTIONS.settings)
-    cluster.watches.insert(0, checker.after)
-    cluster.begin()
-    cluster.run_until(TimeMs(STRIKE_MS))
+    cluster, checker = healthy()
     part = leader(cluster)
     request = AlterPartitionRequest(
         leader=BrokerId(0),
@@ -245,13 +236,9 @@ def test_a_change_for_a_deposed_leader_is_found() -> None:
 
 
 def test_a_broker_that_stopped_uncleanly_and_is_still_counted_is_found() -> None:
-    cluster = Cluster(OPTIONS, Trace())
-    checker = StepChecker(OPTIONS.settings)
-    cluster.watches.insert(0, checker.after)
-    cluster.begin()
-    cluster.run_until(TimeMs(STRIKE_MS))
-    epoch = len(cluster.controller.log)
-    cluster.controller._write(BrokerRecord(BrokerId(1), BrokerStatus(epoch=epoch)))  # type: ignore[arg-type] # As above.
+    cluster, checker = healthy()
+    epoch = BrokerEpoch(len(cluster.controller.log))
+    cluster.controller._write(BrokerRecord(BrokerId(1), BrokerStatus(epoch=epoch)))
     checker.after(cluster, CONTROLLER, BrokerRegistration(BrokerId(1), "new", StopProof()), Outbox())
     assert {finding.code for finding in checker.findings} == {"I25"}
 
@@ -264,17 +251,6 @@ def test_an_isr_that_grows_by_itself_is_found() -> None:
         written(isr=(*shrunk, BrokerId(2)))(cluster)
 
     assert "I26" in broken_by(action)
-
-
-def test_a_high_watermark_that_rises_under_min_isr_is_found() -> None:
-    options = with_partition_settings(OPTIONS, attrs.evolve(OPTIONS.settings, rules=without(CURRENT, "strict_min_isr")))
-    options = attrs.evolve(options, duration_ms=DurationMs(40_000), acks=(1,))
-    plan = (
-        Fault(TimeMs(4_000), FaultKind.KILL, 1, DurationMs(30_000)),
-        Fault(TimeMs(4_000), FaultKind.KILL, 2, DurationMs(30_000)),
-    )
-    assert {finding.code for finding in run(options, plan, expected=OPTIONS.settings).findings} >= {"I15"}
-    assert run(attrs.evolve(options, role_settings=OPTIONS.role_settings), plan).is_clean
 
 
 def write(value: int, *, sent: int = 0, answered: int = 0, offset: int = -1, fate: Fate = Fate.ACKED) -> Write:
@@ -294,38 +270,69 @@ def reference(*entries: Entry) -> dict[int, ReferenceLog]:
     return {0: made}
 
 
-def codes(writes: list[Write], consumed_records: list[ConsumedRecord], references: dict[int, ReferenceLog]) -> set[str]:
-    found = check_history(writes, consumed_records, references, TimeMs(0), is_idempotent=True)
+def codes(
+    references: dict[int, ReferenceLog], consumed: Sequence[ConsumedRecord] = (), writes: Sequence[Write] = ()
+) -> set[str]:
+    found = check_history(list(writes), list(consumed), references, TimeMs(0), is_idempotent=True)
     return {finding.code for finding in found}
 
 
-def test_a_failed_write_that_is_there_is_found() -> None:
-    assert codes([write(5, fate=Fate.FAILED)], [], reference(Entry(0, 5))) == {"I20"}
-    assert codes([write(5, fate=Fate.UNKNOWN)], [], reference(Entry(0, 5))) == set()
+EARLY: Final = write(1, sent=0, answered=10, offset=5)
 
 
-def test_a_doubled_sequence_is_found() -> None:
-    assert codes([], [], reference(Entry(0, 1, 9, 0), Entry(0, 2, 9, 0))) == {"I21"}
-    assert codes([], [], reference(Entry(0, 1, 9, 0), Entry(0, 2, 9, 1))) == set()
+@pytest.mark.parametrize(
+    ("found", "entries", "consumed", "writes"),
+    [
+        ({"I20"}, (Entry(0, 5),), (), (write(5, fate=Fate.FAILED),)),
+        (set(), (Entry(0, 5),), (), (write(5, fate=Fate.UNKNOWN),)),
+        ({"I21"}, (Entry(0, 1, 9, 0), Entry(0, 2, 9, 0)), (), ()),
+        (set(), (Entry(0, 1, 9, 0), Entry(0, 2, 9, 1)), (), ()),
+        ({"I22"}, (), (), (EARLY, write(2, sent=11, answered=20, offset=4))),
+        (set(), (), (), (EARLY, write(2, sent=9, answered=20, offset=4))),
+        ({"H1"}, (), (seen(0, 1), seen(1, 2), seen(0, 1)), ()),
+        ({"H3"}, (), (seen(0, 1), seen(2, 2)), ()),
+        ({"H2"}, (), (seen(0, 1), seen(1, 1)), ()),
+        (set(), (), (seen(0, 1), seen(5, 2, is_reset=True), seen(6, 3)), ()),
+    ],
+)
+def test_a_history_that_cannot_be_is_found(
+    found: set[str], entries: tuple[Entry, ...], consumed: tuple[ConsumedRecord, ...], writes: tuple[Write, ...]
+) -> None:
+    assert codes(reference(*entries), consumed, writes) == found
 
 
-def test_a_write_behind_one_that_was_answered_before_is_found() -> None:
-    early = write(1, sent=0, answered=10, offset=5)
-    assert codes([early, write(2, sent=11, answered=20, offset=4)], [], reference()) == {"I22"}
-    assert codes([early, write(2, sent=9, answered=20, offset=4)], [], reference()) == set()
+def cut_short(*later: Entry) -> dict[int, ReferenceLog]:
+    """A reference log of the values 1 to 3, which an unclean election cut to one; then come 90, 91 and `later`."""
+    made = reference(Entry(0, 1), Entry(0, 2), Entry(0, 3))
+    made[0].give_up(1, TimeMs(40), UncleanElection(BrokerId(2), 1, Ground.SETTING))
+    made[0].committed += [Entry(1, 90), Entry(1, 91), *later]
+    return made
 
 
-def test_reads_that_go_back_skip_or_double_are_found() -> None:
-    assert codes([], [seen(0, 1), seen(1, 2), seen(0, 1)], reference()) == {"H1"}
-    assert codes([], [seen(0, 1), seen(2, 2)], reference()) == {"H3"}
-    assert codes([], [seen(0, 1), seen(1, 1)], reference()) == {"H2"}
-    assert codes([], [seen(0, 1), seen(5, 2, is_reset=True), seen(6, 3)], reference()) == set()
+NEW: Final = write(90, sent=50, answered=60, offset=1)
+
+
+@pytest.mark.parametrize(
+    ("found", "later", "consumed", "writes"),
+    [
+        ({"H1"}, (), (seen(0, 1), seen(1, 90), seen(0, 1)), ()),
+        ({"H3"}, (), (seen(0, 1), seen(2, 91)), ()),
+        (set(), (), (seen(1, 90, is_reset=True), seen(2, 90)), ()),  # One place may be of old.
+        ({"H2"}, (Entry(1, 90),), (seen(1, 90, is_reset=True), seen(2, 91), seen(3, 90)), ()),
+        (set(), (), (), (write(3, answered=10, offset=2), NEW)),  # Offset 2 was removed, offset 1 written anew.
+        ({"I22"}, (), (), (NEW, write(91, sent=70, answered=80, offset=1))),
+    ],
+)
+def test_clients_are_held_to_their_order_after_an_unclean_election_too(
+    found: set[str], later: tuple[Entry, ...], consumed: tuple[ConsumedRecord, ...], writes: tuple[Write, ...]
+) -> None:
+    assert codes(cut_short(*later), consumed, writes) == found
 
 
 ELECTION: Final = "unclean election of broker 2 at 40 ms (epoch 3), allowed by unclean.leader.election.enable=true"
 
 
-def test_what_a_forbidden_election_loses_has_no_excuse() -> None:
+def test_what_a_forbidden_election_loses_is_lost_for_no_reason() -> None:
     references = reference(Entry(0, 1))
     references[0].give_up(0, TimeMs(40), UncleanElection(BrokerId(2), 3, Ground.NONE))
     report = account([write(1, offset=0)], references)
@@ -396,28 +403,11 @@ def test_a_record_that_only_others_have_than_the_leader_is_found_in_a_whole_run(
     assert {record.is_anywhere for record in outcome.durability.lost_for_no_reason} == {True}
 
 
-SEEN_ELSEWHERE: Final = {
-    "I9",
-    "I10",
-    "I15",
-    "I17",
-    "I18",
-    "I19",
-    "I20",
-    "I21",
-    "I22",
-    "I23",
-    "I24",
-    "I25",
-    "I26",
-    "I28",
-    "I29",
-    "I30",
-}
+SEEN_ELSEWHERE: Final = {f"I{number}" for number in (9, 10, 15, *range(17, 27), 28, 29, 30)}
 OF_LIVENESS: Final = {f"L{number}" for number in range(10, 17)}
 """Seen in `test_broken_models`."""
 OF_RETENTION: Final = {f"K{number}" for number in range(1, 9)}
-"""Seen in `test_kept_checkers`."""
+"""Seen in `test_retention`."""
 
 
 def test_every_invariant_of_the_catalogue_is_broken_here_or_in_a_test_beside() -> None:

@@ -43,14 +43,13 @@ def elected(before: PartitionState, leader: BrokerId) -> PartitionState:
     )
 
 
-def judged(
+def found(
     settings: PartitionSettings,
     before: PartitionState,
     leader: BrokerId,
     occasion: Occasion = NOTHING,
     *,
     alive: tuple[BrokerId, ...] = (),
-    led: PartitionState = LED,
     order: PartitionState | None = None,
 ) -> tuple[set[str], list[Ground]]:
     """The codes of what is found as `leader` is elected after `before`, and the grounds of the unclean elections."""
@@ -59,7 +58,7 @@ def judged(
         BrokerRecord(each, BrokerStatus(epoch=each, fenced=each not in alive))  # type: ignore[arg-type] # A NewType.
         for each in before.replicas
     )
-    log: list[MetadataRecord] = [*brokers, PartitionRecord(0, led), PartitionRecord(0, before)]
+    log: list[MetadataRecord] = [*brokers, PartitionRecord(0, LED), PartitionRecord(0, before)]
     assert list(reader.read_on(log, Occasion())) == []
     if order is not None:
         reader.note_order(0, order)
@@ -69,64 +68,63 @@ def judged(
 
 
 FORBIDDEN: Final = ({"I28"}, [Ground.NONE])
+OLD: Final = attrs.evolve(KRAFT, rules=rules_of("3.5"))
+LAST_KNOWN: Final[tuple[set[str], list[Ground]]] = (set(), [Ground.LAST_KNOWN])
+ORDERED: Final[tuple[set[str], list[Ground]]] = (set(), [Ground.ORDER])
+LED_ON: Final = attrs.evolve(LED, partition_epoch=1)
 
 
-@pytest.mark.parametrize("settings", [KRAFT, attrs.evolve(KRAFT, rules=rules_of("3.5"))])
-def test_nobody_from_outside_is_elected_with_unclean_election_off(settings: PartitionSettings) -> None:
-    assert judged(settings, attrs.evolve(LEADERLESS, last_known=()), ONE) == FORBIDDEN
+def noted(*brokers: BrokerId) -> PartitionState:
+    """A partition without a leader and these as the last known ones."""
+    return attrs.evolve(LEADERLESS, last_known=brokers)
 
 
-def test_with_unclean_election_on_anybody_is_elected() -> None:
-    assert judged(UNCLEAN, LEADERLESS, ONE) == (set(), [Ground.SETTING])
-
-
-def test_even_so_a_member_that_could_lead_comes_first() -> None:
-    assert judged(UNCLEAN, ELIGIBLE, ONE, alive=(ONE,)) == (set(), [Ground.SETTING])
-    assert judged(UNCLEAN, ELIGIBLE, ONE, alive=(ONE, TWO)) == ({"I28"}, [Ground.SETTING])
-
-
-def test_the_last_known_leader_is_elected_when_isr_and_elr_are_empty() -> None:
-    assert judged(KRAFT, LEADERLESS, ZERO) == (set(), [Ground.LAST_KNOWN])
-
-
-def test_the_last_known_leader_waits_for_the_eligible() -> None:
-    assert judged(KRAFT, ELIGIBLE, ZERO) == FORBIDDEN
-
-
-def test_an_eligible_replica_that_has_just_stopped_uncleanly_is_not_waited_for() -> None:
-    assert judged(KRAFT, ELIGIBLE, ZERO, Occasion(registers=TWO, is_unclean=True)) == (set(), [Ground.LAST_KNOWN])
-    assert judged(KRAFT, ELIGIBLE, ZERO, Occasion(registers=TWO, is_unclean=False)) == FORBIDDEN
-    assert judged(KRAFT, ELIGIBLE, ZERO, Occasion(registers=ONE, is_unclean=True)) == FORBIDDEN
-
-
-def test_who_is_noted_as_last_known_must_have_led_last() -> None:
-    assert judged(KRAFT, attrs.evolve(LEADERLESS, last_known=(ONE,)), ONE) == FORBIDDEN
-    assert judged(KRAFT, attrs.evolve(LEADERLESS, last_known=(ZERO, ONE)), ZERO) == FORBIDDEN
-
-
-@pytest.mark.parametrize("rules", [rules_of("3.5"), rules_of("3.9"), without(CURRENT, "elr")])
-def test_without_elr_there_is_no_last_known_leader(rules: object) -> None:
-    assert judged(attrs.evolve(KRAFT, rules=rules), LEADERLESS, ZERO) == FORBIDDEN
-
-
-def test_an_operators_order_allows_one_partition_without_a_leader() -> None:
-    assert judged(KRAFT, LEADERLESS, ONE, Occasion(ordered=0)) == (set(), [Ground.ORDER])
-    assert judged(KRAFT, LEADERLESS, ONE, Occasion(ordered=1)) == FORBIDDEN
-    led_on = attrs.evolve(LED, partition_epoch=1)
-    assert judged(KRAFT, led_on, ONE, Occasion(ordered=0)) == FORBIDDEN
+@pytest.mark.parametrize(
+    ("settings", "before", "leader", "occasion", "alive", "verdict"),
+    [
+        # Nobody from outside with unclean election off, anybody with it on; a member that could lead comes first.
+        (KRAFT, noted(), ONE, NOTHING, (), FORBIDDEN),
+        (OLD, noted(), ONE, NOTHING, (), FORBIDDEN),
+        (UNCLEAN, LEADERLESS, ONE, NOTHING, (), (set(), [Ground.SETTING])),
+        (UNCLEAN, ELIGIBLE, ONE, NOTHING, (ONE,), (set(), [Ground.SETTING])),
+        (UNCLEAN, ELIGIBLE, ONE, NOTHING, (ONE, TWO), ({"I28"}, [Ground.SETTING])),
+        # The last known leader when ISR and ELR are empty; who is noted as such must have led last.
+        (KRAFT, LEADERLESS, ZERO, NOTHING, (), LAST_KNOWN),
+        (KRAFT, ELIGIBLE, ZERO, NOTHING, (), FORBIDDEN),
+        (KRAFT, noted(ONE), ONE, NOTHING, (), FORBIDDEN),
+        (KRAFT, noted(ZERO, ONE), ZERO, NOTHING, (), FORBIDDEN),
+        # An eligible replica that has just stopped uncleanly is not waited for.
+        (KRAFT, ELIGIBLE, ZERO, Occasion(registers=TWO, is_unclean=True), (), LAST_KNOWN),
+        (KRAFT, ELIGIBLE, ZERO, Occasion(registers=TWO, is_unclean=False), (), FORBIDDEN),
+        (KRAFT, ELIGIBLE, ZERO, Occasion(registers=ONE, is_unclean=True), (), FORBIDDEN),
+        # Without ELR there is no last known leader.
+        (OLD, LEADERLESS, ZERO, NOTHING, (), FORBIDDEN),
+        (attrs.evolve(KRAFT, rules=rules_of("3.9")), LEADERLESS, ZERO, NOTHING, (), FORBIDDEN),
+        (attrs.evolve(KRAFT, rules=without(CURRENT, "elr")), LEADERLESS, ZERO, NOTHING, (), FORBIDDEN),
+        # An operator's order allows one partition without a leader.
+        (KRAFT, LEADERLESS, ONE, Occasion(ordered=0), (), ORDERED),
+        (KRAFT, LEADERLESS, ONE, Occasion(ordered=1), (), FORBIDDEN),
+        (KRAFT, LED_ON, ONE, Occasion(ordered=0), (), FORBIDDEN),
+        # As a reassignment ends, the replica that its leader asks to add leads from the same record on.
+        (KRAFT, LED_ON, ONE, Occasion(proposed=(ZERO, ONE)), (), (set(), [])),
+    ],
+)
+def test_an_election_is_allowed_or_forbidden(
+    settings: PartitionSettings,
+    before: PartitionState,
+    leader: BrokerId,
+    occasion: Occasion,
+    alive: tuple[BrokerId, ...],
+    verdict: tuple[set[str], list[Ground]],
+) -> None:
+    assert found(settings, before, leader, occasion, alive=alive) == verdict
 
 
 def test_a_zookeeper_controller_writes_what_it_was_ordered() -> None:
-    settings, occasion = attrs.evolve(KRAFT, rules=rules_of("3.5")), Occasion(by_zookeeper=True)
-    ordered = elected(LEADERLESS, ONE)
-    assert judged(settings, LEADERLESS, ONE, occasion, order=ordered) == (set(), [Ground.ORDER])
-    assert judged(settings, LEADERLESS, TWO, occasion, order=ordered) == FORBIDDEN
-    assert judged(settings, LEADERLESS, ONE, occasion) == FORBIDDEN
-
-
-def test_who_joins_by_its_leaders_word_and_leads_at_once_is_no_outsider() -> None:
-    """As a reassignment ends, the replica that its leader asks to add leads from the same record on."""
-    assert judged(KRAFT, attrs.evolve(LED, partition_epoch=1), ONE, Occasion(proposed=(ZERO, ONE))) == (set(), [])
+    occasion, ordered = Occasion(by_zookeeper=True), elected(LEADERLESS, ONE)
+    assert found(OLD, LEADERLESS, ONE, occasion, order=ordered) == ORDERED
+    assert found(OLD, LEADERLESS, TWO, occasion, order=ordered) == FORBIDDEN
+    assert found(OLD, LEADERLESS, ONE, occasion) == FORBIDDEN
 
 
 OUTSIDER: Final = (

@@ -48,6 +48,16 @@ def test_a_search_cut_short_is_no_success(capsys: pytest.CaptureFixture[str]) ->
     assert out.startswith("Not broken in ")
 
 
+def test_a_quorum_of_ids_alone_is_broken_and_holds_within_small_bounds(capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, _ = explored(capsys, "--model", "quorum", "--ids-alone", "--quiet")
+    lines = out.splitlines()
+    assert (status, lines[0].startswith("Broken after 5 steps, ")) == (1, True)
+    assert lines[4] == "  4. 2 loses its disk and comes back empty"
+    assert lines[-2] == "voters [0, 1] lead in the same epoch"
+    status, out, _ = explored(capsys, "--model", "quorum", "--records", "0", "--epochs", "1", "--quiet")
+    assert (status, out.startswith("Holds in all ")) == (0, True)
+
+
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
@@ -61,6 +71,10 @@ def test_a_search_cut_short_is_no_success(capsys: pytest.CaptureFixture[str]) ->
         (
             ("--model", "elr", "--rules", "2.7"),
             "explore: the model 'elr' cuts logs on fetching, as Kafka does since 2.8; these rules do not",
+        ),
+        (
+            ("--model", "quorum", "--without", "elr"),
+            "explore: the model 'quorum' has no rules to leave out; --ids-alone is what it was before KIP-853",
         ),
         (("--replicas", "9"), "explore: replicas is 9; allowed are 2 to 5"),
     ],

@@ -15,7 +15,7 @@ from broker.clock import ManualClock
 from broker.error_codes import ErrorCode
 from broker.errors import UsageError
 from broker.ids import NO_LEADER, BrokerEpoch, BrokerId, LeaderEpoch, Offset
-from broker.machines import FORMS, drawn, step, to_text, word
+from broker.machines import FORMS, drawn, step, word
 from broker.registration import BrokerState
 from broker.units import MINUTE_MS, DurationMs, TimeMs
 from replication.cli.simulate import simulate
@@ -402,16 +402,6 @@ def test_an_answer_to_another_question_about_the_metadata_is_not_taken(number: i
 
 
 # Drawings.
-
-
-@pytest.mark.parametrize("machine", MACHINES, ids=lambda machine: machine.name)
-def test_every_drawing_holds_every_state_and_every_step(machine: Machine) -> None:
-    assert machine.text("text") == to_text(machine.table)
-    assert len(machine.text("text").splitlines()) == len(machine.table)
-    dot = machine.text("dot")
-    assert dot.count("->") == len({(before, after) for (before, _), after in machine.table.items()})
-    for member in (*machine.states, *machine.inputs):
-        assert member.name in machine.text("mermaid") or word(member) in machine.text("mermaid"), member
 
 
 @pytest.mark.parametrize("form", FORMS)

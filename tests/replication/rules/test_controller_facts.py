@@ -1,6 +1,6 @@
 """The decisions of a controller against facts kept in tables: reassignments, ELR, registrations, AlterPartition.
 
-The rules of former releases are drawn here, too; Kafka's own answers (`roles.kafka_answers`) are of the newest.
+The rules of former releases are drawn here, too; Kafka's own answers (`roles.test_kafka_answers`) are of the newest.
 
 Source: Kafka's PartitionReassignmentReplicas and -Revert, PartitionChangeBuilder, ReplicationControlManager
 (validateAlterPartitionData), LogManager (isStrayKraftReplica); java.util.HashSet.
