@@ -26,7 +26,6 @@ from replication.roles.follower import FollowerRole
 from replication.roles.leader import LeaderRole
 from replication.roles.messages import (
     CONTROLLER,
-    PARTITION_MESSAGES,
     AlterPartition,
     AlterPartitionReassignments,
     AlterPartitionResponse,
@@ -40,6 +39,7 @@ from replication.roles.messages import (
     MetadataFetchResponse,
     NodeId,
     ProduceResponse,
+    ReplicaMessage,
 )
 from replication.roles.outbox import Outbox
 from replication.roles.replica_log import ReplicaLog
@@ -80,8 +80,8 @@ class StepChecker:
         """Check what `node` can have changed by handling `message`; `out` holds the messages that it sent."""
         if node < CONTROLLER:
             machine = cluster.nodes[BrokerId(node)]
-            if type(message) in PARTITION_MESSAGES:
-                partition: int = message.partition  # type: ignore[union-attr] # That is what the set says.
+            if isinstance(message, ReplicaMessage):
+                partition = message.partition
                 if partition in machine.logs:
                     self._look(cluster, machine, partition)
             else:

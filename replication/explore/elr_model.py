@@ -8,6 +8,7 @@ Source: KIP-966; Vanlightly/kafka-tlaplus, kip-966, 823615e8, 2025-01, for the p
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Final, NamedTuple
 
 import attrs
@@ -15,6 +16,7 @@ import attrs
 from broker.errors import UsageError
 from broker.ids import BrokerEpoch, BrokerId
 from replication.explore.elr_steps import PRESENT, ControllerState, Disk, ElrSteps
+from replication.explore.search import check_bounds
 from replication.explore.tiny_log import Interned, Record, shown
 from replication.rules.election import ElectionPolicy, elect
 from replication.rules.partition import BrokerStatus, LeaderState, PartitionState
@@ -50,16 +52,7 @@ class ElrScope:
     shrinks: int = 1
 
     def __attrs_post_init__(self) -> None:
-        for name, least, most in (
-            ("shrinks", 0, 4),
-            ("records", 1, 4),
-            ("fences", 0, 6),
-            ("losses", 0, 6),
-            ("restarts", 0, 6),
-        ):
-            value = getattr(self, name)
-            if not least <= value <= most:
-                raise UsageError(f"{name} is {value}; allowed are {least} to {most}")
+        check_bounds(self, shrinks=(0, 4), records=(1, 4), fences=(0, 6), losses=(0, 6), restarts=(0, 6))
 
 
 class Ledger(NamedTuple):
@@ -105,13 +98,13 @@ class ElrModel:
         self._leaders: Interned[LeaderState | None] = Interned(_LEADER_BITS)
         self._controllers: Interned[ControllerState] = Interned(_CONTROLLER_BITS)
         self._ledgers: Interned[Ledger] = Interned(_LEDGER_BITS)
-        self._events: dict[int, list[BrokerEvent]] = {}
-        self._news: dict[tuple[int, int, int], int] = {}
-        self._raised: dict[tuple[int, int, int], int] = {}
-        self._fetched: dict[tuple[int, int, int, int, int], tuple[int, int] | None] = {}
-        self._asked: dict[tuple[int, int, int, int], tuple[str, int, int] | None] = {}
-        self._delivered: dict[tuple[int, int], tuple[int, int]] = {}
-        self._complete: dict[tuple[int, int], bool] = {}
+        self._events = cache(self._find_events)
+        self._heard = cache(self._find_heard)
+        self._arrived = cache(self._find_arrived)
+        self._raised = cache(self._find_raised)
+        self._fetched = cache(self._find_fetched)
+        self._asked = cache(self._find_asked)
+        self._is_complete = cache(self._find_complete)
 
     def initial(self) -> int:
         """Return the state of empty logs, with broker 0 leading and every replica in sync."""
@@ -150,18 +143,18 @@ class ElrModel:
         leader = self._leaders.values[state >> _LEADER_SHIFT & _LEADER_MASK]
         if leader is None:
             return None
-        key = (state >> _DISK_BITS * leader.broker & _DISK_MASK, state >> _LEDGER_SHIFT)
-        complete = self._complete.get(key)
-        if complete is None:
-            disk, committed = self._disks.values[key[0]], self._ledgers.values[key[1]].committed
-            complete = self._complete[key] = disk.log[: len(committed)] == committed
-        if complete:
+        disk, ledger = state >> _DISK_BITS * leader.broker & _DISK_MASK, state >> _LEDGER_SHIFT
+        if self._is_complete(disk, ledger):
             return None
-        held, committed = self._disks.values[key[0]].log, self._ledgers.values[key[1]].committed
+        held, committed = self._disks.values[disk].log, self._ledgers.values[ledger].committed
         return (
             f"LeaderCompleteness: {leader.broker} leads epoch {leader.leader_epoch} with [{shown(held)}], "
             f"but [{shown(committed)}] was committed"
         )
+
+    def _find_complete(self, disk: int, ledger: int) -> bool:
+        committed = self._ledgers.values[ledger].committed
+        return self._disks.values[disk].log[: len(committed)] == committed
 
     def state_text(self, state: int) -> str:
         """Return a state on one line."""
@@ -184,10 +177,7 @@ class ElrModel:
 
     def _broker_steps(self, disks: list[int], leader: int, controller: int, ledger: int) -> Iterator[tuple[str, int]]:
         """Yield the events of brokers: fenced, back, or restarted."""
-        events = self._events.get(controller)
-        if events is None:
-            events = self._events[controller] = list(self._worked_out(self._controllers.values[controller]))
-        for event in events:
+        for event in self._events(controller):
             for words, disk in self._left_on_disk(event, disks[event.broker]):
                 after = [*disks[: event.broker], disk, *disks[event.broker + 1 :]]
                 heard = leader
@@ -196,7 +186,10 @@ class ElrModel:
                     heard = self._heard(event.controller, leader, after[chosen])
                 yield words, self._packed(after, heard, event.controller, ledger)
 
-    def _worked_out(self, controller: ControllerState) -> Iterator[BrokerEvent]:
+    def _find_events(self, number: int) -> list[BrokerEvent]:
+        return list(self._events_of(self._controllers.values[number]))
+
+    def _events_of(self, controller: ControllerState) -> Iterator[BrokerEvent]:
         for broker, status in enumerate(controller.statuses):
             if not status.fenced:
                 if controller.fences_left:
@@ -224,24 +217,16 @@ class ElrModel:
             for kept in kept_counts
         ]
 
-    def _heard(self, controller: int, leader: int, disk: int) -> int:
+    def _find_heard(self, controller: int, leader: int, disk: int) -> int:
         """Return the number of the leader's state once the leader has the controller's metadata."""
-        key = (controller, leader, disk)
-        known = self._news.get(key)
-        if known is None:
-            decided = self._controllers.values[controller]
-            decided.partition.check_invariants()
-            state = self._steps.leader_state(decided, self._leaders.values[leader], self._disks.values[disk])
-            known = self._news[key] = self._leaders.number(state)
-        return known
+        decided = self._controllers.values[controller]
+        decided.partition.check_invariants()
+        state = self._steps.leader_state(decided, self._leaders.values[leader], self._disks.values[disk])
+        return self._leaders.number(state)
 
-    def _arrived(self, controller: int, leader: int) -> tuple[int, int]:
-        known = self._delivered.get((controller, leader))
-        if known is None:
-            after, state = self._steps.delivered(self._controllers.values[controller], self._leaders.values[leader])
-            known = (self._controllers.number(after), self._leaders.number(state))
-            self._delivered[controller, leader] = known
-        return known
+    def _find_arrived(self, controller: int, leader: int) -> tuple[int, int]:
+        after, state = self._steps.delivered(self._controllers.values[controller], self._leaders.values[leader])
+        return self._controllers.number(after), self._leaders.number(state)
 
     def _leader_steps(self, disks: list[int], leader: int, controller: int, ledger: int) -> Iterator[tuple[str, int]]:
         """Yield the leader's own steps, and its steps with followers."""
@@ -258,7 +243,7 @@ class ElrModel:
             longer = self._disks.number(Disk((*disk.log, record), disk.high_watermark))
             after = self._ledgers.number(Ledger(books.committed, books.next_record + 1))
             yield f"{own} appends m{record.number}", self._with(disks, own, longer, leader, controller, after)
-        raised = self._raised_disk(leader, number, controller)
+        raised = self._raised(leader, number, controller)
         if raised != number:
             committed = max(books.committed, disk.log[: self._disks.values[raised].high_watermark], key=len)
             after = self._ledgers.number(Ledger(committed, books.next_record))
@@ -268,55 +253,46 @@ class ElrModel:
             if broker == own:
                 continue
             if not decided.statuses[broker].fenced:
-                fetched = self._fetch(leader, number, broker, disks[broker], controller)
+                epoch = decided.statuses[broker].epoch
+                fetched = self._fetched(leader, number, broker, disks[broker], epoch)
                 if fetched is not None:
                     yield f"{broker} fetches", self._with(disks, broker, fetched[1], fetched[0], controller, ledger)
-            asked = self._ask(leader, number, broker, controller)
+            asked = self._asked(leader, number, broker, controller)
             if asked is not None:
                 words, after, heard = asked
                 yield words, self._packed(disks, heard, after, ledger)
 
-    def _raised_disk(self, leader: int, disk: int, controller: int) -> int:
-        key = (leader, disk, controller)
-        known = self._raised.get(key)
-        if known is None:
-            held, state = self._disks.values[disk], self._leaders.values[leader]
-            assert state is not None
-            raised = self._steps.high_watermark(state, held, self._controllers.values[controller])
-            known = self._raised[key] = self._disks.number(Disk(held.log, raised))
-        return known
+    def _find_raised(self, leader: int, disk: int, controller: int) -> int:
+        held, state = self._disks.values[disk], self._leaders.values[leader]
+        assert state is not None
+        raised = self._steps.high_watermark(state, held, self._controllers.values[controller])
+        return self._disks.number(Disk(held.log, raised))
 
-    def _fetch(self, leader: int, source: int, broker: int, disk: int, controller: int) -> tuple[int, int] | None:
-        status = self._controllers.values[controller].statuses[broker]
-        key = (leader, source, broker, disk, status.epoch)
-        if key not in self._fetched:
-            state, disks = self._leaders.values[leader], self._disks.values
-            assert state is not None
-            found = self._steps.fetched(state, disks[source], broker, disks[disk], status)
-            numbers = None if found is None else (self._leaders.number(found[0]), self._disks.number(found[1]))
-            self._fetched[key] = numbers
-        return self._fetched[key]
+    def _find_fetched(
+        self, leader: int, source: int, broker: int, disk: int, epoch: BrokerEpoch
+    ) -> tuple[int, int] | None:
+        state, disks = self._leaders.values[leader], self._disks.values
+        assert state is not None
+        found = self._steps.fetched(state, disks[source], broker, disks[disk], BrokerStatus(epoch=epoch))
+        return None if found is None else (self._leaders.number(found[0]), self._disks.number(found[1]))
 
-    def _ask(self, leader: int, disk: int, broker: int, controller: int) -> tuple[str, int, int] | None:
+    def _find_asked(self, leader: int, disk: int, broker: int, controller: int) -> tuple[str, int, int] | None:
         """Return the leader's step that removes a follower from the ISR, or asks to add the follower."""
-        key = (leader, disk, broker, controller)
-        if key not in self._asked:
-            state, decided = self._leaders.values[leader], self._controllers.values[controller]
-            assert state is not None
-            held = self._disks.values[disk]
-            found = None
-            if broker in state.isr:
-                words = f"{state.broker} drops {broker} from the ISR"
-                if decided.shrinks_left:
-                    found = self._steps.shrunk(decided, state, held, broker)
-            elif decided.in_flight is None:
-                words = f"{state.broker} asks for {broker} to be added to the ISR"
-                found = self._steps.proposed(decided, state, held, broker)
-            self._asked[key] = None
-            if found is not None:
-                after, heard = found
-                self._asked[key] = (words, self._controllers.number(after), self._leaders.number(heard))
-        return self._asked[key]
+        state, decided = self._leaders.values[leader], self._controllers.values[controller]
+        assert state is not None
+        held = self._disks.values[disk]
+        found = None
+        if broker in state.isr:
+            words = f"{state.broker} drops {broker} from the ISR"
+            if decided.shrinks_left:
+                found = self._steps.shrunk(decided, state, held, broker)
+        elif decided.in_flight is None:
+            words = f"{state.broker} asks for {broker} to be added to the ISR"
+            found = self._steps.proposed(decided, state, held, broker)
+        if found is None:
+            return None
+        after, heard = found
+        return words, self._controllers.number(after), self._leaders.number(heard)
 
     def _with(self, disks: list[int], broker: int, disk: int, leader: int, controller: int, ledger: int) -> int:
         return self._packed([*disks[:broker], disk, *disks[broker + 1 :]], leader, controller, ledger)

@@ -16,13 +16,14 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterator
+from functools import cache
 from itertools import permutations
 from typing import Final, NamedTuple
 
 import attrs
 
-from broker.errors import UsageError
 from broker.ids import Offset
+from replication.explore.search import check_bounds
 from replication.explore.tiny_log import Interned, Record, epochs_of
 from replication.rules.epochs import UNDEFINED_END, end_offset_for, latest_epoch
 from replication.rules.partition import LogState
@@ -135,16 +136,7 @@ class QuorumScope:
     harms: tuple[Harm, ...] = tuple(Harm)
 
     def __attrs_post_init__(self) -> None:
-        for name, least, most in (
-            ("voters", 1, 5),
-            ("epochs", 1, 6),
-            ("records", 0, 4),
-            ("restarts", 0, 4),
-            ("lost_disks", 0, 4),
-        ):
-            value = getattr(self, name)
-            if not least <= value <= most:
-                raise UsageError(f"{name} is {value}; allowed are {least} to {most}")
+        check_bounds(self, voters=(1, 5), epochs=(1, 6), records=(0, 4), restarts=(0, 4), lost_disks=(0, 4))
 
 
 class QuorumState(NamedTuple):
@@ -168,7 +160,7 @@ class QuorumModel:
         self.scope = scope
         self._quorums: Interned[QuorumState] = Interned(_BITS)
         self._orders = tuple(permutations(range(scope.voters)))
-        self._renamed: dict[tuple[Voter, tuple[int, ...]], Voter] = {}
+        self._renamed = cache(_renamed)
 
     def initial(self) -> int:
         """Return the state of empty logs, without a leader."""
@@ -218,14 +210,7 @@ class QuorumModel:
 
     def _named(self, quorum: QuorumState, order: tuple[int, ...]) -> tuple[Voter, ...]:
         """Return the voters after voter `order[i]` is renamed to i."""
-        named = []
-        for number in order:
-            key = (quorum.voters[number], order)
-            known = self._renamed.get(key)
-            if known is None:
-                known = self._renamed[key] = _renamed(quorum.voters[number], order)
-            named.append(known)
-        return tuple(named)
+        return tuple(self._renamed(quorum.voters[number], order) for number in order)
 
     def _alone(self, quorum: QuorumState, number: int) -> Iterator[tuple[str, QuorumState]]:
         voter = quorum.voters[number]

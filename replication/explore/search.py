@@ -14,6 +14,8 @@ from typing import Protocol
 
 import attrs
 
+from broker.errors import UsageError
+
 
 class Model(Protocol):
     """Define a finite model: a state is an int, and each step has a description."""
@@ -40,6 +42,14 @@ class Model(Protocol):
     def state_text(self, state: int) -> str:
         """Return a description of a state, on one line."""
         ...
+
+
+def check_bounds(scope: object, **bounds: tuple[int, int]) -> None:
+    """Raise UsageError for a field of a model's bounds that is not within its least and greatest value."""
+    for name, (least, most) in bounds.items():
+        value = getattr(scope, name)
+        if not least <= value <= most:
+            raise UsageError(f"{name} is {value}; allowed are {least} to {most}")
 
 
 @attrs.frozen

@@ -11,12 +11,13 @@ reached the start of the epoch.
 
 from __future__ import annotations
 
+from functools import cache
 from itertools import permutations
 from typing import Final
 
 import attrs
 
-from broker.errors import UsageError
+from replication.explore.search import check_bounds
 from replication.explore.tiny_log import Interned, shown
 from replication.explore.truncation_steps import NOBODY, Control, Order, Replica, TruncationSteps
 from replication.rules.switches import CURRENT, Rules
@@ -37,10 +38,7 @@ class TruncationScope:
     unclean_election: bool = False
 
     def __attrs_post_init__(self) -> None:
-        for name, least, most in (("replicas", 2, 5), ("log_size", 1, 5), ("records", 1, 5), ("epoch_max", 0, 7)):
-            value = getattr(self, name)
-            if not least <= value <= most:
-                raise UsageError(f"{name} is {value}; allowed are {least} to {most}")
+        check_bounds(self, replicas=(2, 5), log_size=(1, 5), records=(1, 5), epoch_max=(0, 7))
 
 
 class TruncationModel:
@@ -60,13 +58,13 @@ class TruncationModel:
         self._renamings: list[tuple[tuple[int, ...], list[int], list[int]]] = [
             (order, [], []) for order in permutations(self._ids)
         ]
-        self._ordered: dict[int, list[tuple[str, int]]] = {}
-        self._led: dict[tuple[int, int, int], list[tuple[str, int]]] = {}
-        self._followed: dict[tuple[int, int, int, int, int], list[tuple[str, int]]] = {}
-        self._fetched: dict[tuple[int, int, int, int], list[tuple[str, int]]] = {}
-        self._changed: dict[tuple[int, int, int, int, int], list[tuple[str, int, int]]] = {}
-        self._raised: dict[tuple[int, ...], int] = {}
-        self._agree: dict[tuple[int, int], bool] = {}
+        self._controller_steps = cache(self._find_controller_steps)
+        self._led = cache(self._find_led)
+        self._followed = cache(self._find_followed)
+        self._fetched = cache(self._find_fetched)
+        self._isr_changes = cache(self._find_isr_changes)
+        self._raised = cache(self._find_raised)
+        self._agree = cache(self._find_agreement)
 
     def initial(self) -> int:
         """Return the state of empty logs, no leader, and every replica in sync."""
@@ -118,17 +116,16 @@ class TruncationModel:
             if replica.leader != broker or not replica.high_watermark:
                 continue
             for member in self._controls.values[state >> self._shift].isr:
-                pair = (number, numbers[member])
-                agree = self._agree.get(pair)
-                if agree is None:
-                    end = replica.high_watermark
-                    agree = self._agree[pair] = replicas[pair[1]].log[:end] == replica.log[:end]
-                if not agree:
+                if not self._agree(number, numbers[member]):
                     return (
                         f"StrongISR: {broker} leads in epoch {replica.epoch} and has committed up to "
                         f"{replica.high_watermark}, but {member}, in the ISR, does not hold the same"
                     )
         return None
+
+    def _find_agreement(self, leader: int, member: int) -> bool:
+        led, end = self._replicas.values[leader], self._replicas.values[leader].high_watermark
+        return self._replicas.values[member].log[:end] == led.log[:end]
 
     def state_text(self, state: int) -> str:
         """Return a state on one line."""
@@ -139,23 +136,18 @@ class TruncationModel:
             parts.append(f"{broker}: [{shown(replica.log)}] committed {replica.high_watermark} epoch {replica.epoch}")
         return "; ".join([*parts, f"ISR {','.join(map(str, control.isr))}"])
 
-    def _controller_steps(self, control: int) -> list[tuple[str, int]]:
-        known = self._ordered.get(control)
-        if known is None:
-            found = self._steps.ordered(
-                self._controls.values[control], self.scope.epoch_max, unclean=self.scope.unclean_election
-            )
-            known = self._ordered[control] = [(words, self._controls.number(after)) for words, after in found]
-        return known
+    def _find_controller_steps(self, control: int) -> list[tuple[str, int]]:
+        found = self._steps.ordered(
+            self._controls.values[control], self.scope.epoch_max, unclean=self.scope.unclean_election
+        )
+        return [(words, self._controls.number(after)) for words, after in found]
 
     def _leader_steps(self, broker: int, number: int, control: int) -> list[tuple[str, int]]:
-        orders = self._controls.values[control].orders
-        key = (broker, number, self._orders.number(orders))
-        known = self._led.get(key)
-        if known is None:
-            found = self._steps.led(broker, self._replicas.values[number], orders)
-            known = self._led[key] = [(words, self._replicas.number(after)) for words, after in found]
-        return known
+        return self._led(broker, number, self._orders.number(self._controls.values[control].orders))
+
+    def _find_led(self, broker: int, number: int, orders: int) -> list[tuple[str, int]]:
+        found = self._steps.led(broker, self._replicas.values[number], self._orders.values[orders])
+        return [(words, self._replicas.number(after)) for words, after in found]
 
     def _written(self, state: int, broker: int, number: int, control: int) -> list[tuple[str, int]]:
         replica, known = self._replicas.values[number], self._controls.values[control]
@@ -172,14 +164,13 @@ class TruncationModel:
         replica = self._replicas.values[number]
         if replica.high_watermark >= len(replica.log):
             return number
-        key = (broker, *numbers)
-        known = self._raised.get(key)
-        if known is None:
-            others = {other: self._replicas.values[numbers[other]] for other in self._ids if other != broker}
-            may_raise = self._steps.may_raise(broker, replica, others)
-            raised = replica._replace(high_watermark=replica.high_watermark + may_raise)
-            known = self._raised[key] = self._replicas.number(raised)
-        return known
+        return self._raised(broker, *numbers)
+
+    def _find_raised(self, broker: int, *numbers: int) -> int:
+        replica = self._replicas.values[numbers[broker]]
+        others = {other: self._replicas.values[numbers[other]] for other in self._ids if other != broker}
+        may_raise = self._steps.may_raise(broker, replica, others)
+        return self._replicas.number(replica._replace(high_watermark=replica.high_watermark + may_raise))
 
     def _pair_steps(self, state: int, one: int, other: int, numbers: list[int], control: int) -> list[tuple[str, int]]:
         """Return the steps of replica `one` with `other`: follow it, fetch from it, or as leader remove or add it."""
@@ -189,38 +180,38 @@ class TruncationModel:
         found: list[tuple[str, int]] = []
         orders = self._controls.values[control].orders
         if replica.epoch < len(orders) - 1:
-            key = (one, number, other, number_of_other, self._orders.number(orders))
-            known = self._followed.get(key)
-            if known is None:
-                steps = self._steps.followed(one, replica, other, replicas[number_of_other], orders)
-                known = self._followed[key] = [(words, self._replicas.number(after)) for words, after in steps]
+            known = self._followed(one, number, other, number_of_other, self._orders.number(orders))
             found.extend([(words, state + (after - number << place)) for words, after in known])
         if replica.leader == other and replicas[number_of_other].leader == other:
-            pair = (one, number, other, number_of_other)
-            known = self._fetched.get(pair)
-            if known is None:
-                steps = self._steps.fetched(one, replica, other, replicas[number_of_other])
-                known = self._fetched[pair] = [(words, self._replicas.number(after)) for words, after in steps]
+            known = self._fetched(one, number, other, number_of_other)
             found.extend([(words, state + (after - number << place)) for words, after in known])
         if replica.leader == one and orders[-1].leader == one:
             for words, after, agreed in self._isr_changes(one, number, other, number_of_other, control):
                 found.append((words, state + (after - number << place) + (agreed - control << self._shift)))
         return found
 
-    def _isr_changes(
+    def _find_followed(
+        self, one: int, number: int, other: int, number_of_other: int, orders: int
+    ) -> list[tuple[str, int]]:
+        replicas = self._replicas.values
+        found = self._steps.followed(
+            one, replicas[number], other, replicas[number_of_other], self._orders.values[orders]
+        )
+        return [(words, self._replicas.number(after)) for words, after in found]
+
+    def _find_fetched(self, one: int, number: int, other: int, number_of_other: int) -> list[tuple[str, int]]:
+        replicas = self._replicas.values
+        found = self._steps.fetched(one, replicas[number], other, replicas[number_of_other])
+        return [(words, self._replicas.number(after)) for words, after in found]
+
+    def _find_isr_changes(
         self, leader: int, number: int, other: int, number_of_other: int, control: int
     ) -> list[tuple[str, int, int]]:
-        key = (leader, number, other, number_of_other, control)
-        known = self._changed.get(key)
-        if known is None:
-            replicas = self._replicas.values
-            found = self._steps.changed_isr(
-                leader, replicas[number], other, replicas[number_of_other], self._controls.values[control]
-            )
-            known = self._changed[key] = [
-                (words, self._replicas.number(led), self._controls.number(agreed)) for words, led, agreed in found
-            ]
-        return known
+        replicas = self._replicas.values
+        found = self._steps.changed_isr(
+            leader, replicas[number], other, replicas[number_of_other], self._controls.values[control]
+        )
+        return [(words, self._replicas.number(led), self._controls.number(agreed)) for words, led, agreed in found]
 
 
 def _replica_renamed(replica: Replica, order: tuple[int, ...]) -> Replica:

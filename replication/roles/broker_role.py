@@ -27,7 +27,6 @@ from replication.roles.hosted import BrokerStart, HostedAppend
 from replication.roles.leader import LeaderRole
 from replication.roles.messages import (
     CONTROLLER,
-    PARTITION_MESSAGES,
     Address,
     AlterPartitionResponse,
     AlterPartitionRetryDue,
@@ -60,6 +59,7 @@ from replication.roles.messages import (
     ProduceExpired,
     ProduceResponse,
     RegistrationDue,
+    ReplicaMessage,
 )
 from replication.roles.metadata import MetadataImage
 from replication.roles.outbox import Outbox
@@ -151,7 +151,7 @@ class BrokerRole:
             elif isinstance(message, FetchExpired):
                 if isinstance(role := self.roles.get(message.partition), LeaderRole):
                     role.on_fetch_expired(message, moment, out)
-            elif type(message) in PARTITION_MESSAGES:
+            elif isinstance(message, ReplicaMessage):
                 self._on_partition_message(message, sender, moment, out)
             else:
                 self._on_own_message(message, sender, moment, out)

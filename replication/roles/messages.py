@@ -45,8 +45,25 @@ NOBODY: Final = Address(NodeId(-1))
 """The address of no process."""
 
 
+class Message:
+    """Mark what a process may receive: a message over the network, or a timer that it has set."""
+
+    __slots__ = ()
+
+
+class ReplicaMessage(Message):
+    """Mark a message that changes nothing on a broker but its replica of the message's partition."""
+
+    __slots__ = ()
+
+    @property
+    def partition(self) -> int:
+        """Return the number of the partition."""
+        raise NotImplementedError
+
+
 @value
-class Fetch:
+class Fetch(ReplicaMessage):
     """A follower asks its leader for records."""
 
     partition: int
@@ -55,7 +72,7 @@ class Fetch:
 
 
 @value
-class FetchResponse:
+class FetchResponse(ReplicaMessage):
     """The leader answers Fetch; `records` are whole batches as the leader's log has them."""
 
     partition: int
@@ -65,7 +82,7 @@ class FetchResponse:
 
 
 @value
-class OffsetsForLeaderEpoch:
+class OffsetsForLeaderEpoch(ReplicaMessage):
     """A follower asks where epoch `asked` ends in the leader's log; `believed` is its own leader epoch."""
 
     partition: int
@@ -75,7 +92,7 @@ class OffsetsForLeaderEpoch:
 
 
 @value
-class OffsetsForLeaderEpochResponse:
+class OffsetsForLeaderEpochResponse(ReplicaMessage):
     """The leader answers OffsetsForLeaderEpoch."""
 
     partition: int
@@ -85,7 +102,7 @@ class OffsetsForLeaderEpochResponse:
 
 
 @value
-class ListOffsets:
+class ListOffsets(ReplicaMessage):
     """A follower that is out of range, or a client without a leader epoch, asks for a log's start and end."""
 
     partition: int
@@ -95,7 +112,7 @@ class ListOffsets:
 
 
 @value
-class ListOffsetsResponse:
+class ListOffsetsResponse(ReplicaMessage):
     """The leader answers ListOffsets."""
 
     partition: int
@@ -106,7 +123,7 @@ class ListOffsetsResponse:
 
 
 @value
-class AlterPartition:
+class AlterPartition(Message):
     """A leader asks the controller to change the ISR; `number` counts its attempts."""
 
     partition: int
@@ -116,7 +133,7 @@ class AlterPartition:
 
 
 @value
-class AlterPartitionResponse:
+class AlterPartitionResponse(ReplicaMessage):
     """The controller answers AlterPartition."""
 
     partition: int
@@ -125,7 +142,7 @@ class AlterPartitionResponse:
 
 
 @value
-class BrokerRegistration:
+class BrokerRegistration(Message):
     """A starting broker registers; `proof` is its clean shutdown file, `rack` its broker.rack."""
 
     broker: BrokerId
@@ -135,14 +152,14 @@ class BrokerRegistration:
 
 
 @value
-class BrokerRegistrationResponse:
+class BrokerRegistrationResponse(Message):
     """The controller answers BrokerRegistration with an epoch, or with None while an old session stands."""
 
     epoch: BrokerEpoch | None
 
 
 @value
-class BrokerHeartbeat:
+class BrokerHeartbeat(Message):
     """A broker renews its session; `offline` are the partitions in directories that have failed.
 
     Kafka names the directories, and the controller knows which replicas are in them.
@@ -155,7 +172,7 @@ class BrokerHeartbeat:
 
 
 @value
-class BrokerHeartbeatResponse:
+class BrokerHeartbeatResponse(Message):
     """The controller answers BrokerHeartbeat with the broker's state at the controller."""
 
     error: ErrorCode
@@ -193,7 +210,7 @@ MetadataRecord: TypeAlias = PartitionRecord | PartitionRemoved | BrokerRecord
 
 
 @value
-class MetadataFetch:
+class MetadataFetch(Message):
     """A broker asks the controller for the metadata records from an offset on."""
 
     broker: BrokerId
@@ -202,7 +219,7 @@ class MetadataFetch:
 
 
 @value
-class MetadataFetchResponse:
+class MetadataFetchResponse(Message):
     """The controller answers MetadataFetch with the metadata records from `offset` on."""
 
     number: int
@@ -211,7 +228,7 @@ class MetadataFetchResponse:
 
 
 @value
-class Produce:
+class Produce(ReplicaMessage):
     """A client sends one batch; acks is -1 (all), 0 or 1."""
 
     partition: int
@@ -221,7 +238,7 @@ class Produce:
 
 
 @value
-class ProduceResponse:
+class ProduceResponse(Message):
     """The leader answers Produce; `acks` and `appended` are known to the model and not on the wire."""
 
     partition: int
@@ -233,7 +250,7 @@ class ProduceResponse:
 
 
 @value
-class ConsumerFetch:
+class ConsumerFetch(ReplicaMessage):
     """A consumer asks a replica for records below the high watermark; `rack` is its client.rack, "" for none."""
 
     partition: int
@@ -243,7 +260,7 @@ class ConsumerFetch:
 
 
 @value
-class ConsumerFetchResponse:
+class ConsumerFetchResponse(Message):
     """A replica answers ConsumerFetch; `preferred` is the replica to fetch from instead, -1 for none."""
 
     partition: int
@@ -256,7 +273,7 @@ class ConsumerFetchResponse:
 
 
 @value
-class MetadataRequest:
+class MetadataRequest(ReplicaMessage):
     """A client asks any broker for the leader of a partition."""
 
     partition: int
@@ -264,7 +281,7 @@ class MetadataRequest:
 
 
 @value
-class MetadataResponse:
+class MetadataResponse(Message):
     """A broker answers MetadataRequest; the leader epoch is -1 if the partition is unknown."""
 
     partition: int
@@ -274,7 +291,7 @@ class MetadataResponse:
 
 
 @value
-class CreateTopic:
+class CreateTopic(Message):
     """An operator asks to create a partition; replicas on live brokers are in sync at first.
 
     `topic` is the topic's name, "" for a name made from the number; the number is the topic's id, never used twice.
@@ -286,14 +303,14 @@ class CreateTopic:
 
 
 @value
-class DeleteTopic:
+class DeleteTopic(Message):
     """An operator asks to delete a partition's topic."""
 
     partition: int
 
 
 @value
-class AlterPartitionReassignments:
+class AlterPartitionReassignments(Message):
     """An operator asks to move a partition to other replicas; an empty list of replicas cancels a move."""
 
     partition: int
@@ -301,7 +318,7 @@ class AlterPartitionReassignments:
 
 
 @value
-class AlterPartitionReassignmentsResponse:
+class AlterPartitionReassignmentsResponse(Message):
     """The controller answers AlterPartitionReassignments."""
 
     partition: int
@@ -309,7 +326,7 @@ class AlterPartitionReassignmentsResponse:
 
 
 @value
-class ElectLeaders:
+class ElectLeaders(Message):
     """An operator asks for an election, PREFERRED or UNCLEAN."""
 
     partition: int
@@ -317,7 +334,7 @@ class ElectLeaders:
 
 
 @value
-class ElectLeadersResponse:
+class ElectLeadersResponse(Message):
     """The controller answers ElectLeaders."""
 
     partition: int
@@ -325,7 +342,7 @@ class ElectLeadersResponse:
 
 
 @value
-class FetchExpired:
+class FetchExpired(ReplicaMessage):
     """Tell a leader that a held fetch has waited for fetch_wait_ms."""
 
     partition: int
@@ -334,7 +351,7 @@ class FetchExpired:
 
 
 @value
-class ProduceExpired:
+class ProduceExpired(ReplicaMessage):
     """Tell a leader that a write has waited for produce_ms_max; each client numbers its own writes."""
 
     partition: int
@@ -343,7 +360,7 @@ class ProduceExpired:
 
 
 @value
-class FetchDue:
+class FetchDue(ReplicaMessage):
     """Tell a follower to send the next request, unless a later one than `number` was sent."""
 
     partition: int
@@ -351,12 +368,12 @@ class FetchDue:
 
 
 @value
-class LagCheckDue:
+class LagCheckDue(Message):
     """Tell a broker to look for ISR members that lag."""
 
 
 @value
-class AlterPartitionRetryDue:
+class AlterPartitionRetryDue(ReplicaMessage):
     """Tell a leader to send an unanswered AlterPartition again."""
 
     partition: int
@@ -364,108 +381,45 @@ class AlterPartitionRetryDue:
 
 
 @value
-class HeartbeatDue:
+class HeartbeatDue(Message):
     """Tell a broker to send BrokerHeartbeat."""
 
 
 @value
-class MetadataFetchDue:
+class MetadataFetchDue(Message):
     """Tell a broker to send MetadataFetch, unless a later one than `number` was sent."""
 
     number: int
 
 
 @value
-class RegistrationDue:
+class RegistrationDue(Message):
     """Tell a broker to send BrokerRegistration again."""
 
 
 @value
-class CheckpointDue:
+class CheckpointDue(Message):
     """Tell a broker to write the high watermark checkpoint."""
 
 
 @value
-class SessionsDue:
+class SessionsDue(Message):
     """Tell the controller to fence brokers whose sessions have expired."""
 
 
 @value
-class BalanceDue:
+class BalanceDue(Message):
     """Tell the controller to elect preferred leaders, and leaders for leaderless partitions."""
 
 
-class HostedMessage:
+class HostedMessage(Message):
     """Mark a message between brokers' hosted roles and their clients; see `replication.roles.hosted`."""
 
     __slots__ = ()
 
 
 @value
-class ClientDue:
+class ClientDue(Message):
     """Tell a client to go on, unless a later request than `number` was sent."""
 
     number: int
-
-
-Message: TypeAlias = (
-    Fetch
-    | FetchResponse
-    | OffsetsForLeaderEpoch
-    | OffsetsForLeaderEpochResponse
-    | ListOffsets
-    | ListOffsetsResponse
-    | AlterPartition
-    | AlterPartitionResponse
-    | BrokerRegistration
-    | BrokerRegistrationResponse
-    | BrokerHeartbeat
-    | BrokerHeartbeatResponse
-    | MetadataFetch
-    | MetadataFetchResponse
-    | Produce
-    | ProduceResponse
-    | ConsumerFetch
-    | ConsumerFetchResponse
-    | MetadataRequest
-    | MetadataResponse
-    | CreateTopic
-    | DeleteTopic
-    | AlterPartitionReassignments
-    | AlterPartitionReassignmentsResponse
-    | ElectLeaders
-    | ElectLeadersResponse
-    | FetchExpired
-    | ProduceExpired
-    | FetchDue
-    | LagCheckDue
-    | AlterPartitionRetryDue
-    | HeartbeatDue
-    | MetadataFetchDue
-    | RegistrationDue
-    | CheckpointDue
-    | SessionsDue
-    | BalanceDue
-    | ClientDue
-    | HostedMessage
-)
-
-PARTITION_MESSAGES: Final = frozenset(
-    {
-        Fetch,
-        FetchResponse,
-        FetchDue,
-        FetchExpired,
-        Produce,
-        ProduceExpired,
-        ConsumerFetch,
-        OffsetsForLeaderEpoch,
-        OffsetsForLeaderEpochResponse,
-        ListOffsets,
-        ListOffsetsResponse,
-        AlterPartitionResponse,
-        AlterPartitionRetryDue,
-        MetadataRequest,
-    }
-)
-"""The messages that change nothing on a broker but its replica of their `partition`."""
