@@ -57,27 +57,29 @@ class Rare(enum.Enum):
 
 
 _NONE: Final = ErrorCode.NONE
-_ISR_ERRORS: Final = {
-    ErrorCode.INELIGIBLE_REPLICA: Rare.ISR_INELIGIBLE,
-    ErrorCode.INVALID_UPDATE_VERSION: Rare.ISR_OUTDATED,
-    ErrorCode.FENCED_LEADER_EPOCH: Rare.ISR_FENCED,
-    ErrorCode.STALE_BROKER_EPOCH: Rare.ISR_STALE_BROKER,
-    ErrorCode.NEW_LEADER_ELECTED: Rare.ISR_MOVED_LEADER,
-}
-_FETCH_ERRORS: Final = {
-    ErrorCode.FENCED_LEADER_EPOCH: Rare.FETCH_FENCED,
-    ErrorCode.UNKNOWN_LEADER_EPOCH: Rare.FETCH_UNKNOWN,
-    ErrorCode.OFFSET_OUT_OF_RANGE: Rare.FETCH_OUT_OF_RANGE,
-}
-_WRITE_ERRORS: Final = {
-    ErrorCode.NOT_ENOUGH_REPLICAS: Rare.WRITE_UNDER_MIN_ISR,
-    ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND: Rare.WRITE_AFTER_APPEND,
-    ErrorCode.REQUEST_TIMED_OUT: Rare.WRITE_TIMED_OUT,
-    ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER: Rare.WRITE_OUT_OF_ORDER,
-}
-_READ_ERRORS: Final = {
-    ErrorCode.OFFSET_NOT_AVAILABLE: Rare.READ_NOT_AVAILABLE,
-    ErrorCode.OFFSET_OUT_OF_RANGE: Rare.READ_OUT_OF_RANGE,
+_SHOWN: Final[dict[type, dict[ErrorCode, Rare]]] = {
+    AlterPartitionResponse: {
+        ErrorCode.INELIGIBLE_REPLICA: Rare.ISR_INELIGIBLE,
+        ErrorCode.INVALID_UPDATE_VERSION: Rare.ISR_OUTDATED,
+        ErrorCode.FENCED_LEADER_EPOCH: Rare.ISR_FENCED,
+        ErrorCode.STALE_BROKER_EPOCH: Rare.ISR_STALE_BROKER,
+        ErrorCode.NEW_LEADER_ELECTED: Rare.ISR_MOVED_LEADER,
+    },
+    FetchResponse: {
+        ErrorCode.FENCED_LEADER_EPOCH: Rare.FETCH_FENCED,
+        ErrorCode.UNKNOWN_LEADER_EPOCH: Rare.FETCH_UNKNOWN,
+        ErrorCode.OFFSET_OUT_OF_RANGE: Rare.FETCH_OUT_OF_RANGE,
+    },
+    ProduceResponse: {
+        ErrorCode.NOT_ENOUGH_REPLICAS: Rare.WRITE_UNDER_MIN_ISR,
+        ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND: Rare.WRITE_AFTER_APPEND,
+        ErrorCode.REQUEST_TIMED_OUT: Rare.WRITE_TIMED_OUT,
+        ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER: Rare.WRITE_OUT_OF_ORDER,
+    },
+    ConsumerFetchResponse: {
+        ErrorCode.OFFSET_NOT_AVAILABLE: Rare.READ_NOT_AVAILABLE,
+        ErrorCode.OFFSET_OUT_OF_RANGE: Rare.READ_OUT_OF_RANGE,
+    },
 }
 
 
@@ -89,32 +91,22 @@ class RareStates:
 
     def note_sent(self, message: Message) -> None:
         """Count the rare state that an answer shows, if it shows one."""
-        found: Rare | None = None
-        if isinstance(message, ProduceResponse):
-            if message.error is _NONE:
-                return
-            found = _WRITE_ERRORS.get(message.error)
-            if message.appended and message.error is ErrorCode.NOT_LEADER_OR_FOLLOWER:
-                found = Rare.WRITE_DEPOSED
-        elif isinstance(message, ConsumerFetchResponse):
-            if message.error is _NONE:
-                return
-            found = _READ_ERRORS.get(message.error)
+        error = _NONE
+        if isinstance(message, ProduceResponse | ConsumerFetchResponse):
+            error = message.error
+        elif isinstance(message, FetchResponse):
+            error = message.answer.error
         elif isinstance(message, AlterPartitionResponse):
-            found = _ISR_ERRORS.get(message.altered.error)
+            error = message.altered.error
+        found = None if error is _NONE else _SHOWN[type(message)].get(error)
+        if isinstance(message, ProduceResponse) and message.appended and error is ErrorCode.NOT_LEADER_OR_FOLLOWER:
+            found = Rare.WRITE_DEPOSED
+        elif isinstance(message, FetchResponse) and error is _NONE and message.answer.diverging is not None:
+            found = Rare.DIVERGED
         elif isinstance(message, BrokerRegistrationResponse) and message.epoch is None:
             found = Rare.REGISTRATION_REFUSED
         if found is not None:
             self.seen[found] += 1
-
-    def note_fetched(self, message: FetchResponse) -> None:
-        """Count the rare state that a fetch response shows, if it shows one."""
-        if message.answer.error is not _NONE:
-            found = _FETCH_ERRORS.get(message.answer.error)
-            if found is not None:
-                self.seen[found] += 1
-        elif message.answer.diverging is not None:
-            self.seen[Rare.DIVERGED] += 1
 
     def note_record(self, before: PartitionState, after: PartitionState, proposed: tuple[BrokerId, ...] = ()) -> None:
         """Count the rare states that a change of a partition shows; `proposed` is the ISR that its leader asked for."""

@@ -96,7 +96,7 @@ class StepChecker:
             for _, each in out.sent:
                 if type(each) is FetchResponse:
                     if each.answer.error is not _NONE or each.answer.diverging is not None:
-                        self.rare.note_fetched(each)
+                        self.rare.note_sent(each)
                 elif type(each) in _CHECKED_ANSWERS:
                     self._check_answer(cluster, node, each)
         elif node == CONTROLLER:

@@ -37,7 +37,6 @@ from replication.rules.switches import rules_of, sound, without
 from replication.simulation.chart import to_html, to_svg
 from replication.simulation.coverage import Coverage, coverage_lines, run_covered
 from replication.simulation.faults import draw_plan
-from replication.simulation.history import discard_line
 from replication.simulation.options import MINUTES_MAX, Options, harsh, quiet, swarm
 from replication.simulation.policies import placed
 from replication.simulation.report import lacking_line, lacking_rules, options_lines, shrink, verdict_line
@@ -152,10 +151,10 @@ def simulate(
         drawn = choice.applied(attrs.evolve(options, role_settings=role_settings))
         return _SeededRun(drawn, groups, policy, followed)
 
-    campaign = _Campaign(is_covered=is_covered)
+    coverage = Coverage() if is_covered else None
     if seeds > 1:
-        status = _many(map(draw, range(seed, seed + seeds)), command, campaign)
-        campaign.tell()
+        status = _many(map(draw, range(seed, seed + seeds)), command, coverage)
+        _print_coverage(coverage)
         return status
     seeded = draw(seed)
     for line in options_lines(seeded.options):
@@ -163,12 +162,12 @@ def simulate(
     groups_extension = seeded.groups_extension()
     for line in () if groups_extension is None else groups_extension.plan.lines():
         click.echo(line)
-    outcome = campaign.run(Simulation(seeded.options, on_line=click.echo, extension=groups_extension))
-    _tell_verdict(outcome)
+    outcome = _run(Simulation(seeded.options, on_line=click.echo, extension=groups_extension), coverage)
+    _print_verdict(outcome)
     if outcome.is_broken and followed != "current" and Release(followed) < NEWEST:
         for name in lacking_rules(seeded.options, seeded.again):
             click.echo(f"  {lacking_line(followed, name)}")
-    campaign.tell()
+    _print_coverage(coverage)
     for line in () if groups_extension is None else groups_extension.counts.lines():
         click.echo(line)
     if chart is not None:
@@ -178,7 +177,7 @@ def simulate(
         return 0
     click.echo(f"again: {command} --seed {seed}")
     if shrinks:
-        _tell_shrunk(outcome, seeded)
+        _print_shrunk(outcome, seeded)
     return EXIT_REFUSED
 
 
@@ -225,7 +224,7 @@ def _command(kind: str, minutes: float, release: str | None, left_out: tuple[str
     return " ".join([*parts, *(f"--without {name}" for name in left_out)])
 
 
-def _tell_verdict(outcome: Outcome) -> None:
+def _print_verdict(outcome: Outcome) -> None:
     report = outcome.durability
     click.echo(verdict_line(outcome))
     if outcome.is_broken:
@@ -251,7 +250,7 @@ def _tell_verdict(outcome: Outcome) -> None:
     click.echo(f"digest {outcome.digest}")
 
 
-def _tell_shrunk(outcome: Outcome, seeded: _SeededRun) -> None:
+def _print_shrunk(outcome: Outcome, seeded: _SeededRun) -> None:
     smallest = shrink(outcome, lambda plan: run(seeded.options, plan, extension=seeded.groups_extension()))
     verb = "is" if len(smallest.plan) == 1 else "are"
     click.echo(f"{len(smallest.plan)} of {counted(len(outcome.plan), 'fault')} {verb} enough:")
@@ -262,33 +261,22 @@ def _tell_shrunk(outcome: Outcome, seeded: _SeededRun) -> None:
     click.echo(f"BROKEN: {smallest.findings[0]}")
 
 
-class _Campaign:
-    """Run simulations, and add up what they pass through if that is asked for."""
-
-    def __init__(self, *, is_covered: bool) -> None:
-        self._coverage = Coverage() if is_covered else None
-
-    def run(self, simulation: Simulation) -> Outcome:
-        """Run a simulation to its end."""
-        if self._coverage is None:
-            return simulation.finish()
-        outcome, coverage = run_covered(simulation)
-        self._coverage += coverage
-        return outcome
-
-    def tell(self) -> None:
-        """Print the tables of what was passed through."""
-        for line in () if self._coverage is None else coverage_lines(self._coverage):
-            click.echo(line)
+def _run(simulation: Simulation, coverage: Coverage | None) -> Outcome:
+    """Run a simulation to its end, and measure what it passes through if that is asked for."""
+    return simulation.finish() if coverage is None else run_covered(simulation, coverage)
 
 
-def _many(runs: Iterable[_SeededRun], command: str, campaign: _Campaign) -> int:
+def _print_coverage(coverage: Coverage | None) -> None:
+    for line in () if coverage is None else coverage_lines(coverage):
+        click.echo(line)
+
+
+def _many(runs: Iterable[_SeededRun], command: str, coverage: Coverage | None) -> int:
     broken = event_count = count = 0
     acked: Counter[str] = Counter()
     for seeded in runs:
         count += 1
-        simulation = Simulation(seeded.options, on_line=discard_line, extension=seeded.groups_extension())
-        outcome = campaign.run(simulation)
+        outcome = _run(Simulation(seeded.options, extension=seeded.groups_extension()), coverage)
         event_count += outcome.event_count
         report = outcome.durability
         acked["all"] += report.acked_count

@@ -49,25 +49,15 @@ class Coverage:
         return Coverage(*(getattr(self, field.name) + getattr(other, field.name) for field in attrs.fields(Coverage)))
 
 
-class _Tracer:
-    """Note the transitions that are taken while this tracer is set."""
+def run_covered(simulation: Simulation, coverage: Coverage) -> Outcome:
+    """Run a simulation that has not begun to its end; add what it passes through to `coverage`."""
+    tables = {id(machine.table): machine.name for machine in MACHINES}
 
-    def __init__(self) -> None:
-        self.coverage = Coverage()
-        self._tables = {id(machine.table): machine.name for machine in MACHINES}
-
-    def trace(self, frame: FrameType, event: str, _argument: object) -> None:
-        """Count a call of `step`."""
+    def trace(frame: FrameType, _event: str, _argument: object) -> None:
         if frame.f_code is _STEP:
             table, state, given = (frame.f_locals[name] for name in ("table", "state", "event"))
-            if id(table) in self._tables:
-                self.coverage.transitions[self._tables[id(table)], word(state), word(given)] += 1
-
-
-def run_covered(simulation: Simulation) -> tuple[Outcome, Coverage]:
-    """Run a simulation that has not begun to its end, and return its outcome and what it passed through."""
-    tracer = _Tracer()
-    coverage = tracer.coverage
+            if id(table) in tables:
+                coverage.transitions[tables[id(table)], word(state), word(given)] += 1
 
     def note_answers(_cluster: Cluster, _node: NodeId, _message: Message, out: Outbox) -> None:
         for _, each in out.sent:
@@ -77,14 +67,14 @@ def run_covered(simulation: Simulation) -> tuple[Outcome, Coverage]:
 
     simulation.cluster.watches.append(note_answers)
     before = sys.gettrace()
-    sys.settrace(tracer.trace)
+    sys.settrace(trace)
     try:
         outcome = simulation.finish()
     finally:
         sys.settrace(before)
     coverage.faults.update((kind.name, role) for (kind, role) in simulation.fault_injector.struck.elements())
     coverage.rare.update(outcome.rare)
-    return outcome, coverage
+    return outcome
 
 
 def _error_of(message: Message) -> ErrorCode | None:

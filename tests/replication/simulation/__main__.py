@@ -8,7 +8,6 @@ coverage of one run in ten. Exit status 1 if anything is broken.
 from __future__ import annotations
 
 import sys
-from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
 
 from broker.units import MINUTE_MS, DurationMs
@@ -25,11 +24,12 @@ def one(seed: int, minutes: float, kind: str) -> tuple[str, int, Coverage]:
     shape, _, kept = kind.partition("+")
     options = SHAPES[shape](seed, DurationMs(int(minutes * MINUTE_MS)))
     simulation = Simulation(with_retention(options) if kept else options)
+    coverage = Coverage()
     if seed % COVERED_ONE_IN:
         outcome = simulation.finish()
-        coverage = Coverage(rare=Counter(outcome.rare))
+        coverage.rare.update(outcome.rare)
     else:
-        outcome, coverage = run_covered(simulation)
+        outcome = run_covered(simulation, coverage)
     return str(outcome.findings[0]) if outcome.is_broken else "", outcome.event_count, coverage
 
 
