@@ -173,8 +173,8 @@ class StepChecker:
         """Check all partitions of a broker."""
         by_metadata = isinstance(message, MetadataFetchResponse)
         if isinstance(message, MetadataFetchResponse) and node.role is not None:
-            known, told = cluster.controller.log, message
-            if tuple(known[told.offset : told.offset + len(told.records)]) != told.records:
+            known = cluster.controller.log
+            if tuple(known[message.offset : message.offset + len(message.records)]) != message.records:
                 self._find(cluster, "I23", -1, f"broker {node.broker} read records that the controller did not write")
             if node.role.image.offset > len(known):
                 self._find(
@@ -320,7 +320,7 @@ class StepChecker:
                 if leads or (offset, shown) not in reference.former:
                     self._check_shown(cluster, reference, offset, shown)
 
-    # What another kind of log needs otherwise; see `kept_steps`.
+    # What another kind of log needs otherwise; see `retention_steps`.
 
     def _new_observed(
         self, reference: ReferenceLog, node: NodeView, log: ReplicaLog, former: ObservedLog | None

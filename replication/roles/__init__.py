@@ -7,9 +7,8 @@
 - messages: Define the messages between brokers, controller and clients, and the timers that each sets for itself.
 - states/: Define every state machine of the simulation as a table: the roles step by it, and commands draw it.
 - metadata: Apply the records of the metadata log, in order, to a broker's or the controller's image.
-- replica_log: Hold one replica's real log beside the `LogState` value that the rules read.
+- replica_log: Hold one replica's real log beside the value that the rules read, and answer consumers from it.
 - outbox: Collect the messages and timers that result from one handled message.
-- consumers: Answer a consumer's fetch from a leader's or a follower's log.
 - hosted: Define what a broker process is started with, and the further roles that it hosts.
 - settings: Hold the intervals and sizes that the roles use, with Kafka's defaults.
 """

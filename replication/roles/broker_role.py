@@ -21,7 +21,6 @@ from broker.machines import step
 from broker.registration import BrokerState, Heartbeat
 from broker.units import DurationMs, TimeMs
 from log.errors import InconsistentTopicIdError, StorageError
-from replication.roles.consumers import answer_consumer
 from replication.roles.follower import FollowerRole
 from replication.roles.hosted import BrokerStart, HostedAppend
 from replication.roles.leader import LeaderRole
@@ -63,7 +62,7 @@ from replication.roles.messages import (
 )
 from replication.roles.metadata import MetadataImage
 from replication.roles.outbox import Outbox
-from replication.roles.replica_log import ReplicaLog
+from replication.roles.replica_log import ReplicaLog, answer_consumer
 from replication.roles.settings import RoleSettings
 from replication.roles.states.lifecycle import LIFECYCLE_TRANSITIONS, LifecycleInput, LifecycleState
 from replication.roles.states.replica_role import REPLICA_ROLE_TRANSITIONS, ReplicaRole, ReplicaRoleInput

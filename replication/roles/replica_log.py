@@ -1,19 +1,27 @@
-"""Hold one replica's real log beside the `LogState` value that the rules read.
+"""Hold one replica's real log beside the `LogState` value that the rules read, and answer consumers from it.
 
 The `LogState` is made anew only after a change, as each fetch reads it. While it is the same object, nothing that the
 rules read has changed.
+
+Source: for consumers, Kafka core ReplicaManager.fetchMessages, 4.3.1; KIP-392.
 """
 
 from __future__ import annotations
 
+from broker.error_codes import ErrorCode
 from broker.ids import LeaderEpoch, Offset
 from broker.units import SizeBytes, TimeMs
 from broker.values import value
 from log.partition.appending import AppendInfo
 from log.partition.partition_log import PartitionLog
+from log.partition.reading import Isolation
 from log.storage.checkpoints import EpochEntry
+from replication.roles.messages import ConsumerFetch, ConsumerFetchResponse
+from replication.roles.settings import RoleSettings
+from replication.rules.follower_read import check_consumer_fetch, preferred_replica
 from replication.rules.high_watermark import follower_high_watermark
-from replication.rules.partition import EpochStart, LogState
+from replication.rules.partition import EpochStart, FollowerState, LeaderState, LogState
+from replication.rules.settings import Moment
 from replication.rules.switches import Rules
 from replication.rules.truncation import start_raised, started_anew, truncated
 
@@ -160,3 +168,22 @@ class ReplicaLog:
     def _changed(self) -> None:
         self.state = self._seen_by_rules()
         self.version += 1
+
+
+def answer_consumer(
+    role: LeaderState | FollowerState, log: ReplicaLog, ask: ConsumerFetch, moment: Moment, role_settings: RoleSettings
+) -> ConsumerFetchResponse:
+    """Return a replica's answer to a consumer's fetch: records, an error, or the replica to fetch from instead."""
+    state, rules = log.state, role_settings.settings.rules
+    if isinstance(role, LeaderState):
+        preferred = preferred_replica(role, ask.offset, ask.rack, moment, rules)
+        if preferred is not None:
+            bounds = (state.start_offset, state.high_watermark)
+            return ConsumerFetchResponse(ask.partition, ask.number, ErrorCode.NONE, b"", *bounds, preferred)
+    error = check_consumer_fetch(role, state, ask.offset, rules)
+    records = b""
+    if error is ErrorCode.NONE:
+        records = bytes(
+            log.log.read(ask.offset, role_settings.fetch_bytes_max, isolation=Isolation.HIGH_WATERMARK).records
+        )
+    return ConsumerFetchResponse(ask.partition, ask.number, error, records, state.start_offset, state.high_watermark)

@@ -214,7 +214,7 @@ CURRENT: Final = Rules()
 
 
 def sound(rules: Rules) -> Rules:
-    """Return `rules` without the weaknesses that no release has mended, and that break invariants (S99, S100)."""
+    """Return `rules` without the weaknesses that no release has fixed, and that break invariants (S99, S100)."""
     return attrs.evolve(rules, elr_holds_replicas_only=True, known_state_keeps_request=True)
 
 

@@ -118,7 +118,7 @@ def answer_epoch_end(
         return ErrorCode.NOT_LEADER_OR_FOLLOWER, UNDEFINED_END
     found = end_offset_for(log.epochs, asked, log.end_offset, rules)
     if rules.truncation is Truncation.BY_LEADER_EPOCH:
-        # The answer of KIP-101 had no room for the epoch.
+        # The answer of KIP-101 had no field for the epoch.
         return ErrorCode.NONE, EpochEnd(UNKNOWN_EPOCH, found.end_offset)
     return ErrorCode.NONE, found
 

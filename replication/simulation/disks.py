@@ -113,7 +113,7 @@ class DiskFaults:
             self._cluster.start_broker(broker)
 
     def _after_event(self, cluster: Cluster, node: NodeId, _message: Message, _out: Outbox) -> None:
-        """End a process that has lost its last log directory; it starts again when the disk is mended."""
+        """End a process that has lost its last log directory; it starts again when the disk is repaired."""
         if node >= CONTROLLER:
             return
         machine = cluster.nodes[BrokerId(node)]
@@ -123,7 +123,7 @@ class DiskFaults:
             cluster.at(cluster.now_ms + _LOOK_MS, partial(self._start_mended, machine, machine.incarnation))
 
     def _start_mended(self, node: Node, incarnation: int) -> None:
-        """Start a process that ended with its last directory as soon as the disk is mended."""
+        """Start a process that ended with its last directory as soon as the disk is repaired."""
         if self.is_over or node.role is not None or node.incarnation != incarnation:
             return
         if isinstance(node.storage, ArmedStorage) and not node.storage.has_struck:

@@ -124,22 +124,14 @@ def _why(status: BrokerStatus | None) -> Why:
 
 
 def _logs(cluster: Cluster, partition: int, state: PartitionState) -> tuple[ReplicaView, ...]:
-    views = []
-    for broker in state.replicas:
-        node = cluster.nodes[broker]
-        log = node.logs.get(partition)
-        if log is not None:
-            bounds = log.log
-            views.append(
-                ReplicaView(
-                    broker,
-                    node.role is not None,
-                    bounds.log_start_offset,
-                    bounds.high_watermark,
-                    bounds.log_end_offset,
-                )
-            )
-    return tuple(views)
+    nodes = ((cluster.nodes[broker], cluster.nodes[broker].logs.get(partition)) for broker in state.replicas)
+    return tuple(
+        ReplicaView(
+            node.broker, node.role is not None, log.log.log_start_offset, log.log.high_watermark, log.log.log_end_offset
+        )
+        for node, log in nodes
+        if log is not None
+    )
 
 
 def _listed(brokers: tuple[BrokerId, ...]) -> str:
