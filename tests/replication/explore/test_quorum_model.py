@@ -9,18 +9,20 @@ from replication.explore.search import described, search
 
 
 @pytest.mark.parametrize(
-    "scope",
+    ("scope", "state_count", "depth"),
     [
-        QuorumScope(records=0),
-        QuorumScope(records=0, lost_disks=0, restarts=1),
-        QuorumScope(epochs=1, records=2, lost_disks=0, restarts=2),
-        QuorumScope(voters=2, records=2),
-        QuorumScope(voters=1, records=2),
+        (QuorumScope(records=0), 18_792, 18),
+        (QuorumScope(records=0, lost_disks=0, restarts=1), 15_740, 15),
+        (QuorumScope(epochs=1, records=2, lost_disks=0, restarts=2), 44_520, 18),
+        (QuorumScope(voters=2, records=2), 2_753, 20),
+        (QuorumScope(voters=1, records=2), 19, 5),
     ],
     ids=str,
 )
-def test_nothing_committed_is_lost_in_any_state(scope: QuorumScope) -> None:
-    assert search(QuorumModel(scope)).holds
+def test_nothing_committed_is_lost_in_any_state(scope: QuorumScope, state_count: int, depth: int) -> None:
+    """Any other vote, commit or cut of a log reaches other states."""
+    outcome = search(QuorumModel(scope))
+    assert (outcome.holds, outcome.state_count, outcome.depth) == (True, state_count, depth)
 
 
 @pytest.mark.parametrize(("harm", "depth"), [(Harm.TWO_LEADERS, 5), (Harm.LOSS, 8)])

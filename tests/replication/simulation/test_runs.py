@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections import Counter
 from typing import Any
 
 import attrs
@@ -17,15 +16,12 @@ from broker.ids import BrokerId, Offset
 from broker.units import DurationMs, TimeMs
 from log.batches.build import BatchSpec, build_batch
 from log.record import Record
-from replication.checkers import Rare
 from replication.roles.leader import LeaderRole
 from replication.roles.messages import Address, NodeId, Produce, ProduceExpired, ProduceResponse
 from replication.roles.outbox import Outbox
-from replication.rules.produce import Fate
 from replication.rules.settings import Moment
 from replication.simulation import Fault, FaultKind, NetworkOptions, Options, draw_plan, harsh, quiet, run, swarm
 from replication.simulation.cluster import Cluster
-from replication.simulation.fault_injection import FaultInjector
 from replication.simulation.history import Trace
 from replication.simulation.options import WALL_CLOCK_MS
 
@@ -54,21 +50,6 @@ def test_without_faults_every_write_is_acknowledged_and_nothing_is_lost() -> Non
     assert outcome.durability.acked_count > 40
     assert outcome.durability.lost == ()
     assert outcome.unclean_count == outcome.loss_count == 0
-
-
-@pytest.mark.deep
-def test_a_few_runs_pass_through_most_rare_states() -> None:
-    seen: Counter[Rare] = Counter()
-    for options in (
-        *(harsh(seed, THREE_MINUTES) for seed in (1, 5, 17)),
-        *(swarm(seed, THREE_MINUTES) for seed in (2, 3, 23)),
-    ):
-        seen.update(run(options).rare)
-    # What a longer run finds: `python -m tests.replication.simulation` counts them all.
-    seldom = {Rare.ISR_INELIGIBLE, Rare.ISR_STALE_BROKER, Rare.WRITE_AFTER_APPEND, Rare.READ_NOT_AVAILABLE}
-    # Logs only grow in these runs: no retention moves their start.
-    seldom.add(Rare.FETCH_OUT_OF_RANGE)
-    assert {state for state in Rare if not seen[state]} <= seldom
 
 
 def test_the_same_seed_is_the_same_history() -> None:
@@ -131,19 +112,6 @@ def test_a_cluster_that_cannot_become_whole_says_what_is_missing() -> None:
     findings = run(options, plan).findings
     assert [finding.code for finding in findings] == ["L"]
     assert "broker 2 is not unfenced in its present life (L6)" in findings[0].what
-
-
-def test_a_partition_cut_off_from_its_followers_takes_no_acks_all_writes() -> None:
-    cluster = Cluster(quiet(1, MINUTE), Trace())
-    FaultInjector(cluster, (Fault(TimeMs(3_500), FaultKind.CUT_PEERS, 0, DurationMs(80_000)),))
-    cluster.begin()
-    cluster.run_until(TimeMs(60_000))
-    # The followers are silent for more than 30 s: both leave the ISR; the first of them stays eligible.
-    state = cluster.controller.image.partitions[0]
-    assert (state.leader, state.isr, state.elr) == (BrokerId(0), (BrokerId(0),), (BrokerId(1), BrokerId(2)))
-    late = [write for write in cluster.history.writes if write.partition == 0 and write.sent_ms > 45_000]
-    assert late
-    assert all(write.fate is not Fate.ACKED for write in late)
 
 
 def test_a_write_that_expires_takes_no_other_clients_write_along() -> None:
