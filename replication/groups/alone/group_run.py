@@ -41,8 +41,8 @@ from replication.roles.settings import RoleSettings
 from replication.rules.settings import PartitionSettings
 from replication.rules.switches import CURRENT, without
 from replication.simulation.cluster import Cluster
-from replication.simulation.options import Options
 from replication.simulation.history import Trace
+from replication.simulation.options import Options
 
 GROUP_ID: Final = "group"
 START_MS: Final = 5_000

@@ -1,6 +1,6 @@
 """Histories in which our controller differed from Kafka's: each ends as the classes of Kafka 4.3.1 ended it.
 
-`tests.kafka.differential` found and shrank them. What is expected is what the managers of Kafka's controller printed:
+`tests.kafka` found and shrank them. What is expected is what the managers of Kafka's controller printed:
 the answer to the last step, the brokers (F fenced, U unfenced, S shutting down), and each partition with its replicas,
 ISR, leader, leader epoch, partition epoch, ELR, last known leader, added and removed replicas.
 """

@@ -16,6 +16,7 @@ from broker.ids import BrokerId, Offset
 from broker.units import DurationMs, TimeMs
 from log.batches.build import BatchSpec, build_batch
 from log.record import Record
+from replication.checkers import Finding
 from replication.roles.leader import LeaderRole
 from replication.roles.messages import Address, NodeId, Produce, ProduceExpired, ProduceResponse
 from replication.roles.outbox import Outbox
@@ -112,6 +113,24 @@ def test_a_cluster_that_cannot_become_whole_says_what_is_missing() -> None:
     findings = run(options, plan).findings
     assert [finding.code for finding in findings] == ["L"]
     assert "broker 2 is not unfenced in its present life (L6)" in findings[0].what
+
+
+class Unfinished:
+    """A further part of a run that never recovers."""
+
+    def join(self, cluster: Cluster) -> None: ...
+
+    def missing(self, cluster: Cluster) -> str | None:
+        return "group 7 is not stable (L8)"
+
+    def findings(self, cluster: Cluster) -> tuple[Finding, ...]:
+        return ()
+
+
+def test_a_run_whose_extension_does_not_recover_says_so() -> None:
+    options = attrs.evolve(quiet(1, DurationMs(4_000)), heal_ms_max=DurationMs(2_000))
+    findings = run(options, (), extension=Unfinished()).findings
+    assert [(finding.code, finding.what) for finding in findings] == [("L", "group 7 is not stable (L8)")]
 
 
 def test_a_write_that_expires_takes_no_other_clients_write_along() -> None:
