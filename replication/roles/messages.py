@@ -423,3 +423,12 @@ class ClientDue(Message):
     """Tell a client to go on, unless a later request than `number` was sent."""
 
     number: int
+
+
+def error_of(message: Message) -> ErrorCode | None:
+    """Return the error that a message carries, NONE for success; None for a message without one."""
+    for holder in (message, getattr(message, "answer", None), getattr(message, "altered", None)):
+        error = getattr(holder, "error", None)
+        if isinstance(error, ErrorCode):
+            return error
+    return None

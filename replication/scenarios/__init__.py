@@ -22,7 +22,7 @@ True
 from __future__ import annotations
 
 from replication.scenarios.catalogue import SCENARIOS
-from replication.scenarios.result import NamedScenario, ScenarioResult
-from replication.scenarios.scenario import ExpectedResponses, ExpectedState, Scenario
+from replication.scenarios.result import ExpectedResponses, NamedScenario, ScenarioResult
+from replication.scenarios.scenario import ExpectedState, Scenario
 
 __all__ = ("SCENARIOS", "ExpectedResponses", "ExpectedState", "NamedScenario", "Scenario", "ScenarioResult")

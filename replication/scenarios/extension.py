@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from typing import Final
 
 import attrs
 
@@ -17,40 +16,14 @@ from broker.ids import NO_LEADER, Offset
 from broker.units import MIB
 from log.batches.in_buffer import batches_in
 from replication.checkers import Finding
-from replication.retention import DeleteRecordsResponse, identity_of
-from replication.roles.messages import (
-    AlterPartitionReassignmentsResponse,
-    AlterPartitionResponse,
-    BrokerHeartbeatResponse,
-    BrokerRegistrationResponse,
-    ConsumerFetchResponse,
-    ElectLeadersResponse,
-    FetchResponse,
-    ListOffsetsResponse,
-    Message,
-    NodeId,
-    OffsetsForLeaderEpochResponse,
-    ProduceResponse,
-)
+from replication.retention import identity_of
+from replication.roles.messages import BrokerRegistrationResponse, Message, NodeId, error_of
 from replication.roles.outbox import Outbox
 from replication.roles.replica_log import ReplicaLog
 from replication.rules.produce import Fate
 from replication.scenarios.clients import PositionConsumer, ScriptedClient
 from replication.scenarios.operations import DiskFault, Operation, ScenarioContext, StartConsumer
 from replication.simulation.cluster import Cluster
-from replication.zookeeper.messages import LeaderAndIsrResponse
-
-_RESPONSES: Final = (
-    ProduceResponse,
-    ConsumerFetchResponse,
-    OffsetsForLeaderEpochResponse,
-    ListOffsetsResponse,
-    BrokerHeartbeatResponse,
-    ElectLeadersResponse,
-    AlterPartitionReassignmentsResponse,
-    LeaderAndIsrResponse,
-    DeleteRecordsResponse,
-)
 
 
 @attrs.frozen
@@ -120,7 +93,9 @@ class ScenarioExtension:
 
     def _count(self, _cluster: Cluster, _node: NodeId, _message: Message, out: Outbox) -> None:
         for _, message in out.sent:
-            error = _error_of(message)
+            error = error_of(message)
+            if isinstance(message, BrokerRegistrationResponse) and message.epoch is None:
+                error = ErrorCode.DUPLICATE_BROKER_REGISTRATION
             if error is not None:
                 self.responses[type(message).__name__, error] += 1
 
@@ -136,15 +111,3 @@ def values_in(log: ReplicaLog) -> Iterator[int]:
             position = Offset(batch.last_offset + 1)
         if position == before:
             return
-
-
-def _error_of(message: Message) -> ErrorCode | None:
-    if isinstance(message, _RESPONSES):
-        return message.error
-    if isinstance(message, FetchResponse):
-        return message.answer.error
-    if isinstance(message, AlterPartitionResponse):
-        return message.altered.error
-    if isinstance(message, BrokerRegistrationResponse):
-        return ErrorCode.NONE if message.epoch is not None else ErrorCode.DUPLICATE_BROKER_REGISTRATION
-    return None

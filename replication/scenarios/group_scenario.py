@@ -14,7 +14,6 @@ from typing import Final
 
 import attrs
 
-from broker.error_codes import ErrorCode
 from broker.ids import NO_LEADER, BrokerId
 from broker.units import MINUTE_MS, DurationMs
 from broker.wording import counted
@@ -22,7 +21,7 @@ from replication.checkers import Finding
 from replication.groups.extension import GroupsExtension
 from replication.groups.plan import GroupsPlan, Layout, MemberPlan
 from replication.roles.settings import RoleSettings
-from replication.scenarios.result import ScenarioResult
+from replication.scenarios.result import ExpectedResponses, ScenarioResult
 from replication.simulation.cluster import Cluster
 from replication.simulation.faults import Fault
 from replication.simulation.history import LineSink, discard_line
@@ -31,7 +30,6 @@ from replication.simulation.run import run
 
 GROUP_ID: Final = "group"
 _SEED: Final = 1
-_NEVER_ENDS: Final = 1_000_000
 
 
 @attrs.frozen
@@ -48,17 +46,6 @@ class ExpectedGroup:
     owned: Mapping[str, tuple[str, ...]] | None = None
 
 
-@attrs.frozen
-class ExpectedGroupResponses:
-    """State how often members must receive a response of a type with an error code; `member` None is any."""
-
-    kind: str
-    error: ErrorCode
-    count_min: int = 1
-    count_max: int = _NEVER_ENDS
-    member: str | None = None
-
-
 @attrs.frozen(kw_only=True)
 class GroupScenario:
     """Describe one scenario; `deaths` counts the members whose program must end by an error of its own."""
@@ -70,7 +57,7 @@ class GroupScenario:
     members: tuple[MemberPlan, ...]
     faults: tuple[Fault, ...] = ()
     expected_states: tuple[ExpectedGroup, ...] = ()
-    expected_responses: tuple[ExpectedGroupResponses, ...] = ()
+    expected_responses: tuple[ExpectedResponses, ...] = ()
     deaths: int = 0
     topics: tuple[tuple[str, int], ...] = (("t", 3),)
     role_settings: RoleSettings = attrs.field(default=RoleSettings(produce_ms_max=DurationMs(5_000)))

@@ -7,11 +7,25 @@ compared with the expected one, such as `Fact("the log ends at", 3)`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 import attrs
 
+from broker.error_codes import ErrorCode
 from replication.simulation.history import LineSink, discard_line
+
+COUNT_MAX: Final = 1_000_000
+
+
+@attrs.frozen
+class ExpectedResponses:
+    """State how often a response, named by its message class, must carry an error code; `member` None is any."""
+
+    kind: str
+    error: ErrorCode = ErrorCode.NONE
+    count_min: int = 1
+    count_max: int = COUNT_MAX
+    member: str | None = None
 
 
 @attrs.frozen

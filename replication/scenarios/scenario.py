@@ -22,7 +22,7 @@ from replication.rules.produce import ACKS_ALL
 from replication.rules.settings import PartitionSettings
 from replication.scenarios.extension import ScenarioExtension
 from replication.scenarios.operations import Operation
-from replication.scenarios.result import ScenarioResult
+from replication.scenarios.result import COUNT_MAX, ExpectedResponses, ScenarioResult
 from replication.simulation import Fault, Options, Outcome, quiet, run
 from replication.simulation.history import LineSink, discard_line
 from replication.simulation.retention import with_retention
@@ -31,7 +31,6 @@ DEFAULT_PARTITION_SETTINGS: Final = PartitionSettings(min_isr=2)
 DEFAULT_ROLE_SETTINGS: Final = quiet(1, DurationMs(MINUTE_MS)).role_settings
 _STATE_FIELDS: Final = ("leader", "isr", "elr", "replicas", "leader_epoch", "last_known", "recovering")
 _SNAPSHOT_FIELDS: Final = ("logs", "high_watermarks", "log_starts")
-_NEVER_ENDS: Final = 1_000_000
 
 
 @attrs.frozen
@@ -54,16 +53,6 @@ class ExpectedState:
     logs: tuple[tuple[int, ...], ...] | None = None
     high_watermarks: tuple[int, ...] | None = None
     log_starts: tuple[int, ...] | None = None
-
-
-@attrs.frozen
-class ExpectedResponses:
-    """State how often a response, named by its message class, must carry an error code."""
-
-    kind: str
-    error: ErrorCode = ErrorCode.NONE
-    count_min: int = 1
-    count_max: int = _NEVER_ENDS
 
 
 def no_response(kind: str, error: ErrorCode = ErrorCode.NONE) -> ExpectedResponses:
@@ -152,7 +141,7 @@ def differences(scenario: Scenario, outcome: Outcome, extension: ScenarioExtensi
         count = extension.responses[wanted.kind, wanted.error]
         if not wanted.count_min <= count <= wanted.count_max:
             counts = "none" if not wanted.count_max else f"{wanted.count_min} or more"
-            if wanted.count_max < _NEVER_ENDS and wanted.count_max:
+            if 0 < wanted.count_max < COUNT_MAX:
                 counts = f"{wanted.count_min} to {wanted.count_max}"
             yield f"{count} answers {wanted.kind} say {wanted.error.name} ({wanted.error.value}), expected {counts}"
     broken = set(broken_in(outcome))

@@ -20,7 +20,7 @@ import attrs
 from broker.error_codes import ErrorCode
 from broker.machines import step, word
 from replication.checkers import Rare
-from replication.roles.messages import Message, NodeId
+from replication.roles.messages import Message, NodeId, error_of
 from replication.roles.outbox import Outbox
 from replication.roles.states import MACHINES
 from replication.simulation.cluster import Cluster
@@ -61,8 +61,8 @@ def run_covered(simulation: Simulation, coverage: Coverage) -> Outcome:
 
     def note_answers(_cluster: Cluster, _node: NodeId, _message: Message, out: Outbox) -> None:
         for _, each in out.sent:
-            error = _error_of(each)
-            if error is not None:
+            error = error_of(each)
+            if error is not None and error is not ErrorCode.NONE:
                 coverage.errors[type(each).__name__, error.name] += 1
 
     simulation.cluster.watches.append(note_answers)
@@ -75,15 +75,6 @@ def run_covered(simulation: Simulation, coverage: Coverage) -> Outcome:
     coverage.faults.update((kind.name, role) for (kind, role) in simulation.fault_injector.struck.elements())
     coverage.rare.update(outcome.rare)
     return outcome
-
-
-def _error_of(message: Message) -> ErrorCode | None:
-    """Return the error of an answer; None for a message that has none, and for success."""
-    for holder in (message, getattr(message, "answer", None), getattr(message, "altered", None)):
-        error = getattr(holder, "error", None)
-        if isinstance(error, ErrorCode):
-            return None if error is ErrorCode.NONE else error
-    return None
 
 
 def coverage_lines(coverage: Coverage) -> Iterator[str]:

@@ -12,10 +12,10 @@ from replication.retention import Retention
 from replication.rules.switches import CURRENT, without
 from replication.scenarios.catalogue.common import NO_ELR, PAIR, PATIENT, QUIET_TRIO, UNCLEAN, fault, reassign_and_elect
 from replication.scenarios.operations import Crash, DeleteBelow, FetchFrom, HoldMessages, SendRecord, StartConsumer
+from replication.scenarios.result import ExpectedResponses
 from replication.scenarios.scenario import (
     DEFAULT_PARTITION_SETTINGS,
     DEFAULT_ROLE_SETTINGS,
-    ExpectedResponses,
     ExpectedState,
     Scenario,
 )

@@ -20,10 +20,10 @@ from replication.scenarios.catalogue.common import (
     settings_without,
 )
 from replication.scenarios.operations import Crash, HoldMessages, LosePower, SendRecord, ZombieController
+from replication.scenarios.result import ExpectedResponses
 from replication.scenarios.scenario import (
     DEFAULT_PARTITION_SETTINGS,
     DEFAULT_ROLE_SETTINGS,
-    ExpectedResponses,
     ExpectedState,
     Scenario,
     no_response,

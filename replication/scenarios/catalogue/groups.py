@@ -20,9 +20,9 @@ from replication.roles.settings import RoleSettings
 from replication.scenarios.group_scenario import (
     GROUP_ID,
     ExpectedGroup,
-    ExpectedGroupResponses,
     GroupScenario,
 )
+from replication.scenarios.result import ExpectedResponses
 from replication.simulation.faults import Fault
 from replication.simulation.options import FaultKind
 
@@ -133,8 +133,8 @@ S67: Final = GroupScenario(
         ExpectedGroup(90_000, coordinator=1, state="STABLE"),
     ),
     expected_responses=(
-        ExpectedGroupResponses("ConsumerGroupHeartbeatResponse", ErrorCode.FENCED_MEMBER_EPOCH, 0, 0),
-        ExpectedGroupResponses("ConsumerGroupHeartbeatResponse", ErrorCode.UNKNOWN_MEMBER_ID, 0, 0),
+        ExpectedResponses("ConsumerGroupHeartbeatResponse", ErrorCode.FENCED_MEMBER_EPOCH, 0, 0),
+        ExpectedResponses("ConsumerGroupHeartbeatResponse", ErrorCode.UNKNOWN_MEMBER_ID, 0, 0),
     ),
 )
 S71: Final = GroupScenario(
@@ -156,8 +156,8 @@ S71: Final = GroupScenario(
         ExpectedGroup(80_000, coordinator=1, state="STABLE", owned={"a": ("t-0",), "b": ("t-1",), "c": ("t-2",)}),
     ),
     expected_responses=(
-        ExpectedGroupResponses("JoinGroupResponse", ErrorCode.COORDINATOR_LOAD_IN_PROGRESS),
-        ExpectedGroupResponses("OffsetCommitResponse", ErrorCode.ILLEGAL_GENERATION, 0, 0),
+        ExpectedResponses("JoinGroupResponse", ErrorCode.COORDINATOR_LOAD_IN_PROGRESS),
+        ExpectedResponses("OffsetCommitResponse", ErrorCode.ILLEGAL_GENERATION, 0, 0),
     ),
     load_ms_max=DurationMs(10_000),
 )

@@ -18,7 +18,8 @@ from replication.scenarios.catalogue.common import (
     settings_without,
 )
 from replication.scenarios.operations import Crash, HoldMessages, SendRecord
-from replication.scenarios.scenario import DEFAULT_ROLE_SETTINGS, ExpectedResponses, ExpectedState, no_response
+from replication.scenarios.result import ExpectedResponses
+from replication.scenarios.scenario import DEFAULT_ROLE_SETTINGS, ExpectedState, no_response
 from replication.simulation import FaultKind
 
 _S100: Final = attrs.evolve(

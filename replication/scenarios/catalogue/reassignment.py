@@ -16,11 +16,10 @@ from replication.rules.election import Election
 from replication.rules.switches import CURRENT, rules_of, without
 from replication.scenarios.catalogue.common import reassign_and_elect
 from replication.scenarios.operations import AskController, Crash, HoldMessages, Operation, SendRecord
-from replication.scenarios.result import ComponentScenario, Fact
+from replication.scenarios.result import ComponentScenario, ExpectedResponses, Fact
 from replication.scenarios.scenario import (
     DEFAULT_PARTITION_SETTINGS,
     DEFAULT_ROLE_SETTINGS,
-    ExpectedResponses,
     ExpectedState,
     Scenario,
     no_response,

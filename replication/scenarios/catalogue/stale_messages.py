@@ -19,7 +19,8 @@ from replication.scenarios.catalogue.common import (
     reassign_and_elect,
 )
 from replication.scenarios.operations import Crash, FetchFrom, HoldMessages, SendRecord
-from replication.scenarios.scenario import DEFAULT_PARTITION_SETTINGS, ExpectedResponses, ExpectedState
+from replication.scenarios.result import ExpectedResponses
+from replication.scenarios.scenario import DEFAULT_PARTITION_SETTINGS, ExpectedState
 
 STALE_MESSAGES: Final = (
     attrs.evolve(

@@ -32,11 +32,10 @@ from replication.scenarios.operations import (
     SendRecord,
     WrongTopicId,
 )
-from replication.scenarios.result import ComponentScenario, Fact
+from replication.scenarios.result import ComponentScenario, ExpectedResponses, Fact
 from replication.scenarios.scenario import (
     DEFAULT_PARTITION_SETTINGS,
     DEFAULT_ROLE_SETTINGS,
-    ExpectedResponses,
     ExpectedState,
     Scenario,
 )

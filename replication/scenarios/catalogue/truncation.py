@@ -16,7 +16,8 @@ from replication.scenarios.catalogue.common import (
     reassign_and_elect,
 )
 from replication.scenarios.operations import Crash, HoldMessages, LosePower, SendRecord
-from replication.scenarios.scenario import ExpectedResponses, ExpectedState
+from replication.scenarios.result import ExpectedResponses
+from replication.scenarios.scenario import ExpectedState
 
 _TO_HIGH_WATERMARK: Final = attrs.evolve(ALONE, rules=attrs.evolve(CURRENT, truncation=Truncation.TO_HIGH_WATERMARK))
 
