@@ -173,7 +173,7 @@ def test_a_plan_shrinks_to_the_one_fault_that_matters_in_its_simplest_form() -> 
     assert smallest == (Fault(TimeMs(QUIET_MS), FaultKind.WIPE, 2, DurationMs(bounds.for_ms_min), 0),)
 
 
-@settings(max_examples=40)
+@settings(max_examples=12)
 @given(st.data())
 def test_any_plan_within_bounds_keeps_the_promises(data: st.DataObject) -> None:
     options = data.draw(clusters())

@@ -11,12 +11,16 @@ from replication.explore import ElrModel, ElrScope, TruncationModel, TruncationS
 from replication.explore.cli import KIP_320, VARIANTS, Variant
 from replication.rules.switches import CURRENT, Rules, without
 
-QUICK = tuple(variant for variant in VARIANTS if variant.depth is not None and variant.depth <= 8) + tuple(
-    variant for variant in VARIANTS if variant.name in ("kip101, 2 replicas", "kip279, 2 replicas")
-)
+QUICK_DEPTH = 6
+QUICK_NAMES = ("kip101, 2 replicas", "kip279, 2 replicas")
+KNOWN = [
+    pytest.param(variant, marks=() if variant.depth <= QUICK_DEPTH or variant.name in QUICK_NAMES else pytest.mark.deep)
+    for variant in VARIANTS
+    if variant.depth is not None and (variant.depth <= 8 or variant.name in QUICK_NAMES)
+]
 
 
-@pytest.mark.parametrize("variant", QUICK, ids=lambda variant: variant.name)
+@pytest.mark.parametrize("variant", KNOWN, ids=lambda variant: variant.name)
 def test_a_known_fault_is_found_at_its_depth(variant: Variant) -> None:
     model = variant.model()
     outcome = search(model)

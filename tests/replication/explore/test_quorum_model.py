@@ -13,7 +13,7 @@ from replication.explore.search import described, search
     [
         (QuorumScope(records=0), 18_792, 18),
         (QuorumScope(records=0, lost_disks=0, restarts=1), 15_740, 15),
-        (QuorumScope(epochs=1, records=2, lost_disks=0, restarts=2), 44_520, 18),
+        pytest.param(QuorumScope(epochs=1, records=2, lost_disks=0, restarts=2), 44_520, 18, marks=pytest.mark.deep),
         (QuorumScope(voters=2, records=2), 2_753, 20),
         (QuorumScope(voters=1, records=2), 19, 5),
     ],

@@ -95,9 +95,6 @@ def test_metadata_older_than_the_answer_to_an_alter_partition_are_skipped(leader
     assert stage.snapshot() == (before[0], before[1] + 1, before[2])  # type: ignore[index] # only the image moves.
 
 
-# A follower.
-
-
 # Logs that a broker must not touch.
 
 
@@ -201,6 +198,3 @@ def test_a_replica_is_known_to_its_broker_before_the_metadata_tell_of_it() -> No
     (answer,) = process.tell(Produce(0, 1, 1, BATCH))
     assert isinstance(answer, ProduceResponse)
     assert answer.error is ErrorCode.NOT_LEADER_OR_FOLLOWER
-
-
-# The controller.

@@ -164,7 +164,7 @@ def _unknown(world: World) -> Iterator[str]:
                 yield f"the log of {each} is from {log.log_start_offset} to {log.log_end_offset}"
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(draws=DRAWS)
 def test_a_broker_owes_what_the_facts_say(draws: Draws) -> None:
     assert _lived(World(draws)) == ""

@@ -15,6 +15,8 @@ from broker.units import DurationMs
 from replication.rules.switches import CURRENT, SWITCHES, Rules, Truncation, without
 from replication.simulation import Options, harsh, run, swarm
 
+pytestmark = pytest.mark.deep
+
 DURATION = DurationMs(180_000)
 Maker = Callable[[int, DurationMs, Rules], Options]
 
