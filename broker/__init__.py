@@ -15,8 +15,7 @@
     block_copy      Copy blocks of bytes in compiled loops by LLVM's memcpy.
     interpreted     Interpret a kernel with Python numbers in the place of numpy's, while its work is small.
     compiled        Run a loop over arrays: interpreted while its work is small, then compiled by numba.
-    printable       Escape text from outside before it reaches a terminal.
-    wording         Format a count or a list in words, and find the name nearest to an unknown one.
+    wording         Escape untrusted text, format counts and lists in words, and find the name nearest to another.
     workers         Run the work on many items in processes, and take the results in order.
     small_files     Read a file, whole or in pieces, up to a limit in bytes.
     cli             Run a command with escaped output, one-line errors and exit statuses.

@@ -1,7 +1,7 @@
 """Run every command of this library alike: escaped output, one-line errors, exit statuses.
 
 Exit status 0 is success, 1 a refusal or a warning made strict, 2 wrong usage, unusable input or output that cannot
-be written, 130 an interrupt, 143 a termination. Whatever is wrong is said in one line on standard error, without a
+be written, 130 an interrupt, 143 a termination. An error is one line on standard error, without a
 traceback. A reader of the output that leaves, as `| head -1` does, is no failure.
 """
 
@@ -23,8 +23,8 @@ from typing import Any, Final, TypeVar
 import click
 
 from broker.errors import BrokersideError, RefusedError, UsageError
-from broker.printable import printable as printable  # Commands take it from here.
 from broker.releases import NEWEST, Release
+from broker.wording import printable as printable  # Commands take it from here.
 
 EXIT_REFUSED: Final = 1
 EXIT_USAGE: Final = 2

@@ -308,7 +308,7 @@ class ClusterView:
             leader=leader,
             isr=rows(table.isr),
             offline=rows(table.offline),
-            unjudged=besides,
+            exempt=besides,
         )
 
     @cached_property

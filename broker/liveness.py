@@ -7,9 +7,9 @@ What it decides: for each broker, in this order of evidence:
 - `IN_NO_ISR`: it holds replicas, leads none and is in the ISR of none;
 - `ALIVE` otherwise, so also a broker that holds nothing, and every broker where no ISR is shown.
 
-A describe shows no registrations at all, so the last two are all that tells of a dead broker there. A broker that has
-just started and still catches up in all its partitions looks like `IN_NO_ISR` too: nothing should move onto it yet, but
-it may restart and lead.
+A describe shows no registrations, so the last two are the only evidence of a dead broker there. A broker that has just
+started and still catches up in all its partitions looks like `IN_NO_ISR` too: nothing should move onto it yet, but it
+may restart and lead.
 
 Constraints: the ISR of a partition without a leader is no evidence of life: the controller elects a live member of the
 ISR at once, so none of them is live. An observer is out of the ISR by design, and a replica that is being added is not
@@ -67,12 +67,12 @@ def liveness(
     leader: NDArray[np.int64] | None = None,
     isr: _Matrix | None = None,
     offline: _Matrix | None = None,
-    unjudged: Sequence[_Matrix] = (),
+    exempt: Sequence[_Matrix] = (),
 ) -> tuple[Liveness, ...]:
     """Return what is known of each of B brokers; brokers are positions 0..B-1, and -1 pads.
 
     `registered` is what the registration of each says, None for nothing; `replicas` int[P, W], `leader` int[P] with -1
-    for none and less for not shown, `isr` and `offline` int[P, any width]; the replicas in `unjudged` (observers,
+    for none and less for not shown, `isr` and `offline` int[P, any width]; the replicas in `exempt` (observers,
     those being added) need not be in the ISR. Cost: O(replicas).
     """
     count = len(registered)
@@ -82,7 +82,7 @@ def liveness(
         down = (held > 0) & (_counts(np.where(members(offline, replicas), offline, -1), count) >= held)
     lagging = np.zeros(count, dtype=np.bool_)
     if isr is not None:
-        lagging = _in_no_isr(count, replicas, leader, isr, unjudged)
+        lagging = _in_no_isr(count, replicas, leader, isr, exempt)
     return tuple(
         known or (Liveness.OFFLINE if is_down else Liveness.IN_NO_ISR if is_lagging else Liveness.ALIVE)
         for known, is_down, is_lagging in zip(registered, down.tolist(), lagging.tolist(), strict=True)
@@ -90,19 +90,19 @@ def liveness(
 
 
 def _in_no_isr(
-    count: int, replicas: _Matrix, leader: NDArray[np.int64] | None, isr: _Matrix, unjudged: Sequence[_Matrix]
+    count: int, replicas: _Matrix, leader: NDArray[np.int64] | None, isr: _Matrix, exempt: Sequence[_Matrix]
 ) -> NDArray[np.bool_]:
     """Return which brokers hold replicas, lead none and are in the ISR of none, bool[count]."""
-    judged = replicas
-    for besides in unjudged:
-        judged = np.where(members(judged, besides), -1, judged)
+    counted = replicas
+    for besides in exempt:
+        counted = np.where(members(counted, besides), -1, counted)
     led = np.ones(replicas.shape[0], dtype=np.bool_) if leader is None else leader != NO_LEADER
     seen = _counts(np.where(led[:, None], isr, -1), count) > 0
     if leader is not None:
         seen |= _counts(leader, count) > 0
     not_shown = led & ~any_in_row(isr >= 0)
     seen |= _counts(replicas[not_shown], count) > 0
-    return np.asarray((_counts(judged, count) > 0) & ~seen)
+    return np.asarray((_counts(counted, count) > 0) & ~seen)
 
 
 def _counts(values: NDArray[np.int64], count: int) -> NDArray[np.int64]:

@@ -72,7 +72,7 @@ class BrokerInput(enum.Enum):
     """A process started anew registers."""
 
     REGISTER_SAME_INCARNATION = enum.auto()
-    """The registered process registers again, to amend what it said."""
+    """The registered process registers again, to change its registration."""
 
     HEARTBEAT_BEHIND = enum.auto()
     """It reports and wants to be unfenced, but has not read its own registration yet."""

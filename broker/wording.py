@@ -1,4 +1,4 @@
-"""Format a count with its noun or a list that is cut, and find the known name nearest to an unknown one.
+"""Escape untrusted text, format a count with its noun or a list that is cut, and find the nearest known name.
 
 Example:
 
@@ -49,3 +49,11 @@ def unknown(kind: str, name: str, known: Iterable[str], command: str) -> str:
     near = nearest(name, known)
     hint = "" if near is None else f"; the nearest is {near!r}"
     return f"there is no {kind} {shorten(name)!r}{hint}; `{command}` prints all names"
+
+
+def printable(text: str) -> str:
+    """Return `text` with every character that is not printable written as an escape: \\x1b, \\u202e."""
+    return "".join(
+        char if char.isprintable() else char.encode("unicode_escape").decode("ascii")
+        for char in text.encode("utf-8", "backslashreplace").decode("utf-8")
+    )

@@ -25,7 +25,7 @@ class Departure(enum.Enum):
     """List the reasons why a coordinator removes a member from its group; the values are printed."""
 
     LEFT = "left"
-    """It said so."""
+    """It sent a LeaveGroup, or a heartbeat with a leaving epoch."""
 
     REPLACED = "replaced"
     """Another process has its group.instance.id now."""

@@ -59,7 +59,7 @@ class Commit:
 
 @attrs.frozen
 class ExpiryRule:
-    """Tell from which time on a group's offsets expire, and which topics are exempt.
+    """Hold the time from which a group's offsets expire, and the topics that are exempt.
 
     `since_ms` is the moment at which the group became empty; None lets each offset age from its commit.
     """

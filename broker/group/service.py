@@ -281,7 +281,7 @@ class GroupService:
         found = self.consumer.handle(request, now_ms)
 
         def answer(error: ErrorCode) -> None:
-            refusal = ConsumerGroupHeartbeatResponse(error=_told_not_stored(error), member_id=member_id, epoch=epoch)
+            refusal = ConsumerGroupHeartbeatResponse(error=_error_of_append(error), member_id=member_id, epoch=epoch)
             self._outputs.append(Reply(ticket, found.answer if error is ErrorCode.NONE else refusal))
 
         if found.group != self._kept:
@@ -341,7 +341,7 @@ class GroupService:
                     self._apply(entry)
                 self._outputs.append(Reply(ticket, OffsetCommitResponse(errors)))
             else:
-                self._outputs.append(Reply(ticket, OffsetCommitResponse((_told_not_stored(failure),) * len(errors))))
+                self._outputs.append(Reply(ticket, OffsetCommitResponse((_error_of_append(failure),) * len(errors))))
 
         self._append(entries, answer)
 
@@ -370,7 +370,7 @@ class GroupService:
         group = self.classic.group
         try:
             found = [read_subscription(member.metadata(group.protocol_name)) for member in group.members.values()]
-        except CorruptDataError:  # Members that tell each other something else than Kafka's consumers do.
+        except CorruptDataError:  # Members that exchange something else than Kafka's consumers do.
             return group.expiry_rule(None)
         return group.expiry_rule(frozenset(topic for subscription in found for topic in subscription.topics))
 
@@ -387,5 +387,5 @@ class GroupService:
                 self._apply(entry)
 
 
-def _told_not_stored(error: ErrorCode) -> ErrorCode:
+def _error_of_append(error: ErrorCode) -> ErrorCode:
     return _NOT_STORED.get(error, ErrorCode.COORDINATOR_NOT_AVAILABLE)

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from broker.java.hash_table import TABLE_SIZE_MIN, HashTable
-from broker.java.string_hash import java_string_hash, java_string_key
+from broker.java.string_hash import copied_table_size, java_string_hash, java_string_key
 from broker.java.tree_bin import TreeKey
 
 _LIST_KEY_COUNT_MAX: Final = 8  # HashMap.TREEIFY_THRESHOLD, as in `broker.java.hash_table`.
@@ -39,8 +39,7 @@ def uuid_places(ids: Sequence[bytes], *, copied: bool = False) -> NDArray[np.int
 
 
 def _table_size(keys: Sequence[object], copied: bool) -> int:
-    asked = max(TABLE_SIZE_MIN, len(keys) * 4 // 3 + 1) if copied else TABLE_SIZE_MIN
-    return 1 << (asked - 1).bit_length()
+    return copied_table_size(len(keys)) if copied else TABLE_SIZE_MIN
 
 
 def uuid_hashes(ids: Sequence[bytes]) -> UInt32Array:

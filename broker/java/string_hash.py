@@ -53,9 +53,12 @@ def java_set_copy_order(keys: Iterable[JavaKey]) -> tuple[JavaKey, ...]:
     (duplicates counted). Cost: linear.
     """
     given = list(keys)
-    # HashSet asks for max(16, (int) (n / .75f) + 1) bins and HashMap rounds that up to a power of two.
-    asked = max(TABLE_SIZE_MIN, len(given) * 4 // 3 + 1)
-    return _walk(given, 1 << (asked - 1).bit_length())
+    return _walk(given, copied_table_size(len(given)))
+
+
+def copied_table_size(key_count: int) -> int:
+    """Return the bins of `new HashSet<>(keys)`: max(16, (int) (n / .75f) + 1), rounded up to a power of two."""
+    return 1 << (max(TABLE_SIZE_MIN, key_count * 4 // 3 + 1) - 1).bit_length()
 
 
 def _walk(keys: Iterable[JavaKey], table_size: int) -> tuple[JavaKey, ...]:

@@ -5,8 +5,8 @@ three rules shape it: a new key comes right after its parent in the tree; when t
 to the front; a bin that is turned into a tree, or split by a growing table, starts from the list it had. So the
 rotations reach the order.
 
-A key that is taken out leaves the list, and the tree is mended as red-black trees are; then too a new root moves to the
-front. When few keys are left, by its topmost nodes, the tree is given up and the list stays.
+A key that is taken out leaves the list, and the tree is rebalanced as red-black trees are; then too a new root moves
+to the front. When few keys are left, by its topmost nodes, the tree is given up and the list stays.
 
 Constraints: keys are distinct and ordered: by hash, and where hashes are equal by the keys.
 
@@ -89,7 +89,7 @@ class TreeBin:
         if child is not None:
             self._replace(node, child)
         if not node.red:
-            self._mend(node if child is None else child)
+            self._rebalance(node if child is None else child)
         if child is None:
             self._replace(node, None)
         self._move_root_to_front()
@@ -111,7 +111,7 @@ class TreeBin:
         if child is not None:
             child.parent = node.parent
 
-    def _mend(self, node: TreeNode) -> None:
+    def _rebalance(self, node: TreeNode) -> None:
         """Restore the black height of the paths through `node`, which have lost a black node."""
         while node is not self.root and not node.red:
             parent = node.parent

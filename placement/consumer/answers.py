@@ -14,8 +14,8 @@ import attrs
 from broker.entropy import SplitMix64
 from broker.errors import RefusedError
 from broker.ids import TopicPartition
-from broker.printable import printable
 from broker.releases import NEWEST, Release
+from broker.wording import printable
 from placement.consumer.assignment import GroupAssignment
 from placement.consumer.group_spec import GroupQuestion
 from placement.consumer.measures import Measures, measure

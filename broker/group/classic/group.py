@@ -262,7 +262,7 @@ class ClassicGroup:
     def expiry_rule(self, subscribed: frozenset[str] | None) -> ExpiryRule | None:
         """Return the rule by which the group's committed offsets expire now; None if they do not expire.
 
-        `subscribed` are the topics that its members read, None where nobody can tell. A group that no member was ever
+        `subscribed` are the topics that its members read, None if unknown. A group that no member was ever
         in lets each offset age from its commit.
         """
         if self.protocol_type is None:

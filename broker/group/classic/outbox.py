@@ -104,7 +104,7 @@ class Outbox:
         return outputs
 
     def stored(self, token: int, error: ErrorCode) -> None:
-        """Tell whoever had the record `token` stored what came of it; ignore an unknown token."""
+        """Run the continuation of the record `token` with the result; ignore an unknown token."""
         if token in self._storing:
             self._storing.pop(token)(error)
 

@@ -129,7 +129,7 @@ class TargetAssignment:
 
 @attrs.frozen(kw_only=True)
 class HeartbeatReport:
-    """Hold what a heartbeat tells of its member: the partitions it owns, None if not said, and a new subscription."""
+    """Hold what a heartbeat reports: the partitions its member owns, None if absent, and a new subscription."""
 
     owned: Partitions | None
     has_subscription_changed: bool = False
@@ -145,7 +145,7 @@ def reconciled(
 ) -> ConsumerMember:
     """Return the member one step closer to its target assignment; the same member if it must wait.
 
-    `owner_epoch` tells at which epoch a partition is held by any member, NOT_OWNED when by none.
+    `owner_epoch` returns the epoch at which any member holds a partition, NOT_OWNED when by none.
     """
     follows = release >= _FOLLOWS_SUBSCRIPTION_SINCE
     epoch = member.epoch

@@ -15,9 +15,8 @@ from broker.drawing.page import offline_page, table
 from broker.drawing.palette import category, ink_on
 from broker.drawing.time_axis import TimeAxis
 from broker.ids import TopicPartition
-from broker.printable import printable
 from broker.units import SECOND_MS
-from broker.wording import counted
+from broker.wording import counted, printable
 from replication.groups.alone.group_run import GroupRun, table_rows
 
 ROWS_MAX: Final = 120

@@ -19,9 +19,9 @@ from broker.entropy import SplitMix64, derive
 from broker.group.members import InstanceId
 from broker.group.service import GroupService
 from broker.ids import BrokerId, Offset, PartitionId, TopicPartition
-from broker.printable import printable
 from broker.releases import NEWEST, Release
 from broker.units import SECOND_MS, DurationMs, TimeMs
+from broker.wording import printable
 from replication.checkers import Finding
 from replication.groups import invariants
 from replication.groups.alone.ledger import Ledger, Mark, OwnershipSpan
