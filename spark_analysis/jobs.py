@@ -20,7 +20,7 @@ from placement.formats.member_zones import MemberZones
 from placement.formats.racks import Racks
 from placement.placers.registry import load_placer
 from spark_analysis.answers.registry import QUESTIONS, Asked
-from spark_analysis.engines import Engine
+from spark_analysis.engines import Engine, Task
 from spark_analysis.fleet.generate import Fleet
 from spark_analysis.fleet.recipe import Recipe
 from spark_analysis.session.progress import Bar
@@ -34,7 +34,7 @@ from spark_analysis.tables.limits import DETAILED_CLUSTERS_MAX
 from spark_analysis.tables.scan import scan_batches, sorted_rows
 from spark_analysis.tables.schemas import ADVICE
 from spark_analysis.tables.write import StagedRun, Written, arrow_to_table, read_table, remove_table, staged_run
-from spark_analysis.tasks import Task, dumps_task, error_of, even_parts, fleet_task, pairs_task, parts_by_size
+from spark_analysis.tasks import dumps_task, error_of, even_parts, fleet_task, pairs_task, parts_by_size
 
 TASK_COUNT_MIN: Final = 8  # Work for as many cores, however small the fleet.
 CLUSTERS_PER_TASK_MAX: Final = 1_000  # A second of work at most; a task itself costs a tenth of one.

@@ -71,7 +71,7 @@ def rates_of(values: Values) -> Rates:
 
 
 def availability_table(view: ClusterView, values: Values) -> pa.Table:
-    """Return the risks of one cluster, a row for each event; raise UsageError for a view that cannot be judged."""
+    """Return the risks of one cluster, a row for each event; raise UsageError for a view that lists only a part."""
     risks = availability(view, rates_of(values), draw_count=int(values["draws"]), seed=int(values["seed"]))
     rows = [_row(one) for one in risks]
     return pa.Table.from_pylist(rows, schema=pa.schema(list(AVAILABILITY.arrow_schema())[len(KEY) :]))

@@ -83,7 +83,7 @@ def copyset_table(view: ClusterView) -> pa.Table:
 
 
 def durability_table(view: ClusterView, values: Values) -> pa.Table:
-    """Return how durable one cluster is, a row for each number of replicas; raise UsageError if it cannot be judged."""
+    """Return how durable one cluster is, a row for each factor; raise UsageError if a part is not listed."""
     simulated = Years(**{one.name: values[one.name] for one in YEARS})
     found = durability(view, rates_of(values), simulated, seed=int(values["seed"]))
     rows = [_row(one, simulated.years) for one in found]

@@ -147,7 +147,7 @@ def _failures(view: ClusterView, found: LookAhead, gates: Sequence[Gate]) -> Ite
 
 
 def gates_of(text: str, *, with_lose: bool) -> Iterator[Gate]:
-    """Yield the gates in a list with commas; raise UsageError for one that is none, or cannot be judged here."""
+    """Yield the gates in a list with commas; raise UsageError for an unknown one, or one of the other scope."""
     names = [name.strip() for name in text.split(",") if name.strip()]
     for name in names or [text]:
         scope, _, state = name.partition(":")

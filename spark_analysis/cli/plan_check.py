@@ -105,7 +105,7 @@ def check_folder(folder: Path, dump: ClusterView | None) -> Checked:
 
 
 def _view(folder: Path, certified: Certified) -> tuple[ClusterView, bool]:
-    """Return the input of the plan, and whether it tells who is in sync; that of a folder of before does not."""
+    """Return the input of the plan, and whether it has the columns of ISRs, which older folders lack."""
     path = folder / "input.parquet"
     try:
         columns = ["topic", "partition", "replicas", "leader"]

@@ -71,7 +71,7 @@ def brokers_first(detail: ClusterDetail) -> str | None:
     if facts.leaderless_count:
         return f"{plural(facts.leaderless_count, 'partition')} without a leader: bring their brokers back first"
     if restarts is not None and restarts.refused is not None and facts.under_replicated_count:
-        return restarts.refused
+        return str(restarts.refused)
     return None
 
 

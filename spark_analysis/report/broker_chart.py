@@ -41,7 +41,9 @@ _RACK_WIDTH_MIN: Final = 26
 
 def load_of(holder: BrokerLoad | RackLoad, quantity: str) -> int | None:
     """Return the replicas, leaders or bytes of a broker or a rack; None if the input does not contain them."""
-    return {"replicas": holder.replica_count, "leaders": holder.leader_count, "bytes": holder.size_bytes}[quantity]
+    columns = {"replicas": holder.replica_count, "leaders": holder.leader_count, "bytes": holder.size_bytes}
+    held: int | None = columns[quantity]
+    return held
 
 
 def broker_chart(
@@ -105,15 +107,15 @@ class Bands:
         return cls((spread.total // groups, -(-spread.total // groups)), by_rack, tolerance)
 
     def at(self, rack: str | None) -> tuple[int, int]:
-        """Return the band of a broker of this rack."""
+        """Return the least and most that a broker of this rack holds at best."""
         return self.by_rack.get(rack, self.equal)
 
     def is_over(self, broker: BrokerLoad, load: int | None) -> bool:
-        """Return whether a live broker's load is above its band by more than the tolerance."""
+        """Return whether a live broker's load exceeds its best range by more than the tolerance."""
         return load is not None and not broker.fenced and load > self.at(broker.rack)[1] * (1 + self.tolerance)
 
     def distance(self, broker: BrokerLoad, load: int) -> int:
-        """Return how far a broker's load is outside its band."""
+        """Return how far a broker's load is outside its best range."""
         low, high = self.at(broker.rack)
         return max(load - high, low - load, 0)
 
@@ -154,7 +156,7 @@ def _panel(brokers: Sequence[BrokerLoad], spread: Spread, band: Bands, top: floa
 
 
 def _band_rects(brokers: Sequence[BrokerLoad], band: Bands, base: float, scale: float, step: float) -> list[Content]:
-    """Return a rectangle for each run of brokers with the same band."""
+    """Return a rectangle for each run of brokers with the same best range."""
     drawn: list[Content] = []
     start = 0
     for (low, high), members in groupby(brokers, key=lambda broker: band.at(broker.rack)):

@@ -24,7 +24,7 @@ NAME_LENGTH_MAX: Final = 120
 
 @attrs.frozen
 class Column:
-    """Define one column: its head, its kind for the script ("text", "int", "ppm"), its value; `look` marks bad news."""
+    """Define one column: its head, its kind for the script ("text", "int", "ppm"), its value; `look` marks an alarm."""
 
     title: str
     kind: str

@@ -196,7 +196,7 @@ def check_inputs(inputs: Sequence[DumpInput]) -> None:
 
 
 def _check_has_moments(dump: DumpInput) -> None:
-    """Raise InputError for an input of a known format without moments; a damaged one is not judged here."""
+    """Raise InputError for an input of a known format without moments; a damaged one is left to its task."""
     try:
         check_begins(dump)
         lacks = dump.format not in (None, METADATA_FORMAT) or not is_metadata(dump.path)

@@ -16,7 +16,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from broker.errors import InputError
-from spark_analysis.engines import LocalEngine, SparkEngine
+from spark_analysis.engines import LocalEngine, SparkEngine, Task
 from spark_analysis.fleet.generate import Fleet
 from spark_analysis.jobs import OF_CLUSTERS, analyse_dumps, analyse_fleet
 from spark_analysis.session.progress import progress
@@ -24,7 +24,7 @@ from spark_analysis.sources.dumps import DumpInput
 from spark_analysis.tables import schemas
 from spark_analysis.tables.columns import Table
 from spark_analysis.tables.write import read_table, table_path
-from spark_analysis.tasks import Task, fleet_task
+from spark_analysis.tasks import fleet_task
 from tests.spark_analysis.fleet.test_fleet import recipe
 from tests.spark_analysis.test_tasks import DESCRIBE, results_of, run_root, written
 

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from broker.errors import UsageError
 from placement.formats.racks import read_racks
 from spark_analysis import tasks
+from spark_analysis.engines import RESULT_SCHEMA, Task
 from spark_analysis.fleet.count import count_placed, describe_placed
 from spark_analysis.fleet.generate import Fleet, SimulatedCluster, make_cluster
 from spark_analysis.fleet.place import place_cluster
@@ -31,7 +32,7 @@ from spark_analysis.tables.limits import VIOLATIONS_MAX
 from spark_analysis.tables.staging import TaskWriter
 from spark_analysis.tables.view_rows import count_pairs, describe_view
 from spark_analysis.tables.write import COUNT_FOLDER
-from spark_analysis.tasks import RESULT_SCHEMA, Task, dumps_task, fleet_task
+from spark_analysis.tasks import dumps_task, fleet_task
 from tests.spark_analysis.fleet.test_fleet import RACKS, SEEDS, recipe
 
 REAL_DUMPS = Path("tests/real_data/multiregion").glob("*.txt")

@@ -16,12 +16,11 @@ import pytest
 
 from broker.cli import run
 from spark_analysis.cli.commands import brokerside
-from spark_analysis.engines import LocalEngine
+from spark_analysis.engines import LocalEngine, Task
 from spark_analysis.jobs import analyse_dumps
 from spark_analysis.sources.dumps import DumpInput, read_named
 from spark_analysis.tables import schemas
 from spark_analysis.tables.write import read_table
-from spark_analysis.tasks import Task
 from tests.spark_analysis.bad_inputs import GOOD, GOOD_ROWS, PACKED, UNUSABLE
 from tests.spark_analysis.test_jobs import QUIET
 
