@@ -148,6 +148,7 @@ def test_a_plan_lies_within_what_its_kinds_are_drawn_with(data: st.DataObject) -
         assert bounds.for_ms_min <= fault.for_ms <= bounds.for_ms_max
 
 
+@pytest.mark.deep
 def test_plans_have_the_kinds_asked_for() -> None:
     options = quiet(1, DurationMs(20_000))
     for kind in FaultKind:
@@ -155,13 +156,15 @@ def test_plans_have_the_kinds_asked_for() -> None:
         assert [fault.kind for fault in plan] == [kind]
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("kind", RETENTION_KINDS)
-def test_logs_with_upkeep_have_faults_of_it(kind: FaultKind) -> None:
+def test_plans_for_logs_with_retention_have_its_faults(kind: FaultKind) -> None:
     plans = fault_plans(with_retention(quiet(1, DurationMs(20_000))))
     once = settings(database=None, derandomize=True)
     assert find(plans, lambda plan: any(fault.kind is kind for fault in plan), settings=once)
 
 
+@pytest.mark.deep
 def test_a_plan_shrinks_to_the_one_fault_that_matters_in_its_simplest_form() -> None:
     options = quiet(1, DurationMs(60_000))
     smallest = find(
