@@ -34,11 +34,6 @@ class GroupLoads:
     leader_count: Int64Array | None = None
     size_bytes: Int64Array | None = None
 
-    def quantities(self) -> tuple[tuple[str, Int64Array], ...]:
-        """Return (quantity, loads) for each known quantity: replicas, leaders, bytes."""
-        columns = (("replicas", self.replica_count), ("leaders", self.leader_count), ("bytes", self.size_bytes))
-        return tuple((name, shares) for name, shares in columns if shares is not None)
-
 
 @attrs.frozen(eq=False, kw_only=True)
 class Loads:

@@ -52,20 +52,14 @@ def collector_paused() -> Iterator[None]:
 
 def collect(chunks: Iterable[bytes], *, source: str) -> str:
     """Return the whole text; raise InputError when it is larger than `JSON_BYTES_MAX`."""
-    return escaped(collect_bytes(chunks, source=source))
-
-
-def collect_bytes(chunks: Iterable[bytes], *, source: str) -> bytes:
-    """Return all bytes; raise InputError when there are more than `JSON_BYTES_MAX`."""
     held, size_bytes = [], 0
     for chunk in chunks:
         size_bytes += len(chunk)
         if size_bytes > JSON_BYTES_MAX:
-            raise InputError(
-                f"the JSON text is larger than {JSON_BYTES_MAX} bytes, the most that is read", source=source
-            )
+            what = f"the JSON text is larger than {JSON_BYTES_MAX} bytes, the most that is read"
+            raise InputError(what, source=source)
         held.append(chunk)
-    return b"".join(held)
+    return escaped(b"".join(held))
 
 
 def find_documents(text: str, *, source: str) -> Documents:
@@ -122,16 +116,14 @@ def _refuse_constant(name: str) -> Any:
 _DECODER: Final = json.JSONDecoder(parse_constant=_refuse_constant)
 
 
-def fold(key: str) -> str:
-    """Return a key in lower case without punctuation, because tools print "min-isr", "minIsr" and "MinIsr"."""
-    return "".join(character for character in key.lower() if character.isalnum())
-
-
 def folded(value: Any) -> dict[str, Any]:
-    """Return an object with folded keys, the first of equal keys; an empty dict if `value` is no object."""
+    """Return an object, its keys in lower case without punctuation, as tools print "min-isr", "minIsr" and "MinIsr".
+
+    The first of equal keys stays; an empty dict if `value` is no object.
+    """
     result: dict[str, Any] = {}
     for key, item in value.items() if isinstance(value, dict) else ():
-        result.setdefault(fold(key), item)
+        result.setdefault("".join(filter(str.isalnum, key.lower())), item)
     return result
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import attrs
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from broker.cluster import BrokerView, ClusterView, PartitionTable, TopicView
@@ -49,6 +49,7 @@ def test_nothing_is_judged_when_no_broker_has_a_rack() -> None:
     assert not found.uneven
 
 
+@settings(max_examples=30)
 @given(views())
 def test_rack_audit_is_that_of_a_plain_loop(drawn: ClusterView) -> None:
     found = rack_audit(drawn)
@@ -58,6 +59,7 @@ def test_rack_audit_is_that_of_a_plain_loop(drawn: ClusterView) -> None:
 # --- states ----------------------------------------------------------------------------------------------------------
 
 
+@settings(max_examples=30)
 @given(views(), st.none() | st.integers(1, 3))
 def test_states_are_those_of_a_plain_loop(drawn: ClusterView, default: int | None) -> None:
     assume(drawn.partitions.leader is not None and drawn.partitions.count > 0)

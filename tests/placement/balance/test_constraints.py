@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from broker.cluster import BrokerView
@@ -103,6 +103,7 @@ def test_an_empty_assignment_breaks_nothing() -> None:
     assert check(empty, ()) == ()
 
 
+@settings(max_examples=30)
 @given(st.data())
 def test_constraints_find_the_partitions_that_a_plain_loop_finds(data: st.DataObject) -> None:
     some = data.draw(brokers())

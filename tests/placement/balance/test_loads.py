@@ -6,7 +6,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 from broker.broker_rows import broker_rows
 from broker.cluster import BrokerTotals, BrokerView, ClusterView, PartitionTable, TopicView
@@ -95,6 +95,7 @@ def test_totals_speak_where_partitions_are_not_all_listed() -> None:
     assert [(measure.scope, measure.quantity) for measure in measures(partial)] == [("broker", "replicas")]
 
 
+@settings(max_examples=30)
 @given(views())
 def test_counts_are_those_of_a_plain_loop(drawn: ClusterView) -> None:
     rows = [[number for number in row if number >= 0] for row in drawn.partitions.replicas.tolist()]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from broker.cluster import BrokerView, ClusterView, PartitionTable, TopicView
@@ -70,6 +70,7 @@ PARTITIONS = st.lists(
 )
 
 
+@settings(max_examples=30)
 @given(PARTITIONS)
 def test_as_a_plain_loop_counts_it(partitions: list[tuple[list[int], list[int]]]) -> None:
     shown = view([row for row, _ in partitions], [isr for _, isr in partitions])

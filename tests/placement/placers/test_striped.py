@@ -8,7 +8,7 @@ import sys
 import attrs
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from broker.cluster import BrokerView, Int32Array
@@ -192,6 +192,7 @@ def calls_on_some_brokers(draw: st.DrawFn) -> tuple[BrokerColumns, list[Placemen
     return columns, draw(st.lists(specs, min_size=1, max_size=3))
 
 
+@settings(max_examples=30)
 @given(calls_on_some_brokers(), st.integers(-(2**63), 2**63 - 1))
 def test_the_compiled_loop_equals_the_readable_twin_and_leaves_the_generator_alike(
     drawn: tuple[BrokerColumns, list[PlacementSpec]], seed: int

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Callable
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from broker.entropy import SplitMix64
@@ -38,6 +38,7 @@ def test_quotas_in_arrays_give_what_the_readable_twin_gives(asked: Group) -> Non
     assert fast.withheld.tolist() == slow.withheld.tolist()
 
 
+@settings(max_examples=30)
 @given(groups(equal=False))
 def test_asking_at_each_step_whether_all_is_balanced_changes_nothing_for_sound_claims(asked: Group) -> None:
     assume(not all_equal(asked, corrected=False))
@@ -51,18 +52,21 @@ def test_asking_at_each_step_whether_all_is_balanced_changes_nothing_for_sound_c
     assert list(fast.lists()) == list(slow.lists())
 
 
+@settings(max_examples=30)
 @given(groups(sound=False))
 def test_whatever_is_claimed_the_corrected_assignors_keep_all_rules(asked: Group) -> None:
     answered = StickyAssignor(corrected=True).assign(asked, SplitMix64(0))
     assert check_assignment(answered, balanced=True) == []
 
 
+@settings(max_examples=30)
 @given(groups(sound=False), st.sampled_from([StickyAssignor, CooperativeStickyAssignor]))
 def test_whatever_is_claimed_kafkas_answer_is_one_or_a_refusal(asked: Group, kind: type[StickyAssignor]) -> None:
     with contextlib.suppress(IllegalStateError, NullPointerError):
         assert len(rows(kind().assign(asked, SplitMix64(0)))) == len(asked.members)
 
 
+@settings(max_examples=30)
 @given(groups(racks=False))
 def test_the_second_cooperative_round_hands_out_all_and_takes_nothing_away(asked: Group) -> None:
     first = CooperativeStickyAssignor(StickyAssignor(corrected=True)).assign(asked, SplitMix64(0))
