@@ -332,6 +332,12 @@ class ClusterView:
         """Return the racks of all brokers, without duplicates, in Java's string order."""
         return tuple(sorted({b.rack for b in self.brokers if b.rack is not None}, key=java_string_key))
 
+    @cached_property
+    def rack_places(self) -> Int64Array:
+        """Return the place of each broker's rack in `racks`, int64[B]; -1 without one."""
+        place = {rack: index for index, rack in enumerate(self.racks)}
+        return np.array([-1 if each.rack is None else place[each.rack] for each in self.brokers], dtype=np.int64)
+
     def with_racks(self, racks: Sequence[tuple[BrokerId, str | None]]) -> ClusterView:
         """Return this view with the racks in `racks`; add brokers that the view lacks, without replicas."""
         given = dict(racks)

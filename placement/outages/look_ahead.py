@@ -134,12 +134,11 @@ def look_ahead(view: ClusterView, *, pairs: bool = True) -> LookAhead:
 
 
 def _frame(view: ClusterView, *, pairs: bool) -> _Frame:
-    place = {rack: index for index, rack in enumerate(view.racks)}
-    racks = np.array([-1 if each.rack is None else place[each.rack] for each in view.brokers], dtype=np.int32)
-    outside = np.flatnonzero(np.arange(len(place))[:, None] != racks[None, :]).astype(np.int64)
+    racks = view.rack_places.astype(np.int32)
+    outside = np.flatnonzero(np.arange(len(view.racks))[:, None] != racks[None, :]).astype(np.int64)
     return _Frame(
         broker_count=racks.size,
-        rack_count=len(place),
+        rack_count=len(view.racks),
         rack_of_broker=racks,
         with_pairs=pairs and racks.size <= PAIR_BROKERS_MAX,
         outside=outside,

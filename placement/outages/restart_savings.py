@@ -71,15 +71,12 @@ def _weights(limits: RestartLimits, count: int) -> Int32Array:
 
 def _cheapest(view: ClusterView, limits: RestartLimits, weight: Int32Array, batch_count: int) -> Int64Array:
     """Return the rows that break in the best assignment to `batch_count` batches that was found."""
-    racks = {rack: place for place, rack in enumerate(view.racks)}
-    brokers = [view.brokers[row] for row in limits.limits.brokers.tolist()]
-    by_rack = np.array(
-        [place if each.rack is None else racks[each.rack] for place, each in enumerate(brokers)], dtype=np.int32
-    )
-    starts = [by_rack % batch_count, np.arange(len(brokers), dtype=np.int32) % batch_count]
+    racks, count = view.rack_places[limits.limits.brokers], limits.limits.brokers.size
+    every = np.arange(count)
+    starts = [np.where(racks < 0, every, racks) % batch_count, every % batch_count]
     tried = []
     for start in starts:
         batch_of = start.astype(np.int32)
-        fill_by_tabu(weight, batch_count, min(TABU_STEPS_MAX, TABU_TURNS * len(brokers) * batch_count), batch_of)
+        fill_by_tabu(weight, batch_count, min(TABU_STEPS_MAX, TABU_TURNS * count * batch_count), batch_of)
         tried += [broken_rows(limits, start.astype(np.int32)), broken_rows(limits, batch_of)]
     return min(tried, key=lambda rows: rows.size)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,34 +39,10 @@ class Shape(NamedTuple):
     high: Int64Array
 
     @classmethod
-    def of(
-        cls,
-        problem: Problem,
-        *,
-        parent: Int64Array,
-        first_child: Int64Array,
-        child: Int64Array,
-        low: Int64Array,
-        high: Int64Array,
-    ) -> Shape:
-        """Return what kernels take of a problem, on this graph."""
-        return cls(
-            before=problem.before,
-            kind=problem.kind,
-            topic=problem.topic,
-            leader=problem.leader,
-            factor=problem.factor,
-            must_count=problem.must.sum(axis=1),
-            must=problem.must,
-            room=problem.room,
-            group=problem.group,
-            receives=problem.receives,
-            parent=parent,
-            first_child=first_child,
-            child=child,
-            low=low,
-            high=high,
-        )
+    def of(cls, problem: Problem, **graph: Any) -> Shape:
+        """Return what kernels take of a problem, on a graph: `parent`, `first_child`, `child`, `low` and `high`."""
+        shared: dict[str, Any] = {name: getattr(problem, name) for name in cls._fields if hasattr(problem, name)}
+        return cls(**shared, must_count=problem.must.sum(axis=1), **graph)
 
 
 class State(NamedTuple):

@@ -121,7 +121,7 @@ def _drawn(
     """Return the draws of an event and how often it begins a year; None for an event that there cannot be."""
     live = np.flatnonzero(found.live)
     down, lost, least, per_year = rates.down_share, rates.lost_share, 1, None
-    racks = _racks(view)[live]
+    racks = view.rack_places[live]
     rack_count = int(racks.max(initial=-1)) + 1
     if event == RACK:
         if not rack_count:
@@ -138,12 +138,6 @@ def _drawn(
     if live.size < len(view.brokers):
         drawn = attrs.evolve(drawn, down=_widened(drawn.down, found), lost=_widened(drawn.lost, found))
     return drawn, per_year
-
-
-def _racks(view: ClusterView) -> Int64Array:
-    """Return the number of each broker's rack, -1 without one, int64[B]."""
-    place = {rack: index for index, rack in enumerate(view.racks)}
-    return np.array([-1 if each.rack is None else place[each.rack] for each in view.brokers], dtype=np.int64)
 
 
 def _without_a_rack(drawn: Draws, racks: Int64Array, rack_count: int) -> Draws:

@@ -167,9 +167,7 @@ def _places(sets: Int32Array, broker_count: int) -> tuple[Int64Array, Int64Array
 
 def _in_one_rack(view: ClusterView, rows: Int32Array) -> BoolArray:
     """Return for each partition whether all its replicas are in one known rack, bool[P]."""
-    place = {rack: index for index, rack in enumerate(view.racks)}
-    racks = np.array([-1 if each.rack is None else place[each.rack] for each in view.brokers] + [-2], dtype=np.int64)
-    of_rows = racks[rows]
+    of_rows = np.append(view.rack_places, -2)[rows]
     first = of_rows[:, :1] if rows.shape[1] else np.full((rows.shape[0], 1), -1)
     racked: BoolArray = ((of_rows == first) | (rows < 0)).all(axis=1) & (first[:, 0] >= 0)
     return racked
