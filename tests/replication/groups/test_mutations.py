@@ -27,6 +27,7 @@ from replication.groups.shard import Shard
 from replication.simulation import Fault, FaultKind, run, swarm
 from tests.replication.groups.builders import OPTIONS, act, codes, groups_of, member, ran, t
 
+SHORT = attrs.evolve(OPTIONS, duration_ms=DurationMs(25_000))
 KILL = Fault(TimeMs(20_000), FaultKind.KILL, 0, DurationMs(20_000))
 
 
@@ -53,7 +54,7 @@ def test_g1_a_leader_that_gives_everything_to_everybody(monkeypatch: pytest.Monk
         return tuple((one.member_id, write_assignment(t(number) for number in range(3))) for one in members)
 
     monkeypatch.setattr(ClientAssignor, "assign", assign)
-    assert {"G1", "G2"} <= codes(ran(two(GroupProtocol.EAGER)))
+    assert {"G1", "G2"} <= codes(ran(two(GroupProtocol.EAGER), options=SHORT))
 
 
 def test_g2_an_assignor_that_gives_away_what_a_static_member_has_reported(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,7 +85,7 @@ def test_g2_g4_a_coordinator_that_withholds_nothing(monkeypatch: pytest.MonkeyPa
         return reconciled(*given, **{**named, "owner_epoch": lambda partition: -1})
 
     monkeypatch.setattr(heartbeats, "reconciled", without_waiting)
-    assert {"G2", "G4"} <= codes(ran(two(GroupProtocol.CONSUMER)))
+    assert {"G2", "G4"} <= codes(ran(two(GroupProtocol.CONSUMER), options=SHORT))
 
 
 def test_g3_an_assignor_that_forgets_a_partition(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,7 +97,7 @@ def test_g3_an_assignor_that_forgets_a_partition(monkeypatch: pytest.MonkeyPatch
         return {name: share - {t(0)} for name, share in real(self, members, counts).items()}
 
     monkeypatch.setattr(ServerSideAssignor, "assign", assign)
-    assert "G3" in codes(ran(two(GroupProtocol.CONSUMER)))
+    assert "G3" in codes(ran(two(GroupProtocol.CONSUMER), options=SHORT))
 
 
 def test_g5_an_epoch_of_a_partition_that_is_forgotten_too_early(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,24 +105,23 @@ def test_g5_an_epoch_of_a_partition_that_is_forgotten_too_early(monkeypatch: pyt
         return next((one.epoch for one in self.members.values() if partition in one.assigned), -1)
 
     monkeypatch.setattr(ConsumerGroup, "owner_epoch", owner_epoch)
-    assert "G5" in codes(ran(two(GroupProtocol.CONSUMER)))
+    assert "G5" in codes(ran(two(GroupProtocol.CONSUMER), options=SHORT))
 
 
 def test_g6_a_member_that_is_taken_for_arrived(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ConsumerMember, "is_reconciled_to", lambda self, epoch: True)
-    assert "G6" in codes(ran(two(GroupProtocol.CONSUMER)))
+    assert "G6" in codes(ran(two(GroupProtocol.CONSUMER), options=SHORT))
 
 
 def test_g7_a_coordinator_that_takes_every_commit(monkeypatch: pytest.MonkeyPatch) -> None:
     groups = groups_of(
-        member("a", GroupProtocol.EAGER, act(15_000, EventKind.FREEZE, 80_000), session_timeout_ms=10_000),
+        member("a", GroupProtocol.EAGER, act(15_000, EventKind.FREEZE, 30_000), session_timeout_ms=10_000),
         member("b", GroupProtocol.EAGER, session_timeout_ms=10_000),
     )
-    options = attrs.evolve(OPTIONS, duration_ms=DurationMs(120_000))
-    assert codes(ran(groups, options=options)) == set()
+    assert codes(ran(groups)) == set()
     monkeypatch.setattr(ClassicGroup, "commit_error", lambda *given, **named: ErrorCode.NONE)
     again = groups_of(*groups.plan.members)
-    assert "G7" in codes(ran(again, options=options))
+    assert "G7" in codes(ran(again))
 
 
 def test_g7_a_coordinator_that_reads_no_offsets(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -189,7 +189,7 @@ def test_gs_a_consumer_that_commits_what_it_has_not_read(monkeypatch: pytest.Mon
         return tuple(attrs.evolve(one, offset=Offset(one.offset + 3)) for one in real(self))
 
     monkeypatch.setattr(SubscriptionState, "commits", commits)
-    assert "GS" in codes(ran(two(GroupProtocol.EAGER)))
+    assert "GS" in codes(ran(two(GroupProtocol.EAGER), options=SHORT))
 
 
 def test_l8_a_leader_that_gives_nothing_to_anybody(monkeypatch: pytest.MonkeyPatch) -> None:

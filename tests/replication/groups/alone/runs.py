@@ -12,7 +12,7 @@ from replication.groups.client.assigning import GroupProtocol
 from replication.roles.messages import Message
 
 EAGER, COOPERATIVE, CONSUMER = GroupProtocol.EAGER, GroupProtocol.COOPERATIVE, GroupProtocol.CONSUMER
-SMALL = Shape(members=4, partitions=8, minutes=10)
+SMALL = Shape(members=3, partitions=6, minutes=8)
 
 
 @cache
