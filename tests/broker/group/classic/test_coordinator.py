@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Final, TypeVar
 
 import attrs
+import pytest
 
 from broker.entropy import SplitMix64
 from broker.error_codes import ErrorCode
@@ -81,11 +82,11 @@ class Driver:
         }
         return self.send(JoinGroupRequest(ticket=self.next_ticket(), member_id=MemberId(member_id), **fields))
 
-    def enter(self) -> tuple[MemberId, int]:
+    def enter(self, **named: Any) -> tuple[MemberId, int]:
         """Join in the two steps of a new dynamic member; return its name and the ticket of the second join."""
-        first = self.answer(JoinGroupResponse, self.join())
+        first = self.answer(JoinGroupResponse, self.join(**named))
         assert first.error is ErrorCode.MEMBER_ID_REQUIRED
-        return first.member_id, self.join(first.member_id)
+        return first.member_id, self.join(first.member_id, **named)
 
     def sync(
         self, member_id: str, generation: int, *assignments: tuple[str, bytes], instance: InstanceId | None = None
@@ -125,6 +126,30 @@ def test_a_first_group_of_three_one_second_apart_has_one_generation() -> None:
     driver.at(6000)
     assert [driver.joined(ticket).generation for ticket in tickets] == [1, 1, 1]
     assert driver.group.state is GroupState.COMPLETING_REBALANCE
+
+
+def test_the_first_rebalance_waits_no_longer_than_the_longest_rebalance_timeout() -> None:
+    """KIP-134: 3 s, 3 s more as somebody came, and then what is left of 7 s."""
+    driver = Driver()
+    tickets = []
+    for second in range(7):
+        driver.at(1000 * second)
+        tickets.append(driver.enter(rebalance_timeout_ms=DurationMs(7_000))[1])
+    driver.at(6_999)
+    assert not any(ticket in driver.answers for ticket in tickets)
+    driver.at(7_000)
+    assert {driver.joined(ticket).generation for ticket in tickets} == {1}
+
+
+@pytest.mark.parametrize("generation", [0, 2])
+def test_requests_of_another_generation_are_refused(generation: int) -> None:
+    driver = Driver()
+    member, _ = driver.enter()
+    driver.at(3_000)
+    assert driver.synced(driver.sync(member, generation)).error is ErrorCode.ILLEGAL_GENERATION
+    beat = HeartbeatRequest(ticket=driver.next_ticket(), member_id=member, generation=generation)
+    assert driver.answer(HeartbeatResponse, driver.send(beat)).error is ErrorCode.ILLEGAL_GENERATION
+    assert driver.group.commit_error(member, None, generation) is ErrorCode.ILLEGAL_GENERATION
 
 
 def test_a_leader_that_dies_between_join_and_sync_is_dropped_and_the_rest_begin_anew() -> None:

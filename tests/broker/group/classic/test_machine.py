@@ -254,7 +254,7 @@ class ClassicMachine(ClassicMembers, RuleBasedStateMachine):
 
 
 TestClassicMachine = ClassicMachine.TestCase
-TestClassicMachine.settings = settings(max_examples=16, stateful_step_count=40)
+TestClassicMachine.settings = settings(max_examples=30, stateful_step_count=40)
 
 
 @pytest.mark.deep

@@ -274,7 +274,7 @@ def _of(group: ConsumerGroup) -> tuple[Any, ...]:
 
 
 TestConsumerGroupMachine = ConsumerGroupMachine.TestCase
-TestConsumerGroupMachine.settings = settings(max_examples=14, stateful_step_count=40)
+TestConsumerGroupMachine.settings = settings(max_examples=24, stateful_step_count=40)
 
 
 @pytest.mark.deep
