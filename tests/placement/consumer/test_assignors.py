@@ -71,8 +71,12 @@ def test_every_assignor_of_kafkas_keeps_the_rules(make: type[RangeAssignor]) -> 
     check_assignor(make, example_count=60)
 
 
-def test_the_example_keeps_the_rules_without_being_balanced() -> None:
+def test_the_example_keeps_the_rules() -> None:
     check_assignor(RandomAssignor, example_count=20)
+
+
+@pytest.mark.deep
+def test_the_example_is_not_balanced() -> None:
     with pytest.raises(AssertionError, match="balanced: "):
         check_assignor(RandomAssignor, example_count=60, balanced=True)
 
@@ -137,6 +141,7 @@ def test_uniform_gives_a_partition_once_to_a_member_that_names_a_topic_twice(oth
     assert sorted(given) == list(range(5))
 
 
+@settings(max_examples=30)
 @given(groups(equal=True), st.randoms(use_true_random=False))
 def test_uniform_does_not_see_in_which_order_or_how_often_partitions_are_listed(asked: Group, chance: Random) -> None:
     listed = []

@@ -87,7 +87,7 @@ def test_the_compiled_walk_is_that_of_javas_tables(case: int) -> None:
     assert walk_order(claims, order, ids).tolist() == places
 
 
-def test_crowded_bins_are_left_to_the_readable_twin(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_crowded_bins_are_walked_row_by_row(monkeypatch: pytest.MonkeyPatch) -> None:
     asked_of = []
     monkeypatch.setattr(holdings, "_walked_row", lambda *row: asked_of.append(row) or _walked_row(*row))
     crowded = colliding_group(random.Random("crowded"))

@@ -176,7 +176,7 @@ def calls_on_one_ring(draw: st.DrawFn) -> tuple[Ring, PlacementSpec, ClassicStar
 
 
 @given(calls_on_one_ring())
-def test_the_compiled_loop_equals_the_readable_twin(drawn: tuple[Ring, PlacementSpec, ClassicStart]) -> None:
+def test_the_compiled_loop_equals_the_readable_rows(drawn: tuple[Ring, PlacementSpec, ClassicStart]) -> None:
     ring, spec, start = drawn
     places = np.arange(len(ring.positions), dtype=np.int32)
     assert compiled_rows(spec, ring, start, places).tolist() == readable_rows(spec, ring, start).tolist()

@@ -194,7 +194,7 @@ def calls_on_some_brokers(draw: st.DrawFn) -> tuple[BrokerColumns, list[Placemen
 
 @settings(max_examples=30)
 @given(calls_on_some_brokers(), st.integers(-(2**63), 2**63 - 1))
-def test_the_compiled_loop_equals_the_readable_twin_and_leaves_the_generator_alike(
+def test_the_compiled_loop_equals_the_readable_rows_and_leaves_the_generator_alike(
     drawn: tuple[BrokerColumns, list[PlacementSpec]], seed: int
 ) -> None:
     columns, specs = drawn

@@ -26,8 +26,9 @@ from placement.consumer.strategies import check_assignor, groups
 from tests.placement.consumer.groups import answer, group, partitions, rows
 
 
+@settings(max_examples=40)
 @given(groups(racks=False, equal=True))
-def test_quotas_in_arrays_give_what_the_readable_twin_gives(asked: Group) -> None:
+def test_quotas_in_arrays_give_what_the_lists_give(asked: Group) -> None:
     claims = settle(asked, corrected=False)
     every = assigned_partitions(asked, assigned_topics(asked))
     fast = assign_by_quota(asked, claims.held, every)
