@@ -1,9 +1,10 @@
-"""List what differs between the releases of Kafka that this library answers for, 3.9 to 4.3.
+"""List what differs between the releases of Kafka that this library answers for, 3.9 to 4.4.
 
 Constraints: every place in the code that compares a release has its file in a row, and the other way round; every
 switch of replication whose first release is later than 3.9 has its name in one.
 
-Source: the classes, KIPs and issues of each row, read in the sources of 3.9.2, 4.0.1, 4.1.2, 4.2.1 and 4.3.1.
+Source: the classes, KIPs and issues of each row, read in the sources of 3.9.2, 4.0.1, 4.1.2, 4.2.1 and 4.3.1,
+and asked of the classes of 4.4.0.
 """
 
 from __future__ import annotations
@@ -95,6 +96,8 @@ DIFFERENCES: Final[tuple[Difference, ...]] = (
          "groups begin at epoch 1", "KIP-1263", "broker/group/consumer/target.py", _GROUPED),
     _row("4.3", "A commit of a former epoch is taken for a partition held since then", "KIP-1251",
          "broker/group/consumer/member.py", _GROUPED),
+    _row("4.4", "A metadata record unregisters a controller", "UnregisterControllerRecord", "log/metadata/schemas.py",
+         "`log history`"),
 )  # fmt: skip
 """Every difference, by release."""
 

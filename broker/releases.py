@@ -40,5 +40,5 @@ class Release:
         return self.name
 
 
-NEWEST: Final = Release("4.3")
-"""The release that is answered for by default: 4.3.1."""
+NEWEST: Final = Release("4.4")
+"""The release that is answered for by default: 4.4.0."""

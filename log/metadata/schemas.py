@@ -7,7 +7,8 @@ default. "[]" is an array, "{}" a structure, whose fields are indented; "@" stan
 Example: messages("metadata")[RecordType.TOPIC_RECORD].fields[0].name == "name"
 
 Source: the messages of metadata, clients, group-coordinator, transaction-coordinator, share-coordinator and storage,
-4.3.1. ClearElrRecord came with 4.0, cordoned directories with 4.3.
+4.3.1, and metadata of 4.4.0. ClearElrRecord came with release 4.0, cordoned directories with 4.3,
+UnregisterControllerRecord with 4.4.
 """
 
 from __future__ import annotations
@@ -53,6 +54,7 @@ class RecordType(enum.IntEnum):
     REMOVE_DELEGATION_TOKEN_RECORD = 26
     REGISTER_CONTROLLER_RECORD = 27
     CLEAR_ELR_RECORD = 28
+    UNREGISTER_CONTROLLER_RECORD = 29
 
 
 def _sections() -> Mapping[str, Sequence[str]]:

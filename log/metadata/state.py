@@ -141,6 +141,10 @@ class MetadataState:
         self._controllers[data["controllerId"]] = {**data, **unordered}
         return NONE
 
+    def _unregister_controller(self, data: Fields) -> tuple[Delta, ...]:
+        self._controllers.pop(data["controllerId"], None)
+        return NONE
+
     def _create_topic(self, data: Fields) -> tuple[Delta, ...]:
         topic = _Topic(data["name"], data["topicId"])
         self._topics[topic.id] = topic
@@ -264,6 +268,7 @@ _METHODS: Final[Mapping[RecordType, Callable[[MetadataState, Any], tuple[Delta, 
     RecordType.UNFENCE_BROKER_RECORD: MetadataState._unfence,
     RecordType.BROKER_REGISTRATION_CHANGE_RECORD: MetadataState._change_broker,
     RecordType.REGISTER_CONTROLLER_RECORD: MetadataState._register_controller,
+    RecordType.UNREGISTER_CONTROLLER_RECORD: MetadataState._unregister_controller,
     RecordType.TOPIC_RECORD: MetadataState._create_topic,
     RecordType.REMOVE_TOPIC_RECORD: MetadataState._remove_topic,
     RecordType.PARTITION_RECORD: MetadataState._create_partition,

@@ -5,7 +5,7 @@ cannot be taken over; `classic`, `striped` and the shipped example `copyset` are
 zip and no entry point is.
 
     >>> load_placer("striped")
-    StripedPlacer(release=Release(name='4.3'))
+    StripedPlacer(release=Release(name='4.4'))
 """
 
 from __future__ import annotations

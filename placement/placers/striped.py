@@ -50,7 +50,7 @@ Example: two brokers in each of three racks: every partition has a replica in ea
 Left out: racks of unequal size are not corrected: a broker alone in its rack gets as much as a
 full rack does. Kafka leaves that out too, and so do its log directories here.
 
-Source: org.apache.kafka.metadata.placement.StripedReplicaPlacer, 3.9 to 4.3 (KIP-500).
+Source: org.apache.kafka.metadata.placement.StripedReplicaPlacer, 3.9 to 4.4 (KIP-500).
 """
 
 from __future__ import annotations

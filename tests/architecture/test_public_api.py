@@ -48,6 +48,6 @@ def test_a_changed_signature_shows() -> None:
     assert "    ManualClock(now_ms: TimeMs = 0) -> None" in lines_of("broker.clock", "ManualClock")
     assert "    def advance(self, duration_ms: DurationMs) -> TimeMs" in lines_of("broker.clock", "ManualClock")
     assert "enum Scope: BROKER, TOPIC, GROUP" in lines_of("broker.config", "Scope")
-    assert "def find(name: str, release: Release = Release(name=4.3)) -> tuple[Setting, ...]" in lines_of(
+    assert "def find(name: str, release: Release = Release(name=4.4)) -> tuple[Setting, ...]" in lines_of(
         "broker.config", "find"
     )

@@ -82,7 +82,7 @@ def test_the_option_passes_a_release_and_its_default_is_the_newest() -> None:
         click.echo(repr(release))
 
     run = CliRunner().invoke
-    assert run(show, []).output == "Release(name='4.3')\n"
+    assert run(show, []).output == "Release(name='4.4')\n"
     assert run(show, ["--kafka", "4.0.1"]).output == "Release(name='4.0')\n"
     refused = run(show, ["--kafka", "5"])
     assert (refused.exit_code, "release '5' of Kafka is not known" in refused.output) == (2, True)

@@ -42,7 +42,7 @@ def test_a_value_of_another_type_is_refused_by_name(name: str, value: object, wa
 
 
 def test_every_default_is_that_of_the_settings_of_its_release() -> None:
-    for release in ("3.9", "4.0", "4.1", "4.2", "4.3"):
+    for release in ("3.9", "4.0", "4.1", "4.2", "4.3", "4.4"):
         defaults = LogConfig(release=Release(release))
         assert LogConfig.of(Settings.of(Scope.TOPIC, {}, release=Release(release))) == defaults
         for name, field in NAMES.items():

@@ -10,7 +10,7 @@ Example:
     >>> [one.partition for one in assignment.of("a")], [one.partition for one in assignment.of("b")]
     ([0, 1], [2, 3, 4])
 
-Source: org.apache.kafka.coordinator.group.assignor.UniformAssignor, 4.0 to 4.3; KIP-848.
+Source: org.apache.kafka.coordinator.group.assignor.UniformAssignor, 4.0 to 4.4; KIP-848.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ Cost: rounds x (partitions + subscriptions).
 Example: t of 4 for {a, b}, u of 2 for {b}: u has 2 partitions per subscriber as t has, and fewer subscribers, so b
 gets both of u; then t-0, t-1 and t-2 go to a, which begins each level, and t-3 to b.
 
-Source: UniformHeterogeneousAssignmentBuilder and its MemberAssignmentBalancer, 4.0 to 4.3.
+Source: UniformHeterogeneousAssignmentBuilder and its MemberAssignmentBalancer, 4.0 to 4.4.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ Cost: partitions.
 
 Example: t of 5; a holds 0 to 4, b nothing, b comes first in Java's order: a keeps 0, 1 and 2, b gets 3 and 4.
 
-Source: UniformHomogeneousAssignmentBuilder, 4.0 to 4.3.
+Source: UniformHomogeneousAssignmentBuilder, 4.0 to 4.4.
 """
 
 from __future__ import annotations

@@ -43,7 +43,9 @@ DIRECTORIES: Final = st.sampled_from([encode_uuid(bytes(15) + bytes([number])) f
 CORDONS: Final = Release("4.3")
 """The first release with cordoned directories (KIP-1066); what else metadata records hold, 4.0 has too."""
 CORDONED: Final = "cordonedLogDirs"
-METADATA_LEVELS: Final = {Release("4.0"): 25, Release("4.1"): 27, Release("4.2"): 29, Release("4.3"): 30}
+UNREGISTERS: Final = Release("4.4")
+"""The first release whose controllers can be unregistered."""
+METADATA_LEVELS: Final = dict(zip(map(Release, ("4.0", "4.1", "4.2", "4.3", "4.4")), (25, 27, 29, 30, 33), strict=True))
 """The feature level of the newest metadata.version that a release has."""
 
 
@@ -74,7 +76,8 @@ def of_schema(kind: RecordType, schema: Message, release: Release) -> st.SearchS
 
 def records_of(release: Release) -> st.SearchStrategy[MetadataRecord]:
     """Return any records of any type that a release reads."""
-    return st.sampled_from(sorted(SCHEMAS)).flatmap(lambda kind: of_schema(kind, SCHEMAS[kind], release))
+    known = sorted(SCHEMAS.keys() - ({RecordType.UNREGISTER_CONTROLLER_RECORD} if release < UNREGISTERS else set()))
+    return st.sampled_from(known).flatmap(lambda kind: of_schema(kind, SCHEMAS[kind], release))
 
 
 RECORDS: Final = records_of(NEWEST)
@@ -161,6 +164,15 @@ _FITTING: Final = st.one_of(
         logDirs=_LOG_DIRS,
         cordonedLogDirs=st.none() | _LOG_DIRS,
     ),
+    _made(
+        RecordType.REGISTER_CONTROLLER_RECORD,
+        controllerId=BROKERS,
+        incarnationId=st.sampled_from(TOPICS),
+        zkMigrationReady=st.just(value=False),
+        endPoints=st.just(()),
+        features=st.just(()),
+    ),
+    _made(RecordType.UNREGISTER_CONTROLLER_RECORD, controllerId=BROKERS),
     _CREATIONS,
     _made(RecordType.REMOVE_TOPIC_RECORD, topicId=st.sampled_from(TOPICS)),
     _PARTITIONS,
@@ -233,6 +245,8 @@ def _fit(records: list[MetadataRecord], release: Release) -> tuple[MetadataRecor
     kept: list[MetadataRecord] = []
     topics: set[str] = set()
     for record in (first, *(_known(each, release) for each in records)):
+        if record.type is RecordType.UNREGISTER_CONTROLLER_RECORD and release < UNREGISTERS:
+            continue
         defaults = {field.name: field.default for field in SCHEMAS[record.type].fields if field.since <= record.version}
         whole = MetadataRecord(record.type, record.version, defaults | dict(record.data))
         if record.type is RecordType.TOPIC_RECORD and record.data["name"] in topics:

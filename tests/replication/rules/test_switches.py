@@ -18,7 +18,7 @@ def test_current_rules_have_everything_that_a_release_has() -> None:
 
 
 def test_current_rules_are_those_of_the_newest_release() -> None:
-    assert rules_of(NEWEST) == RELEASES["4.3"].rules == rules_of("4.3.1") == CURRENT == rules_of("current")
+    assert rules_of(NEWEST) == RELEASES["4.4"].rules == rules_of("4.3.1") == CURRENT == rules_of("current")
     assert list(RELEASES) == list(KNOWN)
 
 
