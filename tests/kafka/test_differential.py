@@ -140,7 +140,7 @@ def test_a_difference_planted_in_kafkas_answer_to_a_program_is_shrunk_to_one_ope
                 answer["stateAtClose"]["logEndOffset"] += 1
             return answer
 
-    area: Area[Any] = programs.area(Altered())  # type: ignore[arg-type]
+    area: Area[Any] = programs.area(Altered())  # type: ignore[arg-type]  # Altered answers as a driver does.
     cases = (area.draw(1, number) for number in range(100))
     case = next(case for case in cases if any(operation["op"] == "roll" for operation in case["ops"]))
     difference = area.difference(case)
@@ -162,7 +162,7 @@ def test_a_difference_planted_in_a_batch_is_shrunk_to_one_record(kafka: KafkaJvm
                         record["value"] = record["value"] or None
             return outcomes
 
-    area: Area[Any] = batches.area(Altered())  # type: ignore[arg-type]
+    area: Area[Any] = batches.area(Altered())  # type: ignore[arg-type]  # The stand-in answers as a driver does.
     case, difference = next(
         (case, difference)
         for number in range(500)
