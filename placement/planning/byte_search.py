@@ -6,7 +6,7 @@ How: a tabu search. Each step takes the best of all moves of a replica and of al
 improvement or not, and bars the way back for a while; so it leaves local optima, without a random number. A step costs
 the bytes that it copies, and the bytes that it leaves outside of bounds times a weight, which rises while some are
 outside and falls while none is. The best placement met is the result. Of many replicas only the smallest of each broker
-take part, and only if a broker is outside its bounds.
+take part, those of brokers outside their bounds, until none is.
 
 Left out: longer chains of exchanges.
 
@@ -15,6 +15,7 @@ Source: Glover, "Tabu Search", ORSA Journal on Computing, 1989; the weight as in
 
 from __future__ import annotations
 
+import sys
 from typing import Final
 
 import numpy as np
@@ -24,7 +25,7 @@ from broker.cluster import Int32Array, Int64Array
 from placement.planning.bytes_kernel import Loads
 from placement.planning.problem import Problem
 
-_SLOTS_MAX: Final = 2_000  # Replicas that take part.
+_SLOTS_MAX: Final = 3_000  # Replicas that take part.
 _PAIRS_MAX: Final = 10_000_000  # Moves and exchanges looked at: about half a second.
 _STEPS_MIN: Final = 200
 _STEPS_PER_REPLICA: Final = 4
@@ -38,12 +39,11 @@ Flags = NDArray[np.bool_]
 def improve(problem: Problem, now: Int32Array, loads: Loads) -> None:
     """Change `now` int32[P, V] and `loads` to the best placement met: fewest bytes outside bounds, then copied."""
     search = _Search(problem, now, loads)
-    if now.size > _SLOTS_MAX and not search.outside(loads.load).any():
-        return
     best, best_now, best_load, best_held = search.rank(), now.copy(), loads.load.copy(), loads.held.copy()
     pairs = step = 0
+    pairs_max = _PAIRS_MAX if search.is_whole else 6 * _PAIRS_MAX  # Or there is no plan.
     steps_max = min(_STEPS_MIN + _STEPS_PER_REPLICA * search.rows.size, _STEPS_MAX)
-    while pairs < _PAIRS_MAX and step < steps_max and best != (0, 0):
+    while pairs < pairs_max and step < steps_max and best > ((0, 0) if search.is_whole else (0, sys.maxsize)):
         pairs += search.take_best(step)
         step += 1
         if search.rank() < best:
@@ -57,7 +57,8 @@ class _Search:
     def __init__(self, problem: Problem, now: Int32Array, loads: Loads) -> None:
         self.problem, self.now, self.loads = problem, now, loads
         rows, columns = np.nonzero((now >= 0) & (problem.kind >= 0)[:, None])
-        if rows.size > _SLOTS_MAX:
+        self.is_whole = rows.size <= _SLOTS_MAX
+        if not self.is_whole:
             order = np.lexsort((loads.size[rows], now[rows, columns]))
             brokers = now[rows, columns][order]
             number = np.arange(order.size) - np.searchsorted(brokers, brokers)
@@ -94,7 +95,7 @@ class _Search:
         left = self.outside(load[at] - size, at) - off[at]
         change = self.outside(load + size[:, None]) - off + left[:, None]
         moves = np.where(open_to & self._keeps_topic(at), self.weight * change + copied, np.inf)
-        some = np.flatnonzero((off[at] > 0) | ~self.was[every, at])
+        some = np.flatnonzero((off[at] > 0) | (~self.was[every, at] & self.is_whole))
         mine = at[some]
         more = size - size[some][:, None]
         change = self.outside(load[mine][:, None] + more, mine[:, None]) - off[mine][:, None]
