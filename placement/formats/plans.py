@@ -16,7 +16,7 @@ from typing import Any, Final
 import attrs
 import numpy as np
 
-from broker.cluster import ClusterView
+from broker.cluster import PAD, ClusterView, Int32Array, PartitionTable
 from broker.errors import InputError, NothingUsableError
 from broker.ids import BrokerId
 from placement.formats import reassign
@@ -30,7 +30,7 @@ from placement.formats.documents import (
     folded,
     parse_object,
 )
-from placement.formats.entries import Entry, EntryRows
+from placement.formats.entries import Columns, Entry, EntryRows
 from placement.formats.parsed import Reject, RowCounts
 from placement.formats.rows import PartitionRows
 from placement.formats.text import utf8_chunks
@@ -148,25 +148,24 @@ class _PlanRows:
 
     def __init__(self, view: ClusterView, row_counts: RowCounts) -> None:
         self._view = view
-        self._entries = EntryRows(row_counts, PartitionRows(row_counts.source), self._fault)
+        self._entries = EntryRows(row_counts, PartitionRows(row_counts.source), self._fault, self._fits)
         table = view.partitions
         self._index = {topic.name: number for number, topic in enumerate(view.topics)}
         self._brokers = frozenset(view.broker_ids.tolist())
         keys = table.topic_index.astype(np.int64) << 32 | table.partition_ids
         self._rows = dict(zip(keys.tolist(), range(table.count), strict=True))
-        self._used: list[int] = []
-        self._dirs: list[Sequence[str]] = []
-        self._before: list[list[int] | None] = []
+        self._dirs: dict[int, Sequence[str]] = {}
+        self._before: dict[int, list[int]] = {}
 
     def read_reassignment(self, entries: list[Any]) -> None:
         """Add the entries of a kafka-reassign-partitions document."""
-        for number, raw in enumerate(entries):
-            item = raw if isinstance(raw, dict) else {}
-            dirs, replicas = item.get("log_dirs"), item.get("replicas")
-            fault = None if dirs is None else reassign.fault_of_dirs(dirs, replicas)
-            entry = Entry(f"partitions[{number}]", raw, item.get("topic"), item.get("partition"), replicas, fault=fault)
-            named = () if dirs is None or fault or dirs.count("any") == len(dirs) else dirs
-            self._add(entry, named, None)
+
+        def add(place: str, raw: Any) -> None:
+            entry, dirs = reassign.entry_of(place, raw)
+            if self._entries.add(entry) and dirs:
+                self._dirs[len(self._entries.places) - 1] = dirs
+
+        self._entries.add_reassignments("", entries, add)
 
     def read_proposals(self, entries: list[Any]) -> None:
         """Add the proposals of a Cruise Control answer."""
@@ -174,13 +173,14 @@ class _PlanRows:
             item = folded(raw)
             partition, old = folded(item.get("topicpartition")), item.get("oldreplicas")
             named = partition.get("topic"), partition.get("partition"), item.get("newreplicas")
-            self._add(Entry(f"proposals[{number}]", raw, *named, fault=fault_of_ids(old, "oldReplicas")), (), old)
+            if self._entries.add(Entry(f"proposals[{number}]", raw, *named, fault=fault_of_ids(old, "oldReplicas"))):
+                self._before[len(self._entries.places) - 1] = old
 
-    def _add(self, entry: Entry, dirs: Sequence[str], before: list[int] | None) -> None:
-        if self._entries.add(entry):
-            self._used.append(self._rows[self._index[entry.topic] << 32 | entry.partition])
-            self._dirs.append(dirs)
-            self._before.append(before)
+    def _fits(self, found: Columns) -> bool:
+        """Return whether the view has all these partitions and brokers."""
+        topic = np.array([self._index.get(name, -1) for name in found.topics], dtype=np.int64)
+        keys = (topic << 32 | found.partitions).tolist()
+        return self._rows.keys() >= set(keys) and {PAD, *self._brokers}.issuperset(found.replicas.ravel().tolist())
 
     def _fault(self, entry: Entry) -> str | None:
         """Return why the view has no such partition, or no such broker, or None."""
@@ -202,9 +202,9 @@ class _PlanRows:
         closed = self._entries.close()
         account = self._entries.row_counts.dump(())  # Raises where nothing can be used.
         kept = closed.line.tolist()
-        rows, targets = np.array(self._used, dtype=np.int64)[kept], closed.table.replicas
-        dirs = tuple(self._log_dirs(kept, targets.tolist()))
-        plan = Reassignment(view=self._view, rows=rows, replicas=targets, log_dirs=dirs)
+        targets = closed.table.replicas
+        dirs = tuple(self._log_dirs(kept, targets))
+        plan = Reassignment(view=self._view, rows=self._rows_of(closed.table), replicas=targets, log_dirs=dirs)
         changes = plan.changes.copy()
         changes[[each.place for each in plan.log_dirs]] = True
         return ParsedPlan(
@@ -219,17 +219,22 @@ class _PlanRows:
             stale_count=self._stale_count(plan, kept, before),
         )
 
-    def _log_dirs(self, kept: list[int], targets: list[list[int]]) -> Iterator[LogDirTarget]:
-        for place, entry in enumerate(kept):
-            for broker, path in zip(targets[place], self._dirs[entry], strict=False):
+    def _rows_of(self, table: PartitionTable) -> list[int]:
+        topics = np.array([self._index[name] for name in self._entries.rows.topics], dtype=np.int64)
+        keys = topics[table.topic_index] << 32 | table.partition_ids
+        return [self._rows[key] for key in keys.tolist()]
+
+    def _log_dirs(self, kept: list[int], targets: Int32Array) -> Iterator[LogDirTarget]:
+        for place, line in enumerate(kept if self._dirs else ()):
+            for broker, path in zip(targets[place].tolist(), self._dirs.get(line, ()), strict=False):
                 if path != "any":
                     yield LogDirTarget(place=place, broker_id=BrokerId(broker), path=path)
 
     def _stale_count(self, plan: Reassignment, kept: list[int], before: dict[tuple[str, str], list[Any]]) -> int:
         """Return how many entries name other brokers as the replicas before than the view does."""
         stale, table = 0, self._view.partitions
-        for place, entry in enumerate(kept):
-            given = self._before[entry]
+        for place, line in enumerate(kept if before or self._before else ()):
+            given = self._before.get(line)
             if before:
                 row = int(plan.rows[place])
                 name = self._view.topics[int(table.topic_index[row])].name

@@ -9,7 +9,7 @@ Source: Kafka 4.3.1 ReassignPartitionsCommand (formatAsReassignmentJson, parsePa
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -40,11 +40,16 @@ def read_reassignment(documents: tuple[Document, ...], *, source: str, name: str
         prefix = "" if len(documents) == 1 else f"document {number + 1}, "
         check_version(document, source)
         entries = EntryRows(row_counts, PartitionRows(source))
-        named_dirs = sum(
-            _add(f"{prefix}partitions[{place}]", raw, entries) for place, raw in enumerate(_list(document))
-        )
+        named_dirs: list[str] = []
+
+        def add(place: str, raw: Any, entries: EntryRows = entries, named: list[str] = named_dirs) -> None:
+            entry, dirs = entry_of(place, raw)
+            if entries.add(entry) and dirs:
+                named.append(place)
+
+        entries.add_reassignments(prefix, _list(document), add)
         closed = entries.close()
-        named = f"{counted(named_dirs, 'partition')} with log directories, which are not kept"
+        named = f"{counted(len(named_dirs), 'partition')} with log directories, which are not kept"
         notes = (named,) if named_dirs else ()
         if not closed.table.count:
             continue
@@ -90,16 +95,16 @@ def _suffix(documents: tuple[Document, ...], number: int) -> str:
     return f" (document {number + 1})"
 
 
-def _add(place: str, raw: Any, entries: EntryRows) -> bool:
-    """Append one entry; return whether it was appended and names a log directory."""
+def entry_of(place: str, raw: Any) -> tuple[Entry, Sequence[str]]:
+    """Return one entry, and its log directories where it names one."""
     item = raw if isinstance(raw, dict) else {}
     dirs, replicas = item.get("log_dirs"), item.get("replicas")
-    fault = None if dirs is None else fault_of_dirs(dirs, replicas)
+    fault = None if dirs is None else _fault_of_dirs(dirs, replicas)
     entry = Entry(place, raw, item.get("topic"), item.get("partition"), replicas, fault=fault)
-    return entries.add(entry) and dirs is not None and any(path != "any" for path in dirs)
+    return entry, () if dirs is None or fault or dirs.count("any") == len(dirs) else dirs
 
 
-def fault_of_dirs(dirs: Any, replicas: Any) -> str | None:
+def _fault_of_dirs(dirs: Any, replicas: Any) -> str | None:
     """Return why `dirs` cannot be the log directories of `replicas`, or None."""
     if not isinstance(dirs, list) or not isinstance(replicas, list) or len(dirs) != len(replicas):
         return "log_dirs is not a list as long as replicas"

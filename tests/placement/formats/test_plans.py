@@ -11,6 +11,7 @@ import pytest
 from broker.cluster import BrokerView, ClusterView, PartitionTable, TopicView
 from broker.errors import InputError
 from broker.ids import BrokerId
+from placement.formats import entries
 from placement.formats.plan_files import Step, commands, election_json, needs_election, reassignment_json
 from placement.formats.plans import ParsedPlan, read_plan
 from placement.formats.read import read_dump
@@ -89,6 +90,28 @@ def test_an_entry_that_kafka_would_refuse_is_rejected_with_its_place(bad: object
     assert (found.rows_in, found.rows_analysed, found.rows_rejected) == (2, 1, 1)
     assert found.reassignment.rows.tolist() == [1]
     assert found.refusal == f"kafka-reassign-partitions refuses the whole file plan.json: partitions[1]: {reason}"
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_entries_checked_at_once_are_those_checked_one_by_one(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    chance = random.Random(seed)
+    fields: list[list[object]] = [
+        ["orders"] * 9 + ["eu.audit-log", "gone", "a b", ["orders"], None],
+        [0, 1] * 6 + [2, 7, True, -1, 10**30, "0"],
+        [[1, 2]] * 9 + [[1, 2, 3], [5, 4], [3], [], [1, 1], [1, 9], ["1"], [True], [[1]], [1.0], [10**30], None, "12"],
+    ]
+    dirs: list[object] = [None] * 9 + [["any", "any"], ["any"], ["/d", "any"], ["any", 1], "any"]
+    drawn = [entry(*map(chance.choice, fields), log_dirs=chance.choice(dirs)) for _ in range(60)]
+    plan = plan_of(*drawn, 7, [], entry("orders", 1, [1, 2, 3]))
+    monkeypatch.setattr(entries, "BATCH_COUNT", chance.choice([1, 1, 2, 5]))
+    at_once = read(plan)
+    monkeypatch.setattr(entries.Columns, "of", lambda _: None)
+    for field in attrs.fields(ParsedPlan):
+        if field.name != "reassignment":
+            assert getattr(at_once, field.name) == getattr(read(plan), field.name), field.name
+    found, wanted = at_once.reassignment, read(plan).reassignment
+    assert (found.rows.tolist(), found.log_dirs) == (wanted.rows.tolist(), wanted.log_dirs)
+    assert lists(found.replicas) == lists(wanted.replicas)
 
 
 def test_log_directories_other_than_any_are_kept_with_their_broker() -> None:
