@@ -29,5 +29,6 @@ impact           Compute what a plan does to a cluster, batch by batch and in th
 impact_tables    Turn an impact into Arrow tables: a row a batch, a broker, a moved partition, and a measure.
 findings         Put into words what would hold a plan up, what it breaks, and what Kafka would refuse.
 notes            List what the reader of a plan must know before it runs.
-plan_tables      Make the tables of a plan: its input, what changes, and what every broker holds.
+input_table      Keep the input of a plan as a table, and make the view of it again.
+plan_tables      Make the tables of a plan: what changes, and what every broker holds.
 """

@@ -17,10 +17,11 @@ from placement.cli import parse_broker_list
 from placement.formats.certificates import certificate_json, digest
 from placement.formats.plan_files import plan_texts
 from placement.planning.goal import KINDS, MEASURES, Goal, as_targeted
+from placement.planning.input_table import input_table
 from placement.planning.moves import Rates
 from placement.planning.notes import notes_of
 from placement.planning.plan import Plan, make_plan
-from placement.planning.plan_tables import brokers_table, input_table, moves_table
+from placement.planning.plan_tables import brokers_table, moves_table
 from placement.planning.schedule import BATCH_COUNT_MAX, Limits, Schedule, schedule
 from spark_analysis.cli.cluster_inputs import (
     Cluster,

@@ -23,7 +23,7 @@ from placement.formats.certificates import Certified, digest, isr_digest, read_c
 from placement.planning.check import Tally, faults, tally
 from placement.planning.given import target_rows
 from placement.planning.goal import with_added
-from placement.planning.plan_tables import view_of_input
+from placement.planning.input_table import view_of_input
 from spark_analysis.cli.plan_files_check import faults_of_files, faults_of_summary, read_reassignment, read_text
 from spark_analysis.report.figures import count, plural
 
