@@ -8,6 +8,7 @@
 - definitions: Define each measure and state in the words that reports print: formula, unit, range, optimum and source.
 - constraints: Decide which partitions break a named constraint of a placement.
 - audit: Find the partitions and racks of a cluster that need attention.
+- topic_kernel: Count what brokers hold of each topic and compare it with the topic's best spread, compiled.
 - topic_spread: Measure how each topic spreads over live brokers, beside the best spread of it that can be reached.
 - out_of_sync: Name the brokers that are missing from ISRs, and the few that explain the under-replicated partitions.
 - changes: Compare two moments of one cluster and list what happened to each partition.

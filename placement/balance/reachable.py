@@ -245,11 +245,9 @@ class Rules:
     @classmethod
     def of(cls, groups: Groups, classes: Classes, quantity: str, *, over_racks: bool = False) -> Rules:
         """Return the rules of replicas, leaders or bytes over brokers, or over whole groups."""
-        sizes, cordoned = groups.sizes, groups.cordoned
-        in_group = np.zeros((cordoned.size, sizes.size), dtype=np.bool_)
-        in_group[np.arange(cordoned.size), groups.of[cordoned]] = True
+        sizes, cordoned = groups.sizes, groups.of[groups.cordoned]
         free = groups.unit_sizes[: sizes.size]
-        kept = (classes.stands[:, :, None] & in_group).any(axis=1)
+        kept = classes.stands @ (cordoned[:, None] == np.arange(sizes.size))
         can_hold, factors, barred = (free > 0) | kept, classes.factors, classes.barred
         if quantity == "leaders":
             # A partition with more replicas than open groups may have one, so its leader, in a barred group too.
@@ -263,8 +261,9 @@ class Rules:
         else:
             base = np.where(few, 0, is_open & (free > 0) & ~kept)
             caps = np.where(few, is_open & (free > 0), np.minimum(free - base, factors[:, None]))
-            own = classes.stands & np.where(few, is_open[:, groups.of[cordoned]], True)
-            caps, base = np.hstack((caps, own)), np.hstack((base, np.zeros_like(own)))
+            if cordoned.size:
+                own = classes.stands & (is_open[:, cordoned] | ~few)
+                caps, base = np.hstack((caps, own)), np.hstack((base, np.zeros_like(own)))
         supply = np.minimum(factors - base.sum(axis=1), caps.sum(axis=1))
         ruled = (factors > sizes.size).any() if over_racks else groups.is_ruled and quantity != "leaders"
         kinds = np.where(barred.any(axis=1) | ruled, 0, FREE) | (BOUND if cordoned.size or quantity == "bytes" else 0)

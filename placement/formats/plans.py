@@ -155,7 +155,7 @@ class _PlanRows:
         keys = table.topic_index.astype(np.int64) << 32 | table.partition_ids
         self._rows = dict(zip(keys.tolist(), range(table.count), strict=True))
         self._dirs: dict[int, Sequence[str]] = {}
-        self._before: dict[int, list[int]] = {}
+        self._before: dict[int, Any] = {}
 
     def read_reassignment(self, entries: list[Any]) -> None:
         """Add the entries of a kafka-reassign-partitions document."""

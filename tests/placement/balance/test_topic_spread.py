@@ -7,18 +7,14 @@ from typing import Any
 
 import attrs
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from broker.cluster import BrokerView, ClusterView, PartitionTable, TopicView
 from broker.ids import BrokerId
-from placement.balance import topic_spread as module
 from placement.balance.reachable import Classes, Groups
 from placement.balance.topic_spread import Best, TopicClasses, topic_spread
 from tests.oracles.reachable import Case, best_leaders, best_replicas, choices, least_leader_moves, least_moves
-
-MODES = [{}, {"CELLS_MAX": 1}]
 
 
 def view_of(case: Case, topics: list[int], **columns: Any) -> ClusterView:
@@ -69,18 +65,14 @@ def cases(draw: st.DrawFn) -> tuple[Case, list[int]]:
     return Case(tuple(racks), tuple(fenced), tuple(partitions)), topics
 
 
-@pytest.mark.parametrize("mode", MODES, ids=str)
 @settings(max_examples=30, deadline=None)
 @given(drawn=cases())
-def test_the_best_of_a_topic_is_that_of_every_placement(drawn: tuple[Case, list[int]], mode: dict[str, int]) -> None:
+def test_the_best_of_a_topic_is_that_of_every_placement(drawn: tuple[Case, list[int]]) -> None:
     case, topics = drawn
-    with pytest.MonkeyPatch.context() as patch:
-        for name, value in mode.items():
-            patch.setattr(module, name, value)
-        view = view_of(case, topics)
-        for topic in range(len(view.topics)):
-            mine = [held for held, place in zip(case.partitions, topics, strict=True) if place == topic]
-            check(attrs.evolve(case, partitions=tuple(mine)), *figures(view, topic))
+    view = view_of(case, topics)
+    for topic in range(len(view.topics)):
+        mine = [held for held, place in zip(case.partitions, topics, strict=True) if place == topic]
+        check(attrs.evolve(case, partitions=tuple(mine)), *figures(view, topic))
 
 
 def check(case: Case, replicas: list[Any], led: list[Any]) -> None:
