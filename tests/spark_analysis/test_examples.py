@@ -119,7 +119,7 @@ def test_an_example_says_which_words_it_takes(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setattr(sys, "argv", [f"{name}.py", *words])
-    monkeypatch.delitem(sys.modules, f"spark_analysis.examples.{name}")
+    monkeypatch.delitem(sys.modules, f"spark_analysis.examples.{name}", raising=False)
     with pytest.raises(SystemExit) as caught:
         runpy.run_module(f"spark_analysis.examples.{name}", run_name="__main__", alter_sys=False)
     assert (caught.value.code, capsys.readouterr().err) == (2, f"usage: {name}.py {usage}\n")
