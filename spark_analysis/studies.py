@@ -8,17 +8,13 @@ Source: ours.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from replication.studies import COLUMNS, Row, Study, make_run
+from replication.studies import COLUMNS, Study
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
 RUNS_PER_TASK: Final = 16
@@ -33,27 +29,12 @@ def study_rows(spark: SparkSession, study: Study, *, tasks: int | None = None) -
 
     def make(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            places: list[int] = batch.column(0).to_numpy().tolist()
-            runs = islice(study.runs(), min(places), max(places) + 1)
-            yield from table_of([make_run(run) for run in runs]).to_batches()
+            yield from table_of([study.row(number) for number in batch.column(0).to_numpy().tolist()]).to_batches()
 
-    partitions = tasks or max(1, -(-study.run_count // RUNS_PER_TASK))
-    runs = spark.range(0, study.run_count, 1, partitions)
+    runs = spark.range(0, study.run_count, 1, tasks or max(1, -(-study.run_count // RUNS_PER_TASK)))
     return runs.mapInArrow(make, from_arrow_schema(STUDY_SCHEMA))
 
 
-def table_of(rows: Sequence[Row]) -> pa.Table:
-    """Return rows as a table; a value of another type than its column's, of a refused run, is null."""
-    lists: dict[str, list[object]] = {name: [] for name in COLUMNS}
-    for row in rows:
-        for name, value in row.cells().items():
-            kind = COLUMNS[name]
-            is_fitting = isinstance(value, kind) or (kind is float and type(value) is int)
-            lists[name].append(value if is_fitting else None)
-    arrays = [pa.array(values, STUDY_SCHEMA.field(name).type) for name, values in lists.items()]
-    return pa.Table.from_arrays(arrays, schema=STUDY_SCHEMA)
-
-
-def write_parquet(rows: Sequence[Row], path: Path) -> None:
-    """Write rows as one Parquet file."""
-    pq.write_table(table_of(rows), path)
+def table_of(rows: Sequence[dict[str, Any]]) -> pa.Table:
+    """Return rows as a table; an integer in a column of floats, of a refused run, is a float."""
+    return pa.Table.from_pylist(list(rows), schema=STUDY_SCHEMA)

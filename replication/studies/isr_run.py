@@ -32,8 +32,8 @@ from replication.simulation import Options, Simulation, elected_by
 from replication.simulation.cluster import CREATE_MS, Cluster
 from replication.simulation.faults import QUIET_MS, Fault
 from replication.simulation.options import FaultKind
+from replication.studies.measures import SAMPLE_MS, Availability, Measures
 from replication.studies.parameters import ACKS, Parameters
-from replication.studies.rows import SAMPLE_MS, Availability, Measures, with_latencies
 
 SECOND_MS: Final = 1_000
 _BROKER_STREAM: Final = 31
@@ -116,29 +116,23 @@ class RunError(Exception):
     """Say that the model, or a policy, raised in the middle of a run."""
 
 
-class Observer:
-    """Look at the partitions of a running simulation every SAMPLE_MS, until faults are over."""
+def _watch(cluster: Cluster, parameters: Parameters) -> Availability:
+    """Return what is counted of the partitions, from their creation on until faults are over."""
+    time = Availability()
 
-    def __init__(self, parameters: Parameters) -> None:
-        self._needs_all = parameters.acks == "all"
-        self._min_isr = parameters.min_isr
-        self._end_ms = duration_of(parameters)
-        self.time = Availability()
-
-    def watch(self, cluster: Cluster) -> None:
-        """Look at a cluster from the creation of its partitions on."""
-        for at_ms in range(2 * CREATE_MS, self._end_ms, SAMPLE_MS):
-            cluster.at(at_ms, lambda: self._look(cluster))
-
-    def _look(self, cluster: Cluster) -> None:
-        running = {broker for broker, node in cluster.nodes.items() if node.role is not None and not node.is_paused}
-        for state in cluster.controller.image.partitions.values():
-            self.time.note(has_leader=state.has_leader, takes_writes=self._takes_writes(state, running))
-
-    def _takes_writes(self, state: PartitionState, running: set[BrokerId]) -> bool:
+    def takes_writes(state: PartitionState, running: set[BrokerId]) -> bool:
         if not state.has_leader or state.leader not in running:
             return False
-        return not self._needs_all or (len(state.isr) >= self._min_isr and running.issuperset(state.isr))
+        return parameters.acks != "all" or (len(state.isr) >= parameters.min_isr and running.issuperset(state.isr))
+
+    def look() -> None:
+        running = {broker for broker, node in cluster.nodes.items() if node.role is not None and not node.is_paused}
+        for state in cluster.controller.image.partitions.values():
+            time.note(has_leader=state.has_leader, takes_writes=takes_writes(state, running))
+
+    for at_ms in range(2 * CREATE_MS, duration_of(parameters), SAMPLE_MS):
+        cluster.at(at_ms, look)
+    return time
 
 
 def run_isr(parameters: Parameters, seed: int, policy: ElectionPolicy | None = None) -> tuple[Measures, str]:
@@ -147,8 +141,7 @@ def run_isr(parameters: Parameters, seed: int, policy: ElectionPolicy | None = N
     if policy is not None:
         options = elected_by(options, policy)
     simulation = Simulation(options, failures_of(parameters, seed))
-    observer = Observer(parameters)
-    observer.watch(simulation.cluster)
+    time = _watch(simulation.cluster, parameters)
     outcome = simulation.finish()
     report, references = outcome.durability, simulation.checker.references
     grounds = {
@@ -166,17 +159,14 @@ def run_isr(parameters: Parameters, seed: int, policy: ElectionPolicy | None = N
         lost_to_last_known=lost[Ground.LAST_KNOWN],
         lost_to_other=len(report.lost) - lost[Ground.SETTING] - lost[Ground.LAST_KNOWN],
         duplicate_count=_duplicate_count(simulation),
-        **attrs.asdict(observer.time),
+        **attrs.asdict(time),
         clean_elections=outcome.rare.get(Rare.ELECTED_CLEANLY, 0),
         elr_elections=outcome.rare.get(Rare.ELECTED_FROM_ELR, 0),
         unclean_elections=outcome.unclean_count,
         failure_count=len(outcome.plan),
         loss_count=outcome.loss_count,
         message_count=outcome.event_count,
-    )
-    measures = with_latencies(
-        measures, (write.answered_ms - write.sent_ms for write in writes if write.fate is Fate.ACKED)
-    )
+    ).with_latencies(write.answered_ms - write.sent_ms for write in writes if write.fate is Fate.ACKED)
     raised = next((finding for finding in outcome.findings if finding.code == RAISED), None)
     if raised is not None:
         raise RunError(str(raised))

@@ -122,20 +122,15 @@ class Parameters:
 NAMES: Final = tuple(field.name for field in attrs.fields(Parameters))
 
 
-def check_names(found: Mapping[str, object], where: str) -> None:
-    """Raise UsageError for a name that is no parameter, with the nearest one."""
-    for name in found:
-        if name not in NAMES:
-            meant = nearest(name, NAMES)
-            hint = f"did you mean {meant!r}?" if meant else f"known are {', '.join(NAMES)}"
-            raise UsageError(f"{where}: {name!r} is no parameter of a study; {hint}")
-
-
 def checked(name: str, found: Any) -> Any:
     """Return a value in the type of its parameter, as 30.0 for 30 and "1" for acks 1.
 
-    Raises UsageError for another type, and for a word that is none of the parameter's.
+    Raises UsageError for a name that is no parameter, another type, and a word that is none of the parameter's.
     """
+    if name not in NAMES:
+        meant = nearest(name, NAMES)
+        hint = f"did you mean {meant!r}?" if meant else f"known are {', '.join(NAMES)}"
+        raise UsageError(f"{name!r} is no parameter of a study; {hint}")
     value = found
     wanted = type(attrs.fields_dict(Parameters)[name].default)
     is_number = isinstance(value, int | float) and not isinstance(value, bool)

@@ -17,9 +17,9 @@ from replication.simulation.clients import DELIVERY_MS_MAX, RETRY_MS
 from replication.simulation.faults import Fault
 from replication.simulation.options import FaultKind
 from replication.studies.isr_run import duration_of, failures_of
+from replication.studies.measures import SAMPLE_MS, Availability, Measures
 from replication.studies.parameters import Parameters
 from replication.studies.quorum import NOBODY, Machines, PartitionQuorum
-from replication.studies.rows import SAMPLE_MS, Availability, Measures, with_latencies
 
 HEAL_MS: Final = 60_000
 _STREAM: Final = 41
@@ -111,7 +111,7 @@ class QuorumRun:
         known = [set(values) for values in kept]
         acked = [write for write in self.writes if write.latency_ms >= 0]
         lost = sum(write.value not in known[write.partition] for write in acked)
-        measures = Measures(
+        return Measures(
             write_count=len(self.writes),
             acked_all=len(acked),
             lost_all=lost,
@@ -125,8 +125,7 @@ class QuorumRun:
             failure_count=failure_count,
             loss_count=self.losses,
             message_count=self.machines.message_count,
-        )
-        return with_latencies(measures, (write.latency_ms for write in acked))
+        ).with_latencies(write.latency_ms for write in acked)
 
     def _broken(self) -> str:
         """Return which partition's replicas differ in what they hold for committed, "" if none."""

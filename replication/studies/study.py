@@ -1,14 +1,14 @@
-"""Run a grid of parameters times seeds, a row for each run, and summarise the rows of each combination.
+"""Run cells of parameters times seeds, a row for each run, and summarise the rows of each cell; the shipped studies.
 
-Constraints: a combination of the grid that is impossible, and an exception of a model or a policy, are rows with their
-reason, so that as many rows come out as runs go in. A row depends on its parameters and seed alone; rows do not depend
-on the number of processes, and come in the order of the runs. A share is the sum over a cell's runs of what is counted
-by the sum of what it is counted of; other columns are means over runs. The interval of 95 % comes from how runs differ.
+Constraints: an impossible cell, and an exception of a model or a policy, are rows with their reason, so that as many
+rows come out as runs go in. A row depends on its parameters and seed alone. A share is the sum over a cell's runs of
+what is counted by the sum of what it is counted of; other columns are means over runs. The interval of 95 % comes from
+how runs differ.
 
 Example:
 
->>> study = Study(name="tiny", title="Tiny", fixed={"minutes": 0.5}, grid={"acks": ["all", "1"]}, seeds=1)
->>> [(row.cell, row.status, row.measures.lost_all) for row in rows_of(study, jobs=1)]
+>>> study = Study(name="tiny", title="Tiny", fixed={"minutes": 0.5}, cells=grid(acks=["all", "1"]), seeds=1)
+>>> [(row["cell"], row["status"], row["lost_all"]) for row in rows_of(study, jobs=1)]
 [(0, 'done', 0), (1, 'done', 0)]
 
 Source: Cochran, Sampling Techniques, 3rd edition, section 2.11, for the interval.
@@ -18,156 +18,124 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from importlib import import_module
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import attrs
 
 from broker.errors import BrokersideError, UsageError
-from broker.workers import PROCESS_COST, in_order
+from broker.workers import PROCESS_COST, Advance, in_order
 from replication.rules.election import ElectionPolicy
 from replication.studies.isr_run import run_isr
-from replication.studies.parameters import Parameters, check_names, checked
+from replication.studies.measures import Measures
+from replication.studies.parameters import NAMES, Parameters, checked
 from replication.studies.quorum_run import run_quorum
-from replication.studies.rows import BROKEN, COLUMNS, DONE, FAILED, REFUSED, Measures, Row
 
+Row: TypeAlias = dict[str, Any]
+"""One run by COLUMNS."""
+Cell: TypeAlias = dict[str, Any]
+"""One cell: its values, the numbers of its runs by status, the first reason, {value, low, high} of each measure."""
 RUNS_MAX: Final = 1_000_000
-SEEDS: Final = 10
-MEASURES: Final = ("lost_share", "unavailable_share", "leaderless_share", "unclean_share")
-"""What a chart can show beside the columns of the table: shares of acknowledged writes, of time, and of elections."""
+DONE, BROKEN, REFUSED, FAILED = STATUSES = ("done", "broken", "refused", "failed")
+"""Whether a run was made, broke an invariant, has impossible parameters, or ended in an exception."""
 _RUN_COST: Final = PROCESS_COST // 8
 """Some runs are worth a process of their own."""
-Policies = Mapping[str, ElectionPolicy]
+COLUMNS: Final[Mapping[str, type]] = MappingProxyType(
+    {"study": str, "cell": int, "seed": int}
+    | {field.name: type(field.default) for field in attrs.fields(Parameters)}
+    | {"status": str, "reason": str}
+    | {field.name: type(field.default) for field in attrs.fields(Measures)}
+)
+"""The columns of a study's table, with the types of their values."""
+_TIME: Final = ("partition_ms",)
+SHARES: Final[Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]] = MappingProxyType(
+    {
+        "lost_share": (("lost_all", "lost_one"), ("acked_all", "acked_one")),
+        "unavailable_share": (("unavailable_ms",), _TIME),
+        "leaderless_share": (("leaderless_ms",), _TIME),
+        "unclean_share": (("unclean_elections",), ("clean_elections", "elr_elections", "unclean_elections")),
+    }
+)
+"""The shares that a study can measure beside the columns: the columns counted, and those they are counted of."""
 
 
-@attrs.frozen
-class Run:
-    """Hold one run: its study's name, the cell of the grid, the seed, and the parameters as given."""
-
-    study: str
-    cell: int
-    seed: int
-    parameters: Mapping[str, Any]
+def grid(**values: Sequence[Any]) -> tuple[Mapping[str, Any], ...]:
+    """Return all combinations of the values, the last parameter's changing fastest."""
+    return tuple(dict(zip(values, each, strict=True)) for each in itertools.product(*values.values()))
 
 
 @attrs.frozen(kw_only=True)
 class Study:
-    """Hold a study: `fixed` parameters, `cases` of several at once, a `grid` of values, and the seeds `first_seed` on.
+    """Hold a study: `fixed` parameters, `cells` of those that differ, and the seeds from `first_seed` on.
 
-    Each case is combined with each value of the grid. `measures` are the columns and shares that its charts show.
-    Raises UsageError for names that are no parameters, an empty grid value, and too many runs.
+    `about` reads the answer in a sentence or two; `measures` are the columns and shares that are summarised. Raises
+    UsageError for names that are no parameters, values of other types, and too many runs.
     """
 
     name: str
     title: str
     about: str = ""
     fixed: Mapping[str, Any] = attrs.field(factory=dict)
-    cases: Sequence[Mapping[str, Any]] = ({},)
-    grid: Mapping[str, Sequence[Any]] = attrs.field(factory=dict)
-    seeds: int = SEEDS
+    cells: tuple[Mapping[str, Any], ...] = ({},)
+    seeds: int = 10
     first_seed: int = 0
     measures: tuple[str, ...] = ("lost_share", "unavailable_share")
 
     def __attrs_post_init__(self) -> None:
-        where = f"study {self.name}"
-        said = [*self.fixed, *dict.fromkeys(name for case in self.cases for name in case), *self.grid]
-        for name in said:
-            if said.count(name) > 1:
-                raise UsageError(f"{where}: {name!r} is said in more than one of fixed, cases and grid")
-        for name, values in self.grid.items():
-            if isinstance(values, str) or not isinstance(values, Sequence) or not values:
-                raise UsageError(f"{where}: {name!r} of the grid is {values!r}; wanted is a list of values")
-        for part, found in (("fixed", self.fixed), ("grid", self.grid), *(("cases", case) for case in self.cases)):
-            check_names(found, f"{where}, {part}")
+        for found in (self.fixed, *self.cells):
             for name, value in found.items():
-                for each in value if part == "grid" else (value,):
-                    checked(name, each)
+                checked(name, value)
         for measure in self.measures:
-            if measure not in (*MEASURES, *COLUMNS):
-                raise UsageError(
-                    f"{where}: {measure!r} cannot be drawn; known are {', '.join(MEASURES)} and the columns"
-                )
+            if measure not in SHARES and measure not in COLUMNS:
+                known = ", ".join(SHARES)
+                raise UsageError(f"study {self.name}: {measure!r} is no measure; known are {known} and the columns")
         if self.run_count > RUNS_MAX:
-            raise UsageError(f"{where} has {self.run_count:,} runs; allowed are {RUNS_MAX:,}")
-
-    @property
-    def cell_count(self) -> int:
-        """Return the number of combinations of the grid."""
-        return len(self.cases) * math.prod(len(values) for values in self.grid.values())
+            raise UsageError(f"study {self.name} has {self.run_count:,} runs; allowed are {RUNS_MAX:,}")
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Return the parameters in which cells differ, those of cases first."""
-        return (*dict.fromkeys(name for case in self.cases for name in case), *self.grid)
+        """Return the parameters in which cells differ."""
+        return tuple(dict.fromkeys(itertools.chain(*self.cells)))
 
     @property
     def run_count(self) -> int:
         """Return the number of runs."""
-        return self.cell_count * self.seeds
+        return len(self.cells) * self.seeds
 
-    def cells(self) -> Iterator[Mapping[str, Any]]:
-        """Yield the combinations of cases and grid, the last parameter's values changing fastest."""
-        for case, *values in itertools.product(self.cases, *self.grid.values()):
-            yield {**case, **dict(zip(self.grid, values, strict=True))}
-
-    def runs(self) -> Iterator[Run]:
-        """Yield the runs, cell by cell."""
-        for cell, values in enumerate(self.cells()):
-            for seed in range(self.first_seed, self.first_seed + self.seeds):
-                yield Run(self.name, cell, seed, {**self.fixed, **values})
+    def row(self, number: int) -> Row:
+        """Make a run by its number, cell by cell, and return its row."""
+        cell, place = divmod(number, self.seeds)
+        seed, given = self.first_seed + place, {**self.fixed, **self.cells[cell]}
+        found, status, reason, measures = _run({name: checked(name, value) for name, value in given.items()}, seed)
+        row = {"study": self.name, "cell": cell, "seed": seed, **{name: found.get(name) for name in NAMES}}
+        return row | {"status": status, "reason": reason} | attrs.asdict(measures)
 
 
-def make_run(run: Run, policies: Policies | None = None) -> Row:
-    """Make one run and return its row."""
-    row = Row(study=run.study, cell=run.cell, seed=run.seed, parameters=dict(run.parameters), status=DONE)
+def _run(found: dict[str, Any], seed: int) -> tuple[dict[str, Any], str, str, Measures]:
+    """Make one run; return its parameters, as given if they are impossible, its status, reason and measures."""
     try:
-        parameters = Parameters(**run.parameters)
-        policy = policy_named(parameters.election, policies or {})
+        parameters = Parameters(**found)
+        policy = _policy(parameters.election)
         if parameters.replication == "quorum" and policy is not None:
             raise UsageError("an election policy of one's own has no part in a quorum, which votes")
     except BrokersideError as error:
-        return attrs.evolve(row, status=REFUSED, reason=str(error))
-    row = attrs.evolve(row, parameters=attrs.asdict(parameters))
+        return found, REFUSED, str(error), Measures()
+    found = attrs.asdict(parameters)
     try:
-        if parameters.replication == "quorum":
-            measures, broken = run_quorum(parameters, run.seed)
-        else:
-            measures, broken = run_isr(parameters, run.seed, policy)
+        is_quorum = parameters.replication == "quorum"
+        measures, broken = run_quorum(parameters, seed) if is_quorum else run_isr(parameters, seed, policy)
     except (Exception, SystemExit) as error:  # Whatever a model or a policy raises ends its own run.
-        return attrs.evolve(row, status=FAILED, reason=f"{type(error).__name__}: {' '.join(str(error).split())}")
-    return attrs.evolve(row, status=BROKEN if broken else DONE, reason=broken, measures=measures)
+        return found, FAILED, f"{type(error).__name__}: {' '.join(str(error).split())}", Measures()
+    return found, BROKEN if broken else DONE, broken, measures
 
 
-def rows_of(
-    study: Study,
-    *,
-    jobs: int | None = None,
-    policies: Policies | None = None,
-    advance: Callable[[int], None] = lambda _: None,
-) -> Iterator[Row]:
-    """Yield the rows of a study in the order of its runs.
-
-    `jobs` is the number of processes, one a core if None; `advance` is called with 1 for each row. `policies` are
-    functions that other processes can import.
-    """
-    for row in in_order(partial(_work, policies), list(study.runs()), cost=lambda run: _RUN_COST, jobs=jobs):
-        yield row
-        advance(1)
-
-
-def _work(policies: Policies | None, run: Run, _advance: Callable[[int], None]) -> Row:
-    return make_run(run, policies)
-
-
-def policy_named(name: str, policies: Policies) -> ElectionPolicy | None:
-    """Return one of `policies` or "module:function", None for Kafka's own; raise UsageError where there is none."""
+def _policy(name: str) -> ElectionPolicy | None:
+    """Return the policy "module:function", None for Kafka's own; raise UsageError where there is none."""
     if name == "kafka":
         return None
-    if name in policies:
-        return policies[name]
     module, _, function = name.partition(":")
     try:
         found: ElectionPolicy | None = getattr(import_module(module), function, None) if function else None
@@ -178,94 +146,107 @@ def policy_named(name: str, policies: Policies) -> ElectionPolicy | None:
     return found
 
 
-Z_95: Final = 1.96
-_Part = Callable[[Measures], float]
-_SHARES: Final[Mapping[str, tuple[_Part, _Part]]] = MappingProxyType(
-    {
-        "lost_share": (lambda m: m.lost_all + m.lost_one, lambda m: m.acked_all + m.acked_one),
-        "unavailable_share": (lambda m: m.unavailable_ms, lambda m: m.partition_ms),
-        "leaderless_share": (lambda m: m.leaderless_ms, lambda m: m.partition_ms),
-        "unclean_share": (
-            lambda m: m.unclean_elections,
-            lambda m: m.clean_elections + m.elr_elections + m.unclean_elections,
-        ),
-    }
-)
+def rows_of(study: Study, *, jobs: int | None = None, advance: Advance = lambda _: None) -> Iterator[Row]:
+    """Yield the rows of a study in the order of its runs, equal from any number of processes.
+
+    `jobs` is the number of processes, one a core if None; `advance` is called with 1 for each row.
+    """
+    runs = list(range(study.run_count))
+    for row in in_order(partial(_work, study), runs, cost=lambda _: _RUN_COST, jobs=jobs):
+        yield row
+        advance(1)
 
 
-@attrs.frozen
-class Estimate:
-    """Hold a value with the bounds of its interval of 95 %; all are NaN where nothing was counted."""
-
-    value: float
-    low: float
-    high: float
-
-
-@attrs.frozen(kw_only=True)
-class Cell:
-    """Hold one combination of the grid: its values, the numbers of its runs by status, an estimate for each measure."""
-
-    number: int
-    values: Mapping[str, object]
-    done_count: int
-    broken_count: int
-    refused_count: int
-    failed_count: int
-    estimates: Mapping[str, Estimate]
-    reason: str = ""
-    """Why the first run that was not done was not."""
-
-    @property
-    def label(self) -> str:
-        """Return the values in words: acks all, min_isr 2."""
-        return ", ".join(f"{name} {value_of(value)}" for name, value in self.values.items()) or "all runs"
+def _work(study: Study, number: int, _advance: Advance) -> Row:
+    return study.row(number)
 
 
 def summarise(study: Study, rows: Iterable[Row]) -> list[Cell]:
-    """Return the cells of a study in the order of its grid."""
-    by_cell: dict[int, list[Row]] = {number: [] for number in range(study.cell_count)}
+    """Return the cells of a study in their order."""
+    by_cell: list[list[Row]] = [[] for _ in study.cells]
     for row in rows:
-        by_cell[row.cell].append(row)
-    return [_cell(study, number, values, by_cell[number]) for number, values in enumerate(study.cells())]
+        by_cell[row["cell"]].append(row)
+    return [
+        {
+            **values,
+            **{f"{status}_count": sum(row["status"] == status for row in found) for status in STATUSES},
+            "reason": next((row["reason"] for row in found if row["status"] != DONE), ""),
+            **{
+                name: _estimate(name, [row for row in found if row["status"] in (DONE, BROKEN)])
+                for name in study.measures
+            },
+        }
+        for values, found in zip(study.cells, by_cell, strict=True)
+    ]
 
 
-def _cell(study: Study, number: int, values: Mapping[str, object], rows: Sequence[Row]) -> Cell:
-    counts = {status: sum(row.status == status for row in rows) for status in (DONE, BROKEN, REFUSED, FAILED)}
-    counted = [row for row in rows if row.is_counted]
-    return Cell(
-        number=number,
-        values=values,
-        done_count=counts[DONE],
-        broken_count=counts[BROKEN],
-        refused_count=counts[REFUSED],
-        failed_count=counts[FAILED],
-        estimates={name: estimate(name, counted) for name in study.measures},
-        reason=next((row.reason for row in rows if row.status != DONE), ""),
+def _estimate(name: str, rows: Sequence[Row]) -> dict[str, float | None]:
+    """Return a measure of the runs that came to their end: a share, or the mean of a column."""
+    parts, wholes = SHARES.get(name, ((name,), ()))
+    return ratio(
+        [sum(row[each] for each in parts) for row in rows],
+        [sum(row[each] for each in wholes) if wholes else 1 for row in rows],
     )
 
 
-def estimate(name: str, rows: Sequence[Row]) -> Estimate:
-    """Return a measure of some runs: a share, or the mean of a column."""
-    if name in _SHARES:
-        part, whole = _SHARES[name]
-        return ratio([part(row.measures) for row in rows], [whole(row.measures) for row in rows])
-    return ratio([float(str(row.cells()[name])) for row in rows], [1.0] * len(rows))
+def ratio(parts: Sequence[float], wholes: Sequence[float]) -> dict[str, float | None]:
+    """Return the sum of the parts by the sum of the wholes, with the bounds of its interval of 95 %.
 
-
-def ratio(parts: Sequence[float], wholes: Sequence[float]) -> Estimate:
-    """Return the sum of the parts by the sum of the wholes, with its interval."""
+    All are None where nothing was counted; one run has no interval.
+    """
     count, whole = len(parts), sum(wholes)
     if not whole:
-        return Estimate(math.nan, math.nan, math.nan)
+        return {"value": None, "low": None, "high": None}
     value = sum(parts) / whole
     if count < 2:
-        return Estimate(value, math.nan, math.nan)
+        return {"value": value, "low": None, "high": None}
     squares = sum((part - value * of) ** 2 for part, of in zip(parts, wholes, strict=True))
-    error = math.sqrt(squares / (count - 1) * count) / whole
-    return Estimate(value, max(0.0, value - Z_95 * error), value + Z_95 * error)
+    error = 1.96 * (math.sqrt(squares / (count - 1) * count) / whole)
+    return {"value": value, "low": max(0.0, value - error), "high": value + error}
 
 
-def value_of(value: object) -> str:
-    """Return a parameter's value in words: on and off for true and false."""
-    return {True: "on", False: "off"}[value] if isinstance(value, bool) else str(value)
+_FAILING: Final = {"mttf_minutes": 3, "repair_seconds": 30, "minutes": 10}
+"""Machines fail hundreds of times as often as real ones, so that ten minutes show it."""
+QUORUM: Final = Study(
+    name="quorum",
+    title="ISR against a majority quorum",
+    about="To survive f failures an ISR with min.insync.replicas 1 needs f + 1 replicas, a quorum 2f + 1. A write "
+    "waits for all members of the ISR, which a dead one leaves only when its session has ended; of a quorum it waits "
+    "for the faster half. A quorum's voter flushes before it answers, a broker does not.",
+    seeds=20,
+    fixed=_FAILING,
+    cells=tuple(
+        {**case, "failure": failure}
+        for case in (
+            {"replication": "isr", "factor": 2, "min_isr": 1},
+            {"replication": "quorum", "factor": 3},
+            {"replication": "isr", "factor": 3, "min_isr": 1},
+            {"replication": "isr", "factor": 3, "min_isr": 2},
+            {"replication": "quorum", "factor": 5},
+        )
+        for failure in ("crash", "power")
+    ),
+    measures=("unavailable_share", "lost_share", "latency_p50_ms", "factor"),
+)
+RESTARTS: Final = Study(
+    name="restarts",
+    title="Controlled against uncontrolled restarts",
+    about="One broker after the other is restarted. In a controlled shutdown it hands its leaders over first and "
+    "leaves every ISR at once; killed, it stays leader and in the ISR until its session ends.",
+    seeds=20,
+    fixed={"brokers": 3, "minutes": 10, "restart_seconds": 60},
+    cells=grid(
+        restarts=["controlled", "uncontrolled"], restart_down_seconds=[5, 20], min_isr=[2, 3], acks=["all", "1"]
+    ),
+    measures=("unavailable_share", "latency_p99_ms", "lost_share"),
+)
+SETTINGS: Final = Study(
+    name="settings",
+    title="Loss and unavailability by settings",
+    about="Machines lose power on their own and come back without the end of their logs that was not flushed. What is "
+    "acknowledged in the page cache of too few replicas is lost; what waits for more of them is unavailable longer.",
+    fixed={"brokers": 3, "failure": "power", **_FAILING},
+    cells=grid(acks=["all", "1"], factor=[2, 3], min_isr=[1, 2], unclean=[False, True], elr=[True, False]),
+)
+STUDIES: Final[Mapping[str, Study]] = {each.name: each for each in (QUORUM, RESTARTS, SETTINGS)}
+"""The shipped studies by name."""

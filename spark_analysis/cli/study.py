@@ -1,11 +1,9 @@
-"""Define `brokerside study`, which runs a grid of settings times seeds and draws what came of it."""
+"""Define `brokerside study`, which runs a grid of settings times seeds and summarises each cell."""
 
 from __future__ import annotations
 
 import csv
-import io
 import json
-import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -18,12 +16,21 @@ from rich.console import Console
 from broker.cli import EXIT_REFUSED, printable, takes
 from broker.errors import RefusedError, UsageError
 from broker.wording import counted, unknown
-from replication.studies import COLUMNS, STUDIES, Cell, Row, Study, rows_of, summarise
-from replication.studies.chart import measure_title, to_html, to_svg, value_text
-from replication.studies.rows import BROKEN, FAILED, REFUSED
+from replication.studies import COLUMNS, STUDIES, Study, rows_of, summarise
+from replication.studies.study import BROKEN, FAILED, REFUSED, Cell, Row
 from spark_analysis.cli.cluster_inputs import shown_table
 from spark_analysis.session.progress import progress
 
+_TITLES: Final = {
+    "lost_share": "acknowledged writes lost",
+    "unavailable_share": "time without writes",
+    "leaderless_share": "time without a leader",
+    "unclean_share": "elections that were unclean",
+    "latency_mean_ms": "mean latency, ms",
+    "latency_p99_ms": "latency, 99 %, ms",
+    "latency_p50_ms": "median latency, ms",
+    "factor": "replicas on disk",
+}
 _REASONS_MAX: Final = 5
 """How many different reasons for runs that were not done are printed, the most frequent first."""
 
@@ -53,7 +60,7 @@ class StudyOptions:
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Folder for the rows (CSV, Parquet), the cells (JSON), the chart and the page.",
+    help="Folder for the rows (CSV, Parquet) and the cells (JSON).",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the cells as JSON.")
 @click.option("--list", "lists", is_flag=True, help="List the studies that come with the library.")
@@ -80,15 +87,15 @@ def study_command(options: StudyOptions) -> int:
     with progress("Studying", total=study.run_count, unit="runs") as bar:
         rows = list(rows_of(study, jobs=options.jobs, advance=bar.advance))
     cells = summarise(study, rows)
-    if all(cell.refused_count == study.seeds for cell in cells):
-        raise RefusedError(f"study {study.name}: no run is possible: {cells[0].reason}")
+    if all(cell["refused_count"] == study.seeds for cell in cells):
+        raise RefusedError(f"study {study.name}: no run is possible: {cells[0]['reason']}")
     if options.out is not None:
-        _write(options.out, study, rows, cells, _command(options))
+        _write(options.out, study, rows, cells)
     if options.as_json:
         click.echo(json.dumps(summary(study, cells), indent=2, allow_nan=False))
     else:
         _show(study, cells, rows)
-    failed = sum(cell.failed_count + cell.broken_count for cell in cells)
+    failed = sum(cell["failed_count"] + cell["broken_count"] for cell in cells)
     return EXIT_REFUSED if failed else 0
 
 
@@ -109,34 +116,20 @@ def _chosen(options: StudyOptions) -> Study:
     return attrs.evolve(study, **changes)
 
 
-def _command(options: StudyOptions) -> str:
-    words = [f"brokerside study {printable(str(options.study))}"]
-    words += [f"--seeds {options.seeds}"] if options.seeds is not None else []
-    words += [f"--first-seed {options.first_seed}"] if options.first_seed is not None else []
-    words += [f"--minutes {options.minutes:g}"] if options.minutes is not None else []
-    return " ".join(words)
+def _write(out: Path, study: Study, rows: Sequence[Row], cells: Sequence[Cell]) -> None:
+    """Write the rows as CSV (RFC 4180, with a head) and Parquet, and the cells as JSON."""
+    import pyarrow.parquet as pq  # Late: pyarrow is loaded for --out alone.
 
-
-def _write(out: Path, study: Study, rows: Sequence[Row], cells: Sequence[Cell], command: str) -> None:
-    """Write the rows as CSV and Parquet, the cells as JSON, the chart and the page."""
-    from spark_analysis.studies import write_parquet  # Late: pyarrow is loaded for --out alone.
+    from spark_analysis.studies import table_of
 
     out.mkdir(parents=True, exist_ok=True)
-    write_parquet(rows, out / "rows.parquet")
-    (out / "rows.csv").write_text(csv_text(rows), encoding="utf-8")
+    pq.write_table(table_of(rows), out / "rows.parquet")
+    with (out / "rows.csv").open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(COLUMNS), lineterminator="\r\n")
+        writer.writeheader()
+        writer.writerows(rows)
     (out / "study.json").write_text(json.dumps(summary(study, cells), indent=2, allow_nan=False) + "\n")
-    (out / "study.svg").write_text(to_svg(study, cells), encoding="utf-8")
-    (out / "index.html").write_text(to_html(study, cells, command), encoding="utf-8")
     click.echo(f"Written: {printable(str(out))}", err=True)
-
-
-def csv_text(rows: Sequence[Row]) -> str:
-    """Return the rows as CSV (RFC 4180), with a head."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(COLUMNS), lineterminator="\r\n")
-    writer.writeheader()
-    writer.writerows(row.cells() for row in rows)
-    return text.getvalue()
 
 
 def summary(study: Study, cells: Sequence[Cell]) -> dict[str, Any]:
@@ -147,33 +140,18 @@ def summary(study: Study, cells: Sequence[Cell]) -> dict[str, Any]:
         "fixed": dict(study.fixed),
         "seeds": study.seeds,
         "first_seed": study.first_seed,
-        "cells": [
-            {
-                **cell.values,
-                "done_count": cell.done_count,
-                "broken_count": cell.broken_count,
-                "refused_count": cell.refused_count,
-                "failed_count": cell.failed_count,
-                "reason": cell.reason,
-                **{name: _estimate(estimate) for name, estimate in cell.estimates.items()},
-            }
-            for cell in cells
-        ],
+        "cells": list(cells),
     }
-
-
-def _estimate(estimate: Any) -> dict[str, float | None]:
-    return {name: None if math.isnan(value) else value for name, value in attrs.asdict(estimate).items()}
 
 
 def _show(study: Study, cells: Sequence[Cell], rows: Sequence[Row]) -> None:
     """Print a line for each cell, and below why some runs were not done."""
-    heads = [*study.names, *(measure_title(name) for name in study.measures), "runs"]
+    heads = [*study.names, *(_TITLES.get(name, name.replace("_", " ")) for name in study.measures), "runs"]
     console = Console(highlight=False, soft_wrap=True)
     console.width = max(console.width, 200)
     console.print(shown_table(study.title, heads, list(_lines(study, cells)), left_count=len(study.names)))
     for status in (BROKEN, REFUSED, FAILED):
-        reasons = Counter(row.reason for row in rows if row.status == status)
+        reasons = Counter(row["reason"] for row in rows if row["status"] == status)
         for reason, count in reasons.most_common(_REASONS_MAX):
             click.echo(printable(f"{counted(count, 'run')} {status}: {reason}"))
         if len(reasons) > _REASONS_MAX:
@@ -182,13 +160,22 @@ def _show(study: Study, cells: Sequence[Cell], rows: Sequence[Row]) -> None:
 
 
 def _lines(study: Study, cells: Sequence[Cell]) -> Iterator[list[str]]:
-    for cell in cells:
+    for values, cell in zip(study.cells, cells, strict=True):
         yield [
-            *(_word(cell.values.get(name, "")) for name in study.names),
-            *(value_text(name, cell.estimates[name].value) for name in study.measures),
-            f"{cell.done_count:,}",
+            *(_word(values.get(name, "")) for name in study.names),
+            *(_value_text(name, cell[name]["value"]) for name in study.measures),
+            f"{cell['done_count']:,}",
         ]
 
 
 def _word(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _value_text(name: str, value: float | None) -> str:
+    """Return a value with its unit: shares in per cent."""
+    if value is None:
+        return "–"
+    if name.endswith("_share"):
+        return f"{100 * value:.2f} %" if value else "0 %"
+    return f"{value:,.1f}".removesuffix(".0")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from replication.studies import Study, rows_of
+from replication.studies import Study, grid, rows_of
 from spark_analysis.studies import STUDY_SCHEMA, study_rows, table_of
 
 
@@ -14,8 +14,7 @@ def test_rows_on_spark_are_those_of_processes(spark) -> None:
         name="tiny",
         title="Tiny",
         fixed={"minutes": 0.3, "mttf_minutes": 0.3},
-        cases=({"factor": 2, "min_isr": 1}, {"replication": "quorum"}, {"min_isr": 4}),
-        grid={"acks": ["all", "1"]},
+        cells=({"factor": 2, "min_isr": 1}, {"replication": "quorum"}, *grid(min_isr=[4], acks=[-1, 1])),
         seeds=3,
     )
     frame = study_rows(spark, study, tasks=4)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -11,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from broker.cli import run
-from replication.studies import COLUMNS, STUDIES, Study
+from replication.studies import COLUMNS, STUDIES, Study, grid
 from spark_analysis.cli.study import study_command
 
 
@@ -29,11 +30,11 @@ def shipped(monkeypatch: pytest.MonkeyPatch) -> dict[str, Study]:
     return studies
 
 
-def small(seeds: int = 2, minutes: float = 0.3, **given: object) -> Study:
-    return Study(name="mine", title="Mine", seeds=seeds, fixed={"minutes": minutes}, grid=given)  # type: ignore[arg-type]  # Lists of values.
+def small(seeds: int = 2, minutes: float = 0.3, **given: Sequence[object]) -> Study:
+    return Study(name="mine", title="Mine", seeds=seeds, fixed={"minutes": minutes}, cells=grid(**given))
 
 
-def test_cells_are_printed_and_rows_chart_and_page_written(
+def test_cells_are_printed_and_rows_written(
     shipped: dict[str, Study], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shipped["mine"] = small(acks=["all", "1"], min_isr=[2, 4])
@@ -48,7 +49,6 @@ def test_cells_are_printed_and_rows_chart_and_page_written(
         rows = list(csv.DictReader(file))
     assert [row["status"] for row in rows] == ["done"] * 2 + ["refused"] * 2 + ["done"] * 2 + ["refused"] * 2
     assert json.loads((out / "study.json").read_text())["cells"][0]["done_count"] == 2
-    assert (out / "index.html").read_text().count("<svg") == 1
 
 
 @pytest.mark.parametrize(
